@@ -1,0 +1,144 @@
+package retrytopics
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Default templates of [Naming].
+const (
+	DefaultRetry  = "{topic}.retry.{delay}"
+	DefaultDLQ    = "{topic}.dlq"
+	DefaultLedger = "{topic}.dlq.ledger"
+)
+
+// Naming holds the templates that sibling topics are named by. In each,
+// {topic} stands for the source topic and must appear once; {group} for the
+// consumer group and may appear once, which keeps groups apart that consume
+// the same source; {delay}, in Retry and only there, for the tier's delay in
+// the form of [FormatDelay].
+//
+// A name must be readable backwards: placeholders need text between them, and
+// no name may be readable as a sibling of two sources. What a template allows
+// in general and particular names break is found by [Naming.Siblings]: with
+// "{topic}.{group}.dlq" the name "shop.orders.billing.dlq" belongs to "shop" or
+// to "shop.orders", so it is refused. Text between the two, as in
+// "{topic}.dlq.{group}", avoids that.
+//
+// The zero value is the default naming.
+type Naming struct {
+	// Retry names the tiers. Empty means [DefaultRetry].
+	Retry string
+	// DLQ names the dead-letter topic. Empty means [DefaultDLQ].
+	DLQ string
+	// Ledger names the topic that holds what became of each dead letter.
+	// Empty means [DefaultLedger].
+	Ledger string
+}
+
+func (n Naming) withDefaults() Naming {
+	if n.Retry == "" {
+		n.Retry = DefaultRetry
+	}
+	if n.DLQ == "" {
+		n.DLQ = DefaultDLQ
+	}
+	if n.Ledger == "" {
+		n.Ledger = DefaultLedger
+	}
+	return n
+}
+
+// Validate reports every problem of the templates in one error.
+func (n Naming) Validate() error {
+	_, err := n.compile()
+	return err
+}
+
+// Siblings names the siblings of a source topic for a group, with one tier per
+// delay; no delays means no tiers, which is legal. The group matters only where
+// a template has {group}. Delays are positive, strictly ascending and whole
+// milliseconds.
+//
+// The error names every problem: of the templates, of the delays, names over
+// 249 characters or with characters that Kafka does not allow, names that
+// collide (also those that differ in '.' and '_' only), names that cannot be
+// read backwards.
+func (n Naming) Siblings(source, group string, delays ...time.Duration) (Siblings, error) {
+	ts, err := n.compile()
+	if err != nil {
+		return Siblings{}, err
+	}
+	s := Siblings{Source: source}
+	if group == "" && ts.needsGroup() {
+		return Siblings{}, fmt.Errorf("topic %q: the naming has {group}, and the group is empty", source)
+	}
+	for _, d := range delays {
+		s.Tiers = append(s.Tiers, Tier{Delay: d, Topic: ts.retry.expand(source, group, d)})
+	}
+	s.DLQ = ts.dlq.expand(source, group, 0)
+	s.Ledger = ts.ledger.expand(source, group, 0)
+
+	errs := s.problems()
+	if len(errs) == 0 {
+		// Only names that are sound in themselves are worth reading.
+		for _, topic := range s.Topics() {
+			if got := ts.sources(topic); len(got) != 1 || got[0] != source {
+				errs = append(errs, fmt.Errorf(
+					"topic %q of source %q reads backwards as a sibling of %q: put text between the placeholders that the names do not contain", topic, source, got))
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Siblings{}, err
+	}
+	return s, nil
+}
+
+// SourceOf reads a name backwards: it returns the source topic that the topic is
+// a sibling of, whatever the group, delay or kind of sibling. It reports false
+// for a topic that is no sibling by these templates, for one that could be a
+// sibling of several sources, and where the templates are not valid.
+func (n Naming) SourceOf(topic string) (string, bool) {
+	ts, err := n.compile()
+	if err != nil {
+		return "", false
+	}
+	sources := ts.sources(topic)
+	if len(sources) != 1 {
+		return "", false
+	}
+	return sources[0], true
+}
+
+// TierOf returns the delay of a topic that is a retry tier of this source and
+// group, configured or not. It reports false for anything else, including a
+// delay that this package would have written differently ("60s" for "1m").
+func (n Naming) TierOf(topic, source, group string) (time.Duration, bool) {
+	ts, err := n.compile()
+	if err != nil {
+		return 0, false
+	}
+	return ts.tierOf(topic, source, group)
+}
+
+// TiersAmong returns those of the topics that are retry tiers of this source
+// and group, shortest delay first. Given the names of all topics of a cluster it
+// finds the tiers that a former configuration left behind.
+func (n Naming) TiersAmong(topics []string, source, group string) []Tier {
+	ts, err := n.compile()
+	if err != nil {
+		return nil
+	}
+	var tiers []Tier
+	for _, topic := range topics {
+		if d, ok := ts.tierOf(topic, source, group); ok {
+			tiers = append(tiers, Tier{Delay: d, Topic: topic})
+		}
+	}
+	slices.SortFunc(tiers, func(a, b Tier) int { return cmp.Compare(a.Delay, b.Delay) })
+	return slices.Compact(tiers)
+}
