@@ -1,0 +1,169 @@
+package classify
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+type skuError struct{ id int }
+
+func (e *skuError) Error() string { return fmt.Sprintf("unknown SKU %d", e.id) }
+
+type httpError struct {
+	code  int
+	after time.Duration
+}
+
+func (e httpError) Error() string             { return fmt.Sprintf("status %d", e.code) }
+func (e httpError) StatusCode() int           { return e.code }
+func (e httpError) RetryAfter() time.Duration { return e.after }
+
+type smithyError struct{ code int }
+
+func (e *smithyError) Error() string       { return "response error" }
+func (e *smithyError) HTTPStatusCode() int { return e.code }
+
+type gaxError struct{ code int }
+
+func (e *gaxError) Error() string { return "api error" }
+func (e *gaxError) HTTPCode() int { return e.code }
+
+type pgError struct{ state string }
+
+func (e *pgError) Error() string    { return "ERROR (SQLSTATE " + e.state + ")" }
+func (e *pgError) SQLState() string { return e.state }
+
+type grpcCode uint32
+type grpcStatus struct{ c grpcCode }
+
+func (s *grpcStatus) Code() grpcCode {
+	if s == nil {
+		return 0
+	}
+	return s.c
+}
+
+type grpcError struct{ s *grpcStatus }
+
+func (e *grpcError) Error() string           { return "rpc error" }
+func (e *grpcError) GRPCStatus() *grpcStatus { return e.s }
+
+var errBare = errors.New("bare")
+
+func TestClassifyResolvesVerdictAndClass(t *testing.T) {
+	t.Parallel()
+	_, atoi := strconv.Atoi("x")
+	_, b64 := base64.StdEncoding.DecodeString("!")
+	_, hx := hex.DecodeString("zz")
+	_, urlParse := url.Parse("http://[::1")
+	syntax := json.Unmarshal([]byte("{"), new(int))
+	mistype := json.Unmarshal([]byte(`"a"`), new(int))
+	_, noFile := os.Open("/does/not/exist")
+	refused := &url.Error{Op: "Get", URL: "http://x", Err: &net.OpError{
+		Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
+	wrap := func(err error) error { return fmt.Errorf("order 7: %w", err) }
+
+	for _, tt := range []struct {
+		name    string
+		err     error
+		verdict Verdict
+		class   string
+		unknown bool
+	}{
+		{"bare", errBare, VerdictTerminal, "unclassified", true},
+		{"wrapped bare", wrap(errBare), VerdictTerminal, "unclassified", true},
+		{"named", wrap(&skuError{1}), VerdictTerminal, "classify.skuError", true},
+		{"retryable named", wrap(Retryable(wrap(&skuError{1}))), VerdictRetry, "classify.skuError", false},
+		{"outermost verdict", Terminal(Retryable(errBare)), VerdictTerminal, "unclassified", false},
+		{"outermost class", As(wrap(As(errBare, "inner")), "outer"), VerdictTerminal, "outer", true},
+		{"class and built-in verdict", As(io.ErrUnexpectedEOF, "feed.cut"), VerdictRetry, "feed.cut", false},
+		{"verdict and built-in class", Terminal(httpError{code: 503}), VerdictTerminal, "http.503", false},
+		{"discard", As(Discard(errBare), "old"), VerdictDiscard, "old", false},
+		{"empty class", As(&skuError{1}, ""), VerdictTerminal, "classify.skuError", true},
+		{"dirty class", As(errBare, "tax table: miss!"), VerdictTerminal, "tax_table__miss_", true},
+		{"joined depth first", errors.Join(wrap(wrap(Retryable(errBare))), Terminal(errBare)), VerdictRetry, "unclassified", false},
+		{"joined names", errors.Join(errBare, &skuError{1}, httpError{code: 0}), VerdictTerminal, "classify.skuError", true},
+		{"wrapped many", fmt.Errorf("%w and %w", errBare, Discard(errBare)), VerdictDiscard, "unclassified", false},
+
+		{"deadline", wrap(context.DeadlineExceeded), VerdictRetry, "timeout", false},
+		{"deadline in a client's", &url.Error{Op: "Get", Err: context.DeadlineExceeded}, VerdictRetry, "timeout", false},
+		{"canceled", &url.Error{Op: "Get", Err: context.Canceled}, VerdictRetry, "canceled", false},
+		{"refused", wrap(refused), VerdictRetry, "net.refused", false},
+		{"reset", syscall.ECONNRESET, VerdictRetry, "net.reset", false},
+		{"pipe", &os.PathError{Op: "write", Err: syscall.EPIPE}, VerdictRetry, "net.pipe", false},
+		{"eof", wrap(io.ErrUnexpectedEOF), VerdictRetry, "net.eof", false},
+		{"eof of a client", &url.Error{Op: "Get", Err: io.EOF}, VerdictRetry, "net.error", false},
+		{"net timeout", &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, VerdictRetry, "net.timeout", false},
+		{"dns", &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host"}}, VerdictRetry, "net.dns", false},
+		{"closed", net.ErrClosed, VerdictRetry, "net.error", false},
+		{"missing file is no network", noFile, VerdictTerminal, "syscall.Errno", true},
+		{"broken URL is no network", urlParse, VerdictTerminal, "url.Error", true},
+
+		{"http 500", wrap(httpError{code: 500}), VerdictRetry, "http.500", false},
+		{"http 404", httpError{code: 404}, VerdictTerminal, "http.404", false},
+		{"http 408", httpError{code: 408}, VerdictRetry, "http.408", false},
+		{"http 425", httpError{code: 425}, VerdictRetry, "http.425", false},
+		{"http 429", httpError{code: 429}, VerdictRetry, "http.429", false},
+		{"http 200", httpError{code: 200}, VerdictTerminal, "classify.httpError", true},
+		{"http 302", httpError{code: 302}, VerdictTerminal, "classify.httpError", true},
+		{"http of smithy", &smithyError{503}, VerdictRetry, "http.503", false},
+		{"http of gax", &gaxError{403}, VerdictTerminal, "http.403", false},
+		{"http of gax, none", &gaxError{-1}, VerdictTerminal, "classify.gaxError", true},
+
+		{"sql serialization", wrap(&pgError{"40001"}), VerdictRetry, "sql.40001", false},
+		{"sql connection", &pgError{"08006"}, VerdictRetry, "sql.08006", false},
+		{"sql resources", &pgError{"53300"}, VerdictRetry, "sql.53300", false},
+		{"sql shutdown", &pgError{"57P01"}, VerdictRetry, "sql.57P01", false},
+		{"sql query cancelled", &pgError{"57014"}, VerdictTerminal, "sql.57014", true},
+		{"sql data", &pgError{"22001"}, VerdictTerminal, "sql.22001", false},
+		{"sql unique", &pgError{"23505"}, VerdictTerminal, "sql.23505", false},
+		{"sql undefined", &pgError{"42P01"}, VerdictTerminal, "sql.42P01", false},
+		{"sql internal", &pgError{"XX000"}, VerdictTerminal, "sql.XX000", true},
+		{"sql none", &pgError{""}, VerdictTerminal, "classify.pgError", true},
+
+		{"grpc unavailable", wrap(&grpcError{&grpcStatus{14}}), VerdictRetry, "grpc.Unavailable", false},
+		{"grpc argument", &grpcError{&grpcStatus{3}}, VerdictTerminal, "grpc.InvalidArgument", false},
+		{"grpc unknown", &grpcError{&grpcStatus{2}}, VerdictTerminal, "grpc.Unknown", true},
+		{"grpc new code", &grpcError{&grpcStatus{77}}, VerdictTerminal, "grpc.Code_77", true},
+		{"grpc ok", &grpcError{&grpcStatus{0}}, VerdictTerminal, "classify.grpcError", true},
+		{"grpc nil", &grpcError{}, VerdictTerminal, "classify.grpcError", true},
+
+		{"json syntax", wrap(syntax), VerdictTerminal, "decode", false},
+		{"json type", mistype, VerdictTerminal, "decode", false},
+		{"number", atoi, VerdictTerminal, "decode", false},
+		{"base64", b64, VerdictTerminal, "decode", false},
+		{"hex", hx, VerdictTerminal, "decode", false},
+		{"retryable decode", Retryable(syntax), VerdictRetry, "decode", false},
+
+		{"panic", &PanicError{Value: "boom"}, VerdictTerminal, "panic.string", false},
+		{"panic with an error", &PanicError{Value: &skuError{1}}, VerdictTerminal, "panic.classify.skuError", false},
+		{"panic with a mark", &PanicError{Value: Retryable(errBare)}, VerdictTerminal, "panic.classify.markedError", false},
+		{"panic nil", &PanicError{}, VerdictTerminal, "panic.nil", false},
+		{"permission", fs.ErrPermission, VerdictTerminal, "unclassified", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := new(Classifier).Classify(tt.err)
+			if got.Verdict != tt.verdict || got.Class != tt.class || got.Default != tt.unknown {
+				t.Errorf("Classify(%v) = %v, %q, default %v; want %v, %q, default %v",
+					tt.err, got.Verdict, got.Class, got.Default, tt.verdict, tt.class, tt.unknown)
+			}
+			if len(got.Fingerprint) != 16 {
+				t.Errorf("fingerprint %q, want 16 hex digits", got.Fingerprint)
+			}
+		})
+	}
+}

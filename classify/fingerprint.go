@@ -1,0 +1,27 @@
+package classify
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+const (
+	maxScanned    = 4096 // bytes of a message that are looked at
+	maxNormalised = 512  // bytes of a normalised message that count
+	maxFrame      = 256
+)
+
+// fingerprint returns the first 8 bytes of SHA-256 in hex over class, message
+// and frame, divided by NUL.
+func fingerprint(class, message, frame string) string {
+	var buf [MaxClass + 1 + maxNormalised + 1 + maxFrame]byte
+	b := append(buf[:0], class...)
+	b = append(b, 0)
+	b = appendNormalised(b, message, len(b)+maxNormalised)
+	b = append(b, 0)
+	b = append(b, frame[:min(len(frame), maxFrame)]...)
+	sum := sha256.Sum256(b)
+	var out [16]byte
+	hex.Encode(out[:], sum[:8])
+	return string(out[:])
+}

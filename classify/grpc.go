@@ -1,0 +1,76 @@
+package classify
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// isStatusMethod reports whether t has gRPC's method GRPCStatus() *status.Status.
+// Its result's type can't be named without importing gRPC, so it is known by
+// its own method Code, which returns an unsigned number.
+func isStatusMethod(t reflect.Type) bool {
+	m, ok := t.MethodByName("GRPCStatus")
+	if !ok || m.Type.NumIn() != 1 || m.Type.NumOut() != 1 {
+		return false
+	}
+	code, ok := m.Type.Out(0).MethodByName("Code")
+	if !ok || code.Type.NumOut() != 1 {
+		return false
+	}
+	in := 1 // the receiver
+	if m.Type.Out(0).Kind() == reflect.Interface {
+		in = 0
+	}
+	return code.Type.NumIn() == in && code.Type.Out(0).Kind() == reflect.Uint32
+}
+
+// ofGRPC goes by the code's name and number, as in gRPC's statuscodes.md.
+func ofGRPC(err error) opinion {
+	status := reflect.ValueOf(err).MethodByName("GRPCStatus").Call(nil)[0]
+	switch status.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if status.IsNil() {
+			return opinion{}
+		}
+	}
+	v := status.MethodByName("Code").Call(nil)[0]
+	code := v.Uint()
+	if code == 0 { // OK
+		return opinion{}
+	}
+	var name string
+	if code < uint64(len(grpcCodes)) {
+		name = grpcCodes[code]
+	} else {
+		name = CleanClass(fmt.Sprint("grpc.Code_", code))
+	}
+	switch code {
+	case 1, 4, 8, 10, 14:
+		return says(name, VerdictRetry)
+	case 2, 13: // Unknown and Internal say nothing
+		return opinion{class: name}
+	}
+	if code < uint64(len(grpcCodes)) {
+		return says(name, VerdictTerminal)
+	}
+	return opinion{class: name}
+}
+
+var grpcCodes = [...]string{
+	1:  "grpc.Canceled",
+	2:  "grpc.Unknown",
+	3:  "grpc.InvalidArgument",
+	4:  "grpc.DeadlineExceeded",
+	5:  "grpc.NotFound",
+	6:  "grpc.AlreadyExists",
+	7:  "grpc.PermissionDenied",
+	8:  "grpc.ResourceExhausted",
+	9:  "grpc.FailedPrecondition",
+	10: "grpc.Aborted",
+	11: "grpc.OutOfRange",
+	12: "grpc.Unimplemented",
+	13: "grpc.Internal",
+	14: "grpc.Unavailable",
+	15: "grpc.DataLoss",
+	16: "grpc.Unauthenticated",
+}

@@ -1,0 +1,105 @@
+package classify
+
+import (
+	"reflect"
+	"regexp"
+)
+
+// Rule gives the errors that it matches a verdict and a class. It is made with
+// [Is], [Type], [When] or [Message]; one made otherwise matches nothing.
+type Rule struct {
+	// Verdict of an error that matches, unless the handler gave one.
+	Verdict Verdict
+	// Class of an error that matches, unless the handler named one. Empty
+	// leaves the class to the built-in rules. It is cleaned as by CleanClass.
+	Class string
+
+	match func(err error, message string) bool
+}
+
+// Is matches errors that have target in their chain, as errors.Is does.
+func Is(target error, v Verdict, class string) Rule {
+	if target == nil {
+		return Rule{Verdict: v, Class: class}
+	}
+	byValue := reflect.TypeOf(target).Comparable()
+	return Rule{Verdict: v, Class: class, match: func(err error, _ string) bool {
+		left := maxErrors
+		return anyIn(err, &left, func(e error) bool {
+			return byValue && e == target || saysIs(e, target)
+		})
+	}}
+}
+
+// Type matches errors that have an E in their chain, as errors.As does. E is a
+// concrete type or an interface.
+func Type[E error](v Verdict, class string) Rule {
+	return Rule{Verdict: v, Class: class, match: func(err error, _ string) bool {
+		left := maxErrors
+		return anyIn(err, &left, func(e error) bool {
+			if _, ok := e.(E); ok {
+				return true
+			}
+			as, ok := e.(interface{ As(any) bool })
+			return ok && as.As(new(E))
+		})
+	}}
+}
+
+// When matches the errors for which f returns true. f has to be safe for
+// concurrent use; where it panics the rule does not match.
+func When(f func(error) bool, v Verdict, class string) Rule {
+	if f == nil {
+		return Rule{Verdict: v, Class: class}
+	}
+	return Rule{Verdict: v, Class: class, match: func(err error, _ string) bool { return f(err) }}
+}
+
+// Message matches errors whose text matches re: the last resort, for libraries
+// that say it in words only.
+func Message(re *regexp.Regexp, v Verdict, class string) Rule {
+	if re == nil {
+		return Rule{Verdict: v, Class: class}
+	}
+	return Rule{Verdict: v, Class: class, match: func(_ error, message string) bool {
+		return re.MatchString(message)
+	}}
+}
+
+func (r *Rule) matches(err error, message string) (ok bool) {
+	if r.match == nil {
+		return false
+	}
+	defer survive()
+	return r.match(err, message)
+}
+
+// anyIn walks err depth first. The standard library's errors.Is and errors.As
+// follow a chain that loops for ever; this one gives up when left is used up.
+func anyIn(err error, left *int, f func(error) bool) bool {
+	for err != nil && *left > 0 {
+		*left--
+		if safely(f, err) {
+			return true
+		}
+		one, many := unwrap(err)
+		for _, e := range many {
+			if anyIn(e, left, f) {
+				return true
+			}
+		}
+		err = one
+	}
+	return false
+}
+
+// safely counts a panic in a foreign Is, As or == as no match.
+func safely(f func(error) bool, err error) (ok bool) {
+	defer survive()
+	return f(err)
+}
+
+func saysIs(err, target error) bool {
+	is, ok := err.(interface{ Is(error) bool })
+	return ok && is.Is(target)
+}

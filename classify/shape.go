@@ -1,0 +1,144 @@
+package classify
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The methods by which an error says what it is, without its package being
+// imported.
+type (
+	netError interface {
+		Timeout() bool
+		Temporary() bool
+	} // net.Error
+	statusCode     interface{ StatusCode() int }     // most HTTP clients
+	httpStatusCode interface{ HTTPStatusCode() int } // AWS SDK (smithy)
+	httpCode       interface{ HTTPCode() int }       // Google API clients (gax)
+	sqlState       interface{ SQLState() string }    // pgx, lib/pq
+	retryAfter     interface{ RetryAfter() time.Duration }
+	callers        interface{ Callers() []uintptr } // go-errors
+)
+
+// shape is what can be known about an error from its type alone. Each type is
+// looked at once: asking every error for every method would cost more than all
+// the rest.
+type shape struct {
+	name string // as a class, "" where the type says nothing
+	has  capability
+}
+
+type capability uint16
+
+const (
+	wrapsOne capability = 1 << iota
+	wrapsMany
+	isNet
+	isDecode
+	isDNS
+	hasIs
+	hasStatusCode
+	hasHTTPStatusCode
+	hasHTTPCode
+	hasSQLState
+	hasGRPCStatus
+	hasRetryAfter
+	hasCallers
+	hasStackTrace
+)
+
+// shapes maps reflect.Type to *shape; it holds as many as the program has types
+// of errors.
+var shapes sync.Map
+
+func shapeOf(err error) *shape {
+	t := reflect.TypeOf(err)
+	if s, ok := shapes.Load(t); ok {
+		return s.(*shape)
+	}
+	s, _ := shapes.LoadOrStore(t, newShape(t))
+	return s.(*shape)
+}
+
+func newShape(t reflect.Type) *shape {
+	s := &shape{}
+	for c, method := range map[capability]reflect.Type{
+		wrapsOne:          reflect.TypeFor[interface{ Unwrap() error }](),
+		wrapsMany:         reflect.TypeFor[interface{ Unwrap() []error }](),
+		isNet:             reflect.TypeFor[netError](),
+		hasIs:             reflect.TypeFor[interface{ Is(error) bool }](),
+		hasStatusCode:     reflect.TypeFor[statusCode](),
+		hasHTTPStatusCode: reflect.TypeFor[httpStatusCode](),
+		hasHTTPCode:       reflect.TypeFor[httpCode](),
+		hasSQLState:       reflect.TypeFor[sqlState](),
+		hasRetryAfter:     reflect.TypeFor[retryAfter](),
+		hasCallers:        reflect.TypeFor[callers](),
+	} {
+		if t.Implements(method) {
+			s.has |= c
+		}
+	}
+	if isStatusMethod(t) {
+		s.has |= hasGRPCStatus
+	}
+	if isStackMethod(t) {
+		s.has |= hasStackTrace
+	}
+
+	elem := t
+	for elem.Kind() == reflect.Pointer && elem.Name() == "" {
+		elem = elem.Elem()
+	}
+	switch full := elem.PkgPath() + "." + elem.Name(); {
+	case decodeErrors[full]:
+		s.has |= isDecode
+	case full == "net.DNSError":
+		s.has |= isDNS
+	}
+	if elem.Name() != "" && !buildsErrors(elem.PkgPath()) {
+		s.name = typeName(elem)
+	}
+	return s
+}
+
+// decodeErrors are named, not imported: domain code that imports this package
+// should not get every codec of the standard library with it.
+var decodeErrors = map[string]bool{
+	"encoding/asn1.StructuralError":         true,
+	"encoding/asn1.SyntaxError":             true,
+	"encoding/base32.CorruptInputError":     true,
+	"encoding/base64.CorruptInputError":     true,
+	"encoding/csv.ParseError":               true,
+	"encoding/hex.InvalidByteError":         true,
+	"encoding/json.SyntaxError":             true,
+	"encoding/json.UnmarshalTypeError":      true,
+	"encoding/json/jsontext.SyntacticError": true,
+	"encoding/json/v2.SemanticError":        true,
+	"encoding/xml.SyntaxError":              true,
+	"encoding/xml.UnmarshalError":           true,
+	"strconv.NumError":                      true,
+	"time.ParseError":                       true,
+}
+
+// buildsErrors reports whether the types of a package say nothing about the
+// fault, since its purpose is to make, wrap and join errors.
+func buildsErrors(pkg string) bool {
+	switch pkg {
+	case "errors", "fmt",
+		"golang.org/x/xerrors",
+		"github.com/pkg/errors",
+		"github.com/go-errors/errors",
+		"github.com/hashicorp/go-multierror",
+		"go.uber.org/multierr":
+		return true
+	}
+	return strings.HasPrefix(pkg, "github.com/cockroachdb/errors")
+}
+
+// typeName returns a type's name as a class: "orders.SKUError", without the
+// star of a pointer.
+func typeName(t reflect.Type) string {
+	return CleanClass(strings.TrimLeft(t.String(), "*"))
+}

@@ -1,0 +1,97 @@
+package classify
+
+import (
+	"strconv"
+	"time"
+)
+
+// Verdict says what to do with a record whose handler failed.
+type Verdict uint8
+
+const (
+	// VerdictTerminal gives the record up: another try would fail the same
+	// way. It is the zero value, since an unknown error is usually a bug.
+	VerdictTerminal Verdict = iota
+	// VerdictRetry tries the record again later.
+	VerdictRetry
+	// VerdictDiscard drops the record on purpose, counted and logged.
+	VerdictDiscard
+)
+
+// String returns "terminal", "retry" or "discard".
+func (v Verdict) String() string {
+	switch v {
+	case VerdictTerminal:
+		return "terminal"
+	case VerdictRetry:
+		return "retry"
+	case VerdictDiscard:
+		return "discard"
+	}
+	return "verdict(" + strconv.Itoa(int(v)) + ")"
+}
+
+// known maps a verdict that no constant names to the safe one.
+func (v Verdict) known() Verdict {
+	if v > VerdictDiscard {
+		return VerdictTerminal
+	}
+	return v
+}
+
+// Retryable marks err as worth another try. The message stays, and errors.Is
+// and errors.As see err. Where marks are nested the outermost counts.
+// Retryable(nil) is nil.
+func Retryable(err error) error { return mark(err, VerdictRetry, 0) }
+
+// Terminal marks err as final: the record is not tried again. Otherwise it is
+// as [Retryable].
+func Terminal(err error) error { return mark(err, VerdictTerminal, 0) }
+
+// Discard marks the record as one to drop, counted and logged, instead of
+// dead-lettering it. Otherwise it is as [Retryable].
+func Discard(err error) error { return mark(err, VerdictDiscard, 0) }
+
+// RetryAfter marks err as worth another try, though not before d has passed.
+// A d of zero or less is [Retryable]. Where a verdict further out is retry as
+// well, d still counts; where it is another one, d is ignored.
+func RetryAfter(err error, d time.Duration) error {
+	return mark(err, VerdictRetry, max(d, 0))
+}
+
+// As names the class of err and leaves the verdict to what else is known about
+// it. Characters that a class can't hold become '_' (see [CleanClass]); an
+// empty class names nothing. Where names are nested the outermost counts.
+// As(nil, class) is nil.
+func As(err error, class string) error {
+	if err == nil {
+		return nil
+	}
+	return &namedError{err: err, class: CleanClass(class)}
+}
+
+func mark(err error, v Verdict, after time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &markedError{err: err, verdict: v, after: after}
+}
+
+// markedError is the handler's word on the verdict.
+type markedError struct {
+	err     error
+	verdict Verdict
+	after   time.Duration
+}
+
+func (e *markedError) Error() string { return e.err.Error() }
+func (e *markedError) Unwrap() error { return e.err }
+
+// namedError is the handler's word on the class.
+type namedError struct {
+	err   error
+	class string
+}
+
+func (e *namedError) Error() string { return e.err.Error() }
+func (e *namedError) Unwrap() error { return e.err }
