@@ -1,0 +1,75 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/integration"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A cluster of three is what the tests of durability stand on: writes go on with one broker dead, a topic that asks for
+// more replicas than there are refuses them, and both are as before once the broker is back.
+func TestClusterLosesOneBrokerAndGetsItBack(t *testing.T) {
+	t.Parallel()
+	kafka := integration.StartKafka(t, integration.WithBrokers(3))
+	cl := client(t, kafka, kgo.MetadataMinAge(100*time.Millisecond))
+	adm := kadm.NewClient(cl)
+	minISR := func(n string) map[string]*string { return map[string]*string{"min.insync.replicas": &n} }
+	for topic, config := range map[string]map[string]*string{"two": minISR("2"), "three": minISR("3")} {
+		if _, err := adm.CreateTopic(t.Context(), 3, 3, config, topic); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(topic string, within time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		return cl.ProduceSync(ctx, &kgo.Record{Topic: topic}).FirstErr()
+	}
+	for _, topic := range []string{"two", "three"} {
+		if err := write(topic, time.Minute); err != nil {
+			t.Fatalf("all brokers up: %s: %v", topic, err)
+		}
+	}
+
+	for _, fault := range []struct {
+		name        string
+		begin, over func(testing.TB, int)
+	}{
+		{"killed", kafka.Kill, kafka.Restart},
+		{"paused", kafka.Pause, kafka.Unpause},
+	} {
+		fault.begin(t, 3)
+		if err := write("two", time.Minute); err != nil {
+			t.Errorf("broker 3 %s: two in-sync replicas are enough for topic two: %v", fault.name, err)
+		}
+		// The others take the missing one out of the in-sync set first, so ask until they refuse on their own.
+		err := refusal(t, kafka, "three")
+		if !errors.Is(err, kerr.NotEnoughReplicas) && !errors.Is(err, kerr.NotEnoughReplicasAfterAppend) {
+			t.Errorf("broker 3 %s: topic three wants three in-sync replicas, yet got %v", fault.name, err)
+		}
+		fault.over(t, 3)
+		if err := write("three", time.Minute); err != nil {
+			t.Errorf("broker 3 no longer %s: %v", fault.name, err)
+		}
+	}
+}
+
+// refusal writes to a topic until the broker refuses a record and returns its reason.
+func refusal(t *testing.T, kafka *integration.Kafka, topic string) error {
+	t.Helper()
+	cl := client(t, kafka, kgo.RecordRetries(1), kgo.ProduceRequestTimeout(5*time.Second), kgo.RecordDeliveryTimeout(10*time.Second),
+		kgo.MetadataMinAge(100*time.Millisecond))
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) {
+		err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: topic}).FirstErr()
+		if errors.Is(err, kerr.NotEnoughReplicas) || errors.Is(err, kerr.NotEnoughReplicasAfterAppend) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// defaultImage is the public image of the Kafka version that siding is tested against.
+const defaultImage = "apache/kafka:4.3.0"
+
+// imageEnv names the image to run where the default one cannot be pulled.
+const imageEnv = "SIDING_KAFKA_IMAGE"
+
+// Option changes how a cluster is started.
+type Option func(*config)
+
+// WithBrokers sets how many brokers the cluster has; each is a controller too. Three are the fewest that keep a quorum
+// while one is down. Default: 1.
+func WithBrokers(n int) Option {
+	return func(c *config) { c.brokers = n }
+}
+
+// WithConfig sets one broker setting on all brokers, by its name in server.properties, as in
+// WithConfig("log.retention.ms", "1000"). Settings that hold the cluster together (its listeners, roles and quorum) are
+// StartKafka's own and are refused. Default: the broker's own, apart from what [StartKafka] lists.
+func WithConfig(key, value string) Option {
+	return func(c *config) { c.settings[key] = value }
+}
+
+// WithImage sets the image. It must take the KAFKA_* environment of apache/kafka. Default: $SIDING_KAFKA_IMAGE, or
+// apache/kafka:4.3.0 where that is unset.
+func WithImage(image string) Option {
+	return func(c *config) { c.image = image }
+}
+
+type config struct {
+	image    string
+	brokers  int
+	settings map[string]string // by their names in server.properties
+}
+
+// newConfig applies opts to the defaults and reports every problem at once.
+func newConfig(opts []Option) (config, error) {
+	c := config{image: os.Getenv(imageEnv), brokers: 1, settings: map[string]string{}}
+	if c.image == "" {
+		c.image = defaultImage
+	}
+	for _, opt := range opts {
+		opt(&c)
+	}
+	var problems []error
+	if c.brokers < 1 {
+		problems = append(problems, fmt.Errorf("%d brokers: a cluster has at least one", c.brokers))
+	}
+	if c.image == "" {
+		problems = append(problems, errors.New("the image has no name"))
+	}
+	owned := config{brokers: 1}.ownSettings(1, "")
+	for _, key := range slices.Sorted(maps.Keys(c.settings)) {
+		if _, ok := owned[key]; ok {
+			problems = append(problems, fmt.Errorf("setting %q is StartKafka's own: it would not find its brokers", key))
+		}
+	}
+	return c, errors.Join(problems...)
+}
+
+// environment is what the container of one node is started with: the image turns KAFKA_* into server.properties.
+func (c config) environment(node int, advertised string) map[string]string {
+	settings := c.defaultSettings()
+	maps.Copy(settings, c.settings)
+	maps.Copy(settings, c.ownSettings(node, advertised))
+	env := map[string]string{
+		"CLUSTER_ID":      "c2lkaW5nLWludGVncmF0aQ", // any 16 bytes in URL-safe base64; the same on each broker
+		"KAFKA_HEAP_OPTS": "-Xmx512m -Xms256m",      // the default of 1 GiB is a lot where three brokers share a laptop
+	}
+	for key, value := range settings {
+		env["KAFKA_"+strings.ToUpper(settingEnv.Replace(key))] = value
+	}
+	return env
+}
+
+// settingEnv is apache/kafka's way to write a setting's name as an environment variable.
+var settingEnv = strings.NewReplacer(".", "_", "_", "__", "-", "___")
+
+// defaultSettings are the settings that differ from the broker's own defaults; StartKafka's documentation lists them.
+func (c config) defaultSettings() map[string]string {
+	replicas := strconv.Itoa(min(c.brokers, 3))
+	inSync := strconv.Itoa(min(c.brokers, 2))
+	return map[string]string{
+		"offsets.topic.replication.factor":                 replicas,
+		"transaction.state.log.replication.factor":         replicas,
+		"transaction.state.log.min.isr":                    inSync,
+		"share.coordinator.state.topic.replication.factor": replicas,
+		"share.coordinator.state.topic.min.isr":            inSync,
+
+		"group.initial.rebalance.delay.ms":         "0",
+		"group.min.session.timeout.ms":             "500",
+		"group.consumer.min.session.timeout.ms":    "500",
+		"group.consumer.min.heartbeat.interval.ms": "100",
+		"group.consumer.heartbeat.interval.ms":     "500",
+	}
+}
+
+// ownSettings are those that tie a node to its peers and to the address under which clients reach it.
+func (c config) ownSettings(node int, advertised string) map[string]string {
+	voters := make([]string, c.brokers)
+	for i := range voters {
+		voters[i] = fmt.Sprintf("%d@%s:%d", i+1, c.hostname(i+1), controllerPort)
+	}
+	return map[string]string{
+		"node.id":                        strconv.Itoa(node),
+		"process.roles":                  "broker,controller",
+		"controller.quorum.voters":       strings.Join(voters, ","),
+		"controller.listener.names":      "CONTROLLER",
+		"inter.broker.listener.name":     "INTERNAL",
+		"listeners":                      fmt.Sprintf("CLIENT://:%d,INTERNAL://:%d,CONTROLLER://:%d", clientPort, internalPort, controllerPort),
+		"advertised.listeners":           fmt.Sprintf("CLIENT://%s,INTERNAL://%s:%d", advertised, c.hostname(node), internalPort),
+		"listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+	}
+}
+
+// hostname is the name under which a node's peers reach it.
+func (c config) hostname(node int) string {
+	if c.brokers == 1 {
+		return "localhost" // no network of its own, so no names either
+	}
+	return fmt.Sprintf("kafka-%d", node)
+}
