@@ -1,0 +1,45 @@
+package headers
+
+import (
+	"fmt"
+	"time"
+)
+
+// CheckRetry says whether m, read from a record on a retry topic without an
+// error, can be believed there. written is that record's own timestamp (the
+// broker's time of writing), retention the tier's; zero or less is unlimited.
+//
+// A record in a tier has its original topic (and so partition, offset and
+// attempts), its group and its due time; one with attempts has the class and
+// the times of its failures as well. It can't be due after the tier has
+// forgotten it: a crafted or broken due time would otherwise park it for ever,
+// or its deletion would lose it. The error is a *FieldError.
+func (m *Meta) CheckRetry(written time.Time, retention time.Duration) error {
+	missing := func(key string) error { return &FieldError{Key: key, Err: ErrMissing} }
+	switch {
+	case m.Original.Topic == "":
+		return missing(OriginalTopic)
+	case m.Group == "":
+		return missing(Group)
+	case m.NotBefore.IsZero():
+		return missing(NotBefore)
+	}
+	if m.Attempts > 0 {
+		switch {
+		case m.Class == "":
+			return missing(ErrorClass)
+		case m.FirstFailedAt.IsZero():
+			return missing(FirstFailedAt)
+		case m.FailedAt.IsZero():
+			return missing(FailedAt)
+		}
+	}
+	if last := written.Add(retention); retention > 0 && m.NotBefore.After(last) {
+		return &FieldError{
+			Key:   NotBefore,
+			Value: fmt.Sprint(m.NotBefore.UnixMilli()),
+			Err:   fmt.Errorf("%w: due after %s, when the topic may forget the record", ErrRange, last.UTC().Format(time.RFC3339)),
+		}
+	}
+	return nil
+}

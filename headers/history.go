@@ -1,0 +1,81 @@
+package headers
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/classify"
+)
+
+// bound is at least as many bytes as the entry takes with its comma.
+func (a *Attempt) bound() int {
+	return 7 + 1 + min(len(a.Class), classify.MaxClass) + 1 + 15 + 1
+}
+
+// writtenHistory is the newest part of m.History that fits its header.
+func (m *Meta) writtenHistory() []Attempt {
+	size := -1 // the first entry has no comma
+	for i := len(m.History) - 1; i >= 0; i-- {
+		if size += m.History[i].size(); size > MaxHistory {
+			return m.History[i+1:]
+		}
+	}
+	return m.History
+}
+
+// size is what the entry takes with its comma.
+func (a *Attempt) size() int {
+	var b [192]byte
+	return len(a.append(b[:0])) + 1
+}
+
+func (a *Attempt) append(b []byte) []byte {
+	b = strconv.AppendInt(b, int64(clamp(a.Number)), 10)
+	b = append(b, ':')
+	if a.Class == "" {
+		b = append(b, classify.ClassUnclassified...)
+	} else {
+		b = append(b, classify.CleanClass(a.Class)...)
+	}
+	b = append(b, ':')
+	return strconv.AppendInt(b, millis(a.At), 10)
+}
+
+func (e *encoder) history(attempts []Attempt) {
+	if len(attempts) == 0 {
+		return
+	}
+	start := len(e.buf)
+	for i := range attempts {
+		if i > 0 {
+			e.buf = append(e.buf, ',')
+		}
+		e.buf = attempts[i].append(e.buf)
+	}
+	e.add(History, start)
+}
+
+// parseHistory reads "attempt:class:unixms,…". The classes are parts of s.
+func parseHistory(s string) ([]Attempt, error) {
+	attempts := make([]Attempt, 0, strings.Count(s, ",")+1)
+	for more := true; more; {
+		var entry string
+		entry, s, more = strings.Cut(s, ",")
+		number, rest, ok := strings.Cut(entry, ":")
+		class, at, ok2 := strings.Cut(rest, ":")
+		if !ok || !ok2 || !classify.ValidClass(class) {
+			return nil, ErrSyntax
+		}
+		n, err := parseInt(number, 0, MaxAttempts)
+		if err != nil {
+			return nil, err
+		}
+		ms, err := parseInt(at, 0, maxMillis)
+		if err != nil {
+			return nil, err
+		}
+		attempts = append(attempts, Attempt{Number: int(n), Class: class, At: time.UnixMilli(ms)})
+	}
+	return attempts, nil
+}

@@ -1,0 +1,38 @@
+package headers
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// ClassMalformed is the class of a record whose headers can't be believed.
+const ClassMalformed = "malformed"
+
+// Malformed returns the headers of the dead letter of a record on a retry topic
+// that Parse or CheckRetry refused with err: all of h as found, broken ones and
+// duplicates too, so that nothing that could explain them is lost. Only
+// dlq-reason, dlq-error-class, dlq-error-msg (which gets the text of err) and
+// dlq-failed-at are replaced. h itself is not changed.
+func Malformed(h []kgo.RecordHeader, err error, at time.Time) []kgo.RecordHeader {
+	message := "malformed headers"
+	if err != nil {
+		message = err.Error()
+	}
+	e := encoder{
+		out: make([]kgo.RecordHeader, 0, len(h)+4),
+		buf: make([]byte, 0, len(ClassMalformed)+min(len(message), MaxMessage)+len(ReasonMalformed)+15),
+	}
+	for i := range h {
+		switch keyOf(h[i].Key) {
+		case failureReason, errorClass, errorMessage, failedAt:
+		default:
+			e.out = append(e.out, h[i])
+		}
+	}
+	e.class(ErrorClass, ClassMalformed)
+	e.text(ErrorMessage, message, MaxMessage)
+	e.class(FailureReason, string(ReasonMalformed))
+	e.time(FailedAt, at)
+	return e.out
+}

@@ -1,0 +1,34 @@
+package headers
+
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Strip returns h without the reserved headers: what the handler sees. It is h
+// itself where there is nothing to take off, nil where nothing is left, and a
+// new slice otherwise; h is not changed.
+func Strip(h []kgo.RecordHeader) []kgo.RecordHeader {
+	n := 0
+	for i := range h {
+		if keyOf(h[i].Key) != userKey {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return h
+	case len(h):
+		return nil
+	}
+	return appendUser(make([]kgo.RecordHeader, 0, len(h)-n), h)
+}
+
+// appendUser appends those of h that are not reserved.
+func appendUser(to, h []kgo.RecordHeader) []kgo.RecordHeader {
+	for i := range h {
+		if keyOf(h[i].Key) == userKey {
+			to = append(to, h[i])
+		}
+	}
+	return to
+}
