@@ -1,0 +1,130 @@
+package deptest
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../.."
+	module = "github.com/sidingkafka/siding"
+)
+
+// pkg is what one folder imports.
+type pkg struct {
+	dir     string   // below the root, with slashes; "." is the root itself
+	imports []string // by its code
+	tested  []string // by its tests
+}
+
+// top is the first element of the folder's path, by which the rules name packages.
+func (p *pkg) top() string { return top(p.dir) }
+
+func top(dir string) string {
+	first, _, _ := strings.Cut(dir, "/")
+	return first
+}
+
+// graph is all packages of the tree by their folders.
+type graph map[string]*pkg
+
+func readGraph(t *testing.T) graph {
+	t.Helper()
+	g := graph{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); name == "testdata" || strings.HasPrefix(name, ".") && name != ".." {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(file) != ".go" {
+			return nil
+		}
+		return g.add(file)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (g graph) add(file string) error {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Rel(root, filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	dir = filepath.ToSlash(dir)
+	p := g[dir]
+	if p == nil {
+		p = &pkg{dir: dir}
+		g[dir] = p
+	}
+	for _, spec := range f.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(file, "_test.go") {
+			p.tested = append(p.tested, name)
+		} else {
+			p.imports = append(p.imports, name)
+		}
+	}
+	return nil
+}
+
+// sorted is the packages in the order of their folders.
+func (g graph) sorted() []*pkg {
+	var ps []*pkg
+	for _, p := range g {
+		ps = append(ps, p)
+	}
+	slices.SortFunc(ps, func(a, b *pkg) int { return strings.Compare(a.dir, b.dir) })
+	return ps
+}
+
+// reach is everything that a package's code imports, directly or through packages of this tree, each with the way to it.
+func (g graph) reach(p *pkg) map[string]string {
+	ways := map[string]string{}
+	var visit func(p *pkg, way string)
+	visit = func(p *pkg, way string) {
+		for _, name := range p.imports {
+			if ways[name] != "" {
+				continue
+			}
+			ways[name] = way + " → " + name
+			if dir, ours := folder(name); ours && g[dir] != nil {
+				visit(g[dir], ways[name])
+			}
+		}
+	}
+	visit(p, p.dir)
+	return ways
+}
+
+// folder is where the package of an import path lives, if it is one of this tree.
+func folder(name string) (dir string, ours bool) {
+	if name == module {
+		return ".", true
+	}
+	dir, ours = strings.CutPrefix(name, module+"/")
+	return path.Clean(dir), ours
+}
+
+// isStandard tells the standard library by what the go command goes by: its paths have no dot in their first element.
+func isStandard(name string) bool { return !strings.Contains(top(name), ".") }

@@ -1,0 +1,149 @@
+package deptest
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// requirements is all that the root module may require, since every service that embeds siding inherits it. A new name
+// comes in by a decision, written down here, not by an import.
+var requirements = []string{
+	"github.com/twmb/franz-go",
+	"github.com/twmb/franz-go/pkg/kadm",
+	"github.com/twmb/franz-go/pkg/kfake", // consumertest's embedded broker
+	"github.com/twmb/franz-go/pkg/kmsg",
+	"github.com/twmb/franz-go/plugin/kslog",
+	"go.opentelemetry.io/otel", // the API; the SDK is the user's choice
+	"go.opentelemetry.io/otel/metric",
+	"go.opentelemetry.io/otel/trace",
+
+	// Tests only.
+	"github.com/google/go-cmp",
+	"go.uber.org/goleak",
+	"pgregory.net/rapid",
+
+	// What these bring along.
+	"github.com/cespare/xxhash/v2",
+	"github.com/go-logr/logr",
+	"github.com/go-logr/stdr",
+	"github.com/klauspost/compress",
+	"github.com/pierrec/lz4/v4",
+	"go.opentelemetry.io/auto/sdk",
+	"go.opentelemetry.io/otel/log",
+}
+
+func TestRootRequiresLittle(t *testing.T) {
+	t.Parallel()
+	for _, r := range readModule(t, ".").Require {
+		if !slices.Contains(requirements, r.Path) {
+			t.Errorf("the root module requires %s, and with it every service that embeds siding", r.Path)
+		}
+	}
+}
+
+// Until the root is published a nested module finds it only by path, and an editor finds the nested ones by go.work.
+func TestNestedModulesBuildFromThisTree(t *testing.T) {
+	t.Parallel()
+	var work struct{ Use []struct{ DiskPath string } }
+	goJSON(t, ".", &work, "work", "edit", "-json")
+	var used []string
+	for _, u := range work.Use {
+		used = append(used, path.Clean(u.DiskPath))
+	}
+	for _, dir := range modules(t) {
+		if !slices.Contains(used, dir) {
+			t.Errorf("go.work does not use %s", dir)
+		}
+		m := readModule(t, dir)
+		if want := path.Join(module, dir); m.Module.Path != want {
+			t.Errorf("%s/go.mod: module %s, want %s as its folder says", dir, m.Module.Path, want)
+		}
+		for _, r := range m.Require {
+			at, ours := folder(r.Path)
+			if !ours {
+				continue
+			}
+			up, err := filepath.Rel(dir, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := path.Clean(m.replaced(r.Path)); got != filepath.ToSlash(up) {
+				t.Errorf("%s/go.mod: %s is replaced by %q, want %q", dir, r.Path, got, up)
+			}
+		}
+	}
+}
+
+type modFile struct {
+	Module  struct{ Path string }
+	Require []struct{ Path string }
+	Replace []struct{ Old, New struct{ Path string } }
+}
+
+func (m modFile) replaced(name string) string {
+	for _, r := range m.Replace {
+		if r.Old.Path == name {
+			return r.New.Path
+		}
+	}
+	return ""
+}
+
+func readModule(t *testing.T, dir string) (m modFile) {
+	t.Helper()
+	goJSON(t, dir, &m, "mod", "edit", "-json")
+	return m
+}
+
+// modules are the folders that have a go.mod.
+func modules(t *testing.T) (dirs []string) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != "." && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if d.Name() == "go.mod" {
+			dirs = append(dirs, path.Dir(file))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dirs
+}
+
+// moduleOf is the folder of the module that a folder belongs to.
+func moduleOf(t *testing.T, dir string) string {
+	t.Helper()
+	all := modules(t)
+	for dir != "." && !slices.Contains(all, dir) {
+		dir = path.Dir(dir)
+	}
+	return dir
+}
+
+func goJSON(t *testing.T, dir string, into any, args ...string) {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = filepath.Join(root, dir)
+	cmd.Env = append(os.Environ(), "GOWORK=", "GO111MODULE=on")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go %s in %s: %v", strings.Join(args, " "), dir, err)
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		t.Fatal(err)
+	}
+}
