@@ -1,0 +1,58 @@
+# Everything that CI does can be done here. A module is a folder with a go.mod that git knows of; each is built as its
+# users build it, without the workspace.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+export GOWORK := off
+
+modules := $(patsubst %/,%,$(dir $(shell git ls-files go.mod '*/go.mod')))
+# The modules whose tests run on real Kafka: the integration module and those that use it.
+docker  := $(patsubst %/,%,$(dir $(shell git grep -l sidingkafka/siding/integration -- go.mod '*/go.mod')))
+unit    := $(filter-out $(docker),$(modules))
+
+golangci_version := v2.15.0
+golangci := $(CURDIR)/.cache/golangci-lint-$(golangci_version)/golangci-lint
+
+FUZZTIME ?= 10s
+
+.PHONY: all lint fmt test integration bench fuzz tools
+all: lint test
+
+# The linters, and go.mod and go.sum as `go mod tidy` would write them.
+lint: $(golangci)
+	@for m in $(modules); do \
+	  echo "lint $$m"; \
+	  (cd $$m && go mod tidy -diff && $(golangci) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...); \
+	done
+
+fmt: $(golangci)
+	@for m in $(modules); do (cd $$m && $(golangci) fmt --config $(CURDIR)/.golangci.yml ./...); done
+
+# All tests that need nothing but Go.
+test:
+	@for m in $(modules); do echo "vet $$m"; (cd $$m && go vet ./...); done
+	@for m in $(unit); do echo "test $$m"; (cd $$m && go test -race ./...); done
+
+# The tests on real Kafka, in containers; without a Docker Engine they are skipped, in CI they fail.
+integration:
+	@for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -timeout 15m ./...); done
+
+# Siding and bare franz-go side by side. ONLY=name runs one benchmark, BROKERS=host:port,… uses a real cluster.
+bench:
+	cd integration && go run ./bench $(if $(ONLY),-only $(ONLY)) $(if $(BROKERS),-brokers $(BROKERS))
+
+# Each fuzz target for FUZZTIME.
+fuzz:
+	@for m in $(unit); do (cd $$m; \
+	  for dir in $$(go list -f '{{.Dir}}' ./...); do \
+	    for target in $$(find $$dir -maxdepth 1 -name '*_test.go' -exec sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' {} +); do \
+	      echo "fuzz $$dir $$target"; \
+	      go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir; \
+	    done; \
+	  done); \
+	done
+
+tools: $(golangci)
+
+$(golangci):
+	GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(golangci_version)
