@@ -27,6 +27,7 @@ type ending struct {
 func (e *ending) Skipf(format string, args ...any) {
 	e.word, e.why = "skip", fmt.Sprintf(format, args...)
 }
+
 func (e *ending) Fatalf(format string, args ...any) {
 	e.word, e.why = "fail", fmt.Sprintf(format, args...)
 }
