@@ -47,7 +47,7 @@ func TestDelayIsWrittenInItsShortestForm(t *testing.T) {
 			t.Errorf("ParseDelay(%q) = %v, %v, want %v", c.want, got, ok, c.d)
 		}
 	}
-	for _, s := range []string{"", "5", "60s", "0s", "-5s", "+5s", "5m0s", "1us", "1.5ms", "05s", "5s ", "1h0m", "999999999h"} {
+	for _, s := range []string{"", "5", "60s", "0s", "-5s", "+5s", "5m0s", "1us", "1.5ms", "05s", "5s ", "1h0m", "999999999h", "2000000h"} {
 		if d, ok := ParseDelay(s); ok {
 			t.Errorf("ParseDelay(%q) = %v, want none", s, d)
 		}
@@ -182,8 +182,10 @@ func TestNamesThatKafkaWouldRefuseAreRefusedWithEveryReason(t *testing.T) {
 		{Naming{DLQ: "{topic}.dlq.{group}"}, "orders", "team billing", nil, []string{`" "`, "orders.dlq.team billing"}},
 		{Naming{DLQ: "{topic}.dlq.{group}"}, "orders", "", nil, []string{"the group is empty"}},
 		{Naming{DLQ: "{topic}.{group}.dlq"}, "shop.orders", "billing", nil, []string{"reads backwards", `"shop" "shop.orders"`}},
-		{Naming{}, "orders", "g", []time.Duration{time.Second, time.Second, -time.Second, 1500 * time.Microsecond},
-			[]string{"tier 2, 1s, is not longer", "tier 3: delay -1s is not positive", "tier 4: delay 1.5ms is not a whole number"}},
+		{Naming{}, "orders", "g", []time.Duration{time.Second, time.Second, -time.Second, 1500 * time.Microsecond}, []string{
+			"tier 2, 1s, is not longer", "tier 3: delay -1s is not positive", "tier 4: delay 1.5ms is not a whole number",
+		}},
+		{Naming{}, "orders", "g", []time.Duration{1 << 62}, []string{"tier 1: delay", "is longer than 876000h"}},
 		{Naming{}, "orders", "g", []time.Duration{0}, []string{"tier 1: delay 0s is not positive"}},
 	} {
 		_, err := c.n.Siblings(c.source, c.group, c.delays...)
@@ -197,4 +199,21 @@ func TestNamesThatKafkaWouldRefuseAreRefusedWithEveryReason(t *testing.T) {
 			}
 		}
 	}
+}
+
+func FuzzReadingANameBackwardsNeverPanics(f *testing.F) {
+	f.Add("{topic}.retry.{delay}", "{topic}.dlq", "orders.retry.5s")
+	f.Add("{topic}.{group}.{delay}", "{group}--{topic}", "a.b.c.1h30m")
+	f.Add("{topic}{", "}{topic}", "..")
+	f.Fuzz(func(t *testing.T, retry, dlq, topic string) {
+		n := Naming{Retry: retry, DLQ: dlq}
+		source, ok := n.SourceOf(topic)
+		if !ok {
+			return
+		}
+		if nameProblem(source) != nil {
+			t.Errorf("SourceOf(%q) = %q, which is no name of a topic", topic, source)
+		}
+		n.TierOf(topic, source, "g")
+	})
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// maxDelay keeps twice a delay within a time.Duration.
+const maxDelay = 100 * 365 * 24 * time.Hour
+
 // maxName is Kafka's limit: a partition's folder is the topic's name and a
 // number, and file systems allow 255 characters.
 const maxName = 249
@@ -139,6 +142,8 @@ func delayProblem(d time.Duration) error {
 	switch {
 	case d <= 0:
 		return fmt.Errorf("delay %s is not positive", d)
+	case d > maxDelay:
+		return fmt.Errorf("delay %s is longer than %s", d, FormatDelay(maxDelay))
 	case d%time.Millisecond != 0:
 		return fmt.Errorf("delay %s is not a whole number of milliseconds", d)
 	}

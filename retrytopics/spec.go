@@ -1,6 +1,12 @@
 package retrytopics
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
 
 // Mode says what [Ensure] may do.
 type Mode uint8
@@ -12,7 +18,9 @@ const (
 	// Verify changes nothing: what is missing or too small is an error that
 	// lists the commands to run.
 	Verify
-	// Off asks the cluster nothing and reports nothing.
+	// Off asks the cluster nothing and reports nothing. It is for those who
+	// provision the siblings themselves and grant the consumer no right to
+	// describe them.
 	Off
 )
 
@@ -26,24 +34,112 @@ func (m Mode) String() string {
 	case Off:
 		return "off"
 	}
-	return "unknown"
+	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
 // Spec says how siblings are provisioned. The zero value creates what is
 // missing, with the defaults.
 type Spec struct {
-	// Mode is Create, Verify or Off. Default Create.
+	// Mode is [Create], [Verify] or [Off]. Default Create.
 	Mode Mode
-	// TierRetention is how long a tier keeps a record, from its writing. It
-	// must be longer than every delay by a margin, or a record would expire
-	// before it is due. Zero means the longer of 7 days and twice the delay,
-	// tier by tier.
+	// TierRetention is how long a tier keeps a record, counted from its
+	// writing. It must be twice the longest delay and an hour more than it at
+	// least, or a consumer that stands still for a while would lose records
+	// before they are due. Zero means the longer of 7 days and twice the delay,
+	// tier by tier; negative means for ever.
 	TierRetention time.Duration
-	// DLQRetention is how long a dead letter is kept. Zero means 14 days. The
-	// ledger is kept 7 days longer.
+	// DLQRetention is how long a dead letter is kept. The ledger is kept 7 days
+	// longer. Zero means 14 days; negative means for ever.
 	DLQRetention time.Duration
-	// Configs are topic configs for every sibling that is created, and what
-	// existing ones are compared with. They override what Ensure chooses.
-	// Those that would lose records are refused.
+	// Configs are topic configs for every sibling: what new ones get, over what
+	// Ensure chooses, and what existing ones are compared with. cleanup.policy,
+	// retention.ms and retention.bytes are refused, since they lose records or
+	// have a field of their own. Default none.
 	Configs map[string]string
+}
+
+const day = 24 * time.Hour
+
+const (
+	defaultTierRetention = 7 * day
+	defaultDLQRetention  = 14 * day
+	// leastTierSlack is how long a consumer of a tier may stand still at least.
+	leastTierSlack = time.Hour
+
+	defaultSegment = day
+	// ledgerMargin is how much longer than the dead letters the ledger is kept:
+	// an entry that expired before its letter would open the letter again.
+	ledgerMargin = 7 * day
+	// leastLedgerMargin comes on top of the dead letters' segment, since a broker
+	// deletes whole segments, and does so some time after they expired.
+	leastLedgerMargin = day
+
+	// headroom is how much larger than the source's a sibling's batches may be.
+	// Siding's headers take 9 KiB at most; the rest is for copies that compress
+	// worse than what the producer sent.
+	headroom        = 64 << 10
+	maxMessageLimit = 1<<31 - 1
+	// With this many replicas one can be lost without refusing writes, so two
+	// are asked to acknowledge them.
+	replicasForTwoInSync = 3
+)
+
+// tierRetention returns the retention of a tier, negative for ever.
+func (s Spec) tierRetention(delay time.Duration) time.Duration {
+	if s.TierRetention != 0 {
+		return s.TierRetention
+	}
+	return max(defaultTierRetention, 2*delay)
+}
+
+// leastTierRetention is the shortest retention that a tier may have. A record
+// is due up to its delay and jitter after it was written; what remains is how
+// long its consumer may stand still.
+func leastTierRetention(delay time.Duration) time.Duration {
+	return max(2*delay, delay+leastTierSlack)
+}
+
+func (s Spec) dlqRetention() time.Duration {
+	if s.DLQRetention != 0 {
+		return s.DLQRetention
+	}
+	return defaultDLQRetention
+}
+
+func (s Spec) validate(siblings []Siblings) error {
+	var errs []error
+	if s.Mode > Off {
+		errs = append(errs, fmt.Errorf("spec: mode %d is not known", s.Mode))
+	}
+	for _, retention := range []struct {
+		field string
+		d     time.Duration
+	}{{"TierRetention", s.TierRetention}, {"DLQRetention", s.DLQRetention}} {
+		if retention.d > 0 && retention.d < time.Millisecond {
+			errs = append(errs, fmt.Errorf("spec: %s %s is shorter than a millisecond", retention.field, retention.d))
+		}
+	}
+	if s.TierRetention > 0 {
+		for _, sib := range siblings {
+			for _, t := range sib.Tiers {
+				if least := leastTierRetention(t.Delay); s.TierRetention < least {
+					errs = append(errs, fmt.Errorf("spec: TierRetention %s is too short for %q: records would expire before they are due, it needs %s at least",
+						s.TierRetention, t.Topic, least))
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Configs)) {
+		switch name {
+		case "":
+			errs = append(errs, errors.New("spec: Configs has an empty name"))
+		case cleanupPolicy:
+			errs = append(errs, fmt.Errorf("spec: Configs cannot set %s: compaction deletes records that share a key", name))
+		case retentionBytes:
+			errs = append(errs, fmt.Errorf("spec: Configs cannot set %s: a limit by size deletes records before they are due", name))
+		case retentionMS:
+			errs = append(errs, fmt.Errorf("spec: Configs cannot set %s: use TierRetention and DLQRetention", name))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -1,0 +1,116 @@
+package retrytopics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// topic is a topic as the cluster has it.
+type topic struct {
+	partitions int32
+	replicas   int16
+	led        int32 // partitions that have a leader
+	configs    map[string]string
+}
+
+// number returns a config that is a number.
+func (t *topic) number(config string) (int64, bool) {
+	n, err := strconv.ParseInt(t.configs[config], 10, 64)
+	return n, err == nil
+}
+
+// describe returns those of the topics that exist, without their configs.
+func describe(ctx context.Context, adm *kadm.Client, names []string) (map[string]*topic, error) {
+	// kadm answers from a cache that is seconds old, unless it is asked for the
+	// authorized operations too.
+	ctx = kadm.WithAuthorizedOps(ctx)
+	m, err := adm.Metadata(ctx, names...)
+	if err != nil {
+		return nil, denied(err, "describe topics", "DESCRIBE", names, func(name string) error {
+			_, err := adm.Metadata(ctx, name)
+			return err
+		})
+	}
+	found := make(map[string]*topic, len(names))
+	var errs []error
+	for _, name := range names {
+		d, ok := m.Topics[name]
+		switch {
+		case !ok || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+		case d.Err != nil:
+			errs = append(errs, fmt.Errorf("describe topic %q: %w", name, d.Err))
+		default:
+			t := &topic{partitions: int32(len(d.Partitions)), replicas: int16(d.Partitions.NumReplicas())}
+			for _, p := range d.Partitions {
+				// While a partition moves it has replicas on both sides.
+				t.replicas = max(1, min(t.replicas, int16(len(p.Replicas))))
+				if p.Leader >= 0 && p.Err == nil {
+					t.led++
+				}
+			}
+			found[name] = t
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// describeConfigs adds the configs to topics that exist.
+func describeConfigs(ctx context.Context, adm *kadm.Client, topics map[string]*topic, names []string) error {
+	rs, err := adm.DescribeTopicConfigs(ctx, names...)
+	if err != nil {
+		return denied(err, "describe topic configs", "DESCRIBE_CONFIGS", names, func(name string) error {
+			_, err := adm.DescribeTopicConfigs(ctx, name)
+			return err
+		})
+	}
+	var errs []error
+	for _, name := range names {
+		r, err := rs.On(name, nil)
+		if err == nil {
+			err = r.Err
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("describe configs of topic %q: %w", name, withMessage(err, r.ErrMessage)))
+			continue
+		}
+		configs := make(map[string]string, len(r.Configs))
+		for _, c := range r.Configs {
+			if c.Value != nil {
+				configs[c.Key] = *c.Value
+			}
+		}
+		topics[name].configs = configs
+	}
+	return errors.Join(errs...)
+}
+
+// denied names the operation that failed and, where it failed for want of a
+// right, the right and the topics: kadm gives up on the first refusal without
+// saying whose it was, so each is asked again by itself.
+func denied(err error, op, right string, names []string, ask func(string) error) error {
+	if _, ok := errors.AsType[*kadm.AuthError](err); !ok {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	var refused []string
+	for _, name := range names {
+		if _, ok := errors.AsType[*kadm.AuthError](ask(name)); ok {
+			refused = append(refused, name)
+		}
+	}
+	if len(refused) == 0 {
+		refused = names // granted meanwhile, or refused by the cluster as a whole
+	}
+	return fmt.Errorf("%s %q: grant the operation %s on them: %w", op, refused, right, err)
+}
+
+func withMessage(err error, message string) error {
+	if message == "" {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, message)
+}

@@ -1,0 +1,96 @@
+package retrytopics_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+func ExampleNaming_Siblings() {
+	s, err := retrytopics.Naming{}.Siblings("orders", "billing", retrytopics.Default...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, topic := range s.Topics() {
+		fmt.Println(topic)
+	}
+	// Output:
+	// orders.retry.5s
+	// orders.retry.30s
+	// orders.retry.5m
+	// orders.dlq
+	// orders.dlq.ledger
+}
+
+// Where several groups consume a topic, a name for each keeps them apart.
+func ExampleNaming_group() {
+	naming := retrytopics.Naming{
+		Retry:  "{topic}.retry.{group}.{delay}",
+		DLQ:    "{topic}.dlq.{group}",
+		Ledger: "{topic}.dlq.{group}.ledger",
+	}
+	s, err := naming.Siblings("orders", "billing", time.Minute)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Topics())
+	fmt.Println(naming.SourceOf("orders.dlq.shipping"))
+	// Output:
+	// [orders.retry.billing.1m orders.dlq.billing orders.dlq.billing.ledger]
+	// orders true
+}
+
+func ExampleSiblings_Next() {
+	s, _ := retrytopics.Naming{}.Siblings("orders", "billing", retrytopics.Default...)
+	fmt.Println(s.Next("orders", 0).Topic)
+	fmt.Println(s.Next("orders.retry.5s", 0).Topic)
+	fmt.Println(s.Next("orders.retry.5m", 0).Topic)       // the last one repeats
+	fmt.Println(s.Next("orders", 20*time.Second).Topic)   // the error asked for 20 s
+	fmt.Println(s.Next("orders", 100*24*time.Hour).Topic) // longer than any tier
+	// Output:
+	// orders.retry.5s
+	// orders.retry.30s
+	// orders.retry.5m
+	// orders.retry.30s
+	// orders.retry.5m
+}
+
+func ExampleEnsure() {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "orders"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer cluster.Close()
+	adm, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer adm.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+
+	orders, err := retrytopics.Naming{}.Siblings("orders", "billing", time.Minute)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report, err := retrytopics.Ensure(ctx, adm, retrytopics.Spec{}, orders)
+	fmt.Println(report, err)
+	report, err = retrytopics.Ensure(ctx, adm, retrytopics.Spec{Mode: retrytopics.Verify}, orders)
+	fmt.Println(report, err)
+	// Output:
+	// created orders.retry.1m with 3 partitions
+	// created orders.dlq with 3 partitions
+	// created orders.dlq.ledger with 3 partitions <nil>
+	// siblings are as wanted <nil>
+}

@@ -1,0 +1,120 @@
+package retrytopics
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func mustSiblings(t testing.TB, n Naming, source string, delays ...time.Duration) Siblings {
+	t.Helper()
+	s, err := n.Siblings(source, "billing", delays...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestNextHopGoesOneTierUpAndStaysOnTheLast(t *testing.T) {
+	t.Parallel()
+	s := mustSiblings(t, Naming{}, "orders", Default...)
+	for _, c := range []struct {
+		from    string
+		atLeast time.Duration
+		want    string
+	}{
+		{"", 0, "orders.retry.5s"},
+		{"orders", 0, "orders.retry.5s"},
+		{"orders.retry.5s", 0, "orders.retry.30s"},
+		{"orders.retry.30s", 0, "orders.retry.5m"},
+		{"orders.retry.5m", 0, "orders.retry.5m"},
+		{"orders", 5 * time.Second, "orders.retry.5s"},
+		{"orders", 6 * time.Second, "orders.retry.30s"},
+		{"orders", time.Hour, "orders.retry.5m"},
+		{"orders.retry.30s", 6 * time.Second, "orders.retry.5m"},
+		{"orders.retry.5m", time.Hour, "orders.retry.5m"},
+		{"orders.retry.10s", 10 * time.Second, "orders.retry.30s"}, // left the configuration
+		{"orders", -time.Second, "orders.retry.5s"},
+	} {
+		if got := s.Next(c.from, c.atLeast); got.Topic != c.want {
+			t.Errorf("Next(%q, %s) = %q, want %q", c.from, c.atLeast, got.Topic, c.want)
+		}
+	}
+	if got := mustSiblings(t, Naming{}, "orders").Next("orders", time.Second); got != (Tier{}) {
+		t.Errorf("Next with no tiers = %v, want none", got)
+	}
+}
+
+func TestNextHopNeverGoesDown(t *testing.T) {
+	t.Parallel()
+	s := mustSiblings(t, Naming{}, "orders", Cautious...)
+	delay := map[string]time.Duration{}
+	for _, tier := range s.Tiers {
+		delay[tier.Topic] = tier.Delay
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		from := rapid.SampledFrom(s.Tiers).Draw(t, "from")
+		atLeast := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "atLeast"))
+		got := s.Next(from.Topic, atLeast)
+		last := s.Tiers[len(s.Tiers)-1]
+		if got.Delay <= from.Delay && got != last {
+			t.Errorf("Next(%s, %s) = %s", from.Topic, atLeast, got.Topic)
+		}
+		if got.Delay < atLeast && got != last {
+			t.Errorf("Next(%s, %s) = %s: too short", from.Topic, atLeast, got.Topic)
+		}
+	})
+}
+
+func TestTopicsWhoseSiblingsCollideAreRefusedTogether(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		all  []Siblings
+		want []string
+	}{
+		{"two sources", []Siblings{
+			mustSiblings(t, Naming{}, "orders", Default...), mustSiblings(t, Naming{}, "payments", Default...),
+		}, nil},
+		{"a source twice", []Siblings{
+			mustSiblings(t, Naming{}, "orders", Default...), mustSiblings(t, Naming{}, "orders", Default...),
+		}, []string{`topic "orders" is given twice`}},
+		{"a sibling as source", []Siblings{
+			mustSiblings(t, Naming{}, "orders", Default...), mustSiblings(t, Naming{}, "orders.dlq"), mustSiblings(t, Naming{}, "orders.retry.5s"),
+		}, []string{`"orders.dlq", a sibling of "orders", is a source itself`, `"orders.retry.5s", a sibling of "orders", is a source itself`}},
+		{"a sibling as source, but for a dot", []Siblings{
+			mustSiblings(t, Naming{}, "orders", Default...), mustSiblings(t, Naming{}, "orders_dlq"),
+		}, []string{`"orders.dlq", a sibling of "orders", is a source itself ("orders_dlq")`}},
+		{"sources that differ in a dot", []Siblings{
+			mustSiblings(t, Naming{}, "shop.orders", Default...), mustSiblings(t, Naming{}, "shop_orders", Default...),
+		}, []string{`"shop.orders" and "shop_orders" differ in '.' and '_' only`, `"shop_orders.retry.5s", a sibling of "shop_orders", collides with "shop.orders.retry.5s"`}},
+		{"siblings of two sources", []Siblings{
+			{Source: "a", DLQ: "dead", Ledger: "a.ledger"}, {Source: "b", DLQ: "dead", Ledger: "b.ledger"},
+		}, []string{`"dead", a sibling of "b", collides with "dead", a sibling of "a"`}},
+		{"made by hand", []Siblings{
+			{Source: "a", DLQ: "a_dlq", Ledger: "a.dlq", Tiers: []Tier{{0, "a.retry"}}}, {Source: "b"},
+		}, []string{`"a.dlq", a sibling of "a", collides with "a_dlq"`, "delay 0s is not positive", `topic "", a sibling of "b": the name is empty`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := Check(c.all...)
+			if (err != nil) != (c.want != nil) {
+				t.Fatalf("Check = %v, want an error: %v", err, c.want != nil)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryScheduleIsLegal(t *testing.T) {
+	t.Parallel()
+	for _, delays := range [][]time.Duration{Default, Aggressive, Standard, Patient, Cautious} {
+		mustSiblings(t, Naming{}, "orders", delays...)
+	}
+}

@@ -1,0 +1,97 @@
+package retrytopics
+
+import (
+	"maps"
+	"strconv"
+	"time"
+)
+
+// Topic configs that Ensure sets or looks at.
+const (
+	cleanupPolicy   = "cleanup.policy"
+	retentionMS     = "retention.ms"
+	retentionBytes  = "retention.bytes"
+	segmentMS       = "segment.ms"
+	minISR          = "min.insync.replicas"
+	uncleanElection = "unclean.leader.election.enable"
+	timestampType   = "message.timestamp.type"
+	maxMessage      = "max.message.bytes"
+
+	// replicationFactor is no topic config; reports name it like one.
+	replicationFactor = "replication.factor"
+)
+
+type kind uint8
+
+const (
+	kindTier kind = iota
+	kindDLQ
+	kindLedger
+)
+
+// wanted is one sibling as it ought to be.
+type wanted struct {
+	topic, source, dlq string
+	kind               kind
+	delay              time.Duration // of a tier
+	partitions         int32
+	replicas           int16
+	configs            map[string]string
+}
+
+// wants derives what a source's siblings ought to be from what the source is.
+func (s Spec) wants(sib Siblings, source *topic) []wanted {
+	base := map[string]string{
+		uncleanElection: "false",
+		retentionBytes:  "-1",
+		segmentMS:       millis(defaultSegment),
+		// The copy's own timestamp says when it was written. By the broker's
+		// clock, so that a client's wrong one can't make the copy expire early.
+		timestampType: "LogAppendTime",
+	}
+	if n, ok := source.number(maxMessage); ok {
+		base[maxMessage] = strconv.FormatInt(min(n+headroom, maxMessageLimit), 10)
+	}
+	replicas := int64(source.replicas)
+	isr, known := source.number(minISR)
+	if replicas >= replicasForTwoInSync {
+		isr, known = max(isr, 2), true
+	}
+	if known {
+		// More than there are replicas would refuse every write.
+		base[minISR] = strconv.FormatInt(min(isr, replicas), 10)
+	}
+	maps.Copy(base, s.Configs)
+
+	one := func(name string, k kind, policy string, retention time.Duration) wanted {
+		configs := maps.Clone(base)
+		configs[cleanupPolicy] = policy
+		configs[retentionMS] = "-1"
+		if retention > 0 {
+			configs[retentionMS] = millis(retention)
+		}
+		return wanted{
+			topic: name, source: sib.Source, dlq: sib.DLQ, kind: k,
+			partitions: source.partitions, replicas: source.replicas, configs: configs,
+		}
+	}
+	var ws []wanted
+	for _, t := range sib.Tiers {
+		w := one(t.Topic, kindTier, "delete", s.tierRetention(t.Delay))
+		w.delay = t.Delay
+		ws = append(ws, w)
+	}
+	dlq := s.dlqRetention()
+	ledger := time.Duration(-1)
+	if dlq > 0 {
+		ledger = dlq + ledgerMargin
+		if ms, err := strconv.ParseInt(base[segmentMS], 10, 64); err == nil && ms < int64(365*day/time.Millisecond) {
+			ledger = max(ledger, dlq+time.Duration(ms)*time.Millisecond+leastLedgerMargin)
+		}
+	}
+	return append(ws,
+		one(sib.DLQ, kindDLQ, "delete", dlq),
+		one(sib.Ledger, kindLedger, "compact,delete", ledger))
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
