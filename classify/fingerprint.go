@@ -12,15 +12,13 @@ const (
 )
 
 // fingerprint returns the first 8 bytes of SHA-256 in hex over class, message
-// and frame, divided by NUL.
+// and frame, each ended by NUL.
 func fingerprint(class, message, frame string) string {
-	var buf [MaxClass + 1 + maxNormalised + 1 + maxFrame]byte
-	b := append(buf[:0], class...)
-	b = append(b, 0)
-	b = appendNormalised(b, message, len(b)+maxNormalised)
-	b = append(b, 0)
-	b = append(b, frame[:min(len(frame), maxFrame)]...)
-	sum := sha256.Sum256(b)
+	var n normaliser
+	n.verbatim(class)
+	n.message(message)
+	n.verbatim(frame[:min(len(frame), maxFrame)])
+	sum := sha256.Sum256(n.buf[:n.n])
 	var out [16]byte
 	hex.Encode(out[:], sum[:8])
 	return string(out[:])

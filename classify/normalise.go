@@ -2,8 +2,25 @@ package classify
 
 import "strings"
 
-// appendNormalised appends message to b, up to a length of limit, without what
-// differs from one record to the next:
+// normaliser collects what a fingerprint is made of. It is one array without a
+// slice into it, so that it stays on the stack.
+type normaliser struct {
+	buf      [MaxClass + 1 + maxNormalised + 1 + maxFrame + 1]byte
+	n        int     // bytes of buf that are used
+	limit    int     // how far the message may fill it
+	hash     int     // index behind the last "#", -1 where something else followed
+	unclosed [3]bool // kinds of quotes that have no closing one further on
+}
+
+// verbatim adds s and the NUL that ends it.
+func (n *normaliser) verbatim(s string) {
+	n.n += copy(n.buf[n.n:], s)
+	n.buf[n.n] = 0
+	n.n++
+}
+
+// message adds s, up to maxNormalised bytes of it, without what differs from
+// one record to the next:
 //
 //   - numbers, signed or not, with units, dates, addresses: "#"
 //   - UUIDs, hex, and words that mix letters and digits: "#"
@@ -14,118 +31,108 @@ import "strings"
 //
 // It is a scanner by hand because it runs once per failing record, where a
 // regular expression would cost more than forwarding the record does.
-func appendNormalised(b []byte, message string, limit int) []byte {
-	s := message[:min(len(message), maxScanned)]
-	n := normaliser{b: b, start: len(b), limit: limit, hash: -1}
-	for i := 0; i < len(s) && len(n.b) < limit; {
+func (n *normaliser) message(s string) {
+	s = s[:min(len(s), maxScanned)]
+	start := n.n
+	n.limit, n.hash = start+maxNormalised, -1
+	for i := 0; i < len(s) && n.n < n.limit; {
 		switch kind := charKind[s[i]]; {
 		case kind&word != 0:
-			end := i + 1
 			if isUUID(s[i:]) {
-				end = i + uuidLen
 				n.number()
-			} else {
-				for end < len(s) && charKind[s[end]]&word != 0 {
-					end++
-				}
-				n.word(s[i:end])
-			}
-			i = end
-		case kind&space != 0:
-			n.blank()
-			i++
-		case kind&quote != 0:
-			end := closing(s, i, &n.unclosed)
-			if end < 0 {
-				n.literal(s[i])
-				i++
+				i += uuidLen
 				continue
 			}
-			n.literal(s[i])
-			n.literal(s[i])
-			i = end + 1
+			end, some, all := i, kind, kind
+			for ; end < len(s) && charKind[s[end]]&word != 0; end++ {
+				some |= charKind[s[end]]
+				all &= charKind[s[end]]
+			}
+			n.word(s[i:end], some, all)
+			i = end
+		case kind&space != 0:
+			if n.n > start && n.buf[n.n-1] != ' ' {
+				n.put(' ')
+			}
+			i++
+		case kind&quote != 0:
+			n.put(s[i])
+			if end := closing(s, i, &n.unclosed); end >= 0 {
+				n.put(s[i])
+				i = end
+			}
+			i++
 		case s[i] == '-' && i+1 < len(s) && charKind[s[i+1]]&digit != 0 && (i == 0 || charKind[s[i-1]]&word == 0):
 			i++ // a sign: the number follows
 		default:
-			n.literal(s[i])
+			n.put(s[i])
 			i++
 		}
 	}
-	return n.finish()
+	if n.n > start && n.buf[n.n-1] == ' ' {
+		n.n--
+	}
+	n.buf[n.n] = 0
+	n.n++
 }
 
-type normaliser struct {
-	b            []byte
-	start, limit int
-	hash         int     // index behind the last "#", -1 where something else followed
-	unclosed     [3]bool // kinds of quotes that have no closing one further on
-}
-
-// number writes "#", or nothing where only dividers stand between it and the
-// last one.
-func (n *normaliser) number() {
-	if n.hash >= 0 && len(n.b)-n.hash <= 2 {
-		n.b = n.b[:n.hash]
-		return
-	}
-	n.b = append(n.b, '#')
-	n.hash = len(n.b)
-}
-
-// word writes a run of letters and digits.
-func (n *normaliser) word(w string) {
-	letters := 0 // before the first digit
-	for letters < len(w) && charKind[w[letters]]&digit == 0 {
-		letters++
-	}
-	onlyHex := true
-	trailing := true // nothing but digits after the letters
-	for i := range len(w) {
-		k := charKind[w[i]]
-		onlyHex = onlyHex && k&hexDigit != 0
-		if i >= letters && k&digit == 0 {
-			trailing = false
-		}
-	}
-	switch {
-	case letters == len(w): // no digit
-		if onlyHex && len(w) >= 8 {
+// word adds a run of letters and digits. some has the kinds of any of its
+// characters, all those that each of them has.
+func (n *normaliser) word(w string, some, all charClass) {
+	if some&digit == 0 {
+		if all&hexDigit != 0 && len(w) >= 8 { // no word of a language
 			n.number()
 			return
 		}
 		n.text(w)
-	case letters == 0, onlyHex, !trailing:
-		n.number()
-	default:
-		n.text(w[:letters])
-		n.number()
+		return
 	}
+	letters := 0 // before the first digit
+	for charKind[w[letters]]&digit == 0 {
+		letters++
+	}
+	if letters == 0 || all&hexDigit != 0 || !allDigits(w[letters:]) {
+		n.number()
+		return
+	}
+	n.text(w[:letters])
+	n.number()
 }
 
-func (n *normaliser) text(w string) {
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if charKind[s[i]]&digit == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// number adds "#", or nothing where only dividers stand between it and the last
+// one.
+func (n *normaliser) number() {
+	if n.hash >= 0 && n.n-n.hash <= 2 {
+		n.n = n.hash
+		return
+	}
+	n.put('#')
+	n.hash = n.n
+}
+
+func (n *normaliser) text(s string) {
 	n.hash = -1
-	n.b = append(n.b, w[:min(len(w), n.limit-len(n.b))]...)
+	n.n += copy(n.buf[n.n:n.limit], s)
 }
 
-func (n *normaliser) literal(c byte) {
+func (n *normaliser) put(c byte) {
+	if n.n == n.limit {
+		return
+	}
 	if charKind[c]&divider == 0 {
 		n.hash = -1
 	}
-	n.b = append(n.b, c)
-}
-
-func (n *normaliser) blank() {
-	if len(n.b) > n.start && n.b[len(n.b)-1] != ' ' {
-		n.b = append(n.b, ' ')
-	}
-}
-
-func (n *normaliser) finish() []byte {
-	b := n.b[:min(len(n.b), n.limit)]
-	if len(b) > n.start && b[len(b)-1] == ' ' {
-		b = b[:len(b)-1]
-	}
-	return b
+	n.buf[n.n] = c
+	n.n++
 }
 
 // closing returns the index of the quote that closes the one at s[i], or -1
@@ -133,7 +140,7 @@ func (n *normaliser) finish() []byte {
 func closing(s string, i int, unclosed *[3]bool) int {
 	q := s[i]
 	kind := strings.IndexByte("'\"`", q)
-	if unclosed[kind] || i > 0 && charKind[s[i-1]]&word != 0 {
+	if unclosed[kind] || q == '\'' && i > 0 && charKind[s[i-1]]&word != 0 {
 		return -1
 	}
 	for j := i + 1; j < len(s); j++ {

@@ -1,0 +1,80 @@
+package classify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"testing"
+)
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	errBusy := errors.New("busy")
+	never := func(error) bool { return false }
+	rules := func(r ...Rule) *Classifier { return &Classifier{Rules: r} }
+	for _, tt := range []struct {
+		name    string
+		c       *Classifier
+		err     error
+		verdict Verdict
+		class   string
+	}{
+		{"sentinel", rules(Is(errBusy, VerdictRetry, "busy")), fmt.Errorf("x: %w", errBusy), VerdictRetry, "busy"},
+		{"other sentinel", rules(Is(errBusy, VerdictRetry, "busy")), errBare, VerdictTerminal, "unclassified"},
+		{"type", rules(Type[*skuError](VerdictDiscard, "sku")), fmt.Errorf("x: %w", &skuError{1}), VerdictDiscard, "sku"},
+		{"type by interface", rules(Type[interface {
+			error
+			StatusCode() int
+		}](VerdictDiscard, "status")), httpError{code: 500}, VerdictDiscard, "status"},
+		{"predicate", rules(When(func(err error) bool { return err == errBusy }, VerdictRetry, "p")), errBusy, VerdictRetry, "p"},
+		{"message", rules(Message(regexp.MustCompile(`pool (is )?full`), VerdictRetry, "pool")), errors.New("the pool is full"), VerdictRetry, "pool"},
+		{"first match wins", rules(When(never, VerdictDiscard, "no"), Is(errBusy, VerdictRetry, "first"), Is(errBusy, VerdictDiscard, "second")), errBusy, VerdictRetry, "first"},
+		{"without a class", rules(Is(io.ErrUnexpectedEOF, VerdictTerminal, ""), Is(io.ErrUnexpectedEOF, VerdictRetry, "late")), io.ErrUnexpectedEOF, VerdictTerminal, "net.eof"},
+		{"before built-ins", rules(Is(context.Canceled, VerdictDiscard, "gone")), context.Canceled, VerdictDiscard, "gone"},
+		{"after the handler's verdict", rules(Is(errBusy, VerdictDiscard, "busy")), Retryable(errBusy), VerdictRetry, "busy"},
+		{"after the handler's class", rules(Is(errBusy, VerdictDiscard, "busy")), As(errBusy, "mine"), VerdictDiscard, "mine"},
+		{"in a joined error", rules(Is(errBusy, VerdictRetry, "busy")), errors.Join(errBare, fmt.Errorf("x: %w", errBusy)), VerdictRetry, "busy"},
+		{"of a panic", rules(Type[*PanicError](VerdictRetry, "crash")), &PanicError{Value: 1}, VerdictRetry, "crash"},
+		{"of what was passed to panic", rules(Is(errBusy, VerdictRetry, "")), &PanicError{Value: errBusy}, VerdictRetry, "panic.errors.errorString"},
+		{"dirty class", rules(Is(errBusy, VerdictRetry, "is busy")), errBusy, VerdictRetry, "is_busy"},
+		{"verdict that is none", rules(Is(errBusy, 77, "busy")), Retryable(errBusy), VerdictRetry, "busy"},
+		{"verdict that is none, alone", rules(Is(errBusy, 77, "busy")), errBusy, VerdictTerminal, "busy"},
+		{"rules that match nothing", rules(Rule{}, Is(nil, VerdictRetry, "a"), When(nil, VerdictRetry, "b"), Message(nil, VerdictRetry, "c")), errBusy, VerdictTerminal, "unclassified"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := tt.c.Classify(tt.err)
+			if got.Verdict != tt.verdict || got.Class != tt.class {
+				t.Errorf("Classify(%v) = %v, %q; want %v, %q", tt.err, got.Verdict, got.Class, tt.verdict, tt.class)
+			}
+		})
+	}
+}
+
+// The breaker of a consumer counts failures that are terminal by default only.
+func TestDefaultTellsUnknownFromExplicit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		c       *Classifier
+		err     error
+		verdict Verdict
+		unknown bool
+	}{
+		{"zero value", &Classifier{}, errBare, VerdictTerminal, true},
+		{"nil classifier", nil, errBare, VerdictTerminal, true},
+		{"changed", &Classifier{Unknown: VerdictRetry}, errBare, VerdictRetry, true},
+		{"changed to none", &Classifier{Unknown: 77}, errBare, VerdictTerminal, true},
+		{"a class is no verdict", &Classifier{Unknown: VerdictRetry}, As(errBare, "x"), VerdictRetry, true},
+		{"said", &Classifier{Unknown: VerdictRetry}, Terminal(errBare), VerdictTerminal, false},
+		{"rule", &Classifier{Rules: []Rule{Is(errBare, VerdictTerminal, "")}, Unknown: VerdictRetry}, errBare, VerdictTerminal, false},
+		{"built-in", &Classifier{Unknown: VerdictDiscard}, context.Canceled, VerdictRetry, false},
+	} {
+		got := tt.c.Classify(tt.err)
+		if got.Verdict != tt.verdict || got.Default != tt.unknown {
+			t.Errorf("%s: verdict %v, default %v; want %v, %v", tt.name, got.Verdict, got.Default, tt.verdict, tt.unknown)
+		}
+	}
+}
