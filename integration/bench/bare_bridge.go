@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// bareBridge copies a topic to another one, partition by partition, with
+// headers that tell where each record comes from. It is the bridge that one
+// would write by hand for speed: produced asynchronously with acks from all
+// replicas, copies made by the batch, and a batch marked when its last record
+// is acknowledged (the promises of a partition come in order).
+//
+// It is done when all copies are acknowledged and the source's offsets are
+// committed.
+func bareBridge(ctx context.Context, j job) (report, error) {
+	cl, err := kgo.NewClient(append(groupOpts(j),
+		kgo.AutoCommitInterval(time.Second),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+	)...)
+	if err != nil {
+		return report{}, err
+	}
+	defer cl.Close()
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		m      meter
+		total  = j.Data.records()
+		acked  atomic.Int64
+		done   = make(chan struct{})
+		feeds  = make(map[int32]chan []*kgo.Record)
+		copies sync.WaitGroup
+	)
+	defer copies.Wait()
+	bridge := func(feed <-chan []*kgo.Record) {
+		for records := range feed {
+			last := records[len(records)-1]
+			slab := copyBatch(records, j.To, j.Headers)
+			end := &slab[len(slab)-1]
+			promise := func(r *kgo.Record, err error) {
+				switch {
+				case err != nil:
+					cancel(fmt.Errorf("writing to %s/%d: %w", j.To, r.Partition, err))
+				case r == end:
+					cl.MarkCommitRecords(last)
+					if acked.Add(int64(len(slab))) == total {
+						close(done)
+					}
+				}
+			}
+			for i := range slab {
+				cl.Produce(ctx, &slab[i], promise)
+			}
+		}
+	}
+	poll := func() error {
+		defer func() {
+			for _, feed := range feeds {
+				close(feed)
+			}
+		}()
+		for polled := int64(0); polled < total; {
+			fetches := cl.PollFetches(ctx)
+			if err := fetches.Err(); err != nil {
+				return errors.Join(err, context.Cause(ctx))
+			}
+			m.begin()
+			fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
+				if len(fp.Records) == 0 {
+					return
+				}
+				polled += int64(len(fp.Records))
+				feed := feeds[fp.Partition]
+				if feed == nil {
+					feed = make(chan []*kgo.Record, 1)
+					feeds[fp.Partition] = feed
+					copies.Go(func() { bridge(feed) })
+				}
+				feed <- fp.Records
+			})
+		}
+		return nil
+	}
+	if err := poll(); err != nil {
+		return report{}, err
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return report{}, context.Cause(ctx)
+	}
+	if err := cl.CommitMarkedOffsets(ctx); err != nil {
+		return report{}, fmt.Errorf("committing: %w", err)
+	}
+	return m.end(total), nil
+}
+
+// copyBatch builds the copies of one partition's records: one allocation for
+// each of records, headers and the text of the numbers.
+func copyBatch(records []*kgo.Record, to string, n int) []kgo.Record {
+	const numbers = 2 * 20 // offset and timestamp
+	var (
+		slab    = make([]kgo.Record, len(records))
+		headers = make([]kgo.RecordHeader, 0, len(records)*n)
+		text    = make([]byte, 0, len(records)*numbers)
+		first   = records[0]
+		now     = time.Now()
+		shared  = copyHeaders(first, now)
+	)
+	number := func(v int64) []byte {
+		from := len(text)
+		text = strconv.AppendInt(text, v, 10)
+		return text[from:len(text):len(text)]
+	}
+	for i, r := range records {
+		from := len(headers)
+		if len(r.Headers) > 0 {
+			headers = append(headers, r.Headers...)
+		}
+		headers = append(headers,
+			kgo.RecordHeader{Key: "dlq-original-offset", Value: number(r.Offset)},
+			kgo.RecordHeader{Key: "dlq-original-timestamp", Value: number(r.Timestamp.UnixMilli())})
+		headers = append(headers, shared[:n-2]...)
+		slab[i] = kgo.Record{
+			Topic:     to,
+			Partition: r.Partition,
+			Key:       r.Key,
+			Value:     r.Value,
+			Headers:   headers[from:len(headers):len(headers)],
+		}
+	}
+	return slab
+}
+
+// copyHeaders are the headers that all records of a batch have in common,
+// with the keys and sizes of those that siding writes on a record's first
+// way into a tier.
+func copyHeaders(r *kgo.Record, now time.Time) []kgo.RecordHeader {
+	ms := strconv.AppendInt(nil, now.UnixMilli(), 10)
+	return []kgo.RecordHeader{
+		{Key: "dlq-original-topic", Value: []byte(r.Topic)},
+		{Key: "dlq-original-partition", Value: strconv.AppendInt(nil, int64(r.Partition), 10)},
+		{Key: "dlq-group", Value: []byte("bench-failing-00000000-1")},
+		{Key: "dlq-attempts", Value: []byte("1")},
+		{Key: "dlq-error-class", Value: []byte("unavailable")},
+		{Key: "dlq-error-msg", Value: []byte("service unavailable")},
+		{Key: "dlq-failed-at", Value: ms},
+		{Key: "dlq-not-before", Value: strconv.AppendInt(nil, now.Add(time.Hour).UnixMilli(), 10)},
+		{Key: "dlq-error-fingerprint", Value: []byte("5f0d9c51a3b2e764")},
+		{Key: "dlq-first-failed-at", Value: ms},
+		{Key: "dlq-original-topic-id", Value: []byte("0b9f5f4c93f14d5ea3a6a4f6e1a8c9d2")},
+		{Key: "dlq-hops", Value: []byte("1")},
+		{Key: "dlq-history", Value: []byte("1:unavailable:" + string(ms))},
+		{Key: "dlq-host", Value: []byte("bench-host")},
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+)
+
+// benches are all there are, with the figures they are held to.
+var benches = []bench{
+	{
+		name: "healthy",
+		open: consumeBench(shape{partitions: 8, records: 8_000_000, block: 4096}),
+		lines: []line{
+			{"healthy", "x", atLeast(0.90), ratio(report.rate)},
+			{"healthy-cpu", "x", atMost(1.3), ratio(report.cpuPerMillion)},
+			{"healthy-mallocs", "more mallocs a record", atMost(0.01), surplus(report.mallocsPerRecord)},
+		},
+	},
+	{
+		name:  "healthy-headers",
+		open:  consumeBench(shape{partitions: 8, records: 4_000_000, headers: 4, block: 4096}),
+		lines: []line{{"healthy-headers", "x", atLeast(0.90), ratio(report.rate)}},
+	},
+	{
+		name:  "keyed",
+		open:  keyedBench,
+		lines: []line{{"keyed", "x", atMost(1.15), ratio(func(r report) float64 { return r.Seconds })}},
+	},
+	{
+		name:  "failing",
+		open:  failingBench,
+		lines: []line{{"failing", "x", atLeast(0.75), ratio(report.rate)}},
+	},
+	{
+		name: "lanes",
+		open: lanesBench,
+		lines: []line{{"lanes", "x", atMost(1.2), func(round map[string]report) float64 {
+			at := func(lanes string) float64 {
+				return round["siding-"+lanes].cpuPerMillion() / round["bare-"+lanes].cpuPerMillion()
+			}
+			return at("1000") / at("8")
+		}}},
+	},
+}
+
+// ratio compares the siding program's figure with the bare one's.
+func ratio(of func(report) float64) func(map[string]report) float64 {
+	return func(round map[string]report) float64 { return of(round["siding"]) / of(round["bare"]) }
+}
+
+// surplus is what the siding program's figure has over the bare one's.
+func surplus(of func(report) float64) func(map[string]report) float64 {
+	return func(round map[string]report) float64 { return of(round["siding"]) - of(round["bare"]) }
+}
+
+// consumeBench compares a loop over a topic that is written once; each round
+// reads it with groups of its own.
+func consumeBench(s shape) func(context.Context, *rig) ([]arm, error) {
+	return func(ctx context.Context, r *rig) ([]arm, error) {
+		d, err := r.fill(ctx, "src", s)
+		if err != nil {
+			return nil, err
+		}
+		return []arm{
+			r.consumer("siding", "siding-consume", d, job{}),
+			r.consumer("bare", "bare-consume", d, job{}),
+		}, nil
+	}
+}
+
+// consumer is an arm that reads the data with a group of its own and commits
+// all of it.
+func (r *rig) consumer(name, program string, d data, j job) arm {
+	return arm{name, func(ctx context.Context, round int) (report, error) {
+		j.Program, j.Data, j.Group = program, d, r.group(name, round)
+		rep, err := r.run(ctx, name, j)
+		if err != nil {
+			return report{}, err
+		}
+		return rep, r.consumed(ctx, j.Group, d)
+	}}
+}
+
+func keyedBench(ctx context.Context, r *rig) ([]arm, error) {
+	d, err := r.fill(ctx, "src", shape{partitions: 8, records: 10_000, keys: 1_000, block: 10_000})
+	if err != nil {
+		return nil, err
+	}
+	return []arm{
+		r.consumer("siding", "siding-keyed", d, job{Slots: 100}),
+		r.consumer("bare", "bare-pool", d, job{Slots: 100}),
+	}, nil
+}
+
+// failingBench writes the source once, and gives each round a topic of its
+// own to copy it to: a lane that found an earlier round's copies would have
+// them to read as well.
+func failingBench(ctx context.Context, r *rig) ([]arm, error) {
+	const partitions = 8
+	d, err := r.fill(ctx, "src", shape{partitions: partitions, records: 2_000_000, block: 4096})
+	if err != nil {
+		return nil, err
+	}
+	bare := arm{"bare", func(ctx context.Context, round int) (report, error) {
+		group := r.group("bare", round)
+		to, err := r.topic(ctx, group, partitions)
+		if err != nil {
+			return report{}, err
+		}
+		rep, err := r.run(ctx, "bare", job{Program: "bare-bridge", Data: d, Group: group, To: to, Headers: 10})
+		if err != nil {
+			return report{}, err
+		}
+		if err := r.consumed(ctx, group, d); err != nil {
+			return report{}, err
+		}
+		return rep, r.deleteTopics(ctx, group)
+	}}
+	return []arm{bare}, nil
+}
+
+func lanesBench(ctx context.Context, r *rig) ([]arm, error) {
+	const records = 4_000_000
+	var arms []arm
+	for _, lanes := range []struct {
+		label      string
+		partitions int32
+	}{{"8", 8}, {"1000", 1000}} {
+		d, err := r.fill(ctx, "src-"+lanes.label, shape{partitions: lanes.partitions, records: records, block: records / 1000})
+		if err != nil {
+			return nil, err
+		}
+		arms = append(arms,
+			r.consumer("siding-"+lanes.label, "siding-consume", d, job{}),
+			r.consumer("bare-"+lanes.label, "bare-consume", d, job{}))
+	}
+	return arms, nil
+}
+
+// programs are what a child process can run.
+var programs = map[string]program{
+	"bare-consume": bareConsume,
+	"bare-pool":    barePool,
+	"bare-bridge":  bareBridge,
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime/pprof"
+	"time"
+)
+
+// childFlag makes the command run one job from its standard input instead.
+const childFlag = "-child"
+
+// A job tells a program in a child process what to do. A program reads the
+// fields that concern it.
+type job struct {
+	Program string
+	Seeds   []string
+	Group   string
+	Data    data
+	To      string        // topic that a bridge writes to
+	Headers int           // headers that a bridge adds
+	Slots   int           // handlers at a time
+	Spin    time.Duration // CPU that the handler burns
+	Profile string        // file for a CPU profile; empty: none
+	Dir     string        // of the embedded broker's log
+}
+
+// A report is what a program measured. Times are seconds, latencies
+// milliseconds.
+type report struct {
+	Records   int64
+	Seconds   float64
+	CPU       float64 // of this process, user and system
+	Mallocs   uint64
+	Bytes     uint64
+	HeapInuse uint64
+	P50, P99  float64
+}
+
+func (r report) rate() float64             { return float64(r.Records) / r.Seconds }
+func (r report) cpuPerMillion() float64    { return r.CPU / float64(r.Records) * 1e6 }
+func (r report) mallocsPerRecord() float64 { return float64(r.Mallocs) / float64(r.Records) }
+func (r report) bytesPerRecord() float64   { return float64(r.Bytes) / float64(r.Records) }
+
+// A program does a job's work and measures it.
+type program func(context.Context, job) (report, error)
+
+// runChild runs the job in a process of its own and waits for its report.
+func runChild(ctx context.Context, j job) (report, error) {
+	cmd, err := childCommand(ctx)
+	if err != nil {
+		return report{}, err
+	}
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	if err := startChild(cmd, j); err != nil {
+		return report{}, err
+	}
+	if err := cmd.Wait(); err != nil {
+		return report{}, fmt.Errorf("%s: %w\n%s", j.Program, err, bytes.TrimSpace(words.Bytes()))
+	}
+	var rep report
+	if err := json.Unmarshal(out.Bytes(), &rep); err != nil {
+		return report{}, fmt.Errorf("reading the report of %s: %w", j.Program, err)
+	}
+	return rep, nil
+}
+
+func childCommand(ctx context.Context) (*exec.Cmd, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding the bench's own binary: %w", err)
+	}
+	return exec.CommandContext(ctx, exe, childFlag), nil
+}
+
+// startChild starts the command and writes the job to its standard input,
+// which stays open: its end tells the child that nobody waits for it.
+func startChild(cmd *exec.Cmd, j job) error {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("opening a pipe: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", j.Program, err)
+	}
+	if err := json.NewEncoder(in).Encode(j); err != nil {
+		return errors.Join(fmt.Errorf("handing %s its job: %w", j.Program, err), cmd.Process.Kill(), cmd.Wait())
+	}
+	return nil
+}
+
+// child is the other end of runChild.
+func child(stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dec := json.NewDecoder(stdin)
+	var j job
+	if err := dec.Decode(&j); err != nil {
+		fmt.Fprintln(stderr, "reading the job:", err)
+		return exitFailed
+	}
+	go func() {
+		io.Copy(io.Discard, io.MultiReader(dec.Buffered(), stdin))
+		cancel()
+	}()
+	if j.Program == brokerProgram {
+		if err := serveBroker(ctx, j.Dir, stdout); err != nil {
+			fmt.Fprintln(stderr, err)
+			return exitFailed
+		}
+		return exitOK
+	}
+	rep, err := runProgram(ctx, j)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitFailed
+	}
+	if err := json.NewEncoder(stdout).Encode(rep); err != nil {
+		fmt.Fprintln(stderr, "writing the report:", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+func runProgram(ctx context.Context, j job) (rep report, err error) {
+	p, ok := programs[j.Program]
+	if !ok {
+		return report{}, fmt.Errorf("no program named %q", j.Program)
+	}
+	if j.Profile != "" {
+		f, err := os.Create(j.Profile)
+		if err != nil {
+			return report{}, fmt.Errorf("opening the profile: %w", err)
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return report{}, errors.Join(fmt.Errorf("starting the profile: %w", err), f.Close())
+		}
+		defer func() {
+			pprof.StopCPUProfile()
+			err = errors.Join(err, f.Close())
+		}()
+	}
+	return p(ctx, j)
+}

@@ -1,0 +1,94 @@
+// Command bench runs siding and bare franz-go side by side on one broker and
+// reports the ratio of the two.
+//
+//	go run ./bench [-only name,…] [-brokers host:port,…] [-rounds n] [-out bench.json]
+//
+// Every bench runs its programs in turn (A B A B …), each in a process of its
+// own, on data that was written before; the first round warms the broker's
+// page cache up and is thrown away. A ratio is taken inside a round, and the
+// median of the rounds is reported with the smallest and the largest one:
+// what else the machine does then hits both sides. CPU is getrusage of the
+// client's process, so the broker's share is never in it.
+//
+// Without -brokers the broker is the embedded one, in a process of its own
+// with its log on disk. Its figures are shown, but only those of a real
+// Kafka decide: the exit status is 1 if one of them misses its goal.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == childFlag {
+		os.Exit(child(os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Exit statuses of run.
+const (
+	exitOK     = 0
+	exitMissed = 1 // a goal was missed on real Kafka
+	exitFailed = 2 // a bench could not be run, or the command line is wrong
+)
+
+func run(args []string, stdout, stderr io.Writer) int {
+	set := flag.NewFlagSet("bench", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	var (
+		only     = set.String("only", "", "names of the benches to run, comma-separated (default all)")
+		arms     = set.String("arms", "", "run these programs of a bench only, comma-separated; no ratio is taken")
+		brokers  = set.String("brokers", "", "addresses of a real Kafka, comma-separated (default an embedded broker)")
+		rounds   = set.Int("rounds", 0, "rounds after the warm-up (default 5, or 3 where one takes 30 s or more)")
+		out      = set.String("out", "bench.json", "file for the results, one JSON object a line")
+		profiles = set.String("profiles", "", "directory for a CPU profile of each program's last round")
+	)
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitOK
+		}
+		return exitFailed
+	}
+	chosen, err := choose(benches, split(*only))
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitFailed
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	results, err := runAll(ctx, chosen, options{
+		brokers:  split(*brokers),
+		arms:     split(*arms),
+		rounds:   *rounds,
+		profiles: *profiles,
+		log:      stdout,
+	})
+	if werr := writeResults(*out, results); werr != nil {
+		err = errors.Join(err, werr)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitFailed
+	}
+	for _, r := range results {
+		if r.Broker == kindKafka && !r.OK {
+			return exitMissed
+		}
+	}
+	return exitOK
+}
+
+// split cuts a comma-separated flag; an empty one has no parts.
+func split(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
+}

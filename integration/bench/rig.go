@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Kinds of broker, as bench.json names them.
+const (
+	kindEmbedded = "kfake"
+	kindKafka    = "kafka"
+)
+
+// programTimeout ends a program that hangs. The longest takes two minutes.
+const programTimeout = 10 * time.Minute
+
+// A rig is the broker that one bench runs on, and what the bench has put
+// there. Everything carries the rig's suffix, by which close finds it again.
+type rig struct {
+	name     string
+	kind     string
+	seeds    []string
+	suffix   string
+	profiles string
+	last     bool // this is the last round
+	cl       *kgo.Client
+	admin    *kadm.Client
+	stop     func() error // of the embedded broker
+}
+
+func newRig(ctx context.Context, name string, o options) (*rig, error) {
+	var random [4]byte
+	rand.Read(random[:]) // never fails
+	r := &rig{
+		name:     name,
+		kind:     kindKafka,
+		seeds:    o.brokers,
+		suffix:   hex.EncodeToString(random[:]),
+		profiles: o.profiles,
+		stop:     func() error { return nil },
+	}
+	if len(r.seeds) == 0 {
+		seed, stop, err := startBroker(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("starting the embedded broker: %w", err)
+		}
+		r.kind, r.seeds, r.stop = kindEmbedded, []string{seed}, stop
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(r.seeds...))
+	if err != nil {
+		return nil, errors.Join(err, r.stop())
+	}
+	r.cl, r.admin = cl, kadm.NewClient(cl)
+	if err := cl.Ping(ctx); err != nil {
+		cl.Close()
+		return nil, errors.Join(fmt.Errorf("reaching %s: %w", strings.Join(r.seeds, ","), err), r.stop())
+	}
+	return r, nil
+}
+
+// topic creates a topic of the given number of partitions.
+func (r *rig) topic(ctx context.Context, label string, partitions int32) (string, error) {
+	name := fmt.Sprintf("bench-%s-%s", label, r.suffix)
+	if _, err := r.admin.CreateTopic(ctx, partitions, -1, nil, name); err != nil {
+		return "", fmt.Errorf("creating topic %s: %w", name, err)
+	}
+	return name, nil
+}
+
+// group names a group that nobody has used yet.
+func (r *rig) group(label string, round int) string {
+	return fmt.Sprintf("bench-%s-%s-%d", label, r.suffix, round)
+}
+
+// run runs a job in a child process. In the last round it is profiled, if
+// asked for.
+func (r *rig) run(ctx context.Context, label string, j job) (report, error) {
+	ctx, cancel := context.WithTimeout(ctx, programTimeout)
+	defer cancel()
+	j.Seeds = r.seeds
+	if r.profiles != "" && r.last {
+		path, err := filepath.Abs(filepath.Join(r.profiles, r.name+"-"+label+".pprof"))
+		if err != nil {
+			return report{}, err
+		}
+		j.Profile = path
+	}
+	return runChild(ctx, j)
+}
+
+// consumed checks that the group has committed the whole topic: a program
+// that is fast because it left records out must not count.
+func (r *rig) consumed(ctx context.Context, group string, d data) error {
+	committed, err := r.admin.FetchOffsets(ctx, group)
+	if err != nil {
+		return fmt.Errorf("reading the offsets of %s: %w", group, err)
+	}
+	for p, end := range d.Ends {
+		if o, ok := committed.Lookup(d.Topic, int32(p)); !ok || o.At != end {
+			return fmt.Errorf("group %s committed offset %d of %d on %s/%d", group, o.At, end, d.Topic, p)
+		}
+	}
+	return nil
+}
+
+// close deletes what carries the rig's suffix and stops the broker.
+func (r *rig) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err := errors.Join(r.deleteTopics(ctx, ""), r.deleteGroups(ctx))
+	r.cl.Close()
+	return errors.Join(err, r.stop())
+}
+
+// deleteTopics deletes the rig's topics whose name contains the label.
+func (r *rig) deleteTopics(ctx context.Context, label string) error {
+	topics, err := r.admin.ListTopics(ctx)
+	if err != nil {
+		return fmt.Errorf("listing topics: %w", err)
+	}
+	var mine []string
+	for _, t := range topics.Names() {
+		if strings.Contains(t, r.suffix) && strings.Contains(t, label) {
+			mine = append(mine, t)
+		}
+	}
+	if len(mine) == 0 {
+		return nil
+	}
+	deleted, err := r.admin.DeleteTopics(ctx, mine...)
+	if err != nil {
+		return fmt.Errorf("deleting topics: %w", err)
+	}
+	for _, t := range deleted.Sorted() {
+		// The broker goes on listing a topic for a moment after its deletion.
+		if t.Err != nil && !errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+			return fmt.Errorf("deleting topic %s: %w", t.Topic, t.Err)
+		}
+	}
+	return nil
+}
+
+func (r *rig) deleteGroups(ctx context.Context) error {
+	groups, err := r.admin.ListGroups(ctx)
+	if err != nil {
+		return fmt.Errorf("listing groups: %w", err)
+	}
+	var mine []string
+	for _, g := range groups.Groups() {
+		if strings.Contains(g, r.suffix) {
+			mine = append(mine, g)
+		}
+	}
+	if len(mine) == 0 {
+		return nil
+	}
+	deleted, err := r.admin.DeleteGroups(ctx, mine...)
+	if err == nil {
+		err = deleted.Error()
+	}
+	if err != nil {
+		return fmt.Errorf("deleting groups: %w", err)
+	}
+	return nil
+}
