@@ -1,0 +1,149 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// ErrDraining is the cause (context.Cause) of an attempt's context that was cancelled because its lane is given up,
+// by a rebalance or by shutdown, and the drain time is over. An attempt that returns an error then is neither a
+// failure nor an attempt: the record runs again under its next owner.
+var ErrDraining = errors.New("siding: the lane is draining")
+
+// ErrHandlerTimeout is the cause of an attempt's context that ran past Policy.HandlerTimeout. Its Err is
+// context.DeadlineExceeded.
+var ErrHandlerTimeout = errors.New("siding: the handler ran past its timeout")
+
+// attempt is one run of the handler on one record, and the context that this run sees.
+//
+// The standard library's context.WithTimeout costs more than the rest of the loop on a no-op handler, so an attempt
+// is cut from a slab and becomes a standard context only when somebody asks for its Done channel. Most of what a
+// context must do then (children, causes, AfterFunc) is the standard library's work again. A slab is never reused: an
+// attempt that the handler keeps stays valid, and is cancelled as soon as the handler returned.
+type attempt struct {
+	lane  *lane
+	rec   *kgo.Record   // as the handler sees it
+	meta  *headers.Meta // what the record's headers say; nil for one that never failed
+	from  *feed
+	start int64 // coarse reading
+	off   int64 // offset in from
+	std   atomic.Pointer[stdContext]
+
+	redriveID string      // of a source record that was brought back
+	reported  atomic.Bool // as one that ignores its timeout
+}
+
+type stdContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	stop   context.CancelFunc
+}
+
+// over is the context of every attempt that ended without anybody having asked for its Done channel.
+var over = func() *stdContext {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return &stdContext{Context: ctx, cancel: func(error) {}, stop: cancel}
+}()
+
+// timeoutAt is the coarse reading at which the attempt is out of time. The start may lie a tick behind the truth, so
+// a tick is added: never early.
+func (a *attempt) timeoutAt() (int64, bool) {
+	d := a.lane.policy.HandlerTimeout
+	return a.start + int64(tick) + int64(d), d > 0
+}
+
+// Deadline implements context.Context.
+func (a *attempt) Deadline() (time.Time, bool) {
+	at, ok := a.timeoutAt()
+	if !ok {
+		return time.Time{}, false
+	}
+	return a.lane.c.clock.at(at), true
+}
+
+// Done implements context.Context.
+func (a *attempt) Done() <-chan struct{} { return a.standard().Done() }
+
+// Err implements context.Context.
+func (a *attempt) Err() error {
+	if s := a.std.Load(); s != nil {
+		return s.Err()
+	}
+	if at, ok := a.timeoutAt(); ok && a.lane.c.clock.now.Load() >= at {
+		return a.standard().Err()
+	}
+	return nil
+}
+
+type attemptKey struct{}
+
+// Value implements context.Context: the attempt itself, then what the client's hooks put into the record's context
+// (a trace span, say), then the values of the context that Run was called with.
+func (a *attempt) Value(key any) any {
+	if key == (attemptKey{}) {
+		return a
+	}
+	// The standard library finds its own cancellation state by a key that only it has.
+	if s := a.std.Load(); s != nil {
+		if v := s.Value(key); v != nil {
+			return v
+		}
+	}
+	if a.rec.Context != nil {
+		if v := context.WithoutCancel(a.rec.Context).Value(key); v != nil {
+			return v
+		}
+	}
+	return a.lane.c.values.Value(key)
+}
+
+// standard returns the attempt as a context of the standard library, made at the first call.
+func (a *attempt) standard() *stdContext {
+	if s := a.std.Load(); s != nil {
+		return s
+	}
+	parent, stop := context.Background(), context.CancelFunc(func() {})
+	if at, ok := a.Deadline(); ok {
+		parent, stop = context.WithDeadlineCause(parent, at, ErrHandlerTimeout)
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	s := &stdContext{Context: ctx, cancel: cancel, stop: stop}
+	if !a.std.CompareAndSwap(nil, s) {
+		cancel(nil)
+		stop()
+		return a.std.Load()
+	}
+	return s
+}
+
+// abandon cancels the attempt with a cause.
+func (a *attempt) abandon(cause error) { a.standard().cancel(cause) }
+
+// end is called when the handler returned.
+func (a *attempt) end() {
+	if a.std.CompareAndSwap(nil, over) {
+		return
+	}
+	s := a.std.Load()
+	s.cancel(nil)
+	s.stop()
+}
+
+// drained reports whether the attempt was cancelled because its lane is given up.
+func (a *attempt) drained() bool {
+	s := a.std.Load()
+	return s != nil && s != over && errors.Is(context.Cause(s), ErrDraining)
+}
+
+// timedOut reports whether the attempt ran out of time before the handler returned.
+func (a *attempt) timedOut() bool {
+	s := a.std.Load()
+	return s != nil && s != over && errors.Is(context.Cause(s), ErrHandlerTimeout)
+}

@@ -1,0 +1,214 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/plugin/kslog"
+)
+
+// Three clients share the user's options: one in the group for the sources, one that reads the retry partitions directly,
+// one that writes copies. On each, siding's changeable defaults come first, then the user's options, then what siding owns.
+
+// owned are the options that a user may not set, with what to do instead. Each is found by comparing what a client with the
+// user's options says with what one without them says.
+var owned = []struct {
+	opt any
+	why string
+}{
+	{kgo.ConsumerGroup, "set Config.Group"},
+	{kgo.ShareGroup, "siding consumes as a consumer group"},
+	{kgo.ConsumeTopics, "set Config.Topics"},
+	{kgo.ConsumePartitions, "partitions come from the group"},
+	{kgo.ConsumeRegex, "regex subscriptions are not offered: name the topics in Config.Topics"},
+	{kgo.ConsumeExcludeTopics, "regex subscriptions are not offered: name the topics in Config.Topics"},
+	{kgo.ConsumeStartOffset, "set Config.Start"},
+	{kgo.ConsumeResetOffset, "siding goes to the log's start, and says what was lost"},
+	{kgo.AdjustFetchOffsetsFn, "siding settles where a partition starts; see Config.Start"},
+	{kgo.OnOffsetsFetched, "siding reads the commit metadata"},
+	{kgo.OnPartitionsAssigned, "siding drains and commits in it"},
+	{kgo.OnPartitionsRevoked, "siding drains and commits in it"},
+	{kgo.OnPartitionsLost, "siding discards uncommitted work in it"},
+	{kgo.OnPartitionsCallbackBlocked, "siding never blocks the poll"},
+	{kgo.BlockRebalanceOnPoll, "siding sets it"},
+	{kgo.AutoCommitCallback, "siding commits by itself"},
+	{kgo.AutoCommitInterval, "set Config.CommitInterval"},
+	{kgo.AutoCommitMarks, "siding commits by itself"},
+	{kgo.DisableAutoCommit, "siding commits by itself"},
+	{kgo.GreedyAutoCommit, "siding commits by itself"},
+	{kgo.GroupProtocol, "siding speaks the consumer protocol"},
+	{kgo.KeepControlRecords, "control records are no records for a handler"},
+	{kgo.TransactionalID, "at-least-once delivery has no transactions"},
+	{kgo.RequiredAcks, "a copy is safe only when all in-sync replicas have it"},
+	{kgo.DisableIdempotentWrite, "a copy must not be written twice by a retry"},
+	{kgo.AllowIdempotentProduceCancellation, "a copy on its way cannot be cancelled safely"},
+	{kgo.RecordRetries, "a copy is repeated until it is safe"},
+	{kgo.RecordDeliveryTimeout, "a copy is repeated until it is safe"},
+	{kgo.ManualFlushing, "copies are sent as they come"},
+	{kgo.MaxBufferedRecords, "siding bounds the copies on their way, a lane at a time"},
+	{kgo.MaxBufferedBytes, "siding bounds the copies on their way, a lane at a time"},
+	{kgo.DefaultProduceTopic, "copies name their topic"},
+	{kgo.DefaultProduceTopicAlways, "copies name their topic"},
+	{kgo.WithPools, "siding keeps records beyond the poll that brought them"},
+	{kgo.AllowAutoTopicCreation, "siding provisions what it needs, with the right settings; see Config.Provision"},
+}
+
+// probe builds a client that opens no connection, to look at options.
+func probe(opts ...kgo.Opt) (*kgo.Client, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return kgo.NewClient(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(nil))...)
+}
+
+// clientProblems lists the user's options that siding owns, and those that do not go together.
+func clientProblems(cfg Config) (all []error) {
+	plain, err := probe()
+	if err != nil {
+		return []error{err}
+	}
+	defer plain.Close()
+	user, err := probe(cfg.Kafka...)
+	if err != nil {
+		return []error{fmt.Errorf("Kafka: %w", err)}
+	}
+	defer user.Close()
+	if len(cfg.Kafka) == 0 {
+		all = append(all, errors.New("Kafka is empty: name the brokers at least, kgo.SeedBrokers(…)"))
+	}
+	for _, o := range owned {
+		if !same(plain.OptValues(o.opt), user.OptValues(o.opt)) {
+			all = append(all, fmt.Errorf("Kafka: %s is siding's: %s", optName(o.opt), o.why))
+		}
+	}
+	rebalance, _ := user.OptValue(kgo.RebalanceTimeout).(time.Duration)
+	if need := cfg.DrainTimeout + stuckAfter + minCommitTime; need >= rebalance {
+		all = append(all, fmt.Errorf("DrainTimeout %v: with %v for stuck handlers and the last commit it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
+			cfg.DrainTimeout, need-cfg.DrainTimeout, rebalance))
+	}
+	return all
+}
+
+// minCommitTime is what a revoke needs for its last commit.
+const minCommitTime = 2 * time.Second
+
+// commitTimeFor is how long a commit may take: what the rebalance timeout leaves behind a drain.
+func commitTimeFor(cl *kgo.Client, drain time.Duration) time.Duration {
+	rebalance, _ := cl.OptValue(kgo.RebalanceTimeout).(time.Duration)
+	return min(max(rebalance-drain-stuckAfter-time.Second, minCommitTime), 15*time.Second)
+}
+
+// same compares the values of an option. Functions cannot be compared: one that is set differs from one that is not.
+func same(a, b []any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		va, vb := reflect.ValueOf(a[i]), reflect.ValueOf(b[i])
+		if va.IsValid() && va.Kind() == reflect.Func || vb.IsValid() && vb.Kind() == reflect.Func {
+			if isNil(va) != isNil(vb) {
+				return false
+			}
+			continue
+		}
+		if isEmpty(va) && isEmpty(vb) {
+			continue
+		}
+		if !reflect.DeepEqual(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isNil(v reflect.Value) bool { return !v.IsValid() || v.IsNil() }
+
+func isEmpty(v reflect.Value) bool {
+	return !v.IsValid() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
+}
+
+// groupClient is the member of the group, and reads the sources.
+func (c *Consumer) groupClient() (*kgo.Client, error) {
+	return kgo.NewClient(c.options([]kgo.Opt{
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	}, []kgo.Opt{
+		kgo.ConsumerGroup(c.cfg.Group),
+		kgo.ConsumeTopics(c.cfg.Topics...),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.OnPartitionsAssigned(c.assigned),
+		kgo.OnPartitionsRevoked(c.revoked),
+		kgo.OnPartitionsLost(c.lost),
+		kgo.AdjustFetchOffsetsFn(c.positions),
+	})...)
+}
+
+// retryClient reads the tiers: always read committed, since redrive writes in transactions, and with a short wait, since a
+// partition that is added or resumed waits for the fetch under way.
+func (c *Consumer) retryClient() (*kgo.Client, error) {
+	return kgo.NewClient(c.options([]kgo.Opt{
+		kgo.FetchMaxWait(500 * time.Millisecond),
+		kgo.MetadataMinAge(time.Second),
+	}, []kgo.Opt{
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	})...)
+}
+
+// producerClient writes copies to the partition that the record has for life.
+func (c *Consumer) producerClient() (*kgo.Client, error) {
+	return kgo.NewClient(c.options([]kgo.Opt{
+		kgo.ProducerLinger(0),
+		kgo.MetadataMinAge(time.Second),
+	}, []kgo.Opt{
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MaxBufferedRecords(1 << 20), // beyond what the lanes' bounds let through
+	})...)
+}
+
+func (c *Consumer) options(defaults, owned []kgo.Opt) []kgo.Opt {
+	opts := append([]kgo.Opt{
+		kgo.SoftwareNameAndVersion("siding", softwareVersion()),
+		kgo.WithLogger(clientLog{kslog.New(c.cfg.Logger)}),
+	}, defaults...)
+	return append(append(opts, c.cfg.Kafka...), owned...)
+}
+
+// clientLog passes kgo's warnings on, and the rest where the logger takes debug messages. kgo.WithLogger in Config.Kafka
+// replaces it.
+type clientLog struct{ *kslog.Logger }
+
+func (l clientLog) Level() kgo.LogLevel {
+	if level := l.Logger.Level(); level != kgo.LogLevelInfo {
+		return level
+	}
+	return kgo.LogLevelWarn
+}
+
+// optName is the option's name as the user wrote it.
+func optName(opt any) string {
+	name := runtime.FuncForPC(reflect.ValueOf(opt).Pointer()).Name()
+	return "kgo." + name[strings.LastIndexByte(name, '.')+1:]
+}
+
+// softwareVersion is what brokers log for client.software.version.
+func softwareVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == modulePath && m.Version != "" && m.Version[0] == 'v' {
+				return m.Version
+			}
+		}
+	}
+	return "devel"
+}
+
+const modulePath = "github.com/sidingkafka/siding"

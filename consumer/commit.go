@@ -1,0 +1,196 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// maxCommitBytes bounds a commit request. The broker appends a request as one batch of at most 1 MiB to its offsets topic
+// and refuses every partition of a larger one.
+const maxCommitBytes = 256 << 10
+
+// commitLoop commits what is finished once an interval, and earlier when asked to.
+func (c *Consumer) commitLoop(ctx context.Context) {
+	t := time.NewTicker(c.cfg.CommitInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		_ = c.commit(ctx, c.lanesNow()) // said in the log, and tried again at the next tick
+	}
+}
+
+// commit commits the floors of the lanes' feeds.
+//
+// commitMu is held from reading the floors until the broker answered. That is what makes a revoke safe: its last commit
+// takes the lock too, so no older floor of the lane can still be on its way when the lane is forgotten, to land on top of
+// what the next owner commits.
+//
+// Source and retry partitions go in requests of their own: under KIP-848 one partition with a stale epoch refuses a whole
+// request, and the broker judges the two differently (those of a subscription, and the others).
+func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
+	c.commitMu.Lock()
+	defer c.commitMu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, c.commitTimeout)
+	defer cancel()
+
+	var source, retry commitRequest
+	for _, l := range lanes {
+		l.mu.Lock()
+		if l.state != laneGone && l.placed {
+			for _, f := range l.feeds {
+				if !f.tracker.dirty() {
+					continue
+				}
+				if f.isSource() {
+					source.add(f)
+				} else {
+					retry.add(f)
+				}
+			}
+		}
+		l.mu.Unlock()
+	}
+	return errors.Join(c.sendCommit(ctx, source), c.sendCommit(ctx, retry))
+}
+
+// commitRequest collects the offsets of one kind of partition.
+type commitRequest []commitEntry
+
+type commitEntry struct {
+	feed *feed
+	at   kgo.EpochOffset
+	meta string
+}
+
+func (r *commitRequest) add(f *feed) {
+	*r = append(*r, commitEntry{f, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.floor()}, f.tracker.metadata()})
+}
+
+// split cuts off as much as one request may carry.
+func (r commitRequest) split() (now, later commitRequest) {
+	size := 0
+	for i, e := range r {
+		size += len(e.feed.topic) + len(e.meta) + 64
+		if size > maxCommitBytes && i > 0 {
+			return r[:i], r[i:]
+		}
+	}
+	return r, nil
+}
+
+func (c *Consumer) sendCommit(ctx context.Context, all commitRequest) (err error) {
+	for len(all) > 0 {
+		var now commitRequest
+		now, all = all.split()
+		err = errors.Join(err, c.sendOne(ctx, now))
+	}
+	return err
+}
+
+func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
+	offsets := map[string]map[int32]kgo.EpochOffset{}
+	byPartition := map[topicPartition]commitEntry{}
+	for _, e := range entries {
+		ps := offsets[e.feed.topic]
+		if ps == nil {
+			ps = map[int32]kgo.EpochOffset{}
+			offsets[e.feed.topic] = ps
+		}
+		ps[e.feed.lane.partition] = e.at
+		byPartition[topicPartition{e.feed.topic, e.feed.lane.partition}] = e
+	}
+	var failure error
+	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error { return c.admit(req, byPartition) })
+	c.group.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		if err != nil {
+			failure = err
+			return
+		}
+		failure = committed(resp, byPartition)
+	})
+	switch {
+	case failure == nil, errors.Is(failure, errNothingToCommit):
+		return nil
+	case ctx.Err() == nil:
+		c.log.Warn("siding: offsets not committed, the next commit carries them", "partitions", len(entries), "error", failure)
+	}
+	return fmt.Errorf("commit of %d partitions: %w", len(entries), failure)
+}
+
+var errNothingToCommit = errors.New("no lane of the commit is still held")
+
+// admit is the last look at a commit, after kgo settled under which membership it goes and no join can come between: it
+// takes out every partition whose lane is not held under exactly that membership.
+//
+// The broker checks that the member is in the group, not that it owns the partition. So a member that was expelled (a long
+// garbage collection, a suspended laptop) and has joined again could rewind what the new owner committed meanwhile. It can
+// keep its lanes over that in kgo's cooperative mode: the refused commit makes kgo join again with a new member id, and
+// what is in the old and in the new assignment counts as never lost.
+func (c *Consumer) admit(req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) error {
+	topics := req.Topics[:0]
+	for _, t := range req.Topics {
+		ps := t.Partitions[:0]
+		for _, p := range t.Partitions {
+			e := entries[topicPartition{t.Topic, p.Partition}]
+			if e.feed.lane.heldBy(req.MemberID) {
+				meta := e.meta
+				p.Metadata = &meta
+				ps = append(ps, p)
+			}
+		}
+		if t.Partitions = ps; len(ps) > 0 {
+			topics = append(topics, t)
+		}
+	}
+	if req.Topics = topics; len(topics) == 0 {
+		return errNothingToCommit
+	}
+	return nil
+}
+
+// heldBy reports whether the lane is held, under that member id.
+func (l *lane) heldBy(member string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state != laneGone && l.member == member
+}
+
+// committed notes what the broker took, and returns what it refused.
+func committed(resp *kmsg.OffsetCommitResponse, entries map[topicPartition]commitEntry) error {
+	var failures []error
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			e, ok := entries[topicPartition{t.Topic, p.Partition}]
+			if !ok {
+				continue
+			}
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				failures = append(failures, fmt.Errorf("%s/%d: %w", t.Topic, p.Partition, err))
+				continue
+			}
+			e.feed.lane.mu.Lock()
+			e.feed.tracker.committed = e.at.Offset
+			e.feed.lane.mu.Unlock()
+		}
+	}
+	return joinSome(failures)
+}
+
+// joinSome joins errors, the first few of them: a thousand partitions fail for the same reason.
+func joinSome(all []error) error {
+	const some = 3
+	if len(all) > some {
+		all = append(all[:some:some], fmt.Errorf("and %d more", len(all)-some))
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,237 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// Handler handles one record. The record is as it was first read, from its source topic, whether this is its first
+// delivery or a retry; [FactsOf] tells what is special about this one.
+//
+// Nil means handled. What an error means is the classifier's to say: package classify has the words for a handler to be
+// plain about it (Retryable, Terminal, Discard, RetryAfter, As). An error that nobody knows is terminal and goes straight to
+// the dead-letter topic; Config.Classifier changes that. A panic is an error too.
+//
+// The context is cancelled at the policy's HandlerTimeout and when the lane is given up; a handler has to obey it. Handlers
+// run concurrently as Config.Order and Config.Concurrency allow. One that assigns the record's fields does not change what is
+// forwarded; one that writes into their bytes does.
+type Handler func(context.Context, *kgo.Record) error
+
+// Order says which records may run at the same time.
+type Order uint8
+
+const (
+	// OrderPartition runs one record at a time per physical partition: the source and each tier by themselves, so that a
+	// slow retry does not hold up its source. The default.
+	OrderPartition Order = iota
+	// OrderKey runs one record at a time per key over the whole lane, retries included, and keys in parallel. Records with
+	// a null key are free; an empty key is a key. A record that was parked does not hold up later ones of its key.
+	OrderKey
+	// OrderNone is bounded by Concurrency alone.
+	OrderNone
+)
+
+func (o Order) String() string {
+	switch o {
+	case OrderPartition:
+		return "partition"
+	case OrderKey:
+		return "key"
+	case OrderNone:
+		return "none"
+	}
+	return fmt.Sprintf("Order(%d)", uint8(o))
+}
+
+// Start says where a source partition begins for a group that has no committed offset on it. It is settled, and committed,
+// before the partition's first record runs. Retry topics always begin at their start.
+type Start struct {
+	kind startKind
+	at   time.Time
+}
+
+type startKind uint8
+
+const (
+	startEarliest startKind = iota
+	startLatest
+	startAt
+)
+
+// StartEarliest begins at the log's start. The default.
+func StartEarliest() Start { return Start{} }
+
+// StartLatest begins at the log's end.
+func StartLatest() Start { return Start{kind: startLatest} }
+
+// StartAt begins at the first record whose timestamp is t or later, at the end if there is none.
+func StartAt(t time.Time) Start { return Start{kind: startAt, at: t} }
+
+func (s Start) list(ctx context.Context, admin *kadm.Client, topics ...string) (kadm.ListedOffsets, error) {
+	switch s.kind {
+	case startLatest:
+		return admin.ListEndOffsets(ctx, topics...)
+	case startAt:
+		return admin.ListOffsetsAfterMilli(ctx, s.at.UnixMilli(), topics...)
+	}
+	return admin.ListStartOffsets(ctx, topics...)
+}
+
+// Config says what to consume and what to do with what fails. Group, Topics, Kafka and Handler are required; everything else
+// has a default. Zero means the default, negative means none.
+type Config struct {
+	// Group is the consumer group.
+	Group string
+	// Topics are the source topics. Their retry topics follow by themselves. Regular expressions are not offered.
+	Topics []string
+	// Kafka are options for the clients that siding makes: brokers, TLS, SASL, tuning. Options that siding owns are refused.
+	Kafka []kgo.Opt
+	// Handler handles each record.
+	Handler Handler
+
+	// Order says which records may run at the same time. Default OrderPartition.
+	Order Order
+	// Concurrency bounds the handlers that run at a time in this process. Default no bound under OrderPartition, which has
+	// one a physical partition anyway, and 64 otherwise.
+	Concurrency int
+
+	// Policy says how often a record is tried and where it goes then; Policies does so for single topics, replacing Policy
+	// whole.
+	Policy   Policy
+	Policies map[string]Policy
+	// Classifier says what an error means. Default: the built-in rules, unknown errors terminal.
+	Classifier classify.Classifier
+
+	// Naming names the retry, dead-letter and ledger topics. Default {topic}.retry.{delay}, {topic}.dlq, {topic}.dlq.ledger.
+	// Where several groups consume a topic, put {group} in.
+	Naming retrytopics.Naming
+	// Provision says what to do about siblings that are missing. Default: create them.
+	Provision retrytopics.Spec
+
+	// Start says where a source partition begins that the group has no offset on. Default StartEarliest.
+	Start Start
+
+	// CommitInterval is how often finished offsets are committed. Default 1 s.
+	CommitInterval time.Duration
+	// DrainTimeout is how long running handlers and copies on their way have when a partition is given up. Together with
+	// the last commit it must stay under the rebalance timeout (kgo.RebalanceTimeout, 60 s by default). Default 20 s.
+	DrainTimeout time.Duration
+
+	// MaxInFlight bounds the records that a lane holds ready. Default 10,000.
+	MaxInFlight int
+	// MaxInFlightBytes bounds the bytes of records held ready, and of copies on their way, in this process; each lane has its
+	// share. One fetch of each partition may come on top. Default 64 MiB.
+	MaxInFlightBytes int64
+	// MaxParkedBytes bounds the bytes of records held in memory that wait for their time. Default 64 MiB.
+	MaxParkedBytes int64
+
+	// ErrorText is what of an error is written to headers and logs: the place to redact. Default its message.
+	ErrorText func(error) string
+
+	// Version and Environment say who failed a record, in its headers. Default empty.
+	Version, Environment string
+	// Logger takes siding's and the clients' messages, never payloads. Default slog.Default().
+	Logger *slog.Logger
+}
+
+func (cfg Config) withDefaults() Config {
+	if cfg.Order != OrderPartition {
+		def(&cfg.Concurrency, 64)
+	}
+	cfg.Concurrency = max(cfg.Concurrency, 0)
+	def(&cfg.CommitInterval, time.Second)
+	def(&cfg.DrainTimeout, 20*time.Second)
+	def(&cfg.MaxInFlight, 10_000)
+	def(&cfg.MaxInFlightBytes, 64<<20)
+	def(&cfg.MaxParkedBytes, 64<<20)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	return cfg
+}
+
+// policyOf is the policy of a topic.
+func (cfg Config) policyOf(topic string) Policy {
+	if p, ok := cfg.Policies[topic]; ok {
+		return p.withDefaults()
+	}
+	return cfg.Policy.withDefaults()
+}
+
+// validate reports everything that is wrong at once, and names the siblings.
+func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
+	var all []error
+	add := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
+	if cfg.Group == "" {
+		add("Group is empty")
+	}
+	if cfg.Handler == nil {
+		add("Handler is nil")
+	}
+	if len(cfg.Topics) == 0 {
+		add("Topics is empty")
+	}
+	if cfg.Order > OrderNone {
+		add("Order is %v: OrderPartition, OrderKey or OrderNone", cfg.Order)
+	}
+	for _, d := range []struct {
+		name string
+		v    int64
+	}{
+		{"CommitInterval", int64(cfg.CommitInterval)}, {"DrainTimeout", int64(cfg.DrainTimeout)}, {"MaxInFlight", int64(cfg.MaxInFlight)},
+		{"MaxInFlightBytes", cfg.MaxInFlightBytes}, {"MaxParkedBytes", cfg.MaxParkedBytes},
+	} {
+		if d.v <= 0 {
+			add("%s must be positive, or zero for the default", d.name)
+		}
+	}
+	all = append(all, cfg.Policy.withDefaults().problems("Policy")...)
+	seen := map[string]bool{}
+	for _, t := range cfg.Topics {
+		seen[t] = true
+	}
+	for t, p := range cfg.Policies {
+		if !seen[t] {
+			add("Policies has %q, which is not among Topics", t)
+		}
+		all = append(all, p.withDefaults().problems(fmt.Sprintf("Policies[%q]", t))...)
+	}
+	siblings, err := cfg.siblings()
+	all = append(all, err)
+	all = append(all, clientProblems(cfg)...)
+	return siblings, errors.Join(all...)
+}
+
+// siblings names the siblings of every topic.
+func (cfg Config) siblings() (map[string]retrytopics.Siblings, error) {
+	if err := cfg.Naming.Validate(); err != nil {
+		return nil, fmt.Errorf("Naming: %w", err)
+	}
+	named := map[string]retrytopics.Siblings{}
+	var all []retrytopics.Siblings
+	var problems []error
+	for _, t := range cfg.Topics {
+		group := cfg.Group
+		if group == "" {
+			group = "group" // its absence is said elsewhere, and the names' other problems are worth saying too
+		}
+		s, err := cfg.Naming.Siblings(t, group, cfg.policyOf(t).Tiers...)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		named[t] = s
+		all = append(all, s)
+	}
+	problems = append(problems, retrytopics.Check(all...))
+	return named, errors.Join(problems...)
+}

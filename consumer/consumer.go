@@ -1,0 +1,246 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// Consumer consumes source topics as a member of a group, and moves aside what fails. Its methods are safe for concurrent
+// use.
+type Consumer struct {
+	cfg      Config
+	log      *slog.Logger
+	siblings map[string]retrytopics.Siblings
+	policies map[string]*Policy
+	host     string
+
+	running atomic.Bool
+	ready   chan struct{}
+	isReady sync.Once
+
+	// Set by Run.
+	ctx           context.Context // ends when the drain is over
+	values        context.Context // the values of the context that Run was given
+	group         *kgo.Client
+	retryCl       *kgo.Client
+	producer      *kgo.Client
+	admin         *kadm.Client
+	retryPoll     *retryPoll
+	sourceGate    gate
+	retryGate     gate
+	parking       *parking
+	clock         *clock
+	slots         *slots
+	joined        chan struct{} // closed when group is set, which kgo's callbacks wait for
+	commitTimeout time.Duration
+	wg            sync.WaitGroup // everything but workers
+	workers       sync.WaitGroup
+	quiet         quiet
+	counts        counts
+	inflightBytes atomic.Int64
+	laneCount     atomic.Int64
+
+	commitMu sync.Mutex
+
+	mu     sync.Mutex
+	lanes  map[topicPartition]*lane
+	ids    map[string]kadm.TopicID
+	paused atomic.Pointer[map[string]bool]
+}
+
+type counts struct{ forwarded, discarded atomic.Int64 }
+
+// New checks the configuration and makes a consumer. It does no I/O. The error names every problem.
+func New(cfg Config) (*Consumer, error) {
+	cfg = cfg.withDefaults()
+	siblings, err := cfg.validate()
+	if err != nil {
+		return nil, fmt.Errorf("consumer: invalid configuration:\n%w", err)
+	}
+	c := &Consumer{
+		cfg:      cfg,
+		log:      cfg.Logger.With("group", cfg.Group),
+		siblings: siblings,
+		policies: map[string]*Policy{},
+		ready:    make(chan struct{}),
+		joined:   make(chan struct{}),
+		lanes:    map[topicPartition]*lane{},
+		ids:      map[string]kadm.TopicID{},
+	}
+	c.cfg.Topics = slices.Clone(cfg.Topics)
+	for _, t := range cfg.Topics {
+		p := cfg.policyOf(t)
+		c.policies[t] = &p
+	}
+	c.host, _ = os.Hostname() // unknown is fine: it is a hint for people
+	c.paused.Store(&map[string]bool{})
+	return c, nil
+}
+
+// ErrRunning is returned by a second Run: a consumer runs once.
+var ErrRunning = errors.New("consumer: Run was called before; make a new consumer to run again")
+
+// Run provisions the siblings, joins the group and consumes until ctx ends; then it drains: running handlers have
+// DrainTimeout to finish, what is finished is committed, and the member leaves the group. It returns nil after a clean drain,
+// a *StuckError where handlers ignored their cancelling, and otherwise an error that kept it from starting.
+//
+// A broker that cannot be reached at the start is waited for. A source topic that does not exist is an error, and so are
+// siblings that are missing and may not be created.
+func (c *Consumer) Run(ctx context.Context) error {
+	if !c.running.CompareAndSwap(false, true) {
+		return ErrRunning
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	c.ctx, c.values = life, context.WithoutCancel(ctx)
+
+	if err := c.connect(); err != nil {
+		return err
+	}
+	defer c.producer.Close()
+	defer c.retryCl.Close()
+	if err := c.prepare(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+
+	polls, stopPolls := context.WithCancel(ctx)
+	defer stopPolls()
+	var polling sync.WaitGroup
+	polling.Go(func() { c.pollSource(polls) })
+	polling.Go(func() { c.retryPoll.loop(polls) })
+	c.wg.Go(func() { c.commitLoop(life) })
+
+	<-ctx.Done()
+	polling.Wait()
+	stuck := c.giveUp(life, c.lanesNow())
+	c.group.CloseAllowingRebalance() // leaves the group; what is assigned meanwhile is lost at once
+	c.lose(c.lanesNow())
+	end()
+	c.wg.Wait()
+	if len(stuck) > 0 {
+		return newStuckError(stuck)
+	}
+	c.workers.Wait()
+	return nil
+}
+
+// connect makes the clients and what hangs on them. Making a client connects to nothing yet, but the group client starts to
+// join; so its siblings are seen to first, by prepare, through the retry client.
+func (c *Consumer) connect() (err error) {
+	defer func() {
+		if err != nil {
+			for _, cl := range []*kgo.Client{c.retryCl, c.producer} {
+				if cl != nil {
+					cl.Close()
+				}
+			}
+		}
+	}()
+	if c.retryCl, err = c.retryClient(); err != nil {
+		return fmt.Errorf("consumer: retry client: %w", err)
+	}
+	if c.producer, err = c.producerClient(); err != nil {
+		return fmt.Errorf("consumer: producer: %w", err)
+	}
+	c.admin = kadm.NewClient(c.retryCl)
+	c.commitTimeout = commitTimeFor(c.retryCl, c.cfg.DrainTimeout)
+	c.retryPoll = newRetryPoll(c, c.retryCl)
+	c.retryGate.client = c.retryCl
+	c.parking = &parking{limit: c.cfg.MaxParkedBytes, gate: &c.retryGate, shut: map[*feed]struct{}{}}
+	c.clock = newClock(&c.wg, c.ctx.Done(), c.watch)
+	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock, queued: map[*lane]bool{}}
+	return nil
+}
+
+// prepare waits for the broker, sees to the siblings, and joins the group.
+func (c *Consumer) prepare(ctx context.Context) error {
+	if !c.retry(ctx, "connecting to Kafka", func() error { return c.retryCl.Ping(ctx) }) {
+		return ctx.Err()
+	}
+	var final error
+	ok := c.retry(ctx, "provisioning siblings", func() error {
+		err := c.provision(ctx, c.cfg.Topics)
+		if err != nil && !transient(err) {
+			final = err
+			return nil
+		}
+		return err
+	})
+	if final != nil {
+		return fmt.Errorf("consumer: %w", final)
+	}
+	if !ok {
+		return ctx.Err()
+	}
+	group, err := c.groupClient()
+	if err != nil {
+		return fmt.Errorf("consumer: group client: %w", err)
+	}
+	c.group = group
+	c.sourceGate.client = group
+	close(c.joined)
+	return nil
+}
+
+// Ready is closed when the first assignment is there and its lanes run, or when the member joined and got none.
+func (c *Consumer) Ready() <-chan struct{} { return c.ready }
+
+func (c *Consumer) readyOnce() { c.isReady.Do(func() { close(c.ready) }) }
+
+// Pause stops running records of the topics, on their source and on their retry topics, until Resume. Running handlers
+// finish; partitions stay assigned, and the pause holds over rebalances. Topics that are not consumed are ignored.
+func (c *Consumer) Pause(topics ...string) { c.setPaused(true, topics) }
+
+// Resume ends Pause.
+func (c *Consumer) Resume(topics ...string) { c.setPaused(false, topics) }
+
+func (c *Consumer) setPaused(on bool, topics []string) {
+	c.mu.Lock()
+	paused := maps.Clone(*c.paused.Load())
+	for _, t := range topics {
+		if on && c.policies[t] != nil {
+			paused[t] = true
+		} else {
+			delete(paused, t)
+		}
+	}
+	c.paused.Store(&paused)
+	c.mu.Unlock()
+	for _, l := range c.lanesNow() {
+		l.wake()
+	}
+}
+
+func (c *Consumer) isPaused(topic string) bool { return (*c.paused.Load())[topic] }
+
+// errorText is what may be shown of an error; message is its own text. The user's function is foreign code.
+func (c *Consumer) errorText(err error, message string) (s string) {
+	defer func() {
+		if v := recover(); v != nil {
+			s = fmt.Sprintf("the error's text could not be had: panic: %v", v)
+		}
+	}()
+	if c.cfg.ErrorText != nil {
+		return c.cfg.ErrorText(err)
+	}
+	return message
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

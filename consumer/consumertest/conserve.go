@@ -1,0 +1,144 @@
+package consumertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// Conserved waits until every record that Produce wrote to a consumed topic is in exactly one place: handled, parked in a
+// tier, in the dead-letter topic, or not consumed yet. A record that was discarded on purpose is in none.
+func (k *Kafka) Conserved() {
+	k.tb.Helper()
+	deadline := time.Now().Add(k.patience)
+	for {
+		problems, err := k.misplaced()
+		if err == nil && len(problems) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			k.tb.Fatalf("consumertest: records not conserved (%v):\n%s", err, strings.Join(problems, "\n"))
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// places is where a record was found.
+type places struct{ handled, parked, dead, unread int }
+
+func (p places) sum() int {
+	return min(p.handled, 1) + min(p.parked, 1) + min(p.dead, 1) + min(p.unread, 1)
+}
+
+// misplaced lists the records that are not in exactly one place.
+func (k *Kafka) misplaced() (problems []string, err error) {
+	ctx, cancel := k.within()
+	defer cancel()
+	k.mu.Lock()
+	produced := append([]*kgo.Record(nil), k.produced...)
+	siblings := make(map[string]consumed, len(k.siblings))
+	for t, s := range k.siblings {
+		siblings[t] = s
+	}
+	k.mu.Unlock()
+
+	found := map[position]*places{}
+	for _, r := range produced {
+		if _, ok := siblings[r.Topic]; ok {
+			found[positionOf(r)] = &places{}
+		}
+	}
+	for topic, s := range siblings {
+		committed, err := k.admin.FetchOffsets(ctx, s.group)
+		if err != nil {
+			return nil, err
+		}
+		floor := func(topic string, partition int32) int64 {
+			o, ok := committed.Lookup(topic, partition)
+			if !ok {
+				return 0
+			}
+			return o.At
+		}
+		for at, p := range found {
+			if at.topic == topic && at.offset >= floor(topic, at.partition) {
+				p.unread = 1
+			}
+		}
+		for _, tier := range s.Tiers {
+			err := k.scan(ctx, tier.Topic, func(r *kgo.Record, m headers.Meta) {
+				if p := found[originalOf(m.Original)]; p != nil && r.Offset >= floor(tier.Topic, r.Partition) && m.Group == s.group {
+					p.parked++
+				}
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		err = k.scan(ctx, s.DLQ, func(_ *kgo.Record, m headers.Meta) {
+			if p := found[originalOf(m.Original)]; p != nil && m.Group == s.group {
+				p.dead++
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for at, p := range found {
+		if p.handled, _ = k.journal.times(at); p.sum() != 1 {
+			problems = append(problems, fmt.Sprintf("%v: handled %d times, parked %d, dead-lettered %d, not consumed %d", at, p.handled, p.parked, p.dead, p.unread))
+		}
+	}
+	return problems, nil
+}
+
+// scan reads what a topic holds now.
+func (k *Kafka) scan(ctx context.Context, topic string, do func(*kgo.Record, headers.Meta)) error {
+	starts, err := k.admin.ListStartOffsets(ctx, topic)
+	if err != nil {
+		return err
+	}
+	ends, err := k.admin.ListCommittedOffsets(ctx, topic)
+	if err = errors.Join(err, starts.Error(), ends.Error()); err != nil {
+		return err
+	}
+	left := map[int32]int64{}
+	for p, end := range ends[topic] {
+		if start, _ := starts.Lookup(topic, p); end.Offset > start.Offset {
+			left[p] = end.Offset
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond), kgo.KeepControlRecords())...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	for len(left) > 0 {
+		fetches := cl.PollFetches(ctx)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if end, ok := left[r.Partition]; ok && r.Offset < end {
+				if !r.Attrs.IsControl() {
+					m, _ := headers.Parse(r.Headers) // a broken record is nobody's copy
+					do(r, m)
+				}
+				if r.Offset == end-1 {
+					delete(left, r.Partition)
+				}
+			}
+		})
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package consumertest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// Run runs a consumer until the test ends or Stop ends it, with the broker's options in front of the configuration's own. It
+// returns when the consumer has its first assignment. At the end of the test it checks that Run returned without an error.
+func (k *Kafka) Run(cfg consumer.Config) *Consumer {
+	k.tb.Helper()
+	c := k.Begin(cfg)
+	select {
+	case <-c.Ready():
+	case <-c.done:
+		k.tb.Fatalf("consumertest: Run: %v", c.err)
+	case <-time.After(k.patience):
+		k.tb.Fatalf("consumertest: no assignment within %v", k.patience)
+	}
+	return c
+}
+
+// Begin is Run without waiting for the assignment.
+func (k *Kafka) Begin(cfg consumer.Config) *Consumer {
+	k.tb.Helper()
+	cfg.Kafka = append(k.Opts(), cfg.Kafka...)
+	if cfg.Handler != nil {
+		cfg.Handler = k.journal.watch(cfg.Handler)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = logger(k.tb)
+	}
+	inner, err := consumer.New(cfg)
+	if err != nil {
+		k.tb.Fatalf("consumertest: %v", err)
+	}
+	k.learn(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Consumer{Consumer: inner, tb: k.tb, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		c.err = inner.Run(ctx)
+	}()
+	k.tb.Cleanup(func() {
+		if err := c.Stop(); err != nil && !c.seen {
+			k.tb.Errorf("consumertest: Run: %v", err)
+		}
+	})
+	return c
+}
+
+// learn notes which siblings belong to the sources.
+func (k *Kafka) learn(cfg consumer.Config) {
+	k.tb.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, topic := range cfg.Topics {
+		p, ok := cfg.Policies[topic]
+		if !ok {
+			p = cfg.Policy
+		}
+		s, err := cfg.Naming.Siblings(topic, cfg.Group, p.Delays()...)
+		if err != nil {
+			k.tb.Fatalf("consumertest: %v", err)
+		}
+		k.siblings[topic] = consumed{cfg.Group, s}
+	}
+}
+
+// Consumer is a running consumer.
+type Consumer struct {
+	*consumer.Consumer
+	tb     testing.TB
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+	seen   bool
+}
+
+// Stop ends the consumer, waits until it has drained, and returns what its Run returned.
+func (c *Consumer) Stop() error {
+	c.cancel()
+	<-c.done
+	return c.err
+}
+
+// Err is Stop for a test that expects an error: the end of the test does not report it again.
+func (c *Consumer) Err() error {
+	c.seen = true
+	return c.Stop()
+}
+
+// Wait is Err without ending the consumer: it waits until Run returns by itself.
+func (c *Consumer) Wait() error {
+	c.seen = true
+	<-c.done
+	return c.err
+}
+
+// journal is what handlers did, by where the record was first read.
+type journal struct {
+	mu      sync.Mutex
+	handled map[position]int
+	changed chan struct{} // closed and replaced at each change
+}
+
+type position struct {
+	topic     string
+	partition int32
+	offset    int64
+}
+
+func positionOf(r *kgo.Record) position      { return position{r.Topic, r.Partition, r.Offset} }
+func originalOf(p headers.Position) position { return position{p.Topic, p.Partition, p.Offset} }
+func (p position) String() string            { return fmt.Sprintf("%s/%d/%d", p.topic, p.partition, p.offset) }
+
+func newJournal() *journal {
+	return &journal{handled: map[position]int{}, changed: make(chan struct{})}
+}
+
+// watch notes the successes of a handler.
+func (j *journal) watch(h consumer.Handler) consumer.Handler {
+	return func(ctx context.Context, r *kgo.Record) error {
+		at := originalOf(consumer.FactsOf(ctx, r).Original)
+		err := h(ctx, r)
+		if err == nil {
+			j.mu.Lock()
+			j.handled[at]++
+			close(j.changed)
+			j.changed = make(chan struct{})
+			j.mu.Unlock()
+		}
+		return err
+	}
+}
+
+func (j *journal) times(at position) (int, <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.handled[at], j.changed
+}

@@ -1,0 +1,60 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// Facts is what siding knows of a delivery.
+type Facts struct {
+	// Attempt is the number of this delivery, 1 for the first.
+	Attempt int
+	// Tier is the delay of the retry topic that the record comes from; zero on its source.
+	Tier time.Duration
+	// FirstFailedAt is when the record failed first; zero if it never did.
+	FirstFailedAt time.Time
+	// NotBefore is when the record was due; zero on its source.
+	NotBefore time.Time
+	// RedriveID names the redrive run that brought the record back, if one did.
+	RedriveID string
+	// Original is where the record was first read; Physical is where this delivery of it stands.
+	Original, Physical headers.Position
+
+	group string
+}
+
+// IdempotencyKey is the same for every delivery of a record to a group, retries and redrives included:
+// group/topic/partition/offset of the original. A handler that must not act twice stores it with what it did.
+func (f Facts) IdempotencyKey() string {
+	return fmt.Sprintf("%s/%s", f.group, f.Original)
+}
+
+// FactsOf tells about the delivery that ctx belongs to: the context that the handler was given, or one derived from it. With
+// another context it knows what the record itself tells.
+func FactsOf(ctx context.Context, r *kgo.Record) Facts {
+	a := attemptOf(ctx)
+	if a == nil {
+		at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
+		return Facts{Attempt: 1, Original: at, Physical: at}
+	}
+	f := Facts{Attempt: 1, Tier: a.from.delay, Physical: a.physical(), group: a.lane.c.cfg.Group}
+	if m := a.meta; m != nil {
+		f.Attempt, f.FirstFailedAt, f.NotBefore, f.RedriveID = m.Attempts+1, m.FirstFailedAt, m.NotBefore, m.Redrive.ID
+		f.Original = m.Original
+		return f
+	}
+	f.Original = f.Physical
+	f.Original.TopicID = a.lane.c.topicID(a.lane.topic)
+	f.RedriveID = a.redriveID
+	return f
+}
+
+// physical is where the delivery stands.
+func (a *attempt) physical() headers.Position {
+	return headers.Position{Topic: a.from.topic, Partition: a.lane.partition, Offset: a.off}
+}

@@ -1,0 +1,157 @@
+package consumer
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// maxForwards bounds a lane's copies on their way, so that one lane without a leader cannot fill the producer. Their bytes
+// are bounded too, by the lane's share of MaxInFlightBytes.
+const maxForwards = 1000
+
+// forwards are a lane's copies on their way. The lane's lock guards them.
+type forwards struct {
+	outstanding int
+	bytes       int64
+	refused     int                      // of the outstanding ones, those that were refused at least once
+	waiting     map[*forward]*time.Timer // of the refused ones, those that wait for their next try
+	trouble     string                   // why the last one was refused
+	progress    time.Time                // of the last acknowledgement, or of the first copy after a quiet time
+}
+
+// room reports whether a record may run whose failure would send another copy. One refused copy holds up its lane: the
+// next records would most likely join it.
+func (s *forwards) room(share int64) bool {
+	return s.refused == 0 && s.outstanding < maxForwards && (s.outstanding == 0 || s.bytes < share)
+}
+
+// giveUp stops the tries that are still to come: the records stay uncommitted, and the next owner tries.
+func (s *forwards) giveUp() {
+	for fw, t := range s.waiting {
+		t.Stop()
+		s.done(fw)
+	}
+	s.waiting = nil
+}
+
+// done takes a copy off the books.
+func (s *forwards) done(fw *forward) {
+	s.outstanding--
+	s.bytes -= fw.size
+	if fw.tries > 0 {
+		s.refused--
+	}
+}
+
+// forward is one copy on its way to a sibling. It is safe when the broker acknowledged it with all in-sync replicas;
+// only then is the offset that it came from finished.
+type forward struct {
+	feed   *feed
+	offset int64
+	topic  string
+	key    []byte
+	value  []byte
+	hdrs   []kgo.RecordHeader
+	size   int64
+	tries  int
+}
+
+// forward sends a copy of the record to a sibling. It returns at once; the record is finished when the copy is safe.
+func (l *lane) forward(f *feed, seen noted, topic string, m *headers.Meta) {
+	l.send(&forward{feed: f, offset: seen.offset, topic: topic, key: seen.key, value: seen.value, hdrs: m.Append(seen.headers)})
+}
+
+// forwardMalformed sends a record of a retry topic to the DLQ as it was found.
+func (l *lane) forwardMalformed(f *feed, r *kgo.Record, err error) {
+	l.send(&forward{
+		feed: f, offset: r.Offset, topic: l.siblings.DLQ, key: r.Key, value: r.Value,
+		hdrs: headers.Malformed(r.Headers, err, time.Now()),
+	})
+}
+
+func (l *lane) send(fw *forward) {
+	fw.size = int64(len(fw.key) + len(fw.value) + 512)
+	l.mu.Lock()
+	if l.forwards.outstanding == 0 {
+		l.forwards.progress = time.Now()
+	}
+	l.forwards.outstanding++
+	l.forwards.bytes += fw.size
+	l.settle()
+	l.mu.Unlock()
+	l.c.counts.forwarded.Add(1)
+	l.produce(fw)
+}
+
+// produce hands the copy to kgo, which takes it without waiting. The record is made anew each time, since kgo keeps and
+// changes the one it is given.
+func (l *lane) produce(fw *forward) {
+	l.c.producer.TryProduce(l.abandon, &kgo.Record{
+		Topic: fw.topic, Partition: l.partition, Key: fw.key, Value: fw.value, Headers: fw.hdrs,
+	}, func(_ *kgo.Record, err error) { l.arrived(fw, err) })
+}
+
+// arrived is kgo's promise: the copy is safe, or was refused for good. kgo repeats what is worth repeating by itself; what
+// is left (a missing topic, a missing right) needs somebody's hand, so the lane waits and tries again at its leisure.
+func (l *lane) arrived(fw *forward, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == laneGone {
+		return // the next owner has the record
+	}
+	if err != nil && l.state < laneDraining {
+		l.refuse(fw, err)
+		return
+	}
+	l.forwards.done(fw)
+	l.forwards.progress = time.Now()
+	if err == nil {
+		fw.feed.tracker.finish(fw.offset)
+	}
+	l.resettle()
+	l.notify()
+}
+
+// refuse plans the next try of a copy; the caller holds the lock.
+func (l *lane) refuse(fw *forward, err error) {
+	if fw.tries++; fw.tries == 1 {
+		l.forwards.refused++
+	}
+	wait := backoff(fw.tries, 250*time.Millisecond, 15*time.Second)
+	l.forwards.trouble = fw.topic + ": " + err.Error()
+	l.log.Error("siding: a copy was refused; the lane waits and tries again",
+		"to", fw.topic, "from", fw.feed.topic, "offset", fw.offset, "try", fw.tries, "wait", wait, "error", err)
+	if l.forwards.waiting == nil {
+		l.forwards.waiting = map[*forward]*time.Timer{}
+	}
+	l.forwards.waiting[fw] = time.AfterFunc(wait, func() {
+		l.mu.Lock()
+		_, still := l.forwards.waiting[fw]
+		delete(l.forwards.waiting, fw)
+		l.mu.Unlock()
+		if still {
+			l.produce(fw)
+		}
+	})
+	l.settle()
+}
+
+// resettle is settle after something was given back; it calls for workers when the lane may run again.
+func (l *lane) resettle() {
+	was := l.hold.Load()
+	l.settle()
+	if was && !l.hold.Load() {
+		l.wakeLocked()
+	}
+}
+
+// backoff doubles from base to limit.
+func backoff(try int, base, limit time.Duration) time.Duration {
+	if try > 20 || base<<(try-1) > limit {
+		return limit
+	}
+	return base << (try - 1)
+}

@@ -1,0 +1,278 @@
+package consumer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+type topicPartition struct {
+	topic     string
+	partition int32
+}
+
+// assigned is kgo's callback: the member's new partitions, and at every session's start the moment to look at those that
+// it kept.
+func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
+	<-c.joined
+	member, _ := cl.GroupMetadata()
+	c.replaceStale(ctx, member, added)
+	var predecessors []*lane
+	c.mu.Lock()
+	for topic, partitions := range added {
+		for _, p := range partitions {
+			at := topicPartition{topic, p}
+			if old := c.lanes[at]; old != nil {
+				predecessors = append(predecessors, old) // never revoked: its membership is over
+			}
+			c.lanes[at] = c.newLane(topic, p, member)
+		}
+	}
+	c.countLanes()
+	empty := len(c.lanes) == 0
+	c.mu.Unlock()
+	c.lose(predecessors)
+	if empty {
+		c.readyOnce()
+	}
+}
+
+// positions is kgo's AdjustFetchOffsetsFn: where each new source partition starts. Without a committed offset kgo would
+// resolve the start by itself, and somewhere else after a restart; so it is resolved here, and committed before the
+// lane's first record runs.
+func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	var open []*lane
+	starts := lister{list: func() (kadm.ListedOffsets, error) { return c.cfg.Start.list(ctx, c.admin, keys(offsets)...) }}
+	for topic, partitions := range offsets {
+		for p, o := range partitions {
+			l := c.lane(topic, p)
+			if l == nil {
+				continue
+			}
+			at := o.EpochOffset()
+			committed := at.Offset
+			if at.Offset < 0 {
+				start, err := starts.of(topic, p)
+				if err != nil {
+					return nil, err
+				}
+				at, committed = kgo.EpochOffset{Epoch: -1, Offset: start}, -1
+				partitions[p] = kgo.NewOffset().At(start)
+			}
+			l.mu.Lock()
+			l.source().tracker = newTracker(at.Offset, committed)
+			l.source().epoch = at.Epoch
+			l.mu.Unlock()
+			open = append(open, l)
+		}
+	}
+	c.wg.Go(func() { c.open(open) })
+	return offsets, nil
+}
+
+// revoked is kgo's callback for partitions that go to another member. When it returns the new owner may start, so it
+// returns only when all that the lanes will ever commit is committed.
+//
+// kgo calls it also for partitions that were lost long ago: a refused commit made the member join again under a new id,
+// and the assignment that it got then lacks them. Their work is void.
+func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
+	member, _ := cl.GroupMetadata()
+	var mine, stale []*lane
+	for _, l := range c.lanesOf(lost) {
+		if l.heldBy(member) {
+			mine = append(mine, l)
+		} else {
+			stale = append(stale, l)
+		}
+	}
+	c.lose(stale)
+	c.giveUp(ctx, mine)
+}
+
+// lost is kgo's callback when the membership is over: another member may run the records already.
+func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
+	lanes := c.lanesOf(lost)
+	if len(lanes) > 0 {
+		c.log.Warn("siding: membership lost, uncommitted work is discarded", "partitions", len(lanes))
+	}
+	c.lose(lanes)
+}
+
+// lose discards lanes that somebody else may own by now.
+func (c *Consumer) lose(lanes []*lane) {
+	for _, l := range lanes {
+		l.forget()
+	}
+	c.remove(lanes)
+}
+
+// giveUp hands lanes over in order: drain all of them at once, commit together, forget.
+func (c *Consumer) giveUp(ctx context.Context, lanes []*lane) (stuck []*attempt) {
+	if len(lanes) == 0 {
+		return nil
+	}
+	deadline := time.Now().Add(c.cfg.DrainTimeout)
+	var (
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		mine   []*lane
+		others []*lane // somebody else is giving them up already
+	)
+	for _, l := range lanes {
+		wg.Go(func() {
+			first, left := l.drain(deadline)
+			mu.Lock()
+			defer mu.Unlock()
+			stuck = append(stuck, left...)
+			if first {
+				mine = append(mine, l)
+			} else {
+				others = append(others, l)
+			}
+		})
+	}
+	wg.Wait()
+	if err := c.commit(context.WithoutCancel(ctx), mine); err != nil {
+		c.log.Warn("siding: lanes handed over without their last commit, their records run again", "partitions", len(mine), "error", err)
+	}
+	for _, l := range mine {
+		l.forget()
+	}
+	c.remove(mine)
+	for _, l := range others {
+		<-l.gone
+	}
+	for _, a := range stuck {
+		c.log.Error("siding: a handler ignores that it was cancelled; its record runs again under the next owner",
+			"topic", a.lane.topic, "partition", a.lane.partition, "feed", a.from.topic, "offset", a.off)
+	}
+	return stuck
+}
+
+// replaceStale looks, at a session's start, at the lanes that the member kept. If it was expelled and has joined again
+// under a new id, others may have owned them meanwhile: their work is void, and they start anew from what is committed.
+func (c *Consumer) replaceStale(ctx context.Context, member string, added map[string][]int32) {
+	var stale []*lane
+	for _, l := range c.lanesNow() {
+		if !l.heldBy(member) && !contains(added, l) {
+			stale = append(stale, l)
+		}
+	}
+	if len(stale) == 0 {
+		return
+	}
+	c.log.Warn("siding: the member was expelled and has joined again; its partitions start anew from the committed offsets", "partitions", len(stale))
+	c.lose(stale)
+	fetched := map[string]map[int32]kgo.Offset{}
+	c.mu.Lock()
+	for _, l := range stale {
+		c.lanes[topicPartition{l.topic, l.partition}] = c.newLane(l.topic, l.partition, member)
+		if fetched[l.topic] == nil {
+			fetched[l.topic] = map[int32]kgo.Offset{}
+		}
+	}
+	c.countLanes()
+	c.mu.Unlock()
+	c.restart(ctx, stale, fetched)
+}
+
+// restart sets the group client back to the committed offsets of the lanes. It runs within kgo's callback, during which
+// nothing is polled: so no record from the old position can reach a new lane, and none of the new position is missed.
+func (c *Consumer) restart(ctx context.Context, lanes []*lane, fetched map[string]map[int32]kgo.Offset) {
+	c.retry(ctx, "fetching committed offsets again", func() error {
+		offsets, err := c.committedOffsets(ctx, keys(fetched)...)
+		if err != nil {
+			return err
+		}
+		for _, l := range lanes {
+			o := kgo.NewOffset().AtStart()
+			if at := offsets[topicPartition{l.topic, l.partition}]; at >= 0 {
+				o = o.At(at)
+			}
+			fetched[l.topic][l.partition] = o
+		}
+		if _, err := c.positions(ctx, fetched); err != nil {
+			return err
+		}
+		set := map[string]map[int32]kgo.EpochOffset{}
+		for topic, ps := range fetched {
+			set[topic] = map[int32]kgo.EpochOffset{}
+			for p, o := range ps {
+				set[topic][p] = kgo.EpochOffset{Epoch: -1, Offset: o.EpochOffset().Offset}
+			}
+		}
+		c.group.SetOffsets(set)
+		return nil
+	})
+}
+
+func contains(m map[string][]int32, l *lane) bool {
+	for _, p := range m[l.topic] {
+		if p == l.partition {
+			return true
+		}
+	}
+	return false
+}
+
+func keys[V any](m map[string]V) []string {
+	all := make([]string, 0, len(m))
+	for k := range m {
+		all = append(all, k)
+	}
+	return all
+}
+
+func (c *Consumer) lane(topic string, partition int32) *lane {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lanes[topicPartition{topic, partition}]
+}
+
+func (c *Consumer) lanesOf(m map[string][]int32) (all []*lane) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for topic, partitions := range m {
+		for _, p := range partitions {
+			if l := c.lanes[topicPartition{topic, p}]; l != nil {
+				all = append(all, l)
+			}
+		}
+	}
+	return all
+}
+
+func (c *Consumer) lanesNow() []*lane {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*lane, 0, len(c.lanes))
+	for _, l := range c.lanes {
+		all = append(all, l)
+	}
+	return all
+}
+
+// remove takes lanes out of the table and their tiers off the retry client.
+func (c *Consumer) remove(lanes []*lane) {
+	if len(lanes) == 0 {
+		return
+	}
+	c.mu.Lock()
+	for _, l := range lanes {
+		at := topicPartition{l.topic, l.partition}
+		if c.lanes[at] == l {
+			delete(c.lanes, at)
+		}
+	}
+	c.countLanes()
+	c.mu.Unlock()
+	c.retryPoll.remove(lanes)
+}
+
+func (c *Consumer) countLanes() { c.laneCount.Store(int64(len(c.lanes))) }
+
+// share is a lane's part of a budget of the process.
+func (c *Consumer) share(of int64) int64 { return of / max(c.laneCount.Load(), 1) }

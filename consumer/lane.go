@@ -1,0 +1,296 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// laneState is the lane's place in its life. DESIGN.md draws the transitions; setState is the only writer.
+type laneState uint8
+
+const (
+	laneStarting laneState = iota // assigned; its siblings and offsets are being found, nothing runs yet
+	laneRunning                   // records run
+	laneHalted                    // on a record whose disposition is Stop: nothing runs until the lane moves
+	laneDraining                  // being given up: nothing starts, what runs may finish
+	laneGone                      // given up or lost: whatever still comes back is ignored
+)
+
+// lane is the unit of ownership: a source partition together with the same partition of each retry topic. One group
+// member owns it at a time, and everything that decides what its records do happens under its lock.
+//
+// Lock order: Consumer.commitMu, then Consumer.mu, then lane.mu, then slots.mu, parking.mu or gate.mu. No kgo call that
+// can wait is made under lane.mu, and no callback of kgo takes commitMu except the revoke, which waits for it on purpose.
+type lane struct {
+	c         *Consumer
+	topic     string
+	partition int32
+	member    string // the member id under which the lane was assigned; see Consumer.mayCommit
+	siblings  retrytopics.Siblings
+	policy    *Policy
+	log       *slog.Logger
+
+	// hold is non-zero while no record may start: the one thing a worker looks at before each record.
+	hold atomic.Bool
+	// abandon ends the forwards that were not sent yet.
+	abandon   context.Context
+	abandoned context.CancelCauseFunc
+
+	mu     sync.Mutex
+	state  laneState
+	placed bool // its trackers know where each partition starts
+	since  time.Time
+	why    string // of the state, for people
+	feeds  []*feed
+	turn   int // the feed that is asked first for the next unit
+
+	units    map[*unit]struct{} // what workers run now
+	keys     map[string]*keyQueue
+	forwards forwards
+	changed  chan struct{} // has room for one: something a drain waits for may have happened
+	stopping chan struct{} // closed when the lane begins to be given up
+	gone     chan struct{} // closed by forget
+}
+
+func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
+	l := &lane{
+		c:         c,
+		topic:     topic,
+		partition: partition,
+		member:    member,
+		siblings:  c.siblings[topic],
+		policy:    c.policies[topic],
+		log:       c.log.With("topic", topic, "partition", partition),
+		since:     time.Now(),
+		why:       "waiting for its offsets",
+		units:     map[*unit]struct{}{},
+		changed:   make(chan struct{}, 1),
+		stopping:  make(chan struct{}),
+		gone:      make(chan struct{}),
+	}
+	if c.cfg.Order == OrderKey {
+		l.keys = map[string]*keyQueue{}
+	}
+	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
+	l.feeds = append(l.feeds, &feed{lane: l, topic: topic})
+	for _, t := range l.siblings.Tiers {
+		l.feeds = append(l.feeds, &feed{lane: l, topic: t.Topic, delay: t.Delay})
+	}
+	l.hold.Store(true)
+	return l
+}
+
+func (l *lane) source() *feed  { return l.feeds[0] }
+func (l *lane) tiers() []*feed { return l.feeds[1:] }
+
+func (l *lane) String() string { return fmt.Sprintf("%s/%d", l.topic, l.partition) }
+
+// setState moves the lane; the caller holds its lock.
+func (l *lane) setState(to laneState, why string) {
+	if l.state < laneDraining && to >= laneDraining {
+		close(l.stopping)
+	}
+	l.state, l.since, l.why = to, time.Now(), why
+	l.settle()
+}
+
+// settle recomputes hold after anything that it depends on; the caller holds the lock.
+func (l *lane) settle() { l.hold.Store(!l.runnable()) }
+
+// runnable reports whether a record may start. A lane with a forward that failed waits for it, since the next records
+// would most likely join the queue for the same broken topic; so does one whose forwards are at their bound.
+func (l *lane) runnable() bool {
+	return l.state == laneRunning && l.forwards.room(l.c.share(l.c.cfg.MaxInFlightBytes)) && !l.c.isPaused(l.topic)
+}
+
+// open lets the lane run, once its siblings exist and its offsets are committed.
+func (l *lane) open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == laneStarting {
+		l.setState(laneRunning, "")
+		l.wakeLocked()
+	}
+}
+
+// wake asks for workers if there is work.
+func (l *lane) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settle()
+	l.wakeLocked()
+}
+
+func (l *lane) wakeLocked() {
+	if l.runnable() && l.hasWork() {
+		l.c.slots.ready(l)
+	}
+}
+
+func (l *lane) hasWork() bool {
+	for _, f := range l.feeds {
+		if f.hasWork() {
+			return true
+		}
+	}
+	return false
+}
+
+// take hands out the next unit. The feeds take turns, so neither the source nor a tier starves the others.
+func (l *lane) take() (u *unit, more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.runnable() {
+		return nil, false
+	}
+	for i := range l.feeds {
+		at := (l.turn + i) % len(l.feeds)
+		if f := l.feeds[at]; f.hasWork() {
+			l.turn = at + 1
+			u = f.cut()
+			l.units[u] = struct{}{}
+			break
+		}
+	}
+	return u, u != nil && l.hasWork()
+}
+
+// release takes a unit back. What of it did not run goes to the front of its feed again.
+func (l *lane) release(u *unit) (more bool) {
+	l.mu.Lock()
+	delete(l.units, u)
+	u.feed.putBack(u)
+	if u.key != nil {
+		l.releaseKey(u)
+	}
+	resume := u.feed.roomAgain()
+	more = l.runnable() && l.hasWork()
+	l.notify()
+	l.mu.Unlock()
+	if resume {
+		l.c.gateOf(u.feed).sync(u.feed)
+	}
+	return more
+}
+
+// notify wakes a drain; the caller holds the lock.
+func (l *lane) notify() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// halt stops the lane on a record whose disposition is Stop.
+func (l *lane) halt(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == laneRunning {
+		l.setState(laneHalted, why)
+	}
+}
+
+// drain stops the lane in order: stop intake, let what runs finish until the deadline, cancel the rest, await the
+// forwards. The commit and forget that complete the hand-over are giveUp's, which drains many lanes at once and commits
+// them together. It reports false where the lane is given up already, and lists the attempts whose handlers ignored
+// their cancelling.
+func (l *lane) drain(deadline time.Time) (first bool, stuck []*attempt) {
+	l.mu.Lock()
+	if l.state >= laneDraining {
+		l.mu.Unlock()
+		return false, nil
+	}
+	l.setState(laneDraining, "being given up")
+	l.dropQueues()
+	l.forwards.giveUp()
+	l.mu.Unlock()
+
+	idle := func() bool { return len(l.units) == 0 }
+	if !l.await(deadline, idle) {
+		l.cancelRunning()
+		l.await(deadline.Add(stuckAfter), idle)
+	}
+	// The forwards get what is left of the drain time. kgo cancels only what was not sent: the rest is on its way, and
+	// a copy whose acknowledgement nobody awaits is a duplicate under the next owner, never a loss.
+	if !l.await(deadline, func() bool { return l.forwards.outstanding == 0 }) {
+		l.abandoned(ErrDraining)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for u := range l.units {
+		if a := u.current.Load(); a != nil {
+			stuck = append(stuck, a)
+		}
+	}
+	return true, stuck
+}
+
+// stuckAfter is how long a cancelled handler has to return.
+const stuckAfter = time.Second
+
+// await waits until cond, evaluated under the lock, holds.
+func (l *lane) await(deadline time.Time, cond func() bool) bool {
+	t := time.NewTimer(time.Until(deadline))
+	defer t.Stop()
+	for {
+		l.mu.Lock()
+		ok := cond() || l.state == laneGone
+		l.mu.Unlock()
+		if ok {
+			return true
+		}
+		select {
+		case <-l.changed:
+		case <-t.C:
+			return false
+		}
+	}
+}
+
+// cancelRunning cancels every running attempt. A worker that passed its look at hold just before the state changed may
+// still start one more record; it finds the unit cancelled.
+func (l *lane) cancelRunning() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for u := range l.units {
+		u.cancelled.Store(true)
+		if a := u.current.Load(); a != nil {
+			a.abandon(ErrDraining)
+		}
+	}
+}
+
+// forget ends the lane. Nothing marks an offset of it afterwards: every path that could looks at the state first, under
+// the lock.
+func (l *lane) forget() {
+	l.mu.Lock()
+	if l.state == laneGone {
+		l.mu.Unlock()
+		return
+	}
+	l.setState(laneGone, "")
+	l.dropQueues()
+	l.forwards.giveUp()
+	l.mu.Unlock()
+	l.cancelRunning()
+	l.abandoned(ErrDraining)
+	for _, f := range l.feeds {
+		l.c.gateOf(f).forget(f)
+	}
+	l.notify()
+	close(l.gone)
+}
+
+// dropQueues lets go of everything that has not started; the caller holds the lock.
+func (l *lane) dropQueues() {
+	for _, f := range l.feeds {
+		f.drop()
+	}
+	clear(l.keys)
+}

@@ -1,0 +1,231 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// open takes new lanes to the point where they may run: their siblings exist, each partition of the lane has a committed
+// offset, and the retry client reads the tiers from there. It tries until it succeeds or the lanes are gone.
+//
+// The commit comes first on purpose. A tier belongs to a group when the group has a committed offset on it; and a lane
+// that dies before its first commit must be found by its successor where it started, not where the log starts by then.
+func (c *Consumer) open(lanes []*lane) {
+	c.retry(c.ctx, "opening lanes", func() error {
+		waiting := lanes[:0]
+		for _, l := range lanes {
+			select {
+			case <-l.stopping:
+			default:
+				waiting = append(waiting, l)
+			}
+		}
+		if lanes = waiting; len(lanes) == 0 {
+			return nil
+		}
+		return c.tryOpen(lanes)
+	})
+	c.readyOnce()
+}
+
+func (c *Consumer) tryOpen(lanes []*lane) error {
+	topics := map[string]bool{}
+	for _, l := range lanes {
+		for _, f := range l.tiers() {
+			topics[f.topic] = true
+		}
+	}
+	if err := c.place(lanes, keys(topics)); err != nil {
+		return err
+	}
+	if err := c.commit(c.ctx, lanes); err != nil {
+		return err
+	}
+	for _, l := range lanes {
+		if !l.committedEverywhere() {
+			return fmt.Errorf("%v: its start is not committed yet", l)
+		}
+	}
+	c.retryPoll.add(lanes)
+	for _, l := range lanes {
+		l.open()
+	}
+	return nil
+}
+
+// place finds out where each tier of the lanes starts: at the group's stable committed offset; where there is none, at
+// the log's start, whatever the source's start option says.
+func (c *Consumer) place(lanes []*lane, topics []string) error {
+	if len(topics) > 0 {
+		if err := c.siblingsReady(c.ctx, lanes, topics); err != nil {
+			return err
+		}
+	}
+	offsets := map[topicPartition]int64{}
+	if len(topics) > 0 {
+		var err error
+		if offsets, err = c.committedOffsets(c.ctx, topics...); err != nil {
+			return err
+		}
+	}
+	starts := lister{list: func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(c.ctx, topics...) }}
+	for _, l := range lanes {
+		l.mu.Lock()
+		placed := l.placed
+		l.mu.Unlock()
+		if placed {
+			continue
+		}
+		at := make([]tracker, len(l.tiers()))
+		for i, f := range l.tiers() {
+			committed, ok := offsets[topicPartition{f.topic, l.partition}]
+			position := committed
+			if !ok || committed < 0 {
+				committed = -1
+				var err error
+				if position, err = starts.of(f.topic, l.partition); err != nil {
+					return err
+				}
+			}
+			at[i] = newTracker(position, committed)
+		}
+		l.mu.Lock()
+		if l.state == laneStarting {
+			for i, f := range l.tiers() {
+				f.tracker = at[i]
+				f.epoch = -1
+			}
+			l.placed = true
+			l.why = "committing its start"
+		}
+		l.mu.Unlock()
+	}
+	return nil
+}
+
+// committedEverywhere reports whether each partition of the lane has a committed offset. A lane that is being given up
+// needs none.
+func (l *lane) committedEverywhere() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != laneStarting {
+		return true
+	}
+	for _, f := range l.feeds {
+		if f.tracker.committed < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *lane) isGone() bool {
+	select {
+	case <-l.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// committedOffsets asks for the group's stable offsets: those of an open transaction that may still commit are waited
+// for, not guessed at.
+func (c *Consumer) committedOffsets(ctx context.Context, topics ...string) (map[topicPartition]int64, error) {
+	resp, err := c.admin.FetchOffsetsForTopics(kadm.RequireStable(ctx), c.cfg.Group, topics...)
+	if err != nil {
+		return nil, fmt.Errorf("fetch of the offsets of group %q: %w", c.cfg.Group, err)
+	}
+	offsets := map[topicPartition]int64{}
+	var failures []error
+	resp.Each(func(o kadm.OffsetResponse) {
+		if o.Err != nil {
+			failures = append(failures, fmt.Errorf("fetch of the offset of group %q on %s/%d: %w", c.cfg.Group, o.Topic, o.Partition, o.Err))
+			return
+		}
+		offsets[topicPartition{o.Topic, o.Partition}] = o.At
+	})
+	return offsets, joinSome(failures)
+}
+
+// lister lists offsets at the first need.
+type lister struct {
+	list   func() (kadm.ListedOffsets, error)
+	listed kadm.ListedOffsets
+}
+
+func (s *lister) of(topic string, partition int32) (int64, error) {
+	if s.listed == nil {
+		listed, err := s.list()
+		if err != nil {
+			return 0, fmt.Errorf("list of start offsets: %w", err)
+		}
+		s.listed = listed
+	}
+	o, ok := s.listed.Lookup(topic, partition)
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("list of start offsets: the broker says nothing of %s/%d", topic, partition)
+	case o.Err != nil:
+		return 0, fmt.Errorf("list of start offsets: %s/%d: %w", topic, partition, o.Err)
+	}
+	return o.Offset, nil
+}
+
+// siblingsReady makes sure that every tier has the lanes' partitions, and provisions again if not.
+func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []string) error {
+	details, err := c.admin.ListTopics(ctx, topics...)
+	if err != nil {
+		return fmt.Errorf("metadata of the siblings: %w", err)
+	}
+	var missing []error
+	sources := map[string]bool{}
+	for _, l := range lanes {
+		for _, f := range l.tiers() {
+			if t, ok := details[f.topic]; !ok || t.Err != nil || len(t.Partitions) <= int(l.partition) {
+				missing = append(missing, fmt.Errorf("%s/%d is not there", f.topic, l.partition))
+				sources[l.topic] = true
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	for _, l := range lanes {
+		l.explain("waiting for its siblings")
+	}
+	return errors.Join(joinSome(missing), c.provision(ctx, keys(sources)))
+}
+
+func (l *lane) explain(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == laneStarting {
+		l.why = why
+	}
+}
+
+// retry repeats do, with backoff, until it succeeds or ctx ends.
+func (c *Consumer) retry(ctx context.Context, what string, do func() error) bool {
+	for n := 1; ; n++ {
+		err := do()
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		wait := backoff(n, 100*time.Millisecond, 10*time.Second)
+		c.log.Warn("siding: "+what+": trying again", "wait", wait, "error", err)
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return false
+		case <-t.C:
+		}
+	}
+}

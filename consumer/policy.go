@@ -1,0 +1,140 @@
+package consumer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// Disposition says where a record goes that will not be tried again.
+type Disposition uint8
+
+const (
+	// DeadLetter writes the record to its source's dead-letter topic. The default.
+	DeadLetter Disposition = iota
+	// Discard drops the record: counted and logged, never silent.
+	Discard
+	// Stop halts the lane on the record, uncommitted, while the other lanes go on. Health says so. A restart runs
+	// the record again. To move on without it, stop the group and set its offset with kafka-consumer-groups.sh
+	// --reset-offsets for that partition.
+	Stop
+)
+
+func (d Disposition) String() string {
+	switch d {
+	case DeadLetter:
+		return "dead-letter"
+	case Discard:
+		return "discard"
+	case Stop:
+		return "stop"
+	}
+	return fmt.Sprintf("Disposition(%d)", uint8(d))
+}
+
+// Policy says how often, when and for how long a record is tried, and where it goes then. The zero value of each
+// field is its default; a negative one means none.
+type Policy struct {
+	// Tiers are the delays of the retry topics, whole milliseconds, strictly ascending. Nil means 5 s, 30 s, 5 m; an
+	// empty slice that is not nil means none: one delivery, then OnExhausted. Package retrytopics has common
+	// schedules.
+	Tiers []time.Duration
+
+	// Immediate repeats a failed run in place before the record leaves its source partition. Default none.
+	Immediate Immediate
+
+	// MaxAttempts counts deliveries, the first included; runs in place are part of one. More than the tiers hold
+	// repeats the last tier. Zero means one more than the number of tiers.
+	MaxAttempts int
+
+	// MaxAge ends the retries of a record that failed first so long ago. Default none.
+	MaxAge time.Duration
+
+	// MaxRetryAfter caps what a handler asks for with classify.RetryAfter. Default 1 h; negative takes no account of
+	// what handlers ask for.
+	MaxRetryAfter time.Duration
+
+	// HandlerTimeout is the deadline of each run of the handler, by its context. Default 1 m; negative means none.
+	// A handler that ignores it is reported, not ended.
+	HandlerTimeout time.Duration
+
+	// Jitter spreads due times over up to this share of the delay, later, never earlier, so that records which
+	// failed together do not come back together. Default 0.1; at most 1.
+	Jitter float64
+
+	// OnExhausted is for records whose attempts or age are used up, OnTerminal for those whose error is terminal.
+	// Default DeadLetter.
+	OnExhausted, OnTerminal Disposition
+}
+
+// Immediate repeats a failed run in place, for faults that last milliseconds: up to Attempts more runs, the n-th
+// after a random wait of up to Base·2ⁿ⁻¹, at most Max (full jitter, as in Amazon's "Exponential Backoff And Jitter").
+// The partition waits meanwhile. Only retryable failures on the source partition are repeated; one that asks for a
+// RetryAfter longer than Max is not.
+type Immediate struct {
+	Attempts int           // default none
+	Base     time.Duration // default 10 ms
+	Max      time.Duration // default 200 ms
+}
+
+// wait is how long to wait before the n-th repetition, n ≥ 1.
+func (m Immediate) wait(n int) time.Duration {
+	limit := m.Max
+	if n <= 30 && m.Base<<(n-1) < limit {
+		limit = m.Base << (n - 1)
+	}
+	return rand.N(limit + 1)
+}
+
+func (p Policy) withDefaults() Policy {
+	if p.Tiers == nil {
+		p.Tiers = retrytopics.Default
+	}
+	p.Tiers = append([]time.Duration{}, p.Tiers...)
+	def(&p.MaxAttempts, 1+len(p.Tiers))
+	def(&p.MaxAge, -1)
+	def(&p.MaxRetryAfter, time.Hour)
+	def(&p.HandlerTimeout, time.Minute)
+	def(&p.Jitter, 0.1)
+	p.Jitter = max(p.Jitter, 0)
+	p.Immediate.Attempts = max(p.Immediate.Attempts, 0)
+	def(&p.Immediate.Base, 10*time.Millisecond)
+	def(&p.Immediate.Max, 200*time.Millisecond)
+	return p
+}
+
+// problems lists what is wrong with the policy, of is what it is for. Tiers are checked with the names they lead to.
+func (p Policy) problems(of string) (all []error) {
+	add := func(format string, args ...any) { all = append(all, fmt.Errorf(of+": "+format, args...)) }
+	if p.MaxAttempts < 0 {
+		add("MaxAttempts is %d: at least 1, or zero for the default", p.MaxAttempts)
+	}
+	if p.MaxAttempts > 1 && len(p.Tiers) == 0 {
+		add("MaxAttempts is %d, but there is no tier to wait in: name Tiers, or leave MaxAttempts at zero", p.MaxAttempts)
+	}
+	if !(p.Jitter <= 1) {
+		add("Jitter is %v: at most 1, the share of the delay that is added", p.Jitter)
+	}
+	if p.Immediate.Base <= 0 || p.Immediate.Max <= 0 {
+		add("Immediate.Base and Immediate.Max must be positive")
+	}
+	for name, d := range map[string]Disposition{"OnExhausted": p.OnExhausted, "OnTerminal": p.OnTerminal} {
+		if d > Stop {
+			add("%s is %v: DeadLetter, Discard or Stop", name, d)
+		}
+	}
+	return all
+}
+
+// def sets v to its default where it is zero.
+func def[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+// Delays are the delays of the policy's tiers, the default ones where Tiers is nil.
+func (p Policy) Delays() []time.Duration { return p.withDefaults().Tiers }

@@ -1,0 +1,81 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// provision sees to the siblings of the topics as Config.Provision says, and learns the topics' ids.
+func (c *Consumer) provision(ctx context.Context, topics []string) error {
+	all := make([]retrytopics.Siblings, 0, len(topics))
+	for _, t := range topics {
+		all = append(all, c.siblings[t])
+	}
+	report, err := retrytopics.Ensure(ctx, c.admin, c.cfg.Provision, all...)
+	if len(report.Created) > 0 || len(report.Grown) > 0 || len(report.Differences) > 0 {
+		c.quiet.say("report "+report.String(), time.Hour, func() { c.log.Info("siding: siblings provisioned", "report", report.String()) })
+	}
+	if err != nil {
+		return err
+	}
+	details, err := c.admin.ListTopics(ctx, topics...)
+	if err != nil {
+		return fmt.Errorf("metadata of the source topics: %w", err)
+	}
+	var missing []error
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range topics {
+		d, ok := details[t]
+		switch {
+		case !ok || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+			missing = append(missing, fmt.Errorf("topic %q does not exist: create it, or take it out of Topics", t))
+		case d.Err != nil:
+			missing = append(missing, fmt.Errorf("topic %q: %w", t, d.Err))
+		default:
+			c.ids[t] = d.ID
+		}
+	}
+	return errors.Join(missing...)
+}
+
+func (c *Consumer) topicID(topic string) kadm.TopicID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ids[topic]
+}
+
+// transient reports whether an error at the start may pass by itself: a broker that is not there yet, a leader election.
+func transient(err error) bool {
+	var undone *retrytopics.UndoneError
+	if errors.As(err, &undone) {
+		return false
+	}
+	var code *kerr.Error
+	if errors.As(err, &code) {
+		return code.Retriable && !errors.Is(err, kerr.UnknownTopicOrPartition)
+	}
+	var n net.Error
+	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// retention is how long a tier keeps a record, by Config.Provision: no due time lies farther ahead.
+func (c *Consumer) retention(delay time.Duration) time.Duration {
+	return c.cfg.Provision.RetentionOf(delay)
+}
+
+// sharing says, once a topic, that another group's failures are in it.
+func (c *Consumer) sharing(topic string) {
+	c.quiet.say("sharing "+topic, 24*time.Hour, func() {
+		c.log.Info("siding: another group shares this retry topic; its records are passed over. Put {group} into Config.Naming to keep groups apart", "retry_topic", topic)
+	})
+}

@@ -1,0 +1,246 @@
+package consumer
+
+import (
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// decision is what becomes of a record that failed.
+type decision struct {
+	tier   retrytopics.Tier // where it waits, unless it goes to rest
+	due    time.Time
+	rest   bool // it will not be tried again
+	how    Disposition
+	reason headers.Reason
+}
+
+// decide is the policy as a function. attempts counts the deliveries of the record, the failed one included; from is the
+// tier that it failed on, by its topic and delay, or zero.
+func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, attempts int, firstFailed, now time.Time, r classify.Result) decision {
+	switch {
+	case r.Verdict == classify.VerdictDiscard:
+		return decision{rest: true, how: Discard, reason: headers.ReasonTerminal}
+	case r.Verdict != classify.VerdictRetry:
+		return decision{rest: true, how: p.OnTerminal, reason: terminalReason(r.Class)}
+	case p.MaxAge > 0 && now.Sub(firstFailed) >= p.MaxAge:
+		return decision{rest: true, how: p.OnExhausted, reason: headers.ReasonExpired}
+	case attempts >= p.MaxAttempts:
+		return decision{rest: true, how: p.OnExhausted, reason: headers.ReasonExhausted}
+	}
+	asked := min(r.RetryAfter, max(p.MaxRetryAfter, 0))
+	tier := next(s, from, asked)
+	if asked > 0 {
+		return decision{tier: tier, due: now.Add(asked)}
+	}
+	return decision{tier: tier, due: now.Add(tier.Delay + spread(p.Jitter, tier.Delay))}
+}
+
+// next is the tier behind from. A tier that is no longer configured leads to the first that is longer.
+func next(s retrytopics.Siblings, from retrytopics.Tier, atLeast time.Duration) retrytopics.Tier {
+	for _, t := range s.Tiers {
+		if t.Topic == from.Topic {
+			return s.Next(from.Topic, atLeast)
+		}
+	}
+	return s.Next("", max(from.Delay, atLeast))
+}
+
+// spread is a random share of the delay, at most jitter of it, in whole milliseconds.
+func spread(jitter float64, delay time.Duration) time.Duration {
+	most := int64(jitter * float64(delay.Milliseconds()))
+	if most <= 0 {
+		return 0
+	}
+	return time.Duration(rand.Int64N(most+1)) * time.Millisecond
+}
+
+// terminalReason is the most specific reason that the class of a terminal error tells.
+func terminalReason(class string) headers.Reason {
+	switch {
+	case strings.HasPrefix(class, "panic."):
+		return headers.ReasonPanic
+	case class == classify.ClassDecode:
+		return headers.ReasonDecode
+	case class == classUnroutable:
+		return headers.ReasonUnroutable
+	}
+	return headers.ReasonTerminal
+}
+
+// route sees to a record that failed: it forwards a copy, discards it, or halts the lane on it. It reports false where
+// the record stays.
+func (l *lane) route(f *feed, seen noted, prev *headers.Meta, err error, r classify.Result) bool {
+	now := time.Now()
+	meta := l.failedMeta(seen, prev, err, r, now)
+	d := l.policy.decide(l.siblings, f.tier(), meta.Attempts, meta.FirstFailedAt, now, r)
+	switch {
+	case d.rest && d.how == Stop:
+		l.log.Error("siding: the lane halts on a record that may not be skipped",
+			"offset", meta.Original.Offset, "class", r.Class, "error", meta.Message)
+		l.halt("halted on offset " + itoa(meta.Original.Offset) + ": " + r.Class)
+		return false
+	case d.rest && d.how == Discard:
+		l.log.Warn("siding: record discarded",
+			"offset", meta.Original.Offset, "attempts", meta.Attempts, "class", r.Class, "error", meta.Message)
+		l.c.counts.discarded.Add(1)
+		l.finish(f, seen.offset)
+		return true
+	case d.rest:
+		meta.Reason = d.reason
+		l.log.Warn("siding: record dead-lettered", "offset", meta.Original.Offset, "attempts", meta.Attempts,
+			"reason", string(d.reason), "class", r.Class, "error", meta.Message, "to", l.siblings.DLQ)
+		l.forward(f, seen, l.siblings.DLQ, meta)
+		return true
+	}
+	meta.NotBefore = d.due
+	l.forward(f, seen, d.tier.Topic, meta)
+	return true
+}
+
+// failedMeta is what the copy of a record will say, after a failure.
+func (l *lane) failedMeta(seen noted, prev *headers.Meta, err error, r classify.Result, now time.Time) *headers.Meta {
+	m := l.meta(seen, prev)
+	m.Fail(r, l.c.errorText(err, r.Message), now)
+	return m
+}
+
+// meta is what the next copy of a record says before anything is added: its origin, what earlier copies said, who wrote.
+func (l *lane) meta(seen noted, prev *headers.Meta) *headers.Meta {
+	m := new(headers.Meta)
+	if prev != nil {
+		*m = *prev
+	} else {
+		m.Original = headers.Position{
+			Topic: l.topic, TopicID: l.c.topicID(l.topic), Partition: l.partition, Offset: seen.offset, Timestamp: seen.timestamp,
+		}
+		m.Redrive = seen.redrive
+	}
+	m.Group = l.c.cfg.Group
+	m.Reason, m.NotBefore, m.Held = "", time.Time{}, false
+	m.Hops++
+	m.Version, m.Environment, m.Host = l.c.cfg.Version, l.c.cfg.Environment, l.c.host
+	return m
+}
+
+// finish notes a record as done that needed no copy.
+func (l *lane) finish(f *feed, offset int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != laneGone {
+		f.tracker.finish(offset)
+	}
+}
+
+// tier is the feed's tier; zero for the source.
+func (f *feed) tier() retrytopics.Tier {
+	if f.isSource() {
+		return retrytopics.Tier{}
+	}
+	return retrytopics.Tier{Delay: f.delay, Topic: f.topic}
+}
+
+// offerTier takes what a poll brought of a retry partition: records of other groups are passed over, those that are
+// due, or that cannot be read, become ready, the others are parked.
+func (f *feed) offerTier(recs []*kgo.Record) (pause bool) {
+	l := f.lane
+	now := time.Now().UnixMilli()
+	foreign := 0
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state >= laneDraining {
+		return false
+	}
+	for _, r := range recs {
+		if !f.tracker.deliver(r.Offset) {
+			continue
+		}
+		f.epoch = r.LeaderEpoch
+		meta, err := headers.Parse(r.Headers)
+		if err == nil && meta.Group != l.c.cfg.Group {
+			f.tracker.finish(r.Offset)
+			foreign++
+			continue
+		}
+		it := &item{size: recordSize(r), rec: deepCopy(r)}
+		if err == nil && l.dueInBounds(f, &meta, r) == nil {
+			it.due = f.wakeAt(&meta, r).UnixMilli()
+		}
+		if it.due > now {
+			f.park(it)
+		} else {
+			it.size = 0
+			l.enqueue(f, it)
+		}
+	}
+	l.wakeLocked()
+	if foreign > 0 {
+		l.c.sharing(f.topic)
+	}
+	return len(f.parked) > 0 && l.c.parking.full(f)
+}
+
+// wakeAt is when to look at a parked record: when it is due, but no later than a full stay in the tier after it was
+// written. What is due later than that (a long Retry-After) is then parked again, so that no record ever stays in a
+// topic longer than the topic's retention was made for.
+func (f *feed) wakeAt(m *headers.Meta, r *kgo.Record) time.Time {
+	stay := r.Timestamp.Add(f.delay + time.Duration(f.lane.policy.Jitter*float64(f.delay)) + hopSlack)
+	if m.NotBefore.After(stay) {
+		return stay
+	}
+	return m.NotBefore
+}
+
+// hopSlack is added to a full stay: a copy is written a little after its due time was reckoned.
+const hopSlack = 2 * time.Second
+
+// unpark makes the record of a tier what the handler sees: as it was first read, with what siding knows of it apart. It
+// reports false where the record is dealt with already: broken, or not due yet.
+func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool) {
+	l, f, physical := r.lane, r.feed, it.rec
+	m, err := headers.Parse(physical.Headers)
+	if err == nil {
+		err = l.dueInBounds(f, &m, physical)
+	}
+	if err != nil {
+		l.log.Error("siding: record on a retry topic has broken headers, dead-lettered as found",
+			"retry_topic", f.topic, "offset", physical.Offset, "error", err)
+		l.forwardMalformed(f, physical, err)
+		return nil, nil, false
+	}
+	user := headers.Strip(physical.Headers)
+	if time.Now().UnixMilli() < m.NotBefore.UnixMilli() {
+		seen := noted{key: physical.Key, value: physical.Value, headers: user, timestamp: m.Original.Timestamp, offset: physical.Offset}
+		again := l.meta(seen, &m)
+		again.NotBefore = m.NotBefore
+		l.forward(f, seen, f.topic, again)
+		return nil, nil, false
+	}
+	return &kgo.Record{
+		Key: physical.Key, Value: physical.Value, Headers: user, Timestamp: m.Original.Timestamp, Topic: m.Original.Topic,
+		Partition: m.Original.Partition, Offset: m.Original.Offset, LeaderEpoch: -1, ProducerID: -1, ProducerEpoch: -1, Context: physical.Context,
+	}, &m, true
+}
+
+// dueInBounds refuses a due time beyond what the tier keeps a record for: nobody would ever see it run.
+func (l *lane) dueInBounds(f *feed, m *headers.Meta, r *kgo.Record) error {
+	return m.CheckRetry(r.Timestamp, l.c.retention(f.delay))
+}
+
+// cleanSource takes the reserved headers off a source record, on which they steer nothing, and returns the redrive ones
+// if they count: if they name this source's own DLQ.
+func (c *Consumer) cleanSource(l *lane, rec *kgo.Record) headers.Redrive {
+	clean := headers.Strip(rec.Headers)
+	if len(clean) == len(rec.Headers) {
+		return headers.Redrive{}
+	}
+	redrive, _ := headers.SourceRedrive(rec.Headers, l.siblings.DLQ)
+	rec.Headers = clean
+	return redrive
+}

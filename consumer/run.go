@@ -1,0 +1,288 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// runner runs one unit on a worker.
+type runner struct {
+	c    *Consumer
+	lane *lane
+	feed *feed
+	unit *unit
+
+	slab []attempt
+	// What the handler gets are the fetched records themselves, and it may assign their fields; what a forward needs
+	// is therefore noted before it runs.
+	seen   noted
+	doneTo int64 // offsets of the unit finished so far, not told the tracker yet: [doneFrom, doneTo)
+	from   int64
+	told   int64 // coarse reading of the last time the tracker was told
+}
+
+// noted is a record as it was read: what a copy of it is made from.
+type noted struct {
+	key, value []byte
+	headers    []kgo.RecordHeader // the user's
+	timestamp  time.Time
+	offset     int64
+	redrive    headers.Redrive // that counts on a source record
+}
+
+func (c *Consumer) runUnit(u *unit) {
+	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
+	if u.item != nil {
+		r.runItem(u.item)
+	} else {
+		r.runRecords()
+	}
+	u.current.Store(nil)
+}
+
+// runRecords handles a run of source records in order. Healthy ones cost no lock: the tracker is told of all that
+// finished when the unit ends, when a record fails, and when the coarse clock moved, so that slow handlers' offsets are
+// committed as they go.
+func (r *runner) runRecords() {
+	recs := r.unit.recs
+	r.slab = make([]attempt, len(recs))
+	r.told = r.c.clock.now.Load()
+	for r.unit.ran < len(recs) {
+		if !r.guarded(func() bool { return r.runFrom(recs) }) {
+			break
+		}
+	}
+	r.tell()
+}
+
+// runFrom runs records until the unit ends or must end early (false).
+func (r *runner) runFrom(recs []*kgo.Record) bool {
+	limited := r.c.slots.limit > 0
+	for r.unit.ran < len(recs) {
+		if r.lane.hold.Load() || limited && r.c.slots.contended() && r.unit.ran > 0 && r.told != r.c.clock.now.Load() {
+			return false
+		}
+		rec := recs[r.unit.ran]
+		a := &r.slab[r.unit.ran]
+		a.off = rec.Offset
+		r.seen.redrive = headers.Redrive{}
+		if len(rec.Headers) > 0 {
+			r.seen.redrive = r.c.cleanSource(r.lane, rec)
+		}
+		r.seen.key, r.seen.value, r.seen.headers = rec.Key, rec.Value, rec.Headers
+		r.seen.timestamp, r.seen.offset = rec.Timestamp, rec.Offset
+
+		err := r.attempt(a, rec, nil)
+		if err != nil {
+			if !r.failed(a, rec, nil, err) {
+				return false // not an attempt: the record stays
+			}
+			r.unit.ran++
+			continue
+		}
+		r.finished(a.off)
+		r.unit.ran++
+		if a.start != r.told {
+			r.tell()
+			r.told = a.start
+		}
+	}
+	return true
+}
+
+// runItem handles a single record.
+func (r *runner) runItem(it *item) {
+	r.slab = make([]attempt, 1)
+	a, rec := &r.slab[0], it.rec
+	a.off = rec.Offset
+	var meta *headers.Meta
+	if r.feed.isSource() {
+		if len(rec.Headers) > 0 {
+			r.seen.redrive = r.c.cleanSource(r.lane, rec)
+		}
+	} else {
+		var ok bool
+		if rec, meta, ok = r.unpark(it); !ok {
+			return
+		}
+	}
+	r.seen.key, r.seen.value, r.seen.headers = rec.Key, rec.Value, rec.Headers
+	r.seen.timestamp, r.seen.offset = rec.Timestamp, a.off
+
+	r.guarded(func() bool {
+		if err := r.attempt(a, rec, meta); err != nil {
+			r.failed(a, rec, meta, err)
+			return true
+		}
+		r.finished(a.off)
+		return true
+	})
+	r.tell()
+}
+
+// attempt runs the handler once.
+func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error {
+	a.lane, a.from, a.rec, a.meta = r.lane, r.feed, rec, meta
+	a.redriveID = r.seen.redrive.ID
+	a.start = r.c.clock.now.Load()
+	r.unit.current.Store(a)
+	if r.unit.cancelled.Load() {
+		a.abandon(ErrDraining)
+	}
+	err := r.c.cfg.Handler(a, rec)
+	a.end()
+	return err
+}
+
+// guarded runs f and turns a panic of the handler into the failure of the record that runs. One deferred call covers the
+// whole run, so a healthy record pays nothing for it; the run goes on behind the record that panicked.
+//
+// runtime.Goexit in a handler (a test's FailNow, say) ends the worker's goroutine; the record fails like after a panic,
+// and slots.worker sees to its successor.
+func (r *runner) guarded(f func() bool) (more bool) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		value := recover()
+		exiting := value == nil
+		if exiting {
+			value = "runtime.Goexit called by the handler"
+		}
+		more = r.panicked(&classify.PanicError{Value: value, Stack: debug.Stack()}) && !exiting
+		if exiting {
+			r.tell()
+		}
+	}()
+	more = f()
+	returned = true
+	return more
+}
+
+// panicked routes the record whose handler panicked.
+func (r *runner) panicked(err error) bool {
+	a := r.unit.current.Load()
+	a.end()
+	ok := r.failed(a, a.rec, a.meta, err)
+	if ok && r.unit.item == nil {
+		r.unit.ran++
+	}
+	return ok
+}
+
+// finished notes that the record at offset is done. Offsets of a unit ascend, and between two of them nothing else was
+// delivered, so they make one range.
+func (r *runner) finished(offset int64) {
+	if r.doneTo == 0 {
+		r.from = offset
+	}
+	r.doneTo = offset + 1
+}
+
+// tell tells the tracker what is done.
+func (r *runner) tell() {
+	if r.doneTo == 0 {
+		return
+	}
+	r.lane.mu.Lock()
+	if r.lane.state != laneGone {
+		r.feed.tracker.finishRange(r.from, r.doneTo-1)
+	}
+	r.lane.mu.Unlock()
+	r.doneTo = 0
+}
+
+// failed decides what becomes of a record whose handler returned an error, and sees to it. It reports false where the
+// record must stay as it is: its lane is given up, or halts on it.
+func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
+	r.tell() // what is finished before this one is a range of its own
+	if a.drained() {
+		return false
+	}
+	result := r.c.cfg.Classifier.Classify(err)
+	if meta == nil && result.Verdict == classify.VerdictRetry && r.lane.policy.Immediate.Attempts > 0 {
+		var over bool
+		if err, result, over = r.again(a, rec, err, result); over {
+			return err == nil
+		}
+	}
+	return r.lane.route(r.feed, r.seen, meta, err, result)
+}
+
+// again repeats the run in place. over reports that the record is done with: handled (nil), or to stay (an error).
+func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
+	policy := r.lane.policy.Immediate
+	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry && result.RetryAfter <= policy.Max; n++ {
+		wait := max(policy.wait(n), result.RetryAfter)
+		if !r.lane.pause(wait) {
+			return errors.Join(ErrDraining, err), result, true
+		}
+		next := &attempt{off: a.off}
+		r.restore(rec)
+		err = r.attemptSafely(next, rec)
+		switch {
+		case err == nil:
+			r.finished(a.off)
+			r.tell()
+			return nil, result, true
+		case next.drained():
+			return err, result, true
+		}
+		result = r.c.cfg.Classifier.Classify(err)
+	}
+	return err, result, false
+}
+
+// attemptSafely is attempt outside of guarded.
+func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			a.end()
+			err = &classify.PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return r.attempt(a, rec, nil)
+}
+
+// restore undoes what a handler assigned to the record.
+func (r *runner) restore(rec *kgo.Record) {
+	rec.Key, rec.Value, rec.Headers = r.seen.key, r.seen.value, r.seen.headers
+	rec.Timestamp, rec.Offset = r.seen.timestamp, r.seen.offset
+	rec.Topic, rec.Partition = r.lane.topic, r.lane.partition
+}
+
+// pause waits, unless the lane is given up before.
+func (l *lane) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return !l.closing()
+	case <-l.stopping:
+		return false
+	}
+}
+
+// closing reports whether the lane is being given up.
+func (l *lane) closing() bool {
+	select {
+	case <-l.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// attemptOf finds the attempt in a context that a handler was given or derived from it.
+func attemptOf(ctx context.Context) *attempt {
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	return a
+}

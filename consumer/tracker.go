@@ -1,0 +1,197 @@
+package consumer
+
+import "math/bits"
+
+// tracker knows, for one physical partition, which of the delivered records are unfinished. Records finish in any
+// order; only the floor, below which everything is finished, may be committed.
+//
+// It tracks offsets, not counts: compaction and transaction markers leave gaps, and a tracker that counts records
+// would stall on the first of them. A gap holds nothing, so it is finished by definition.
+//
+// The pending set is a bitmap in chunks of 4,096 offsets, kept in ascending order. Chunks exist only where records
+// were delivered, so a sparse (compacted) partition costs at most one chunk a record. On the ordinary path, a
+// contiguous batch that finishes in order, delivering and finishing are a handful of word writes a batch.
+//
+// A tracker is not safe for concurrent use; its lane's lock guards it. It also owns what goes into the commit's
+// metadata, which is empty in this version.
+type tracker struct {
+	next      int64 // where the next delivered record may start: all delivered records lie below
+	committed int64 // last offset the broker acknowledged for the group; -1 when there is none
+	pending   int   // records delivered and unfinished
+	chunks    []*chunk
+	free      *chunk // one spare, so that a steady stream allocates nothing
+}
+
+const (
+	chunkBits = 4096
+	chunkMask = chunkBits - 1
+)
+
+// chunk holds the unfinished offsets in [base, base+chunkBits).
+type chunk struct {
+	base  int64
+	count int
+	words [chunkBits / 64]uint64
+}
+
+func newTracker(position, committed int64) tracker {
+	return tracker{next: position, committed: committed}
+}
+
+// deliver notes that the record at offset was handed out. Offsets must ascend; one below next is a repetition, is
+// not taken, and the result says so.
+func (t *tracker) deliver(offset int64) bool {
+	if offset < t.next {
+		return false
+	}
+	c := t.at(offset)
+	bit := offset & chunkMask
+	c.words[bit>>6] |= 1 << (bit & 63)
+	c.count++
+	t.pending++
+	t.next = offset + 1
+	return true
+}
+
+// deliverRange is deliver for the contiguous offsets first … last.
+func (t *tracker) deliverRange(first, last int64) {
+	for first <= last {
+		c := t.at(first)
+		end := min(last, c.base+chunkMask)
+		n := int(end - first + 1)
+		setRange(&c.words, int(first-c.base), n)
+		c.count += n
+		t.pending += n
+		first = end + 1
+	}
+	t.next = last + 1
+}
+
+// skip notes that nothing below offset will be delivered any more: the records there were passed over by the reader.
+func (t *tracker) skip(offset int64) {
+	t.next = max(t.next, offset)
+}
+
+// finish notes that the record at offset is done. Finishing one that is not pending changes nothing.
+func (t *tracker) finish(offset int64) { t.finishRange(offset, offset) }
+
+// finishRange finishes every delivered record in first … last, gaps included, and returns how many there were.
+func (t *tracker) finishRange(first, last int64) int {
+	finished := 0
+	for i := t.search(first); i < len(t.chunks); i++ {
+		c := t.chunks[i]
+		if c.base > last {
+			break
+		}
+		from := max(first, c.base)
+		to := min(last, c.base+chunkMask)
+		n := clearRange(&c.words, int(from-c.base), int(to-from+1))
+		c.count -= n
+		finished += n
+	}
+	t.pending -= finished
+	t.trim()
+	return finished
+}
+
+// isPending reports whether the record at offset was delivered and is unfinished.
+func (t *tracker) isPending(offset int64) bool {
+	i := t.search(offset)
+	if i == len(t.chunks) || t.chunks[i].base > offset {
+		return false
+	}
+	bit := offset & chunkMask
+	return t.chunks[i].words[bit>>6]&(1<<(bit&63)) != 0
+}
+
+// floor is the offset to commit: everything below it is finished.
+func (t *tracker) floor() int64 {
+	for _, c := range t.chunks {
+		if c.count == 0 {
+			continue
+		}
+		for w, word := range c.words {
+			if word != 0 {
+				return c.base + int64(w)<<6 + int64(bits.TrailingZeros64(word))
+			}
+		}
+	}
+	return t.next
+}
+
+// dirty reports whether the floor lies beyond what is committed.
+func (t *tracker) dirty() bool { return t.floor() > t.committed }
+
+// at returns the chunk for offset, which is never below an existing chunk's first offset by more than the order of
+// deliveries allows: deliveries ascend, so it is the last chunk or a new one behind it.
+func (t *tracker) at(offset int64) *chunk {
+	base := offset &^ chunkMask
+	if n := len(t.chunks); n > 0 && t.chunks[n-1].base == base {
+		return t.chunks[n-1]
+	}
+	c := t.free
+	if c == nil {
+		c = new(chunk)
+	}
+	t.free = nil
+	c.base = base
+	t.chunks = append(t.chunks, c)
+	return c
+}
+
+// search returns the index of the first chunk that reaches to offset or beyond.
+func (t *tracker) search(offset int64) int {
+	lo, hi := 0, len(t.chunks)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if t.chunks[mid].base+chunkMask < offset {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// trim drops the finished chunks in front. An empty chunk behind an unfinished one stays until its turn comes.
+func (t *tracker) trim() {
+	n := 0
+	for n < len(t.chunks) && t.chunks[n].count == 0 {
+		t.free = t.chunks[n] // its words are all zero again
+		n++
+	}
+	if n > 0 {
+		rest := copy(t.chunks, t.chunks[n:])
+		clear(t.chunks[rest:])
+		t.chunks = t.chunks[:rest]
+	}
+}
+
+func setRange(words *[chunkBits / 64]uint64, from, n int) {
+	for n > 0 {
+		w, shift := from>>6, from&63
+		take := min(n, 64-shift)
+		words[w] |= mask(take) << shift
+		from += take
+		n -= take
+	}
+}
+
+func clearRange(words *[chunkBits / 64]uint64, from, n int) (cleared int) {
+	for n > 0 {
+		w, shift := from>>6, from&63
+		take := min(n, 64-shift)
+		m := mask(take) << shift
+		cleared += bits.OnesCount64(words[w] & m)
+		words[w] &^= m
+		from += take
+		n -= take
+	}
+	return cleared
+}
+
+// mask has its low n bits set, 1 ≤ n ≤ 64.
+func mask(n int) uint64 { return ^uint64(0) >> (64 - n) }
+
+// metadata is what a commit of the floor carries besides: nothing yet.
+func (t *tracker) metadata() string { return "" }

@@ -1,0 +1,121 @@
+package consumer
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// naiveTracker is the obvious model: the set of unfinished offsets and the end of what was delivered.
+type naiveTracker struct {
+	next    int64
+	pending map[int64]bool
+}
+
+func (n *naiveTracker) floor() int64 {
+	if len(n.pending) == 0 {
+		return n.next
+	}
+	return slices.Min(slices.Collect(maps.Keys(n.pending)))
+}
+
+func TestTrackerAgreesWithANaiveModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		start := rapid.Int64Range(0, 1<<40).Draw(t, "start")
+		tr := newTracker(start, -1)
+		model := naiveTracker{next: start, pending: map[int64]bool{}}
+		t.Repeat(map[string]func(*rapid.T){
+			"deliver with gaps": func(t *rapid.T) {
+				for range rapid.IntRange(1, 40).Draw(t, "n") {
+					at := model.next + rapid.SampledFrom([]int64{0, 0, 0, 1, 63, 64, 5000, 1 << 33}).Draw(t, "gap")
+					if !tr.deliver(at) {
+						t.Fatalf("offset %d refused, next is %d", at, tr.next)
+					}
+					model.pending[at], model.next = true, at+1
+				}
+			},
+			"deliver a range": func(t *rapid.T) {
+				first := model.next + rapid.Int64Range(0, 100).Draw(t, "gap")
+				last := first + rapid.Int64Range(0, 10_000).Draw(t, "n")
+				tr.deliverRange(first, last)
+				for at := first; at <= last; at++ {
+					model.pending[at] = true
+				}
+				model.next = last + 1
+			},
+			"deliver again": func(t *rapid.T) {
+				at := model.next - rapid.Int64Range(1, 100).Draw(t, "back")
+				if tr.deliver(at) {
+					t.Fatalf("offset %d taken twice", at)
+				}
+			},
+			"skip": func(t *rapid.T) {
+				model.next += rapid.Int64Range(0, 9000).Draw(t, "skip")
+				tr.skip(model.next)
+			},
+			"finish one": func(t *rapid.T) {
+				all := slices.Sorted(maps.Keys(model.pending))
+				if len(all) == 0 {
+					return
+				}
+				at := rapid.SampledFrom(all).Draw(t, "at")
+				tr.finish(at)
+				delete(model.pending, at)
+			},
+			"finish a range": func(t *rapid.T) {
+				first := model.floor() + rapid.Int64Range(-5, 5000).Draw(t, "first")
+				last := first + rapid.Int64Range(0, 9000).Draw(t, "n")
+				got, want := tr.finishRange(first, last), 0
+				for at := range model.pending {
+					if first <= at && at <= last {
+						delete(model.pending, at)
+						want++
+					}
+				}
+				if got != want {
+					t.Fatalf("finishRange(%d, %d) = %d, want %d", first, last, got, want)
+				}
+			},
+			"": func(t *rapid.T) {
+				if got, want := tr.floor(), model.floor(); got != want {
+					t.Fatalf("floor = %d, want %d", got, want)
+				}
+				if got, want := tr.pending, len(model.pending); got != want {
+					t.Fatalf("pending = %d, want %d", got, want)
+				}
+				for at := range model.pending {
+					if !tr.isPending(at) {
+						t.Fatalf("offset %d is unfinished but not pending", at)
+					}
+				}
+			},
+		})
+	})
+}
+
+func TestTrackerOfASteadyStreamKeepsNoMemory(t *testing.T) {
+	tr := newTracker(0, -1)
+	allocs := testing.AllocsPerRun(1000, func() {
+		first := tr.next
+		tr.deliverRange(first, first+2999)
+		tr.finishRange(first, first+2999)
+	})
+	if allocs > 0.1 || len(tr.chunks) > 1 {
+		t.Fatalf("%v allocations a batch, %d chunks kept; want none", allocs, len(tr.chunks))
+	}
+}
+
+func BenchmarkTrackerOutOfOrder(b *testing.B) {
+	tr := newTracker(0, -1)
+	for i := 0; b.Loop(); i++ {
+		first := tr.next
+		tr.deliverRange(first, first+63)
+		for at := first + 63; at >= first; at-- {
+			tr.finish(at)
+		}
+		_ = tr.floor()
+	}
+}

@@ -1,0 +1,29 @@
+package consumer
+
+import (
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// unit is what a worker takes from a lane at a time: a run of records of one partition that are handled one after the
+// other, or a single record.
+type unit struct {
+	feed *feed
+	recs []*kgo.Record // from the source, in order
+	item *item         // or a single one
+	key  *keyQueue     // which the unit holds, under OrderKey
+
+	ran       int                     // of recs; the rest goes back
+	current   atomic.Pointer[attempt] // the running attempt, for the watchdog and the drain
+	cancelled atomic.Bool             // the drain time is over
+}
+
+// item is a record that is handled by itself: any record of a tier, and those of a source unless the order is by
+// partition.
+type item struct {
+	rec  *kgo.Record // as fetched, or its copy
+	due  int64       // Unix milliseconds; zero on a source
+	size int64       // bytes that it keeps
+	next *item       // behind it in the queue of its key
+}

@@ -1,0 +1,5 @@
+package suite
+
+import "testing"
+
+var bad = map[string]func(*testing.T, *fixture){}

@@ -1,0 +1,5 @@
+package suite
+
+import "testing"
+
+var order = map[string]func(*testing.T, *fixture){}

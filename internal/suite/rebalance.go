@@ -1,0 +1,5 @@
+package suite
+
+import "testing"
+
+var rebalance = map[string]func(*testing.T, *fixture){}

@@ -1,0 +1,71 @@
+// Package suite is what siding promises, as tests that run on every broker: the embedded one in virtual time, and real
+// Kafka with each group protocol.
+package suite
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// Broker runs one test on a broker of its kind.
+type Broker func(t *testing.T, f func(*testing.T, *consumertest.Kafka))
+
+// Run runs every promise on the broker.
+func Run(t *testing.T, on Broker) {
+	for name, tests := range map[string]map[string]func(*testing.T, *fixture){
+		"path": path, "order": order, "policy": policy, "bad": bad, "rebalance": rebalance,
+	} {
+		for promise, f := range tests {
+			t.Run(name+"/"+promise, func(t *testing.T) {
+				t.Parallel()
+				on(t, func(t *testing.T, k *consumertest.Kafka) { f(t, newFixture(t, k)) })
+			})
+		}
+	}
+}
+
+// The tiers of most tests: short enough for a real clock, and apart enough to be told apart.
+const (
+	tier1 = 300 * time.Millisecond
+	tier2 = 900 * time.Millisecond
+)
+
+// fixture is a topic and a group of a test's own.
+type fixture struct {
+	*consumertest.Kafka
+	topic, group string
+}
+
+func newFixture(t *testing.T, k *consumertest.Kafka) *fixture {
+	t.Helper()
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	suffix := hex.EncodeToString(b[:])
+	f := &fixture{Kafka: k, topic: "orders-" + suffix, group: "billing-" + suffix}
+	f.CreateTopic(f.topic, 2)
+	return f
+}
+
+// config is a configuration with the short tiers.
+func (f *fixture) config(h consumer.Handler) consumer.Config {
+	return consumer.Config{
+		Group: f.group, Topics: []string{f.topic}, Handler: h,
+		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}},
+		CommitInterval: 100 * time.Millisecond,
+	}
+}
+
+// record is one for the fixture's topic.
+func (f *fixture) record(value string) *kgo.Record {
+	return &kgo.Record{Topic: f.topic, Key: []byte("key"), Value: []byte(value)}
+}
+
+func ok(context.Context, *kgo.Record) error { return nil }
