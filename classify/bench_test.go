@@ -30,7 +30,8 @@ func BenchmarkClassify(b *testing.B) {
 		{"http", fmt.Errorf("order 7: %w", httpError{code: 503})},
 		{"grpc", fmt.Errorf("order 7: %w", &grpcError{&grpcStatus{14}})},
 		{"refused", &url.Error{Op: "Get", URL: "http://10.0.0.1:80/", Err: &net.OpError{
-			Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}},
+			Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
+		}}},
 		{"joined", errors.Join(busy, busy, &skuError{4})},
 		{"long message", errors.New(strings.Repeat("key (id)=(4711) already exists ", 40))},
 	} {

@@ -46,8 +46,10 @@ type pgError struct{ state string }
 func (e *pgError) Error() string    { return "ERROR (SQLSTATE " + e.state + ")" }
 func (e *pgError) SQLState() string { return e.state }
 
-type grpcCode uint32
-type grpcStatus struct{ c grpcCode }
+type (
+	grpcCode   uint32
+	grpcStatus struct{ c grpcCode }
+)
 
 func (s *grpcStatus) Code() grpcCode {
 	if s == nil {
@@ -73,7 +75,8 @@ func TestClassifyResolvesVerdictAndClass(t *testing.T) {
 	mistype := json.Unmarshal([]byte(`"a"`), new(int))
 	_, noFile := os.Open("/does/not/exist")
 	refused := &url.Error{Op: "Get", URL: "http://x", Err: &net.OpError{
-		Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
+		Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
+	}}
 	wrap := func(err error) error { return fmt.Errorf("order 7: %w", err) }
 
 	for _, tt := range []struct {

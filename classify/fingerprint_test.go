@@ -74,8 +74,13 @@ func TestFingerprintGroupsTheSameFault(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, in := range [][3]string{
-		{class, same[0][0], ""}, {class, same[1][0], ""}, {class, same[2][0], ""},
-		{"timeout", same[0][0], ""}, {class, same[0][0], "main.handle"}, {class, "", ""}, {"", class, ""},
+		{class, same[0][0], ""},
+		{class, same[1][0], ""},
+		{class, same[2][0], ""},
+		{"timeout", same[0][0], ""},
+		{class, same[0][0], "main.handle"},
+		{class, "", ""},
+		{"", class, ""},
 	} {
 		fp := fingerprint(in[0], in[1], in[2])
 		if other, ok := seen[fp]; ok {

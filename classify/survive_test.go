@@ -40,7 +40,7 @@ type bush struct{}
 func (b bush) Error() string   { return "bush" }
 func (b bush) Unwrap() []error { return []error{nil, b, b} }
 
-type uncomparable struct{ s []int }
+type uncomparable struct{ _ []int }
 
 func (uncomparable) Error() string { return "uncomparable" }
 

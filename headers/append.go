@@ -25,158 +25,160 @@ import (
 // brought within bounds: Parse accepts the result wherever Original, Group and
 // Redrive name things that Kafka can have.
 func (m *Meta) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
-	var e encoder
-	e.out = appendUser(make([]kgo.RecordHeader, 0, len(h)+int(numKeys)-1), h)
-	e.buf = make([]byte, 0, m.bound())
-
+	e := encoder{buf: make([]byte, 0, m.estimate())}
 	if o := &m.Original; o.Topic != "" {
-		e.raw(OriginalTopic, o.Topic)
-		e.topicID(OriginalTopicID, o.TopicID)
-		e.number(OriginalPartition, int64(o.Partition))
-		e.number(OriginalOffset, o.Offset)
+		e.raw(originalTopic, o.Topic)
+		e.topicID(o.TopicID)
+		e.number(originalPartition, int64(o.Partition))
+		e.number(originalOffset, o.Offset)
 		if !o.Timestamp.IsZero() {
-			e.number(OriginalTimestamp, o.Timestamp.UnixMilli())
+			e.number(originalTimestamp, o.Timestamp.UnixMilli())
 		}
 	}
-	e.raw(Group, m.Group)
-	e.number(Attempts, int64(clamp(m.Attempts)))
-	e.class(ErrorClass, m.Class)
+	e.raw(group, m.Group)
+	e.number(attempts, int64(clamp(m.Attempts)))
+	e.class(errorClass, m.Class)
 	if validFingerprint(m.Fingerprint) {
-		e.raw(ErrorFingerprint, m.Fingerprint)
+		e.raw(errorFingerprint, m.Fingerprint)
 	}
-	e.text(ErrorMessage, m.Message, MaxMessage)
+	e.text(errorMessage, m.Message, MaxMessage)
 	if m.Reason != "" {
-		e.text(ErrorStack, m.Stack, MaxStack)
-		e.class(FailureReason, string(m.Reason))
+		e.text(errorStack, m.Stack, MaxStack)
+		e.class(failureReason, string(m.Reason))
 	}
-	e.time(FirstFailedAt, m.FirstFailedAt)
-	e.time(FailedAt, m.FailedAt)
+	e.time(firstFailedAt, m.FirstFailedAt)
+	e.time(failedAt, m.FailedAt)
 	if m.Reason == "" {
-		e.time(NotBefore, m.NotBefore)
-		e.flag(Held, m.Held)
+		e.time(notBefore, m.NotBefore)
+		e.flag(held, m.Held)
 	}
 	if m.Hops > 0 {
-		e.number(Hops, int64(clamp(m.Hops)))
+		e.number(hops, int64(clamp(m.Hops)))
 	}
 	e.history(m.writtenHistory())
-	e.text(TraceParent, m.TraceParent, maxNote)
-	e.text(ConsumerVersion, m.Version, maxNote)
-	e.text(Environment, m.Environment, maxNote)
-	e.text(Host, m.Host, maxNote)
+	e.text(traceParent, m.TraceParent, maxNote)
+	e.text(consumerVersion, m.Version, maxNote)
+	e.text(environment, m.Environment, maxNote)
+	e.text(host, m.Host, maxNote)
 	e.redrive(&m.Redrive)
 	if m.Reason != "" {
-		e.flag(ValueOmitted, m.ValueOmitted)
+		e.flag(valueOmitted, m.ValueOmitted)
 	}
-	return e.out
+	return e.headers(h)
 }
 
 // Append returns a new slice with the headers of h, without the reserved ones
 // among them, and then those of r: what redrive writes to a source topic, where
 // nothing else of a dead letter's story belongs. h itself is not changed.
 func (r *Redrive) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
-	var e encoder
-	e.out = appendUser(make([]kgo.RecordHeader, 0, len(h)+3), h)
-	e.buf = make([]byte, 0, r.bound())
+	e := encoder{buf: make([]byte, 0, r.estimate())}
 	e.redrive(r)
-	return e.out
+	return e.headers(h)
 }
 
-// bound is at least as many bytes as the values take; a little more is
-// harmless.
-func (m *Meta) bound() int {
+// estimate is about as many bytes as the values take: enough for one allocation
+// to do, hardly ever more than the allocator would round up to.
+func (m *Meta) estimate() int {
 	const numbers = 22 + // topic id
-		11 + 20 + 20 + // partition, offset, timestamp
-		7 + 7 + // attempts, hops
-		3*15 + // times
-		2*4 // flags
+		2*10 + 13 + // partition, offset, timestamp
+		2*3 + // attempts, hops
+		3*13 // times
 	n := numbers + len(m.Original.Topic) + len(m.Group) + min(len(m.Class), classify.MaxClass) +
 		len(m.Fingerprint) + min(len(m.Message), MaxMessage) +
 		min(len(m.TraceParent), maxNote) + min(len(m.Version), maxNote) +
-		min(len(m.Environment), maxNote) + min(len(m.Host), maxNote) + m.Redrive.bound()
+		min(len(m.Environment), maxNote) + min(len(m.Host), maxNote) + m.Redrive.estimate()
 	if m.Reason != "" {
 		n += min(len(m.Stack), MaxStack) + len(m.Reason)
 	}
 	for i := range m.History {
-		n += m.History[i].bound()
+		n += len(m.History[i].Class) + 20
 	}
 	return n
 }
 
-func (r *Redrive) bound() int {
+func (r *Redrive) estimate() int {
 	if r.ID == "" {
 		return 0
 	}
-	return min(len(r.ID), maxRedriveID) + 7 + len(r.From.Topic) + 1 + 11 + 1 + 20
+	return min(len(r.ID), maxRedriveID) + len(r.From.Topic) + 24
 }
 
-// encoder collects headers whose values share one array.
+// encoder collects values in one array. Which headers there are is known at the
+// end, so that the slice for them is no longer than it has to be.
 type encoder struct {
-	out []kgo.RecordHeader
-	buf []byte
+	buf  []byte
+	n    int
+	keys [numKeys]key
+	ends [numKeys]int // of the values in buf
 }
 
-// add makes what was appended to buf since start a header. Its capacity ends
-// where the next value starts, so that appending to one can't reach another.
-func (e *encoder) add(key string, start int) {
-	e.out = append(e.out, kgo.RecordHeader{Key: key, Value: e.buf[start:len(e.buf):len(e.buf)]})
+// add makes what was appended to buf since the last header one with key k.
+func (e *encoder) add(k key) {
+	e.keys[e.n], e.ends[e.n] = k, len(e.buf)
+	e.n++
 }
 
-func (e *encoder) raw(key, s string) {
-	if s == "" {
-		return
+// headers returns the user's headers among h and those that were added.
+func (e *encoder) headers(h []kgo.RecordHeader) []kgo.RecordHeader {
+	out := appendUser(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
+	start := 0
+	for i := range e.n {
+		// The capacity ends where the next value starts, so that
+		// appending to one can't reach another.
+		end := e.ends[i]
+		out = append(out, kgo.RecordHeader{Key: keyNames[e.keys[i]], Value: e.buf[start:end:end]})
+		start = end
 	}
-	start := len(e.buf)
-	e.buf = append(e.buf, s...)
-	e.add(key, start)
+	return out
 }
 
-func (e *encoder) text(key, s string, limit int) {
-	if s == "" {
-		return
+func (e *encoder) raw(k key, s string) {
+	if s != "" {
+		e.buf = append(e.buf, s...)
+		e.add(k)
 	}
-	start := len(e.buf)
-	e.buf = appendText(e.buf, s, limit)
-	e.add(key, start)
 }
 
-func (e *encoder) class(key, s string) { e.raw(key, classify.CleanClass(s)) }
+func (e *encoder) text(k key, s string, limit int) {
+	if s != "" {
+		e.buf = appendText(e.buf, s, limit)
+		e.add(k)
+	}
+}
 
-func (e *encoder) number(key string, n int64) {
-	start := len(e.buf)
+func (e *encoder) class(k key, s string) { e.raw(k, classify.CleanClass(s)) }
+
+func (e *encoder) number(k key, n int64) {
 	e.buf = strconv.AppendInt(e.buf, n, 10)
-	e.add(key, start)
+	e.add(k)
 }
 
-func (e *encoder) time(key string, t time.Time) {
+func (e *encoder) time(k key, t time.Time) {
 	if !t.IsZero() {
-		e.number(key, millis(t))
+		e.number(k, millis(t))
 	}
 }
 
-func (e *encoder) flag(key string, set bool) {
+func (e *encoder) flag(k key, set bool) {
 	if set {
-		e.raw(key, "true")
+		e.raw(k, "true")
 	}
 }
 
-func (e *encoder) topicID(key string, id [16]byte) {
-	if id == ([16]byte{}) {
-		return
+func (e *encoder) topicID(id [16]byte) {
+	if id != ([16]byte{}) {
+		e.buf = base64.RawURLEncoding.AppendEncode(e.buf, id[:])
+		e.add(originalTopicID)
 	}
-	start := len(e.buf)
-	e.buf = base64.RawURLEncoding.AppendEncode(e.buf, id[:])
-	e.add(key, start)
 }
 
 func (e *encoder) redrive(r *Redrive) {
-	if r.ID == "" {
-		return
+	if r.ID != "" {
+		e.text(redriveID, r.ID, maxRedriveID)
+		e.number(redriveCount, int64(clamp(r.Count)))
+		e.buf = r.From.append(e.buf)
+		e.add(redriveFrom)
 	}
-	e.text(RedriveID, r.ID, maxRedriveID)
-	e.number(RedriveCount, int64(clamp(r.Count)))
-	start := len(e.buf)
-	e.buf = r.From.append(e.buf)
-	e.add(RedriveFrom, start)
 }
 
 // appendText appends at most limit bytes of s as valid UTF-8.

@@ -8,14 +8,16 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// bound is at least as many bytes as the entry takes with its comma.
-func (a *Attempt) bound() int {
-	return 7 + 1 + min(len(a.Class), classify.MaxClass) + 1 + 15 + 1
-}
-
 // writtenHistory is the newest part of m.History that fits its header.
 func (m *Meta) writtenHistory() []Attempt {
-	size := -1 // the first entry has no comma
+	size := 0
+	for i := range m.History {
+		size += 7 + 1 + len(m.History[i].Class) + 1 + 15 + 1
+	}
+	if size <= MaxHistory { // nearly always
+		return m.History
+	}
+	size = -1 // the first entry has no comma
 	for i := len(m.History) - 1; i >= 0; i-- {
 		if size += m.History[i].size(); size > MaxHistory {
 			return m.History[i+1:]
@@ -46,14 +48,13 @@ func (e *encoder) history(attempts []Attempt) {
 	if len(attempts) == 0 {
 		return
 	}
-	start := len(e.buf)
 	for i := range attempts {
 		if i > 0 {
 			e.buf = append(e.buf, ',')
 		}
 		e.buf = attempts[i].append(e.buf)
 	}
-	e.add(History, start)
+	e.add(history)
 }
 
 // parseHistory reads "attempt:class:unixms,…". The classes are parts of s.

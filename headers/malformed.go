@@ -19,20 +19,20 @@ func Malformed(h []kgo.RecordHeader, err error, at time.Time) []kgo.RecordHeader
 	if err != nil {
 		message = err.Error()
 	}
-	e := encoder{
-		out: make([]kgo.RecordHeader, 0, len(h)+4),
-		buf: make([]byte, 0, len(ClassMalformed)+min(len(message), MaxMessage)+len(ReasonMalformed)+15),
-	}
+	e := encoder{buf: make([]byte, 0, len(ClassMalformed)+min(len(message), MaxMessage)+len(ReasonMalformed)+13)}
+	e.class(errorClass, ClassMalformed)
+	e.text(errorMessage, message, MaxMessage)
+	e.class(failureReason, string(ReasonMalformed))
+	e.time(failedAt, at)
+	ours := e.headers(nil)
+
+	out := make([]kgo.RecordHeader, 0, len(h)+len(ours))
 	for i := range h {
 		switch keyOf(h[i].Key) {
 		case failureReason, errorClass, errorMessage, failedAt:
 		default:
-			e.out = append(e.out, h[i])
+			out = append(out, h[i])
 		}
 	}
-	e.class(ErrorClass, ClassMalformed)
-	e.text(ErrorMessage, message, MaxMessage)
-	e.class(FailureReason, string(ReasonMalformed))
-	e.time(FailedAt, at)
-	return e.out
+	return append(out, ours...)
 }

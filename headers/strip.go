@@ -8,12 +8,7 @@ import (
 // itself where there is nothing to take off, nil where nothing is left, and a
 // new slice otherwise; h is not changed.
 func Strip(h []kgo.RecordHeader) []kgo.RecordHeader {
-	n := 0
-	for i := range h {
-		if keyOf(h[i].Key) != userKey {
-			n++
-		}
-	}
+	n := countReserved(h)
 	switch n {
 	case 0:
 		return h
@@ -21,6 +16,15 @@ func Strip(h []kgo.RecordHeader) []kgo.RecordHeader {
 		return nil
 	}
 	return appendUser(make([]kgo.RecordHeader, 0, len(h)-n), h)
+}
+
+func countReserved(h []kgo.RecordHeader) (n int) {
+	for i := range h {
+		if keyOf(h[i].Key) != userKey {
+			n++
+		}
+	}
+	return n
 }
 
 // appendUser appends those of h that are not reserved.
