@@ -1,0 +1,9 @@
+// Package dlq writes, reads and selects dead letters: records that were moved
+// aside to a dead-letter topic, with the story of their failure in headers.
+//
+// [Writer] puts a record on a dead-letter topic, byte for byte what it was and
+// on the same partition number, and says when the copy is safe. [Read] goes
+// through such a topic up to where it ended when the read began, [Filter] says
+// which letters to show, and [Cursor] remembers the place, so that a list can be
+// read page by page without moving under its reader.
+package dlq

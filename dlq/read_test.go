@@ -1,0 +1,389 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+func check(t *testing.T, got []string, errs []error, want ...string) {
+	t.Helper()
+	if len(errs) > 0 {
+		t.Errorf("errors: %v", errs)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("read %q, want %q", got, want)
+	}
+}
+
+func TestEveryLetterIsReadInTheOrderOfItsPartition(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 3)
+		k.fill(t, "orders.dlq", 2, 2) // partition 1 stays empty
+		got, errs := k.read(t.Context(), "orders.dlq", Filter{}, Cursor{})
+		check(t, got, errs, "0:0", "0:1", "0:2", "2:0", "2:1")
+		got, errs = k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
+		check(t, got, errs)
+	})
+}
+
+func TestLettersThatComeDuringAReadAreNotPartOfIt(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 2)
+		k.fill(t, "orders.dlq", 1, 2)
+		n := 0
+		for _, err := range Read(t.Context(), "orders.dlq", Filter{}, Cursor{}, k.opts(kgo.FetchMaxBytes(1), kgo.MaxConcurrentFetches(0))...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+			for p := range int32(3) {
+				k.fill(t, "orders.dlq", p, 2)
+			}
+		}
+		if n != 4 {
+			t.Errorf("read %d letters, want the 4 that were there", n)
+		}
+	})
+}
+
+func TestARecordThatSidingDidNotWriteIsReadAndSaysSo(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		for _, h := range [][]kgo.RecordHeader{nil, {header("a", "1")}, {header(headers.FailureReason, "terminal"), header(headers.Attempts, "-1"), header(headers.ErrorClass, "c")}} {
+			if err := k.cl.ProduceSync(t.Context(), &kgo.Record{Topic: "one.dlq", Headers: h}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for l, err := range Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts()...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var field *headers.FieldError
+			if !errors.As(l.MetaErr, &field) {
+				t.Fatalf("MetaErr = %v, want a FieldError", l.MetaErr)
+			}
+			got = append(got, field.Key+" "+l.Meta.Class)
+		}
+		if want := []string{"dlq-reason ", "dlq-reason ", "dlq-attempts c"}; !slices.Equal(got, want) {
+			t.Errorf("read %q, want %q", got, want)
+		}
+	})
+}
+
+func TestOnlyCommittedLettersAreReadAndMarkersAtTheEndDontHoldIt(t *testing.T) {
+	t.Parallel()
+	commit, abort := kgo.TryCommit, kgo.TryAbort
+	for _, c := range []struct {
+		name string
+		ends []kgo.TransactionEndTry
+		want []string
+	}{
+		{"ends with a commit", []kgo.TransactionEndTry{abort, commit}, []string{"0:b0", "0:b1"}},
+		{"ends with an abort", []kgo.TransactionEndTry{commit, abort}, []string{"0:a0", "0:a1"}},
+		{"nothing but aborts", []kgo.TransactionEndTry{abort, abort}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			onKafka(t, func(t *testing.T, k *kafka) {
+				cl := k.client(t, kgo.TransactionalID("tx"))
+				defer cl.Close()
+				for i, end := range c.ends {
+					name := string(rune('a' + i))
+					k.inTransaction(t, cl, &end, name+"0", name+"1")
+				}
+				start := time.Now()
+				got, errs := k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
+				check(t, got, errs, c.want...)
+				if took := time.Since(start); took >= idleLimit {
+					t.Errorf("it took %s, want the end to be seen at once", took)
+				}
+			})
+		})
+	}
+}
+
+func TestATransactionOpenAtTheEndIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
+		onKafka(t, func(t *testing.T, k *kafka) {
+			cl := k.client(t, kgo.TransactionalID("tx"))
+			defer cl.Close()
+			k.fill(t, "one.dlq", 0, 1)
+			k.inTransaction(t, cl, nil, "open")
+			k.fill(t, "one.dlq", 0, 1) // acknowledged, behind the transaction
+			ended := make(chan error, 1)
+			go func() {
+				time.Sleep(20 * time.Second)
+				ended <- cl.EndTransaction(t.Context(), end)
+			}()
+			got, errs := k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
+			want := []string{"0:0", "0:0"}
+			if end == kgo.TryCommit {
+				want = []string{"0:0", "0:open", "0:0"}
+			}
+			check(t, got, errs, want...)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAPartitionThatStallsIsNamedAndTheOthersAreRead(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 1)
+		k.fill(t, "orders.dlq", 1, 2)
+		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
+		start := time.Now()
+		got, errs := k.read(t.Context(), "orders.dlq", Filter{}, Cursor{})
+		if want := []string{"0:0"}; !slices.Equal(got, want) {
+			t.Errorf("read %q, want %q", got, want)
+		}
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), "partition 1 gives nothing between offset 0 and its end at 2") {
+			t.Errorf("errors = %v, want one about partition 1", errs)
+		}
+		if took := time.Since(start); took < stallLimit || took > 2*stallLimit {
+			t.Errorf("it took %s, want about %s", took, stallLimit)
+		}
+	})
+}
+
+func TestATransactionThatNeverEndsIsNamed(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		cl := k.client(t, kgo.TransactionalID("tx"), kgo.TransactionTimeout(10*time.Minute))
+		defer cl.Close()
+		k.fill(t, "one.dlq", 0, 2)
+		k.inTransaction(t, cl, nil, "open")
+		got, errs := k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
+		if want := []string{"0:0", "0:1"}; !slices.Equal(got, want) {
+			t.Errorf("read %q, want %q", got, want)
+		}
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), "open since offset 2") {
+			t.Errorf("errors = %v, want one about the transaction", errs)
+		}
+	})
+}
+
+func TestASlowReceiverIsNoStall(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		for p := range int32(3) {
+			k.fill(t, "orders.dlq", p, 2)
+		}
+		n := 0
+		for _, err := range Read(t.Context(), "orders.dlq", Filter{}, Cursor{}, k.opts(kgo.FetchMaxBytes(1))...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+			time.Sleep(time.Hour)
+		}
+		if n != 6 {
+			t.Errorf("read %d letters, want 6", n)
+		}
+	})
+}
+
+func TestExpiredLettersArePassedOver(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 6)
+		from, err := Freeze(t.Context(), "one.dlq", k.opts()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			expired int64
+			want    []string
+		}{{2, []string{"0:2", "0:3", "0:4", "0:5"}}, {6, nil}} {
+			if err := k.DeleteRecords("one.dlq", 0, c.expired); err != nil {
+				t.Fatal(err)
+			}
+			for _, cursor := range []Cursor{{}, from} {
+				got, errs := k.read(t.Context(), "one.dlq", Filter{}, cursor)
+				check(t, got, errs, c.want...)
+			}
+		}
+	})
+}
+
+func TestLettersThatExpireDuringAReadDontHoldIt(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 6)
+		// Between looking at the bounds and the first fetch all letters expire,
+		// and nothing comes behind them.
+		expired := false
+		k.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.KeepControl()
+			if !expired {
+				expired = true
+				k.SleepControl(func() {
+					if err := k.DeleteRecords("one.dlq", 0, 6); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			return nil, nil, false
+		})
+		start := time.Now()
+		got, errs := k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
+		check(t, got, errs)
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("it took %s to see that nothing is left", took)
+		}
+	})
+}
+
+func TestAReadGoesOnWhereItsCursorStands(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		var want []string
+		for p := range int32(3) {
+			k.fill(t, "orders.dlq", p, 5)
+			for i := range 5 {
+				want = append(want, fmt.Sprintf("%d:%d", p, i))
+			}
+		}
+		cursor, err := Freeze(t.Context(), "orders.dlq", k.opts()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.fill(t, "orders.dlq", 0, 5) // later ones
+		var got []string
+		for pages := 0; !cursor.Done(); pages++ {
+			if pages > 8 {
+				t.Fatalf("still not done after %d pages: %s", pages, cursor)
+			}
+			// Each page through the text form, as a tool would.
+			if cursor, err = ParseCursor(cursor.String()); err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for l, err := range Read(t.Context(), "orders.dlq", Filter{}, cursor, k.opts()...) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, fmt.Sprintf("%d:%s", l.Record.Partition, l.Record.Value))
+				cursor.Advance(l)
+				if n++; n == 2 {
+					break
+				}
+			}
+		}
+		slices.Sort(got)
+		check(t, got, nil, want...)
+	})
+}
+
+func TestACursorThatIsNotOfThisTopicIsRefused(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 2)
+		for _, c := range []struct {
+			topic  string
+			cursor Cursor
+			want   string
+		}{
+			{"one.dlq", Cursor{Topic: "orders.dlq"}, `the cursor is of topic "orders.dlq"`},
+			{"one.dlq", Cursor{End: map[int32]int64{0: 3}}, "was the topic made anew?"},
+			{"one.dlq", Cursor{At: map[int32]int64{0: 3}}, "was the topic made anew?"},
+			{"one.dlq", Cursor{At: map[int32]int64{0: -1}}, "the cursor is at -1"},
+			{"one.dlq", Cursor{End: map[int32]int64{4: 0}}, "partition 4, the topic has not"},
+			{"one.dlq", Cursor{At: map[int32]int64{4: 0}}, "partition 4, the topic has not"},
+			{"none.dlq", Cursor{}, "does not exist"},
+			{"", Cursor{}, "there is no topic"},
+		} {
+			got, errs := k.read(t.Context(), c.topic, Filter{}, c.cursor)
+			if len(got) > 0 || len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want) {
+				t.Errorf("%q from %s: read %q, errors %v; want none and %q", c.topic, c.cursor, got, errs, c.want)
+			}
+		}
+	})
+}
+
+func TestLeavingTheLoopClosesTheClient(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 5)
+		var closed closings
+		for range Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts(kgo.WithHooks(&closed))...) {
+			break
+		}
+		// One client looks at the bounds, another reads.
+		if closed.n != 2 {
+			t.Errorf("%d clients were closed, want 2", closed.n)
+		}
+	})
+}
+
+type closings struct{ n int }
+
+func (c *closings) OnClientClosed(*kgo.Client) { c.n++ }
+
+func TestACanceledReadSaysSo(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		cl := k.client(t, kgo.TransactionalID("tx"))
+		defer cl.Close()
+		k.inTransaction(t, cl, nil, "open") // or the read would end
+		cause := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(3*time.Second, func() { cancel(cause) })
+		start := time.Now()
+		got, errs := k.read(ctx, "one.dlq", Filter{}, Cursor{})
+		if len(got) > 0 || len(errs) != 1 || !errors.Is(errs[0], cause) {
+			t.Errorf("read %q, errors %v; want the cause of the end", got, errs)
+		}
+		if took := time.Since(start); took > 3*time.Second+100*time.Millisecond {
+			t.Errorf("it ended after %s, want no more than 3s", took)
+		}
+	})
+}
+
+func TestOptionsCantChangeWhatIsRead(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		cl := k.client(t, kgo.TransactionalID("tx"))
+		defer cl.Close()
+		abort := kgo.TryAbort
+		k.inTransaction(t, cl, &abort, "aborted")
+		k.fill(t, "one.dlq", 0, 1)
+		k.fill(t, "orders.dlq", 0, 1)
+		n := 0
+		for l, err := range Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts(
+			kgo.ConsumeTopics("orders.dlq"), kgo.FetchIsolationLevel(kgo.ReadUncommitted()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		)...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; l.Record.Topic != "one.dlq" || string(l.Record.Value) != "0" {
+				t.Errorf("read %s of %s", l.Record.Value, l.Record.Topic)
+			}
+		}
+		if n != 1 {
+			t.Errorf("read %d letters, want 1", n)
+		}
+		_, err := Freeze(t.Context(), "one.dlq", kgo.SeedBrokers())
+		if err == nil {
+			t.Error("options that no client takes are no error")
+		}
+	})
+}
