@@ -1,0 +1,159 @@
+package headers_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
+)
+
+func show(h []kgo.RecordHeader) {
+	for _, h := range h {
+		fmt.Printf("%s: %s\n", h.Key, h.Value)
+	}
+}
+
+// A record that failed once, on its way to the first tier.
+func ExampleMeta_Append() {
+	at := time.UnixMilli(1_763_000_000_000)
+	user := []kgo.RecordHeader{{Key: "tenant", Value: []byte("7")}}
+
+	m := headers.Meta{Original: headers.Position{Topic: "orders", Partition: 3, Offset: 1045}, Group: "billing"}
+	m.Fail(classify.Result{Class: "payment.busy", Fingerprint: "91b7a5c60d1f2e38"}, "provider is busy", at)
+	m.NotBefore = at.Add(5 * time.Second)
+	m.Hops++
+	show(m.Append(user))
+	// Output:
+	// tenant: 7
+	// dlq-original-topic: orders
+	// dlq-original-partition: 3
+	// dlq-original-offset: 1045
+	// dlq-group: billing
+	// dlq-attempts: 1
+	// dlq-error-class: payment.busy
+	// dlq-error-fingerprint: 91b7a5c60d1f2e38
+	// dlq-error-msg: provider is busy
+	// dlq-first-failed-at: 1763000000000
+	// dlq-failed-at: 1763000000000
+	// dlq-not-before: 1763000005000
+	// dlq-hops: 1
+	// dlq-history: 1:payment.busy:1763000000000
+}
+
+func ExampleMeta_Fail() {
+	m := headers.Meta{Attempts: 1}
+	m.Fail(classify.Result{Class: "timeout"}, "context deadline exceeded", time.UnixMilli(1_763_000_000_000))
+	fmt.Println(m.Attempts, m.Class, m.History[0].Number)
+	// Output: 2 timeout 2
+}
+
+// A record of a retry topic is believed only if its headers can be read and
+// make sense there.
+func ExampleParse() {
+	h := []kgo.RecordHeader{{Key: headers.Attempts, Value: []byte("-1")}}
+	_, err := headers.Parse(h)
+	if fe, ok := errors.AsType[*headers.FieldError](err); ok {
+		fmt.Println(fe.Key)
+	}
+	fmt.Println(err)
+	// Output:
+	// dlq-attempts
+	// header dlq-attempts: "-1" is out of bounds
+}
+
+func ExampleMeta_CheckRetry() {
+	written := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	m := headers.Meta{
+		Original:  headers.Position{Topic: "orders"},
+		Group:     "billing",
+		NotBefore: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
+	}
+	fmt.Println(m.CheckRetry(written, 7*24*time.Hour))
+	// Output: header dlq-not-before: "253402214400000" is out of bounds: due after 2026-11-27T08:00:00Z, when the topic may forget the record
+}
+
+func ExampleMalformed() {
+	h := []kgo.RecordHeader{
+		{Key: "tenant", Value: []byte("7")},
+		{Key: headers.Attempts, Value: []byte("many")},
+	}
+	_, err := headers.Parse(h)
+	show(headers.Malformed(h, err, time.UnixMilli(1_763_000_000_000)))
+	// Output:
+	// tenant: 7
+	// dlq-attempts: many
+	// dlq-error-class: malformed
+	// dlq-error-msg: header dlq-attempts: "many" is not in the format of this header
+	// dlq-reason: malformed
+	// dlq-failed-at: 1763000000000
+}
+
+func ExampleMeta_Shrink() {
+	m := headers.Meta{Group: "billing", Message: "a long story", History: []headers.Attempt{
+		{Number: 1, Class: "timeout", At: time.UnixMilli(1_763_000_000_000)},
+		{Number: 2, Class: "timeout", At: time.UnixMilli(1_763_000_005_000)},
+	}}
+	fits := m.Shrink(m.Size() - 1)
+	fmt.Println(fits, len(m.History), m.History[0].Number, m.Message)
+	// Output: true 1 2 a long story
+}
+
+func ExampleMeta_Size() {
+	fmt.Println(new(headers.Meta).Size(), "bytes: dlq-attempts is always there")
+	// Output: 15 bytes: dlq-attempts is always there
+}
+
+func ExampleStrip() {
+	show(headers.Strip([]kgo.RecordHeader{
+		{Key: "tenant", Value: []byte("7")},
+		{Key: headers.Attempts, Value: []byte("2")},
+		{Key: "dlq-owner", Value: []byte("the user's own")},
+	}))
+	// Output:
+	// tenant: 7
+	// dlq-owner: the user's own
+}
+
+// What redrive writes to a source topic counts there only if it names the
+// source's own DLQ.
+func ExampleSourceRedrive() {
+	r := headers.Redrive{ID: "7f3a", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 12}}
+	h := r.Append([]kgo.RecordHeader{{Key: "tenant", Value: []byte("7")}})
+
+	got, ok := headers.SourceRedrive(h, "orders.dlq")
+	fmt.Println(got.ID, got.From, ok)
+	_, ok = headers.SourceRedrive(h, "payments.dlq")
+	fmt.Println(ok)
+	// Output:
+	// 7f3a orders.dlq/3/12 true
+	// false
+}
+
+func ExampleRedrive_Append() {
+	r := headers.Redrive{ID: "7f3a", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 12}}
+	show(r.Append(nil))
+	// Output:
+	// dlq-redrive-id: 7f3a
+	// dlq-redrive-count: 1
+	// dlq-redrive-from: orders.dlq/3/12
+}
+
+func ExampleParsePosition() {
+	p, err := headers.ParsePosition("orders.dlq/3/12")
+	fmt.Println(p.Topic, p.Partition, p.Offset, err)
+	// Output: orders.dlq 3 12 <nil>
+}
+
+func ExamplePosition_String() {
+	fmt.Println(headers.Position{Topic: "orders", Partition: 3, Offset: 1045})
+	// Output: orders/3/1045
+}
+
+func ExampleReserved() {
+	fmt.Println(headers.Reserved("dlq-attempts"), headers.Reserved("dlq-owner"))
+	// Output: true false
+}

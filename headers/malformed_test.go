@@ -1,0 +1,51 @@
+package headers
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func TestMalformedKeepsHeadersAsFound(t *testing.T) {
+	t.Parallel()
+	h := []kgo.RecordHeader{
+		{Key: "user", Value: nil},
+		{Key: Attempts, Value: []byte("-1")},
+		{Key: ErrorClass, Value: []byte("timeout")},
+		{Key: Attempts, Value: []byte("\xff\x00")},
+		{Key: FailureReason, Value: []byte("exhausted")},
+		{Key: "user", Value: []byte{}},
+		{Key: ErrorMessage, Value: []byte("old")},
+		{Key: FailedAt, Value: []byte("1")},
+		{Key: ErrorFingerprint, Value: []byte("0123456789abcdef")},
+		{Key: NotBefore, Value: []byte("253402300799999")},
+		{Key: FailureReason, Value: []byte("held")},
+	}
+	before := clone(h)
+	_, err := Parse(h)
+	got := Malformed(h, err, t0)
+	want := []kgo.RecordHeader{
+		h[0], h[1], h[3], h[5], h[8], h[9],
+		{Key: ErrorClass, Value: []byte("malformed")},
+		{Key: ErrorMessage, Value: []byte(`header dlq-attempts: "-1" is there more than once`)},
+		{Key: FailureReason, Value: []byte("malformed")},
+		{Key: FailedAt, Value: []byte("1763000000123")},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(before, h); d != "" {
+		t.Errorf("input changed (-before +after):\n%s", d)
+	}
+	m, err := Parse(got)
+	if err == nil || m.Reason != ReasonMalformed || m.Class != ClassMalformed {
+		t.Errorf("read back: %+v, %v; want the reason beside the error", m, err)
+	}
+	for _, err := range []error{nil, errors.New("x")} {
+		if n := len(Malformed(nil, err, t0)); n != 4 {
+			t.Errorf("%d headers of none, want the four", n)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package headers
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func TestStripTakesOffExactlyTheReserved(t *testing.T) {
+	t.Parallel()
+	var all []kgo.RecordHeader
+	for k := userKey + 1; k < numKeys; k++ {
+		if !Reserved(keyNames[k]) || keyOf(keyNames[k]) != k {
+			t.Errorf("key %d, %q, is not reserved", k, keyNames[k])
+		}
+		all = append(all, kgo.RecordHeader{Key: keyNames[k]}, kgo.RecordHeader{Key: "user", Value: []byte{byte(k)}})
+	}
+	before := clone(all)
+	got := Strip(all)
+	if len(got) != int(numKeys)-1 || slices.ContainsFunc(got, func(h kgo.RecordHeader) bool { return h.Key != "user" }) {
+		t.Errorf("left: %q", keysOf(got))
+	}
+	for i := range got {
+		if got[i].Value[0] != byte(i+1) {
+			t.Errorf("order changed: %v", got)
+			break
+		}
+	}
+	if d := cmp.Diff(before, all); d != "" {
+		t.Errorf("input changed (-before +after):\n%s", d)
+	}
+}
+
+func TestStripReturnsTheSameSliceWhenThereIsNothing(t *testing.T) {
+	t.Parallel()
+	h := userHeaders()
+	if got := Strip(h); len(got) != len(h) || &got[0] != &h[0] {
+		t.Error("Strip copied headers without a reserved one")
+	}
+	if got := Strip(nil); got != nil {
+		t.Errorf("Strip(nil) = %v", got)
+	}
+	empty := []kgo.RecordHeader{}
+	if got := Strip(empty); got == nil || len(got) != 0 {
+		t.Errorf("Strip of an empty slice = %#v, want it back", got)
+	}
+	if got := Strip([]kgo.RecordHeader{{Key: Attempts}}); got != nil {
+		t.Errorf("Strip of reserved ones only = %v, want nil", got)
+	}
+}
