@@ -3,13 +3,14 @@ package headers
 import (
 	"bytes"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
@@ -82,8 +83,8 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("Malformed has reason %q at %v", got.Reason, got.FailedAt)
 		}
 		out := m.Append(h)
-		if d := cmp.Diff(before, h, cmpopts.EquateEmpty()); d != "" {
-			t.Fatalf("input changed (-before +after):\n%s", d)
+		if !slices.EqualFunc(before, h, func(a, b kgo.RecordHeader) bool { return a.Key == b.Key && bytes.Equal(a.Value, b.Value) }) {
+			t.Fatalf("input changed (-before +after):\n%s", cmp.Diff(before, h))
 		}
 
 		if err != nil {
@@ -102,8 +103,8 @@ func FuzzParse(f *testing.F) {
 		if m.Original.Topic == "" { // parts of a position are not written alone
 			m.Original = Position{}
 		}
-		if d := cmp.Diff(m, again); d != "" {
-			t.Errorf("read again (-first +again):\n%s", d)
+		if !reflect.DeepEqual(m, again) {
+			t.Errorf("read again (-first +again):\n%s", cmp.Diff(m, again))
 		}
 	})
 }
@@ -153,8 +154,8 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 		// What was cut once is not cut again.
 		again, err := Parse(got.Append(nil))
-		if d := cmp.Diff(got, again); d != "" || err != nil {
-			t.Errorf("a second hop changes it: %v (-first +second):\n%s", err, d)
+		if err != nil || !reflect.DeepEqual(got, again) {
+			t.Errorf("a second hop changes it: %v (-first +second):\n%s", err, cmp.Diff(got, again))
 		}
 		if size := got.Size(); !got.Shrink(size) || got.Shrink(size/2) && got.Size() > size/2 {
 			t.Errorf("Shrink: %d bytes of %d", got.Size(), size)
