@@ -40,7 +40,8 @@ func (c *Cursor) advance(r *kgo.Record) {
 }
 
 // Done reports whether nothing is left before the ends. A cursor without ends
-// is never done.
+// is never done. A read that came to its end has read all, whatever Done says:
+// letters that a filter leaves out advance nothing.
 func (c Cursor) Done() bool {
 	for p, end := range c.End {
 		if c.At[p] < end {

@@ -144,6 +144,40 @@ func TestATransactionOpenAtTheEndIsWaitedFor(t *testing.T) {
 	}
 }
 
+func TestLettersBehindTheEndAreLeftOutThoughTheEndWasAborted(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		cl := k.client(t, kgo.TransactionalID("tx"))
+		defer cl.Close()
+		k.fill(t, "one.dlq", 0, 1)
+		k.inTransaction(t, cl, nil, "open") // the end is behind this one
+		ended := make(chan error, 1)
+		go func() {
+			time.Sleep(3 * time.Second)
+			err := writeSync(t.Context(), NewWriter(k.cl, "one.dlq"), &kgo.Record{Value: []byte("late")}, headers.Meta{})
+			ended <- errors.Join(err, cl.EndTransaction(t.Context(), kgo.TryAbort))
+		}()
+		got, errs := k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
+		check(t, got, errs, "0:0")
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWhatWasReadIsNotReadAgainWhenTheBrokerLostSome(t *testing.T) {
+	t.Parallel()
+	r := reader{left: map[int32]span{0: {at: 5, end: 9}}, progress: map[int32]time.Duration{}}
+	for _, c := range []struct {
+		offset int64
+		want   bool
+	}{{3, false}, {4, false}, {5, true}, {5, false}, {7, true}, {6, false}} {
+		if got := r.take(&kgo.Record{Offset: c.offset}); got != c.want {
+			t.Errorf("offset %d is read: %v, want %v", c.offset, got, c.want)
+		}
+	}
+}
+
 func TestAPartitionThatStallsIsNamedAndTheOthersAreRead(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -324,7 +358,10 @@ func TestLeavingTheLoopClosesTheClient(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 5)
 		var closed closings
-		for range Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts(kgo.WithHooks(&closed))...) {
+		for _, err := range Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts(kgo.WithHooks(&closed))...) {
+			if err != nil {
+				t.Error(err)
+			}
 			break
 		}
 		// One client looks at the bounds, another reads.
@@ -360,30 +397,53 @@ func TestACanceledReadSaysSo(t *testing.T) {
 
 func TestOptionsCantChangeWhatIsRead(t *testing.T) {
 	t.Parallel()
+	for _, opt := range []kgo.Opt{
+		kgo.ConsumeTopics("orders.dlq"),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"orders.dlq": {0: kgo.NewOffset()}}),
+		kgo.FetchIsolationLevel(kgo.ReadUncommitted()),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+	} {
+		onKafka(t, func(t *testing.T, k *kafka) {
+			cl := k.client(t, kgo.TransactionalID("tx"))
+			defer cl.Close()
+			k.fill(t, "orders.dlq", 0, 2)
+			k.fill(t, "one.dlq", 0, 1)
+			k.inTransaction(t, cl, nil, "aborted")
+			time.AfterFunc(3*time.Second, func() {
+				if err := cl.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+					t.Error(err)
+				}
+			})
+			n := 0
+			for l, err := range Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts(opt)...) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n++; l.Record.Topic != "one.dlq" || string(l.Record.Value) != "0" {
+					t.Errorf("read %s of %s", l.Record.Value, l.Record.Topic)
+				}
+			}
+			if n != 1 {
+				t.Errorf("read %d letters, want 1", n)
+			}
+		})
+	}
+}
+
+func TestOptionsThatDontFitAreAnErrorOfTheRead(t *testing.T) {
+	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
-		cl := k.client(t, kgo.TransactionalID("tx"))
-		defer cl.Close()
-		abort := kgo.TryAbort
-		k.inTransaction(t, cl, &abort, "aborted")
 		k.fill(t, "one.dlq", 0, 1)
-		k.fill(t, "orders.dlq", 0, 1)
-		n := 0
-		for l, err := range Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts(
-			kgo.ConsumeTopics("orders.dlq"), kgo.FetchIsolationLevel(kgo.ReadUncommitted()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		)...) {
-			if err != nil {
-				t.Fatal(err)
+		for _, opt := range []kgo.Opt{kgo.SeedBrokers(), kgo.ConsumerGroup("g"), kgo.ConsumeRegex()} {
+			n := 0
+			for l, err := range Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts(opt)...) {
+				if n++; l != nil || err == nil {
+					t.Errorf("read %v, %v; want an error", l, err)
+				}
 			}
-			if n++; l.Record.Topic != "one.dlq" || string(l.Record.Value) != "0" {
-				t.Errorf("read %s of %s", l.Record.Value, l.Record.Topic)
+			if n != 1 {
+				t.Errorf("yielded %d times, want one error", n)
 			}
-		}
-		if n != 1 {
-			t.Errorf("read %d letters, want 1", n)
-		}
-		_, err := Freeze(t.Context(), "one.dlq", kgo.SeedBrokers())
-		if err == nil {
-			t.Error("options that no client takes are no error")
 		}
 	})
 }
