@@ -29,7 +29,7 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 	}
 }
 
-// commit commits the floors of the lanes' feeds.
+// commit commits the floors of the lanes' feeds. While the member joins it waits.
 //
 // commitMu is held from reading the floors until the broker answered. That is what makes a revoke safe: its last commit
 // takes the lock too, so no older floor of the lane can still be on its way when the lane is forgotten, to land on top of
@@ -38,10 +38,12 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 // Source and retry partitions go in requests of their own: under KIP-848 one partition with a stale epoch refuses a whole
 // request, and the broker judges the two differently (those of a subscription, and the others).
 func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
-	c.commitMu.Lock()
-	defer c.commitMu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, c.commitTimeout)
 	defer cancel()
+	if err := c.membership.hold(ctx, &c.commitMu); err != nil {
+		return err
+	}
+	defer c.commitMu.Unlock()
 
 	var source, retry commitRequest
 	for _, l := range lanes {

@@ -54,7 +54,8 @@ type Consumer struct {
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
 
-	commitMu sync.Mutex
+	commitMu   sync.Mutex
+	membership membership
 
 	mu     sync.Mutex
 	lanes  map[topicPartition]*lane
@@ -78,8 +79,10 @@ func New(cfg Config) (*Consumer, error) {
 		policies: map[string]*Policy{},
 		ready:    make(chan struct{}),
 		joined:   make(chan struct{}),
-		lanes:    map[topicPartition]*lane{},
-		ids:      map[string]kadm.TopicID{},
+
+		membership: newMembership(),
+		lanes:      map[topicPartition]*lane{},
+		ids:        map[string]kadm.TopicID{},
 	}
 	c.cfg.Topics = slices.Clone(cfg.Topics)
 	for _, t := range cfg.Topics {

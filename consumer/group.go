@@ -18,6 +18,7 @@ type topicPartition struct {
 // it kept.
 func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
 	<-c.joined
+	c.membership.set(false, &c.commitMu)
 	member, _ := cl.GroupMetadata()
 	c.replaceStale(ctx, member, added)
 	var predecessors []*lane
@@ -79,6 +80,9 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 // kgo calls it also for partitions that were lost long ago: a refused commit made the member join again under a new id,
 // and the assignment that it got then lacks them. Their work is void.
 func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
+	<-c.joined
+	c.membership.set(false, &c.commitMu)
+	defer c.membership.set(true, &c.commitMu)
 	member, _ := cl.GroupMetadata()
 	var mine, stale []*lane
 	for _, l := range c.lanesOf(lost) {
@@ -94,6 +98,8 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 
 // lost is kgo's callback when the membership is over: another member may run the records already.
 func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
+	<-c.joined
+	defer c.membership.set(true, &c.commitMu)
 	lanes := c.lanesOf(lost)
 	if len(lanes) > 0 {
 		c.log.Warn("siding: membership lost, uncommitted work is discarded", "partitions", len(lanes))
