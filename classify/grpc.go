@@ -27,15 +27,8 @@ func isStatusMethod(t reflect.Type) bool {
 // ofGRPC goes by the code's name and number, as in gRPC's statuscodes.md.
 func ofGRPC(err error) opinion {
 	status := reflect.ValueOf(err).MethodByName("GRPCStatus").Call(nil)[0]
-	switch status.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if status.IsNil() {
-			return opinion{}
-		}
-	}
-	v := status.MethodByName("Code").Call(nil)[0]
-	code := v.Uint()
-	if code == 0 { // OK
+	code := status.MethodByName("Code").Call(nil)[0].Uint()
+	if code == 0 { // OK, also of a nil status
 		return opinion{}
 	}
 	var name string

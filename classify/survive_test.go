@@ -79,7 +79,16 @@ func TestHostileErrorsAreClassified(t *testing.T) {
 			t.Errorf("Classify(%T) = %+v, want terminal %s", tt.err, got, tt.class)
 		}
 	}
-	// What is said around it still counts.
+	// What is said around and beside it still counts.
+	for _, r := range []Rule{
+		Is(errBare, VerdictRetry, "known"),
+		Type[*skuError](VerdictRetry, "known"),
+	} {
+		beside := errors.Join(hostile{}, errBare, &skuError{1})
+		if got := (&Classifier{Rules: []Rule{r}}).Classify(beside); got.Verdict != VerdictRetry || got.Class != "known" {
+			t.Errorf("Classify = %v %q, want retry, known", got.Verdict, got.Class)
+		}
+	}
 	if got := c.Classify(As(Retryable(hostile{}), "known")); got.Verdict != VerdictRetry || got.Class != "known" {
 		t.Errorf("Classify = %v %q, want retry, known", got.Verdict, got.Class)
 	}
