@@ -9,6 +9,13 @@ import (
 	"testing"
 )
 
+// list can't be compared by ==, and says itself what it is.
+type list struct{ _ []int }
+
+func (list) Error() string { return "list" }
+
+func (list) Is(target error) bool { _, ok := target.(list); return ok }
+
 func TestRules(t *testing.T) {
 	t.Parallel()
 	errBusy := errors.New("busy")
@@ -22,6 +29,7 @@ func TestRules(t *testing.T) {
 		class   string
 	}{
 		{"sentinel", rules(Is(errBusy, VerdictRetry, "busy")), fmt.Errorf("x: %w", errBusy), VerdictRetry, "busy"},
+		{"sentinel that can't be compared", rules(Is(list{}, VerdictRetry, "list")), fmt.Errorf("x: %w", list{}), VerdictRetry, "list"},
 		{"other sentinel", rules(Is(errBusy, VerdictRetry, "busy")), errBare, VerdictTerminal, "unclassified"},
 		{"type", rules(Type[*skuError](VerdictDiscard, "sku")), fmt.Errorf("x: %w", &skuError{1}), VerdictDiscard, "sku"},
 		{"type by interface", rules(Type[interface {

@@ -280,6 +280,7 @@ func TestFailTakesDownOneDelivery(t *testing.T) {
 
 	// The same history goes on twice, as when a record is sent to a tier and,
 	// refused there, to the DLQ.
+	m.History = append(make([]Attempt, 0, 10), m.History...)
 	a, b := m, m
 	a.Fail(classify.Result{Class: "a"}, "", t0.Add(time.Second))
 	b.Fail(classify.Result{Class: "b"}, "", t0.Add(2*time.Second))
