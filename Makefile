@@ -36,10 +36,12 @@ test:
 	@for m in $(unit); do echo "test $$m"; (cd $$m && go test -race ./...); done
 
 # The tests on real Kafka, in containers; without a Docker Engine they are skipped, in CI they fail. An image that was
-# built here (.ci/kafka-image/build.sh) was built because none can be pulled, and so neither can testcontainers' reaper.
+# built here (.ci/kafka-image/build.sh) was built because none can be pulled, and so neither can testcontainers' reaper;
+# and it was built by a local Engine, which testcontainers would look for elsewhere if this machine resembled a container.
 integration:
 	@if [ -z "$${SIDING_KAFKA_IMAGE:-}" ] && docker image inspect $(built_image) >/dev/null 2>&1; then \
 	  export SIDING_KAFKA_IMAGE=$(built_image) TESTCONTAINERS_RYUK_DISABLED=true; \
+	  export TESTCONTAINERS_HOST_OVERRIDE=$${TESTCONTAINERS_HOST_OVERRIDE:-localhost}; \
 	fi; \
 	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -timeout 15m ./...); done
 

@@ -103,6 +103,8 @@ func portTaken(err error) bool {
 // waitReady waits until the broker answers, and lists itself and at least n brokers in all. Its port listens long before
 // the broker does, so only an answer counts; and a broker that does not list itself is not yet allowed to lead partitions.
 func (b *broker) waitReady(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(b.addr))
 	if err != nil {
 		return err
@@ -121,9 +123,18 @@ func (b *broker) waitReady(ctx context.Context, n int) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("broker %d lists %v of %d brokers: %w", b.node, listed, n, errors.Join(ctx.Err(), err))
+			return b.notReady(listed, n, errors.Join(err, ctx.Err()))
 		}
 	}
+}
+
+// notReady says what was waited for in vain.
+func (b *broker) notReady(listed []int32, n int, err error) error {
+	if listed != nil {
+		return fmt.Errorf("broker %d at %s lists brokers %v, want %d and itself among them: %w", b.node, b.addr, listed, n, err)
+	}
+	return fmt.Errorf("broker %d does not answer at %s (is that where the Docker Engine publishes its ports? "+
+		"TESTCONTAINERS_HOST_OVERRIDE sets the host): %w", b.node, b.addr, err)
 }
 
 // peers asks the broker which brokers there are.

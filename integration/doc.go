@@ -15,5 +15,9 @@
 // The image is apache/kafka:4.3.0 unless the environment variable SIDING_KAFKA_IMAGE or [WithImage] names another one
 // that takes the same KAFKA_* environment.
 //
+// All else about containers is set as for any user of testcontainers: TESTCONTAINERS_HOST_OVERRIDE=localhost where it
+// looks for the published ports on the wrong host, as on build machines that resemble a container, and
+// TESTCONTAINERS_RYUK_DISABLED=true where its reaper can't be pulled.
+//
 // It is a module of its own, so that containers' dependencies do not reach the users of siding.
 package integration

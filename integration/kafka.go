@@ -15,7 +15,8 @@ import (
 
 const (
 	startTimeout = 5 * time.Minute // with room for pulling the image
-	faultTimeout = 2 * time.Minute
+	readyTimeout = 2 * time.Minute
+	faultTimeout = 3 * time.Minute
 	stopTimeout  = time.Minute
 )
 

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
@@ -136,8 +137,9 @@ func createTopic(t *testing.T, kafka *integration.Kafka, partitions int32) strin
 	return name
 }
 
+// topicName begins with the test's name and is another one each time the test runs.
 func topicName(t *testing.T) string {
-	return strings.NewReplacer("/", "-", "#", "-").Replace(t.Name())
+	return strings.ReplaceAll(t.Name(), "/", "-") + "-" + strings.ToLower(rand.Text()[:8])
 }
 
 func client(t *testing.T, kafka *integration.Kafka, opts ...kgo.Opt) *kgo.Client {
