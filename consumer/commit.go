@@ -31,7 +31,7 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 
 // commit commits the floors of the lanes' feeds. While the member joins it waits.
 //
-// commitMu is held from reading the floors until the broker answered. That is what makes a revoke safe: its last commit
+// The commit lock is held from reading the floors until the broker answered. That is what makes a revoke safe: its last commit
 // takes the lock too, so no older floor of the lane can still be on its way when the lane is forgotten, to land on top of
 // what the next owner commits.
 //
@@ -40,10 +40,11 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	ctx, cancel := context.WithTimeout(ctx, c.commitTimeout)
 	defer cancel()
-	if err := c.membership.hold(ctx, &c.commitMu); err != nil {
+	ctx, release, err := c.membership.hold(ctx)
+	if err != nil {
 		return err
 	}
-	defer c.commitMu.Unlock()
+	defer release()
 
 	var source, retry commitRequest
 	for _, l := range lanes {

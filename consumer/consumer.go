@@ -54,8 +54,7 @@ type Consumer struct {
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
 
-	commitMu   sync.Mutex
-	membership membership
+	membership *membership
 
 	mu     sync.Mutex
 	lanes  map[topicPartition]*lane

@@ -40,11 +40,16 @@ func JSON[T any](r *kgo.Record) (T, error) {
 	return v, nil
 }
 
-// undecodable leaves an error alone that says by itself what it means, and makes any other terminal.
+// undecodable makes an error terminal, unless the decoder said in plain words that it is not: that a payload ends too early
+// looks like a broken connection to the built-in rules.
 func undecodable(err error) error {
-	var plain *classify.Classifier
-	if result := plain.Classify(err); !result.Default && result.Verdict != classify.VerdictTerminal {
+	if result := plainWord.Classify(err); result.Verdict != classify.VerdictTerminal {
 		return err
 	}
 	return classify.As(classify.Terminal(fmt.Errorf("decode: %w", err)), classify.ClassDecode)
 }
+
+// plainWord has a rule in front of the built-in ones that calls everything terminal: what it does not, somebody marked.
+var plainWord = classify.Classifier{Rules: []classify.Rule{
+	classify.When(func(error) bool { return true }, classify.VerdictTerminal, ""),
+}}

@@ -18,7 +18,7 @@ type topicPartition struct {
 // it kept.
 func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
 	<-c.joined
-	c.membership.set(false, &c.commitMu)
+	c.membership.set(false)
 	member, _ := cl.GroupMetadata()
 	c.replaceStale(ctx, member, added)
 	var predecessors []*lane
@@ -81,8 +81,8 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 // and the assignment that it got then lacks them. Their work is void.
 func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
 	<-c.joined
-	c.membership.set(false, &c.commitMu)
-	defer c.membership.set(true, &c.commitMu)
+	c.membership.set(false)
+	defer c.membership.set(true)
 	member, _ := cl.GroupMetadata()
 	var mine, stale []*lane
 	for _, l := range c.lanesOf(lost) {
@@ -99,7 +99,7 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 // lost is kgo's callback when the membership is over: another member may run the records already.
 func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	<-c.joined
-	defer c.membership.set(true, &c.commitMu)
+	defer c.membership.lost()
 	lanes := c.lanesOf(lost)
 	if len(lanes) > 0 {
 		c.log.Warn("siding: membership lost, uncommitted work is discarded", "partitions", len(lanes))

@@ -13,7 +13,7 @@ import (
 // Handled waits until the record was handled so many times: successfully, by any consumer of this Kafka. More is a failure.
 func (k *Kafka) Handled(r *kgo.Record, times int) {
 	k.tb.Helper()
-	deadline := time.After(k.patience)
+	deadline := time.After(k.Patience)
 	for {
 		n, changed := k.journal.times(positionOf(r))
 		switch {
@@ -25,7 +25,7 @@ func (k *Kafka) Handled(r *kgo.Record, times int) {
 		select {
 		case <-changed:
 		case <-deadline:
-			k.tb.Fatalf("consumertest: record %v was handled %d times within %v, want %d", positionOf(r), n, k.patience, times)
+			k.tb.Fatalf("consumertest: record %v was handled %d times within %v, want %d", positionOf(r), n, k.Patience, times)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) e
 		return true
 	})
 	if err != nil {
-		k.tb.Fatalf("consumertest: no such copy of record %v on %s within %v; others: %v", at, topic, k.patience, others)
+		k.tb.Fatalf("consumertest: no such copy of record %v on %s within %v; others: %v", at, topic, k.Patience, others)
 	}
 	return found
 }

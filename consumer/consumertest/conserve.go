@@ -16,8 +16,8 @@ import (
 // tier, in the dead-letter topic, or not consumed yet. A record that was discarded on purpose is in none.
 func (k *Kafka) Conserved() {
 	k.tb.Helper()
-	deadline := time.Now().Add(k.patience)
-	for {
+	deadline := time.Now().Add(k.Patience)
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, k.Patience/20) {
 		problems, err := k.misplaced()
 		if err == nil && len(problems) == 0 {
 			return
@@ -25,7 +25,7 @@ func (k *Kafka) Conserved() {
 		if time.Now().After(deadline) {
 			k.tb.Fatalf("consumertest: records not conserved (%v):\n%s", err, strings.Join(problems, "\n"))
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 

@@ -33,12 +33,15 @@ type Kafka struct {
 	// Cluster is the embedded broker, for faults and inspection; nil with On.
 	Cluster *kfake.Cluster
 
-	tb       testing.TB
-	opts     []kgo.Opt
-	patience time.Duration
-	client   *kgo.Client
-	admin    *kadm.Client
-	journal  *journal
+	// Patience is how long an assertion waits: 2 h of virtual time, 30 s on an embedded broker in real time, 1 m on any
+	// other.
+	Patience time.Duration
+
+	tb      testing.TB
+	opts    []kgo.Opt
+	client  *kgo.Client
+	admin   *kadm.Client
+	journal *journal
 
 	mu       sync.Mutex
 	produced []*kgo.Record
@@ -96,7 +99,7 @@ func On(tb testing.TB, opts ...kgo.Opt) *Kafka {
 
 func on(tb testing.TB, patience time.Duration, opts []kgo.Opt) *Kafka {
 	tb.Helper()
-	k := &Kafka{tb: tb, opts: opts, patience: patience, journal: newJournal(), siblings: map[string]consumed{}}
+	k := &Kafka{tb: tb, opts: opts, Patience: patience, journal: newJournal(), siblings: map[string]consumed{}}
 	cl, err := kgo.NewClient(append(opts[:len(opts):len(opts)], kgo.RecordPartitioner(partitioner()))...)
 	if err != nil {
 		tb.Fatalf("consumertest: client: %v", err)
@@ -157,7 +160,7 @@ func (k *Kafka) Produce(records ...*kgo.Record) []*kgo.Record {
 
 // within is how long an assertion waits.
 func (k *Kafka) within() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), k.patience)
+	return context.WithTimeout(context.Background(), k.Patience)
 }
 
 // partitioner takes a record's partition where it is positive, and its key otherwise.

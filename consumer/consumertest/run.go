@@ -22,8 +22,8 @@ func (k *Kafka) Run(cfg consumer.Config) *Consumer {
 	case <-c.Ready():
 	case <-c.done:
 		k.tb.Fatalf("consumertest: Run: %v", c.err)
-	case <-time.After(k.patience):
-		k.tb.Fatalf("consumertest: no assignment within %v", k.patience)
+	case <-time.After(k.Patience):
+		k.tb.Fatalf("consumertest: no assignment within %v", k.Patience)
 	}
 	return c
 }

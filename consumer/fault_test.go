@@ -1,0 +1,261 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+)
+
+const (
+	tier1 = 300 * time.Millisecond
+	tier2 = 900 * time.Millisecond
+)
+
+var errBusy = errors.New("payment gateway is busy")
+
+func config(h consumer.Handler) consumer.Config {
+	return consumer.Config{
+		Group: "billing", Topics: []string{"orders"}, Handler: h,
+		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}},
+		CommitInterval: 100 * time.Millisecond,
+	}
+}
+
+func many(n int) []*kgo.Record {
+	all := make([]*kgo.Record, n)
+	for i := range all {
+		all[i] = &kgo.Record{Topic: "orders", Key: fmt.Append(nil, "key-", i%20), Value: fmt.Append(nil, i)}
+	}
+	return all
+}
+
+func handle(ctx context.Context, r *kgo.Record) error {
+	facts := consumer.FactsOf(ctx, r)
+	if time.Now().UnixMilli() < facts.NotBefore.UnixMilli() {
+		return fmt.Errorf("early by %v", time.Until(facts.NotBefore))
+	}
+	switch {
+	case facts.Original.Offset%11 == 0:
+		return classify.Retryable(errBusy)
+	case facts.Original.Offset%7 == 0 && facts.Attempt == 1:
+		return classify.Retryable(errBusy)
+	case facts.Original.Offset%13 == 0:
+		return errors.New("no such SKU")
+	}
+	time.Sleep(time.Millisecond)
+	return nil
+}
+
+// watchCommits fails the test when what is committed goes back.
+func watchCommits(t *testing.T, k *consumertest.Kafka) {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		close(stop)
+		wg.Wait()
+	})
+	wg.Go(func() {
+		last := map[string]kfake.GroupCommit{}
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+			info := k.Cluster.GroupInfo("billing")
+			if info == nil {
+				continue
+			}
+			for topic, partitions := range info.Commits {
+				for p, now := range partitions {
+					at := fmt.Sprintf("%s/%d", topic, p)
+					if before, ok := last[at]; ok && now.Offset < before.Offset {
+						t.Errorf("%s: %d is committed after %d was", at, now.Offset, before.Offset)
+					}
+					last[at] = now
+				}
+			}
+		}
+	})
+}
+
+// expel removes the group's members behind their backs, as a session timeout does.
+func expel(t *testing.T, k *consumertest.Kafka, which int) {
+	t.Helper()
+	info := k.Cluster.GroupInfo("billing")
+	if info == nil || len(info.Members) <= which {
+		return
+	}
+	cl, err := kgo.NewClient(k.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = "billing"
+	m := kmsg.NewLeaveGroupRequestMember()
+	m.MemberID = info.Members[which].MemberID
+	req.Members = append(req.Members, m)
+	if _, err := req.RequestWith(context.Background(), cl); err != nil {
+		t.Logf("expel: %v", err)
+	}
+}
+
+// The broker checks membership, not ownership: an expelled member that has joined again could commit over the progress that
+// the others made meanwhile.
+func TestAnExpelledMemberDoesNotRewindWhatOthersCommitted(t *testing.T) {
+	t.Parallel()
+	for name, heartbeat := range map[string]time.Duration{"told by a heartbeat": 200 * time.Millisecond, "told by a refused commit": 8 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 4)
+				watchCommits(t, k)
+				cfg := config(handle)
+				cfg.Kafka = []kgo.Opt{kgo.HeartbeatInterval(heartbeat)}
+				k.Run(cfg)
+				k.Produce(many(300)...)
+				k.Run(cfg)
+				for range 5 {
+					k.Produce(many(100)...)
+					expel(t, k, 0)
+					time.Sleep(700 * time.Millisecond)
+				}
+				k.Conserved()
+			})
+		})
+	}
+}
+
+func TestNothingIsLostUnderFaults(t *testing.T) {
+	t.Parallel()
+	seeds, _ := strconv.Atoi(os.Getenv("SIDING_SEEDS")) // more of them for a soak
+	for seed := range uint64(max(seeds, 12)) {
+		for name, opts := range map[string][]kgo.Opt{"cooperative": nil, "eager": {kgo.Balancers(kgo.RangeBalancer())}, "KIP-848": {kgo.ServerSideBalancer()}} {
+			t.Run(fmt.Sprintf("%s/seed %d", name, seed), func(t *testing.T) {
+				t.Parallel()
+				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) { chaos(t, k, seed, opts) })
+			})
+		}
+	}
+}
+
+// chaos produces while members come and go, connections die, leaders and coordinators move, and requests are refused.
+func chaos(t *testing.T, k *consumertest.Kafka, seed uint64, opts []kgo.Opt) {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	k.Patience = 5 * time.Minute
+	for i := range 2 {
+		if _, _, err := k.Cluster.AddNode(-1, 30_000+i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.CreateTopic("orders", 4)
+	watchCommits(t, k)
+	cfg := config(handle)
+	cfg.Kafka = append(cfg.Kafka, opts...)
+	cfg.Order = consumer.Order(rnd.IntN(3))
+	cfg.DrainTimeout = 2 * time.Second
+	k.Run(cfg)
+	var guests []*consumertest.Consumer
+	pick := func(errs ...*kerr.Error) *kerr.Error { return errs[rnd.IntN(len(errs))] }
+	for range 25 {
+		k.Produce(many(rnd.IntN(60))...)
+		switch rnd.IntN(9) {
+		case 0:
+			if len(guests) < 2 {
+				guests = append(guests, k.Begin(cfg))
+			}
+		case 1:
+			if n := len(guests); n > 0 {
+				if err := guests[n-1].Stop(); err != nil {
+					t.Error(err)
+				}
+				guests = guests[:n-1]
+			}
+		case 2:
+			expel(t, k, 0)
+		case 3:
+			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: 1 + rnd.IntN(3), Err: pick(
+				kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress, kerr.NotCoordinator, kerr.CoordinatorLoadInProgress, kerr.RequestTimedOut)})
+		case 4:
+			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.300ms", Count: 1 + rnd.IntN(4), Err: pick(
+				kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.TopicAuthorizationFailed, kerr.RequestTimedOut, kerr.KafkaStorageError)})
+		case 5:
+			left := 1 + rnd.IntN(3)
+			k.Cluster.Control(func(kmsg.Request) (kmsg.Response, error, bool) {
+				k.Cluster.KeepControl()
+				if left--; left <= 0 {
+					k.Cluster.DropControl()
+				}
+				return nil, errors.New("connection killed"), true
+			})
+		case 6:
+			k.Cluster.ShufflePartitionLeaders()
+		case 7:
+			k.Cluster.RehashCoordinators()
+		case 8:
+			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: 1 + rnd.IntN(3), Err: pick(kerr.NotLeaderForPartition, kerr.UnknownServerError)})
+		}
+		time.Sleep(time.Duration(rnd.IntN(1500)) * time.Millisecond)
+	}
+	k.Conserved()
+}
+
+func TestADeadLetterTopicThatRefusesHoldsUpItsLanesOnly(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]*kerr.Error{"not authorized": kerr.TopicAuthorizationFailed, "too few in-sync replicas": kerr.NotEnoughReplicas, "no leader": kerr.NotLeaderForPartition} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 2)
+				c := k.Run(config(func(_ context.Context, r *kgo.Record) error {
+					if string(r.Value) == "poison" {
+						return errors.New("no such SKU")
+					}
+					return nil
+				}))
+				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Partitions: []int32{1}, Count: -1, Err: refuse})
+				poison := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("poison")})[0]
+				if err := fault.Wait(context.Background(), 1); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(15 * time.Second)
+				var healthy []*kgo.Record
+				for _, r := range many(40) {
+					if k.Produce(r); r.Partition == 0 {
+						healthy = append(healthy, r)
+					}
+				}
+				for _, r := range healthy {
+					k.Handled(r, 1)
+				}
+				h := c.Health()
+				if h.OK || h.Lanes[1].State != consumer.StateBlocked || h.Lanes[0].State != consumer.StateRunning {
+					t.Errorf("health is %+v; want lane 1 blocked and lane 0 running", h)
+				}
+				fault.Remove()
+				k.DeadLettered(poison, headers.ReasonTerminal)
+				k.Conserved()
+				if h := c.Health(); !h.OK {
+					t.Errorf("health stays %+v", h)
+				}
+			})
+		})
+	}
+}
