@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -46,7 +47,7 @@ func bareBridge(ctx context.Context, j job) (report, error) {
 	bridge := func(feed <-chan []*kgo.Record) {
 		for records := range feed {
 			last := records[len(records)-1]
-			slab := copyBatch(records, j.To, j.Headers)
+			slab := copyBatch(records, j)
 			end := &slab[len(slab)-1]
 			promise := func(r *kgo.Record, err error) {
 				switch {
@@ -106,17 +107,16 @@ func bareBridge(ctx context.Context, j job) (report, error) {
 	return m.end(total), nil
 }
 
-// copyBatch builds the copies of one partition's records: one allocation for
-// each of records, headers and the text of the numbers.
-func copyBatch(records []*kgo.Record, to string, n int) []kgo.Record {
-	const numbers = 2 * 20 // offset and timestamp
+// copyBatch builds the copies of one partition's records with headers more:
+// one allocation each for the records, the headers and the text of the
+// numbers.
+func copyBatch(records []*kgo.Record, j job) []kgo.Record {
+	const digits = 8 + 13 // of an offset and of a timestamp
 	var (
 		slab    = make([]kgo.Record, len(records))
-		headers = make([]kgo.RecordHeader, 0, len(records)*n)
-		text    = make([]byte, 0, len(records)*numbers)
-		first   = records[0]
-		now     = time.Now()
-		shared  = copyHeaders(first, now)
+		headers = make([]kgo.RecordHeader, 0, len(records)*(j.Headers+len(records[0].Headers)))
+		text    = make([]byte, 0, len(records)*digits)
+		shared  = copyHeaders(records[0], j.Group, time.Now())[:j.Headers-2]
 	)
 	number := func(v int64) []byte {
 		from := len(text)
@@ -125,15 +125,13 @@ func copyBatch(records []*kgo.Record, to string, n int) []kgo.Record {
 	}
 	for i, r := range records {
 		from := len(headers)
-		if len(r.Headers) > 0 {
-			headers = append(headers, r.Headers...)
-		}
+		headers = append(headers, r.Headers...)
 		headers = append(headers,
 			kgo.RecordHeader{Key: "dlq-original-offset", Value: number(r.Offset)},
 			kgo.RecordHeader{Key: "dlq-original-timestamp", Value: number(r.Timestamp.UnixMilli())})
-		headers = append(headers, shared[:n-2]...)
+		headers = append(headers, shared...)
 		slab[i] = kgo.Record{
-			Topic:     to,
+			Topic:     j.To,
 			Partition: r.Partition,
 			Key:       r.Key,
 			Value:     r.Value,
@@ -143,25 +141,35 @@ func copyBatch(records []*kgo.Record, to string, n int) []kgo.Record {
 	return slab
 }
 
+// The error that records fail with.
+const (
+	failingClass   = "unavailable"
+	failingMessage = "service unavailable"
+)
+
+// allHeaders is how many headers siding writes on a record's way into its
+// first tier, and so how many the bare bridge adds.
+const allHeaders = 16
+
 // copyHeaders are the headers that all records of a batch have in common,
-// with the keys and sizes of those that siding writes on a record's first
-// way into a tier.
-func copyHeaders(r *kgo.Record, now time.Time) []kgo.RecordHeader {
-	ms := strconv.AppendInt(nil, now.UnixMilli(), 10)
+// with the keys and sizes of siding's.
+func copyHeaders(r *kgo.Record, group string, now time.Time) []kgo.RecordHeader {
+	host, _ := os.Hostname()
+	at := strconv.FormatInt(now.UnixMilli(), 10)
 	return []kgo.RecordHeader{
 		{Key: "dlq-original-topic", Value: []byte(r.Topic)},
 		{Key: "dlq-original-partition", Value: strconv.AppendInt(nil, int64(r.Partition), 10)},
-		{Key: "dlq-group", Value: []byte("bench-failing-00000000-1")},
+		{Key: "dlq-group", Value: []byte(group)},
 		{Key: "dlq-attempts", Value: []byte("1")},
-		{Key: "dlq-error-class", Value: []byte("unavailable")},
-		{Key: "dlq-error-msg", Value: []byte("service unavailable")},
-		{Key: "dlq-failed-at", Value: ms},
-		{Key: "dlq-not-before", Value: strconv.AppendInt(nil, now.Add(time.Hour).UnixMilli(), 10)},
+		{Key: "dlq-error-class", Value: []byte(failingClass)},
+		{Key: "dlq-error-msg", Value: []byte(failingMessage)},
+		{Key: "dlq-failed-at", Value: []byte(at)},
+		{Key: "dlq-not-before", Value: []byte(at)},
 		{Key: "dlq-error-fingerprint", Value: []byte("5f0d9c51a3b2e764")},
-		{Key: "dlq-first-failed-at", Value: ms},
-		{Key: "dlq-original-topic-id", Value: []byte("0b9f5f4c93f14d5ea3a6a4f6e1a8c9d2")},
+		{Key: "dlq-first-failed-at", Value: []byte(at)},
+		{Key: "dlq-original-topic-id", Value: []byte("C59fTJPxTV6jpqT24ajJ0g")},
 		{Key: "dlq-hops", Value: []byte("1")},
-		{Key: "dlq-history", Value: []byte("1:unavailable:" + string(ms))},
-		{Key: "dlq-host", Value: []byte("bench-host")},
+		{Key: "dlq-history", Value: []byte("1:" + failingClass + ":" + at)},
+		{Key: "dlq-host", Value: []byte(host)},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/pprof"
 	"time"
 )
@@ -27,6 +28,7 @@ type job struct {
 	Headers int           // headers that a bridge adds
 	Slots   int           // handlers at a time
 	Spin    time.Duration // CPU that the handler burns
+	Heap    int           // bytes that the process holds besides its work
 	Profile string        // file for a CPU profile; empty: none
 	Dir     string        // of the embedded broker's log
 }
@@ -147,5 +149,7 @@ func runProgram(ctx context.Context, j job) (rep report, err error) {
 			err = errors.Join(err, f.Close())
 		}()
 	}
+	heap := make([]byte, j.Heap)
+	defer runtime.KeepAlive(heap)
 	return p(ctx, j)
 }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// sidingConfig is what all siding programs start from: the defaults.
+func sidingConfig(j job) consumer.Config {
+	return consumer.Config{
+		Group:  j.Group,
+		Topics: []string{j.Data.Topic},
+		Kafka:  []kgo.Opt{kgo.SeedBrokers(j.Seeds...)},
+	}
+}
+
+// consume runs a consumer until done is closed, takes the report, and lets
+// the consumer drain and commit.
+func consume(ctx context.Context, cfg consumer.Config, done <-chan struct{}, rep func() report) (report, error) {
+	running, err := start(ctx, cfg)
+	if err != nil {
+		return report{}, err
+	}
+	select {
+	case <-done:
+	case <-running.ended:
+		return report{}, errors.Join(errors.New("the consumer ended before its work"), running.err)
+	}
+	r := rep()
+	return r, running.stop()
+}
+
+// running is a consumer on its way.
+type running struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error // of Run, once ended
+}
+
+func start(ctx context.Context, cfg consumer.Config) (*running, error) {
+	c, err := consumer.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &running{cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(r.ended)
+		r.err = c.Run(ctx)
+	}()
+	return r, nil
+}
+
+// stop drains the consumer.
+func (r *running) stop() error {
+	r.cancel()
+	<-r.ended
+	if r.err != nil {
+		return fmt.Errorf("draining: %w", r.err)
+	}
+	return nil
+}
