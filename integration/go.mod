@@ -14,6 +14,8 @@ require (
 
 require github.com/google/go-cmp v0.7.0
 
+require github.com/twmb/franz-go/plugin/kslog v1.0.0 // indirect
+
 require (
 	dario.cat/mergo v1.0.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
