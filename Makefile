@@ -43,7 +43,7 @@ integration:
 	  export SIDING_KAFKA_IMAGE=$(built_image) TESTCONTAINERS_RYUK_DISABLED=true; \
 	  export TESTCONTAINERS_HOST_OVERRIDE=$${TESTCONTAINERS_HOST_OVERRIDE:-localhost}; \
 	fi; \
-	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -timeout 15m ./...); done
+	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -parallel 8 -timeout 15m ./...); done
 
 # Siding and bare franz-go side by side. ONLY=name runs one benchmark, BROKERS=host:port,… uses a real cluster.
 bench:
