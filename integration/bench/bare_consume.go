@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -79,7 +80,9 @@ func bareConsume(ctx context.Context, j job) (report, error) {
 	}
 	rep := m.end(j.Data.records())
 	stop()
-	<-polled
+	if err := <-polled; !errors.Is(err, context.Canceled) {
+		return report{}, err
+	}
 	workers.Wait()
 	if err := cl.CommitMarkedOffsets(ctx); err != nil {
 		return report{}, fmt.Errorf("committing: %w", err)

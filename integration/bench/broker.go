@@ -40,8 +40,8 @@ func startBroker(ctx context.Context) (seed string, stop func() error, err error
 		return "", nil, errors.Join(err, remove())
 	}
 	stop = func() error {
-		cancel() // Wait then reports the kill, which is no news
-		cmd.Wait()
+		cancel()
+		_ = cmd.Wait() // it reports the kill, which is no news
 		return remove()
 	}
 	seed, err = bufio.NewReader(out).ReadString('\n')

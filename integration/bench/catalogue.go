@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // serviceHeap is what the processes of the throughput benches hold besides
@@ -117,16 +118,41 @@ func failingBench(ctx context.Context, r *rig) ([]arm, error) {
 		j := job{To: to, Headers: allHeaders, Heap: serviceHeap}
 		return r.consumer("bare", "bare-bridge", d, j).run(ctx, round)
 	}}
-	return []arm{r.without(siding, ".retry."), r.without(bare, "copies")}, nil
+	var size copySizes
+	return []arm{
+		r.weighed(siding, ".retry.", &size.siding, &size),
+		r.weighed(bare, "copies", &size.bare, &size),
+	}, nil
 }
 
-// without is the arm with the topics deleted after each round whose names
-// contain the label: gigabytes that the broker need not write to its disk.
-func (r *rig) without(a arm, label string) arm {
+// copySizes are the bytes that the broker keeps of a round's copies.
+type copySizes struct{ siding, bare int64 }
+
+// check holds the bare bridge to writing what siding writes.
+func (s copySizes) check() error {
+	if s.siding == 0 || s.bare == 0 { // only one of them is run
+		return nil
+	}
+	if d := math.Abs(float64(s.bare)/float64(s.siding) - 1); d > 0.05 {
+		return fmt.Errorf("siding's copies take %d bytes and the bare bridge's %d: their headers are not the same", s.siding, s.bare)
+	}
+	return nil
+}
+
+// weighed is the arm with the size of its copies, the topics whose names
+// contain the label, taken and checked. It deletes them then: gigabytes that
+// the broker need not write to its disk.
+func (r *rig) weighed(a arm, label string, size *int64, sizes *copySizes) arm {
 	run := a.run
 	a.run = func(ctx context.Context, round int) (report, error) {
 		rep, err := run(ctx, round)
-		return rep, errors.Join(err, r.deleteTopics(ctx, label))
+		if err != nil {
+			return report{}, err
+		}
+		if *size, err = r.size(ctx, label); err != nil {
+			return report{}, err
+		}
+		return rep, errors.Join(sizes.check(), r.deleteTopics(ctx, label))
 	}
 	return a
 }

@@ -109,7 +109,7 @@ func child(stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	go func() {
-		io.Copy(io.Discard, io.MultiReader(dec.Buffered(), stdin))
+		_, _ = io.Copy(io.Discard, stdin) // until the parent closes it or is gone
 		cancel()
 	}()
 	if j.Program == brokerProgram {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,9 @@ func newRig(ctx context.Context, name string, o options) (*rig, error) {
 		}
 		r.kind, r.seeds, r.stop = kindEmbedded, []string{seed}, stop
 	}
-	cl, err := kgo.NewClient(kgo.SeedBrokers(r.seeds...))
+	// kadm lists topics from what the client knows if that is younger than
+	// this: a topic made a moment ago would be left behind.
+	cl, err := kgo.NewClient(kgo.SeedBrokers(r.seeds...), kgo.MetadataMinAge(10*time.Millisecond))
 	if err != nil {
 		return nil, errors.Join(err, r.stop())
 	}
@@ -122,20 +125,43 @@ func (r *rig) close() error {
 	return errors.Join(err, r.stop())
 }
 
-// deleteTopics deletes the rig's topics whose name contains the label.
-func (r *rig) deleteTopics(ctx context.Context, label string) error {
+// topics lists the rig's topics whose name contains the label.
+func (r *rig) topics(ctx context.Context, label string) ([]string, error) {
 	topics, err := r.admin.ListTopics(ctx)
 	if err != nil {
-		return fmt.Errorf("listing topics: %w", err)
+		return nil, fmt.Errorf("listing topics: %w", err)
 	}
-	var mine []string
-	for _, t := range topics.Names() {
-		if strings.Contains(t, r.suffix) && strings.Contains(t, label) {
-			mine = append(mine, t)
+	return slices.DeleteFunc(topics.Names(), func(t string) bool {
+		return !strings.Contains(t, r.suffix) || !strings.Contains(t, label)
+	}), nil
+}
+
+// size is what the topics whose name contains the label take on the disk.
+func (r *rig) size(ctx context.Context, label string) (int64, error) {
+	mine, err := r.topics(ctx, label)
+	if err != nil {
+		return 0, err
+	}
+	dirs, err := r.admin.DescribeAllLogDirs(ctx, nil)
+	if err != nil {
+		return 0, fmt.Errorf("reading the sizes of topics: %w", err)
+	}
+	var n int64
+	dirs.Each(func(d kadm.DescribedLogDir) {
+		for _, t := range mine {
+			for _, p := range d.Topics[t] {
+				n += p.Size
+			}
 		}
-	}
-	if len(mine) == 0 {
-		return nil
+	})
+	return n, nil
+}
+
+// deleteTopics deletes the rig's topics whose name contains the label.
+func (r *rig) deleteTopics(ctx context.Context, label string) error {
+	mine, err := r.topics(ctx, label)
+	if err != nil || len(mine) == 0 {
+		return err
 	}
 	deleted, err := r.admin.DeleteTopics(ctx, mine...)
 	if err != nil {

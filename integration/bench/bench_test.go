@@ -1,0 +1,121 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func TestChooseRefusesUnknownNames(t *testing.T) {
+	t.Parallel()
+	all := []bench{{name: "a"}, {name: "b"}, {name: "c"}}
+	for _, tt := range []struct {
+		names []string
+		want  string
+		err   string
+	}{
+		{nil, "abc", ""},
+		{[]string{"c", "a"}, "ac", ""},
+		{[]string{"a", "x"}, "", "no bench named x"},
+	} {
+		got, err := choose(all, tt.names)
+		var names string
+		for _, b := range got {
+			names += b.name
+		}
+		if names != tt.want || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("choose(%q) = %q, %v; want %q, %q", tt.names, names, err, tt.want, tt.err)
+		}
+	}
+}
+
+// The ratio is taken inside each round: the median of the quotients, not the
+// quotient of the medians.
+func TestJudgeTakesTheMedianOfRounds(t *testing.T) {
+	t.Parallel()
+	round := func(siding, bare float64) map[string]report {
+		return map[string]report{"siding": {Records: 100, Seconds: siding}, "bare": {Records: 100, Seconds: bare}}
+	}
+	b := bench{lines: []line{{"speed", "x", atLeast(0.9), ratio(report.rate)}}}
+	rounds := []map[string]report{round(1, 0.95), round(10, 9.1), round(2, 1)}
+	got := judge(b, kindKafka, rounds)[0]
+	want := result{Name: "speed", Broker: "kafka", Ratio: 0.91, Min: 0.5, Max: 0.95, Goal: ">= 0.9", OK: true, Unit: "x"}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestProgressEndsWithTheLastPartition(t *testing.T) {
+	t.Parallel()
+	begun := 0
+	p := newProgress(data{Ends: []int64{2, 0, 1}}, func() { begun++ })
+	for i, r := range []kgo.Record{
+		{Partition: 0, Offset: 0},
+		{Partition: 0, Offset: 1},
+		{Partition: 0, Offset: 1}, // delivered again
+		{Partition: 2, Offset: 0},
+	} {
+		select {
+		case <-p.done:
+			t.Fatalf("done before record %d", i)
+		default:
+		}
+		p.see(&r)
+	}
+	select {
+	case <-p.done:
+	default:
+		t.Error("not done after the last record")
+	}
+	if begun == 0 {
+		t.Error("never begun")
+	}
+}
+
+// The bench of keys compares with a figure that was measured with naps of
+// 2.5 ms in the mean.
+func TestNapsAreEvenlySpread(t *testing.T) {
+	t.Parallel()
+	const n = 10_000
+	var sum, longest time.Duration
+	for i := range n {
+		d := nap(i)
+		if d < 0 {
+			t.Fatalf("nap(%d) = %v", i, d)
+		}
+		sum, longest = sum+d, max(longest, d)
+	}
+	if mean := sum / n; mean < 2450*time.Microsecond || mean > 2550*time.Microsecond {
+		t.Errorf("mean nap %v, want 2.5 ms", mean)
+	}
+	if longest > 5*time.Millisecond || longest < 4900*time.Microsecond {
+		t.Errorf("longest nap %v, want just under 5 ms", longest)
+	}
+}
+
+func TestCopiesKeepTheRecord(t *testing.T) {
+	t.Parallel()
+	records := []*kgo.Record{
+		{Topic: "src", Partition: 3, Offset: 41, Key: []byte("k"), Value: []byte("v"), Timestamp: time.UnixMilli(1700), Headers: userHeaders(2)},
+		{Topic: "src", Partition: 3, Offset: 42, Value: []byte("w"), Timestamp: time.UnixMilli(1800)},
+	}
+	slab := copyBatch(records, job{To: "copies", Group: "g", Headers: allHeaders})
+	for i, r := range records {
+		c := slab[i]
+		if c.Topic != "copies" || c.Partition != 3 || string(c.Key) != string(r.Key) || string(c.Value) != string(r.Value) {
+			t.Errorf("copy %d is %+v", i, c)
+		}
+		if got, want := len(c.Headers), len(r.Headers)+allHeaders; got != want {
+			t.Errorf("copy %d has %d headers, want %d", i, got, want)
+		}
+	}
+	seen := make(map[string]string)
+	for _, h := range slab[1].Headers {
+		seen[h.Key] = string(h.Value)
+	}
+	if seen["dlq-original-offset"] != "42" || seen["dlq-original-timestamp"] != "1800" || len(seen) != allHeaders {
+		t.Errorf("headers %v", seen)
+	}
+}
