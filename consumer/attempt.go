@@ -141,9 +141,3 @@ func (a *attempt) drained() bool {
 	s := a.std.Load()
 	return s != nil && s != over && errors.Is(context.Cause(s), ErrDraining)
 }
-
-// timedOut reports whether the attempt ran out of time before the handler returned.
-func (a *attempt) timedOut() bool {
-	s := a.std.Load()
-	return s != nil && s != over && errors.Is(context.Cause(s), ErrHandlerTimeout)
-}

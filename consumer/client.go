@@ -65,8 +65,14 @@ var owned = []struct {
 func probe(opts ...kgo.Opt) (*kgo.Client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return kgo.NewClient(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(nil))...)
+	return kgo.NewClient(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(silent{}))...)
 }
+
+// silent is the logger of a probe: what it would say is about a client that nobody uses.
+type silent struct{}
+
+func (silent) Level() kgo.LogLevel              { return kgo.LogLevelNone }
+func (silent) Log(kgo.LogLevel, string, ...any) {}
 
 // clientProblems lists the user's options that siding owns, and those that do not go together.
 func clientProblems(cfg Config) (all []error) {
@@ -77,15 +83,15 @@ func clientProblems(cfg Config) (all []error) {
 	defer plain.Close()
 	user, err := probe(cfg.Kafka...)
 	if err != nil {
-		return []error{fmt.Errorf("Kafka: %w", err)}
+		return []error{fmt.Errorf("the options in Kafka: %w", err)}
 	}
 	defer user.Close()
 	if len(cfg.Kafka) == 0 {
-		all = append(all, errors.New("Kafka is empty: name the brokers at least, kgo.SeedBrokers(…)"))
+		all = append(all, errors.New("there are no options in Kafka: name the brokers at least, kgo.SeedBrokers(…)"))
 	}
 	for _, o := range owned {
 		if !same(plain.OptValues(o.opt), user.OptValues(o.opt)) {
-			all = append(all, fmt.Errorf("Kafka: %s is siding's: %s", optName(o.opt), o.why))
+			all = append(all, fmt.Errorf("option %s in Kafka is siding's: %s", optName(o.opt), o.why))
 		}
 	}
 	rebalance, _ := user.OptValue(kgo.RebalanceTimeout).(time.Duration)

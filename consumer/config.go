@@ -187,8 +187,11 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 		name string
 		v    int64
 	}{
-		{"CommitInterval", int64(cfg.CommitInterval)}, {"DrainTimeout", int64(cfg.DrainTimeout)}, {"MaxInFlight", int64(cfg.MaxInFlight)},
-		{"MaxInFlightBytes", cfg.MaxInFlightBytes}, {"MaxParkedBytes", cfg.MaxParkedBytes},
+		{"CommitInterval", int64(cfg.CommitInterval)},
+		{"DrainTimeout", int64(cfg.DrainTimeout)},
+		{"MaxInFlight", int64(cfg.MaxInFlight)},
+		{"MaxInFlightBytes", cfg.MaxInFlightBytes},
+		{"MaxParkedBytes", cfg.MaxParkedBytes},
 	} {
 		if d.v <= 0 {
 			add("%s must be positive, or zero for the default", d.name)
@@ -214,7 +217,7 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 // siblings names the siblings of every topic.
 func (cfg Config) siblings() (map[string]retrytopics.Siblings, error) {
 	if err := cfg.Naming.Validate(); err != nil {
-		return nil, fmt.Errorf("Naming: %w", err)
+		return nil, fmt.Errorf("the templates in Naming: %w", err)
 	}
 	named := map[string]retrytopics.Siblings{}
 	var all []retrytopics.Siblings

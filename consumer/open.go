@@ -219,7 +219,7 @@ func (c *Consumer) retry(ctx context.Context, what string, do func() error) bool
 			return false
 		}
 		wait := backoff(n, 100*time.Millisecond, 10*time.Second)
-		c.log.Warn("siding: "+what+": trying again", "wait", wait, "error", err)
+		c.log.Warn("siding: trying again", "what", what, "wait", wait, "error", err)
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():

@@ -263,8 +263,10 @@ var policy = map[string]func(*testing.T, *fixture){
 		f.Handled(f.Produce(f.record("a"))[0], 1)
 		c.Pause(f.topic)
 		r := f.Produce(f.record("b"))[0]
-		eventually(t, "health says paused", func() bool { return c.Health().Lanes[0].State == consumer.StatePaused })
-		time.Sleep(300 * time.Millisecond) // virtual; on a real clock it gives a wrong delivery its chance
+		eventually(t, "the record is read, and waits", func() bool {
+			l := c.Health().Lanes[r.Partition]
+			return l.State == consumer.StatePaused && l.Queued == 1
+		})
 		f.Handled(r, 0)
 		c.Resume(f.topic)
 		f.Handled(r, 1)

@@ -1,0 +1,383 @@
+package consumer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// valid is a configuration that New takes. Whoever dials with it fails the test: New does no I/O.
+func valid(t *testing.T, opts ...kgo.Opt) Config {
+	t.Helper()
+	return Config{
+		Group:  "billing",
+		Topics: []string{"orders", "refunds"},
+		Kafka: append([]kgo.Opt{
+			kgo.SeedBrokers("broker.invalid:9092"),
+			kgo.Dialer(func(_ context.Context, _, address string) (net.Conn, error) {
+				t.Errorf("New dials %s", address)
+				return nil, errors.New("no connection is wanted")
+			}),
+		}, opts...),
+		Handler: func(context.Context, *kgo.Record) error { return nil },
+	}
+}
+
+// problemsOf is what New says of a configuration, a line each.
+func problemsOf(t *testing.T, cfg Config) []string {
+	t.Helper()
+	c, err := New(cfg)
+	if err == nil {
+		return nil
+	}
+	if c != nil {
+		t.Errorf("New returned a consumer with the error %v", err)
+	}
+	first, rest, _ := strings.Cut(err.Error(), "\n")
+	if first != "consumer: invalid configuration:" {
+		t.Errorf("the error begins with %q", first)
+	}
+	return strings.Split(rest, "\n")
+}
+
+func TestAMinimalConfigurationIsValid(t *testing.T) {
+	t.Parallel()
+	if problems := problemsOf(t, valid(t)); problems != nil {
+		t.Errorf("refused: %q", problems)
+	}
+}
+
+func TestInvalidConfigurationIsRefusedWithTheReason(t *testing.T) {
+	t.Parallel()
+	policy := func(p Policy) func(*Config) { return func(c *Config) { c.Policy = p } }
+	delays := func(d ...time.Duration) func(*Config) { return policy(Policy{Tiers: d}) }
+	for name, tt := range map[string]struct {
+		change func(*Config)
+		want   []string // in one line each
+	}{
+		"no group":             {func(c *Config) { c.Group = "" }, []string{"Group is empty"}},
+		"group is no text":     {func(c *Config) { c.Group = "bill\xffing" }, []string{"Group", "UTF-8"}},
+		"no handler":           {func(c *Config) { c.Handler = nil }, []string{"Handler is nil"}},
+		"no topics":            {func(c *Config) { c.Topics = nil }, []string{"Topics is empty"}},
+		"no brokers":           {func(c *Config) { c.Kafka = nil }, []string{"Kafka is empty"}},
+		"a nil option":         {func(c *Config) { c.Kafka = append(c.Kafka, nil) }, []string{"Kafka", "nil"}},
+		"a topic twice":        {func(c *Config) { c.Topics = []string{"orders", "orders"} }, []string{`"orders" is given twice`}},
+		"an empty topic":       {func(c *Config) { c.Topics = []string{""} }, []string{"the name is empty"}},
+		"a regex as a topic":   {func(c *Config) { c.Topics = []string{"^orders.*"} }, []string{`"^*" are not allowed`}},
+		"a sibling as source":  {func(c *Config) { c.Topics = []string{"orders", "orders.retry.5s"} }, []string{`"orders.retry.5s"`, "its siblings follow"}},
+		"a DLQ as source":      {func(c *Config) { c.Topics = []string{"orders.dlq", "orders"} }, []string{`"orders.dlq"`, "its siblings follow"}},
+		"names of . and _":     {func(c *Config) { c.Topics = []string{"a.b", "a_b"} }, []string{"differ in '.' and '_' only"}},
+		"siblings collide":     {func(c *Config) { c.Topics = []string{"a", "a.dlq_ledger"} }, []string{"a.dlq_ledger", "a.dlq.ledger"}},
+		"a name too long":      {func(c *Config) { c.Topics = []string{strings.Repeat("x", 249)} }, []string{"characters, Kafka allows 249"}},
+		"templates":            {func(c *Config) { c.Naming.DLQ = "dead-letters" }, []string{"Naming", "{topic}"}},
+		"order":                {func(c *Config) { c.Order = 9 }, []string{"Order is Order(9)"}},
+		"tiers not ascending":  {delays(time.Second, time.Second), []string{"strictly ascending"}},
+		"tiers descending":     {delays(time.Minute, time.Second), []string{"strictly ascending"}},
+		"a tier of zero":       {delays(0), []string{"delay 0s is not positive"}},
+		"a negative tier":      {delays(-time.Second), []string{"delay -1s is not positive"}},
+		"half a millisecond":   {delays(500 * time.Microsecond), []string{"not a whole number of milliseconds"}},
+		"CommitInterval":       {func(c *Config) { c.CommitInterval = -1 }, []string{"CommitInterval must be positive"}},
+		"DrainTimeout":         {func(c *Config) { c.DrainTimeout = -1 }, []string{"DrainTimeout must be positive"}},
+		"MaxInFlight":          {func(c *Config) { c.MaxInFlight = -1 }, []string{"MaxInFlight must be positive"}},
+		"MaxInFlightBytes":     {func(c *Config) { c.MaxInFlightBytes = -1 }, []string{"MaxInFlightBytes must be positive"}},
+		"MaxParkedBytes":       {func(c *Config) { c.MaxParkedBytes = -1 }, []string{"MaxParkedBytes must be positive"}},
+		"MaxAttempts negative": {policy(Policy{MaxAttempts: -1}), []string{"Policy: MaxAttempts is -1"}},
+		"MaxAttempts, no tier": {policy(Policy{Tiers: []time.Duration{}, MaxAttempts: 2}), []string{"Policy: MaxAttempts is 2", "no tier"}},
+		"Jitter over one":      {policy(Policy{Jitter: 1.01}), []string{"Policy: Jitter is 1.01"}},
+		"Jitter not a number":  {policy(Policy{Jitter: math.NaN()}), []string{"Policy: Jitter is NaN"}},
+		"Jitter infinite":      {policy(Policy{Jitter: math.Inf(1)}), []string{"Policy: Jitter is +Inf"}},
+		"Immediate.Base":       {policy(Policy{Immediate: Immediate{Base: -1}}), []string{"Immediate.Base"}},
+		"Immediate.Max":        {policy(Policy{Immediate: Immediate{Max: -1}}), []string{"Immediate.Max"}},
+		"OnExhausted":          {policy(Policy{OnExhausted: 9}), []string{"Policy: OnExhausted is Disposition(9)"}},
+		"OnTerminal":           {policy(Policy{OnTerminal: 9}), []string{"Policy: OnTerminal is Disposition(9)"}},
+		"policy of no topic":   {func(c *Config) { c.Policies = map[string]Policy{"ordres": {}} }, []string{`Policies has "ordres", which is not among Topics`}},
+		"policy of a topic": {
+			func(c *Config) { c.Policies = map[string]Policy{"refunds": {Jitter: 2}} },
+			[]string{`Policies["refunds"]: Jitter is 2`},
+		},
+		"tiers of a topic": {
+			func(c *Config) { c.Policies = map[string]Policy{"refunds": {Tiers: []time.Duration{-1}}} },
+			[]string{`"refunds"`, "not positive"},
+		},
+		"drain as long as the rebalance timeout": {func(c *Config) { c.DrainTimeout = time.Minute }, []string{"DrainTimeout 1m0s", "kgo.RebalanceTimeout"}},
+		"drain leaves no time for the commit":    {func(c *Config) { c.DrainTimeout = 57 * time.Second }, []string{"DrainTimeout 57s", "kgo.RebalanceTimeout"}},
+		"drain for ever":                         {func(c *Config) { c.DrainTimeout = math.MaxInt64 }, []string{"DrainTimeout", "kgo.RebalanceTimeout"}},
+		"rebalance timeout below the drain": {
+			func(c *Config) { c.Kafka = append(c.Kafka, kgo.RebalanceTimeout(20*time.Second)) },
+			[]string{"DrainTimeout 20s", "20s (kgo.RebalanceTimeout)"},
+		},
+		"an option that kgo refuses": {func(c *Config) { c.Kafka = append(c.Kafka, kgo.SessionTimeout(time.Millisecond)) }, []string{"Kafka: ", "session timeout"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := valid(t)
+			tt.change(&cfg)
+			problems := problemsOf(t, cfg)
+			if !slices.ContainsFunc(problems, func(line string) bool { return containsAll(line, tt.want) }) {
+				t.Errorf("got %q, want a line with %q", problems, tt.want)
+			}
+		})
+	}
+}
+
+func containsAll(s string, parts []string) bool {
+	for _, p := range parts {
+		if !strings.Contains(s, p) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestOneErrorNamesEveryProblem(t *testing.T) {
+	t.Parallel()
+	cfg := Config{
+		Topics:   []string{"orders", "orders", "orders.dlq", "a*"},
+		Kafka:    []kgo.Opt{kgo.ConsumerGroup("mine"), kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableAutoCommit(), kgo.RebalanceTimeout(time.Second)},
+		Order:    7,
+		Policy:   Policy{MaxAttempts: -1, Jitter: 3, OnExhausted: 5, OnTerminal: 6},
+		Policies: map[string]Policy{"nowhere": {Jitter: 4}},
+
+		CommitInterval: -1, MaxInFlight: -1, MaxParkedBytes: -1,
+	}
+	problems := strings.Join(problemsOf(t, cfg), "\n")
+	for _, want := range []string{
+		"Group is empty", "Handler is nil", "Order is", `"orders" is given twice`, `"orders.dlq"`, `"*" are not allowed`,
+		"CommitInterval", "MaxInFlight", "MaxParkedBytes", "MaxAttempts", "Jitter is 3", "OnExhausted", "OnTerminal", `"nowhere"`,
+		"Jitter is 4", "kgo.ConsumerGroup", "kgo.RequiredAcks", "kgo.DisableAutoCommit", "DrainTimeout",
+	} {
+		if !strings.Contains(problems, want) {
+			t.Errorf("the error does not name %q; it is\n%s", want, problems)
+		}
+	}
+}
+
+// setOwned has, for each option that siding owns, a use of it that a user could make.
+var setOwned = map[string]kgo.Opt{
+	"kgo.ConsumerGroup":        kgo.ConsumerGroup("mine"),
+	"kgo.ShareGroup":           kgo.ShareGroup("mine"),
+	"kgo.ConsumeTopics":        kgo.ConsumeTopics("mine"),
+	"kgo.ConsumePartitions":    kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"mine": {0: kgo.NewOffset()}}),
+	"kgo.ConsumeRegex":         kgo.ConsumeRegex(),
+	"kgo.ConsumeExcludeTopics": kgo.ConsumeExcludeTopics("mine"),
+	"kgo.ConsumeStartOffset":   kgo.ConsumeStartOffset(kgo.NewOffset().AtEnd()),
+	"kgo.ConsumeResetOffset":   kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()),
+	"kgo.AdjustFetchOffsetsFn": kgo.AdjustFetchOffsetsFn(func(_ context.Context, o map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+		return o, nil
+	}),
+	"kgo.OnOffsetsFetched":                   kgo.OnOffsetsFetched(func(context.Context, *kgo.Client, *kmsg.OffsetFetchResponse) error { return nil }),
+	"kgo.OnPartitionsAssigned":               kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {}),
+	"kgo.OnPartitionsRevoked":                kgo.OnPartitionsRevoked(func(context.Context, *kgo.Client, map[string][]int32) {}),
+	"kgo.OnPartitionsLost":                   kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) {}),
+	"kgo.OnPartitionsCallbackBlocked":        kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) {}),
+	"kgo.BlockRebalanceOnPoll":               kgo.BlockRebalanceOnPoll(),
+	"kgo.AutoCommitCallback":                 kgo.AutoCommitCallback(func(*kgo.Client, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {}),
+	"kgo.AutoCommitInterval":                 kgo.AutoCommitInterval(time.Minute),
+	"kgo.AutoCommitMarks":                    kgo.AutoCommitMarks(),
+	"kgo.DisableAutoCommit":                  kgo.DisableAutoCommit(),
+	"kgo.GreedyAutoCommit":                   kgo.GreedyAutoCommit(),
+	"kgo.GroupProtocol":                      kgo.GroupProtocol("mine"),
+	"kgo.KeepControlRecords":                 kgo.KeepControlRecords(),
+	"kgo.TransactionalID":                    kgo.TransactionalID("mine"),
+	"kgo.RequiredAcks":                       kgo.RequiredAcks(kgo.NoAck()),
+	"kgo.DisableIdempotentWrite":             kgo.DisableIdempotentWrite(),
+	"kgo.AllowIdempotentProduceCancellation": kgo.AllowIdempotentProduceCancellation(),
+	"kgo.RecordRetries":                      kgo.RecordRetries(1),
+	"kgo.RecordDeliveryTimeout":              kgo.RecordDeliveryTimeout(time.Minute),
+	"kgo.ManualFlushing":                     kgo.ManualFlushing(),
+	"kgo.MaxBufferedRecords":                 kgo.MaxBufferedRecords(1),
+	"kgo.MaxBufferedBytes":                   kgo.MaxBufferedBytes(1000),
+	"kgo.DefaultProduceTopic":                kgo.DefaultProduceTopic("mine"),
+	"kgo.DefaultProduceTopicAlways":          kgo.DefaultProduceTopicAlways(),
+	"kgo.WithPools":                          kgo.WithPools(pool{}),
+	"kgo.AllowAutoTopicCreation":             kgo.AllowAutoTopicCreation(),
+}
+
+// pool is one of kgo's pools.
+type pool struct{}
+
+func (pool) GetDecompressBytes([]byte, kgo.CompressionCodecType) []byte { return nil }
+func (pool) PutDecompressBytes([]byte)                                  {}
+
+func TestAnOptionThatSidingOwnsIsRefusedByNameWithTheReason(t *testing.T) {
+	t.Parallel()
+	for _, o := range owned {
+		name := optName(o.opt)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opt, ok := setOwned[name]
+			if !ok {
+				t.Fatalf("no example of %s", name)
+			}
+			var named []string
+			for _, line := range problemsOf(t, valid(t, opt)) {
+				if strings.Contains(line, " is siding's: ") {
+					named = append(named, line)
+				}
+			}
+			if want := fmt.Sprintf("Kafka: %s is siding's: %s", name, o.why); len(named) != 1 || named[0] != want {
+				t.Errorf("got %q, want %q alone", named, want)
+			}
+		})
+	}
+	if len(setOwned) != len(owned) {
+		t.Errorf("%d examples for %d options", len(setOwned), len(owned))
+	}
+}
+
+func TestACallbackThatIsNilIsNotSet(t *testing.T) {
+	t.Parallel()
+	cfg := valid(t, kgo.OnPartitionsAssigned(nil), kgo.OnPartitionsRevoked(nil), kgo.OnPartitionsLost(nil), kgo.OnOffsetsFetched(nil),
+		kgo.AdjustFetchOffsetsFn(nil), kgo.ConsumeTopics(), kgo.ConsumeExcludeTopics(), kgo.ConsumerGroup(""))
+	if problems := problemsOf(t, cfg); problems != nil {
+		t.Errorf("refused: %q", problems)
+	}
+}
+
+func TestOptionsThatSidingDoesNotOwnPass(t *testing.T) {
+	t.Parallel()
+	for name, opt := range map[string]kgo.Opt{
+		"TLS":             kgo.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12}),
+		"SASL":            kgo.SASL(plain.Auth{User: "u", Pass: "p"}.AsMechanism()),
+		"SASL, several":   kgo.SASL([]sasl.Mechanism{plain.Auth{User: "u", Pass: "p"}.AsMechanism()}...),
+		"rack":            kgo.Rack("eu-1a"),
+		"static member":   kgo.InstanceID("billing-0"),
+		"KIP-848":         kgo.ServerSideBalancer(),
+		"an assignor":     kgo.Balancers(kgo.RangeBalancer()),
+		"hooks":           kgo.WithHooks(hook{}),
+		"a logger":        kgo.WithLogger(kgo.BasicLogger(t.Output(), kgo.LogLevelError, nil)),
+		"no logger":       kgo.WithLogger(nil),
+		"compression":     kgo.ProducerBatchCompression(kgo.ZstdCompression()),
+		"linger":          kgo.ProducerLinger(5 * time.Millisecond),
+		"isolation":       kgo.FetchIsolationLevel(kgo.ReadUncommitted()),
+		"client id":       kgo.ClientID("billing-api"),
+		"fetch sizes":     kgo.FetchMaxPartitionBytes(1 << 16),
+		"session":         kgo.SessionTimeout(10 * time.Second),
+		"heartbeat":       kgo.HeartbeatInterval(time.Second),
+		"rebalance":       kgo.RebalanceTimeout(5 * time.Minute),
+		"batch size":      kgo.ProducerBatchMaxBytes(1 << 18),
+		"a partitioner":   kgo.RecordPartitioner(kgo.RoundRobinPartitioner()), // cannot be told from none; overridden
+		"acks as siding":  kgo.RequiredAcks(kgo.AllISRAcks()),
+		"old versions":    kgo.MaxVersions(nil),
+		"request timeout": kgo.RequestTimeoutOverhead(5 * time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := valid(t, opt)
+			if name == "TLS" {
+				cfg.Kafka = []kgo.Opt{kgo.SeedBrokers("broker.invalid:9093"), opt} // kgo wants one way of dialing only
+			}
+			if problems := problemsOf(t, cfg); problems != nil {
+				t.Errorf("refused: %q", problems)
+			}
+		})
+	}
+}
+
+type hook struct{}
+
+func (hook) OnBrokerConnect(kgo.BrokerMetadata, time.Duration, net.Conn, error) {}
+
+func TestTheUsersSlicesAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	cfg := valid(t)
+	cfg.Kafka = append(make([]kgo.Opt, 0, 16), cfg.Kafka...)
+	cfg.Policy.Tiers = []time.Duration{time.Second, time.Minute}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Topics[0], cfg.Policy.Tiers[0] = "changed", time.Hour
+	if c.cfg.Topics[0] != "orders" || c.policies["orders"].Tiers[0] != time.Second {
+		t.Errorf("topics %v, tiers %v after the caller changed its own", c.cfg.Topics, c.policies["orders"].Tiers)
+	}
+	for i, o := range cfg.Kafka[len(cfg.Kafka):cap(cfg.Kafka)] {
+		if o != nil {
+			t.Errorf("option %d was written behind the user's slice", i)
+		}
+	}
+}
+
+func TestZeroMeansTheDefaultThatIsDocumented(t *testing.T) {
+	t.Parallel()
+	cfg := Config{}.withDefaults()
+	p := cfg.policyOf("orders")
+	for _, tt := range []struct {
+		what      string
+		got, want any
+	}{
+		{"Order", cfg.Order, OrderPartition},
+		{"Concurrency by partition", cfg.Concurrency, 0},
+		{"Concurrency by key", Config{Order: OrderKey}.withDefaults().Concurrency, 64},
+		{"Concurrency without order", Config{Order: OrderNone}.withDefaults().Concurrency, 64},
+		{"CommitInterval", cfg.CommitInterval, time.Second},
+		{"DrainTimeout", cfg.DrainTimeout, 20 * time.Second},
+		{"MaxInFlight", cfg.MaxInFlight, 10_000},
+		{"MaxInFlightBytes", cfg.MaxInFlightBytes, int64(64 << 20)},
+		{"MaxParkedBytes", cfg.MaxParkedBytes, int64(64 << 20)},
+		{"Logger", cfg.Logger, slog.Default()},
+		{"Start", cfg.Start, StartEarliest()},
+		{"Classifier.Unknown", cfg.Classifier.Unknown, classify.VerdictTerminal},
+		{"Provision.Mode", cfg.Provision.Mode, retrytopics.Create},
+		{"Tiers", p.Tiers, []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}},
+		{"Jitter", p.Jitter, 0.1},
+		{"MaxAttempts", p.MaxAttempts, 4},
+		{"MaxAge", p.MaxAge, time.Duration(-1)},
+		{"MaxRetryAfter", p.MaxRetryAfter, time.Hour},
+		{"HandlerTimeout", p.HandlerTimeout, time.Minute},
+		{"Immediate", p.Immediate, Immediate{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}},
+		{"OnExhausted", p.OnExhausted, DeadLetter},
+		{"OnTerminal", p.OnTerminal, DeadLetter},
+		{"copies on their way", maxForwards, 1000},
+		{"Delays", Policy{}.Delays(), []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}},
+	} {
+		if !reflect.DeepEqual(tt.got, tt.want) {
+			t.Errorf("%s is %v, want %v", tt.what, tt.got, tt.want)
+		}
+	}
+}
+
+func TestNegativeMeansNone(t *testing.T) {
+	t.Parallel()
+	p := Policy{Tiers: []time.Duration{}, Jitter: -1, MaxAge: -1, HandlerTimeout: -1, MaxRetryAfter: -1, Immediate: Immediate{Attempts: -1}}.withDefaults()
+	if len(p.Tiers) != 0 || p.MaxAttempts != 1 || p.Jitter != 0 || p.MaxAge >= 0 || p.HandlerTimeout >= 0 || p.MaxRetryAfter >= 0 || p.Immediate.Attempts != 0 {
+		t.Errorf("got %+v", p)
+	}
+	if problems := p.problems("Policy"); problems != nil {
+		t.Errorf("refused: %v", problems)
+	}
+	if got := (Config{Order: OrderKey, Concurrency: -1}).withDefaults().Concurrency; got != 0 {
+		t.Errorf("Concurrency -1 is %d, want no bound", got)
+	}
+}
+
+func TestAPolicyOfATopicReplacesThePolicyWhole(t *testing.T) {
+	t.Parallel()
+	cfg := Config{
+		Policy:   Policy{Tiers: []time.Duration{time.Hour}, MaxAge: time.Hour, OnTerminal: Stop},
+		Policies: map[string]Policy{"refunds": {MaxAttempts: 9}},
+	}.withDefaults()
+	if p := cfg.policyOf("orders"); p.MaxAge != time.Hour || p.OnTerminal != Stop || len(p.Tiers) != 1 {
+		t.Errorf("the policy of orders is %+v", p)
+	}
+	if p := cfg.policyOf("refunds"); p.MaxAge != -1 || p.OnTerminal != DeadLetter || len(p.Tiers) != 3 || p.MaxAttempts != 9 {
+		t.Errorf("the policy of refunds is %+v, want the defaults and 9 attempts", p)
+	}
+}
