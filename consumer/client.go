@@ -76,30 +76,74 @@ func (silent) Log(kgo.LogLevel, string, ...any) {}
 
 // clientProblems lists the user's options that siding owns, and those that do not go together.
 func clientProblems(cfg Config) (all []error) {
-	plain, err := probe()
-	if err != nil {
-		return []error{err}
-	}
-	defer plain.Close()
-	user, err := probe(cfg.Kafka...)
-	if err != nil {
-		return []error{fmt.Errorf("the options in Kafka: %w", err)}
-	}
-	defer user.Close()
 	if len(cfg.Kafka) == 0 {
 		all = append(all, errors.New("there are no options in Kafka: name the brokers at least, kgo.SeedBrokers(…)"))
 	}
+	opts := slices.DeleteFunc(slices.Clone(cfg.Kafka), func(o kgo.Opt) bool { return o == nil })
+	if len(opts) < len(cfg.Kafka) {
+		all = append(all, errors.New("an option in Kafka is nil"))
+	}
+	looks, err := lookAt(opts)
+	if err != nil {
+		all = append(all, fmt.Errorf("the options in Kafka: %w", err))
+	}
 	for _, o := range owned {
-		if !same(plain.OptValues(o.opt), user.OptValues(o.opt)) {
+		if slices.ContainsFunc(looks, func(l look) bool { return !same(l.plain.OptValues(o.opt), l.user.OptValues(o.opt)) }) {
 			all = append(all, fmt.Errorf("option %s in Kafka is siding's: %s", optName(o.opt), o.why))
 		}
 	}
-	rebalance, _ := user.OptValue(kgo.RebalanceTimeout).(time.Duration)
-	if need := cfg.DrainTimeout + stuckAfter + minCommitTime; need >= rebalance {
+	var rebalance time.Duration
+	for _, l := range looks {
+		before, _ := l.plain.OptValue(kgo.RebalanceTimeout).(time.Duration)
+		if d, _ := l.user.OptValue(kgo.RebalanceTimeout).(time.Duration); rebalance == 0 || d != before {
+			rebalance = d
+		}
+		l.plain.Close()
+		l.user.Close()
+	}
+	const after = stuckAfter + minCommitTime
+	if len(looks) > 0 && cfg.DrainTimeout >= rebalance-after {
 		all = append(all, fmt.Errorf("DrainTimeout %v: with %v for stuck handlers and the last commit it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
-			cfg.DrainTimeout, need-cfg.DrainTimeout, rebalance))
+			cfg.DrainTimeout, after, rebalance))
 	}
 	return all
+}
+
+// look is a client with options of the user, beside one without.
+type look struct{ plain, user *kgo.Client }
+
+// lookAt looks at the options together. Where kgo refuses them it looks at each by itself as well, so that one error can name
+// every problem.
+func lookAt(opts []kgo.Opt) ([]look, error) {
+	l, err := lookWith(nil, opts...)
+	if err == nil {
+		return []look{l}, nil
+	}
+	var looks []look
+	for _, o := range opts {
+		l, errAlone := lookWith(nil, o)
+		if errAlone != nil {
+			// Other acks than all are refused unless this is set.
+			l, errAlone = lookWith([]kgo.Opt{kgo.DisableIdempotentWrite()}, o)
+		}
+		if errAlone == nil {
+			looks = append(looks, l)
+		}
+	}
+	return looks, err
+}
+
+func lookWith(both []kgo.Opt, opts ...kgo.Opt) (look, error) {
+	plain, err := probe(both...)
+	if err != nil {
+		return look{}, err
+	}
+	user, err := probe(append(slices.Clip(opts), both...)...)
+	if err != nil {
+		plain.Close()
+		return look{}, err
+	}
+	return look{plain, user}, nil
 }
 
 // minCommitTime is what a revoke needs for its last commit.
