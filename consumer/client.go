@@ -20,10 +20,7 @@ import (
 
 // owned are the options that a user may not set, with what to do instead. Each is found by comparing what a client with the
 // user's options says with what one without them says.
-var owned = []struct {
-	opt any
-	why string
-}{
+var owned = []ownedOpt{
 	{kgo.ConsumerGroup, "set Config.Group"},
 	{kgo.ShareGroup, "siding consumes as a consumer group"},
 	{kgo.ConsumeTopics, "set Config.Topics"},
@@ -61,18 +58,18 @@ var owned = []struct {
 	{kgo.AllowAutoTopicCreation, "siding provisions what it needs, with the right settings; see Config.Provision"},
 }
 
+// ownedOpt is an option by its function.
+type ownedOpt struct {
+	opt any
+	why string
+}
+
 // probe builds a client that opens no connection, to look at options.
 func probe(opts ...kgo.Opt) (*kgo.Client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return kgo.NewClient(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(silent{}))...)
+	return kgo.NewClient(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(nil))...)
 }
-
-// silent is the logger of a probe: what it would say is about a client that nobody uses.
-type silent struct{}
-
-func (silent) Level() kgo.LogLevel              { return kgo.LogLevelNone }
-func (silent) Log(kgo.LogLevel, string, ...any) {}
 
 // clientProblems lists the user's options that siding owns, and those that do not go together.
 func clientProblems(cfg Config) (all []error) {
@@ -83,67 +80,80 @@ func clientProblems(cfg Config) (all []error) {
 	if len(opts) < len(cfg.Kafka) {
 		all = append(all, errors.New("an option in Kafka is nil"))
 	}
-	looks, err := lookAt(opts)
+	together, err := probe(opts...)
 	if err != nil {
 		all = append(all, fmt.Errorf("the options in Kafka: %w", err))
-	}
-	for _, o := range owned {
-		if slices.ContainsFunc(looks, func(l look) bool { return !same(l.plain.OptValues(o.opt), l.user.OptValues(o.opt)) }) {
-			all = append(all, fmt.Errorf("option %s in Kafka is siding's: %s", optName(o.opt), o.why))
+	} else {
+		defer together.Close()
+		rebalance, _ := together.OptValue(kgo.RebalanceTimeout).(time.Duration)
+		if need := stuckAfter + minCommitTime; cfg.DrainTimeout >= rebalance-need {
+			all = append(all, fmt.Errorf("DrainTimeout %v: with %v for stuck handlers and the last commit it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
+				cfg.DrainTimeout, need, rebalance))
 		}
 	}
-	var rebalance time.Duration
-	for _, l := range looks {
-		before, _ := l.plain.OptValue(kgo.RebalanceTimeout).(time.Duration)
-		if d, _ := l.user.OptValue(kgo.RebalanceTimeout).(time.Duration); rebalance == 0 || d != before {
-			rebalance = d
+	said := map[int]bool{}
+	for _, o := range opts {
+		if i := ownedBy(o); i >= 0 && !said[i] {
+			said[i] = true
+			all = append(all, fmt.Errorf("option %s in Kafka is siding's: %s", optName(owned[i].opt), owned[i].why))
 		}
-		l.plain.Close()
-		l.user.Close()
-	}
-	const after = stuckAfter + minCommitTime
-	if len(looks) > 0 && cfg.DrainTimeout >= rebalance-after {
-		all = append(all, fmt.Errorf("DrainTimeout %v: with %v for stuck handlers and the last commit it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
-			cfg.DrainTimeout, after, rebalance))
 	}
 	return all
 }
 
-// look is a client with options of the user, beside one without.
-type look struct{ plain, user *kgo.Client }
-
-// lookAt looks at the options together. Where kgo refuses them it looks at each by itself as well, so that one error can name
-// every problem.
-func lookAt(opts []kgo.Opt) ([]look, error) {
-	l, err := lookWith(nil, opts...)
-	if err == nil {
-		return []look{l}, nil
-	}
-	var looks []look
-	for _, o := range opts {
-		l, errAlone := lookWith(nil, o)
-		if errAlone != nil {
-			// Other acks than all are refused unless this is set.
-			l, errAlone = lookWith([]kgo.Opt{kgo.DisableIdempotentWrite()}, o)
-		}
-		if errAlone == nil {
-			looks = append(looks, l)
-		}
-	}
-	return looks, err
+// companions are options without one of which kgo refuses some of those that siding owns.
+var companions = [][]kgo.Opt{
+	nil,
+	{kgo.DisableIdempotentWrite()},
+	{kgo.ConsumerGroup("siding")},
+	{kgo.ConsumeRegex()},
+	{kgo.DefaultProduceTopic("siding")},
 }
 
-func lookWith(both []kgo.Opt, opts ...kgo.Opt) (look, error) {
-	plain, err := probe(both...)
-	if err != nil {
-		return look{}, err
+// needGroup are callbacks that kgo refuses without a group and replaces by its own within one. So they show in that unsetting
+// them makes the difference.
+var needGroup = []struct {
+	opt   any
+	unset kgo.Opt
+}{
+	{kgo.OnPartitionsAssigned, kgo.OnPartitionsAssigned(nil)},
+	{kgo.OnPartitionsRevoked, kgo.OnPartitionsRevoked(nil)},
+	{kgo.OnPartitionsLost, kgo.OnPartitionsLost(nil)},
+	{kgo.AutoCommitCallback, kgo.AutoCommitCallback(nil)},
+}
+
+// ownedBy finds which of the owned options o is; -1 for none. It looks at each option by itself: kgo stops at the first thing
+// that it refuses about several, and one error is to name every problem.
+func ownedBy(o kgo.Opt) int {
+	for _, with := range companions {
+		// The one of these two that is not set follows the other.
+		with = append([]kgo.Opt{kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.RewindOffset(time.Minute))}, with...)
+		user, err := probe(append(with, o)...)
+		if err != nil {
+			continue
+		}
+		defer user.Close()
+		plain, err := probe(with...)
+		if err != nil {
+			continue
+		}
+		defer plain.Close()
+		for i := range owned {
+			if !same(plain.OptValues(owned[i].opt), user.OptValues(owned[i].opt)) {
+				return i
+			}
+		}
+		if len(with) == 2 {
+			return -1
+		}
 	}
-	user, err := probe(append(slices.Clip(opts), both...)...)
-	if err != nil {
-		plain.Close()
-		return look{}, err
+	for _, n := range needGroup {
+		if cl, err := probe(o, n.unset); err == nil {
+			cl.Close()
+			return slices.IndexFunc(owned, func(a ownedOpt) bool { return optName(a.opt) == optName(n.opt) })
+		}
 	}
-	return look{plain, user}, nil
+	return -1
 }
 
 // minCommitTime is what a revoke needs for its last commit.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -173,6 +174,9 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 	add := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	if cfg.Group == "" {
 		add("Group is empty")
+	}
+	if !utf8.ValidString(cfg.Group) {
+		add("Group %q is not UTF-8", cfg.Group)
 	}
 	if cfg.Handler == nil {
 		add("Handler is nil")

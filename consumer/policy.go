@@ -82,10 +82,10 @@ type Immediate struct {
 // wait is how long to wait before the n-th repetition, n ≥ 1.
 func (m Immediate) wait(n int) time.Duration {
 	limit := m.Max
-	if n <= 30 && m.Base<<(n-1) < limit {
+	if n <= 62 && m.Base <= m.Max>>(n-1) {
 		limit = m.Base << (n - 1)
 	}
-	return rand.N(limit + 1)
+	return time.Duration(rand.Uint64N(uint64(limit) + 1))
 }
 
 func (p Policy) withDefaults() Policy {
