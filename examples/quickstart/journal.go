@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+)
+
+// journal has what this program itself did and saw, by order id: what was produced, what the handler did, and which dead
+// letters came by. It is safe for concurrent use.
+type journal struct {
+	mu      sync.Mutex
+	entries map[string]*entry
+	open    int             // produced, and neither handled nor dead-lettered so far
+	recent  []time.Duration // latencies of healthy orders since the last look
+	closed  bool            // no more will be produced
+	settled chan struct{}   // closed when nothing is open any more
+}
+
+// entry is the life of one order.
+type entry struct {
+	healthy  bool
+	at       time.Time // handed to the producer
+	produced bool      // acknowledged
+	runs     int       // of the handler
+	handled  int       // of them, those that succeeded
+	early    int       // of them, those before it was due
+	dead     bool      // a dead letter was seen
+	latency  time.Duration
+}
+
+func newJournal() *journal {
+	return &journal{entries: map[string]*entry{}, settled: make(chan struct{})}
+}
+
+func (j *journal) of(id string) *entry {
+	e := j.entries[id]
+	if e == nil {
+		e = &entry{}
+		j.entries[id] = e
+	}
+	return e
+}
+
+// producing notes an order that is about to be produced.
+func (j *journal) producing(id string, healthy bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := j.of(id)
+	e.healthy, e.at = healthy, time.Now()
+	j.open++
+}
+
+// acknowledged notes whether it was.
+func (j *journal) acknowledged(id string, ok bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := j.of(id)
+	e.produced = ok
+	if !ok && e.open() {
+		j.settle()
+	}
+}
+
+// open reports whether nothing has become of the order yet.
+func (e *entry) open() bool { return e.handled == 0 && !e.dead }
+
+// settle takes one order off the open ones; the caller holds the lock.
+func (j *journal) settle() {
+	if j.open--; j.open == 0 && j.closed {
+		close(j.settled)
+	}
+}
+
+// noMore says that all orders are produced.
+func (j *journal) noMore() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closed = true
+	if j.open == 0 {
+		close(j.settled)
+	}
+}
+
+// deadLettered notes a dead letter that was seen.
+func (j *journal) deadLettered(id string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := j.of(id)
+	if e.open() {
+		defer j.settle()
+	}
+	e.dead = true
+}
+
+// watch notes each run of the handler, also one that panics, and tells about those that handled a retry.
+func (j *journal) watch(h consumer.Handler, retried func(id string, f consumer.Facts, late time.Duration)) consumer.Handler {
+	return func(ctx context.Context, r *kgo.Record) (err error) {
+		id, facts, start, returned := idOf(r), consumer.FactsOf(ctx, r), time.Now(), false
+		defer func() {
+			ok := returned && err == nil
+			j.ran(id, ok, start.UnixMilli() < facts.NotBefore.UnixMilli())
+			if ok && facts.Attempt > 1 {
+				retried(id, facts, start.Sub(facts.NotBefore))
+			}
+		}()
+		err = h(ctx, r)
+		returned = true
+		return err
+	}
+}
+
+func (j *journal) ran(id string, ok, early bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := j.of(id)
+	e.runs++
+	if early {
+		e.early++
+	}
+	if !ok {
+		return
+	}
+	if e.open() {
+		defer j.settle()
+	}
+	if e.handled++; e.handled == 1 {
+		e.latency = time.Since(e.at)
+		if e.healthy {
+			j.recent = append(j.recent, e.latency)
+		}
+	}
+}
+
+// lately returns the latencies of healthy orders since the last call, sorted.
+func (j *journal) lately() []time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	recent := j.recent
+	j.recent = nil
+	slices.Sort(recent)
+	return recent
+}
+
+// snapshot returns a copy of the entries.
+func (j *journal) snapshot() map[string]entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := make(map[string]entry, len(j.entries))
+	for id, e := range j.entries {
+		all[id] = *e
+	}
+	return all
+}
+
+// quantile of sorted durations, by nearest rank.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}
