@@ -68,8 +68,14 @@ type ownedOpt struct {
 func probe(opts ...kgo.Opt) (*kgo.Client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return kgo.NewClient(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(nil))...)
+	return kgo.NewClient(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(silent{}))...)
 }
+
+// silent is the logger of a probe: what it would say is about a client that nobody uses.
+type silent struct{}
+
+func (silent) Level() kgo.LogLevel              { return kgo.LogLevelNone }
+func (silent) Log(kgo.LogLevel, string, ...any) {}
 
 // clientProblems lists the user's options that siding owns, and those that do not go together.
 func clientProblems(cfg Config) (all []error) {
