@@ -1,0 +1,210 @@
+package consumer
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+func siblingsFor(t *testing.T, delays ...time.Duration) retrytopics.Siblings {
+	t.Helper()
+	s, err := retrytopics.Naming{}.Siblings("orders", "billing", delays...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestWhatBecomesOfAFailure(t *testing.T) {
+	t.Parallel()
+	const s5, s30, m5 = 5 * time.Second, 30 * time.Second, 5 * time.Minute
+	var (
+		siblings = siblingsFor(t, s5, s30, m5)
+		source   = retrytopics.Tier{}
+		first    = siblings.Tiers[0]
+		second   = siblings.Tiers[1]
+		last     = siblings.Tiers[2]
+		removed  = retrytopics.Tier{Delay: 10 * time.Second, Topic: "orders.retry.10s"}
+		now      = time.UnixMilli(1_000_000_000_000)
+		retry    = classify.Result{Verdict: classify.VerdictRetry, Class: "busy"}
+		after    = func(d time.Duration) classify.Result {
+			return classify.Result{Verdict: classify.VerdictRetry, Class: "busy", RetryAfter: d}
+		}
+		terminal = func(class string) classify.Result {
+			return classify.Result{Verdict: classify.VerdictTerminal, Class: class}
+		}
+		waits = func(t retrytopics.Tier, d time.Duration) decision { return decision{tier: t, due: now.Add(d)} }
+		rests = func(how Disposition, r headers.Reason) decision { return decision{rest: true, how: how, reason: r} }
+	)
+	for name, tt := range map[string]struct {
+		policy   Policy
+		from     retrytopics.Tier
+		attempts int
+		age      time.Duration
+		result   classify.Result
+		want     decision
+	}{
+		"first failure: the first tier":           {from: source, attempts: 1, result: retry, want: waits(first, s5)},
+		"from a tier: the one behind it":          {from: first, attempts: 2, result: retry, want: waits(second, s30)},
+		"from the last tier: exhausted":           {from: last, attempts: 4, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
+		"more attempts repeat the last tier":      {policy: Policy{MaxAttempts: 6}, from: last, attempts: 5, result: retry, want: waits(last, m5)},
+		"attempts end before the tiers":           {policy: Policy{MaxAttempts: 2}, from: first, attempts: 2, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
+		"far over the attempts":                   {from: first, attempts: 1_000_000, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
+		"exhausted, to be discarded":              {policy: Policy{OnExhausted: Discard}, from: last, attempts: 4, result: retry, want: rests(Discard, headers.ReasonExhausted)},
+		"exhausted, to stop":                      {policy: Policy{OnExhausted: Stop}, from: last, attempts: 4, result: retry, want: rests(Stop, headers.ReasonExhausted)},
+		"redriven: its first failure":             {from: first, attempts: 1, result: retry, want: waits(second, s30)},
+		"of age: expired":                         {policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: time.Minute, result: retry, want: rests(DeadLetter, headers.ReasonExpired)},
+		"not of age yet":                          {policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: time.Minute - 1, result: retry, want: waits(second, s30)},
+		"expired goes before exhausted":           {policy: Policy{MaxAge: time.Minute}, from: last, attempts: 4, age: time.Hour, result: retry, want: rests(DeadLetter, headers.ReasonExpired)},
+		"no MaxAge: never expired":                {from: first, attempts: 2, age: 1000 * time.Hour, result: retry, want: waits(second, s30)},
+		"a first failure in the future":           {policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: -time.Hour, result: retry, want: waits(second, s30)},
+		"RetryAfter: the first tier as long":      {from: source, attempts: 1, result: after(20 * time.Second), want: waits(second, 20*time.Second)},
+		"RetryAfter shorter than the tier":        {from: source, attempts: 1, result: after(time.Second), want: waits(first, time.Second)},
+		"RetryAfter beyond the tiers":             {from: source, attempts: 1, result: after(20 * time.Minute), want: waits(last, 20*time.Minute)},
+		"RetryAfter beyond MaxRetryAfter":         {from: source, attempts: 1, result: after(100 * time.Hour), want: waits(last, time.Hour)},
+		"RetryAfter, and MaxRetryAfter none":      {policy: Policy{MaxRetryAfter: -1}, from: source, attempts: 1, result: after(time.Minute), want: waits(first, s5)},
+		"RetryAfter does not add an attempt":      {from: last, attempts: 4, result: after(time.Second), want: rests(DeadLetter, headers.ReasonExhausted)},
+		"RetryAfter, negative":                    {from: source, attempts: 1, result: after(-time.Hour), want: waits(first, s5)},
+		"a removed tier: the next one as long":    {from: removed, attempts: 2, result: retry, want: waits(second, s30)},
+		"a removed tier longer than all":          {from: retrytopics.Tier{Delay: time.Hour, Topic: "orders.retry.1h"}, attempts: 2, result: retry, want: waits(last, m5)},
+		"a removed tier and a longer RetryAfter":  {from: removed, attempts: 2, result: after(time.Minute), want: waits(last, time.Minute)},
+		"terminal":                                {from: source, attempts: 1, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},
+		"terminal in a tier":                      {from: second, attempts: 3, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},
+		"terminal goes before expired":            {policy: Policy{MaxAge: 1}, from: first, attempts: 9, age: time.Hour, result: terminal("x"), want: rests(DeadLetter, headers.ReasonTerminal)},
+		"terminal, to be discarded":               {policy: Policy{OnTerminal: Discard}, from: source, attempts: 1, result: terminal("x"), want: rests(Discard, headers.ReasonTerminal)},
+		"terminal, to stop":                       {policy: Policy{OnTerminal: Stop}, from: source, attempts: 1, result: terminal("x"), want: rests(Stop, headers.ReasonTerminal)},
+		"terminal: RetryAfter is not asked for":   {from: source, attempts: 1, result: classify.Result{Class: "x", RetryAfter: time.Hour}, want: rests(DeadLetter, headers.ReasonTerminal)},
+		"a panic":                                 {from: source, attempts: 1, result: terminal("panic.runtime.boundsError"), want: rests(DeadLetter, headers.ReasonPanic)},
+		"what cannot be decoded":                  {from: source, attempts: 1, result: terminal(classify.ClassDecode), want: rests(DeadLetter, headers.ReasonDecode)},
+		"what no route is for":                    {from: source, attempts: 1, result: terminal(classUnroutable), want: rests(DeadLetter, headers.ReasonUnroutable)},
+		"a class that begins like a panic's":      {from: source, attempts: 1, result: terminal("panicky"), want: rests(DeadLetter, headers.ReasonTerminal)},
+		"discard":                                 {from: first, attempts: 2, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
+		"discard goes before the policy":          {policy: Policy{OnTerminal: Stop, OnExhausted: Stop, MaxAge: 1}, from: last, attempts: 99, age: time.Hour, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
+		"a verdict that nobody knows is terminal": {from: source, attempts: 1, result: classify.Result{Verdict: 99, Class: "x"}, want: rests(DeadLetter, headers.ReasonTerminal)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := tt.policy
+			p.Jitter = -1
+			p = p.withDefaults()
+			if got := p.decide(siblings, tt.from, tt.attempts, now.Add(-tt.age), now, tt.result); got != tt.want {
+				t.Errorf("got  %+v\nwant %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestWithoutTiersTheFirstFailureIsTheLast(t *testing.T) {
+	t.Parallel()
+	p := Policy{Tiers: []time.Duration{}}.withDefaults()
+	got := p.decide(siblingsFor(t), retrytopics.Tier{}, 1, time.Now(), time.Now(), classify.Result{Verdict: classify.VerdictRetry})
+	if want := (decision{rest: true, reason: headers.ReasonExhausted}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestJitterIsLaterNeverEarlierAndBounded(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		jitter      float64
+		delay, most time.Duration
+	}{
+		{0, time.Hour, 0},
+		{-1, time.Hour, 0},
+		{0.1, 5 * time.Second, 500 * time.Millisecond},
+		{0.1, 9 * time.Millisecond, 0},
+		{0.5, 10 * time.Millisecond, 5 * time.Millisecond},
+		{1, time.Second, time.Second},
+		{1, 100 * 365 * 24 * time.Hour, 100 * 365 * 24 * time.Hour},
+	} {
+		least, most := time.Duration(math.MaxInt64), time.Duration(-1)
+		for range 2000 {
+			got := spread(tt.jitter, tt.delay)
+			least, most = min(least, got), max(most, got)
+			if got < 0 || got > tt.most || got%time.Millisecond != 0 {
+				t.Fatalf("spread(%v, %v) = %v, want whole milliseconds up to %v", tt.jitter, tt.delay, got, tt.most)
+			}
+		}
+		if tt.most > 0 && (most < tt.most*3/4 || least > tt.most/4) {
+			t.Errorf("spread(%v, %v) lies in %v … %v, want all of 0 … %v", tt.jitter, tt.delay, least, most, tt.most)
+		}
+	}
+}
+
+func TestJitterIsOnTopOfTheTiersDelay(t *testing.T) {
+	t.Parallel()
+	p := Policy{Jitter: 0.5}.withDefaults()
+	now := time.UnixMilli(1_000_000_000_000)
+	s := siblingsFor(t, p.Tiers...)
+	for range 500 {
+		d := p.decide(s, retrytopics.Tier{}, 1, now, now, classify.Result{Verdict: classify.VerdictRetry})
+		if wait := d.due.Sub(now); wait < 5*time.Second || wait > 7500*time.Millisecond {
+			t.Fatalf("due after %v, want 5 s to 7.5 s", wait)
+		}
+		d = p.decide(s, retrytopics.Tier{}, 1, now, now, classify.Result{Verdict: classify.VerdictRetry, RetryAfter: 7 * time.Second})
+		if wait := d.due.Sub(now); wait != 7*time.Second {
+			t.Fatalf("due after %v, want what was asked for, 7 s", wait)
+		}
+	}
+}
+
+func TestARunInPlaceWaitsAtMostBaseDoubledAndMax(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		m    Immediate
+		n    int
+		most time.Duration
+	}{
+		{Immediate{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}, 1, 10 * time.Millisecond},
+		{Immediate{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}, 3, 40 * time.Millisecond},
+		{Immediate{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}, 5, 160 * time.Millisecond},
+		{Immediate{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}, 6, 200 * time.Millisecond},
+		{Immediate{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}, 1 << 40, 200 * time.Millisecond},
+		{Immediate{Base: time.Second, Max: 200 * time.Millisecond}, 1, 200 * time.Millisecond},
+		// What would overflow.
+		{Immediate{Base: time.Minute, Max: 200 * time.Millisecond}, 30, 200 * time.Millisecond},
+		{Immediate{Base: time.Second, Max: math.MaxInt64}, 30, time.Second << 29},
+		{Immediate{Base: time.Minute, Max: math.MaxInt64}, 60, math.MaxInt64},
+		{Immediate{Base: math.MaxInt64, Max: math.MaxInt64}, 1, math.MaxInt64},
+		{Immediate{Base: 1, Max: math.MaxInt64}, 63, math.MaxInt64},
+	} {
+		least, most := time.Duration(math.MaxInt64), time.Duration(-1)
+		for range 500 {
+			got := tt.m.wait(tt.n)
+			least, most = min(least, got), max(most, got)
+		}
+		if want := tt.most; least < 0 || most > want || most < want/4*3 || least > want/4 {
+			t.Errorf("%+v waits %v … %v before repetition %d, want 0 … %v", tt.m, least, most, tt.n, want)
+		}
+	}
+}
+
+func TestBackoffDoublesUpToItsLimit(t *testing.T) {
+	t.Parallel()
+	for try, want := range map[int]time.Duration{1: 250 * time.Millisecond, 2: 500 * time.Millisecond, 6: 8 * time.Second, 7: 15 * time.Second, 20: 15 * time.Second, 21: 15 * time.Second, math.MaxInt: 15 * time.Second} {
+		if got := backoff(try, 250*time.Millisecond, 15*time.Second); got != want {
+			t.Errorf("try %d waits %v, want %v", try, got, want)
+		}
+	}
+}
+
+func TestTheUsersErrorTextIsTakenAndItsPanicIsNotOurs(t *testing.T) {
+	t.Parallel()
+	c := &Consumer{}
+	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "card 4711" {
+		t.Errorf("got %q", got)
+	}
+	c.cfg.ErrorText = func(error) string { return "redacted" }
+	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "redacted" {
+		t.Errorf("got %q", got)
+	}
+	c.cfg.ErrorText = func(error) string { panic("no text") }
+	if got := c.errorText(errors.New("card 4711"), "card 4711"); got == "" || got == "card 4711" {
+		t.Errorf("got %q: neither nothing nor what was to be redacted", got)
+	}
+}
