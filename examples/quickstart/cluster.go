@@ -26,6 +26,7 @@ type cluster struct {
 	group    string
 	siblings retrytopics.Siblings
 	embedded *kfake.Cluster // nil on a real one
+	created  bool           // the source topic
 }
 
 // open reaches the cluster and creates the source topic. What it returns is to be closed, also with an error.
@@ -67,6 +68,7 @@ func open(ctx context.Context, o options, tiers []time.Duration) (c *cluster, er
 	if _, err := c.admin.CreateTopic(ctx, partitions, -1, nil, source); err != nil {
 		return c, fmt.Errorf("create topic %q: %w", source, err)
 	}
+	c.created = true
 	return c, nil
 }
 
@@ -100,7 +102,7 @@ func (c *cluster) settled(ctx context.Context) bool {
 func (c *cluster) close(keep bool) error {
 	var problems []error
 	if c.client != nil {
-		if c.embedded == nil && !keep {
+		if c.embedded == nil && c.created && !keep {
 			problems = append(problems, c.remove())
 		}
 		c.client.Close()

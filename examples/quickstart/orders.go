@@ -87,7 +87,7 @@ func idOf(r *kgo.Record) string {
 }
 
 // errBusy passes by itself.
-var errBusy = errors.New("the payment gateway is busy")
+var errBusy = errors.New("gateway is busy")
 
 // UnknownSKU does not: nobody said what it means, so it is terminal, and its type's name is its class.
 type UnknownSKU struct{ SKU string }

@@ -50,9 +50,9 @@ func (s *story) follow(ctx context.Context, c *cluster, dead func(id string)) er
 			case err != nil:
 				s.line(id, "copy with broken headers on %s: %v", r.Topic, err)
 			case m.Reason != "":
-				s.line(id, "failed: %s (%s) → %s, %s after %s", m.Class, short(m.Message), r.Topic, m.Reason, attempts(m.Attempts))
+				s.line(id, "failed: %s → %s (%s, %s)", fault(m), r.Topic, m.Reason, attempts(m.Attempts))
 			default:
-				s.line(id, "failed: %s (%s) → %s, due at %s", m.Class, short(m.Message), r.Topic, s.at(m.NotBefore))
+				s.line(id, "failed: %s → %s, due at %s", fault(m), r.Topic, s.at(m.NotBefore))
 			}
 			if r.Topic == c.siblings.DLQ {
 				dead(id)
@@ -88,11 +88,11 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// short is the first line of a message, and no more of it than fits.
-func short(message string) string {
-	first, _, _ := strings.Cut(message, "\n")
-	if r := []rune(first); len(r) > 60 {
-		return string(r[:59]) + "…"
+// fault is the class of a record's last error, with as much of the message as a line has room for.
+func fault(m headers.Meta) string {
+	message, _, _ := strings.Cut(strings.TrimPrefix(m.Message, m.Class+": "), "\n")
+	if r := []rune(message); len(r) > 36 {
+		message = string(r[:35]) + "…"
 	}
-	return first
+	return fmt.Sprintf("%s (%s)", m.Class, message)
 }

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTheNumbersAddUp(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	if got := run(t.Context(), []string{"-json", "-for", "1s"}, &stdout, &stderr); got != exitOK {
+		t.Fatalf("exit %d, want %d; it said:\n%s\n%s", got, exitOK, stdout.String(), stderr.String())
+	}
+	var table map[string]any
+	if err := json.Unmarshal(stdout.Bytes(), &table); err != nil {
+		t.Fatalf("stdout is not one JSON object: %v\n%s", err, stdout.String())
+	}
+	for name, want := range map[string]float64{
+		"produced": 100, "handled": 91, "retried": 9, "deadLettered": 9, "waiting": 0, "lost": 0, "duplicated": 0, "early": 0,
+	} {
+		if got := table[name]; got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	classes, _ := table["byClass"].(map[string]any)
+	for class, want := range map[string]float64{"decode": 3, "payment.busy": 3, "main.UnknownSKU": 2, "panic.runtime.boundsError": 1} {
+		if got := classes[class]; got != want {
+			t.Errorf("byClass has %v of %s, want %v", got, class, want)
+		}
+	}
+	retries, _ := table["byRetries"].(map[string]any)
+	for k, want := range map[string]float64{"0": 82, "1": 3, "2": 3, "3": 3} {
+		if got := retries[k]; got != want {
+			t.Errorf("byRetries has %v after %s, want %v", got, k, want)
+		}
+	}
+}
+
+func TestAPersonCanFollowAnOrder(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	if got := run(t.Context(), []string{"-for", "1s"}, &stdout, &stderr); got != exitOK {
+		t.Fatalf("exit %d, want %d; it said:\n%s\n%s", got, exitOK, stdout.String(), stderr.String())
+	}
+	if want := "healthy orders in the last second"; !strings.Contains(stdout.String(), want) {
+		t.Errorf("no %q in:\n%s", want, stdout.String())
+	}
+	rest := stdout.String()
+	for _, want := range []string{ // order 27 is busy three times
+		"order-0027  failed: payment.busy (gateway is busy) → orders.retry.500ms, due at ",
+		"order-0027  failed: payment.busy (gateway is busy) → orders.retry.1s, due at ",
+		"order-0027  failed: payment.busy (gateway is busy) → orders.retry.2s, due at ",
+		"order-0027  handled on attempt 4, from the 2s tier, ",
+		"handled after 3 retries ",
+		"It adds up: 91 handled + 9 dead-lettered = 100 produced.",
+	} {
+		_, after, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Fatalf("no %q where it belongs in:\n%s", want, stdout.String())
+		}
+		rest = after
+	}
+}
+
+// A broker that says it wrote the copies and did not: nothing that siding could see, and the reason why the table is made
+// from the topics.
+func TestABrokenForwardIsSeen(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		swallow string
+		lost    int
+	}{
+		"copies to a retry topic": {".retry.500ms", 12},
+		"dead letters":            {".dlq", 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broker := fake(t)
+			broker.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				broker.KeepControl()
+				produce := req.(*kmsg.ProduceRequest)
+				if len(produce.Topics) == 0 || !strings.HasSuffix(produce.Topics[0].Topic, test.swallow) {
+					return nil, nil, false
+				}
+				return acknowledge(produce), nil, true
+			})
+			var stdout, stderr bytes.Buffer
+			got := run(t.Context(), []string{"-json", "-for", "1s", "-brokers", broker.ListenAddrs()[0]}, &stdout, &stderr)
+			var table tally
+			if err := json.Unmarshal(stdout.Bytes(), &table); err != nil {
+				t.Fatalf("stdout: %v\n%s%s", err, stdout.String(), stderr.String())
+			}
+			if got != exitUnsound || table.Lost != test.lost {
+				t.Errorf("exit %d with %d lost, want %d with %d; it said:\n%s\n%s", got, table.Lost, exitUnsound, test.lost, stdout.String(), stderr.String())
+			}
+			if sum := table.Handled + table.DeadLettered + table.Lost; sum != table.Produced {
+				t.Errorf("%d handled, dead-lettered or lost, want the %d produced", sum, table.Produced)
+			}
+		})
+	}
+}
+
+// acknowledge answers a produce request as if it had been obeyed.
+func acknowledge(req *kmsg.ProduceRequest) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.ProduceResponse)
+	for _, t := range req.Topics {
+		topic := kmsg.NewProduceResponseTopic()
+		topic.Topic = t.Topic
+		for _, p := range t.Partitions {
+			partition := kmsg.NewProduceResponseTopicPartition()
+			partition.Partition = p.Partition
+			topic.Partitions = append(topic.Partitions, partition)
+		}
+		resp.Topics = append(resp.Topics, topic)
+	}
+	return resp
+}
+
+func TestTheClusterIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
+	for name, keep := range map[string]bool{"cleaned": false, "kept": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broker := fake(t)
+			args := []string{"-json", "-for", "1s", "-brokers", broker.ListenAddrs()[0]}
+			if keep {
+				args = append(args, "-keep")
+			}
+			var stdout, stderr bytes.Buffer
+			if got := run(t.Context(), args, &stdout, &stderr); got != exitOK {
+				t.Fatalf("exit %d, want %d; it said:\n%s", got, exitOK, stderr.String())
+			}
+			topics, groups := left(t, broker)
+			want := []int{0, 0}
+			if keep {
+				want = []int{6, 1} // the source, three tiers, the dead-letter topic and its ledger
+			}
+			if got := []int{len(topics), len(groups)}; !slices.Equal(got, want) {
+				t.Errorf("topics %v and groups %v are left, want %v of them", topics, groups, want)
+			}
+			for _, topic := range topics {
+				if !strings.HasPrefix(topic, "quickstart-") {
+					t.Errorf("topic %q is not called quickstart-…", topic)
+				}
+			}
+		})
+	}
+}
+
+func TestAnInterruptStopsCleanly(t *testing.T) {
+	t.Parallel()
+	broker := fake(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	stdout := &trigger{when: "→ ", then: interrupt}
+	var stderr bytes.Buffer
+	if got := run(ctx, []string{"-brokers", broker.ListenAddrs()[0]}, stdout, &stderr); got != exitInterrupted {
+		t.Errorf("exit %d, want %d", got, exitInterrupted)
+	}
+	if !strings.Contains(stdout.String(), "It adds up: ") || strings.TrimSpace(stderr.String()) != "quickstart: interrupted" {
+		t.Errorf("it said:\n%s\n%s", stdout.String(), stderr.String())
+	}
+	if topics, groups := left(t, broker); len(topics)+len(groups) > 0 {
+		t.Errorf("topics %v and groups %v are left", topics, groups)
+	}
+}
+
+// trigger calls then once something that was written contains when.
+type trigger struct {
+	bytes.Buffer
+	mu   sync.Mutex
+	when string
+	then func()
+}
+
+func (w *trigger) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if strings.Contains(string(p), w.when) {
+		w.then()
+	}
+	return w.Buffer.Write(p)
+}
+
+func TestBadFlagsAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args []string
+		exit int
+		says string
+	}{
+		"unknown":            {[]string{"-nope"}, exitUsage, "-nope"},
+		"argument":           {[]string{"orders"}, exitUsage, `only flags: "orders"`},
+		"no duration":        {[]string{"-for", "soon"}, exitUsage, "-for"},
+		"too short":          {[]string{"-for", "10ms"}, exitUsage, "want 1s to 12s"},
+		"too long":           {[]string{"-for", "1h"}, exitUsage, "want 1s to 12s"},
+		"empty brokers":      {[]string{"-brokers", " , "}, exitUsage, "names no broker"},
+		"nothing to keep":    {[]string{"-keep"}, exitUsage, "-keep needs -brokers"},
+		"two at once, first": {[]string{"-keep", "-for", "0s"}, exitUsage, "-keep needs -brokers"},
+		"two at once, next":  {[]string{"-keep", "-for", "0s"}, exitUsage, "-for is 0s"},
+		"help":               {[]string{"-h"}, exitOK, "usage: quickstart"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			if got := run(t.Context(), test.args, &stdout, &stderr); got != test.exit {
+				t.Errorf("exit %d, want %d", got, test.exit)
+			}
+			if !strings.Contains(stderr.String(), test.says) || stdout.Len() > 0 {
+				t.Errorf("stderr %q, stdout %q; want %q on stderr", stderr.String(), stdout.String(), test.says)
+			}
+		})
+	}
+}
+
+func TestAMissingBrokerIsNamed(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	if got := run(t.Context(), []string{"-brokers", "127.0.0.1:1"}, &stdout, &stderr); got != exitUnsound {
+		t.Errorf("exit %d, want %d", got, exitUnsound)
+	}
+	if !strings.Contains(stderr.String(), "no broker answers at [127.0.0.1:1]") {
+		t.Errorf("it said: %s", stderr.String())
+	}
+}
+
+// fake is a broker that speaks of topics by name when records are produced.
+func fake(t *testing.T) *kfake.Cluster {
+	t.Helper()
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.MaxVersions(kversion.V3_8_0()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	return broker
+}
+
+// left are the topics and groups on a broker.
+func left(t *testing.T, broker *kfake.Cluster) (topics, groups []string) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(broker.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	admin := kadm.NewClient(cl)
+	there, err := admin.ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := admin.ListGroups(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return there.Names(), listed.Groups()
+}
