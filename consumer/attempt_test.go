@@ -1,0 +1,332 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+type ctxKey string
+
+// bench is a lane with a clock and no Kafka: what an attempt needs.
+func bench(t *testing.T, timeout time.Duration) *lane {
+	t.Helper()
+	c := &Consumer{values: context.WithValue(context.Background(), ctxKey("run"), "run's"), clock: &clock{base: time.Now()}}
+	c.cfg.Group = "billing"
+	l := &lane{c: c, topic: "orders", partition: 3, policy: &Policy{HandlerTimeout: timeout}}
+	l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second}}
+	return l
+}
+
+func (l *lane) attemptNow() *attempt {
+	l.c.clock.now.Store(int64(time.Since(l.c.clock.base)))
+	return &attempt{lane: l, from: l.feeds[0], rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.now.Load(), off: 7}
+}
+
+func TestAnAttemptsDeadlineIsNeverEarlyAndAtMostATickLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := bench(t, time.Minute)
+		time.Sleep(10 * time.Millisecond) // the coarse clock lies behind the truth
+		began := time.Now()
+		a := l.attemptNow()
+		a.start -= int64(10 * time.Millisecond)
+		at, ok := a.Deadline()
+		if left := at.Sub(began); !ok || left < time.Minute || left > time.Minute+tick {
+			t.Errorf("deadline in %v, %v; want a minute, and a tick more at most", left, ok)
+		}
+		select {
+		case <-a.Done():
+		case <-time.After(time.Hour):
+		}
+		if took := time.Since(began); took < time.Minute || took > time.Minute+tick {
+			t.Errorf("done after %v, want a minute, and a tick more at most", took)
+		}
+		if err, cause := a.Err(), context.Cause(a); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(cause, ErrHandlerTimeout) {
+			t.Errorf("Err is %v, cause %v; want DeadlineExceeded and ErrHandlerTimeout", err, cause)
+		}
+		a.end()
+		if cause := context.Cause(a); !errors.Is(cause, ErrHandlerTimeout) {
+			t.Errorf("cause %v after the end, want ErrHandlerTimeout still", cause)
+		}
+	})
+}
+
+func TestAHandlerThatOnlyAsksErrIsToldOfItsTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := bench(t, time.Second)
+		a := l.attemptNow()
+		tickTo := func(d time.Duration) {
+			time.Sleep(d)
+			l.c.clock.now.Store(int64(time.Since(l.c.clock.base)))
+			synctest.Wait()
+		}
+		tickTo(time.Second)
+		if err := a.Err(); err != nil || a.std.Load() != nil {
+			t.Errorf("Err is %v at the timeout by the coarse clock, which may run ahead by a tick; standard context made: %v", err, a.std.Load() != nil)
+		}
+		tickTo(tick)
+		if err := a.Err(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Err is %v a tick after the timeout, want DeadlineExceeded", err)
+		}
+		if cause := context.Cause(a); !errors.Is(cause, ErrHandlerTimeout) {
+			t.Errorf("cause %v, want ErrHandlerTimeout", cause)
+		}
+		a.end()
+	})
+}
+
+func TestAnAttemptWithoutTimeoutHasNoDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := bench(t, -1).attemptNow()
+		if at, ok := a.Deadline(); ok {
+			t.Errorf("deadline %v", at)
+		}
+		done := a.Done()
+		time.Sleep(1000 * time.Hour)
+		a.lane.c.clock.now.Store(int64(time.Since(a.lane.c.clock.base)))
+		select {
+		case <-done:
+			t.Error("done without a timeout")
+		default:
+		}
+		if err := a.Err(); err != nil {
+			t.Errorf("Err is %v", err)
+		}
+		a.end()
+		<-done
+	})
+}
+
+func TestAKeptContextStaysValidAndIsCancelled(t *testing.T) {
+	t.Parallel()
+	for name, touch := range map[string]func(*attempt){
+		"never touched":    func(*attempt) {},
+		"asked for Done":   func(a *attempt) { a.Done() },
+		"asked for Err":    func(a *attempt) { _ = a.Err() },
+		"with a child":     func(a *attempt) { _, cancel := context.WithCancel(a); cancel() },
+		"cause looked for": func(a *attempt) { _ = context.Cause(a) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := bench(t, time.Hour).attemptNow()
+			if a.Err() != nil || context.Cause(a) != nil {
+				t.Errorf("Err %v, cause %v before the end", a.Err(), context.Cause(a))
+			}
+			touch(a)
+			a.end()
+			a.end() // a panic's second one changes nothing
+			select {
+			case <-a.Done():
+			default:
+				t.Error("not done after the end")
+			}
+			if !errors.Is(a.Err(), context.Canceled) || !errors.Is(context.Cause(a), context.Canceled) {
+				t.Errorf("Err is %v, cause %v; want Canceled", a.Err(), context.Cause(a))
+			}
+			if at, ok := a.Deadline(); !ok || at.IsZero() {
+				t.Error("no deadline after the end")
+			}
+			child, cancel := context.WithTimeout(a, time.Hour)
+			defer cancel()
+			if !errors.Is(child.Err(), context.Canceled) {
+				t.Errorf("a child made after the end has Err %v, want Canceled", child.Err())
+			}
+			if got := a.Value(ctxKey("run")); got != "run's" {
+				t.Errorf("value %v after the end", got)
+			}
+			if a.drained() {
+				t.Error("an attempt that ended was drained")
+			}
+		})
+	}
+}
+
+func TestTheCauseReachesChildrenAndAfterFunc(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		end   func(*attempt)
+		cause error
+		err   error
+	}{
+		"draining": {func(a *attempt) { a.abandon(ErrDraining) }, ErrDraining, context.Canceled},
+		"timeout":  {func(*attempt) { time.Sleep(time.Minute + tick) }, ErrHandlerTimeout, context.DeadlineExceeded},
+		"returned": {func(a *attempt) { a.end() }, context.Canceled, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := bench(t, time.Minute).attemptNow()
+				child, cancel := context.WithCancel(a)
+				defer cancel()
+				valued, cancelValued := context.WithTimeout(context.WithValue(child, ctxKey("x"), 1), time.Hour)
+				defer cancelValued()
+				var mu sync.Mutex
+				var called []error
+				for _, ctx := range []context.Context{a, child, valued} {
+					context.AfterFunc(ctx, func() {
+						mu.Lock()
+						defer mu.Unlock()
+						called = append(called, context.Cause(ctx))
+					})
+				}
+				stop := context.AfterFunc(a, func() { t.Error("a function that was stopped is called") })
+				if !stop() {
+					t.Error("stop came too late")
+				}
+				tt.end(a)
+				synctest.Wait()
+				for i, ctx := range []context.Context{a, child, valued} {
+					if !errors.Is(ctx.Err(), tt.err) || !errors.Is(context.Cause(ctx), tt.cause) {
+						t.Errorf("context %d: Err %v, cause %v; want %v, %v", i, ctx.Err(), context.Cause(ctx), tt.err, tt.cause)
+					}
+				}
+				if len(called) != 3 {
+					t.Errorf("%d functions were called, want 3", len(called))
+				}
+				for _, cause := range called {
+					if !errors.Is(cause, tt.cause) {
+						t.Errorf("called with cause %v, want %v", cause, tt.cause)
+					}
+				}
+				if got, want := a.drained(), errors.Is(tt.cause, ErrDraining); got != want {
+					t.Errorf("drained() = %v, want %v", got, want)
+				}
+				a.end()
+				if got, want := a.drained(), errors.Is(tt.cause, ErrDraining); got != want {
+					t.Errorf("drained() = %v after the end, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestADrainAfterTheTimeoutIsTheTimeouts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := bench(t, time.Second).attemptNow()
+		<-a.Done()
+		a.abandon(ErrDraining)
+		if a.drained() {
+			t.Error("a handler that ran past its timeout is taken for one that was drained: its failure would be ignored")
+		}
+		a.end()
+	})
+}
+
+func TestADrainThatMeetsTheEndIsNone(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		a := bench(t, time.Minute).attemptNow()
+		var wg sync.WaitGroup
+		wg.Go(a.end)
+		wg.Go(func() { a.abandon(ErrDraining) })
+		wg.Go(func() { <-a.Done() })
+		wg.Wait()
+		if !errors.Is(a.Err(), context.Canceled) {
+			t.Fatalf("Err is %v, want Canceled", a.Err())
+		}
+	}
+	a := bench(t, time.Minute).attemptNow()
+	a.end()
+	a.abandon(ErrDraining)
+	if a.drained() {
+		t.Error("an attempt that had returned is taken for one that was drained")
+	}
+	if b := bench(t, time.Minute).attemptNow(); b.Err() != nil || b.drained() {
+		t.Error("abandoning an attempt that had ended cancelled another one")
+	}
+}
+
+func TestValuesComeFromTheRecordsHooksThenFromRun(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(context.WithValue(context.WithValue(context.Background(), ctxKey("hook"), "hook's"), ctxKey("both"), "hook's"))
+	cancel()
+	for name, touch := range map[string]func(*attempt){"as it is": func(*attempt) {}, "with its Done channel made": func(a *attempt) { a.Done() }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := bench(t, time.Minute)
+			l.c.values = context.WithValue(l.c.values, ctxKey("both"), "run's")
+			a := l.attemptNow()
+			a.rec.Context = ended
+			touch(a)
+			child := context.WithValue(a, ctxKey("child"), "child's")
+			for key, want := range map[ctxKey]any{"hook": "hook's", "both": "hook's", "run": "run's", "child": "child's", "none": nil} {
+				if got := child.Value(key); got != want {
+					t.Errorf("value of %q is %v, want %v", key, got, want)
+				}
+			}
+			// The hooks' context ended long ago; only its values are taken.
+			grandchild, cancel := context.WithCancel(child)
+			defer cancel()
+			if grandchild.Err() != nil || a.Err() != nil || context.Cause(grandchild) != nil {
+				t.Errorf("Err %v, %v, cause %v: the end of the hooks' context reached the handler", grandchild.Err(), a.Err(), context.Cause(grandchild))
+			}
+			a.rec.Context = nil
+			if got := a.Value(ctxKey("both")); got != "run's" {
+				t.Errorf("without a hook's context the value is %v, want Run's", got)
+			}
+			a.end()
+		})
+	}
+}
+
+func TestFactsAreFoundThroughDerivedContexts(t *testing.T) {
+	t.Parallel()
+	l := bench(t, time.Minute)
+	a := l.attemptNow()
+	a.from, a.off = l.feeds[1], 42
+	first, due := time.UnixMilli(1000), time.UnixMilli(6000)
+	a.meta = &headers.Meta{
+		Attempts: 2, Group: "billing", FirstFailedAt: first, NotBefore: due, Redrive: headers.Redrive{ID: "r1"},
+		Original: headers.Position{Topic: "orders", Partition: 3, Offset: 7},
+	}
+	child, cancel := context.WithTimeout(context.WithValue(a, ctxKey("x"), 1), time.Hour)
+	defer cancel()
+	f := FactsOf(child, a.rec)
+	if f.Attempt != 3 || f.Tier != 5*time.Second || !f.FirstFailedAt.Equal(first) || !f.NotBefore.Equal(due) || f.RedriveID != "r1" {
+		t.Errorf("facts are %+v", f)
+	}
+	if got, want := f.IdempotencyKey(), "billing/orders/3/7"; got != want {
+		t.Errorf("idempotency key %q, want %q", got, want)
+	}
+	if got, want := f.Physical.String(), "orders.retry.5s/3/42"; got != want {
+		t.Errorf("physical position %q, want %q", got, want)
+	}
+}
+
+func TestFactsOfAForeignContextAreWhatTheRecordTells(t *testing.T) {
+	t.Parallel()
+	f := FactsOf(context.Background(), &kgo.Record{Topic: "orders", Partition: 1, Offset: 9})
+	if f.Attempt != 1 || f.Original.String() != "orders/1/9" || f.Physical != f.Original || f.Tier != 0 || f.RedriveID != "" {
+		t.Errorf("facts are %+v", f)
+	}
+}
+
+func TestAHandlerThatDoesNotTouchItsContextCostsNothing(t *testing.T) {
+	l := bench(t, time.Minute)
+	rec := &kgo.Record{Topic: "orders"}
+	slab := make([]attempt, 2000)
+	n := 0
+	allocs := testing.AllocsPerRun(1000, func() {
+		a := &slab[n]
+		n++
+		a.lane, a.from, a.rec, a.start = l, l.feeds[0], rec, l.c.clock.now.Load()
+		if err := func(ctx context.Context) error { return ctx.Err() }(a); err != nil {
+			t.Fatal(err)
+		}
+		a.end()
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations an attempt, want none", allocs)
+	}
+}
