@@ -200,10 +200,15 @@ func isEmpty(v reflect.Value) bool {
 	return !v.IsValid() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
 }
 
+// fetchWait is how long an idle fetch waits for records. A partition that is added or resumed waits for the fetch under way,
+// which with kgo's 5 s would hold up a lane that paused for a moment.
+const fetchWait = 250 * time.Millisecond
+
 // groupClient is the member of the group, and reads the sources.
 func (c *Consumer) groupClient() (*kgo.Client, error) {
 	return kgo.NewClient(c.options([]kgo.Opt{
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.FetchMaxWait(fetchWait),
 	}, []kgo.Opt{
 		kgo.ConsumerGroup(c.cfg.Group),
 		kgo.ConsumeTopics(c.cfg.Topics...),
@@ -217,11 +222,10 @@ func (c *Consumer) groupClient() (*kgo.Client, error) {
 	})...)
 }
 
-// retryClient reads the tiers: always read committed, since redrive writes in transactions, and with a short wait, since a
-// partition that is added or resumed waits for the fetch under way.
+// retryClient reads the tiers, always read committed, since redrive writes in transactions.
 func (c *Consumer) retryClient() (*kgo.Client, error) {
 	return kgo.NewClient(c.options([]kgo.Opt{
-		kgo.FetchMaxWait(500 * time.Millisecond),
+		kgo.FetchMaxWait(fetchWait),
 		kgo.MetadataMinAge(time.Second),
 	}, []kgo.Opt{
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),

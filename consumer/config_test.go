@@ -347,7 +347,6 @@ func TestZeroMeansTheDefaultThatIsDocumented(t *testing.T) {
 		{"Immediate", p.Immediate, Immediate{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}},
 		{"OnExhausted", p.OnExhausted, DeadLetter},
 		{"OnTerminal", p.OnTerminal, DeadLetter},
-		{"copies on their way", maxForwards, 1000},
 		{"Delays", Policy{}.Delays(), []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}},
 	} {
 		if !reflect.DeepEqual(tt.got, tt.want) {

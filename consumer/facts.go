@@ -49,7 +49,7 @@ func FactsOf(ctx context.Context, r *kgo.Record) Facts {
 		return f
 	}
 	f.Original = f.Physical
-	f.Original.TopicID = a.lane.c.topicID(a.lane.topic)
+	f.Original.TopicID = a.lane.topicID
 	f.RedriveID = a.redriveID
 	return f
 }

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"context"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -8,14 +9,13 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// maxForwards bounds a lane's copies on their way, so that one lane without a leader cannot fill the producer. Their bytes
-// are bounded too, by the lane's share of MaxInFlightBytes.
-const maxForwards = 1000
-
-// forwards are a lane's copies on their way. The lane's lock guards them.
+// forwards are a lane's copies on their way. The lane's lock guards them. They are bounded by MaxInFlight and by the lane's
+// share of MaxInFlightBytes, so that one lane without a leader cannot fill the producer. A lane that reached a bound waits
+// until half of it is free: else it would stop and go at every acknowledgement.
 type forwards struct {
 	outstanding int
 	bytes       int64
+	full        bool
 	refused     int                      // of the outstanding ones, those that were refused at least once
 	waiting     map[*forward]*time.Timer // of the refused ones, those that wait for their next try
 	trouble     string                   // why the last one was refused
@@ -24,8 +24,14 @@ type forwards struct {
 
 // room reports whether a record may run whose failure would send another copy. One refused copy holds up its lane: the
 // next records would most likely join it.
-func (s *forwards) room(share int64) bool {
-	return s.refused == 0 && s.outstanding < maxForwards && (s.outstanding == 0 || s.bytes < share)
+func (s *forwards) room() bool { return s.refused == 0 && !s.full }
+
+// weigh notes whether the copies are at their bounds.
+func (s *forwards) weigh(count int, bytes int64) {
+	if s.full {
+		count, bytes = count/2, bytes/2
+	}
+	s.full = s.outstanding > 0 && (s.outstanding >= count || s.bytes >= bytes)
 }
 
 // giveUp stops the tries that are still to come: the records stay uncommitted, and the next owner tries.
@@ -46,34 +52,47 @@ func (s *forwards) done(fw *forward) {
 	}
 }
 
-// forward is one copy on its way to a sibling. It is safe when the broker acknowledged it with all in-sync replicas;
-// only then is the offset that it came from finished.
+// forward is one copy on its way to a sibling. It is safe when the broker acknowledged it with all in-sync replicas; only then
+// is the offset that it came from finished.
+//
+// It is also the context of its produced record, which is how kgo's promise finds it, whatever hooks of the user wrap around.
 type forward struct {
-	feed   *feed
-	offset int64
-	topic  string
-	key    []byte
-	value  []byte
-	hdrs   []kgo.RecordHeader
-	size   int64
-	tries  int
+	context.Context            // ends when the lane gives up what was not sent
+	rec             kgo.Record // kgo's from the first try on
+	feed            *feed
+	offset          int64
+	size            int64
+	tries           int
+}
+
+type forwardKey struct{}
+
+// Value implements context.Context.
+func (fw *forward) Value(key any) any {
+	if key == (forwardKey{}) {
+		return fw
+	}
+	return nil
 }
 
 // forward sends a copy of the record to a sibling. It returns at once; the record is finished when the copy is safe.
-func (l *lane) forward(f *feed, seen noted, topic string, m *headers.Meta) {
-	l.send(&forward{feed: f, offset: seen.offset, topic: topic, key: seen.key, value: seen.value, hdrs: m.Append(seen.headers)})
+func (l *lane) forward(f *feed, seen *noted, topic string, m *headers.Meta) {
+	fw := seen.forward()
+	fw.rec = kgo.Record{Topic: topic, Key: seen.key, Value: seen.value, Headers: m.Append(seen.headers)}
+	fw.feed, fw.offset = f, seen.offset
+	l.send(fw)
 }
 
 // forwardMalformed sends a record of a retry topic to the DLQ as it was found.
 func (l *lane) forwardMalformed(f *feed, r *kgo.Record, err error) {
-	l.send(&forward{
-		feed: f, offset: r.Offset, topic: l.siblings.DLQ, key: r.Key, value: r.Value,
-		hdrs: headers.Malformed(r.Headers, err, time.Now()),
-	})
+	l.send(&forward{feed: f, offset: r.Offset, rec: kgo.Record{
+		Topic: l.siblings.DLQ, Key: r.Key, Value: r.Value, Headers: headers.Malformed(r.Headers, err, time.Now()),
+	}})
 }
 
 func (l *lane) send(fw *forward) {
-	fw.size = int64(len(fw.key) + len(fw.value) + 512)
+	fw.Context, fw.rec.Partition = l.abandon, l.partition
+	fw.size = recordSize(&fw.rec)
 	l.mu.Lock()
 	if l.forwards.outstanding == 0 {
 		l.forwards.progress = time.Now()
@@ -83,15 +102,23 @@ func (l *lane) send(fw *forward) {
 	l.settle()
 	l.mu.Unlock()
 	l.c.counts.forwarded.Add(1)
-	l.produce(fw)
+	l.produce(&fw.rec, fw)
 }
 
-// produce hands the copy to kgo, which takes it without waiting. The record is made anew each time, since kgo keeps and
-// changes the one it is given.
-func (l *lane) produce(fw *forward) {
-	l.c.producer.TryProduce(l.abandon, &kgo.Record{
-		Topic: fw.topic, Partition: l.partition, Key: fw.key, Value: fw.value, Headers: fw.hdrs,
-	}, func(_ *kgo.Record, err error) { l.arrived(fw, err) })
+// produce hands the copy to kgo, which takes it without waiting.
+func (l *lane) produce(r *kgo.Record, fw *forward) { l.c.producer.TryProduce(fw, r, l.promised) }
+
+// produceAgain does so with a record made anew, since kgo changes and keeps the one that it is given.
+func (l *lane) produceAgain(fw *forward) {
+	l.produce(&kgo.Record{
+		Topic: fw.rec.Topic, Partition: l.partition, Key: fw.rec.Key, Value: fw.rec.Value, Headers: fw.rec.Headers,
+	}, fw)
+}
+
+// promise is kgo's promise of every copy of the lane.
+func (l *lane) promise(r *kgo.Record, err error) {
+	fw, _ := r.Context.Value(forwardKey{}).(*forward)
+	l.arrived(fw, err)
 }
 
 // arrived is kgo's promise: the copy is safe, or was refused for good. kgo repeats what is worth repeating by itself; what
@@ -121,9 +148,9 @@ func (l *lane) refuse(fw *forward, err error) {
 		l.forwards.refused++
 	}
 	wait := backoff(fw.tries, 250*time.Millisecond, 15*time.Second)
-	l.forwards.trouble = fw.topic + ": " + err.Error()
+	l.forwards.trouble = fw.rec.Topic + ": " + err.Error()
 	l.log.Error("siding: a copy was refused; the lane waits and tries again",
-		"to", fw.topic, "from", fw.feed.topic, "offset", fw.offset, "try", fw.tries, "wait", wait, "error", err)
+		"to", fw.rec.Topic, "from", fw.feed.topic, "offset", fw.offset, "try", fw.tries, "wait", wait, "error", err)
 	if l.forwards.waiting == nil {
 		l.forwards.waiting = map[*forward]*time.Timer{}
 	}
@@ -133,7 +160,7 @@ func (l *lane) refuse(fw *forward, err error) {
 		delete(l.forwards.waiting, fw)
 		l.mu.Unlock()
 		if still {
-			l.produce(fw)
+			l.produceAgain(fw)
 		}
 	})
 	l.settle()

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -31,6 +34,7 @@ type lane struct {
 	c         *Consumer
 	topic     string
 	partition int32
+	topicID   kadm.TopicID
 	member    string // the member id under which the lane was assigned; see Consumer.mayCommit
 	siblings  retrytopics.Siblings
 	policy    *Policy
@@ -53,16 +57,19 @@ type lane struct {
 	units    map[*unit]struct{} // what workers run now
 	keys     map[string]*keyQueue
 	forwards forwards
+	promised func(*kgo.Record, error) // promise, as a value that is made once
 	changed  chan struct{} // has room for one: something a drain waits for may have happened
 	stopping chan struct{} // closed when the lane begins to be given up
 	gone     chan struct{} // closed by forget
 }
 
+// newLane makes the lane of a partition that was assigned; the caller holds Consumer.mu.
 func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	l := &lane{
 		c:         c,
 		topic:     topic,
 		partition: partition,
+		topicID:   c.ids[topic],
 		member:    member,
 		siblings:  c.siblings[topic],
 		policy:    c.policies[topic],
@@ -77,6 +84,7 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	if c.cfg.Order == OrderKey {
 		l.keys = map[string]*keyQueue{}
 	}
+	l.promised = l.promise
 	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
 	l.feeds = append(l.feeds, &feed{lane: l, topic: topic})
 	for _, t := range l.siblings.Tiers {
@@ -101,12 +109,15 @@ func (l *lane) setState(to laneState, why string) {
 }
 
 // settle recomputes hold after anything that it depends on; the caller holds the lock.
-func (l *lane) settle() { l.hold.Store(!l.runnable()) }
+func (l *lane) settle() {
+	l.forwards.weigh(l.c.cfg.MaxInFlight, l.c.share(l.c.cfg.MaxInFlightBytes))
+	l.hold.Store(!l.runnable())
+}
 
 // runnable reports whether a record may start. A lane with a forward that failed waits for it, since the next records
 // would most likely join the queue for the same broken topic; so does one whose forwards are at their bound.
 func (l *lane) runnable() bool {
-	return l.state == laneRunning && l.forwards.room(l.c.share(l.c.cfg.MaxInFlightBytes)) && !l.c.isPaused(l.topic)
+	return l.state == laneRunning && l.forwards.room() && !l.c.isPaused(l.topic)
 }
 
 // open lets the lane run, once its siblings exist and its offsets are committed.

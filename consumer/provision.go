@@ -8,7 +8,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/retrytopics"
@@ -46,12 +45,6 @@ func (c *Consumer) provision(ctx context.Context, topics []string) error {
 		}
 	}
 	return errors.Join(missing...)
-}
-
-func (c *Consumer) topicID(topic string) kadm.TopicID {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ids[topic]
 }
 
 // transient reports whether an error at the start may pass by itself: a broker that is not there yet, a leader election.

@@ -76,7 +76,7 @@ func terminalReason(class string) headers.Reason {
 
 // route sees to a record that failed: it forwards a copy, discards it, or halts the lane on it. It reports false where
 // the record stays.
-func (l *lane) route(f *feed, seen noted, prev *headers.Meta, err error, r classify.Result) bool {
+func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r classify.Result) bool {
 	now := time.Now()
 	meta := l.failedMeta(seen, prev, err, r, now)
 	d := l.policy.decide(l.siblings, f.tier(), meta.Attempts, meta.FirstFailedAt, now, r)
@@ -96,29 +96,28 @@ func (l *lane) route(f *feed, seen noted, prev *headers.Meta, err error, r class
 		meta.Reason = d.reason
 		l.log.Warn("siding: record dead-lettered", "offset", meta.Original.Offset, "attempts", meta.Attempts,
 			"reason", string(d.reason), "class", r.Class, "error", meta.Message, "to", l.siblings.DLQ)
-		l.forward(f, seen, l.siblings.DLQ, meta)
+		l.forward(f, seen, l.siblings.DLQ, &meta)
 		return true
 	}
 	meta.NotBefore = d.due
-	l.forward(f, seen, d.tier.Topic, meta)
+	l.forward(f, seen, d.tier.Topic, &meta)
 	return true
 }
 
 // failedMeta is what the copy of a record will say, after a failure.
-func (l *lane) failedMeta(seen noted, prev *headers.Meta, err error, r classify.Result, now time.Time) *headers.Meta {
+func (l *lane) failedMeta(seen *noted, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
 	m := l.meta(seen, prev)
 	m.Fail(r, l.c.errorText(err, r.Message), now)
 	return m
 }
 
 // meta is what the next copy of a record says before anything is added: its origin, what earlier copies said, who wrote.
-func (l *lane) meta(seen noted, prev *headers.Meta) *headers.Meta {
-	m := new(headers.Meta)
+func (l *lane) meta(seen *noted, prev *headers.Meta) (m headers.Meta) {
 	if prev != nil {
-		*m = *prev
+		m = *prev
 	} else {
 		m.Original = headers.Position{
-			Topic: l.topic, TopicID: l.c.topicID(l.topic), Partition: l.partition, Offset: seen.offset, Timestamp: seen.timestamp,
+			Topic: l.topic, TopicID: l.topicID, Partition: l.partition, Offset: seen.offset, Timestamp: seen.timestamp,
 		}
 		m.Redrive = seen.redrive
 	}
@@ -217,9 +216,9 @@ func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 	user := headers.Strip(physical.Headers)
 	if time.Now().UnixMilli() < m.NotBefore.UnixMilli() {
 		seen := noted{key: physical.Key, value: physical.Value, headers: user, timestamp: m.Original.Timestamp, offset: physical.Offset}
-		again := l.meta(seen, &m)
+		again := l.meta(&seen, &m)
 		again.NotBefore = m.NotBefore
-		l.forward(f, seen, f.topic, again)
+		l.forward(f, &seen, f.topic, &again)
 		return nil, nil, false
 	}
 	return &kgo.Record{

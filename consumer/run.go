@@ -35,6 +35,25 @@ type noted struct {
 	timestamp  time.Time
 	offset     int64
 	redrive    headers.Redrive // that counts on a source record
+
+	slab  []forward // room for the next copies
+	grown int
+}
+
+// forward returns room for a copy. A worker that forwards once will most likely do so again.
+func (n *noted) forward() *forward {
+	if len(n.slab) == 0 {
+		n.slab = make([]forward, n.room())
+	}
+	fw := &n.slab[0]
+	n.slab = n.slab[1:]
+	return fw
+}
+
+// room is how many copies to make room for: one at first, then more at a time.
+func (n *noted) room() int {
+	n.grown = min(2*n.grown+1, 31)
+	return n.grown
 }
 
 func (c *Consumer) runUnit(u *unit) {
@@ -214,7 +233,7 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 			return err == nil
 		}
 	}
-	return r.lane.route(r.feed, r.seen, meta, err, result)
+	return r.lane.route(r.feed, &r.seen, meta, err, result)
 }
 
 // again repeats the run in place. over reports that the record is done with: handled (nil), or to stay (an error).

@@ -1,0 +1,387 @@
+package consumer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// A worker that finds room and the poll loop that finds a feed full may speak in either order: the last word counts.
+func TestTheGateFollowsWhatTheFeedSaysLast(t *testing.T) {
+	t.Parallel()
+	cl, err := probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	g := &gate{client: cl}
+	l := &lane{topic: "orders", partition: 3}
+	f, other := &feed{lane: l, topic: "orders"}, &feed{lane: l, topic: "orders.retry.5s"}
+	paused := func() map[string][]int32 { return cl.PauseFetchPartitions(nil) }
+	want := func(when string, topics ...string) {
+		t.Helper()
+		m := map[string][]int32{}
+		for _, topic := range topics {
+			m[topic] = []int32{3}
+		}
+		if got := paused(); len(got) != len(m) || len(m) > 0 && !reflect.DeepEqual(got, m) {
+			t.Errorf("%s: paused are %v, want %v", when, got, m)
+		}
+	}
+	g.sync()
+	g.sync(f, other)
+	want("nothing is full")
+	f.full.Store(true)
+	g.sync(f, other)
+	want("one is full", "orders")
+	g.sync(f)
+	want("said twice", "orders")
+	// Full, and room again, before either of the two calls is made.
+	f.full.Store(false)
+	other.full.Store(true)
+	g.sync(f, other)
+	want("the one has room and the other is full", "orders.retry.5s")
+	other.full.Store(false)
+	g.sync(other)
+	g.sync(other)
+	want("room everywhere")
+
+	// Trap 1: a pause outlives the assignment in kgo, so a feed that is forgotten is resumed, and for good.
+	f.full.Store(true)
+	g.sync(f)
+	g.forget(f)
+	want("forgotten")
+	g.sync(f)
+	want("forgotten, and a late word of its worker")
+	g.forget(other)
+	want("forgotten without a pause")
+}
+
+func TestTheGateEndsAsTheFeedSaysWhoeverComesLast(t *testing.T) {
+	t.Parallel()
+	cl, err := probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	g := &gate{client: cl}
+	f := &feed{lane: &lane{topic: "orders"}, topic: "orders"}
+	for i := range 500 {
+		var wg sync.WaitGroup
+		for _, full := range []bool{true, false, i%2 == 0} {
+			wg.Go(func() {
+				f.full.Store(full)
+				g.sync(f)
+			})
+		}
+		wg.Wait()
+		if got, want := len(cl.PauseFetchPartitions(nil)) > 0, f.full.Load(); got != want || f.paused != want {
+			t.Fatalf("paused %v, noted as %v, and the feed is full: %v", got, f.paused, want)
+		}
+	}
+}
+
+func TestAMessageIsSaidOnceAnInterval(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var q quiet
+		said := map[string]int{}
+		say := func(key string) { q.say(key, time.Minute, func() { said[key]++ }) }
+		for range 100 {
+			say("a")
+			say("b")
+		}
+		time.Sleep(59 * time.Second)
+		say("a")
+		if said["a"] != 1 || said["b"] != 1 {
+			t.Errorf("said %v within a minute, want each once", said)
+		}
+		time.Sleep(time.Second)
+		say("a")
+		say("a")
+		if said["a"] != 2 || said["b"] != 1 {
+			t.Errorf("said %v after a minute, want a twice", said)
+		}
+		for i := range 5000 {
+			say(fmt.Sprint(i))
+		}
+		if n := len(q.last); n > 1001 {
+			t.Errorf("%d keys are kept", n)
+		}
+		q.say("outer", time.Minute, func() { say("inner") }) // from within: no deadlock
+	})
+}
+
+func TestTheCoarseClockIsNeverAheadAndLittleBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		var checks atomic.Int32
+		done := make(chan struct{})
+		k := newClock(&wg, done, func() { checks.Add(1) })
+		time.Sleep(time.Hour) // an idle consumer wakes nobody: nothing ticks
+		if got := k.now.Load(); got != 0 {
+			t.Errorf("the clock moved to %v without a worker", time.Duration(got))
+		}
+		k.enter()
+		k.enter()
+		for range 500 {
+			behind := time.Since(k.at(k.now.Load()))
+			if behind < 0 || behind > tick {
+				t.Fatalf("the clock is %v behind, want at most %v, and never ahead", behind, tick)
+			}
+			time.Sleep(7 * time.Millisecond)
+		}
+		if got, want := int(checks.Load()), int(500*7*time.Millisecond/(checkEvery*tick)); got < want-1 || got > want+1 {
+			t.Errorf("%d looks at the running attempts, want %d", got, want)
+		}
+		k.leave()
+		time.Sleep(time.Hour)
+		before := k.now.Load()
+		time.Sleep(time.Second)
+		if k.now.Load() == before {
+			t.Error("the clock stands while a worker is left")
+		}
+		k.leave()
+		time.Sleep(2 * lingerFor * tick)
+		wg.Wait() // the ticker ended by itself
+		stood := k.now.Load()
+		time.Sleep(time.Hour)
+		if k.now.Load() != stood {
+			t.Error("the clock moves without workers")
+		}
+		k.enter()
+		if behind := time.Since(k.at(k.now.Load())); behind != 0 {
+			t.Errorf("the clock is %v behind when the first worker comes back, want not at all", behind)
+		}
+		close(done)
+		wg.Wait()
+		k.leave()
+	})
+}
+
+// lane with everything that its health looks at.
+func healthy(t *testing.T) *lane {
+	t.Helper()
+	c := &Consumer{lanes: map[topicPartition]*lane{}, clock: &clock{base: time.Now()}, ready: make(chan struct{})}
+	c.cfg.MaxInFlightBytes = 1 << 20
+	c.paused.Store(&map[string]bool{})
+	l := &lane{c: c, topic: "orders", partition: 3, state: laneRunning, policy: &Policy{HandlerTimeout: time.Minute}, units: map[*unit]struct{}{}, since: time.Now()}
+	l.feeds = []*feed{{lane: l, topic: "orders", tracker: newTracker(10, 10)}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second, tracker: newTracker(0, -1)}}
+	c.lanes[topicPartition{"orders", 3}] = l
+	return l
+}
+
+func TestTheStateThatHealthReports(t *testing.T) {
+	t.Parallel()
+	type change = func(*lane)
+	state := func(s laneState) change { return func(l *lane) { l.state = s } }
+	park := func(l *lane) { l.feeds[1].parked.push(&item{rec: &kgo.Record{}, due: 1}) }
+	run := func(for_ time.Duration) change {
+		return func(l *lane) {
+			u := &unit{feed: l.feeds[0]}
+			a := &attempt{lane: l, from: l.feeds[0], off: 12, start: int64(time.Since(l.c.clock.base) - for_)}
+			u.current.Store(a)
+			l.units[u] = struct{}{}
+		}
+	}
+	forward := func(since time.Duration, refused int) change {
+		return func(l *lane) {
+			l.forwards = forwards{outstanding: 2, refused: refused, trouble: "orders.dlq: NOT_AUTHORIZED", progress: time.Now().Add(-since)}
+		}
+	}
+	pause := func(l *lane) { l.c.paused.Store(&map[string]bool{"orders": true}) }
+	for name, tt := range map[string]struct {
+		changes []change
+		state   State
+		why     string
+		ok      bool
+	}{
+		"nothing to do":                     {nil, StateRunning, "", true},
+		"starting":                          {[]change{state(laneStarting)}, StateStarting, "", true},
+		"a handler runs":                    {[]change{run(time.Second)}, StateRunning, "", true},
+		"a handler at its timeout":          {[]change{run(time.Minute)}, StateRunning, "", true},
+		"a handler that ignores it":         {[]change{run(time.Minute + stuckAfter + 2*tick)}, StateStuck, "orders/3/12", false},
+		"between two records of a unit":     {[]change{func(l *lane) { l.units[&unit{feed: l.feeds[0]}] = struct{}{} }}, StateRunning, "", true},
+		"no timeout: never stuck":           {[]change{func(l *lane) { l.policy.HandlerTimeout = -1 }, run(1000 * time.Hour)}, StateRunning, "", true},
+		"halted":                            {[]change{state(laneHalted), func(l *lane) { l.why = "halted on offset 7: x" }}, StateStopped, "halted on offset 7", false},
+		"draining":                          {[]change{state(laneDraining)}, StateDraining, "", true},
+		"draining hides what is stuck":      {[]change{state(laneDraining), run(time.Hour)}, StateDraining, "", true},
+		"parked records":                    {[]change{park}, StateWaiting, "to be due", true},
+		"parked records and one that runs":  {[]change{park, run(0)}, StateRunning, "", true},
+		"parked records and one that waits": {[]change{park, func(l *lane) { l.feeds[1].ready.push(&item{}) }}, StateRunning, "", true},
+		"parked records and queued ones":    {[]change{park, func(l *lane) { l.feeds[0].queued = 1 }}, StateRunning, "", true},
+		"paused":                            {[]change{pause}, StatePaused, "Pause", true},
+		"paused over parked records":        {[]change{pause, park}, StatePaused, "Pause", true},
+		"another topic is paused":           {[]change{func(l *lane) { l.c.paused.Store(&map[string]bool{"refunds": true}) }}, StateRunning, "", true},
+		"copies on their way":               {[]change{forward(blockedAfter, 0)}, StateRunning, "", true},
+		"copies without an answer":          {[]change{forward(blockedAfter+time.Millisecond, 0)}, StateBlocked, "not acknowledged", false},
+		"a copy that was refused":           {[]change{forward(0, 1)}, StateBlocked, "NOT_AUTHORIZED", false},
+		"blocked, and paused":               {[]change{pause, forward(0, 1)}, StateBlocked, "NOT_AUTHORIZED", false},
+		"stuck, and blocked":                {[]change{run(time.Hour), forward(0, 1)}, StateStuck, "timeout", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := healthy(t)
+				time.Sleep(2000 * time.Hour)
+				for _, c := range tt.changes {
+					c(l)
+				}
+				h := l.c.Health()
+				if len(h.Lanes) != 1 {
+					t.Fatalf("health is %+v, want one lane", h)
+				}
+				if got := h.Lanes[0]; got.State != tt.state || !strings.Contains(got.Why, tt.why) || h.OK != tt.ok {
+					t.Errorf("state %q because %q, OK %v; want %q, %q, %v", got.State, got.Why, h.OK, tt.state, tt.why, tt.ok)
+				}
+				w := httptest.NewRecorder()
+				l.c.HealthHandler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+				if want := map[bool]int{true: 200, false: 503}[tt.ok]; w.Code != want {
+					t.Errorf("status %d, want %d", w.Code, want)
+				}
+				var back Health
+				if err := json.Unmarshal(w.Body.Bytes(), &back); err != nil || back.OK != h.OK || len(back.Lanes) != 1 || back.Lanes[0].State != tt.state {
+					t.Errorf("served %s: %v", w.Body, err)
+				}
+			})
+		})
+	}
+}
+
+func TestHealthCountsAndForgets(t *testing.T) {
+	t.Parallel()
+	l := healthy(t)
+	c := l.c
+	if c.Health().Started {
+		t.Error("started before the first assignment")
+	}
+	c.readyOnce()
+	c.readyOnce()
+	f := l.feeds[0]
+	f.tracker.deliverRange(10, 14)
+	f.tracker.finishRange(10, 11)
+	f.queued = 2
+	l.feeds[1].parked.push(&item{rec: &kgo.Record{}})
+	h := c.Health()
+	want := []FeedOffsets{
+		{Topic: "orders", Committed: 10, Floor: 12, Next: 15, Pending: 3},
+		{Topic: "orders.retry.5s", Committed: -1},
+	}
+	if got := h.Lanes[0]; !h.Started || got.Queued != 2 || got.Parked != 1 || !reflect.DeepEqual(got.Offsets, want) {
+		t.Errorf("health is %+v, want two queued, one parked and offsets %+v", h, want)
+	}
+	for _, p := range []int32{9, 1} {
+		other := &lane{c: c, topic: "orders", partition: p, policy: l.policy, state: laneRunning}
+		c.lanes[topicPartition{"orders", p}] = other
+	}
+	early := &lane{c: c, topic: "a", partition: 99, policy: l.policy, state: laneRunning}
+	c.lanes[topicPartition{"a", 99}] = early
+	var order []string
+	for _, lh := range c.Health().Lanes {
+		order = append(order, fmt.Sprint(lh.Topic, lh.Partition))
+	}
+	if got, want := strings.Join(order, " "), "a99 orders1 orders3 orders9"; got != want {
+		t.Errorf("lanes come as %s, want %s", got, want)
+	}
+	l.state = laneGone
+	if n := len(c.Health().Lanes); n != 3 {
+		t.Errorf("%d lanes after one is gone, want 3", n)
+	}
+}
+
+func TestAWakeUpIsNoLaterThanTheDueTimeOrAFullStay(t *testing.T) {
+	t.Parallel()
+	written := time.UnixMilli(1_000_000_000_000)
+	f := &feed{lane: &lane{policy: &Policy{Jitter: 0.1}}, delay: 10 * time.Second}
+	r := &kgo.Record{Timestamp: written}
+	stay := 11*time.Second + hopSlack
+	for due, want := range map[time.Duration]time.Duration{0: 0, time.Second: time.Second, -time.Hour: -time.Hour, stay: stay, stay + 1: stay, time.Hour: stay} {
+		got := f.wakeAt(&headers.Meta{NotBefore: written.Add(due)}, r).Sub(written)
+		if got != want {
+			t.Errorf("due after %v: looked at after %v, want %v", due, got, want)
+		}
+	}
+}
+
+func TestParkedBytesAreGivenBackAndATierAlwaysHasRoomForOne(t *testing.T) {
+	t.Parallel()
+	cl, err := probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	p := &parking{limit: 100, gate: &gate{client: cl}, shut: map[*feed]struct{}{}}
+	l := &lane{topic: "orders"}
+	short, long := &feed{lane: l, topic: "short"}, &feed{lane: l, topic: "long"}
+	p.take(99)
+	if p.full(long) {
+		t.Error("full below the limit")
+	}
+	p.take(1)
+	if !p.full(long) || !p.full(short) {
+		t.Error("not full at the limit")
+	}
+	p.gate.sync(long, short)
+	if n := len(cl.PauseFetchPartitions(nil)); n != 2 {
+		t.Errorf("%d paused, want 2", n)
+	}
+	p.open(short) // it holds nothing any more
+	if m := cl.PauseFetchPartitions(nil); len(m) != 1 || m["long"] == nil {
+		t.Errorf("paused are %v, want the long tier alone: the short one would starve", m)
+	}
+	p.open(short)
+	p.give(24)
+	if len(cl.PauseFetchPartitions(nil)) != 1 {
+		t.Error("resumed before a quarter is free")
+	}
+	p.give(1)
+	if len(cl.PauseFetchPartitions(nil)) != 0 || long.full.Load() || len(p.shut) != 0 {
+		t.Error("not resumed with a quarter free")
+	}
+}
+
+func TestACommitIsGivenUpWhileTheMemberJoins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMembership()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if _, _, err := m.hold(ctx); err == nil {
+			t.Fatal("held while the member joins")
+		}
+		go func() {
+			time.Sleep(time.Second)
+			m.set(false)
+		}()
+		held, release, err := m.hold(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := make(chan struct{})
+		go func() {
+			m.lost()
+			close(lost)
+		}()
+		<-held.Done() // what is under way when the membership is lost is void, and ends
+		release()
+		<-lost
+		ctx2, cancel2 := context.WithTimeout(context.Background(), time.Second)
+		defer cancel2()
+		if _, _, err := m.hold(ctx2); err == nil {
+			t.Fatal("held after the membership was lost")
+		}
+	})
+}
