@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -69,7 +70,42 @@ func open(ctx context.Context, o options, tiers []time.Duration) (c *cluster, er
 		return c, fmt.Errorf("create topic %q: %w", source, err)
 	}
 	c.created = true
-	return c, nil
+	return c, c.known(ctx)
+}
+
+// known waits until every broker knows the source topic: it hears of a new one a moment after the controller made it.
+func (c *cluster) known(ctx context.Context) error {
+	for _, broker := range c.client.DiscoveredBrokers() {
+		for {
+			req := kmsg.NewPtrMetadataRequest()
+			topic := kmsg.NewMetadataRequestTopic()
+			topic.Topic = &c.siblings.Source
+			req.Topics = append(req.Topics, topic)
+			resp, err := broker.RetriableRequest(ctx, req)
+			if err == nil && led(resp.(*kmsg.MetadataResponse)) {
+				break
+			}
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+				return fmt.Errorf("topic %q does not come up: %w", c.siblings.Source, errors.Join(ctx.Err(), err))
+			}
+		}
+	}
+	return nil
+}
+
+// led reports whether all partitions in the answer have leaders.
+func led(resp *kmsg.MetadataResponse) bool {
+	n := 0
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode == 0 && p.Leader >= 0 {
+				n++
+			}
+		}
+	}
+	return n == partitions
 }
 
 // tierTopics are the retry topics, shortest delay first.

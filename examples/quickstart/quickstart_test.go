@@ -56,7 +56,7 @@ func TestAPersonCanFollowAnOrder(t *testing.T) {
 	if got := run(t.Context(), []string{"-for", "1s"}, &stdout, &stderr); got != exitOK {
 		t.Fatalf("exit %d, want %d; it said:\n%s\n%s", got, exitOK, stdout.String(), stderr.String())
 	}
-	if want := "healthy orders in the last second"; !strings.Contains(stdout.String(), want) {
+	if want := "healthy orders in this second"; !strings.Contains(stdout.String(), want) {
 		t.Errorf("no %q in:\n%s", want, stdout.String())
 	}
 	rest := stdout.String()

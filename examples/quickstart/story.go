@@ -73,7 +73,7 @@ func (s *story) healthy(ctx context.Context, j *journal) {
 		case <-tick.C:
 		}
 		if l := j.lately(); len(l) > 0 {
-			s.line("──", "%d healthy orders in the last second, %s median, %s at most from produced to handled ──",
+			s.line("──", "%d healthy orders in this second, from produced to handled %s median, %s at most",
 				len(l), millis(quantile(l, 0.5)), millis(l[len(l)-1]))
 		}
 	}
@@ -90,9 +90,13 @@ func attempts(n int) string {
 
 // fault is the class of a record's last error, with as much of the message as a line has room for.
 func fault(m headers.Meta) string {
-	message, _, _ := strings.Cut(strings.TrimPrefix(m.Message, m.Class+": "), "\n")
-	if r := []rune(message); len(r) > 36 {
-		message = string(r[:35]) + "…"
+	message, _, _ := strings.Cut(m.Message, "\n")
+	for _, said := range []string{m.Class + ": ", "panic: "} {
+		message = strings.TrimPrefix(message, said)
+	}
+	room := max(16, 46-len(m.Class))
+	if r := []rune(message); len(r) > room {
+		message = string(r[:room-1]) + "…"
 	}
 	return fmt.Sprintf("%s (%s)", m.Class, message)
 }
