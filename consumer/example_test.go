@@ -1,0 +1,273 @@
+package consumer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// What is busy is tried again later, and what comes behind it does not wait. What is broken goes to orders.dlq at once.
+func Example() {
+	brokers, stop := start("busy", "broken", "fine")
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+
+	c, err := consumer.New(consumer.Config{
+		Group:  "billing",
+		Topics: []string{"orders"},
+		Kafka:  []kgo.Opt{brokers},
+		Policy: consumer.Policy{Tiers: []time.Duration{200 * time.Millisecond, time.Second}},
+		Logger: slog.New(slog.DiscardHandler),
+		Handler: func(ctx context.Context, r *kgo.Record) error {
+			attempt := consumer.FactsOf(ctx, r).Attempt
+			switch {
+			case string(r.Value) == "busy" && attempt == 1:
+				fmt.Println("busy: comes back in 200ms")
+				return classify.Retryable(errors.New("the gateway is busy"))
+			case string(r.Value) == "broken":
+				fmt.Println("broken: goes to orders.dlq")
+				return errors.New("no such SKU") // unknown: terminal
+			case string(r.Value) == "busy":
+				defer cancel() // the last one of this example
+			}
+			fmt.Printf("%s: charged on attempt %d\n", r.Value, attempt)
+			return nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("end:", c.Run(ctx))
+	// Output:
+	// busy: comes back in 200ms
+	// broken: goes to orders.dlq
+	// fine: charged on attempt 1
+	// busy: charged on attempt 2
+	// end: <nil>
+}
+
+// Everything that is wrong with a configuration is in one error, before anything is connected or created.
+func ExampleNew_invalid() {
+	_, err := consumer.New(consumer.Config{
+		Topics:  []string{"orders"},
+		Kafka:   []kgo.Opt{kgo.SeedBrokers("localhost:9092"), kgo.ConsumeTopics("orders")},
+		Handler: func(context.Context, *kgo.Record) error { return nil },
+		Policy:  consumer.Policy{Jitter: 2},
+	})
+	fmt.Println(err)
+	// Output:
+	// consumer: invalid configuration:
+	// Group is empty
+	// Policy: Jitter is 2: at most 1, the share of the delay that is added
+	// option kgo.ConsumeTopics in Kafka is siding's: set Config.Topics
+}
+
+// A topic can have a policy of its own, which replaces Policy whole.
+func ExampleConfig_policies() {
+	cfg := consumer.Config{
+		Group:   "billing",
+		Topics:  []string{"orders", "payments", "clicks"},
+		Kafka:   []kgo.Opt{kgo.SeedBrokers("localhost:9092")},
+		Handler: func(context.Context, *kgo.Record) error { return nil },
+		// For orders: the default tiers, and no retry for what failed first an hour ago.
+		Policy: consumer.Policy{MaxAge: time.Hour},
+		Policies: map[string]consumer.Policy{
+			// A payment that cannot be decided holds its partition until somebody looks.
+			"payments": {Tiers: retrytopics.Cautious, OnTerminal: consumer.Stop},
+			// A click is tried once.
+			"clicks": {Tiers: []time.Duration{}, OnExhausted: consumer.Discard, OnTerminal: consumer.Discard},
+		},
+	}
+	if _, err := consumer.New(cfg); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(cfg.Policy.Delays())
+	fmt.Println(cfg.Policies["payments"].Delays())
+	fmt.Println(cfg.Policies["clicks"].Delays())
+	// Output:
+	// [5s 30s 5m0s]
+	// [1m0s 10m0s 1h0m0s 4h0m0s 12h0m0s]
+	// []
+}
+
+// Throttled is an error as AWS sends it: HTTP status 400, which says that the request is wrong, and a code that says it is not.
+type Throttled struct{ code string }
+
+func (e Throttled) Error() string     { return e.code }
+func (e Throttled) ErrorCode() string { return e.code }
+func (Throttled) HTTPStatusCode() int { return http.StatusBadRequest }
+
+// Rules say what foreign errors mean, and Unknown what it means when nobody knows.
+func ExampleConfig_classifier() {
+	cfg := consumer.Config{
+		Classifier: classify.Classifier{
+			Rules: []classify.Rule{
+				classify.When(func(err error) bool {
+					var api interface{ ErrorCode() string } // smithy.APIError has it
+					return errors.As(err, &api) && api.ErrorCode() == "ThrottlingException"
+				}, classify.VerdictRetry, "aws.throttled"),
+			},
+			Unknown: classify.VerdictRetry, // default: terminal
+		},
+	}
+	for _, err := range []error{Throttled{"ThrottlingException"}, Throttled{"ValidationException"}, errors.New("who knows")} {
+		r := cfg.Classifier.Classify(err)
+		fmt.Println(r.Class, r.Verdict)
+	}
+	// Output:
+	// aws.throttled retry
+	// http.400 terminal
+	// unclassified retry
+}
+
+// Order is the payload of these examples.
+type Order struct {
+	SKU   string `json:"sku"`
+	Cents int    `json:"cents"`
+}
+
+// A typed handler. What cannot be decoded is terminal, and its bytes go to the dead-letter topic as they came.
+func ExampleDecode() {
+	handler := consumer.Decode(consumer.JSON[Order], func(_ context.Context, _ *kgo.Record, o Order) error {
+		fmt.Printf("%d cents for a %s\n", o.Cents, o.SKU)
+		return nil
+	})
+	for _, value := range []string{`{"sku":"teapot","cents":1900}`, `{"sku":`} {
+		if err := handler(context.Background(), &kgo.Record{Topic: "orders", Value: []byte(value)}); err != nil {
+			r := (&classify.Classifier{}).Classify(err)
+			fmt.Println(r.Class, r.Verdict)
+		}
+	}
+	// Output:
+	// 1900 cents for a teapot
+	// decode terminal
+}
+
+// A tombstone, a record with a null value, is nil for a pointer type and an error for any other.
+func ExampleJSON_tombstone() {
+	o, err := consumer.JSON[*Order](&kgo.Record{Topic: "orders", Value: nil})
+	fmt.Println(o == nil, err)
+	_, err = consumer.JSON[Order](&kgo.Record{Topic: "orders", Value: nil})
+	fmt.Println(err != nil)
+	// Output:
+	// true <nil>
+	// true
+}
+
+// Messages of several types on one topic. What nobody handles is dead-lettered with reason unroutable, or as Otherwise says.
+func ExampleMux() {
+	mux := consumer.NewMux(consumer.ByHeader("type"))
+	mux.Handle("placed", func(_ context.Context, r *kgo.Record) error {
+		fmt.Printf("placed: %s\n", r.Value)
+		return nil
+	})
+	mux.Handle("shipped", func(_ context.Context, r *kgo.Record) error {
+		fmt.Printf("shipped: %s\n", r.Value)
+		return nil
+	})
+	// consumer.Config{…, Handler: mux.Serve}
+	for _, kind := range []string{"placed", "shipped", "praised"} {
+		r := &kgo.Record{Topic: "orders", Value: []byte("order-7"), Headers: []kgo.RecordHeader{{Key: "type", Value: []byte(kind)}}}
+		if err := mux.Serve(context.Background(), r); err != nil {
+			result := (&classify.Classifier{}).Classify(err)
+			fmt.Println(result.Class, result.Verdict)
+		}
+	}
+	// Output:
+	// placed: order-7
+	// shipped: order-7
+	// unroutable terminal
+}
+
+// A handler that must not act twice keeps the key with what it did: it is the same at every delivery, retries included.
+func ExampleFactsOf() {
+	brokers, stop := start("order-7")
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+
+	charged := map[string]bool{} // a table of the service's database, in the same transaction as the charge
+	c, err := consumer.New(consumer.Config{
+		Group:  "billing",
+		Topics: []string{"orders"},
+		Kafka:  []kgo.Opt{brokers},
+		Policy: consumer.Policy{Tiers: []time.Duration{100 * time.Millisecond}},
+		Logger: slog.New(slog.DiscardHandler),
+		Handler: func(ctx context.Context, r *kgo.Record) error {
+			facts := consumer.FactsOf(ctx, r)
+			key := facts.IdempotencyKey()
+			fmt.Println(key, "attempt", facts.Attempt, "tier", facts.Tier)
+			if charged[key] {
+				fmt.Println("charged before")
+				cancel()
+				return nil
+			}
+			charged[key] = true
+			return classify.Retryable(errors.New("the answer got lost behind the charge"))
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := c.Run(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// billing/orders/0/0 attempt 1 tier 0s
+	// billing/orders/0/0 attempt 2 tier 100ms
+	// charged before
+}
+
+// Health says what each lane does, and why it waits. The handler serves it as JSON, with 503 where somebody should look.
+func ExampleConsumer_Health() {
+	c, err := consumer.New(consumer.Config{
+		Group:   "billing",
+		Topics:  []string{"orders"},
+		Kafka:   []kgo.Opt{kgo.SeedBrokers("localhost:9092")},
+		Handler: func(context.Context, *kgo.Record) error { return nil },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	http.Handle("/health", c.HealthHandler())
+	text, _ := json.Marshal(c.Health())
+	fmt.Println(string(text))
+	// Output:
+	// {"ok":true,"started":false,"lanes":[]}
+}
+
+// start starts a broker in this process with an orders topic of one partition, and these values on it.
+func start(values ...string) (brokers kgo.Opt, stop func()) {
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
+	if err != nil {
+		panic(err)
+	}
+	brokers = kgo.SeedBrokers(broker.ListenAddrs()...)
+	cl, err := kgo.NewClient(brokers)
+	if err != nil {
+		panic(err)
+	}
+	defer cl.Close()
+	for _, v := range values {
+		if err := cl.ProduceSync(context.Background(), &kgo.Record{Topic: "orders", Value: []byte(v)}).FirstErr(); err != nil {
+			panic(err)
+		}
+	}
+	return brokers, broker.Close
+}
