@@ -58,9 +58,9 @@ type lane struct {
 	keys     map[string]*keyQueue
 	forwards forwards
 	promised func(*kgo.Record, error) // promise, as a value that is made once
-	changed  chan struct{} // has room for one: something a drain waits for may have happened
-	stopping chan struct{} // closed when the lane begins to be given up
-	gone     chan struct{} // closed by forget
+	changed  chan struct{}            // has room for one: something a drain waits for may have happened
+	stopping chan struct{}            // closed when the lane begins to be given up
+	gone     chan struct{}            // closed by forget
 }
 
 // newLane makes the lane of a partition that was assigned; the caller holds Consumer.mu.

@@ -1,6 +1,8 @@
 package consumer
 
 import (
+	"context"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -87,21 +89,33 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 		l.halt("halted on offset " + itoa(meta.Original.Offset) + ": " + r.Class)
 		return false
 	case d.rest && d.how == Discard:
-		l.log.Warn("siding: record discarded",
-			"offset", meta.Original.Offset, "attempts", meta.Attempts, "class", r.Class, "error", meta.Message)
+		l.logRest("siding: record discarded", &meta, d.reason)
 		l.c.counts.discarded.Add(1)
 		l.finish(f, seen.offset)
 		return true
 	case d.rest:
 		meta.Reason = d.reason
-		l.log.Warn("siding: record dead-lettered", "offset", meta.Original.Offset, "attempts", meta.Attempts,
-			"reason", string(d.reason), "class", r.Class, "error", meta.Message, "to", l.siblings.DLQ)
+		l.logRest("siding: record dead-lettered", &meta, d.reason)
 		l.forward(f, seen, l.siblings.DLQ, &meta)
 		return true
 	}
 	meta.NotBefore = d.due
 	l.forward(f, seen, d.tier.Topic, &meta)
 	return true
+}
+
+// logEvery bounds what a storm of failures writes to the log: one line a topic, class and reason in this time, with the
+// number of records that it stands for. The debug level has a line for each.
+const logEvery = 10 * time.Second
+
+// logRest says that a record will not be tried again.
+func (l *lane) logRest(what string, m *headers.Meta, reason headers.Reason) {
+	level, times := slog.LevelDebug, 1
+	if n, due := l.c.quiet.due(what+l.topic+string(reason)+m.Class, logEvery); due {
+		level, times = slog.LevelWarn, n
+	}
+	l.log.Log(context.Background(), level, what, "offset", m.Original.Offset, "attempts", m.Attempts,
+		"reason", string(reason), "class", m.Class, "error", m.Message, "records", times)
 }
 
 // failedMeta is what the copy of a record will say, after a failure.
