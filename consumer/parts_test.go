@@ -172,7 +172,7 @@ func TestTheCoarseClockIsNeverAheadAndLittleBehind(t *testing.T) {
 	})
 }
 
-// lane with everything that its health looks at.
+// healthy is a lane with everything that its health looks at.
 func healthy(t *testing.T) *lane {
 	t.Helper()
 	c := &Consumer{lanes: map[topicPartition]*lane{}, clock: &clock{base: time.Now()}, ready: make(chan struct{})}
