@@ -89,13 +89,15 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 		l.halt("halted on offset " + itoa(meta.Original.Offset) + ": " + r.Class)
 		return false
 	case d.rest && d.how == Discard:
-		l.logRest("siding: record discarded", &meta, d.reason)
+		level, about := l.atRest(&meta, "discarded", d.reason)
+		l.log.Log(context.Background(), level, "siding: record discarded", about...)
 		l.c.counts.discarded.Add(1)
 		l.finish(f, seen.offset)
 		return true
 	case d.rest:
 		meta.Reason = d.reason
-		l.logRest("siding: record dead-lettered", &meta, d.reason)
+		level, about := l.atRest(&meta, "dead-lettered", d.reason)
+		l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
 		l.forward(f, seen, l.siblings.DLQ, &meta)
 		return true
 	}
@@ -108,14 +110,17 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 // number of records that it stands for. The debug level has a line for each.
 const logEvery = 10 * time.Second
 
-// logRest says that a record will not be tried again.
-func (l *lane) logRest(what string, m *headers.Meta, reason headers.Reason) {
+// atRest is the level and the attributes of the line about a record that will not be tried again.
+func (l *lane) atRest(m *headers.Meta, what string, reason headers.Reason) (slog.Level, []any) {
 	level, times := slog.LevelDebug, 1
 	if n, due := l.c.quiet.due(what+l.topic+string(reason)+m.Class, logEvery); due {
 		level, times = slog.LevelWarn, n
+	} else if !l.log.Enabled(context.Background(), level) {
+		return level, nil
 	}
-	l.log.Log(context.Background(), level, what, "offset", m.Original.Offset, "attempts", m.Attempts,
-		"reason", string(reason), "class", m.Class, "error", m.Message, "records", times)
+	return level, []any{
+		"offset", m.Original.Offset, "attempts", m.Attempts, "reason", string(reason), "class", m.Class, "error", m.Message, "records", times,
+	}
 }
 
 // failedMeta is what the copy of a record will say, after a failure.
