@@ -181,7 +181,7 @@ func (f *feed) offerTier(recs []*kgo.Record) (pause bool) {
 		}
 		f.epoch = r.LeaderEpoch
 		meta, err := headers.Parse(r.Headers)
-		if err == nil && meta.Group != l.c.cfg.Group {
+		if err == nil && meta.Group != "" && meta.Group != l.c.cfg.Group { // one without a group is broken
 			f.tracker.finish(r.Offset)
 			foreign++
 			continue
