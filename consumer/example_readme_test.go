@@ -1,0 +1,162 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+)
+
+// serve is the program in the README, so that the compiler reads it.
+func serve(ctx context.Context) error {
+	c, err := consumer.New(consumer.Config{
+		Group:  "billing",
+		Topics: []string{"orders"},
+		Kafka:  []kgo.Opt{kgo.SeedBrokers("localhost:9092")},
+		Handler: func(ctx context.Context, r *kgo.Record) error {
+			err := charge(ctx, r.Value)
+			if errors.Is(err, ErrBusy) {
+				return classify.As(classify.Retryable(err), "payment.busy")
+			}
+			return err // unknown: terminal, straight to orders.dlq
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx)
+}
+
+// ErrBusy is what the README's program takes for granted, and charge.
+var ErrBusy = errors.New("busy")
+
+func charge(context.Context, []byte) error { return nil }
+
+var _ = serve
+
+func TestTheReadmesProgramIsTheOneThatCompiles(t *testing.T) {
+	t.Parallel()
+	const file = "example_readme_test.go"
+	here := read(t, file)
+	fset := token.NewFileSet()
+	parsed, err := parser.ParseFile(fset, file, here, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body string
+	for _, d := range parsed.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "serve" {
+			body = here[fset.Position(f.Body.Lbrace).Offset+1 : fset.Position(f.Body.Rbrace).Offset]
+		}
+	}
+	// gofmt puts on three lines what a README may have on one.
+	if got, want := formatted(t, blocks(t)[0]), formatted(t, body); got != want {
+		t.Errorf("README.md has\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What else the README shows is in an example.
+func TestTheReadmesOtherBlocksCompileToo(t *testing.T) {
+	t.Parallel()
+	examples := unindented(read(t, "example_test.go") + read(t, "consumertest/example_test.go"))
+	for _, block := range blocks(t)[1:] {
+		if !strings.Contains(examples, unindented(block)) {
+			t.Errorf("README.md has a block that is in no example:\n%s", block)
+		}
+	}
+}
+
+func TestTheReadmesTablesHaveEveryField(t *testing.T) {
+	t.Parallel()
+	_, tables, _ := strings.Cut(read(t, "../README.md"), "\n## Configuration\n")
+	tables, _, _ = strings.Cut(tables, "\n## ")
+	config, policy, ok := strings.Cut(tables, "`consumer.Policy`:")
+	if !ok {
+		t.Fatal("README.md has no table of consumer.Policy")
+	}
+	for _, test := range []struct {
+		table string
+		of    reflect.Type
+	}{{config, reflect.TypeFor[consumer.Config]()}, {policy, reflect.TypeFor[consumer.Policy]()}} {
+		var firsts []string // cells
+		for line := range strings.Lines(test.table) {
+			if cells := strings.Split(line, "|"); len(cells) > 2 {
+				firsts = append(firsts, cells[1])
+			}
+		}
+		first := strings.Join(firsts, "")
+		for i := range test.of.NumField() {
+			if name := test.of.Field(i).Name; test.of.Field(i).IsExported() && !strings.Contains(first, "`"+name+"`") {
+				t.Errorf("README.md's table of %v has no %s", test.of, name)
+			}
+		}
+		if got, want := strings.Count(first, "`")/2, test.of.NumField(); got != want {
+			t.Errorf("README.md's table of %v has %d fields, want %d", test.of, got, want)
+		}
+	}
+}
+
+func TestTheReadmesLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, link := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(read(t, "../README.md"), -1) {
+		if _, err := os.Stat(filepath.Join("..", link[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// blocks are the README's blocks of Go.
+func blocks(t *testing.T) (all []string) {
+	t.Helper()
+	for _, part := range strings.Split(read(t, "../README.md"), "```go\n")[1:] {
+		block, _, closed := strings.Cut(part, "```")
+		if !closed {
+			t.Fatalf("README.md has a block without an end:\n%s", part)
+		}
+		all = append(all, block)
+	}
+	if len(all) == 0 {
+		t.Fatal("README.md has no block of Go")
+	}
+	return all
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// unindented takes the space off both ends of each line.
+func unindented(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func formatted(t *testing.T, statements string) string {
+	t.Helper()
+	source, err := format.Source([]byte("package p\nfunc _() error {\n" + strings.TrimSpace(statements) + "\n}\n"))
+	if err != nil {
+		t.Fatalf("%v in:\n%s", err, statements)
+	}
+	return string(source)
+}
