@@ -78,7 +78,7 @@ func (fw *forward) Value(key any) any {
 // forward sends a copy of the record to a sibling. It returns at once; the record is finished when the copy is safe.
 func (l *lane) forward(f *feed, seen *noted, topic string, m *headers.Meta) {
 	fw := seen.forward()
-	fw.rec = kgo.Record{Topic: topic, Key: seen.key, Value: seen.value, Headers: m.Append(seen.headers)}
+	fw.rec = kgo.Record{Topic: topic, Key: seen.key, Value: seen.value, Headers: seen.encode(m)}
 	fw.feed, fw.offset = f, seen.offset
 	l.send(fw)
 }

@@ -238,6 +238,7 @@ func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 		again := l.meta(&seen, &m)
 		again.NotBefore = m.NotBefore
 		l.forward(f, &seen, f.topic, &again)
+		seen.done()
 		return nil, nil, false
 	}
 	return &kgo.Record{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -38,6 +39,26 @@ type noted struct {
 
 	slab  []forward // room for the next copies
 	grown int
+	enc   *headers.Encoder // of a worker that forwarded already
+}
+
+// encoders go from worker to worker: a storm's records have most of their headers in common.
+var encoders = sync.Pool{New: func() any { return new(headers.Encoder) }}
+
+// encode makes the headers of a copy.
+func (n *noted) encode(m *headers.Meta) []kgo.RecordHeader {
+	if n.enc == nil {
+		n.enc = encoders.Get().(*headers.Encoder)
+	}
+	return n.enc.Append(m, n.headers)
+}
+
+// done gives back what others can use.
+func (n *noted) done() {
+	if n.enc != nil {
+		encoders.Put(n.enc)
+		n.enc = nil
+	}
 }
 
 // forward returns room for a copy. A worker that forwards once will most likely do so again.
@@ -64,6 +85,7 @@ func (c *Consumer) runUnit(u *unit) {
 		r.runRecords()
 	}
 	u.current.Store(nil)
+	r.seen.done()
 }
 
 // runRecords handles a run of source records in order. Healthy ones cost no lock: the tracker is told of all that

@@ -26,6 +26,58 @@ import (
 // Redrive name things that Kafka can have.
 func (m *Meta) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
 	e := encoder{buf: make([]byte, 0, m.estimate())}
+	e.meta(m)
+	return e.headers(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
+}
+
+// Append returns a new slice with the headers of h, without the reserved ones
+// among them, and then those of r: what redrive writes to a source topic, where
+// nothing else of a dead letter's story belongs. h itself is not changed.
+func (r *Redrive) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
+	e := encoder{buf: make([]byte, 0, r.estimate())}
+	e.redrive(r)
+	return e.headers(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
+}
+
+// estimate is about as many bytes as the values take: enough for one allocation
+// to do, hardly ever more than the allocator would round up to.
+func (m *Meta) estimate() int {
+	const numbers = 22 + // topic id
+		2*10 + 13 + // partition, offset, timestamp
+		2*3 + // attempts, hops
+		3*13 // times
+	n := numbers + len(m.Original.Topic) + len(m.Group) + min(len(m.Class), classify.MaxClass) +
+		len(m.Fingerprint) + min(len(m.Message), MaxMessage) +
+		min(len(m.TraceParent), maxNote) + min(len(m.Version), maxNote) +
+		min(len(m.Environment), maxNote) + min(len(m.Host), maxNote) + m.Redrive.estimate()
+	if m.Reason != "" {
+		n += min(len(m.Stack), MaxStack) + len(m.Reason)
+	}
+	for i := range m.History {
+		n += len(m.History[i].Class) + 20
+	}
+	return n
+}
+
+func (r *Redrive) estimate() int {
+	if r.ID == "" {
+		return 0
+	}
+	return min(len(r.ID), maxRedriveID) + len(r.From.Topic) + 24
+}
+
+// encoder collects values. Which headers there are is known at the end, so that
+// the slice for them is no longer than it has to be.
+type encoder struct {
+	buf    []byte // values are cut from it
+	n      int
+	keys   [numKeys]key
+	values [numKeys][]byte
+	memo   *memo // nil: encode everything
+}
+
+// meta adds the headers of m.
+func (e *encoder) meta(m *Meta) {
 	if o := &m.Original; o.Topic != "" {
 		e.raw(originalTopic, o.Topic)
 		e.topicID(o.TopicID)
@@ -64,93 +116,60 @@ func (m *Meta) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
 	if m.Reason != "" {
 		e.flag(valueOmitted, m.ValueOmitted)
 	}
-	return e.headers(h)
 }
 
-// Append returns a new slice with the headers of h, without the reserved ones
-// among them, and then those of r: what redrive writes to a source topic, where
-// nothing else of a dead letter's story belongs. h itself is not changed.
-func (r *Redrive) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
-	e := encoder{buf: make([]byte, 0, r.estimate())}
-	e.redrive(r)
-	return e.headers(h)
+// add makes what was appended to buf since start a header with key k. The
+// capacity ends where the next value starts, so that appending to one can't
+// reach another.
+func (e *encoder) add(k key, start int) {
+	end := len(e.buf)
+	e.put(k, e.buf[start:end:end])
 }
 
-// estimate is about as many bytes as the values take: enough for one allocation
-// to do, hardly ever more than the allocator would round up to.
-func (m *Meta) estimate() int {
-	const numbers = 22 + // topic id
-		2*10 + 13 + // partition, offset, timestamp
-		2*3 + // attempts, hops
-		3*13 // times
-	n := numbers + len(m.Original.Topic) + len(m.Group) + min(len(m.Class), classify.MaxClass) +
-		len(m.Fingerprint) + min(len(m.Message), MaxMessage) +
-		min(len(m.TraceParent), maxNote) + min(len(m.Version), maxNote) +
-		min(len(m.Environment), maxNote) + min(len(m.Host), maxNote) + m.Redrive.estimate()
-	if m.Reason != "" {
-		n += min(len(m.Stack), MaxStack) + len(m.Reason)
-	}
-	for i := range m.History {
-		n += len(m.History[i].Class) + 20
-	}
-	return n
-}
-
-func (r *Redrive) estimate() int {
-	if r.ID == "" {
-		return 0
-	}
-	return min(len(r.ID), maxRedriveID) + len(r.From.Topic) + 24
-}
-
-// encoder collects values in one array. Which headers there are is known at the
-// end, so that the slice for them is no longer than it has to be.
-type encoder struct {
-	buf  []byte
-	n    int
-	keys [numKeys]key
-	ends [numKeys]int // of the values in buf
-}
-
-// add makes what was appended to buf since the last header one with key k.
-func (e *encoder) add(k key) {
-	e.keys[e.n], e.ends[e.n] = k, len(e.buf)
+func (e *encoder) put(k key, value []byte) {
+	e.keys[e.n], e.values[e.n] = k, value
 	e.n++
 }
 
-// headers returns the user's headers among h and those that were added.
-func (e *encoder) headers(h []kgo.RecordHeader) []kgo.RecordHeader {
-	out := appendUser(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
-	start := 0
+// headers appends the user's headers among h and those that were added to out.
+func (e *encoder) headers(out, h []kgo.RecordHeader) []kgo.RecordHeader {
+	out = appendUser(out, h)
 	for i := range e.n {
-		// The capacity ends where the next value starts, so that
-		// appending to one can't reach another.
-		end := e.ends[i]
-		out = append(out, kgo.RecordHeader{Key: keyNames[e.keys[i]], Value: e.buf[start:end:end]})
-		start = end
+		out = append(out, kgo.RecordHeader{Key: keyNames[e.keys[i]], Value: e.values[i]})
 	}
 	return out
 }
 
 func (e *encoder) raw(k key, s string) {
-	if s != "" {
-		e.buf = append(e.buf, s...)
-		e.add(k)
+	if s == "" || e.memo.string(e, k, s) {
+		return
 	}
+	start := e.room(len(s))
+	e.buf = append(e.buf, s...)
+	e.add(k, start)
+	e.memo.keepString(e, k, s)
 }
 
 func (e *encoder) text(k key, s string, limit int) {
-	if s != "" {
-		e.buf = appendText(e.buf, s, limit)
-		e.add(k)
+	if s == "" || e.memo.string(e, k, s) {
+		return
 	}
+	start := e.room(min(len(s), limit) + utf8.UTFMax)
+	e.buf = appendText(e.buf, s, limit)
+	e.add(k, start)
+	e.memo.keepString(e, k, s)
 }
 
 func (e *encoder) class(k key, s string) { e.raw(k, classify.CleanClass(s)) }
 
 func (e *encoder) number(k key, n int64) {
+	if e.memo.number(e, k, n) {
+		return
+	}
+	start := e.room(20)
 	e.buf = strconv.AppendInt(e.buf, n, 10)
-	e.add(k)
+	e.add(k, start)
+	e.memo.keepNumber(e, k, n)
 }
 
 func (e *encoder) time(k key, t time.Time) {
@@ -166,19 +185,33 @@ func (e *encoder) flag(k key, set bool) {
 }
 
 func (e *encoder) topicID(id [16]byte) {
-	if id != ([16]byte{}) {
-		e.buf = base64.RawURLEncoding.AppendEncode(e.buf, id[:])
-		e.add(originalTopicID)
+	if id == ([16]byte{}) || e.memo.id(e, id) {
+		return
 	}
+	start := e.room(22)
+	e.buf = base64.RawURLEncoding.AppendEncode(e.buf, id[:])
+	e.add(originalTopicID, start)
+	e.memo.keepID(e, id)
 }
 
 func (e *encoder) redrive(r *Redrive) {
 	if r.ID != "" {
 		e.text(redriveID, r.ID, maxRedriveID)
 		e.number(redriveCount, int64(clamp(r.Count)))
+		start := e.room(len(r.From.Topic) + 32)
 		e.buf = r.From.append(e.buf)
-		e.add(redriveFrom)
+		e.add(redriveFrom, start)
 	}
+}
+
+// room makes sure that n bytes fit and returns where they begin. Without a memo
+// there is one array for all values; with one, arrays follow each other, and a
+// value is never moved, since others share it.
+func (e *encoder) room(n int) int {
+	if e.memo != nil && cap(e.buf)-len(e.buf) < n {
+		e.buf = make([]byte, 0, max(n, chunkBytes))
+	}
+	return len(e.buf)
 }
 
 // appendText appends at most limit bytes of s as valid UTF-8.

@@ -12,7 +12,7 @@ import (
 func (m *Meta) writtenHistory() []Attempt {
 	size := 0
 	for i := range m.History {
-		size += 7 + 1 + len(m.History[i].Class) + 1 + 15 + 1
+		size += m.History[i].most()
 	}
 	if size <= MaxHistory { // nearly always
 		return m.History
@@ -24,6 +24,11 @@ func (m *Meta) writtenHistory() []Attempt {
 		}
 	}
 	return m.History
+}
+
+// most is no less than what the entry takes with its comma.
+func (a *Attempt) most() int {
+	return 7 + 1 + max(len(a.Class), len(classify.ClassUnclassified)) + 1 + 15 + 1
 }
 
 // size is what the entry takes with its comma.
@@ -48,13 +53,18 @@ func (e *encoder) history(attempts []Attempt) {
 	if len(attempts) == 0 {
 		return
 	}
+	size := 0
+	for i := range attempts {
+		size += attempts[i].most()
+	}
+	start := e.room(size)
 	for i := range attempts {
 		if i > 0 {
 			e.buf = append(e.buf, ',')
 		}
 		e.buf = attempts[i].append(e.buf)
 	}
-	e.add(history)
+	e.add(history, start)
 }
 
 // parseHistory reads "attempt:class:unixms,…". The classes are parts of s.

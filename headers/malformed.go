@@ -24,7 +24,7 @@ func Malformed(h []kgo.RecordHeader, err error, at time.Time) []kgo.RecordHeader
 	e.text(errorMessage, message, MaxMessage)
 	e.class(failureReason, string(ReasonMalformed))
 	e.time(failedAt, at)
-	ours := e.headers(nil)
+	ours := e.headers(make([]kgo.RecordHeader, 0, e.n), nil)
 
 	out := make([]kgo.RecordHeader, 0, len(h)+len(ours))
 	for i := range h {

@@ -1,0 +1,87 @@
+package headers
+
+import "github.com/twmb/franz-go/pkg/kgo"
+
+// Encoder is Meta.Append for many records in a row, such as a storm of the same
+// failure. It gives the same headers; a value that is the same as in the call
+// before is not encoded again but shares its bytes, and slices come from larger
+// ones, of which a few serve many records. So an encoder's headers keep more
+// memory alive than their own, as long as one of them is in use, and nobody may
+// write into their bytes.
+//
+// The zero value is ready to use. An Encoder must not be used concurrently.
+type Encoder struct {
+	e     encoder
+	memo  memo
+	slots []kgo.RecordHeader
+}
+
+// What an encoder allocates at a time.
+const (
+	chunkBytes   = 8 << 10
+	chunkHeaders = 512
+)
+
+// Append returns what m.Append(h) returns.
+func (c *Encoder) Append(m *Meta, h []kgo.RecordHeader) []kgo.RecordHeader {
+	c.e.n, c.e.memo = 0, &c.memo
+	c.e.meta(m)
+	n := len(h) - countReserved(h) + c.e.n
+	if len(c.slots) < n {
+		c.slots = make([]kgo.RecordHeader, max(n, chunkHeaders))
+	}
+	out := c.slots[:0:n]
+	c.slots = c.slots[n:]
+	return c.e.headers(out, h)
+}
+
+// memo is the last value of each header, and its encoding. A nil memo knows
+// nothing.
+type memo [numKeys]struct {
+	text   string
+	number int64
+	topic  [16]byte
+	value  []byte // nil: none yet
+}
+
+func (m *memo) string(e *encoder, k key, s string) bool {
+	if m == nil || m[k].value == nil || m[k].text != s {
+		return false
+	}
+	e.put(k, m[k].value)
+	return true
+}
+
+func (m *memo) keepString(e *encoder, k key, s string) {
+	if m != nil {
+		m[k].text, m[k].value = s, e.values[e.n-1]
+	}
+}
+
+func (m *memo) number(e *encoder, k key, n int64) bool {
+	if m == nil || m[k].value == nil || m[k].number != n {
+		return false
+	}
+	e.put(k, m[k].value)
+	return true
+}
+
+func (m *memo) keepNumber(e *encoder, k key, n int64) {
+	if m != nil {
+		m[k].number, m[k].value = n, e.values[e.n-1]
+	}
+}
+
+func (m *memo) id(e *encoder, id [16]byte) bool {
+	if m == nil || m[originalTopicID].value == nil || m[originalTopicID].topic != id {
+		return false
+	}
+	e.put(originalTopicID, m[originalTopicID].value)
+	return true
+}
+
+func (m *memo) keepID(e *encoder, id [16]byte) {
+	if m != nil {
+		m[originalTopicID].topic, m[originalTopicID].value = id, e.values[e.n-1]
+	}
+}
