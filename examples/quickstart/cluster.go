@@ -70,7 +70,8 @@ func open(ctx context.Context, o options, tiers []time.Duration) (c *cluster, er
 		return c, fmt.Errorf("create topic %q: %w", source, err)
 	}
 	c.created = true
-	return c, c.known(ctx)
+	err = c.known(ctx)
+	return c, err
 }
 
 // known waits until every broker knows the source topic: it hears of a new one a moment after the controller made it.
