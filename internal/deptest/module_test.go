@@ -34,6 +34,7 @@ var requirements = []string{
 	"github.com/go-logr/logr",
 	"github.com/go-logr/stdr",
 	"github.com/klauspost/compress",
+	"github.com/stretchr/testify", // named for goleak's own tests; nothing here imports it
 	"github.com/pierrec/lz4/v4",
 	"go.opentelemetry.io/auto/sdk",
 	"go.opentelemetry.io/otel/log",
