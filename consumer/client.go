@@ -86,23 +86,25 @@ func clientProblems(cfg Config) (all []error) {
 	if len(opts) < len(cfg.Kafka) {
 		all = append(all, errors.New("an option in Kafka is nil"))
 	}
-	together, err := probe(opts...)
-	if err != nil {
-		all = append(all, fmt.Errorf("the options in Kafka: %w", err))
-	} else {
-		defer together.Close()
-		rebalance, _ := together.OptValue(kgo.RebalanceTimeout).(time.Duration)
-		if need := stuckAfter + minCommitTime; cfg.DrainTimeout >= rebalance-need {
-			all = append(all, fmt.Errorf("DrainTimeout %v: with %v for stuck handlers and the last commit it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
-				cfg.DrainTimeout, need, rebalance))
-		}
-	}
 	said := map[int]bool{}
 	for _, o := range opts {
 		if i := ownedBy(o); i >= 0 && !said[i] {
 			said[i] = true
 			all = append(all, fmt.Errorf("option %s in Kafka is siding's: %s", optName(owned[i].opt), owned[i].why))
 		}
+	}
+	together, err := probe(opts...)
+	if err != nil {
+		if len(said) == 0 { // else it is most likely about those
+			all = append(all, fmt.Errorf("the options in Kafka: %w", err))
+		}
+		return all
+	}
+	defer together.Close()
+	rebalance, _ := together.OptValue(kgo.RebalanceTimeout).(time.Duration)
+	if need := stuckAfter + minCommitTime; cfg.DrainTimeout >= rebalance-need {
+		all = append(all, fmt.Errorf("DrainTimeout %v: with %v for stuck handlers and the last commit it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
+			cfg.DrainTimeout, need, rebalance))
 	}
 	return all
 }
@@ -134,23 +136,8 @@ func ownedBy(o kgo.Opt) int {
 	for _, with := range companions {
 		// The one of these two that is not set follows the other.
 		with = append([]kgo.Opt{kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.RewindOffset(time.Minute))}, with...)
-		user, err := probe(append(with, o)...)
-		if err != nil {
-			continue
-		}
-		defer user.Close()
-		plain, err := probe(with...)
-		if err != nil {
-			continue
-		}
-		defer plain.Close()
-		for i := range owned {
-			if !same(plain.OptValues(owned[i].opt), user.OptValues(owned[i].opt)) {
-				return i
-			}
-		}
-		if len(with) == 2 {
-			return -1
+		if i, ok := differsIn(with, append(slices.Clip(with), o)); ok && (i >= 0 || len(with) == 2) {
+			return i
 		}
 	}
 	for _, n := range needGroup {
@@ -160,6 +147,26 @@ func ownedBy(o kgo.Opt) int {
 		}
 	}
 	return -1
+}
+
+// differsIn finds the owned option by which two clients differ, -1 for none; false where kgo refuses one of the two.
+func differsIn(a, b []kgo.Opt) (int, bool) {
+	plain, err := probe(a...)
+	if err != nil {
+		return -1, false
+	}
+	defer plain.Close()
+	user, err := probe(b...)
+	if err != nil {
+		return -1, false
+	}
+	defer user.Close()
+	for i := range owned {
+		if !same(plain.OptValues(owned[i].opt), user.OptValues(owned[i].opt)) {
+			return i, true
+		}
+	}
+	return -1, true
 }
 
 // minCommitTime is what a revoke needs for its last commit.

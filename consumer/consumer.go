@@ -176,12 +176,16 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	if !c.retry(ctx, "connecting to Kafka", func() error { return c.retryCl.Ping(ctx) }) {
 		return ctx.Err()
 	}
+	// A broker learns of a topic a moment after the controller made it, so what is wrong has to stay so for some 0.7 s.
 	var final error
+	looks := 0
 	ok := c.retry(ctx, "provisioning siblings", func() error {
 		err := c.provision(ctx, c.cfg.Topics)
 		if err != nil && !transient(err) {
-			final = err
-			return nil
+			if looks++; looks > 3 {
+				final = err
+				return nil
+			}
 		}
 		return err
 	})
