@@ -259,6 +259,9 @@ func TestValuesComeFromTheRecordsHooksThenFromRun(t *testing.T) {
 			a := l.attemptNow()
 			a.rec.Context = ended
 			touch(a)
+			if cause := context.Cause(a); cause != nil {
+				t.Errorf("cause %v: the end of the hooks' context reached the handler", cause)
+			}
 			child := context.WithValue(a, ctxKey("child"), "child's")
 			for key, want := range map[ctxKey]any{"hook": "hook's", "both": "hook's", "run": "run's", "child": "child's", "none": nil} {
 				if got := child.Value(key); got != want {

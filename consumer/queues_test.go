@@ -206,6 +206,7 @@ func TestAUnitOfAnOldLifeFreesNoKeyOfTheNew(t *testing.T) {
 	l.enqueue(f, &item{rec: &kgo.Record{Key: []byte("a"), Offset: 2}})
 	l.enqueue(f, &item{rec: &kgo.Record{Key: []byte("a"), Offset: 3}})
 	l.releaseKey(old)
+	l.enqueue(f, &item{rec: &kgo.Record{Key: []byte("a"), Offset: 4}})
 	if f.ready.len() != 1 {
 		t.Errorf("%d records of one key are ready, want 1", f.ready.len())
 	}

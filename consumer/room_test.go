@@ -1,0 +1,82 @@
+package consumer_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// Traps 1, 5 and 8: what waits is bounded, and a fetch that was paused for lack of room goes on when there is some.
+func TestAFetchThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, bound := range map[string]func(*consumer.Config){
+		"by records":          func(c *consumer.Config) { c.MaxInFlight = 10 },
+		"by bytes":            func(c *consumer.Config) { c.MaxInFlightBytes = 2000 },
+		"by key, by records":  func(c *consumer.Config) { c.Order, c.MaxInFlight = consumer.OrderKey, 10 },
+		"by key, by bytes":    func(c *consumer.Config) { c.Order, c.MaxInFlightBytes = consumer.OrderKey, 2000 },
+		"no order, by record": func(c *consumer.Config) { c.Order, c.MaxInFlight = consumer.OrderNone, 10 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 2)
+				release := make(chan struct{})
+				cfg := config(func(context.Context, *kgo.Record) error {
+					<-release
+					return nil
+				})
+				cfg.Policy.HandlerTimeout = -1
+				bound(&cfg)
+				c := k.Run(cfg)
+				var records []*kgo.Record
+				for range 5 {
+					records = append(records, k.Produce(many(100)...)...)
+					time.Sleep(10 * time.Second)
+				}
+				var waits int
+				for _, l := range c.Health().Lanes {
+					waits += l.Queued + l.Running
+				}
+				if waits > 250 { // the first fetch may be larger than the bound; those behind it wait on the broker
+					t.Errorf("%d of %d records are in memory, want what came before the fetches paused", waits, len(records))
+				}
+				close(release)
+				for _, r := range records {
+					k.Handled(r, 1)
+				}
+				k.Conserved()
+			})
+		})
+	}
+}
+
+func TestATierThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			if consumer.FactsOf(ctx, r).Attempt < 3 {
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		})
+		cfg.Policy.Tiers = []time.Duration{time.Minute, time.Hour}
+		cfg.MaxParkedBytes = 5000
+		k.Run(cfg)
+		var records []*kgo.Record
+		for range 5 {
+			records = append(records, k.Produce(many(100)...)...)
+			time.Sleep(10 * time.Second)
+		}
+		for _, r := range records {
+			k.Handled(r, 1)
+		}
+		k.Conserved()
+	})
+}
