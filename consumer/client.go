@@ -219,7 +219,7 @@ func (c *Consumer) groupClient() (*kgo.Client, error) {
 	}, []kgo.Opt{
 		kgo.ConsumerGroup(c.cfg.Group),
 		kgo.ConsumeTopics(c.cfg.Topics...),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // see outofrange.go
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(c.assigned),
@@ -236,7 +236,7 @@ func (c *Consumer) retryClient() (*kgo.Client, error) {
 		kgo.MetadataMinAge(time.Second),
 	}, []kgo.Opt{
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 	})...)
 }
 
@@ -248,6 +248,7 @@ func (c *Consumer) producerClient() (*kgo.Client, error) {
 	}, []kgo.Opt{
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MaxBufferedRecords(1 << 20), // beyond what the lanes' bounds let through
+		kgo.WithHooks(keeper{}),
 	})...)
 }
 

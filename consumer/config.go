@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -140,6 +142,10 @@ type Config struct {
 
 	// Version and Environment say who failed a record, in its headers. Default empty.
 	Version, Environment string
+	// TracerProvider makes a span of each attempt, linked to the producer's and to the last attempt's; MeterProvider takes the
+	// metrics. Default: OpenTelemetry's global ones, as they are when Run is called.
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
 	// Logger takes siding's and the clients' messages, never payloads. Default slog.Default().
 	Logger *slog.Logger
 }

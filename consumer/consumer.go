@@ -34,11 +34,13 @@ type Consumer struct {
 
 	// Set by Run.
 	ctx           context.Context // ends when the drain is over
+	stop          context.Context // ends when Run is told to end
 	values        context.Context // the values of the context that Run was given
 	group         *kgo.Client
 	retryCl       *kgo.Client
 	producer      *kgo.Client
 	admin         *kadm.Client
+	source        sourcePoll
 	retryPoll     *retryPoll
 	sourceGate    gate
 	retryGate     gate
@@ -50,7 +52,7 @@ type Consumer struct {
 	wg            sync.WaitGroup // everything but workers
 	workers       sync.WaitGroup
 	quiet         quiet
-	counts        counts
+	telemetry     *telemetry
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
 
@@ -60,9 +62,8 @@ type Consumer struct {
 	lanes  map[topicPartition]*lane
 	ids    map[string]kadm.TopicID
 	paused atomic.Pointer[map[string]bool]
+	strays []*lane // gone, with handlers that had not returned by then
 }
-
-type counts struct{ forwarded, discarded atomic.Int64 }
 
 // New checks the configuration and makes a consumer. It does no I/O. The error names every problem.
 func New(cfg Config) (*Consumer, error) {
@@ -108,8 +109,12 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	c.ctx, c.values = life, context.WithoutCancel(ctx)
+	c.ctx, c.stop, c.values = life, ctx, context.WithoutCancel(ctx)
 
+	if err := c.instrument(); err != nil {
+		return fmt.Errorf("consumer: instruments: %w", err)
+	}
+	defer func() { _ = c.telemetry.observed.Unregister() }() // its error says that it was never registered
 	if err := c.connect(); err != nil {
 		return err
 	}
@@ -131,16 +136,38 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 	<-ctx.Done()
 	polling.Wait()
-	stuck := c.giveUp(life, c.lanesNow())
+	c.giveUp(life, c.lanesNow())
 	c.group.CloseAllowingRebalance() // leaves the group; what is assigned meanwhile is lost at once
 	c.lose(c.lanesNow())
 	end()
 	c.wg.Wait()
-	if len(stuck) > 0 {
+	if stuck := c.stuck(); len(stuck) > 0 {
 		return newStuckError(stuck)
 	}
 	c.workers.Wait()
 	return nil
+}
+
+// stuck gives the handlers of lanes that are gone, each of them cancelled, a last moment to return, and lists the
+// attempts of those that do not.
+func (c *Consumer) stuck() (all []*attempt) {
+	c.mu.Lock()
+	strays := c.strays
+	c.mu.Unlock()
+	deadline := time.Now().Add(stuckAfter)
+	for _, l := range strays {
+		if !l.awaitIdle(deadline) {
+			all = append(all, l.running()...)
+		}
+	}
+	return all
+}
+
+// stray remembers a lane that is gone while handlers of it run.
+func (c *Consumer) stray(l *lane) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.strays = append(slices.DeleteFunc(c.strays, func(l *lane) bool { return len(l.running()) == 0 }), l)
 }
 
 // connect makes the clients and what hangs on them. Making a client connects to nothing yet, but the group client starts to

@@ -16,6 +16,7 @@ type feed struct {
 	lane  *lane
 	topic string
 	delay time.Duration // of the tier; zero for the source
+	sig   signals
 
 	tracker tracker
 	epoch   int32 // leader epoch of the last record, sent with the commit (KIP-320)
@@ -25,6 +26,8 @@ type feed struct {
 	ready     fifo[*item] // single records that may run
 	parked    parkedHeap  // of a tier: not due yet
 	timer     *time.Timer // for the head of parked
+	kept      int         // of a tier: records read that no worker took yet, due or not
+	keptBytes int64       // of those, in the parking budget
 	queued    int         // records delivered that no worker took yet, parked ones not counted
 	bytes     int64       // of those
 	full      atomic.Bool // its fetch should be paused; the gate acts on it
@@ -58,6 +61,9 @@ func (f *feed) cut() *unit {
 		}
 		if f.isSource() {
 			f.leave(1, u.item.size)
+		} else {
+			f.kept--
+			f.keptBytes -= u.item.size // the budget has them back in release
 		}
 		return u
 	}

@@ -59,6 +59,7 @@ func (s *forwards) done(fw *forward) {
 type forward struct {
 	context.Context            // ends when the lane gives up what was not sent
 	rec             kgo.Record // kgo's from the first try on
+	written         []kgo.RecordHeader
 	feed            *feed
 	offset          int64
 	size            int64
@@ -91,7 +92,7 @@ func (l *lane) forwardMalformed(f *feed, r *kgo.Record, err error) {
 }
 
 func (l *lane) send(fw *forward) {
-	fw.Context, fw.rec.Partition = l.abandon, l.partition
+	fw.Context, fw.rec.Partition, fw.written = l.abandon, l.partition, fw.rec.Headers
 	fw.size = recordSize(&fw.rec)
 	l.mu.Lock()
 	if l.forwards.outstanding == 0 {
@@ -101,7 +102,6 @@ func (l *lane) send(fw *forward) {
 	l.forwards.bytes += fw.size
 	l.settle()
 	l.mu.Unlock()
-	l.c.counts.forwarded.Add(1)
 	l.produce(&fw.rec, fw)
 }
 
@@ -111,7 +111,7 @@ func (l *lane) produce(r *kgo.Record, fw *forward) { l.c.producer.TryProduce(fw,
 // produceAgain does so with a record made anew, since kgo changes and keeps the one that it is given.
 func (l *lane) produceAgain(fw *forward) {
 	l.produce(&kgo.Record{
-		Topic: fw.rec.Topic, Partition: l.partition, Key: fw.rec.Key, Value: fw.rec.Value, Headers: fw.rec.Headers,
+		Topic: fw.rec.Topic, Partition: l.partition, Key: fw.rec.Key, Value: fw.rec.Value, Headers: fw.written,
 	}, fw)
 }
 

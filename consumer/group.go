@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -45,8 +46,12 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 // resolve the start by itself, and somewhere else after a restart; so it is resolved here, and committed before the
 // lane's first record runs.
 func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	var open []*lane
+	open := map[string][]*lane{} // by topic: one whose siblings are missing holds up no other
 	starts := lister{list: func() (kadm.ListedOffsets, error) { return c.cfg.Start.list(ctx, c.admin, keys(offsets)...) }}
+	logs, err := c.bounds(ctx, keys(offsets)...)
+	if err != nil {
+		return nil, err
+	}
 	for topic, partitions := range offsets {
 		for p, o := range partitions {
 			l := c.lane(topic, p)
@@ -54,23 +59,34 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 				continue
 			}
 			at := o.EpochOffset()
-			committed := at.Offset
+			position, committed := at.Offset, int64(-1)
 			if at.Offset < 0 {
-				start, err := starts.of(topic, p)
-				if err != nil {
-					return nil, err
-				}
-				at, committed = kgo.EpochOffset{Epoch: -1, Offset: start}, -1
-				partitions[p] = kgo.NewOffset().At(start)
+				position, err = starts.of(topic, p)
+			} else {
+				position, committed, err = c.within(logs, topic, p, at.Offset)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if position != at.Offset {
+				at.Epoch = -1
+				partitions[p] = kgo.NewOffset().At(position)
 			}
 			l.mu.Lock()
-			l.source().tracker = newTracker(at.Offset, committed)
-			l.source().epoch = at.Epoch
+			if l.state == laneStarting && !l.placed {
+				l.source().tracker = newTracker(position, committed)
+				l.source().epoch = at.Epoch
+			}
 			l.mu.Unlock()
-			open = append(open, l)
+			open[topic] = append(open[topic], l)
 		}
 	}
-	c.wg.Go(func() { c.open(open) })
+	for _, lanes := range open {
+		c.wg.Go(func() { c.open(lanes) })
+	}
+	if len(open) == 0 {
+		c.readyOnce()
+	}
 	return offsets, nil
 }
 
@@ -188,6 +204,9 @@ func (c *Consumer) replaceStale(ctx context.Context, member string, added map[st
 // restart sets the group client back to the committed offsets of the lanes. It runs within kgo's callback, during which
 // nothing is polled: so no record from the old position can reach a new lane, and none of the new position is missed.
 func (c *Consumer) restart(ctx context.Context, lanes []*lane, fetched map[string]map[int32]kgo.Offset) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.stop, cancel)() // kgo ends ctx only after its callbacks returned
 	c.retry(ctx, "fetching committed offsets again", func() error {
 		offsets, err := c.committedOffsets(ctx, keys(fetched)...)
 		if err != nil {
@@ -195,7 +214,11 @@ func (c *Consumer) restart(ctx context.Context, lanes []*lane, fetched map[strin
 		}
 		for _, l := range lanes {
 			o := kgo.NewOffset().AtStart()
-			if at := offsets[topicPartition{l.topic, l.partition}]; at >= 0 {
+			at, ok := offsets[topicPartition{l.topic, l.partition}]
+			if !ok {
+				return fmt.Errorf("fetch of the offset of group %q on %v: the broker says nothing of it", c.cfg.Group, l)
+			}
+			if at >= 0 {
 				o = o.At(at)
 			}
 			fetched[l.topic][l.partition] = o

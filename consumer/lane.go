@@ -90,6 +90,9 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	for _, t := range l.siblings.Tiers {
 		l.feeds = append(l.feeds, &feed{lane: l, topic: t.Topic, delay: t.Delay})
 	}
+	for _, f := range l.feeds {
+		f.sig = f.signals(c.cfg.Group)
+	}
 	l.hold.Store(true)
 	return l
 }
@@ -120,6 +123,13 @@ func (l *lane) runnable() bool {
 	return l.state == laneRunning && l.forwards.room() && !l.c.isPaused(l.topic)
 }
 
+// mayRun is runnable, and has hold say the same: a lane that is passed over for lack of room (its share shrinks as others
+// are assigned) must be woken when there is room again, and resettle tells that by hold.
+func (l *lane) mayRun() bool {
+	l.settle()
+	return !l.hold.Load()
+}
+
 // open lets the lane run, once its siblings exist and its offsets are committed.
 func (l *lane) open() {
 	l.mu.Lock()
@@ -139,7 +149,7 @@ func (l *lane) wake() {
 }
 
 func (l *lane) wakeLocked() {
-	if l.runnable() && l.hasWork() {
+	if l.mayRun() && l.hasWork() {
 		l.c.slots.ready(l)
 	}
 }
@@ -157,7 +167,7 @@ func (l *lane) hasWork() bool {
 func (l *lane) take() (u *unit, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.runnable() {
+	if !l.mayRun() {
 		return nil, false
 	}
 	for i := range l.feeds {
@@ -181,9 +191,16 @@ func (l *lane) release(u *unit) (more bool) {
 		l.releaseKey(u)
 	}
 	resume := u.feed.roomAgain()
-	more = l.runnable() && l.hasWork()
+	more = l.mayRun() && l.hasWork()
 	l.notify()
+	empty := u.feed.kept == 0
 	l.mu.Unlock()
+	if u.item != nil && !u.feed.isSource() {
+		l.c.parking.give(u.item.size)
+		if empty {
+			l.c.parking.open(u.feed)
+		}
+	}
 	if resume {
 		l.c.gateOf(u.feed).sync(u.feed)
 	}
@@ -289,13 +306,40 @@ func (l *lane) forget() {
 	l.dropQueues()
 	l.forwards.giveUp()
 	l.mu.Unlock()
-	l.cancelRunning()
+	if len(l.running()) > 0 {
+		l.cancelRunning()
+		l.c.stray(l)
+	}
 	l.abandoned(ErrDraining)
 	for _, f := range l.feeds {
 		l.c.gateOf(f).forget(f)
 	}
 	l.notify()
 	close(l.gone)
+}
+
+// running lists the attempts that run.
+func (l *lane) running() (all []*attempt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for u := range l.units {
+		if a := u.current.Load(); a != nil {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// awaitIdle waits until no handler of a lane that is gone runs.
+func (l *lane) awaitIdle(deadline time.Time) bool {
+	for len(l.running()) > 0 {
+		select {
+		case <-l.changed:
+		case <-time.After(time.Until(deadline)):
+			return len(l.running()) == 0
+		}
+	}
+	return true
 }
 
 // dropQueues lets go of everything that has not started; the caller holds the lock.

@@ -18,9 +18,7 @@ func (c *Consumer) open(lanes []*lane) {
 	c.retry(c.ctx, "opening lanes", func() error {
 		waiting := lanes[:0]
 		for _, l := range lanes {
-			select {
-			case <-l.stopping:
-			default:
+			if l.isStarting() {
 				waiting = append(waiting, l)
 			}
 		}
@@ -42,19 +40,23 @@ func (c *Consumer) tryOpen(lanes []*lane) error {
 	if err := c.place(lanes, keys(topics)); err != nil {
 		return err
 	}
-	if err := c.commit(c.ctx, lanes); err != nil {
-		return err
-	}
+	err := c.commit(c.ctx, lanes)
+	ready := make([]*lane, 0, len(lanes))
 	for _, l := range lanes {
-		if !l.committedEverywhere() {
-			return fmt.Errorf("%v: its start is not committed yet", l)
+		if l.committedEverywhere() {
+			ready = append(ready, l)
+		} else {
+			err = errors.Join(err, fmt.Errorf("%v: its start is not committed yet", l))
 		}
 	}
-	c.retryPoll.add(lanes)
-	for _, l := range lanes {
+	c.retryPoll.add(ready)
+	for _, l := range ready {
 		l.open()
 	}
-	return nil
+	if len(ready) == len(lanes) {
+		return nil
+	}
+	return err
 }
 
 // place finds out where each tier of the lanes starts: at the group's stable committed offset; where there is none, at
@@ -72,7 +74,10 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 			return err
 		}
 	}
-	starts := lister{list: func() (kadm.ListedOffsets, error) { return c.admin.ListStartOffsets(c.ctx, topics...) }}
+	logs, err := c.bounds(c.ctx, topics...)
+	if err != nil {
+		return err
+	}
 	for _, l := range lanes {
 		l.mu.Lock()
 		placed := l.placed
@@ -83,13 +88,15 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 		at := make([]tracker, len(l.tiers()))
 		for i, f := range l.tiers() {
 			committed, ok := offsets[topicPartition{f.topic, l.partition}]
-			position := committed
-			if !ok || committed < 0 {
+			var position int64
+			if ok && committed >= 0 {
+				position, committed, err = c.within(logs, f.topic, l.partition, committed)
+			} else {
 				committed = -1
-				var err error
-				if position, err = starts.of(f.topic, l.partition); err != nil {
-					return err
-				}
+				position, _, err = logs.of(f.topic, l.partition)
+			}
+			if err != nil {
+				return err
 			}
 			at[i] = newTracker(position, committed)
 		}
@@ -121,6 +128,12 @@ func (l *lane) committedEverywhere() bool {
 		}
 	}
 	return true
+}
+
+func (l *lane) isStarting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state == laneStarting
 }
 
 func (l *lane) isGone() bool {
@@ -165,14 +178,7 @@ func (s *lister) of(topic string, partition int32) (int64, error) {
 		}
 		s.listed = listed
 	}
-	o, ok := s.listed.Lookup(topic, partition)
-	switch {
-	case !ok:
-		return 0, fmt.Errorf("list of start offsets: the broker says nothing of %s/%d", topic, partition)
-	case o.Err != nil:
-		return 0, fmt.Errorf("list of start offsets: %s/%d: %w", topic, partition, o.Err)
-	}
-	return o.Offset, nil
+	return offsetIn(s.listed, topic, partition)
 }
 
 // siblingsReady makes sure that every tier has the lanes' partitions, and provisions again if not.

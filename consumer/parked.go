@@ -48,10 +48,16 @@ func (h *parkedHeap) pop() *item {
 	}
 }
 
+// keep takes a record of a tier into the budget; the caller holds the lock.
+func (f *feed) keep(it *item) {
+	f.kept++
+	f.keptBytes += it.size
+	f.lane.c.parking.take(it.size)
+}
+
 // park keeps a record until it is due; the caller holds the lock.
 func (f *feed) park(it *item) {
 	f.parked.push(it)
-	f.lane.c.parking.take(it.size)
 	if f.parked[0] == it {
 		f.arm()
 	}
@@ -83,20 +89,12 @@ func (f *feed) wakeDue() {
 		return
 	}
 	now := time.Now().UnixMilli()
-	freed := int64(0)
 	for len(f.parked) > 0 && f.parked[0].due <= now {
-		it := f.parked.pop()
-		freed += it.size
-		l.enqueue(f, it)
+		l.enqueue(f, f.parked.pop())
 	}
 	f.arm()
-	empty := len(f.parked) == 0
 	l.wakeLocked()
 	l.mu.Unlock()
-	l.c.parking.give(freed)
-	if empty {
-		l.c.parking.open(f)
-	}
 }
 
 // dropParked lets go of the heap; the caller holds the lock.
@@ -104,12 +102,9 @@ func (f *feed) dropParked() {
 	if f.timer != nil {
 		f.timer.Stop()
 	}
-	var freed int64
-	for _, it := range f.parked {
-		freed += it.size
-	}
 	f.parked = nil
-	f.lane.c.parking.give(freed)
+	f.lane.c.parking.give(f.keptBytes)
+	f.kept, f.keptBytes = 0, 0
 	f.lane.c.parking.open(f)
 }
 

@@ -195,7 +195,7 @@ func TestBackoffDoublesUpToItsLimit(t *testing.T) {
 
 func TestTheUsersErrorTextIsTakenAndItsPanicIsNotOurs(t *testing.T) {
 	t.Parallel()
-	c := &Consumer{}
+	c := &Consumer{parking: &parking{}}
 	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "card 4711" {
 		t.Errorf("got %q", got)
 	}

@@ -17,16 +17,23 @@ import (
 func (c *Consumer) pollSource(ctx context.Context) {
 	defer c.group.AllowRebalance()
 	var full []*feed
+	var lost []outOfRange
 	for ctx.Err() == nil {
-		fetches := c.group.PollFetches(ctx)
-		full = full[:0]
+		poll, cancel := c.source.begin(ctx)
+		fetches := c.group.PollFetches(poll)
+		cancel()
+		full, lost = full[:0], lost[:0]
 		for i := range fetches {
 			for j := range fetches[i].Topics {
 				t := &fetches[i].Topics[j]
 				for k := range t.Partitions {
 					p := &t.Partitions[k]
 					if p.Err != nil {
-						c.fetchError(ctx, t.Topic, p.Partition, p.Err)
+						if o, ok := isOutOfRange(t.Topic, p.Partition, p.Err); ok {
+							lost = append(lost, o)
+						} else {
+							c.fetchError(ctx, t.Topic, p.Partition, p.Err)
+						}
 					}
 					if len(p.Records) == 0 {
 						continue
@@ -38,7 +45,53 @@ func (c *Consumer) pollSource(ctx context.Context) {
 			}
 		}
 		c.sourceGate.sync(full...)
+		for _, o := range lost {
+			c.moveSource(o)
+		}
+		if len(fetches) > 0 { // else kgo lets rebalances through
+			c.source.run()
+		}
 		c.group.AllowRebalance()
+	}
+}
+
+// sourcePoll takes what others want done on the source's poll loop: while it has nothing in hand and no rebalance is let
+// through, so that a partition can be set to another offset and its lane replaced in one.
+type sourcePoll struct {
+	mu     sync.Mutex
+	cancel context.CancelFunc
+	todo   []func()
+}
+
+// begin returns the context of the next poll.
+func (p *sourcePoll) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	poll, cancel := context.WithCancel(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cancel = cancel
+	if len(p.todo) > 0 {
+		cancel()
+	}
+	return poll, cancel
+}
+
+// do has f run on the poll loop, soon; it does not wait. What is left when the loop ends does not run.
+func (p *sourcePoll) do(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.todo = append(p.todo, f)
+	if p.cancel != nil {
+		p.cancel()
+	}
+}
+
+func (p *sourcePoll) run() {
+	p.mu.Lock()
+	todo := p.todo
+	p.todo = nil
+	p.mu.Unlock()
+	for _, f := range todo {
+		f()
 	}
 }
 
@@ -88,10 +141,13 @@ func (p *retryPoll) loop(ctx context.Context) {
 		var full []*feed
 		p.mu.Lock()
 		fetches.EachPartition(func(t kgo.FetchTopicPartition) {
-			if t.Err != nil && !errors.Is(t.Err, context.Canceled) {
+			f := p.byFeed[topicPartition{t.Topic, t.Partition}]
+			if o, ok := isOutOfRange(t.Topic, t.Partition, t.Err); ok && f != nil {
+				p.c.moveTier(f, o)
+			} else if t.Err != nil && !errors.Is(t.Err, context.Canceled) {
 				p.c.fetchError(ctx, t.Topic, t.Partition, t.Err)
 			}
-			if f := p.byFeed[topicPartition{t.Topic, t.Partition}]; f != nil && len(t.Records) > 0 && f.offerTier(t.Records) {
+			if f != nil && len(t.Records) > 0 && f.offerTier(t.Records) {
 				full = append(full, f)
 			}
 		})
@@ -160,7 +216,7 @@ func (p *retryPoll) remove(lanes []*lane) {
 
 // fetchError says what a poll met with. kgo repeats what is worth repeating by itself.
 func (c *Consumer) fetchError(ctx context.Context, topic string, partition int32, err error) {
-	if ctx.Err() != nil || errors.Is(err, kgo.ErrClientClosed) {
+	if ctx.Err() != nil || errors.Is(err, kgo.ErrClientClosed) || errors.Is(err, context.Canceled) {
 		return
 	}
 	var session *kgo.ErrGroupSession

@@ -76,9 +76,9 @@ func terminalReason(class string) headers.Reason {
 	return headers.ReasonTerminal
 }
 
-// route sees to a record that failed: it forwards a copy, discards it, or halts the lane on it. It reports false where
-// the record stays.
-func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r classify.Result) bool {
+// route sees to a record that failed: it forwards a copy, discards it, or halts the lane on it. It returns what it did and the
+// error's text as it may be shown; done is false where the record stays.
+func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
 	now := time.Now()
 	meta := l.failedMeta(seen, prev, err, r, now)
 	d := l.policy.decide(l.siblings, f.tier(), meta.Attempts, meta.FirstFailedAt, now, r)
@@ -87,23 +87,25 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 		l.log.Error("siding: the lane halts on a record that may not be skipped",
 			"offset", meta.Original.Offset, "class", r.Class, "error", meta.Message)
 		l.halt("halted on offset " + itoa(meta.Original.Offset) + ": " + r.Class)
-		return false
+		return outcomeStopped, meta.Message, false
 	case d.rest && d.how == Discard:
 		level, about := l.atRest(&meta, "discarded", d.reason)
 		l.log.Log(context.Background(), level, "siding: record discarded", about...)
-		l.c.counts.discarded.Add(1)
+		l.c.telemetry.countRouted(l.topic, outcomeDiscarded, r.Class, d.reason)
 		l.finish(f, seen.offset)
-		return true
+		return outcomeDiscarded, meta.Message, true
 	case d.rest:
 		meta.Reason = d.reason
 		level, about := l.atRest(&meta, "dead-lettered", d.reason)
 		l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
+		l.c.telemetry.countRouted(l.topic, "dlq", r.Class, d.reason)
 		l.forward(f, seen, l.siblings.DLQ, &meta)
-		return true
+		return outcomeDeadLettered, meta.Message, true
 	}
 	meta.NotBefore = d.due
+	l.c.telemetry.countRouted(l.topic, retrytopics.FormatDelay(d.tier.Delay), r.Class, "")
 	l.forward(f, seen, d.tier.Topic, &meta)
-	return true
+	return outcomeRetried, meta.Message, true
 }
 
 // logEvery bounds what a storm of failures writes to the log: one line a topic, class and reason in this time, with the
@@ -127,6 +129,7 @@ func (l *lane) atRest(m *headers.Meta, what string, reason headers.Reason) (slog
 func (l *lane) failedMeta(seen *noted, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
 	m := l.meta(seen, prev)
 	m.Fail(r, l.c.errorText(err, r.Message), now)
+	m.TraceParent = seen.traceParent
 	return m
 }
 
@@ -190,10 +193,10 @@ func (f *feed) offerTier(recs []*kgo.Record) (pause bool) {
 		if err == nil && l.dueInBounds(f, &meta, r) == nil {
 			it.due = f.wakeAt(&meta, r).UnixMilli()
 		}
+		f.keep(it)
 		if it.due > now {
 			f.park(it)
 		} else {
-			it.size = 0
 			l.enqueue(f, it)
 		}
 	}
@@ -201,7 +204,7 @@ func (f *feed) offerTier(recs []*kgo.Record) (pause bool) {
 	if foreign > 0 {
 		l.c.sharing(f.topic)
 	}
-	return len(f.parked) > 0 && l.c.parking.full(f)
+	return f.kept > 0 && l.c.parking.full(f)
 }
 
 // wakeAt is when to look at a parked record: when it is due, but no later than a full stay in the tier after it was

@@ -19,6 +19,7 @@ type runner struct {
 	lane *lane
 	feed *feed
 	unit *unit
+	gauge
 
 	slab []attempt
 	// What the handler gets are the fetched records themselves, and it may assign their fields; what a forward needs
@@ -36,6 +37,8 @@ type noted struct {
 	timestamp  time.Time
 	offset     int64
 	redrive    headers.Redrive // that counts on a source record
+
+	traceParent string // of the attempt that failed
 
 	slab  []forward // room for the next copies
 	grown int
@@ -79,6 +82,7 @@ func (n *noted) room() int {
 
 func (c *Consumer) runUnit(u *unit) {
 	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
+	r.gauge.enable(c.telemetry)
 	if u.item != nil {
 		r.runItem(u.item)
 	} else {
@@ -177,8 +181,15 @@ func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error 
 	if r.unit.cancelled.Load() {
 		a.abandon(ErrDraining)
 	}
-	err := r.c.cfg.Handler(a, rec)
+	ctx := context.Context(a)
+	if r.timing || r.tracing {
+		ctx = r.gauge.start(r.c.telemetry, a)
+	}
+	err := r.c.cfg.Handler(ctx, rec)
 	a.end()
+	if err == nil && (r.timing || r.span != nil) {
+		r.gauge.handled(r.c.telemetry, a)
+	}
 	return err
 }
 
@@ -246,6 +257,7 @@ func (r *runner) tell() {
 func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
 	r.tell() // what is finished before this one is a range of its own
 	if a.drained() {
+		r.gauge.end()
 		return false
 	}
 	result := r.c.cfg.Classifier.Classify(err)
@@ -255,7 +267,10 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 			return err == nil
 		}
 	}
-	return r.lane.route(r.feed, &r.seen, meta, err, result)
+	r.seen.traceParent = r.traceParent()
+	outcome, message, done := r.lane.route(r.feed, &r.seen, meta, err, result)
+	r.gauge.failed(r.c.telemetry, a, outcome, message, result)
+	return done
 }
 
 // again repeats the run in place. over reports that the record is done with: handled (nil), or to stay (an error).
@@ -263,6 +278,7 @@ func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.R
 	policy := r.lane.policy.Immediate
 	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry && result.RetryAfter <= policy.Max; n++ {
 		wait := max(policy.wait(n), result.RetryAfter)
+		r.gauge.failed(r.c.telemetry, a, outcomeRetried, r.c.errorText(err, result.Message), result)
 		if !r.lane.pause(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}
@@ -275,8 +291,10 @@ func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.R
 			r.tell()
 			return nil, result, true
 		case next.drained():
+			r.gauge.end()
 			return err, result, true
 		}
+		a = next
 		result = r.c.cfg.Classifier.Classify(err)
 	}
 	return err, result, false

@@ -52,7 +52,11 @@ func (s *slots) worker() {
 	defer func() {
 		if u != nil {
 			// The handler ended the goroutine with runtime.Goexit: another one takes over.
-			u.feed.lane.release(u)
+			if l := u.feed.lane; l.release(u) {
+				s.mu.Lock()
+				s.enqueue(l)
+				s.mu.Unlock()
+			}
 			s.wg.Go(s.worker)
 		}
 	}()

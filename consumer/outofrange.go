@@ -1,0 +1,218 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A position may lie outside of its log. Below the start, retention took records before they were read: the lane goes on at
+// the start, and says how many. Beyond the end, the log is another one than it was (an unclean election, a restored cluster, a
+// topic made anew): what was read and committed of it means nothing any more, and the lane starts anew at the log's start.
+// kgo's own reset would do either in silence, and what it reads again below the old position would look like repetitions.
+
+// bounds are where the logs of some topics start and end.
+type bounds struct {
+	start, end kadm.ListedOffsets
+}
+
+func (c *Consumer) bounds(ctx context.Context, topics ...string) (b bounds, err error) {
+	if len(topics) == 0 {
+		return b, nil
+	}
+	if b.start, err = c.admin.ListStartOffsets(ctx, topics...); err != nil {
+		return b, fmt.Errorf("list of start offsets: %w", err)
+	}
+	// The high watermark, whatever the isolation level: an open transaction's records are there, if not to be read yet.
+	if b.end, err = c.admin.ListEndOffsets(ctx, topics...); err != nil {
+		return b, fmt.Errorf("list of end offsets: %w", err)
+	}
+	return b, nil
+}
+
+func (b bounds) of(topic string, partition int32) (start, end int64, err error) {
+	if start, err = offsetIn(b.start, topic, partition); err != nil {
+		return 0, 0, err
+	}
+	end, err = offsetIn(b.end, topic, partition)
+	return start, end, err
+}
+
+func offsetIn(listed kadm.ListedOffsets, topic string, partition int32) (int64, error) {
+	o, ok := listed.Lookup(topic, partition)
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("list of offsets: the broker says nothing of %s/%d", topic, partition)
+	case o.Err != nil:
+		return 0, fmt.Errorf("list of offsets: %s/%d: %w", topic, partition, o.Err)
+	}
+	return o.Offset, nil
+}
+
+// within returns where a partition is to be read from whose committed offset is at, and what counts as committed of it.
+func (c *Consumer) within(b bounds, topic string, partition int32, at int64) (position, committed int64, err error) {
+	start, end, err := b.of(topic, partition)
+	if err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case at > end:
+		c.log.Error("siding: the committed offset lies beyond the log's end, so the log is not the one that it was; reading it from its start",
+			"topic", topic, "partition", partition, "committed", at, "start", start, "end", end)
+		return start, -1, nil
+	case at < start:
+		c.expired(topic, partition, start-at)
+		return start, at, nil
+	}
+	return at, at, nil
+}
+
+// expired says that retention took records before they were read.
+func (c *Consumer) expired(topic string, partition int32, n int64) {
+	c.log.Error("siding: records were deleted by retention before they were read", "topic", topic, "partition", partition, "records_at_most", n)
+	c.telemetry.countExpired(topic, n)
+}
+
+// outOfRange is an error that a poll met with about a position.
+type outOfRange struct {
+	at   topicPartition
+	loss *kgo.ErrDataLoss // nil: the fetch was refused
+}
+
+// isOutOfRange tells such errors apart.
+func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
+	o := outOfRange{at: topicPartition{topic, partition}}
+	if errors.As(err, &o.loss) {
+		return o, true
+	}
+	return o, errors.Is(err, kerr.OffsetOutOfRange)
+}
+
+// lookTimeout bounds the look at a log's bounds, which holds up the poll loop that found the position outside.
+const lookTimeout = 5 * time.Second
+
+// moveSource puts a source back into its log. It runs on the source's poll loop while nothing is in hand and no rebalance is
+// let through.
+func (c *Consumer) moveSource(o outOfRange) {
+	l := c.lane(o.at.topic, o.at.partition)
+	if l == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, lookTimeout)
+	defer cancel()
+	b, err := c.bounds(ctx, l.topic)
+	var start, end int64
+	if err == nil {
+		start, end, err = b.of(l.topic, l.partition)
+	}
+	if err != nil {
+		c.later("a source is out of range", err, func() { c.source.do(func() { c.moveSource(o) }) })
+		return
+	}
+	l.mu.Lock()
+	next, floor := l.source().tracker.next, l.source().tracker.floor()
+	l.mu.Unlock()
+	switch {
+	case o.loss != nil:
+		c.log.Error("siding: the log was truncated; reading it from there", "topic", l.topic, "partition", l.partition, "read_to", next, "truncated_to", o.loss.ResetTo)
+		c.replace(l, min(floor, max(o.loss.ResetTo, start)))
+		return
+	case next > end:
+		c.log.Error("siding: the position lies beyond the log's end, so the log is not the one that it was; reading it from its start",
+			"topic", l.topic, "partition", l.partition, "position", next, "start", start, "end", end)
+		c.replace(l, start)
+		return
+	case next < start:
+		c.expired(l.topic, l.partition, start-next)
+		l.mu.Lock()
+		l.source().tracker.skip(start)
+		l.mu.Unlock()
+		next = start
+	}
+	c.setSource(l, next)
+}
+
+// replace starts a lane anew, its source at a position.
+func (c *Consumer) replace(l *lane, at int64) {
+	c.lose([]*lane{l})
+	c.mu.Lock()
+	anew := c.newLane(l.topic, l.partition, l.member)
+	c.lanes[topicPartition{l.topic, l.partition}] = anew
+	c.countLanes()
+	c.mu.Unlock()
+	anew.mu.Lock()
+	anew.source().tracker, anew.source().epoch = newTracker(at, -1), -1
+	anew.mu.Unlock()
+	c.setSource(anew, at)
+	c.wg.Go(func() { c.open([]*lane{anew}) })
+}
+
+func (c *Consumer) setSource(l *lane, at int64) {
+	c.group.SetOffsets(map[string]map[int32]kgo.EpochOffset{l.topic: {l.partition: {Epoch: -1, Offset: at}}})
+}
+
+// moveTier puts a tier back into its log. It runs on the retry poll loop. Where the log is another one, records of the old one
+// may be running, and their offsets must not finish those of the new one: the whole lane starts anew, from its committed
+// offsets.
+func (c *Consumer) moveTier(f *feed, o outOfRange) {
+	ctx, cancel := context.WithTimeout(c.ctx, lookTimeout)
+	defer cancel()
+	l := f.lane
+	b, err := c.bounds(ctx, f.topic)
+	var start, end int64
+	if err == nil {
+		start, end, err = b.of(f.topic, l.partition)
+	}
+	if err != nil {
+		c.later("a retry topic is out of range", err, func() { c.retryPoll.change(func() { c.moveTier(f, o) }) })
+		return
+	}
+	l.mu.Lock()
+	next, gone := f.tracker.next, l.state >= laneDraining
+	l.mu.Unlock()
+	switch {
+	case gone:
+		return
+	case o.loss != nil || next > end:
+		c.log.Error("siding: the log of a retry topic is not the one that it was; its lane starts anew",
+			"topic", l.topic, "retry_topic", f.topic, "partition", l.partition, "position", next, "start", start, "end", end)
+		c.source.do(func() {
+			if c.lane(l.topic, l.partition) != l {
+				return
+			}
+			l.mu.Lock()
+			at := l.source().tracker.floor()
+			l.mu.Unlock()
+			c.replace(l, at)
+		})
+		return
+	case next < start:
+		c.expired(f.topic, l.partition, start-next)
+		l.mu.Lock()
+		f.tracker.skip(start)
+		l.mu.Unlock()
+		next = start
+	}
+	c.retryPoll.client.RemoveConsumePartitions(map[string][]int32{f.topic: {l.partition}})
+	c.retryPoll.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{f.topic: {l.partition: kgo.NewOffset().At(next)}})
+}
+
+// later says that something did not work, and tries it again in a second.
+func (c *Consumer) later(what string, err error, again func()) {
+	if c.ctx.Err() != nil {
+		return
+	}
+	c.log.Warn("siding: trying again", "what", what, "wait", time.Second, "error", err)
+	c.wg.Go(func() {
+		select {
+		case <-c.ctx.Done():
+		case <-time.After(time.Second):
+			again()
+		}
+	})
+}

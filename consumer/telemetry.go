@@ -1,0 +1,371 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// Instrumentation follows OpenTelemetry's semantic conventions for messaging and Kafka, version 1.43 (status: development).
+// The next version renames some keys; all of them are in this file.
+const scope = modulePath + "/consumer"
+
+// What became of a delivery.
+const (
+	outcomeHandled      = "handled"
+	outcomeRetried      = "retried"
+	outcomeDeadLettered = "dead_lettered"
+	outcomeDiscarded    = "discarded"
+	outcomeStopped      = "stopped"
+)
+
+const (
+	keyTier    = attribute.Key("siding.tier")
+	keyOutcome = attribute.Key("siding.outcome")
+	keyTo      = attribute.Key("siding.to")
+	keyReason  = attribute.Key("siding.reason")
+	keyState   = attribute.Key("siding.lane.state")
+)
+
+// maxClasses bounds the class names that this process uses as attributes: a class that holds a record's id would otherwise
+// make a time series a record.
+const maxClasses = 100
+
+// telemetry is where the consumer's spans and metrics go; nil before Run.
+type telemetry struct {
+	tracer   trace.Tracer
+	duration metric.Float64Histogram
+	lateness metric.Float64Histogram
+	routed   metric.Int64Counter
+	expired  metric.Int64Counter
+	observed metric.Registration
+
+	mu      sync.Mutex
+	classes map[string]bool
+}
+
+// instrument makes the instruments. The global providers are asked for here, in Run, so that they may be set after New.
+func (c *Consumer) instrument() (err error) {
+	tracers, meters := c.cfg.TracerProvider, c.cfg.MeterProvider
+	if tracers == nil {
+		tracers = otel.GetTracerProvider()
+	}
+	if meters == nil {
+		meters = otel.GetMeterProvider()
+	}
+	meter := meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	t := &telemetry{tracer: tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)), classes: map[string]bool{}}
+	keep := func(e error) {
+		if err == nil {
+			err = e
+		}
+	}
+	var e error
+	t.duration, e = meter.Float64Histogram("messaging.process.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of a run of the handler."),
+		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
+	keep(e)
+	t.lateness, e = meter.Float64Histogram("siding.delivery.lateness", metric.WithUnit("s"),
+		metric.WithDescription("Time from when a parked record was due to the start of its handler."),
+		metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300))
+	keep(e)
+	t.routed, e = meter.Int64Counter("siding.routed.records", metric.WithUnit("{record}"),
+		metric.WithDescription("Records that failed, by where they went."))
+	keep(e)
+	t.expired, e = meter.Int64Counter("siding.expired.records", metric.WithUnit("{record}"),
+		metric.WithDescription("Offsets that retention deleted before they were read."))
+	keep(e)
+	parked, e := meter.Int64ObservableGauge("siding.parked.records", metric.WithUnit("{record}"),
+		metric.WithDescription("Records of a tier that were read and are not due yet."))
+	keep(e)
+	oldest, e := meter.Int64ObservableGauge("siding.parked.oldest_due", metric.WithUnit("s"),
+		metric.WithDescription("When the first parked record of a tier is due, in Unix seconds."))
+	keep(e)
+	inflight, e := meter.Int64ObservableGauge("siding.forwards.inflight", metric.WithUnit("{record}"),
+		metric.WithDescription("Copies that are not acknowledged yet."))
+	keep(e)
+	lanes, e := meter.Int64ObservableGauge("siding.lanes", metric.WithUnit("{lane}"), metric.WithDescription("Lanes by state."))
+	keep(e)
+	gaps, e := meter.Int64ObservableGauge("siding.offset.gaps", metric.WithUnit("{offset}"),
+		metric.WithDescription("Offsets that are finished ahead of an unfinished one: a crash repeats them."))
+	keep(e)
+	if err != nil {
+		return err
+	}
+	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		c.observe(o, parked, oldest, inflight, lanes, gaps)
+		return nil
+	}, parked, oldest, inflight, lanes, gaps)
+	c.telemetry = t
+	return err
+}
+
+// observe reports what the lanes hold.
+func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, gaps metric.Int64Observable) {
+	type tier struct {
+		topic, delay string
+	}
+	type held struct{ parked, oldest, gaps int64 }
+	var (
+		tiers  = map[tier]held{}
+		copies = map[string]int64{}
+		states = map[State]int64{}
+		now    = time.Now()
+	)
+	for _, l := range c.lanesNow() {
+		h, ok := l.health(now)
+		if !ok {
+			continue
+		}
+		states[h.State]++
+		copies[l.topic] += int64(h.Forwards)
+		l.mu.Lock()
+		for _, f := range l.feeds {
+			at := tier{l.topic, f.tierName()}
+			sum := tiers[at]
+			sum.parked += int64(len(f.parked))
+			sum.gaps += f.tracker.next - f.tracker.floor() - int64(f.tracker.pending)
+			if len(f.parked) > 0 && (sum.oldest == 0 || f.parked[0].due/1000 < sum.oldest) {
+				sum.oldest = f.parked[0].due / 1000
+			}
+			tiers[at] = sum
+		}
+		l.mu.Unlock()
+	}
+	for at, sum := range tiers {
+		with := metric.WithAttributes(semconv.MessagingDestinationName(at.topic), keyTier.String(at.delay))
+		o.ObserveInt64(gaps, sum.gaps, with)
+		if at.delay == "" {
+			continue
+		}
+		o.ObserveInt64(parked, sum.parked, with)
+		if sum.oldest > 0 {
+			o.ObserveInt64(oldest, sum.oldest, with)
+		}
+	}
+	for topic, n := range copies {
+		o.ObserveInt64(inflight, n, metric.WithAttributes(semconv.MessagingDestinationName(topic)))
+	}
+	for state, n := range states {
+		o.ObserveInt64(lanes, n, metric.WithAttributes(keyState.String(string(state))))
+	}
+}
+
+// tierName is the tier as an attribute: its delay, nothing for the source.
+func (f *feed) tierName() string {
+	if f.isSource() {
+		return ""
+	}
+	return retrytopics.FormatDelay(f.delay)
+}
+
+// class bounds the names that are used as attributes.
+func (t *telemetry) class(name string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.classes[name] {
+		return name
+	}
+	if len(t.classes) >= maxClasses {
+		return "other"
+	}
+	t.classes[name] = true
+	return name
+}
+
+// signals are what a feed's spans and measurements have in common, made once.
+type signals struct {
+	name    string // of the spans
+	span    []trace.SpanStartOption
+	common  []attribute.KeyValue
+	handled []metric.RecordOption
+	late    []metric.RecordOption
+}
+
+func (f *feed) signals(group string) signals {
+	common := []attribute.KeyValue{
+		semconv.MessagingSystemKafka,
+		semconv.MessagingOperationName("process"),
+		semconv.MessagingDestinationName(f.lane.topic),
+		semconv.MessagingConsumerGroupName(group),
+		keyTier.String(f.tierName()),
+	}
+	with := func(more ...attribute.KeyValue) []metric.RecordOption {
+		return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(append(common[:len(common):len(common)], more...)...))}
+	}
+	return signals{
+		name: "process " + f.lane.topic,
+		span: []trace.SpanStartOption{
+			trace.WithSpanKind(trace.SpanKindConsumer), trace.WithNewRoot(),
+			trace.WithAttributes(append(common[:len(common):len(common)],
+				semconv.MessagingOperationTypeProcess, semconv.MessagingDestinationPartitionID(fmt.Sprint(f.lane.partition)))...),
+		},
+		common:  common,
+		handled: with(keyOutcome.String(outcomeHandled)),
+		late:    []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(semconv.MessagingDestinationName(f.lane.topic), keyTier.String(f.tierName())))},
+	}
+}
+
+// gauge is the part of a runner that looks at the clock and makes spans, where somebody wants them.
+type gauge struct {
+	timing  bool // a meter is enabled
+	tracing bool // a tracer may be
+	began   time.Time
+	span    trace.Span // of the attempt that runs, nil where there is none
+}
+
+// enable asks once a unit whether anybody wants to know: without an SDK a record then costs neither a clock read nor a span.
+func (g *gauge) enable(t *telemetry) {
+	if t != nil {
+		g.timing, g.tracing = t.duration.Enabled(context.Background()), true
+	}
+}
+
+// start begins the measuring of an attempt, and returns the context for its handler.
+func (g *gauge) start(t *telemetry, a *attempt) context.Context {
+	if g.timing {
+		g.began = time.Now()
+		if a.meta != nil {
+			t.lateness.Record(a, max(g.began.Sub(a.meta.NotBefore), 0).Seconds(), a.from.sig.late...)
+		}
+	}
+	if !g.tracing {
+		return a
+	}
+	opts := a.from.sig.span
+	if links := linksOf(a); len(links) > 0 {
+		opts = append(opts[:len(opts):len(opts)], trace.WithLinks(links...))
+	}
+	ctx, span := t.tracer.Start(a, a.from.sig.name, opts...)
+	if !span.SpanContext().IsValid() {
+		g.tracing = false // no SDK: the unit's other attempts do not ask again
+		return a
+	}
+	if span.IsRecording() {
+		span.SetAttributes(semconv.MessagingKafkaOffset(int(a.rec.Offset)))
+		if a.rec.Value == nil {
+			span.SetAttributes(semconv.MessagingKafkaMessageTombstone(true))
+		}
+	}
+	g.span = span
+	return ctx
+}
+
+// handled ends the measuring of an attempt that succeeded.
+func (g *gauge) handled(t *telemetry, a *attempt) {
+	if g.timing {
+		t.duration.Record(a, time.Since(g.began).Seconds(), a.from.sig.handled...)
+	}
+	g.end()
+}
+
+// failed ends the measuring of an attempt that failed.
+func (g *gauge) failed(t *telemetry, a *attempt, outcome, message string, r classify.Result) {
+	if g.timing {
+		t.duration.Record(a, time.Since(g.began).Seconds(), metric.WithAttributes(append(a.from.sig.common[:len(a.from.sig.common):len(a.from.sig.common)],
+			keyOutcome.String(outcome), semconv.ErrorTypeKey.String(t.class(r.Class)))...))
+	}
+	if g.span != nil && g.span.IsRecording() {
+		g.span.SetAttributes(keyOutcome.String(outcome), semconv.ErrorTypeKey.String(r.Class))
+		g.span.SetStatus(codes.Error, message)
+	}
+	g.end()
+}
+
+// end ends the span, if there is one.
+func (g *gauge) end() {
+	if g.span != nil {
+		g.span.End()
+		g.span = nil
+	}
+}
+
+// traceParent is the running span for dlq-traceparent.
+func (g *gauge) traceParent() string {
+	if g.span == nil {
+		return ""
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpan(context.Background(), g.span), carrier)
+	return carrier.Get("traceparent")
+}
+
+// linksOf are the spans that an attempt follows: the producer's, by the record's own trace headers, and the last attempt's.
+func linksOf(a *attempt) (links []trace.Link) {
+	add := func(c propagation.TextMapCarrier) {
+		ctx := propagation.TraceContext{}.Extract(context.Background(), c)
+		if s := trace.SpanContextFromContext(ctx); s.IsValid() {
+			links = append(links, trace.Link{SpanContext: s})
+		}
+	}
+	if len(a.rec.Headers) > 0 {
+		add(recordCarrier(a.rec.Headers))
+	}
+	if a.meta != nil && a.meta.TraceParent != "" {
+		add(propagation.MapCarrier{"traceparent": a.meta.TraceParent})
+	}
+	return links
+}
+
+// recordCarrier reads trace headers of a record. It never writes: they stay as the producer wrote them.
+type recordCarrier []kgo.RecordHeader
+
+func (c recordCarrier) Get(key string) string {
+	for i := len(c) - 1; i >= 0; i-- {
+		if c[i].Key == key {
+			return string(c[i].Value)
+		}
+	}
+	return ""
+}
+
+func (recordCarrier) Set(string, string) {}
+
+func (c recordCarrier) Keys() []string {
+	keys := make([]string, len(c))
+	for i := range c {
+		keys[i] = c[i].Key
+	}
+	return keys
+}
+
+// countRouted counts a record that failed, by where it went.
+func (t *telemetry) countRouted(topic, to, class string, reason headers.Reason) {
+	if t == nil || !t.routed.Enabled(context.Background()) {
+		return
+	}
+	t.routed.Add(context.Background(), 1, metric.WithAttributes(semconv.MessagingDestinationName(topic),
+		keyTo.String(to), semconv.ErrorTypeKey.String(t.class(class)), keyReason.String(string(reason))))
+}
+
+// countExpired counts what retention deleted before it was read.
+func (t *telemetry) countExpired(topic string, n int64) {
+	if t != nil {
+		t.expired.Add(context.Background(), n, metric.WithAttributes(semconv.MessagingDestinationName(topic)))
+	}
+}
+
+// keeper is a hook of the producer, the last one: whatever hooks of the user do to a copy's headers (a tracer puts its own
+// span in), the record's own trace headers go on as they came.
+type keeper struct{}
+
+// OnProduceRecordBuffered implements kgo.HookProduceRecordBuffered.
+func (keeper) OnProduceRecordBuffered(r *kgo.Record) {
+	if fw, ok := r.Context.Value(forwardKey{}).(*forward); ok {
+		r.Headers = append(r.Headers[:0:0], fw.written...)
+	}
+}
