@@ -1,0 +1,383 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+func fine(context.Context, *kgo.Record) error { return nil }
+
+// busyOnce fails each record's first attempt.
+func busyOnce(ctx context.Context, r *kgo.Record) error {
+	if consumer.FactsOf(ctx, r).Attempt == 1 {
+		return classify.Retryable(errBusy)
+	}
+	return nil
+}
+
+// eventually waits up to a minute for a condition.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !cond(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+// setCommitted commits an offset for the group from outside of it, as an operator's tool does.
+func setCommitted(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
+	t.Helper()
+	cl, err := kgo.NewClient(k.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	var offsets kadm.Offsets
+	offsets.AddOffset(topic, 0, at, -1)
+	if err := kadm.NewClient(cl).CommitAllOffsets(context.Background(), "billing", offsets); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// committedTo waits until the group's offset on partition 0 of the topic is at.
+func committedTo(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d is committed on %s/0", at, topic), func() bool {
+		return k.Cluster.GroupInfo("billing").Commits[topic][0].Offset == at
+	})
+}
+
+func deleteRecords(t *testing.T, k *consumertest.Kafka, topic string, to int64) {
+	t.Helper()
+	if err := k.Cluster.DeleteRecords(topic, 0, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expiredMeter sums up siding.expired.records of a topic.
+type expiredMeter struct {
+	noop.MeterProvider
+	topic string
+	n     atomic.Int64
+}
+
+func (m *expiredMeter) Meter(string, ...metric.MeterOption) metric.Meter { return meter{of: m} }
+
+type meter struct {
+	noop.Meter
+	of *expiredMeter
+}
+
+func (m meter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return counter{of: m.of, name: name}, nil
+}
+
+type counter struct {
+	noop.Int64Counter
+	of   *expiredMeter
+	name string
+}
+
+func (c counter) Add(_ context.Context, n int64, opts ...metric.AddOption) {
+	set := metric.NewAddConfig(opts).Attributes()
+	if topic, _ := set.Value(attribute.Key("messaging.destination.name")); c.name == "siding.expired.records" && topic.AsString() == c.of.topic {
+		c.of.n.Add(n)
+	}
+}
+
+// The committed offset of a topic that was restored, or made anew, lies beyond the end of the log that there is now. kgo went
+// back to the start in silence, and the lane, which counted from the committed offset, took all that it read for repetitions:
+// nothing ran, and nothing was said.
+func TestASourceCommittedBeyondItsEndIsReadFromItsStart(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		setCommitted(t, k, "orders", 1000)
+		records := k.Produce(many(50)...)
+		deleteRecords(t, k, "orders", 10)
+		var log lines
+		cfg := config(fine)
+		cfg.Logger = log.logger()
+		k.Run(cfg)
+		for _, r := range append(records[10:], k.Produce(many(50)...)...) {
+			k.Handled(r, 1)
+		}
+		committedTo(t, k, "orders", 100)
+		if n := log.with("level=ERROR", "beyond the log's end", "committed=1000", "start=10", "end=50"); n != 1 {
+			t.Errorf("the log says %d times that the committed offset is beyond the end, want once", n)
+		}
+	})
+}
+
+func TestATierCommittedBeyondItsEndIsReadFromItsStart(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.CreateTopic("orders.retry.300ms", 1)
+		setCommitted(t, k, "orders.retry.300ms", 1000)
+		var log lines
+		cfg := config(busyOnce)
+		cfg.Logger = log.logger()
+		k.Run(cfg)
+		for _, r := range k.Produce(many(50)...) {
+			k.Handled(r, 1)
+		}
+		committedTo(t, k, "orders.retry.300ms", 50)
+		if n := log.with("level=ERROR", "beyond the log's end", "orders.retry.300ms", "committed=1000"); n != 1 {
+			t.Errorf("the log says %d times that the committed offset is beyond the end, want once", n)
+		}
+		k.Conserved()
+	})
+}
+
+func TestWhatRetentionTookBeforeTheStartIsSaidAndCounted(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		records := k.Produce(many(100)...)
+		setCommitted(t, k, "orders", 10)
+		deleteRecords(t, k, "orders", 60)
+		var log lines
+		expired := &expiredMeter{topic: "orders"}
+		cfg := config(fine)
+		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		k.Run(cfg)
+		for _, r := range records[60:] {
+			k.Handled(r, 1)
+		}
+		committedTo(t, k, "orders", 100)
+		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=50"); n != 50 || said != 1 {
+			t.Errorf("%d records are counted as expired, and it is said %d times; want 50, said once", n, said)
+		}
+	})
+}
+
+func TestWhatRetentionTookOfATierBeforeTheStartIsSaidAndCounted(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		cfg := config(busyOnce)
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Hour}, Jitter: -1}
+		first := k.Run(cfg)
+		records := k.Produce(many(20)...)
+		committedTo(t, k, "orders", 20)
+		if err := first.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		deleteRecords(t, k, "orders.retry.1h", 12)
+		var log lines
+		expired := &expiredMeter{topic: "orders.retry.1h"}
+		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		k.Run(cfg)
+		for _, r := range records[12:] {
+			k.Handled(r, 1)
+		}
+		committedTo(t, k, "orders.retry.1h", 20)
+		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "orders.retry.1h", "records_at_most=12"); n != 12 || said != 1 {
+			t.Errorf("%d records are counted as expired, and it is said %d times; want 12, said once", n, said)
+		}
+	})
+}
+
+// Retention overtakes a lane that does not read, because its handler or its operator holds it up.
+func TestALaneThatRetentionOvertookGoesOnAtTheStart(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]func(c *consumertest.Consumer) (release func()){
+		"its handler is slow": func(*consumertest.Consumer) func() { return func() {} },
+		"it is paused": func(c *consumertest.Consumer) func() {
+			c.Pause("orders")
+			return func() { c.Resume("orders") }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 1)
+				var log lines
+				expired := &expiredMeter{topic: "orders"}
+				block := make(chan struct{})
+				cfg := config(func(context.Context, *kgo.Record) error {
+					<-block
+					return nil
+				})
+				cfg.MaxInFlight, cfg.Policy.HandlerTimeout = 10, -1
+				cfg.Logger, cfg.MeterProvider = log.logger(), expired
+				c := k.Run(cfg)
+				release := hold(c)
+				var records []*kgo.Record
+				for range 10 { // a batch at a time: the first ones fill the lane
+					records = append(records, k.Produce(many(10)...)...)
+					time.Sleep(time.Second)
+				}
+				next := c.Health().Lanes[0].Offsets[0].Next
+				if next > 60 {
+					t.Fatalf("read to %d with MaxInFlight 10: the lane is not held up", next)
+				}
+				deleteRecords(t, k, "orders", next+25)
+				time.Sleep(10 * time.Second)
+				release()
+				close(block)
+				for i, r := range records {
+					if at := int64(i); at < next || at >= next+25 {
+						k.Handled(r, 1)
+					}
+				}
+				committedTo(t, k, "orders", 100)
+				if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=25"); n != 25 || said != 1 {
+					t.Errorf("%d records are counted as expired, and it is said %d times; want 25, said once", n, said)
+				}
+			})
+		})
+	}
+}
+
+func TestATierThatRetentionOvertookGoesOnAtTheStart(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		var log lines
+		expired := &expiredMeter{topic: "orders.retry.1h"}
+		cfg := config(busyOnce)
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Hour}, Jitter: -1}
+		cfg.MaxParkedBytes = 3000
+		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		c := k.Run(cfg)
+		var records []*kgo.Record
+		for range 10 { // a batch at a time: the first ones fill the budget
+			records = append(records, k.Produce(many(10)...)...)
+			time.Sleep(time.Second)
+		}
+		committedTo(t, k, "orders", 100)
+		next := c.Health().Lanes[0].Offsets[1].Next
+		if next > 60 {
+			t.Fatalf("read to %d: the tier is not held up", next)
+		}
+		deleteRecords(t, k, "orders.retry.1h", next+25)
+		for i, r := range records {
+			if at := int64(i); at < next || at >= next+25 {
+				k.Handled(r, 1)
+			}
+		}
+		committedTo(t, k, "orders.retry.1h", 100)
+		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=25"); n != 25 || said != 1 {
+			t.Errorf("%d records are counted as expired, and it is said %d times; want 25, said once", n, said)
+		}
+	})
+}
+
+// A follower that leads too early refuses positions that are in the log. Neither is anything skipped then, nor run again.
+func TestAPositionThatIsRefusedThoughItIsInTheLogStays(t *testing.T) {
+	t.Parallel()
+	for _, topic := range []string{"orders", "orders.retry.300ms"} {
+		t.Run(topic, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 1)
+				cfg := config(busyOnce)
+				k.Run(cfg)
+				records := k.Produce(many(20)...)
+				for _, r := range records {
+					k.Handled(r, 1)
+				}
+				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Count: 3, Err: kerr.OffsetOutOfRange})
+				// The look at the log's bounds does not work at once either.
+				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Count: 2, Err: kerr.UnknownServerError})
+				for range 5 {
+					records = append(records, k.Produce(many(20)...)...)
+					time.Sleep(time.Second)
+				}
+				if err := refused.Wait(context.Background(), 3); err != nil {
+					t.Fatal(err)
+				}
+				records = append(records, k.Produce(many(20)...)...)
+				for _, r := range records {
+					k.Handled(r, 1)
+				}
+				committedTo(t, k, "orders", int64(len(records)))
+				committedTo(t, k, "orders.retry.300ms", int64(len(records)))
+				k.Conserved()
+			})
+		})
+	}
+}
+
+// An unclean election leaves a log that is shorter than what was read of it: what is in it now was never run.
+func TestALogThatBecameAnotherIsReadFromItsStart(t *testing.T) {
+	t.Parallel()
+	// A tier's bounds are looked at again where its lane starts anew.
+	for topic, looks := range map[string]int{"orders": 1, "orders.retry.300ms": 2} {
+		t.Run(topic, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 1)
+				var log lines
+				cfg := config(busyOnce)
+				cfg.Logger = log.logger()
+				k.Run(cfg)
+				records := k.Produce(many(20)...)
+				for _, r := range records {
+					k.Handled(r, 1)
+				}
+				committedTo(t, k, "orders", 20)
+				committedTo(t, k, "orders.retry.300ms", 20)
+				shorten(k, topic, 5, looks)
+				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange})
+				records = append(records, k.Produce(many(20)...)...)
+				if err := refused.Wait(context.Background(), 1); err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range records[:20] {
+					k.Handled(r, 2)
+				}
+				for _, r := range records[20:] {
+					k.Handled(r, 1)
+				}
+				if n := log.with("level=ERROR", "not the one that it was", "position=20", "end=5"); n != 1 {
+					t.Errorf("the log says %d times that the log is another one, want once", n)
+				}
+			})
+		})
+	}
+}
+
+// shorten has the broker say for so many looks that the topic ends at end, and that its siblings are empty.
+func shorten(k *consumertest.Kafka, topic string, end int64, looks int) {
+	k.Cluster.ControlKey(kmsg.ListOffsets.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		req := r.(*kmsg.ListOffsetsRequest)
+		resp, ours := req.ResponseKind().(*kmsg.ListOffsetsResponse), false
+		for _, rt := range req.Topics {
+			t, p := kmsg.NewListOffsetsResponseTopic(), kmsg.NewListOffsetsResponseTopicPartition()
+			t.Topic, p.Offset = rt.Topic, 0
+			if rt.Topic == topic && rt.Partitions[0].Timestamp == -1 {
+				ours, p.Offset = true, end
+			}
+			t.Partitions = append(t.Partitions, p)
+			resp.Topics = append(resp.Topics, t)
+		}
+		if !ours {
+			k.Cluster.KeepControl()
+			return nil, nil, false
+		}
+		if looks--; looks > 0 {
+			k.Cluster.KeepControl()
+		}
+		return resp, nil, true
+	})
+}
