@@ -242,13 +242,15 @@ func (c *Consumer) retryClient() (*kgo.Client, error) {
 
 // producerClient writes copies to the partition that the record has for life.
 func (c *Consumer) producerClient() (*kgo.Client, error) {
+	before, behind := c.headerKeepers()
 	return kgo.NewClient(c.options([]kgo.Opt{
 		kgo.ProducerLinger(0),
 		kgo.MetadataMinAge(time.Second),
+		before,
 	}, []kgo.Opt{
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MaxBufferedRecords(1 << 20), // beyond what the lanes' bounds let through
-		kgo.WithHooks(keeper{}),
+		behind,
 	})...)
 }
 

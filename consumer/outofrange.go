@@ -75,7 +75,7 @@ func (c *Consumer) within(b bounds, topic string, partition int32, at int64) (po
 // expired says that retention took records before they were read.
 func (c *Consumer) expired(topic string, partition int32, n int64) {
 	c.log.Error("siding: records were deleted by retention before they were read", "topic", topic, "partition", partition, "records_at_most", n)
-	c.telemetry.countExpired(topic, n)
+	c.countExpired(topic, n)
 }
 
 // outOfRange is an error that a poll met with about a position.

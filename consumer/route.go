@@ -91,19 +91,19 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 	case d.rest && d.how == Discard:
 		level, about := l.atRest(&meta, "discarded", d.reason)
 		l.log.Log(context.Background(), level, "siding: record discarded", about...)
-		l.c.telemetry.countRouted(l.topic, outcomeDiscarded, r.Class, d.reason)
+		l.c.countRouted(l.topic, outcomeDiscarded, r.Class, d.reason)
 		l.finish(f, seen.offset)
 		return outcomeDiscarded, meta.Message, true
 	case d.rest:
 		meta.Reason = d.reason
 		level, about := l.atRest(&meta, "dead-lettered", d.reason)
 		l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
-		l.c.telemetry.countRouted(l.topic, "dlq", r.Class, d.reason)
+		l.c.countRouted(l.topic, "dlq", r.Class, d.reason)
 		l.forward(f, seen, l.siblings.DLQ, &meta)
 		return outcomeDeadLettered, meta.Message, true
 	}
 	meta.NotBefore = d.due
-	l.c.telemetry.countRouted(l.topic, retrytopics.FormatDelay(d.tier.Delay), r.Class, "")
+	l.c.countRouted(l.topic, retrytopics.FormatDelay(d.tier.Delay), r.Class, "")
 	l.forward(f, seen, d.tier.Topic, &meta)
 	return outcomeRetried, meta.Message, true
 }
@@ -232,6 +232,7 @@ func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 	if err != nil {
 		l.log.Error("siding: record on a retry topic has broken headers, dead-lettered as found",
 			"retry_topic", f.topic, "offset", physical.Offset, "error", err)
+		l.c.countRouted(l.topic, "dlq", headers.ClassMalformed, headers.ReasonMalformed)
 		l.forwardMalformed(f, physical, err)
 		return nil, nil, false
 	}

@@ -187,6 +187,7 @@ func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error 
 	}
 	err := r.c.cfg.Handler(ctx, rec)
 	a.end()
+	r.gauge.stop()
 	if err == nil && (r.timing || r.span != nil) {
 		r.gauge.handled(r.c.telemetry, a)
 	}
@@ -223,6 +224,7 @@ func (r *runner) guarded(f func() bool) (more bool) {
 func (r *runner) panicked(err error) bool {
 	a := r.unit.current.Load()
 	a.end()
+	r.gauge.stop()
 	ok := r.failed(a, a.rec, a.meta, err)
 	if ok && r.unit.item == nil {
 		r.unit.ran++
@@ -257,7 +259,7 @@ func (r *runner) tell() {
 func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
 	r.tell() // what is finished before this one is a range of its own
 	if a.drained() {
-		r.gauge.end()
+		r.gauge.drained()
 		return false
 	}
 	result := r.c.cfg.Classifier.Classify(err)
@@ -291,7 +293,7 @@ func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.R
 			r.tell()
 			return nil, result, true
 		case next.drained():
-			r.gauge.end()
+			r.gauge.drained()
 			return err, result, true
 		}
 		a = next
@@ -305,6 +307,7 @@ func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			a.end()
+			r.gauge.stop()
 			err = &classify.PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()

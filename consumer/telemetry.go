@@ -3,6 +3,9 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +34,7 @@ const (
 	outcomeDeadLettered = "dead_lettered"
 	outcomeDiscarded    = "discarded"
 	outcomeStopped      = "stopped"
+	outcomeDrained      = "drained" // no attempt: of spans only
 )
 
 const (
@@ -41,8 +45,8 @@ const (
 	keyState   = attribute.Key("siding.lane.state")
 )
 
-// maxClasses bounds the class names that this process uses as attributes: a class that holds a record's id would otherwise
-// make a time series a record.
+// maxClasses bounds the class names that a consumer uses as attributes of metrics: a class that holds a record's id would
+// otherwise make a time series a record.
 const maxClasses = 100
 
 // telemetry is where the consumer's spans and metrics go; nil before Run.
@@ -89,18 +93,20 @@ func (c *Consumer) instrument() (err error) {
 	t.expired, e = meter.Int64Counter("siding.expired.records", metric.WithUnit("{record}"),
 		metric.WithDescription("Offsets that retention deleted before they were read."))
 	keep(e)
-	parked, e := meter.Int64ObservableGauge("siding.parked.records", metric.WithUnit("{record}"),
+	// Several consumers of one process share these instruments. What they observe under the same attributes adds up, which a
+	// gauge's values would not.
+	parked, e := meter.Int64ObservableUpDownCounter("siding.parked.records", metric.WithUnit("{record}"),
 		metric.WithDescription("Records of a tier that were read and are not due yet."))
 	keep(e)
 	oldest, e := meter.Int64ObservableGauge("siding.parked.oldest_due", metric.WithUnit("s"),
 		metric.WithDescription("When the first parked record of a tier is due, in Unix seconds."))
 	keep(e)
-	inflight, e := meter.Int64ObservableGauge("siding.forwards.inflight", metric.WithUnit("{record}"),
+	inflight, e := meter.Int64ObservableUpDownCounter("siding.forwards.inflight", metric.WithUnit("{record}"),
 		metric.WithDescription("Copies that are not acknowledged yet."))
 	keep(e)
-	lanes, e := meter.Int64ObservableGauge("siding.lanes", metric.WithUnit("{lane}"), metric.WithDescription("Lanes by state."))
+	lanes, e := meter.Int64ObservableUpDownCounter("siding.lanes", metric.WithUnit("{lane}"), metric.WithDescription("Lanes by state."))
 	keep(e)
-	gaps, e := meter.Int64ObservableGauge("siding.offset.gaps", metric.WithUnit("{offset}"),
+	gaps, e := meter.Int64ObservableUpDownCounter("siding.offset.gaps", metric.WithUnit("{offset}"),
 		metric.WithDescription("Offsets that are finished ahead of an unfinished one: a crash repeats them."))
 	keep(e)
 	if err != nil {
@@ -125,6 +131,7 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 		copies = map[string]int64{}
 		states = map[State]int64{}
 		now    = time.Now()
+		group  = semconv.MessagingConsumerGroupName(c.cfg.Group)
 	)
 	for _, l := range c.lanesNow() {
 		h, ok := l.health(now)
@@ -147,7 +154,7 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 		l.mu.Unlock()
 	}
 	for at, sum := range tiers {
-		with := metric.WithAttributes(semconv.MessagingDestinationName(at.topic), keyTier.String(at.delay))
+		with := metric.WithAttributes(semconv.MessagingDestinationName(at.topic), group, keyTier.String(at.delay))
 		o.ObserveInt64(gaps, sum.gaps, with)
 		if at.delay == "" {
 			continue
@@ -158,10 +165,10 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 		}
 	}
 	for topic, n := range copies {
-		o.ObserveInt64(inflight, n, metric.WithAttributes(semconv.MessagingDestinationName(topic)))
+		o.ObserveInt64(inflight, n, metric.WithAttributes(semconv.MessagingDestinationName(topic), group))
 	}
 	for state, n := range states {
-		o.ObserveInt64(lanes, n, metric.WithAttributes(keyState.String(string(state))))
+		o.ObserveInt64(lanes, n, metric.WithAttributes(group, keyState.String(string(state))))
 	}
 }
 
@@ -216,7 +223,8 @@ func (f *feed) signals(group string) signals {
 		},
 		common:  common,
 		handled: with(keyOutcome.String(outcomeHandled)),
-		late:    []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(semconv.MessagingDestinationName(f.lane.topic), keyTier.String(f.tierName())))},
+		late: []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(semconv.MessagingDestinationName(f.lane.topic),
+			semconv.MessagingConsumerGroupName(group), keyTier.String(f.tierName())))},
 	}
 }
 
@@ -225,35 +233,45 @@ type gauge struct {
 	timing  bool // a meter is enabled
 	tracing bool // a tracer may be
 	began   time.Time
-	span    trace.Span // of the attempt that runs, nil where there is none
+	took    time.Duration   // by the handler
+	ctx     context.Context // that the handler got: measurements taken in it become exemplars of its span
+	span    trace.Span      // of the attempt that runs, nil where there is none
 }
 
 // enable asks once a unit whether anybody wants to know: without an SDK a record then costs neither a clock read nor a span.
 func (g *gauge) enable(t *telemetry) {
 	if t != nil {
-		g.timing, g.tracing = t.duration.Enabled(context.Background()), true
+		ctx := context.Background()
+		g.timing, g.tracing = t.duration.Enabled(ctx) || t.lateness.Enabled(ctx), true
 	}
 }
 
 // start begins the measuring of an attempt, and returns the context for its handler.
 func (g *gauge) start(t *telemetry, a *attempt) context.Context {
+	g.ctx = a
+	if g.tracing {
+		g.trace(t, a)
+	}
 	if g.timing {
 		g.began = time.Now()
 		if a.meta != nil {
-			t.lateness.Record(a, max(g.began.Sub(a.meta.NotBefore), 0).Seconds(), a.from.sig.late...)
+			t.lateness.Record(g.ctx, max(g.began.Sub(a.meta.NotBefore), 0).Seconds(), a.from.sig.late...)
 		}
 	}
-	if !g.tracing {
-		return a
-	}
+	return g.ctx
+}
+
+// trace starts the attempt's span. Without an SDK there is none: the API then hands out the span that the context has
+// already, a producer's or one of the user's hooks, which must be neither ended nor hidden from the handler.
+func (g *gauge) trace(t *telemetry, a *attempt) {
 	opts := a.from.sig.span
 	if links := linksOf(a); len(links) > 0 {
 		opts = append(opts[:len(opts):len(opts)], trace.WithLinks(links...))
 	}
 	ctx, span := t.tracer.Start(a, a.from.sig.name, opts...)
-	if !span.SpanContext().IsValid() {
-		g.tracing = false // no SDK: the unit's other attempts do not ask again
-		return a
+	if is := span.SpanContext(); !is.IsValid() || is.SpanID() == trace.SpanContextFromContext(a).SpanID() {
+		g.tracing = false // the unit's other attempts do not ask again
+		return
 	}
 	if span.IsRecording() {
 		span.SetAttributes(semconv.MessagingKafkaOffset(int(a.rec.Offset)))
@@ -261,37 +279,57 @@ func (g *gauge) start(t *telemetry, a *attempt) context.Context {
 			span.SetAttributes(semconv.MessagingKafkaMessageTombstone(true))
 		}
 	}
-	g.span = span
-	return ctx
+	g.ctx, g.span = ctx, span
+}
+
+// stop is called when the handler returned or panicked: what becomes of the record then is not its handler's time.
+func (g *gauge) stop() {
+	if g.timing {
+		g.took = time.Since(g.began)
+	}
 }
 
 // handled ends the measuring of an attempt that succeeded.
 func (g *gauge) handled(t *telemetry, a *attempt) {
 	if g.timing {
-		t.duration.Record(a, time.Since(g.began).Seconds(), a.from.sig.handled...)
+		t.duration.Record(g.ctx, g.took.Seconds(), a.from.sig.handled...)
 	}
-	g.end()
+	g.end(outcomeHandled)
 }
 
 // failed ends the measuring of an attempt that failed.
 func (g *gauge) failed(t *telemetry, a *attempt, outcome, message string, r classify.Result) {
 	if g.timing {
-		t.duration.Record(a, time.Since(g.began).Seconds(), metric.WithAttributes(append(a.from.sig.common[:len(a.from.sig.common):len(a.from.sig.common)],
+		t.duration.Record(g.ctx, g.took.Seconds(), metric.WithAttributes(append(a.from.sig.common[:len(a.from.sig.common):len(a.from.sig.common)],
 			keyOutcome.String(outcome), semconv.ErrorTypeKey.String(t.class(r.Class)))...))
 	}
 	if g.span != nil && g.span.IsRecording() {
-		g.span.SetAttributes(keyOutcome.String(outcome), semconv.ErrorTypeKey.String(r.Class))
-		g.span.SetStatus(codes.Error, message)
+		g.span.SetAttributes(semconv.ErrorTypeKey.String(r.Class))
+		g.span.SetStatus(codes.Error, shown(message))
 	}
-	g.end()
+	g.end(outcome)
 }
 
+// drained ends the measuring of a run that was cut off, which is no attempt.
+func (g *gauge) drained() { g.end(outcomeDrained) }
+
 // end ends the span, if there is one.
-func (g *gauge) end() {
-	if g.span != nil {
-		g.span.End()
-		g.span = nil
+func (g *gauge) end(outcome string) {
+	g.ctx = nil
+	if g.span == nil {
+		return
 	}
+	if g.span.IsRecording() {
+		g.span.SetAttributes(keyOutcome.String(outcome))
+	}
+	g.span.End()
+	g.span = nil
+}
+
+// shown is an error's text as a span may have it: short, like in a header, and valid UTF-8, since exporters refuse a whole
+// batch of spans for one that is not.
+func shown(message string) string {
+	return strings.ToValidUTF8(message[:min(len(message), headers.MaxMessage)], "\uFFFD")
 }
 
 // traceParent is the running span for dlq-traceparent.
@@ -344,28 +382,44 @@ func (c recordCarrier) Keys() []string {
 }
 
 // countRouted counts a record that failed, by where it went.
-func (t *telemetry) countRouted(topic, to, class string, reason headers.Reason) {
+func (c *Consumer) countRouted(topic, to, class string, reason headers.Reason) {
+	t := c.telemetry
 	if t == nil || !t.routed.Enabled(context.Background()) {
 		return
 	}
 	t.routed.Add(context.Background(), 1, metric.WithAttributes(semconv.MessagingDestinationName(topic),
-		keyTo.String(to), semconv.ErrorTypeKey.String(t.class(class)), keyReason.String(string(reason))))
+		semconv.MessagingConsumerGroupName(c.cfg.Group), keyTo.String(to), semconv.ErrorTypeKey.String(t.class(class)), keyReason.String(string(reason))))
 }
 
 // countExpired counts what retention deleted before it was read.
-func (t *telemetry) countExpired(topic string, n int64) {
-	if t != nil {
-		t.expired.Add(context.Background(), n, metric.WithAttributes(semconv.MessagingDestinationName(topic)))
+func (c *Consumer) countExpired(topic string, n int64) {
+	if t := c.telemetry; t != nil {
+		t.expired.Add(context.Background(), n, metric.WithAttributes(semconv.MessagingDestinationName(topic),
+			semconv.MessagingConsumerGroupName(c.cfg.Group)))
 	}
 }
 
-// keeper is a hook of the producer, the last one: whatever hooks of the user do to a copy's headers (a tracer puts its own
-// span in), the record's own trace headers go on as they came.
+// headerKeepers are the producer's hooks before and behind those of the user, where there are any: whatever these do to a
+// copy's headers (a tracer puts its own span in), the record's own trace headers go on as they came.
+func (c *Consumer) headerKeepers() (before, behind kgo.Opt) {
+	if reflect.ValueOf(c.retryCl.OptValue(kgo.WithHooks)).Len() == 0 {
+		return kgo.WithHooks(), kgo.WithHooks()
+	}
+	return kgo.WithHooks(lender{}), kgo.WithHooks(keeper{})
+}
+
+// lender gives the user's hooks headers of their own: a hook may assign to the elements, not only append.
+type lender struct{}
+
+// OnProduceRecordBuffered implements kgo.HookProduceRecordBuffered.
+func (lender) OnProduceRecordBuffered(r *kgo.Record) { r.Headers = slices.Clone(r.Headers) }
+
+// keeper puts the copy's headers back as they were written.
 type keeper struct{}
 
 // OnProduceRecordBuffered implements kgo.HookProduceRecordBuffered.
 func (keeper) OnProduceRecordBuffered(r *kgo.Record) {
 	if fw, ok := r.Context.Value(forwardKey{}).(*forward); ok {
-		r.Headers = append(r.Headers[:0:0], fw.written...)
+		r.Headers = fw.written
 	}
 }
