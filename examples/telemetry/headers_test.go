@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// tracer is a hook that does what kotel does: a span for each fetched record in the record's context, and for each produced
+// one a span in the record's headers, in place where there is one already.
+type tracer struct {
+	trace.Tracer
+}
+
+// OnFetchRecordBuffered implements kgo.HookFetchRecordBuffered.
+func (h tracer) OnFetchRecordBuffered(r *kgo.Record) {
+	var span trace.Span
+	r.Context, span = h.Start(context.Background(), r.Topic+" receive")
+	span.End()
+}
+
+// OnProduceRecordBuffered implements kgo.HookProduceRecordBuffered.
+func (h tracer) OnProduceRecordBuffered(r *kgo.Record) {
+	ctx, span := h.Start(r.Context, r.Topic+" publish")
+	r.Context = ctx
+	span.End()
+	for _, key := range []string{"traceparent", "tracestate"} {
+		value := []byte("hook=1")
+		if key == "traceparent" {
+			value = []byte(parent(span.SpanContext()))
+		}
+		if i := slices.IndexFunc(r.Headers, func(h kgo.RecordHeader) bool { return h.Key == key }); i >= 0 {
+			r.Headers[i].Value = value
+		} else {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: key, Value: value})
+		}
+	}
+}
+
+// Trap 12: a tracer in the client's hooks rewrites traceparent in each copy, in place in the slice of headers, and the
+// producer's trace is lost at the first retry.
+func TestTheProducersTraceHeadersSurviveEveryHopAndTheUsersTracer(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		hooked := newTelemetry(t)
+		traced, plain := order("traced"), order("plain")
+		traced.Headers = append(traced.Headers, kgo.RecordHeader{Key: "traceparent", Value: []byte("a second one")}, kgo.RecordHeader{Key: "x", Value: nil})
+		plain.Headers = nil
+		want := map[string][]kgo.RecordHeader{"traced": slices.Clone(traced.Headers), "plain": nil}
+
+		seen := map[string]int{}
+		var failing, failed atomic.Bool
+		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
+			seen[string(r.Value)]++
+			if failed.CompareAndSwap(false, true) {
+				failing.Store(true)
+			}
+			if !sameHeaders(r.Headers, want[string(r.Value)]) {
+				t.Errorf("attempt %d of %s has headers %q, want %q", consumer.FactsOf(ctx, r).Attempt, r.Value, r.Headers, want[string(r.Value)])
+			}
+			return classify.Retryable(errBusy)
+		})
+		cfg.Kafka = []kgo.Opt{kgo.WithHooks(tracer{hooked.tracers.Tracer("hook")})}
+
+		// The first copy is refused: what is sent again is another record, made of the same headers.
+		k.Cluster.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if failing.CompareAndSwap(true, false) {
+				return refused(req.(*kmsg.ProduceRequest)), nil, true
+			}
+			return nil, nil, false
+		})
+		c := k.Run(cfg)
+		records := k.Produce(traced, plain)
+		for _, r := range records {
+			k.DeadLettered(r, headers.ReasonExhausted)
+		}
+		stop(t, c)
+
+		if failing.Load() {
+			t.Error("no copy was refused")
+		}
+		if seen["traced"] != 4 || seen["plain"] != 4 {
+			t.Errorf("attempts %v, want 4 each", seen)
+		}
+		letters := 0
+		for l, err := range dlq.Read(context.Background(), "orders.dlq", dlq.Filter{}, dlq.Cursor{}, k.Opts()...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			letters++
+			value := string(l.Record.Value)
+			if got := headers.Strip(l.Record.Headers); !sameHeaders(got, want[value]) {
+				t.Errorf("dead letter %s has headers %q, want %q", value, got, want[value])
+			}
+		}
+		if letters != 2 {
+			t.Errorf("%d dead letters, want 2", letters)
+		}
+		hooked.ended()
+		for i, s := range o.ended() {
+			if s.Parent().IsValid() {
+				t.Errorf("span %d is a child of the hook's, want a trace of its own", i)
+			}
+		}
+	})
+}
+
+// refused answers a produce request with an error for each partition.
+func refused(req *kmsg.ProduceRequest) *kmsg.ProduceResponse {
+	resp := req.ResponseKind().(*kmsg.ProduceResponse)
+	for _, t := range req.Topics {
+		topic := kmsg.NewProduceResponseTopic()
+		topic.Topic, topic.TopicID = t.Topic, t.TopicID
+		for _, p := range t.Partitions {
+			part := kmsg.NewProduceResponseTopicPartition()
+			part.Partition, part.ErrorCode = p.Partition, kerr.TopicAuthorizationFailed.Code
+			topic.Partitions = append(topic.Partitions, part)
+		}
+		resp.Topics = append(resp.Topics, topic)
+	}
+	return resp
+}
+
+func sameHeaders(a, b []kgo.RecordHeader) bool {
+	return slices.EqualFunc(a, b, func(a, b kgo.RecordHeader) bool { return a.Key == b.Key && bytes.Equal(a.Value, b.Value) })
+}
+
+// The user's own tracer without an SDK for siding: its span is the one that the handler sees.
+func TestAHooksSpanIsNotHiddenWhereSidingHasNone(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		hooked := newTelemetry(t)
+		cfg := consumer.Config{Group: "billing", Topics: []string{"orders"}, Policy: minute}
+		var at []trace.SpanContext
+		cfg.Handler = func(ctx context.Context, _ *kgo.Record) error {
+			at = append(at, trace.SpanContextFromContext(ctx))
+			return classify.As(classify.Retryable(errBusy), "busy")
+		}
+		cfg.Kafka = []kgo.Opt{kgo.WithHooks(tracer{hooked.tracers.Tracer("hook")})}
+		c := k.Run(cfg)
+		meta := k.Parked(k.Produce(order("busy"))[0], time.Minute, "busy")
+		stop(t, c)
+		hooked.ended()
+		if meta.TraceParent != "" {
+			t.Errorf("dlq-traceparent %q, want none: no span was made for the attempt", meta.TraceParent)
+		}
+		if len(at) != 1 || !at[0].IsSampled() {
+			t.Errorf("the handler saw %v, want the hook's span", at)
+		}
+	})
+}

@@ -1,0 +1,363 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+)
+
+func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
+			time.Sleep(time.Second)
+			switch {
+			case string(r.Value) == "busy" && consumer.FactsOf(ctx, r).Tier == 0:
+				return classify.As(classify.Retryable(errBusy), "busy")
+			case string(r.Value) == "broken":
+				return classify.As(errors.New("no such SKU"), "orders.sku")
+			case string(r.Value) == "old":
+				return classify.As(classify.Discard(errors.New("too old")), "orders.old")
+			}
+			return nil
+		})
+		cfg.Policy = minute
+		c := k.Run(cfg)
+		records := k.Produce(order("busy"), order("broken"), order("old"), order("fine"), order("busy"))
+		k.Handled(records[3], 1)
+		parked := k.Parked(records[0], time.Minute, "busy")
+		k.Parked(records[4], time.Minute, "busy")
+		time.Sleep(3 * time.Second) // the lane reads its tier
+		synctest.Wait()
+
+		o.want("siding.parked.records", map[string]int64{"tier=1m": 2})
+		o.want("siding.parked.oldest_due", map[string]int64{"tier=1m": parked.NotBefore.Unix()})
+		o.want("siding.lanes", map[string]int64{"lane.state=running": 1, "lane.state=waiting": 1})
+		o.want("siding.forwards.inflight", map[string]int64{"": 0})
+		o.want("siding.offset.gaps", map[string]int64{"tier=": 0, "tier=1m": 0})
+		o.want("siding.delivery.lateness", map[string]int64{})
+		o.want("siding.routed.records", map[string]int64{
+			"error.type=busy reason= to=1m":                      2,
+			"error.type=orders.sku reason=terminal to=dlq":       1,
+			"error.type=orders.old reason=terminal to=discarded": 1,
+		})
+
+		k.Handled(records[0], 1)
+		k.Handled(records[4], 1)
+		synctest.Wait()
+		o.want("siding.parked.records", map[string]int64{"tier=1m": 0})
+		o.want("siding.parked.oldest_due", map[string]int64{})
+		o.want("siding.delivery.lateness", map[string]int64{"tier=1m": 2})
+		o.want("messaging.process.duration", map[string]int64{
+			"outcome=handled tier=":                             1,
+			"outcome=handled tier=1m":                           2,
+			"error.type=busy outcome=retried tier=":             2,
+			"error.type=orders.sku outcome=dead_lettered tier=": 1,
+			"error.type=orders.old outcome=discarded tier=":     1,
+		})
+		for _, p := range o.histogram("messaging.process.duration") {
+			if mean := p.Sum / float64(p.Count); mean != 1 {
+				t.Errorf("a run took %v s on average, want the 1 s that the handler took", mean)
+			}
+		}
+		for _, p := range o.histogram("siding.delivery.lateness") {
+			// The second waits for the first.
+			if low, _ := p.Min.Value(); low < 0 || p.Sum > 2.5 {
+				t.Errorf("lateness from %v s, %v s in sum; want no less than none, and a second or two", low, p.Sum)
+			}
+		}
+		stop(t, c)
+		o.want("siding.lanes", map[string]int64{})
+	})
+}
+
+// histogram returns the series of a histogram.
+func (o *telemetry) histogram(name string) []metricdata.HistogramDataPoint[float64] {
+	o.Helper()
+	for _, m := range o.metrics() {
+		if h, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == name {
+			return h.DataPoints
+		}
+	}
+	o.Fatalf("no histogram %s", name)
+	return nil
+}
+
+// Each of these is in the README's table.
+func TestEveryMetricHasItsUnitAndTheGroup(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
+			if consumer.FactsOf(ctx, r).Attempt == 2 {
+				return nil
+			}
+			return classify.Retryable(errBusy)
+		})
+		cfg.Policy = minute
+		k.Run(cfg)
+		k.Handled(k.Produce(order("x"))[0], 1)
+		k.Parked(k.Produce(order("y"))[0], time.Minute, "unclassified")
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		units := map[string]string{}
+		for _, m := range o.metrics() {
+			units[m.Name] = m.Unit
+			for _, group := range groups(m) {
+				if group != "billing" {
+					t.Errorf("%s is of group %q, want billing", m.Name, group)
+				}
+			}
+		}
+		for name, want := range map[string]string{
+			"messaging.process.duration": "s",
+			"siding.delivery.lateness":   "s",
+			"siding.routed.records":      "{record}",
+			"siding.parked.records":      "{record}",
+			"siding.parked.oldest_due":   "s",
+			"siding.forwards.inflight":   "{record}",
+			"siding.lanes":               "{lane}",
+			"siding.offset.gaps":         "{offset}",
+		} {
+			if got, ok := units[name]; !ok || got != want {
+				t.Errorf("%s: unit %q, there %v; want %q", name, got, ok, want)
+			}
+		}
+	})
+}
+
+// groups are the consumer groups of a metric's series.
+func groups(m metricdata.Metrics) (all []string) {
+	add := func(set attribute.Set) {
+		v, _ := set.Value("messaging.consumer.group.name")
+		all = append(all, v.String())
+	}
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			add(p.Attributes)
+		}
+	case metricdata.Gauge[int64]:
+		for _, p := range data.DataPoints {
+			add(p.Attributes)
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			add(p.Attributes)
+		}
+	}
+	return all
+}
+
+func TestCopiesWithoutAnAnswerAndGapsShow(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		release := make(chan struct{})
+		var silent atomic.Bool // the broker
+		cfg := o.config(func(_ context.Context, r *kgo.Record) error {
+			switch string(r.Value) {
+			case "slow":
+				<-release
+			case "broken":
+				return errors.New("no such SKU")
+			case "broken, late":
+				silent.Store(true)
+				return errors.New("no such SKU")
+			}
+			return nil
+		})
+		cfg.Order, cfg.Policy = consumer.OrderNone, consumer.Policy{Tiers: []time.Duration{}}
+		k.Run(cfg)
+		records := k.Produce(order("slow"), order("fine"), order("fine"), order("broken"))
+		k.DeadLettered(records[3], headers.ReasonTerminal)
+		synctest.Wait()
+		o.want("siding.offset.gaps", map[string]int64{"tier=": 3}) // behind the slow one
+
+		// A broker that takes a copy and does not answer.
+		answer := make(chan struct{})
+		k.Cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+			if !silent.Load() {
+				k.Cluster.KeepControl()
+				return nil, nil, false
+			}
+			k.Cluster.SleepControl(func() { <-answer })
+			return nil, nil, false
+		})
+		again := k.Produce(order("broken, late"))[0]
+		time.Sleep(time.Second)
+		o.want("siding.forwards.inflight", map[string]int64{"": 1})
+		close(release)
+		close(answer)
+		k.DeadLettered(again, headers.ReasonTerminal)
+		time.Sleep(time.Second)
+		o.want("siding.offset.gaps", map[string]int64{"tier=": 0})
+		o.want("siding.forwards.inflight", map[string]int64{"": 0})
+	})
+}
+
+// A service may run several consumers: of several groups, or members of one.
+func TestConsumersOfOneProcessAddUp(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		k.CreateTopic("refunds", 3)
+		handler := func(context.Context, *kgo.Record) error { return nil }
+		for _, topic := range []string{"orders", "refunds"} {
+			cfg := o.config(handler)
+			cfg.Topics = []string{topic}
+			k.Run(cfg)
+		}
+		audit := o.config(handler)
+		audit.Group = "audit"
+		k.Run(audit)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		got := map[string]int64{}
+		for _, m := range o.metrics() {
+			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "siding.lanes" {
+				for _, p := range sum.DataPoints {
+					group, _ := p.Attributes.Value("messaging.consumer.group.name")
+					got[group.AsString()] += p.Value
+				}
+			}
+		}
+		if want := map[string]int64{"billing": 5, "audit": 2}; !maps.Equal(got, want) {
+			t.Errorf("lanes by group %v, want %v", got, want)
+		}
+	})
+}
+
+// A class that holds a record's id would otherwise make a time series a record.
+func TestClassesBeyondAHundredCountAsOther(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		c := k.Run(o.config(func(_ context.Context, r *kgo.Record) error {
+			return classify.As(errors.New("no such order"), "order."+string(r.Value))
+		}))
+		var records []*kgo.Record
+		for i := range 130 {
+			records = append(records, order(fmt.Sprint(i)))
+		}
+		records = k.Produce(append(records, order("5"), order("129"))...)
+		k.DeadLettered(records[len(records)-1], headers.ReasonTerminal)
+		stop(t, c)
+		for _, name := range []string{"siding.routed.records", "messaging.process.duration"} {
+			series := o.series(name)
+			if len(series) != 101 {
+				t.Errorf("%s: %d series, want 100 classes and the others", name, len(series))
+			}
+			for with, n := range series {
+				want := int64(1)
+				switch {
+				case strings.Contains(with, "error.type=other "):
+					want = 31
+				case strings.Contains(with, "error.type=order.5 "):
+					want = 2
+				}
+				if n != want {
+					t.Errorf("%s{%s} is %d, want %d", name, with, n, want)
+				}
+			}
+		}
+		// A span is one of a kind anyway.
+		if spans := o.ended(); of(spans[129], "error.type") != "order.129" {
+			t.Errorf("the 130th span's class is %s, want its own", of(spans[129], "error.type"))
+		}
+	})
+}
+
+func TestARecordWithBrokenHeadersIsCounted(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		cfg := o.config(func(context.Context, *kgo.Record) error { return nil })
+		cfg.Policy = minute
+		c := k.Run(cfg)
+		k.Produce(&kgo.Record{Topic: "orders.retry.1m", Value: []byte("whose?")})
+		time.Sleep(10 * time.Second)
+		stop(t, c)
+		o.want("siding.routed.records", map[string]int64{"error.type=" + headers.ClassMalformed + " reason=malformed to=dlq": 1})
+		if n := len(o.ended()); n != 0 {
+			t.Errorf("%d spans, want none: nothing ran", n)
+		}
+	})
+}
+
+// From a slow bucket of the histogram one comes to a trace of a slow attempt.
+func TestAMeasurementLeadsToItsSpan(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
+			if consumer.FactsOf(ctx, r).Attempt == 1 {
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		})
+		cfg.Policy = minute
+		c := k.Run(cfg)
+		k.Handled(k.Produce(order("busy"))[0], 1)
+		stop(t, c)
+		ids := map[string]bool{}
+		for _, s := range o.ended() {
+			id := s.SpanContext().SpanID()
+			ids[string(id[:])] = true
+		}
+		for name, want := range map[string]int{"messaging.process.duration": 2, "siding.delivery.lateness": 1} {
+			found := 0
+			for _, p := range o.histogram(name) {
+				for _, e := range p.Exemplars {
+					if ids[string(e.SpanID)] {
+						found++
+					}
+				}
+			}
+			if found != want {
+				t.Errorf("%s has %d exemplars of the attempts' spans, want %d", name, found, want)
+			}
+		}
+	})
+}
+
+// A view that drops one instrument leaves the others.
+func TestLatenessIsMeasuredWithoutDurations(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		o.reader = sdkmetric.NewManualReader()
+		o.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader), sdkmetric.WithView(sdkmetric.NewView(
+			sdkmetric.Instrument{Name: "messaging.process.duration"}, sdkmetric.Stream{Aggregation: sdkmetric.AggregationDrop{}})))
+		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
+			if consumer.FactsOf(ctx, r).Attempt == 1 {
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		})
+		cfg.Policy = minute
+		c := k.Run(cfg)
+		k.Handled(k.Produce(order("busy"))[0], 1)
+		stop(t, c)
+		o.want("siding.delivery.lateness", map[string]int64{"tier=1m": 1})
+		o.want("messaging.process.duration", map[string]int64{})
+	})
+}
