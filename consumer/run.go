@@ -82,7 +82,7 @@ func (n *noted) room() int {
 
 func (c *Consumer) runUnit(u *unit) {
 	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
-	r.gauge.enable(c.telemetry)
+	r.gauge.enable(c.telemetry, c.clock.now.Load())
 	if u.item != nil {
 		r.runItem(u.item)
 	} else {

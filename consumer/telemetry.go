@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -57,6 +58,7 @@ type telemetry struct {
 	routed   metric.Int64Counter
 	expired  metric.Int64Counter
 	observed metric.Registration
+	askAgain atomic.Int64 // coarse reading before which no tracer is asked for a span: there was no SDK
 
 	mu      sync.Mutex
 	classes map[string]bool
@@ -239,12 +241,16 @@ type gauge struct {
 }
 
 // enable asks once a unit whether anybody wants to know: without an SDK a record then costs neither a clock read nor a span.
-func (g *gauge) enable(t *telemetry) {
+// A tracer can only be asked by starting a span, so one that gave none is left alone for a while; an SDK may come later.
+func (g *gauge) enable(t *telemetry, now int64) {
 	if t != nil {
 		ctx := context.Background()
-		g.timing, g.tracing = t.duration.Enabled(ctx) || t.lateness.Enabled(ctx), true
+		g.timing, g.tracing = t.duration.Enabled(ctx) || t.lateness.Enabled(ctx), now >= t.askAgain.Load()
 	}
 }
+
+// askTracer is how long a tracer is left alone that gave no span.
+const askTracer = time.Second
 
 // start begins the measuring of an attempt, and returns the context for its handler.
 func (g *gauge) start(t *telemetry, a *attempt) context.Context {
@@ -270,7 +276,8 @@ func (g *gauge) trace(t *telemetry, a *attempt) {
 	}
 	ctx, span := t.tracer.Start(a, a.from.sig.name, opts...)
 	if is := span.SpanContext(); !is.IsValid() || is.SpanID() == trace.SpanContextFromContext(a).SpanID() {
-		g.tracing = false // the unit's other attempts do not ask again
+		g.tracing = false
+		t.askAgain.Store(a.start + int64(askTracer))
 		return
 	}
 	if span.IsRecording() {

@@ -1,0 +1,279 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// What OpenTelemetry's SDK makes of the telemetry is tested in examples/telemetry, since the root module does without it.
+
+// measured is a lane that runs units of n records without Kafka.
+func measured(t testing.TB, n int) (run func(), c *Consumer) {
+	c = &Consumer{values: context.Background(), clock: &clock{base: time.Now()}, slots: &slots{}}
+	c.cfg.Group = "billing"
+	c.cfg.Handler = func(context.Context, *kgo.Record) error { return nil }
+	l := &lane{c: c, topic: "orders", policy: &Policy{HandlerTimeout: time.Minute}}
+	f := &feed{lane: l, topic: "orders", tracker: newTracker(0, -1)}
+	f.sig = f.signals(c.cfg.Group)
+	l.feeds = []*feed{f}
+	recs := make([]*kgo.Record, n)
+	for i := range recs {
+		recs[i] = &kgo.Record{Topic: "orders", Offset: int64(i), Value: []byte("v"), Headers: []kgo.RecordHeader{
+			{Key: "traceparent", Value: []byte("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")},
+		}}
+	}
+	u := &unit{feed: f, recs: recs}
+	return func() {
+		u.ran = 0
+		c.runUnit(u)
+		if u.ran != n {
+			t.Fatalf("ran %d records, want %d", u.ran, n)
+		}
+	}, c
+}
+
+func TestWithoutAnSDKARecordCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
+	run, c := measured(t, unitRecords)
+	without := testing.AllocsPerRun(100, run)
+	for name, set := range map[string]func(){
+		"the global providers": func() {},
+		"noop providers": func() {
+			c.cfg.TracerProvider, c.cfg.MeterProvider = tracenoop.NewTracerProvider(), metricnoop.NewMeterProvider()
+		},
+	} {
+		set()
+		if err := c.instrument(); err != nil {
+			t.Fatal(err)
+		}
+		if with := testing.AllocsPerRun(100, run); with > without {
+			t.Errorf("%s: %d records cost %v allocations, without telemetry %v; want no more", name, unitRecords, with, without)
+		}
+	}
+}
+
+func TestAnSDKThatComesLateIsFound(t *testing.T) {
+	t.Parallel()
+	run, c := measured(t, 1)
+	tracers := &late{}
+	c.cfg.TracerProvider = tracers
+	if err := c.instrument(); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		run()
+	}
+	if got := tracers.asked.Load(); got != 1 {
+		t.Errorf("a tracer without spans was asked %d times at once, want once", got)
+	}
+	tracers.there.Store(true)
+	c.clock.now.Add(int64(askTracer))
+	for range 10 {
+		run()
+	}
+	if got := tracers.asked.Load(); got != 11 {
+		t.Errorf("a tracer that has spans by now was asked %d times, want once more for each attempt", got)
+	}
+}
+
+// late is a tracer provider that has spans from some time on.
+type late struct {
+	tracenoop.TracerProvider
+	there atomic.Bool
+	asked atomic.Int32
+}
+
+func (p *late) Tracer(string, ...trace.TracerOption) trace.Tracer { return lateTracer{late: p} }
+
+type lateTracer struct {
+	tracenoop.Tracer
+	late *late
+}
+
+func (t lateTracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
+	var is trace.SpanContext
+	if n := t.late.asked.Add(1); t.late.there.Load() {
+		is = trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{byte(n)}})
+	}
+	ctx = trace.ContextWithSpanContext(ctx, is)
+	return ctx, trace.SpanFromContext(ctx)
+}
+
+func BenchmarkRunUnit(b *testing.B) {
+	for _, telemetry := range []bool{false, true} {
+		b.Run(fmt.Sprintf("telemetry=%v", telemetry), func(b *testing.B) {
+			run, c := measured(b, unitRecords)
+			if telemetry {
+				if err := c.instrument(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				run()
+			}
+		})
+	}
+}
+
+// Without an SDK the API returns the span that the context has already as if it were a new one.
+func TestWithoutAnSDKAnotherOnesSpanIsNotTakenForTheAttempts(t *testing.T) {
+	t.Parallel()
+	foreign := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	for name, provider := range map[string]trace.TracerProvider{"global": nil, "noop": tracenoop.NewTracerProvider()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run, c := measured(t, 3)
+			c.values = trace.ContextWithSpanContext(context.Background(), foreign)
+			c.cfg.TracerProvider = provider
+			c.cfg.Handler = func(ctx context.Context, _ *kgo.Record) error {
+				if _, ok := ctx.(*attempt); !ok {
+					t.Errorf("the handler got a %T, want the attempt itself", ctx)
+				}
+				if got := trace.SpanContextFromContext(ctx); !got.Equal(foreign) {
+					t.Errorf("the handler saw span %v, want the one of Run's context", got.SpanID())
+				}
+				return nil
+			}
+			if err := c.instrument(); err != nil {
+				t.Fatal(err)
+			}
+			run()
+			var g gauge
+			c.telemetry.askAgain.Store(0)
+			g.enable(c.telemetry, 0)
+			a := &attempt{lane: &lane{c: c}, from: &feed{}, rec: &kgo.Record{}}
+			g.start(c.telemetry, a)
+			if got := g.traceParent(); got != "" || g.tracing {
+				t.Errorf("dlq-traceparent %q, tracing %v; want none", got, g.tracing)
+			}
+		})
+	}
+}
+
+func TestAnErrorsTextIsCutAndMendedForSpans(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", "fine", "caf\xe9", strings.Repeat("é", headers.MaxMessage), strings.Repeat("\xff", 5000)} {
+		got := shown(s)
+		if !utf8.ValidString(got) || len(got) > headers.MaxMessage+utf8.UTFMax {
+			t.Errorf("shown(%.20q) is %d bytes, valid %v", s, len(got), utf8.ValidString(got))
+		}
+		if utf8.ValidString(s) && len(s) <= headers.MaxMessage && got != s {
+			t.Errorf("shown(%q) = %q, want it unchanged", s, got)
+		}
+	}
+}
+
+// failing is a provider of a meter that refuses its instruments.
+type failing struct{ metricnoop.MeterProvider }
+
+func (failing) Meter(string, ...metric.MeterOption) metric.Meter { return failingMeter{} }
+
+type failingMeter struct{ metricnoop.Meter }
+
+var errInstrument = errors.New("no room for instruments")
+
+func (failingMeter) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
+	return nil, errInstrument
+}
+
+func TestAnInstrumentThatCannotBeHadEndsTheStart(t *testing.T) {
+	t.Parallel()
+	c, err := New(Config{
+		Group: "billing", Topics: []string{"orders"}, Kafka: []kgo.Opt{kgo.SeedBrokers("127.0.0.1:1")}, MeterProvider: failing{},
+		Handler: func(context.Context, *kgo.Record) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(t.Context()); !errors.Is(err, errInstrument) {
+		t.Errorf("Run: %v, want %v", err, errInstrument)
+	}
+}
+
+// registering is a provider of a meter that counts its callbacks.
+type registering struct {
+	metricnoop.MeterProvider
+	callbacks  *atomic.Int32
+	registered chan struct{}
+}
+
+func (p registering) Meter(string, ...metric.MeterOption) metric.Meter {
+	return registeringMeter{of: p}
+}
+
+type registeringMeter struct {
+	metricnoop.Meter
+	of registering
+}
+
+func (m registeringMeter) RegisterCallback(metric.Callback, ...metric.Observable) (metric.Registration, error) {
+	m.of.callbacks.Add(1)
+	close(m.of.registered)
+	return registration{callbacks: m.of.callbacks}, nil
+}
+
+type registration struct {
+	metricnoop.Registration
+	callbacks *atomic.Int32
+}
+
+func (r registration) Unregister() error {
+	r.callbacks.Add(-1)
+	return nil
+}
+
+// A provider outlives the consumer, and would keep it alive.
+func TestTheMeterLetsGoOfAConsumerThatEnded(t *testing.T) {
+	t.Parallel()
+	callbacks, registered := new(atomic.Int32), make(chan struct{})
+	c, err := New(Config{
+		Group: "billing", Topics: []string{"orders"}, Kafka: []kgo.Opt{kgo.SeedBrokers("127.0.0.1:1")},
+		MeterProvider: registering{callbacks: callbacks, registered: registered}, Handler: func(context.Context, *kgo.Record) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	<-registered
+	if got := callbacks.Load(); got != 1 {
+		t.Errorf("%d callbacks while it runs, want 1", got)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := callbacks.Load(); got != 0 {
+		t.Errorf("%d callbacks after it ended, want none", got)
+	}
+}
+
+func TestClassNamesOfMetricsAreBounded(t *testing.T) {
+	t.Parallel()
+	tel := &telemetry{classes: map[string]bool{}}
+	for i := range maxClasses {
+		if name := fmt.Sprint("c", i); tel.class(name) != name {
+			t.Fatalf("class %d counts as %q, want as itself", i, tel.class(name))
+		}
+	}
+	for name, want := range map[string]string{"c0": "c0", "c99": "c99", "new": "other", "": "other"} {
+		if got := tel.class(name); got != want {
+			t.Errorf("class %q counts as %q, want %q", name, got, want)
+		}
+	}
+}
