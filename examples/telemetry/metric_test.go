@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.opentelemetry.io/otel/attribute"
@@ -366,5 +367,34 @@ func TestLatenessIsMeasuredWithoutDurations(t *testing.T) {
 		stop(t, c)
 		o.want("siding.delivery.lateness", map[string]int64{"tier=1m": 1})
 		o.want("messaging.process.duration", map[string]int64{})
+	})
+}
+
+func TestWhatRetentionDeletedUnreadIsCounted(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		cfg := o.config(func(context.Context, *kgo.Record) error { return nil })
+		c := k.Run(cfg)
+		k.Handled(k.Produce(order("read"))[0], 1)
+		stop(t, c)
+		records := k.Produce(order("lost"), order("lost"), order("lost"), order("kept"))
+
+		cl, err := kgo.NewClient(k.Opts()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		kept := records[3]
+		_, err = kadm.NewClient(cl).DeleteRecords(t.Context(), kadm.Offsets{"orders": {
+			kept.Partition: {Topic: "orders", Partition: kept.Partition, At: kept.Offset},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c = k.Run(cfg)
+		k.Handled(kept, 1)
+		stop(t, c)
+		o.want("siding.expired.records", map[string]int64{"": 3})
 	})
 }
