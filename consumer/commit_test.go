@@ -1,0 +1,55 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// The broker checks that the member is in the group, not that it owns the partition. So the commit itself must not name a lane
+// that another membership was given, or that is gone.
+func TestACommitNamesOnlyLanesHeldUnderItsMembership(t *testing.T) {
+	t.Parallel()
+	c := idle(t, Config{}, func() {})
+	mine, old, gone, drains := held(c, 0, "m2"), held(c, 1, "m1"), held(c, 2, "m2"), held(c, 3, "m2")
+	gone.forget()
+	drains.mu.Lock()
+	drains.setState(laneDraining, "")
+	drains.mu.Unlock()
+	for member, want := range map[string][]string{
+		"m1": {"orders/1 at 41", "orders.retry.5s/1 at 51"},
+		"m2": {"orders/0 at 40", "orders/3 at 43", "orders.retry.5s/0 at 50", "orders.retry.5s/3 at 53"},
+		"m3": nil,
+	} {
+		entries := map[topicPartition]commitEntry{}
+		req := kmsg.NewPtrOffsetCommitRequest()
+		req.MemberID = member
+		for i := range 2 {
+			rt := kmsg.NewOffsetCommitRequestTopic()
+			rt.Topic = mine.feeds[i].topic
+			for _, l := range []*lane{mine, old, gone, drains} {
+				entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: l.feeds[i], meta: fmt.Sprint("at ", int64(40+10*i)+int64(l.partition))}
+				p := kmsg.NewOffsetCommitRequestTopicPartition()
+				p.Partition = l.partition
+				rt.Partitions = append(rt.Partitions, p)
+			}
+			req.Topics = append(req.Topics, rt)
+		}
+		err := c.admit(req, entries)
+		if none := errors.Is(err, errNothingToCommit); none != (want == nil) || err != nil && !none {
+			t.Errorf("%s: admit = %v", member, err)
+		}
+		var got []string
+		for _, rt := range req.Topics {
+			for _, p := range rt.Partitions {
+				got = append(got, fmt.Sprintf("%s/%d %s", rt.Topic, p.Partition, *p.Metadata))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the commit goes out with %q, want %q", member, got, want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package consumer
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// idle is a consumer with the machinery of a running one, and a broker that never answers.
+func idle(t *testing.T, cfg Config, ran func()) *Consumer {
+	t.Helper()
+	cfg.Group, cfg.Topics, cfg.Kafka = "billing", []string{"orders"}, []kgo.Opt{kgo.SeedBrokers("localhost:1")}
+	cfg.Handler = func(context.Context, *kgo.Record) error {
+		ran()
+		return nil
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silence := kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	if c.producer, err = kgo.NewClient(silence, kgo.RecordPartitioner(kgo.ManualPartitioner())); err != nil {
+		t.Fatal(err)
+	}
+	life, end := context.WithCancel(context.Background())
+	t.Cleanup(func() {
+		end()
+		c.workers.Wait()
+		c.wg.Wait()
+		c.producer.Close()
+	})
+	c.ctx, c.values = life, life
+	c.parking = &parking{limit: c.cfg.MaxParkedBytes, gate: &c.retryGate, shut: map[*feed]struct{}{}}
+	c.clock = newClock(&c.wg, life.Done(), func() {})
+	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock, queued: map[*lane]bool{}}
+	return c
+}
+
+// held gives the consumer a running lane under a membership.
+func held(c *Consumer, partition int32, member string) *lane {
+	l := c.newLane("orders", partition, member)
+	l.source().tracker = newTracker(0, 0)
+	c.mu.Lock()
+	c.lanes[topicPartition{"orders", partition}] = l
+	c.countLanes()
+	c.mu.Unlock()
+	l.open()
+	return l
+}
+
+// The forwards of a lane were within its share of MaxInFlightBytes when they were sent, and over it when a second lane was
+// assigned. The lane was passed over then without a note of it, so that the acknowledgement that made room woke nobody.
+func TestALaneWhoseShareShrankWakesWhenThereIsRoomAgain(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int64
+	c := idle(t, Config{MaxInFlightBytes: 1 << 20}, func() { ran.Add(1) })
+	l := held(c, 0, "m")
+	fw := &forward{feed: l.source(), size: 700 << 10}
+	l.mu.Lock()
+	l.forwards.outstanding, l.forwards.bytes = 1, fw.size
+	l.settle()
+	l.mu.Unlock()
+	held(c, 1, "m") // halves the share
+	l.source().offerSource([]*kgo.Record{{Topic: "orders"}})
+	c.workers.Wait()
+	if n := ran.Load(); n != 0 {
+		t.Fatalf("%d records ran over the lane's share", n)
+	}
+	l.arrived(fw, nil)
+	c.workers.Wait()
+	if n := ran.Load(); n != 1 {
+		t.Errorf("%d records ran, want 1: there is room again", n)
+	}
+}
+
+func TestACopyFinishesItsRecordOnlyWhenItIsSafe(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		draining bool
+		answer   error
+		floor    int64
+	}{
+		"acknowledged":                {answer: nil, floor: 2},
+		"acknowledged while draining": {draining: true, answer: nil, floor: 2},
+		"refused":                     {answer: kerr.TopicAuthorizationFailed, floor: 0},
+		"refused while draining":      {draining: true, answer: kerr.TopicAuthorizationFailed, floor: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := idle(t, Config{}, func() {})
+			l := held(c, 0, "m")
+			f := l.source()
+			f.tracker.deliverRange(0, 1)
+			f.tracker.finish(1)
+			fw := &forward{feed: f, rec: kgo.Record{Topic: "orders.dlq"}}
+			l.send(fw)
+			if got := f.tracker.floor(); got != 0 {
+				t.Errorf("floor %d while the copy of 0 is on its way, want 0", got)
+			}
+			if tt.draining {
+				l.mu.Lock()
+				l.setState(laneDraining, "")
+				l.mu.Unlock()
+			}
+			l.arrived(fw, tt.answer)
+			if got := f.tracker.floor(); got != tt.floor {
+				t.Errorf("floor %d, want %d", got, tt.floor)
+			}
+			l.forget()
+		})
+	}
+}
