@@ -1,0 +1,147 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// A handler that calls runtime.Goexit, as a test's FailNow does, ended the worker's goroutine with the lane's unit in hand: the
+// lane stood still, and with Concurrency 1 the whole consumer.
+func TestAHandlerThatExitsItsGoroutineFailsItsRecordOnly(t *testing.T) {
+	t.Parallel()
+	for _, order := range []consumer.Order{consumer.OrderPartition, consumer.OrderKey, consumer.OrderNone} {
+		t.Run(order.String(), func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 1)
+				cfg := config(func(_ context.Context, r *kgo.Record) error {
+					if r.Offset%10 == 3 {
+						runtime.Goexit()
+					}
+					return nil
+				})
+				cfg.Order, cfg.Concurrency = order, 1
+				records := k.Produce(many(30)...)
+				k.Run(cfg)
+				for i, r := range records {
+					if i%10 == 3 {
+						k.DeadLettered(r, headers.ReasonPanic)
+					} else {
+						k.Handled(r, 1)
+					}
+				}
+				k.Conserved()
+			})
+		})
+	}
+}
+
+// An attempt that its lane's drain cancelled has not failed, whatever its handler returned: a terminal verdict on it would
+// discard a record that nothing was wrong with.
+func TestAnAttemptThatWasCancelledByADrainIsNotAFailure(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		started := make(chan struct{})
+		cfg := config(func(ctx context.Context, _ *kgo.Record) error {
+			close(started)
+			<-ctx.Done()
+			return errors.New("the gateway call was cancelled")
+		})
+		cfg.DrainTimeout, cfg.Policy.OnTerminal = 100*time.Millisecond, consumer.Discard
+		c := k.Run(cfg)
+		r := k.Produce(many(1)...)[0]
+		<-started
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		k.Run(config(fine))
+		k.Handled(r, 1)
+		k.Conserved()
+	})
+}
+
+func TestARuleAndAnErrorTextThatPanicStopNothing(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		cfg := config(func(context.Context, *kgo.Record) error { return errors.New("no such SKU") })
+		cfg.Classifier.Rules = []classify.Rule{classify.When(func(error) bool { panic("rule") }, classify.VerdictRetry, "broken")}
+		cfg.ErrorText = func(error) string { panic("text") }
+		k.Run(cfg)
+		for _, r := range k.Produce(many(3)...) {
+			k.DeadLettered(r, headers.ReasonTerminal)
+		}
+		k.Conserved()
+	})
+}
+
+// hostile is an error whose every method panics.
+type hostile struct{}
+
+func (hostile) Error() string { panic("error") }
+func (hostile) Unwrap() error { panic("unwrap") }
+func (hostile) Is(error) bool { panic("is") }
+func (hostile) As(any) bool   { panic("as") }
+
+func TestAnErrorWhoseMethodsPanicStopsNothing(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.Run(config(func(_ context.Context, r *kgo.Record) error {
+			if r.Offset == 1 {
+				panic(hostile{})
+			}
+			return hostile{}
+		}))
+		for _, r := range k.Produce(many(3)...) {
+			k.DeadLettered(r, "")
+		}
+		k.Conserved()
+	})
+}
+
+// What is due later than the last tier keeps a record for by its delay is parked there again and again: no record stays in a
+// topic for longer than its retention was made for.
+func TestARetryAfterBeyondTheLastTierIsWaitedForInHopsAndIsNotEarly(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.Patience = 100 * time.Hour
+		k.CreateTopic("orders", 1)
+		const later = 48 * time.Hour
+		var failed, ran time.Time
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			if facts := consumer.FactsOf(ctx, r); facts.Attempt == 1 {
+				failed = time.Now()
+				return classify.RetryAfter(errBusy, later)
+			}
+			ran = time.Now()
+			return nil
+		})
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute, time.Hour}, MaxRetryAfter: later, Jitter: -1}
+		// Two days are cheap where an idle consumer does little.
+		cfg.CommitInterval = time.Minute
+		cfg.Kafka = []kgo.Opt{kgo.FetchMaxWait(time.Minute), kgo.SessionTimeout(5 * time.Minute), kgo.HeartbeatInterval(time.Minute)}
+		k.Run(cfg)
+		r := k.Produce(many(1)...)[0]
+		k.Parked(r, time.Hour, "")
+		k.Handled(r, 1)
+		if waited := ran.Sub(failed); waited < later.Truncate(time.Millisecond) || waited > later+time.Minute {
+			t.Errorf("ran again after %v, want %v", waited, later)
+		}
+		if hops := k.Cluster.PartitionInfo("orders.retry.1h", 0).HighWatermark; hops < 47 || hops > 49 {
+			t.Errorf("%d copies were written in 48 h, want one an hour", hops)
+		}
+		k.Conserved()
+	})
+}
