@@ -259,3 +259,51 @@ func TestADeadLetterTopicThatRefusesHoldsUpItsLanesOnly(t *testing.T) {
 		})
 	}
 }
+
+func TestNothingIsCommittedPastACopyThatIsNotSafe(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		poison := k.Produce(many(10)...)[5]
+		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: -1, Err: kerr.TopicAuthorizationFailed})
+		k.Run(config(func(_ context.Context, r *kgo.Record) error {
+			if r.Offset == poison.Offset {
+				return errors.New("no such SKU")
+			}
+			return nil
+		}))
+		if err := refused.Wait(context.Background(), 3); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if got := k.Cluster.GroupInfo("billing").Commits["orders"][0].Offset; got != poison.Offset {
+			t.Errorf("%d is committed while the copy of %d is refused", got, poison.Offset)
+		}
+		refused.Remove()
+		k.DeadLettered(poison, headers.ReasonTerminal)
+		k.Conserved()
+	})
+}
+
+// Lanes were opened in one call, which committed where they start. A sibling of one that refused its commits kept every other
+// lane of the assignment from its first record.
+func TestALaneThatCannotStartHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.CreateTopic("bills", 1)
+		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: "bills.retry.300ms", Count: -1, Err: kerr.TopicAuthorizationFailed})
+		cfg := config(fine)
+		cfg.Topics = []string{"orders", "bills"}
+		c := k.Begin(cfg)
+		for _, r := range k.Produce(many(10)...) {
+			k.Handled(r, 1)
+		}
+		if l := c.Health().Lanes[0]; l.Topic != "bills" || l.State != consumer.StateStarting {
+			t.Errorf("lane %s/%d is %v, want bills/0 to be starting", l.Topic, l.Partition, l.State)
+		}
+		refused.Remove()
+		k.Handled(k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")})[0], 1)
+		k.Conserved()
+	})
+}

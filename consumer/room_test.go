@@ -80,3 +80,43 @@ func TestATierThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
 		k.Conserved()
 	})
 }
+
+// Of a backlog that is overdue, after a night without a consumer, every record went straight to the queue, which has no bound for
+// a tier: all of it was read into memory.
+func TestAnOverdueBacklogOfATierIsReadWithinItsBudget(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		cfg := config(busyOnce)
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, HandlerTimeout: -1}
+		first := k.Run(cfg)
+		var records []*kgo.Record
+		for range 40 {
+			records = append(records, k.Produce(many(100)...)...)
+			time.Sleep(100 * time.Millisecond)
+		}
+		committedTo(t, k, "orders", int64(len(records)))
+		if err := first.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Hour)
+		release := make(chan struct{})
+		cfg.MaxParkedBytes = 16 << 10
+		cfg.Kafka = []kgo.Opt{kgo.FetchMaxPartitionBytes(16 << 10), kgo.FetchMaxBytes(16 << 10)}
+		cfg.Handler = func(context.Context, *kgo.Record) error {
+			<-release
+			return nil
+		}
+		second := k.Run(cfg)
+		time.Sleep(time.Minute)
+		l := second.Health().Lanes[0]
+		if waits := l.Queued + l.Parked + l.Running; waits == 0 || waits > 500 {
+			t.Errorf("%d of %d records are in memory with a budget of 16 KiB", waits, len(records))
+		}
+		close(release)
+		for _, r := range records {
+			k.Handled(r, 1)
+		}
+		k.Conserved()
+	})
+}
