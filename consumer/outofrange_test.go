@@ -174,23 +174,23 @@ func TestWhatRetentionTookOfATierBeforeTheStartIsSaidAndCounted(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 1)
 		cfg := config(busyOnce)
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Hour}, Jitter: -1}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
 		first := k.Run(cfg)
 		records := k.Produce(many(20)...)
 		committedTo(t, k, "orders", 20)
 		if err := first.Stop(); err != nil {
 			t.Fatal(err)
 		}
-		deleteRecords(t, k, "orders.retry.1h", 12)
+		deleteRecords(t, k, "orders.retry.1m", 12)
 		var log lines
-		expired := &expiredMeter{topic: "orders.retry.1h"}
+		expired := &expiredMeter{topic: "orders.retry.1m"}
 		cfg.Logger, cfg.MeterProvider = log.logger(), expired
 		k.Run(cfg)
 		for _, r := range records[12:] {
 			k.Handled(r, 1)
 		}
-		committedTo(t, k, "orders.retry.1h", 20)
-		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "orders.retry.1h", "records_at_most=12"); n != 12 || said != 1 {
+		committedTo(t, k, "orders.retry.1m", 20)
+		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "orders.retry.1m", "records_at_most=12"); n != 12 || said != 1 {
 			t.Errorf("%d records are counted as expired, and it is said %d times; want 12, said once", n, said)
 		}
 	})
@@ -253,9 +253,9 @@ func TestATierThatRetentionOvertookGoesOnAtTheStart(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 1)
 		var log lines
-		expired := &expiredMeter{topic: "orders.retry.1h"}
+		expired := &expiredMeter{topic: "orders.retry.1m"}
 		cfg := config(busyOnce)
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Hour}, Jitter: -1}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
 		cfg.MaxParkedBytes = 3000
 		cfg.Logger, cfg.MeterProvider = log.logger(), expired
 		c := k.Run(cfg)
@@ -269,13 +269,13 @@ func TestATierThatRetentionOvertookGoesOnAtTheStart(t *testing.T) {
 		if next > 60 {
 			t.Fatalf("read to %d: the tier is not held up", next)
 		}
-		deleteRecords(t, k, "orders.retry.1h", next+25)
+		deleteRecords(t, k, "orders.retry.1m", next+25)
 		for i, r := range records {
 			if at := int64(i); at < next || at >= next+25 {
 				k.Handled(r, 1)
 			}
 		}
-		committedTo(t, k, "orders.retry.1h", 100)
+		committedTo(t, k, "orders.retry.1m", 100)
 		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=25"); n != 25 || said != 1 {
 			t.Errorf("%d records are counted as expired, and it is said %d times; want 25, said once", n, said)
 		}
