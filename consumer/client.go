@@ -259,7 +259,8 @@ func (c *Consumer) options(defaults, owned []kgo.Opt) []kgo.Opt {
 		kgo.SoftwareNameAndVersion("siding", softwareVersion()),
 		kgo.WithLogger(clientLog{kslog.New(c.cfg.Logger)}),
 	}, defaults...)
-	return append(append(opts, c.cfg.Kafka...), owned...)
+	// A context of the user's that ends would take the clients away before the drain is over.
+	return append(append(append(opts, c.cfg.Kafka...), kgo.WithContext(context.Background())), owned...)
 }
 
 // clientLog passes kgo's warnings on, and the rest where the logger takes debug messages. kgo.WithLogger in Config.Kafka

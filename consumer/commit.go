@@ -15,6 +15,10 @@ import (
 // and refuses every partition of a larger one.
 const maxCommitBytes = 256 << 10
 
+// recommitAfter is how long an offset may stand before it is committed again without progress. The broker forgets offsets of
+// topics that no member subscribes to, which the tiers are, after offsets.retention.minutes: 7 days by default (KIP-211).
+const recommitAfter = 24 * time.Hour
+
 // commitLoop commits what is finished once an interval, and earlier when asked to.
 func (c *Consumer) commitLoop(ctx context.Context) {
 	t := time.NewTicker(c.cfg.CommitInterval)
@@ -46,12 +50,13 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	}
 	defer release()
 
+	now := time.Now()
 	var source, retry commitRequest
 	for _, l := range lanes {
 		l.mu.Lock()
 		if l.state != laneGone && l.placed {
 			for _, f := range l.feeds {
-				if !f.tracker.dirty() {
+				if !f.tracker.dirty() && now.Sub(f.committedAt) < recommitAfter {
 					continue
 				}
 				if f.isSource() {
@@ -119,7 +124,7 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 			failure = err
 			return
 		}
-		failure = committed(resp, byPartition)
+		failure = c.committed(resp, byPartition)
 	})
 	switch {
 	case failure == nil, errors.Is(failure, errNothingToCommit):
@@ -168,8 +173,17 @@ func (l *lane) heldBy(member string) bool {
 	return l.state != laneGone && l.member == member
 }
 
+// disown notes that the group went on without the member. kgo joins again then, a static member under its old id, and may keep
+// the partition although others owned it meanwhile; so the lane counts as held by nobody, and starts anew with the next
+// session. (An expelled member's new id tells by itself; under KIP-848 kgo reports such partitions lost.)
+func (l *lane) disown() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.member = ""
+}
+
 // committed notes what the broker took, and returns what it refused.
-func committed(resp *kmsg.OffsetCommitResponse, entries map[topicPartition]commitEntry) error {
+func (c *Consumer) committed(resp *kmsg.OffsetCommitResponse, entries map[topicPartition]commitEntry) error {
 	var failures []error
 	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
@@ -178,11 +192,14 @@ func committed(resp *kmsg.OffsetCommitResponse, entries map[topicPartition]commi
 				continue
 			}
 			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				if c.classic && errors.Is(err, kerr.IllegalGeneration) {
+					e.feed.lane.disown()
+				}
 				failures = append(failures, fmt.Errorf("%s/%d: %w", t.Topic, p.Partition, err))
 				continue
 			}
 			e.feed.lane.mu.Lock()
-			e.feed.tracker.committed = e.at.Offset
+			e.feed.tracker.committed, e.feed.committedAt = e.at.Offset, time.Now()
 			e.feed.lane.mu.Unlock()
 		}
 	}

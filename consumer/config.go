@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -137,7 +139,7 @@ type Config struct {
 	// MaxParkedBytes bounds the bytes of records held in memory that wait for their time. Default 64 MiB.
 	MaxParkedBytes int64
 
-	// ErrorText is what of an error is written to headers and logs: the place to redact. Default its message.
+	// ErrorText is what of an error is written to headers, logs and spans: the place to redact. Default its message.
 	ErrorText func(error) string
 
 	// Version and Environment say who failed a record, in its headers. Default empty.
@@ -220,8 +222,28 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 	}
 	siblings, err := cfg.siblings()
 	all = append(all, err)
+	if err == nil {
+		all = append(all, cfg.provisionProblems(siblings)...)
+	}
 	all = append(all, clientProblems(cfg)...)
 	return siblings, errors.Join(all...)
+}
+
+// provisionProblems lists what is wrong with Provision, and the waits that a handler may ask for but no tier keeps a record for.
+func (cfg Config) provisionProblems(siblings map[string]retrytopics.Siblings) (all []error) {
+	if err := cfg.Provision.Validate(slices.Collect(maps.Values(siblings))...); err != nil {
+		return []error{fmt.Errorf("the spec in Provision: %w", err)}
+	}
+	for t, s := range siblings {
+		p := cfg.policyOf(t)
+		for _, tier := range s.Tiers {
+			if keeps := cfg.Provision.RetentionOf(tier.Delay); keeps > 0 && p.MaxRetryAfter > keeps {
+				all = append(all, fmt.Errorf("the policy of %q: MaxRetryAfter is %v, but %s keeps a record for %v: lower it, or raise Provision.TierRetention",
+					t, p.MaxRetryAfter, tier.Topic, keeps))
+			}
+		}
+	}
+	return all
 }
 
 // siblings names the siblings of every topic.

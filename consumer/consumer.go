@@ -48,6 +48,7 @@ type Consumer struct {
 	clock         *clock
 	slots         *slots
 	joined        chan struct{} // closed when group is set, which kgo's callbacks wait for
+	classic       bool          // the group speaks the classic protocol
 	commitTimeout time.Duration
 	wg            sync.WaitGroup // everything but workers
 	workers       sync.WaitGroup
@@ -189,6 +190,7 @@ func (c *Consumer) connect() (err error) {
 		return fmt.Errorf("consumer: producer: %w", err)
 	}
 	c.admin = kadm.NewClient(c.retryCl)
+	c.classic = c.retryCl.OptValue(kgo.ServerSideBalancer) != true
 	c.commitTimeout = commitTimeFor(c.retryCl, c.cfg.DrainTimeout)
 	c.retryPoll = newRetryPoll(c, c.retryCl)
 	c.retryGate.client = c.retryCl

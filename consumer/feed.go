@@ -18,8 +18,9 @@ type feed struct {
 	delay time.Duration // of the tier; zero for the source
 	sig   signals
 
-	tracker tracker
-	epoch   int32 // leader epoch of the last record, sent with the commit (KIP-320)
+	tracker     tracker
+	committedAt time.Time // when the broker last took an offset
+	epoch       int32     // leader epoch of the last record, sent with the commit (KIP-320)
 
 	busy      bool        // a worker has a unit of it; under OrderPartition it then has no other
 	batches   fifo[batch] // a source under OrderPartition
