@@ -296,14 +296,14 @@ func TestAPositionThatIsRefusedThoughItIsInTheLogStays(t *testing.T) {
 				for _, r := range records {
 					k.Handled(r, 1)
 				}
-				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Count: 3, Err: kerr.OffsetOutOfRange})
+				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange})
 				// The look at the log's bounds does not work at once either.
 				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Count: 2, Err: kerr.UnknownServerError})
 				for range 5 {
 					records = append(records, k.Produce(many(20)...)...)
 					time.Sleep(time.Second)
 				}
-				if err := refused.Wait(context.Background(), 3); err != nil {
+				if err := refused.Wait(context.Background(), 1); err != nil {
 					t.Fatal(err)
 				}
 				records = append(records, k.Produce(many(20)...)...)

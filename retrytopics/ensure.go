@@ -38,7 +38,7 @@ func Ensure(ctx context.Context, adm *kadm.Client, spec Spec, siblings ...Siblin
 	if spec.Mode == Off || len(siblings) == 0 {
 		return Report{}, nil
 	}
-	if err := errors.Join(Check(siblings...), spec.validate(siblings)); err != nil {
+	if err := errors.Join(Check(siblings...), spec.Validate(siblings...)); err != nil {
 		return Report{}, fmt.Errorf("retrytopics: %w", err)
 	}
 	if adm == nil {

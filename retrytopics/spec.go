@@ -106,7 +106,9 @@ func (s Spec) dlqRetention() time.Duration {
 	return defaultDLQRetention
 }
 
-func (s Spec) validate(siblings []Siblings) error {
+// Validate reports every problem of the spec for these siblings in one error. It
+// asks the cluster nothing; Ensure does it too.
+func (s Spec) Validate(siblings ...Siblings) error {
 	var errs []error
 	if s.Mode > Off {
 		errs = append(errs, fmt.Errorf("spec: mode %d is not known", s.Mode))
