@@ -59,7 +59,8 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 				continue
 			}
 			at := o.EpochOffset()
-			position, committed := at.Offset, int64(-1)
+			var position int64
+			committed := int64(-1)
 			if at.Offset < 0 {
 				position, err = starts.of(topic, p)
 			} else {
