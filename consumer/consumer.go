@@ -59,11 +59,12 @@ type Consumer struct {
 
 	membership *membership
 
-	mu     sync.Mutex
-	lanes  map[topicPartition]*lane
-	ids    map[string]kadm.TopicID
-	paused atomic.Pointer[map[string]bool]
-	strays []*lane // gone, with handlers that had not returned by then
+	mu      sync.Mutex
+	lanes   map[topicPartition]*lane
+	ids     map[string]kadm.TopicID
+	paused  atomic.Pointer[map[string]bool]
+	looking map[topicPartition]bool // positions out of range that are looked at again soon
+	strays  []*lane                 // gone, with handlers that had not returned by then
 }
 
 // New checks the configuration and makes a consumer. It does no I/O. The error names every problem.
@@ -84,6 +85,7 @@ func New(cfg Config) (*Consumer, error) {
 		membership: newMembership(),
 		lanes:      map[topicPartition]*lane{},
 		ids:        map[string]kadm.TopicID{},
+		looking:    map[topicPartition]bool{},
 	}
 	c.cfg.Topics = slices.Clone(cfg.Topics)
 	for _, t := range cfg.Topics {

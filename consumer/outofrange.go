@@ -111,7 +111,7 @@ func (c *Consumer) moveSource(o outOfRange) {
 		start, end, err = b.of(l.topic, l.partition)
 	}
 	if err != nil {
-		c.later("a source is out of range", err, func() { c.source.do(func() { c.moveSource(o) }) })
+		c.later(o.at, err, func() { c.source.do(func() { c.moveSource(o) }) })
 		return
 	}
 	l.mu.Lock()
@@ -169,7 +169,7 @@ func (c *Consumer) moveTier(f *feed, o outOfRange) {
 		start, end, err = b.of(f.topic, l.partition)
 	}
 	if err != nil {
-		c.later("a retry topic is out of range", err, func() { c.retryPoll.change(func() { c.moveTier(f, o) }) })
+		c.later(o.at, err, func() { c.retryPoll.change(func() { c.moveTier(f, o) }) })
 		return
 	}
 	l.mu.Lock()
@@ -202,17 +202,24 @@ func (c *Consumer) moveTier(f *feed, o outOfRange) {
 	c.retryPoll.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{f.topic: {l.partition: kgo.NewOffset().At(next)}})
 }
 
-// later says that something did not work, and tries it again in a second.
-func (c *Consumer) later(what string, err error, again func()) {
-	if c.ctx.Err() != nil {
+// later looks again in a second at a position that is out of range, once however often the poll met with it meanwhile.
+func (c *Consumer) later(at topicPartition, err error, again func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil || c.looking[at] {
 		return
 	}
-	c.log.Warn("siding: trying again", "what", what, "wait", time.Second, "error", err)
+	c.looking[at] = true
+	c.log.Warn("siding: trying again", "what", "a position is out of range", "topic", at.topic, "partition", at.partition, "wait", time.Second, "error", err)
 	c.wg.Go(func() {
 		select {
 		case <-c.ctx.Done():
+			return
 		case <-time.After(time.Second):
-			again()
 		}
+		c.mu.Lock()
+		delete(c.looking, at)
+		c.mu.Unlock()
+		again()
 	})
 }

@@ -39,9 +39,14 @@ func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, attempts 
 	asked := min(r.RetryAfter, max(p.MaxRetryAfter, 0))
 	tier := next(s, from, asked)
 	if asked > 0 {
-		return decision{tier: tier, due: now.Add(asked)}
+		return decision{tier: tier, due: wholeMillis(now.Add(asked))}
 	}
-	return decision{tier: tier, due: now.Add(tier.Delay + spread(p.Jitter, tier.Delay))}
+	return decision{tier: tier, due: wholeMillis(now.Add(tier.Delay + spread(p.Jitter, tier.Delay)))}
+}
+
+// wholeMillis rounds a due time up to what its header can say: cut, it would be early.
+func wholeMillis(t time.Time) time.Time {
+	return time.UnixMilli(t.Add(time.Millisecond - 1).UnixMilli())
 }
 
 // next is the tier behind from. A tier that is no longer configured leads to the first that is longer.
