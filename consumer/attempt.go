@@ -26,8 +26,9 @@ var ErrHandlerTimeout = errors.New("siding: the handler ran past its timeout")
 // is cut from a slab and becomes a standard context only when somebody asks for its Done channel. Most of what a
 // context must do then (children, causes, AfterFunc) is the standard library's work again. A slab is never reused: an
 // attempt that the handler keeps stays valid, and is cancelled as soon as the handler returned.
+//
+// It is as large as a cache line: a slab is what a healthy record costs in memory.
 type attempt struct {
-	lane  *lane
 	rec   *kgo.Record   // as the handler sees it
 	meta  *headers.Meta // what the record's headers say; nil for one that never failed
 	from  *feed
@@ -35,8 +36,8 @@ type attempt struct {
 	off   int64 // offset in from
 	std   atomic.Pointer[stdContext]
 
-	redriveID string      // of a source record that was brought back
-	reported  atomic.Bool // as one that ignores its timeout
+	redrive  *headers.Redrive // of a source record that was brought back
+	reported atomic.Bool      // as one that ignores its timeout
 }
 
 type stdContext struct {
@@ -55,7 +56,7 @@ var over = func() *stdContext {
 // timeoutAt is the coarse reading at which the attempt is out of time. The start may lie a tick behind the truth, so
 // a tick is added: never early.
 func (a *attempt) timeoutAt() (int64, bool) {
-	d := a.lane.policy.HandlerTimeout
+	d := a.from.lane.policy.HandlerTimeout
 	return a.start + int64(tick) + int64(d), d > 0
 }
 
@@ -65,7 +66,7 @@ func (a *attempt) Deadline() (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	return a.lane.c.clock.at(at), true
+	return a.from.lane.c.clock.at(at), true
 }
 
 // Done implements context.Context.
@@ -76,7 +77,7 @@ func (a *attempt) Err() error {
 	if s := a.std.Load(); s != nil {
 		return s.Err()
 	}
-	if at, ok := a.timeoutAt(); ok && a.lane.c.clock.now.Load() >= at {
+	if at, ok := a.timeoutAt(); ok && a.from.lane.c.clock.now.Load() >= at {
 		return a.standard().Err()
 	}
 	return nil
@@ -101,7 +102,7 @@ func (a *attempt) Value(key any) any {
 			return v
 		}
 	}
-	return a.lane.c.values.Value(key)
+	return a.from.lane.c.values.Value(key)
 }
 
 // standard returns the attempt as a context of the standard library, made at the first call.

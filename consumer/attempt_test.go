@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -27,7 +28,7 @@ func bench(t *testing.T, timeout time.Duration) *lane {
 
 func (l *lane) attemptNow() *attempt {
 	l.c.clock.now.Store(int64(time.Since(l.c.clock.base)))
-	return &attempt{lane: l, from: l.feeds[0], rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.now.Load(), off: 7}
+	return &attempt{from: l.feeds[0], rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.now.Load(), off: 7}
 }
 
 func TestAnAttemptsDeadlineIsNeverEarlyAndAtMostATickLate(t *testing.T) {
@@ -93,7 +94,7 @@ func TestAnAttemptWithoutTimeoutHasNoDeadline(t *testing.T) {
 		}
 		done := a.Done()
 		time.Sleep(1000 * time.Hour)
-		a.lane.c.clock.now.Store(int64(time.Since(a.lane.c.clock.base)))
+		a.from.lane.c.clock.now.Store(int64(time.Since(a.from.lane.c.clock.base)))
 		select {
 		case <-done:
 			t.Error("done without a timeout")
@@ -323,7 +324,7 @@ func TestAHandlerThatDoesNotTouchItsContextCostsNothing(t *testing.T) {
 	allocs := testing.AllocsPerRun(1000, func() {
 		a := &slab[n]
 		n++
-		a.lane, a.from, a.rec, a.start = l, l.feeds[0], rec, l.c.clock.now.Load()
+		a.from, a.rec, a.start = l.feeds[0], rec, l.c.clock.now.Load()
 		if err := func(ctx context.Context) error { return ctx.Err() }(a); err != nil {
 			t.Fatal(err)
 		}
@@ -331,5 +332,12 @@ func TestAHandlerThatDoesNotTouchItsContextCostsNothing(t *testing.T) {
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations an attempt, want none", allocs)
+	}
+}
+
+func TestAnAttemptFitsACacheLine(t *testing.T) {
+	t.Parallel()
+	if got := unsafe.Sizeof(attempt{}); got > 64 {
+		t.Errorf("an attempt takes %d bytes, want 64 at most: every healthy record pays for it", got)
 	}
 }

@@ -42,19 +42,21 @@ func FactsOf(ctx context.Context, r *kgo.Record) Facts {
 		at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
 		return Facts{Attempt: 1, Original: at, Physical: at}
 	}
-	f := Facts{Attempt: 1, Tier: a.from.delay, Physical: a.physical(), group: a.lane.c.cfg.Group}
+	f := Facts{Attempt: 1, Tier: a.from.delay, Physical: a.physical(), group: a.from.lane.c.cfg.Group}
 	if m := a.meta; m != nil {
 		f.Attempt, f.FirstFailedAt, f.NotBefore, f.RedriveID = m.Attempts+1, m.FirstFailedAt, m.NotBefore, m.Redrive.ID
 		f.Original = m.Original
 		return f
 	}
 	f.Original = f.Physical
-	f.Original.TopicID = a.lane.topicID
-	f.RedriveID = a.redriveID
+	f.Original.TopicID = a.from.lane.topicID
+	if a.redrive != nil {
+		f.RedriveID = a.redrive.ID
+	}
 	return f
 }
 
 // physical is where the delivery stands.
 func (a *attempt) physical() headers.Position {
-	return headers.Position{Topic: a.from.topic, Partition: a.lane.partition, Offset: a.off}
+	return headers.Position{Topic: a.from.topic, Partition: a.from.lane.partition, Offset: a.off}
 }

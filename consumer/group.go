@@ -170,7 +170,7 @@ func (c *Consumer) giveUp(ctx context.Context, lanes []*lane) (stuck []*attempt)
 	}
 	for _, a := range stuck {
 		c.log.Error("siding: a handler ignores that it was cancelled; its record runs again under the next owner",
-			"topic", a.lane.topic, "partition", a.lane.partition, "feed", a.from.topic, "offset", a.off)
+			"topic", a.from.lane.topic, "partition", a.from.lane.partition, "feed", a.from.topic, "offset", a.off)
 	}
 	return stuck
 }

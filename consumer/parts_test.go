@@ -192,7 +192,7 @@ func TestTheStateThatHealthReports(t *testing.T) {
 	run := func(for_ time.Duration) change {
 		return func(l *lane) {
 			u := &unit{feed: l.feeds[0]}
-			a := &attempt{lane: l, from: l.feeds[0], off: 12, start: int64(time.Since(l.c.clock.base) - for_)}
+			a := &attempt{from: l.feeds[0], off: 12, start: int64(time.Since(l.c.clock.base) - for_)}
 			u.current.Store(a)
 			l.units[u] = struct{}{}
 		}

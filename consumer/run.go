@@ -174,8 +174,11 @@ func (r *runner) runItem(it *item) {
 
 // attempt runs the handler once.
 func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error {
-	a.lane, a.from, a.rec, a.meta = r.lane, r.feed, rec, meta
-	a.redriveID = r.seen.redrive.ID
+	a.from, a.rec, a.meta = r.feed, rec, meta
+	if r.seen.redrive.ID != "" {
+		redrive := r.seen.redrive
+		a.redrive = &redrive
+	}
 	a.start = r.c.clock.now.Load()
 	r.unit.current.Store(a)
 	if r.unit.cancelled.Load() {

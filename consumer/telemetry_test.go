@@ -155,7 +155,7 @@ func TestWithoutAnSDKAnotherOnesSpanIsNotTakenForTheAttempts(t *testing.T) {
 			var g gauge
 			c.telemetry.askAgain.Store(0)
 			g.enable(c.telemetry, 0)
-			a := &attempt{lane: &lane{c: c}, from: &feed{}, rec: &kgo.Record{}}
+			a := &attempt{from: &feed{lane: &lane{c: c}}, rec: &kgo.Record{}}
 			g.start(c.telemetry, a)
 			if got := g.traceParent(); got != "" || g.tracing {
 				t.Errorf("dlq-traceparent %q, tracing %v; want none", got, g.tracing)
