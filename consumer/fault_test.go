@@ -338,3 +338,31 @@ func TestALaneThatCannotStartHoldsUpNoOther(t *testing.T) {
 		})
 	}
 }
+
+// Where a partition's log starts and ends is asked for when it is assigned; one that has no leader cannot say.
+func TestAPartitionWithoutALeaderKeepsNoOtherFromItsStart(t *testing.T) {
+	t.Parallel()
+	for _, topic := range []string{"orders", "orders.retry.300ms"} {
+		t.Run(topic, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 2)
+				before := k.Run(config(handle))
+				k.Produce(many(40)...)
+				k.Conserved() // every partition has a committed offset
+				if err := before.Stop(); err != nil {
+					t.Fatal(err)
+				}
+				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Partitions: []int32{1}, Count: -1, Err: kerr.LeaderNotAvailable})
+				k.Begin(config(func(context.Context, *kgo.Record) error { return nil }))
+				for _, r := range k.Produce(many(40)...) {
+					if r.Partition == 0 {
+						k.Handled(r, 1)
+					}
+				}
+				fault.Remove()
+				k.Conserved()
+			})
+		})
+	}
+}

@@ -64,7 +64,7 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 			if at.Offset < 0 {
 				position, err = starts.of(topic, p)
 			} else {
-				position, committed, err = c.within(logs, topic, p, at.Offset)
+				position, committed = c.within(logs, topic, p, at.Offset)
 			}
 			if err != nil {
 				return nil, err

@@ -37,10 +37,9 @@ func (c *Consumer) tryOpen(lanes []*lane) error {
 			topics[f.topic] = true
 		}
 	}
-	if err := c.place(lanes, keys(topics)); err != nil {
-		return err
-	}
-	err := c.commit(c.ctx, lanes)
+	// A lane that cannot be placed or committed holds up none of the others.
+	err := c.place(lanes, keys(topics))
+	err = errors.Join(err, c.commit(c.ctx, lanes))
 	ready := make([]*lane, 0, len(lanes))
 	for _, l := range lanes {
 		if l.committedEverywhere() {
@@ -78,38 +77,43 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 	if err != nil {
 		return err
 	}
+	var failures []error
 	for _, l := range lanes {
-		l.mu.Lock()
-		placed := l.placed
-		l.mu.Unlock()
-		if placed {
-			continue
+		if err := c.placeLane(l, offsets, logs); err != nil {
+			failures = append(failures, err)
 		}
-		at := make([]tracker, len(l.tiers()))
-		for i, f := range l.tiers() {
-			committed, ok := offsets[topicPartition{f.topic, l.partition}]
-			var position int64
-			if ok && committed >= 0 {
-				position, committed, err = c.within(logs, f.topic, l.partition, committed)
-			} else {
-				committed = -1
-				position, _, err = logs.of(f.topic, l.partition)
-			}
+	}
+	return joinSome(failures)
+}
+
+// placeLane does so for the tiers of one lane.
+func (c *Consumer) placeLane(l *lane, offsets map[topicPartition]int64, logs bounds) error {
+	l.mu.Lock()
+	placed := l.placed
+	l.mu.Unlock()
+	if placed {
+		return nil
+	}
+	at := make([]tracker, len(l.tiers()))
+	for i, f := range l.tiers() {
+		committed, ok := offsets[topicPartition{f.topic, l.partition}]
+		if !ok || committed < 0 {
+			start, _, err := logs.of(f.topic, l.partition)
 			if err != nil {
 				return err
 			}
-			at[i] = newTracker(position, committed)
+			at[i] = newTracker(start, -1)
+			continue
 		}
-		l.mu.Lock()
-		if l.state == laneStarting {
-			for i, f := range l.tiers() {
-				f.tracker = at[i]
-				f.epoch = -1
-			}
-			l.placed = true
-			l.why = "committing its start"
+		at[i] = newTracker(c.within(logs, f.topic, l.partition, committed))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == laneStarting {
+		for i, f := range l.tiers() {
+			f.tracker, f.epoch = at[i], -1
 		}
-		l.mu.Unlock()
+		l.placed, l.why = true, "committing its start"
 	}
 	return nil
 }
@@ -127,7 +131,7 @@ func (l *lane) committedEverywhere() bool {
 			return false
 		}
 	}
-	return true
+	return l.placed
 }
 
 func (l *lane) isStarting() bool {

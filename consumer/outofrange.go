@@ -25,14 +25,21 @@ func (c *Consumer) bounds(ctx context.Context, topics ...string) (b bounds, err 
 	if len(topics) == 0 {
 		return b, nil
 	}
-	if b.start, err = c.admin.ListStartOffsets(ctx, topics...); err != nil {
+	// What a broker that is away leads is missing in the answers; the others' partitions go on.
+	if b.start, err = c.admin.ListStartOffsets(ctx, topics...); err != nil && !isPartial(err) {
 		return b, fmt.Errorf("list of start offsets: %w", err)
 	}
 	// The high watermark, whatever the isolation level: an open transaction's records are there, if not to be read yet.
-	if b.end, err = c.admin.ListEndOffsets(ctx, topics...); err != nil {
+	if b.end, err = c.admin.ListEndOffsets(ctx, topics...); err != nil && !isPartial(err) {
 		return b, fmt.Errorf("list of end offsets: %w", err)
 	}
 	return b, nil
+}
+
+// isPartial reports whether some brokers answered.
+func isPartial(err error) bool {
+	var shards *kadm.ShardErrors
+	return errors.As(err, &shards) && !shards.AllFailed
 }
 
 func (b bounds) of(topic string, partition int32) (start, end int64, err error) {
@@ -54,22 +61,23 @@ func offsetIn(listed kadm.ListedOffsets, topic string, partition int32) (int64, 
 	return o.Offset, nil
 }
 
-// within returns where a partition is to be read from whose committed offset is at, and what counts as committed of it.
-func (c *Consumer) within(b bounds, topic string, partition int32, at int64) (position, committed int64, err error) {
+// within returns where a partition is to be read from whose committed offset is at, and what counts as committed of it. A
+// partition whose log nobody answers for, since it has no leader, is believed: it must not keep the others from their start.
+func (c *Consumer) within(b bounds, topic string, partition int32, at int64) (position, committed int64) {
 	start, end, err := b.of(topic, partition)
-	if err != nil {
-		return 0, 0, err
-	}
 	switch {
+	case err != nil:
+		c.log.Warn("siding: a committed offset could not be compared with its log", "topic", topic, "partition", partition, "committed", at, "error", err)
+		return at, at
 	case at > end:
 		c.log.Error("siding: the committed offset lies beyond the log's end, so the log is not the one that it was; reading it from its start",
 			"topic", topic, "partition", partition, "committed", at, "start", start, "end", end)
-		return start, -1, nil
+		return start, -1
 	case at < start:
 		c.expired(topic, partition, start-at)
-		return start, at, nil
+		return start, at
 	}
-	return at, at, nil
+	return at, at
 }
 
 // expired says that retention took records before they were read.
