@@ -28,7 +28,7 @@ const (
 // lane is the unit of ownership: a source partition together with the same partition of each retry topic. One group
 // member owns it at a time, and everything that decides what its records do happens under its lock.
 //
-// Lock order: Consumer.membership, then Consumer.mu, then lane.mu, then slots.mu, parking.mu or gate.mu. No kgo call that
+// Lock order: Consumer.membership, then retryPoll.mu, then Consumer.mu, then lane.mu, then slots.mu, parking.mu or gate.mu. No kgo call that
 // can wait is made under lane.mu, and of kgo's callbacks only those of the group take the commit lock, on purpose.
 type lane struct {
 	c         *Consumer

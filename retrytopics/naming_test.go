@@ -75,7 +75,7 @@ func TestEveryNameThatIsGivenReadsBackwards(t *testing.T) {
 		}
 		s, err := n.Siblings(source, group, delays...)
 		if err != nil {
-			t.Skip("refused")
+			t.Skip("the naming refuses this source: draw another")
 		}
 		for _, topic := range s.Topics() {
 			if got, ok := n.SourceOf(topic); !ok || got != source {
