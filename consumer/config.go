@@ -142,6 +142,9 @@ type Config struct {
 	// ErrorText is what of an error is written to headers, logs and spans: the place to redact. Default its message.
 	ErrorText func(error) string
 
+	// Hooks are told of dead letters, parked and discarded records, and states of lanes; see [Hook]. Default none.
+	Hooks []Hook
+
 	// Version and Environment say who failed a record, in its headers. Default empty.
 	Version, Environment string
 	// TracerProvider makes a span of each attempt, linked to the producer's and to the last attempt's; MeterProvider takes the
@@ -225,6 +228,7 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 	if err == nil {
 		all = append(all, cfg.provisionProblems(siblings)...)
 	}
+	all = append(all, hookProblems(cfg.Hooks)...)
 	all = append(all, clientProblems(cfg)...)
 	return siblings, errors.Join(all...)
 }

@@ -293,6 +293,43 @@ func TestOptionsThatSidingDoesNotOwnPass(t *testing.T) {
 	}
 }
 
+type parkedHook struct{}
+
+func (parkedHook) OnParked(Routed) {}
+
+type pointerHook struct{}
+
+func (*pointerHook) OnParked(Routed) {}
+
+// misspelt has one hook's method, and another's name.
+type misspelt struct{ parkedHook }
+
+func (misspelt) OnDeadLettered(*kgo.Record) {}
+
+func TestAHookThatWouldNeverBeCalledIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		hook Hook
+		want string // nothing: it is taken
+	}{
+		{parkedHook{}, ""},
+		{&parkedHook{}, ""},
+		{&pointerHook{}, ""},
+		{nil, "Hooks[0] is nil"},
+		{hook{}, "has none of the methods"},
+		{func(Routed) {}, "has none of the methods"},
+		{pointerHook{}, "has a pointer to it?"},
+		{misspelt{}, "OnDeadLettered of consumer.misspelt is not that of HookDeadLettered: it must be func(consumer.Routed)"},
+	} {
+		cfg := valid(t)
+		cfg.Hooks = []Hook{tt.hook}
+		got := problemsOf(t, cfg)
+		if tt.want == "" && got != nil || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {
+			t.Errorf("%T: problems %q, want %q", tt.hook, got, tt.want)
+		}
+	}
+}
+
 type hook struct{}
 
 func (hook) OnBrokerConnect(kgo.BrokerMetadata, time.Duration, net.Conn, error) {}
@@ -302,13 +339,17 @@ func TestTheUsersSlicesAreLeftAlone(t *testing.T) {
 	cfg := valid(t)
 	cfg.Kafka = append(make([]kgo.Opt, 0, 16), cfg.Kafka...)
 	cfg.Policy.Tiers = []time.Duration{time.Second, time.Minute}
+	cfg.Hooks = []Hook{parkedHook{}}
 	c, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Topics[0], cfg.Policy.Tiers[0] = "changed", time.Hour
+	cfg.Topics[0], cfg.Policy.Tiers[0], cfg.Hooks[0] = "changed", time.Hour, nil
 	if c.cfg.Topics[0] != "orders" || c.policies["orders"].Tiers[0] != time.Second {
 		t.Errorf("topics %v, tiers %v after the caller changed its own", c.cfg.Topics, c.policies["orders"].Tiers)
+	}
+	if len(c.hooks.parked) != 1 || c.hooks.parked[0] == nil {
+		t.Errorf("the hooks are %v after the caller changed its own", c.hooks.parked)
 	}
 	for i, o := range cfg.Kafka[len(cfg.Kafka):cap(cfg.Kafka)] {
 		if o != nil {

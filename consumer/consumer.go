@@ -26,6 +26,7 @@ type Consumer struct {
 	log      *slog.Logger
 	siblings map[string]retrytopics.Siblings
 	policies map[string]*Policy
+	hooks    hooks
 	host     string
 
 	running atomic.Bool
@@ -79,6 +80,7 @@ func New(cfg Config) (*Consumer, error) {
 		log:      cfg.Logger.With("group", cfg.Group),
 		siblings: siblings,
 		policies: map[string]*Policy{},
+		hooks:    newHooks(cfg.Hooks),
 		ready:    make(chan struct{}),
 		joined:   make(chan struct{}),
 
@@ -136,6 +138,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	polling.Go(func() { c.pollSource(polls) })
 	polling.Go(func() { c.retryPoll.loop(polls) })
 	c.wg.Go(func() { c.commitLoop(life) })
+	if len(c.hooks.laneState) > 0 {
+		c.wg.Go(func() { c.compareLanes(life) })
+	}
 
 	<-ctx.Done()
 	polling.Wait()

@@ -252,6 +252,47 @@ func ExampleConsumer_Health() {
 	// {"ok":true,"started":false,"lanes":[]}
 }
 
+// pager is a hook that rings for dead letters.
+type pager struct{ rings chan string }
+
+// OnDeadLettered must not block: all copies wait for it. So a ring that nobody answers is dropped.
+func (p pager) OnDeadLettered(e consumer.Routed) {
+	select {
+	case p.rings <- fmt.Sprintf("%s/%d/%d %s (%s: %s)", e.Record.Topic, e.Record.Partition, e.Record.Offset, e.Meta.Reason, e.Meta.Class, e.Meta.Message):
+	default:
+	}
+}
+
+// A hook has the methods of what it wants to know. This one is told of dead letters, when they are safe.
+func ExampleHook() {
+	brokers, stop := start("A-1")
+	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	rings := make(chan string, 100)
+	c, err := consumer.New(consumer.Config{
+		Group:   "billing",
+		Topics:  []string{"orders"},
+		Kafka:   []kgo.Opt{brokers},
+		Handler: func(context.Context, *kgo.Record) error { return classify.As(errors.New("no such SKU"), "sku.unknown") },
+		Hooks:   []consumer.Hook{pager{rings}},
+		Logger:  slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go func() {
+		fmt.Println(<-rings)
+		cancel()
+	}()
+	if err := c.Run(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// orders/0/0 terminal (sku.unknown: no such SKU)
+}
+
 // start starts a broker in this process with an orders topic of one partition, and these values on it.
 func start(values ...string) (brokers kgo.Opt, stop func()) {
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))

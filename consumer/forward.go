@@ -118,6 +118,9 @@ func (l *lane) produceAgain(fw *forward) {
 // promise is kgo's promise of every copy of the lane.
 func (l *lane) promise(r *kgo.Record, err error) {
 	fw, _ := r.Context.Value(forwardKey{}).(*forward)
+	if err == nil {
+		l.copied(fw, r) // before the record counts as finished, and without the lane's lock
+	}
 	l.arrived(fw, err)
 }
 

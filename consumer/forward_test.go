@@ -80,6 +80,20 @@ func TestALaneWhoseShareShrankWakesWhenThereIsRoomAgain(t *testing.T) {
 	}
 }
 
+// The forward path is hot where everything fails.
+func TestWithoutHooksACopyCostsNothingMore(t *testing.T) { // not parallel: it counts allocations
+	c := idle(t, Config{}, func() {})
+	l := held(c, 0, "m")
+	fw := &forward{feed: l.source()}
+	r := &kgo.Record{Topic: "orders.dlq"}
+	for _, topic := range []string{"orders.dlq", "orders.retry.5s"} {
+		r.Topic = topic
+		if n := testing.AllocsPerRun(100, func() { l.copied(fw, r) }); n != 0 {
+			t.Errorf("a copy on %s costs %v allocations for hooks that are not there", topic, n)
+		}
+	}
+}
+
 func TestACopyFinishesItsRecordOnlyWhenItIsSafe(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

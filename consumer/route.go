@@ -97,6 +97,7 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 		level, about := l.atRest(&meta, "discarded", d.reason)
 		l.log.Log(context.Background(), level, "siding: record discarded", about...)
 		l.c.countRouted(l.topic, outcomeDiscarded, r.Class, d.reason)
+		l.dropped(seen, meta, d.reason)
 		l.finish(f, seen.offset)
 		return outcomeDiscarded, meta.Message, true
 	case d.rest:

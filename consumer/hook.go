@@ -1,0 +1,200 @@
+package consumer
+
+import (
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// Hook is told of what happens inside a consumer. It is a value with one or more of the one-method interfaces below; they are
+// found by assertion, so that a new one breaks nobody. A value that has none of them is a configuration error, as is a method
+// of that name with another signature.
+//
+// Hooks are called in their order in Config.Hooks. Calls of one method may come from several goroutines at a time, where it
+// does not say otherwise. No lock of siding's is held, so a hook may call the consumer's methods. A panic is logged and is
+// the end of that call, not of the consumer; runtime.Goexit must not be called.
+//
+// Records and Metas are shared with the consumer and are to be read only.
+type Hook any
+
+// HookDeadLettered is called once for each copy that was written to a dead-letter topic, broken records of retry topics
+// included: after all in-sync replicas have it, and before the offset of the record that it was made from is committed. So
+// no dead letter is missed; after a crash or a lost partition in between the record fails and is told of again.
+//
+// It runs on the goroutine that takes the brokers' acknowledgements, one call at a time: while it runs no copy of this
+// consumer is finished. It must not block; what takes time (a page, a row in a database) belongs on a goroutine of its own.
+type HookDeadLettered interface {
+	OnDeadLettered(Routed)
+}
+
+// HookParked is called once for each copy that was written to a retry topic; when, where and how often are as with
+// [HookDeadLettered]. A record that waits for a Retry-After longer than its tier is parked more than once for one attempt.
+type HookParked interface {
+	OnParked(Routed)
+}
+
+// HookDiscarded is called for each record that is dropped, by the handler's word or by a disposition, before its offset is
+// committed. It runs on the goroutine that ran the handler, and holds up that partition's next record.
+type HookDiscarded interface {
+	OnDiscarded(Routed)
+}
+
+// HookLaneState is called when the state of a lane that [Consumer.Health] reports is another than before. States are looked
+// at twice a second: one that passes sooner may be missed, the last one of a lane is not. It runs on a goroutine of its own,
+// one call at a time, and Run returns after its last call. It may take its time; the looks wait for it.
+type HookLaneState interface {
+	OnLaneState(LaneChange)
+}
+
+// Routed is a record that failed, and what became of it.
+type Routed struct {
+	// Record is the record as it was first read: coordinates, timestamp, key, value and the user's headers. With reason
+	// malformed it has the coordinates on the retry topic, since what its headers say of its origin is not to be believed.
+	// The value is nil where Meta.ValueOmitted says that the copy is without it.
+	Record *kgo.Record
+	// Meta is what the headers of the copy say: attempts, class, message (as Config.ErrorText let it through), times, and in
+	// a retry topic when it is due. Meta.Reason says why the record is not tried again; empty for one that is parked.
+	Meta headers.Meta
+	// Tier is the delay of the retry topic that holds the copy; zero where there is none.
+	Tier time.Duration
+	// At is where the copy stands; zero for a record that was discarded.
+	At headers.Position
+}
+
+// LaneChange is a lane's way from one state to another.
+type LaneChange struct {
+	Topic     string
+	Partition int32
+	// From is empty for a lane that is new here, To for one that was given up or lost.
+	From, To State
+	// Since is when the lane came into its state, or was first seen to be in it; Why says what it waits for.
+	Since time.Time
+	Why   string
+}
+
+// hooks are the hooks of a consumer by what they want to know.
+type hooks struct {
+	deadLettered []HookDeadLettered
+	parked       []HookParked
+	discarded    []HookDiscarded
+	laneState    []HookLaneState
+}
+
+func newHooks(all []Hook) (h hooks) {
+	for _, hook := range all {
+		h.deadLettered = collect(h.deadLettered, hook)
+		h.parked = collect(h.parked, hook)
+		h.discarded = collect(h.discarded, hook)
+		h.laneState = collect(h.laneState, hook)
+	}
+	return h
+}
+
+func collect[H any](all []H, hook Hook) []H {
+	if h, ok := hook.(H); ok {
+		all = append(all, h)
+	}
+	return all
+}
+
+var hookTypes = []reflect.Type{
+	reflect.TypeFor[HookDeadLettered](), reflect.TypeFor[HookParked](), reflect.TypeFor[HookDiscarded](), reflect.TypeFor[HookLaneState](),
+}
+
+// hookProblems lists the hooks that would never be called, or not for all that their author had in mind.
+func hookProblems(all []Hook) (problems []error) {
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	for i, hook := range all {
+		if hook == nil {
+			add("Hooks[%d] is nil", i)
+			continue
+		}
+		is, useful := reflect.TypeOf(hook), false
+		for _, want := range hookTypes {
+			if is.Implements(want) {
+				useful = true
+			} else if m, ok := is.MethodByName(want.Method(0).Name); ok {
+				useful = true // and wrong, which is said
+				add("Hooks[%d]: the method %s of %v is not that of %s: it must be %v", i, m.Name, is, want.Name(), want.Method(0).Type)
+			}
+		}
+		if !useful {
+			add("Hooks[%d]: %v has none of the methods of a hook; has a pointer to it?", i, is)
+		}
+	}
+	return problems
+}
+
+// call runs a hook, which is foreign code.
+func (c *Consumer) call(name string, f func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.quiet.say("hook "+name, logEvery, func() {
+				c.log.Error("siding: a hook panicked", "hook", name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			})
+		}
+	}()
+	f()
+}
+
+// copied tells the hooks of a copy that is safe. What they are told is what is in the headers that were written; so nothing
+// has to be kept for them while the copy is on its way.
+func (l *lane) copied(fw *forward, r *kgo.Record) {
+	h := &l.c.hooks
+	dead := r.Topic == l.siblings.DLQ
+	if dead && len(h.deadLettered) == 0 || !dead && len(h.parked) == 0 {
+		return
+	}
+	e := Routed{At: headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}}
+	e.Meta, _ = headers.Parse(fw.written) // broken ones are what the record was dead-lettered for
+	origin := e.Meta.Original
+	if e.Meta.Reason == headers.ReasonMalformed {
+		origin = headers.Position{Topic: fw.feed.topic, Partition: l.partition, Offset: fw.offset}
+	}
+	e.Record = recordAt(origin, r.Key, r.Value, headers.Strip(fw.written))
+	if dead {
+		for _, hook := range h.deadLettered {
+			l.c.call("OnDeadLettered", func() { hook.OnDeadLettered(e) })
+		}
+		return
+	}
+	e.Tier = l.delayOf(fw, r.Topic)
+	for _, hook := range h.parked {
+		l.c.call("OnParked", func() { hook.OnParked(e) })
+	}
+}
+
+// delayOf is the delay of the retry topic that a copy went to. One that is parked again stays where it was.
+func (l *lane) delayOf(fw *forward, topic string) time.Duration {
+	for _, t := range l.siblings.Tiers {
+		if t.Topic == topic {
+			return t.Delay
+		}
+	}
+	return fw.feed.delay
+}
+
+// dropped tells the hooks of a record that is discarded.
+func (l *lane) dropped(seen *noted, m headers.Meta, reason headers.Reason) {
+	if len(l.c.hooks.discarded) == 0 {
+		return
+	}
+	m.Reason = reason
+	e := Routed{Record: recordAt(m.Original, seen.key, seen.value, seen.headers), Meta: m}
+	for _, hook := range l.c.hooks.discarded {
+		l.c.call("OnDiscarded", func() { hook.OnDiscarded(e) })
+	}
+}
+
+// recordAt is a record as it was read at a position.
+func recordAt(p headers.Position, key, value []byte, h []kgo.RecordHeader) *kgo.Record {
+	return &kgo.Record{
+		Key: key, Value: value, Headers: h, Timestamp: p.Timestamp, Topic: p.Topic, Partition: p.Partition, Offset: p.Offset,
+		LeaderEpoch: -1, ProducerID: -1, ProducerEpoch: -1,
+	}
+}

@@ -1,0 +1,338 @@
+package consumer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// told is what the hooks of one event note.
+type told struct {
+	mu sync.Mutex
+	of []consumer.Routed
+	do func(consumer.Routed)
+}
+
+func (h *told) note(e consumer.Routed) {
+	if h.do != nil {
+		h.do(e)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.of = append(h.of, e)
+}
+
+func (h *told) all() []consumer.Routed {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.of)
+}
+
+type (
+	letters  struct{ told }
+	parked   struct{ told }
+	discards struct{ told }
+)
+
+func (h *letters) OnDeadLettered(e consumer.Routed) { h.note(e) }
+func (h *parked) OnParked(e consumer.Routed)        { h.note(e) }
+func (h *discards) OnDiscarded(e consumer.Routed)   { h.note(e) }
+
+// states notes what a lane came into.
+type states struct {
+	mu sync.Mutex
+	of []consumer.LaneChange
+}
+
+func (h *states) OnLaneState(e consumer.LaneChange) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.of = append(h.of, e)
+}
+
+// of the partition, in words.
+func (h *states) said(partition int32) (all []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.of {
+		if e.Partition == partition {
+			all = append(all, fmt.Sprintf("%s>%s", e.From, e.To))
+		}
+	}
+	return all
+}
+
+func TestAHookIsToldOfADeadLetterWhenItIsSafeAndBeforeItIsCommitted(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		var c *consumertest.Consumer
+		hook := &letters{}
+		hook.do = func(e consumer.Routed) {
+			time.Sleep(time.Second) // ten times the interval of the commits
+			if at := k.Cluster.PartitionInfo("orders.dlq", 1); at.HighWatermark != 1 {
+				t.Errorf("the dead-letter topic ends at %d when the hook is called, want 1", at.HighWatermark)
+			}
+			if floor := c.Health().Lanes[1].Offsets[0].Floor; floor != 0 {
+				t.Errorf("the floor is %d while the hook runs, want 0", floor)
+			}
+			if got := k.Cluster.GroupInfo("billing").Commits["orders"][1].Offset; got != 0 {
+				t.Errorf("%d is committed while the hook runs, want 0", got)
+			}
+		}
+		cfg := config(func(_ context.Context, r *kgo.Record) error {
+			r.Value, r.Topic = []byte("changed"), "nowhere"
+			return classify.As(errors.New("card 4111 is unknown"), "card.unknown")
+		})
+		cfg.Hooks = []consumer.Hook{hook}
+		cfg.ErrorText = func(error) string { return "card **** is unknown" }
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: 3, Err: kerr.TopicAuthorizationFailed})
+		c = k.Run(cfg)
+		r := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Key: []byte{}, Value: []byte("x"), Headers: []kgo.RecordHeader{{Key: "mine", Value: []byte("1")}}})[0]
+		if err := fault.Wait(context.Background(), 3); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(hook.all()); n != 0 {
+			t.Errorf("the hook was told of %d copies that were refused", n)
+		}
+		letter := k.DeadLettered(r, headers.ReasonTerminal)
+		eventually(t, "it is committed", func() bool { return k.Cluster.GroupInfo("billing").Commits["orders"][1].Offset == 1 })
+		got := hook.all()
+		if len(got) != 1 {
+			t.Fatalf("the hook was told of %d dead letters, want 1", len(got))
+		}
+		e := got[0]
+		if at := e.At; at.Topic != "orders.dlq" || at.Partition != 1 || at.Offset != 0 || at.Timestamp.IsZero() {
+			t.Errorf("the copy is said to stand at %v, written %v", at, at.Timestamp)
+		}
+		if e.Meta.Reason != headers.ReasonTerminal || e.Meta.Class != "card.unknown" || e.Meta.Message != "card **** is unknown" || fmt.Sprint(e.Meta) != fmt.Sprint(letter) {
+			t.Errorf("the hook was told %+v, the letter says %+v", e.Meta, letter)
+		}
+		if o := e.Record; o.Topic != "orders" || o.Partition != 1 || o.Offset != r.Offset || o.Key == nil || len(o.Key) > 0 || string(o.Value) != "x" ||
+			o.Timestamp.UnixMilli() != r.Timestamp.UnixMilli() || len(o.Headers) != 1 || o.Headers[0].Key != "mine" {
+			t.Errorf("the hook was told of record %+v, want it as it was read", o)
+		}
+		if e.Tier != 0 {
+			t.Errorf("a dead letter in tier %v", e.Tier)
+		}
+		k.Conserved()
+	})
+}
+
+func TestAHookIsToldOfEachCopyInATier(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		hook := &parked{}
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			if consumer.FactsOf(ctx, r).Attempt == 2 {
+				return classify.RetryAfter(errBusy, time.Minute)
+			}
+			return classify.Retryable(errBusy)
+		})
+		cfg.Hooks = []consumer.Hook{hook}
+		k.Run(cfg)
+		r := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("x")})[0]
+		last := k.DeadLettered(r, headers.ReasonExhausted)
+		got := hook.all()
+		if len(got) != last.Hops-1 || len(got) < 3 {
+			t.Fatalf("told of %d copies, want all but the last of %d, the hops of a long wait included", len(got), last.Hops)
+		}
+		for i, e := range got {
+			tier, topic, attempts := tier2, "orders.retry.900ms", 2
+			if i == 0 {
+				tier, topic, attempts = tier1, "orders.retry.300ms", 1
+			}
+			if e.Tier != tier || e.At.Topic != topic || e.At.Partition != 1 || e.At.Offset != int64(max(i-1, 0)) || e.Meta.Attempts != attempts ||
+				e.Meta.Reason != "" || e.Meta.NotBefore.Before(e.Meta.FailedAt.Add(tier)) || e.Record.Topic != "orders" || e.Record.Offset != r.Offset {
+				t.Errorf("copy %d: tier %v, at %v, %+v, of %s/%d", i, e.Tier, e.At, e.Meta, e.Record.Topic, e.Record.Offset)
+			}
+		}
+		k.Conserved()
+	})
+}
+
+func TestAHookIsToldOfABrokenRecordWhereItWasFound(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		hook := &letters{}
+		cfg := config(handle)
+		cfg.Hooks = []consumer.Hook{hook}
+		k.Run(cfg)
+		k.Produce(&kgo.Record{Topic: "orders.retry.300ms", Partition: 1, Value: []byte("x"), Headers: []kgo.RecordHeader{
+			{Key: headers.OriginalTopic, Value: []byte("payments")}, {Key: headers.Attempts, Value: []byte("-1")}, {Key: "mine", Value: nil},
+		}})
+		eventually(t, "the hook is told", func() bool { return len(hook.all()) == 1 })
+		e := hook.all()[0]
+		if e.Record.Topic != "orders.retry.300ms" || e.Record.Partition != 1 || e.Record.Offset != 0 || string(e.Record.Value) != "x" || len(e.Record.Headers) != 1 ||
+			e.Meta.Reason != headers.ReasonMalformed || e.Meta.Class != headers.ClassMalformed || !strings.Contains(e.Meta.Message, headers.Attempts) || e.At.Topic != "orders.dlq" {
+			t.Errorf("told of %+v, %+v, at %v", e.Record, e.Meta, e.At)
+		}
+	})
+}
+
+func TestAHookIsToldOfWhatIsDiscarded(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		hook := &discards{}
+		cfg := config(func(_ context.Context, r *kgo.Record) error {
+			switch string(r.Value) {
+			case "by word":
+				return classify.Discard(errBusy)
+			case "by policy":
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		})
+		cfg.Policy.OnExhausted = consumer.Discard
+		cfg.Hooks = []consumer.Hook{hook}
+		k.Run(cfg)
+		records := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("by word")}, &kgo.Record{Topic: "orders", Partition: 1, Value: []byte("by policy")})
+		eventually(t, "the hook is told of both", func() bool { return len(hook.all()) == 2 })
+		for i, want := range []headers.Reason{headers.ReasonTerminal, headers.ReasonExhausted} {
+			e := hook.all()[i]
+			if e.Meta.Reason != want || e.At != (headers.Position{}) || e.Tier != 0 || string(e.Record.Value) != string(records[i].Value) ||
+				e.Record.Topic != "orders" || e.Record.Offset != records[i].Offset || e.Record.Timestamp.IsZero() {
+				t.Errorf("told of %+v, reason %q, at %v; want %s by %s", e.Record, e.Meta.Reason, e.At, records[i].Value, want)
+			}
+		}
+	})
+}
+
+// angry panics at everything.
+type angry struct{}
+
+func (angry) OnDeadLettered(consumer.Routed)  { panic("the pager is down") }
+func (angry) OnParked(consumer.Routed)        { panic("the pager is down") }
+func (angry) OnDiscarded(consumer.Routed)     { panic("the pager is down") }
+func (angry) OnLaneState(consumer.LaneChange) { panic("the pager is down") }
+
+func TestAHookThatPanicsStopsNothingAndIsSaid(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		var log bytes.Buffer
+		behind, seen := &letters{}, &states{}
+		cfg := config(func(_ context.Context, r *kgo.Record) error {
+			if r.Offset%3 == 0 {
+				return classify.Discard(errBusy)
+			}
+			return classify.Retryable(errBusy)
+		})
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		cfg.Hooks = []consumer.Hook{angry{}, behind, seen}
+		c := k.Run(cfg)
+		dead := 0
+		for _, r := range k.Produce(many(60)...) {
+			if r.Offset%3 != 0 {
+				k.DeadLettered(r, headers.ReasonExhausted)
+				dead++
+			}
+		}
+		time.Sleep(time.Second)
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(behind.all()); got != dead {
+			t.Errorf("the hook behind the one that panics was told of %d dead letters, want %d", got, dead)
+		}
+		if len(seen.said(1)) == 0 {
+			t.Error("the hook behind the one that panics was told of no state")
+		}
+		for _, name := range []string{"OnDeadLettered", "OnParked", "OnDiscarded", "OnLaneState"} {
+			if n := strings.Count(log.String(), "hook="+name+" panic=\"the pager is down\""); n == 0 || n > 3 {
+				t.Errorf("the panic of %s is in the log %d times, want it once in ten seconds", name, n)
+			}
+		}
+	})
+}
+
+func TestAHookIsToldOfALanesStatesFromItsAssignmentToItsEnd(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		hook := &states{}
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			switch v := string(r.Value); {
+			case v == "poison":
+				return errors.New("no such SKU")
+			case v == "busy" && consumer.FactsOf(ctx, r).Attempt == 1:
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		})
+		cfg.Policy.Tiers = []time.Duration{time.Minute}
+		cfg.Hooks = []consumer.Hook{hook}
+		c := k.Run(cfg)
+		time.Sleep(time.Second)
+		busy := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("busy")})[0]
+		k.Handled(busy, 1)
+		time.Sleep(time.Second)
+		// No handler runs while the lane is blocked: the looks are not those of the clock that handlers have.
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: -1, Err: kerr.TopicAuthorizationFailed})
+		poison := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("poison")})[0]
+		time.Sleep(time.Minute)
+		fault.Remove()
+		k.DeadLettered(poison, headers.ReasonTerminal)
+		time.Sleep(time.Second)
+		c.Pause("orders")
+		time.Sleep(time.Second)
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := hook.said(1), []string{">running", "running>waiting", "waiting>running", "running>blocked", "blocked>running", "running>paused", "paused>"}; !slices.Equal(got, want) {
+			t.Errorf("told of %q, want %q", got, want)
+		}
+		if got, want := hook.said(0), []string{">running", "running>paused", "paused>"}; !slices.Equal(got, want) {
+			t.Errorf("told of %q of the other lane, want %q", got, want)
+		}
+		for _, e := range hook.of {
+			if e.To == consumer.StateBlocked && (!strings.Contains(e.Why, "orders.dlq") || e.Since.IsZero()) || e.Topic != "orders" {
+				t.Errorf("told %+v", e)
+			}
+		}
+	})
+}
+
+func TestAPartitionThatComesBackIsAnotherLane(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		hook := &states{}
+		cfg := config(handle)
+		cfg.Hooks = []consumer.Hook{hook}
+		// Expelled, and back within the time between two looks.
+		c := k.Run(cfg)
+		time.Sleep(10 * time.Second)
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Count: 1, Err: kerr.UnknownMemberID})
+		if err := fault.Wait(context.Background(), 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := hook.said(0), []string{">running", "running>", ">running", "running>"}; !slices.Equal(got, want) {
+			t.Errorf("told of %q, want %q", got, want)
+		}
+	})
+}
