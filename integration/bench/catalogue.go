@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 )
 
 // serviceHeap is what the processes of the throughput benches hold besides
@@ -30,6 +31,11 @@ var benches = []bench{
 		lines: []line{{"healthy-headers", "x", atLeast(0.90), ratio(report.rate)}},
 	},
 	{
+		name:  "healthy-metrics",
+		open:  metricsBench,
+		lines: []line{{"healthy-metrics", "x", atLeast(0.93), quotient("metered", "plain", report.rate)}},
+	},
+	{
 		name:  "keyed",
 		open:  keyedBench,
 		lines: []line{{"keyed", "x", atMost(1.15), ratio(func(r report) float64 { return r.Seconds })}},
@@ -53,7 +59,12 @@ var benches = []bench{
 
 // ratio compares the siding program's figure with the bare one's.
 func ratio(of func(report) float64) func(map[string]report) float64 {
-	return func(round map[string]report) float64 { return of(round["siding"]) / of(round["bare"]) }
+	return quotient("siding", "bare", of)
+}
+
+// quotient compares the figures of two programs.
+func quotient(program, base string, of func(report) float64) func(map[string]report) float64 {
+	return func(round map[string]report) float64 { return of(round[program]) / of(round[base]) }
 }
 
 // surplus is what the siding program's figure has over the bare one's.
@@ -87,6 +98,19 @@ func (r *rig) consumer(name, program string, d data, j job) arm {
 		}
 		return rep, r.consumed(ctx, j.Group, d)
 	}}
+}
+
+// metricsBench compares siding with itself without telemetry, with a handler
+// that has a little to do.
+func metricsBench(ctx context.Context, r *rig) ([]arm, error) {
+	d, err := r.fill(ctx, "src", shape{partitions: 8, records: 1_500_000, block: 4096})
+	if err != nil {
+		return nil, err
+	}
+	j := job{Heap: serviceHeap, Spin: 5 * time.Microsecond}
+	plain := r.consumer("plain", "siding-consume", d, j)
+	j.Telemetry = true
+	return []arm{r.consumer("metered", "siding-consume", d, j), plain}, nil
 }
 
 func keyedBench(ctx context.Context, r *rig) ([]arm, error) {

@@ -20,17 +20,18 @@ const childFlag = "-child"
 // A job tells a program in a child process what to do. A program reads the
 // fields that concern it.
 type job struct {
-	Program string
-	Seeds   []string
-	Group   string
-	Data    data
-	To      string        // topic that a bridge writes to
-	Headers int           // headers that a bridge adds
-	Slots   int           // handlers at a time
-	Spin    time.Duration // CPU that the handler burns
-	Heap    int           // bytes that the process holds besides its work
-	Profile string        // file for a CPU profile; empty: none
-	Dir     string        // of the embedded broker's log
+	Program   string
+	Seeds     []string
+	Group     string
+	Data      data
+	To        string        // topic that a bridge writes to
+	Headers   int           // headers that a bridge adds
+	Slots     int           // handlers at a time
+	Spin      time.Duration // CPU that the handler burns
+	Telemetry bool          // the OpenTelemetry SDK is there
+	Heap      int           // bytes that the process holds besides its work
+	Profile   string        // file for a CPU profile; empty: none
+	Dir       string        // of the embedded broker's log
 }
 
 // A report is what a program measured. Times are seconds, latencies

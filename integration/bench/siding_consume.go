@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// sidingConsume does with siding what bareConsume does without.
-func sidingConsume(ctx context.Context, j job) (report, error) {
+// sidingConsume does with siding what bareConsume does without. With
+// Telemetry the metrics are collected once a second meanwhile.
+func sidingConsume(ctx context.Context, j job) (_ report, err error) {
 	var m meter
 	p := newProgress(j.Data, m.begin)
 	handle := handler(j, p)
@@ -15,6 +18,17 @@ func sidingConsume(ctx context.Context, j job) (report, error) {
 	cfg.Handler = func(_ context.Context, r *kgo.Record) error {
 		handle(r)
 		return nil
+	}
+	if j.Telemetry {
+		t := newTelemetry()
+		t.wire(&cfg)
+		scraping, stop := context.WithCancel(ctx)
+		scraped := make(chan error, 1)
+		go func() { scraped <- t.scrape(scraping, time.Second) }()
+		defer func() {
+			stop()
+			err = errors.Join(err, <-scraped)
+		}()
 	}
 	return consume(ctx, cfg, p.done, func() report { return m.end(j.Data.records()) })
 }
