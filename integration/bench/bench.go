@@ -9,7 +9,12 @@ import (
 	"strings"
 )
 
-const defaultRounds = 5
+// Rounds after the warm-up: of most benches, and of those whose rounds take
+// half a minute or more because they run by the clock.
+const (
+	defaultRounds = 5
+	longRounds    = 3
+)
 
 // A bench compares programs doing the same work.
 type bench struct {

@@ -46,6 +46,12 @@ var benches = []bench{
 		lines: []line{{"failing", "x", atLeast(0.75), ratio(report.rate)}},
 	},
 	{
+		name:   "poison",
+		rounds: longRounds,
+		open:   poisonBench,
+		lines:  []line{{"poison", "x", atMost(1.2), quotient("poisoned", "clean", func(r report) float64 { return r.P99 })}},
+	},
+	{
 		name: "lanes",
 		open: lanesBench,
 		lines: []line{{"lanes", "x", atMost(1.2), func(round map[string]report) float64 {
@@ -208,4 +214,5 @@ var programs = map[string]program{
 	"siding-consume": sidingConsume,
 	"siding-keyed":   sidingKeyed,
 	"siding-bridge":  sidingBridge,
+	"siding-poison":  sidingPoison,
 }

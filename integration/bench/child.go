@@ -29,6 +29,9 @@ type job struct {
 	Slots     int           // handlers at a time
 	Spin      time.Duration // CPU that the handler burns
 	Telemetry bool          // the OpenTelemetry SDK is there
+	Rate      int           // records offered a second
+	Offered   int           // records offered
+	Poison    int           // one record in so many fails each time; 0: none
 	Heap      int           // bytes that the process holds besides its work
 	Profile   string        // file for a CPU profile; empty: none
 	Dir       string        // of the embedded broker's log

@@ -101,6 +101,20 @@ func (r *rig) run(ctx context.Context, label string, j job) (report, error) {
 	return runChild(ctx, j)
 }
 
+// filled looks up what a topic holds.
+func (r *rig) filled(ctx context.Context, topic string) (data, error) {
+	ends, err := r.admin.ListEndOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return data{}, fmt.Errorf("reading the end of %s: %w", topic, err)
+	}
+	d := data{Topic: topic, Ends: make([]int64, len(ends[topic]))}
+	ends.Each(func(o kadm.ListedOffset) { d.Ends[o.Partition] = o.Offset })
+	return d, nil
+}
+
 // consumed checks that the group has committed the whole topic: a program
 // that is fast because it left records out must not count.
 func (r *rig) consumed(ctx context.Context, group string, d data) error {

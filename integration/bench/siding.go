@@ -6,8 +6,17 @@ import (
 	"fmt"
 
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/retrytopics"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+// groupNaming keeps the siblings of each round's group apart, though all
+// rounds read one source.
+var groupNaming = retrytopics.Naming{
+	Retry:  "{topic}.retry.{group}.{delay}",
+	DLQ:    "{topic}.dlq.{group}",
+	Ledger: "{topic}.dlq.ledger.{group}",
+}
 
 // sidingConfig is what all siding programs start from: the defaults.
 func sidingConfig(j job) consumer.Config {
@@ -25,10 +34,8 @@ func consume(ctx context.Context, cfg consumer.Config, done <-chan struct{}, rep
 	if err != nil {
 		return report{}, err
 	}
-	select {
-	case <-done:
-	case <-running.ended:
-		return report{}, errors.Join(errors.New("the consumer ended before its work"), running.err)
+	if err := running.await(ctx, done); err != nil {
+		return report{}, errors.Join(err, running.stop())
 	}
 	r := rep()
 	return r, running.stop()
@@ -36,6 +43,7 @@ func consume(ctx context.Context, cfg consumer.Config, done <-chan struct{}, rep
 
 // running is a consumer on its way.
 type running struct {
+	ready  <-chan struct{}
 	cancel context.CancelFunc
 	ended  chan struct{}
 	err    error // of Run, once ended
@@ -47,12 +55,24 @@ func start(ctx context.Context, cfg consumer.Config) (*running, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &running{cancel: cancel, ended: make(chan struct{})}
+	r := &running{ready: c.Ready(), cancel: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(r.ended)
 		r.err = c.Run(ctx)
 	}()
 	return r, nil
+}
+
+// await waits for what, unless the consumer ends before.
+func (r *running) await(ctx context.Context, what <-chan struct{}) error {
+	select {
+	case <-what:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.ended:
+		return errors.Join(errors.New("the consumer ended before its work"), r.err)
+	}
 }
 
 // stop drains the consumer.

@@ -7,18 +7,9 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/classify"
-	"github.com/sidingkafka/siding/retrytopics"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
-
-// failingNaming keeps the siblings of each round's group apart, though all
-// rounds read one source.
-var failingNaming = retrytopics.Naming{
-	Retry:  "{topic}.retry.{group}.{delay}",
-	DLQ:    "{topic}.dlq.{group}",
-	Ledger: "{topic}.dlq.ledger.{group}",
-}
 
 // failingTier is so long that nothing falls due while the bench runs.
 const failingTier = time.Hour
@@ -32,7 +23,7 @@ func sidingBridge(ctx context.Context, j job) (report, error) {
 	var m meter
 	cfg := sidingConfig(j)
 	cfg.Kafka = append(cfg.Kafka, kgo.ProducerBatchCompression(kgo.NoCompression()))
-	cfg.Naming = failingNaming
+	cfg.Naming = groupNaming
 	cfg.Policy.Tiers = []time.Duration{failingTier}
 	cfg.Handler = func(context.Context, *kgo.Record) error {
 		m.begin()
@@ -46,7 +37,7 @@ func sidingBridge(ctx context.Context, j job) (report, error) {
 	if err != nil {
 		return report{}, err
 	}
-	if err := written(ctx, running, j, siblings.Tiers[0].Topic); err != nil {
+	if err := written(ctx, running, j, siblings.Tiers[0].Topic, j.Data.records()); err != nil {
 		return report{}, errors.Join(err, running.stop())
 	}
 	// Draining commits; it returns when the broker has answered.
@@ -56,8 +47,8 @@ func sidingBridge(ctx context.Context, j job) (report, error) {
 	return m.end(j.Data.records()), nil
 }
 
-// written waits until the topic holds as many records as the data.
-func written(ctx context.Context, running *running, j job, topic string) error {
+// written waits until the topic holds so many records.
+func written(ctx context.Context, running *running, j job, topic string, records int64) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(j.Seeds...), kgo.MetadataMinAge(50*time.Millisecond))
 	if err != nil {
 		return err
@@ -84,7 +75,7 @@ func written(ctx context.Context, running *running, j job, topic string) error {
 				n += o.Offset
 			}
 		})
-		if n >= j.Data.records() {
+		if n >= records {
 			return nil
 		}
 	}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// offer writes n records to the job's topic, in turn to its partitions, at
+// the job's rate, whatever becomes of them.
+//
+// A record carries the time at which it is due by the pace, not the one at
+// which it was truly sent: what holds the producer up then counts as latency
+// of the records that it kept waiting, and is not left out.
+func offer(ctx context.Context, j job, n int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cl, err := kgo.NewClient(
+		kgo.SeedBrokers(j.Seeds...),
+		kgo.DefaultProduceTopic(j.Data.Topic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ProducerLinger(0),
+	)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	if err := cl.Ping(ctx); err != nil {
+		return fmt.Errorf("reaching the broker: %w", err)
+	}
+	var (
+		acked   atomic.Int64
+		promise = func(rec *kgo.Record, err error) {
+			if err != nil {
+				cancel(fmt.Errorf("writing to %s/%d: %w", rec.Topic, rec.Partition, err))
+				return
+			}
+			acked.Add(1)
+		}
+		partitions = len(j.Data.Ends)
+		noise      = noise()
+		p          = pace{time.Now(), j.Rate}
+		tick       = time.NewTicker(time.Millisecond)
+	)
+	defer tick.Stop()
+	for i := 0; i < n; {
+		for now := time.Now(); i < n && !p.at(i).After(now); i++ {
+			cl.Produce(ctx, &kgo.Record{Value: stamped(noise, i, p.at(i)), Partition: int32(i % partitions)}, promise)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+	if err := cl.Flush(ctx); err != nil || acked.Load() < int64(n) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// stamped is the value of record i, due at t.
+func stamped(noise []byte, i int, t time.Time) []byte {
+	b := append(make([]byte, 0, len(noise)), noise...)
+	binary.BigEndian.PutUint64(b, uint64(i))
+	binary.BigEndian.PutUint64(b[8:], uint64(t.UnixNano()))
+	return b
+}
+
+// stamp is the time that a value carries.
+func stamp(r *kgo.Record) time.Time {
+	return time.Unix(0, int64(binary.BigEndian.Uint64(r.Value[8:])))
+}

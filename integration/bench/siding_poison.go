@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// poisonTiers are what a record passes through that fails each time.
+var poisonTiers = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
+
+// poisonNap is what the handler sleeps. The kernel makes about 1.1 ms of it.
+const poisonNap = 200 * time.Microsecond
+
+// sidingPoison handles records that are offered at the job's rate, of which
+// some fail until they are dead letters. It measures how long the healthy ones
+// take, from when they were due to be sent to the start of their handler: with
+// the handler's own time in both, a ratio of two would hide more.
+func sidingPoison(ctx context.Context, j job) (report, error) {
+	var m meter
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	failing := poisoned(j)
+	watch := newStopwatch(j.Offered, j.Offered-failing)
+	cfg := sidingConfig(j)
+	cfg.Naming = groupNaming
+	cfg.Policy.Tiers = poisonTiers
+	cfg.Handler = func(_ context.Context, r *kgo.Record) error {
+		took := time.Since(stamp(r))
+		time.Sleep(poisonNap)
+		if isPoison(index(r), j.Poison) {
+			return errUnavailable
+		}
+		watch.note(index(r), took)
+		return nil
+	}
+	siblings, err := cfg.Naming.Siblings(j.Data.Topic, j.Group, poisonTiers...)
+	if err != nil {
+		return report{}, err
+	}
+	running, err := start(ctx, cfg)
+	if err != nil {
+		return report{}, err
+	}
+	work := func() error {
+		if err := running.await(ctx, running.ready); err != nil {
+			return err
+		}
+		m.begin()
+		go func() {
+			if err := offer(ctx, j, j.Offered); err != nil {
+				cancel(err)
+			}
+		}()
+		if err := running.await(ctx, watch.done); err != nil {
+			return err
+		}
+		return written(ctx, running, j, siblings.DLQ, int64(failing))
+	}
+	if err := work(); err != nil {
+		return report{}, errors.Join(err, context.Cause(ctx), running.stop())
+	}
+	rep := m.end(int64(j.Offered))
+	times := watch.spread()
+	rep.P50, rep.P99 = times.P50, times.P99
+	return rep, running.stop()
+}
+
+// isPoison says whether record i fails: one in so many, spread over the
+// partitions and the time, the same in each run.
+func isPoison(i, oneIn int) bool {
+	// As in nap. The low bits of the product follow i's too closely.
+	return oneIn > 0 && int(uint32(i)*2654435761>>16)%oneIn == 0
+}
+
+// poisoned counts the records of the job that fail.
+func poisoned(j job) (n int) {
+	for i := range j.Offered {
+		if isPoison(i, j.Poison) {
+			n++
+		}
+	}
+	return n
+}
