@@ -1,0 +1,48 @@
+// Package handlertest shows how a team tests its handler, with every retry that production has, in milliseconds:
+//
+//	go test ./examples/handlertest
+//
+// This file is the team's code: a handler that orders labels from a carrier, and the configuration that it runs with.
+// shipping_test.go runs both on an embedded broker in virtual time, where five minutes of delay cost nothing, and asks where
+// each record went, when, and why.
+package handlertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+)
+
+// Parcel is the payload of the topic parcels.
+type Parcel struct {
+	Order   string `json:"order"`
+	Address string `json:"address"`
+}
+
+// Carrier makes labels. Its errors are those of an HTTP client, with a StatusCode and sometimes a RetryAfter method, which
+// siding's built-in rules know.
+type Carrier interface {
+	Label(ctx context.Context, key string, p Parcel) error
+}
+
+// ErrAddress is a parcel that can't be sent anywhere.
+var ErrAddress = errors.New("no such address")
+
+// Config is what the service runs with; main adds the brokers.
+func Config(carrier Carrier) consumer.Config {
+	return consumer.Config{
+		Group:  "shipping",
+		Topics: []string{"parcels"},
+		Handler: consumer.Decode(consumer.JSON[Parcel], func(ctx context.Context, r *kgo.Record, p Parcel) error {
+			if p.Address == "" {
+				return classify.As(classify.Terminal(fmt.Errorf("order %s: %w", p.Order, ErrAddress)), "parcel.address")
+			}
+			return carrier.Label(ctx, consumer.FactsOf(ctx, r).IdempotencyKey(), p)
+		}),
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// What the records are.
+const (
+	never   = "never works"
+	morning = "down for a morning"
+	puzzle  = "nobody understands this"
+	later   = "come back in 10 minutes"
+	lost    = "lost"
+)
+
+func records() []*kgo.Record {
+	return []*kgo.Record{
+		{Topic: orders, Value: []byte(never)},
+		{Topic: payments, Value: []byte(morning)},
+		{Topic: payments, Partition: 1, Value: []byte(puzzle)},
+		{Topic: mails, Value: []byte(later)},
+		{Topic: clicks, Value: []byte(lost)},
+	}
+}
+
+// handler fails as the records say, and prints each delivery.
+type handler struct {
+	out    io.Writer
+	divide int
+	over   func() // called when each record had its last delivery
+
+	mu   sync.Mutex
+	last int // records that had it
+}
+
+func (h *handler) handle(ctx context.Context, r *kgo.Record) error {
+	facts := consumer.FactsOf(ctx, r)
+	err, last := h.outcome(string(r.Value), facts.Attempt)
+	from, what := "source", "handled"
+	if facts.Tier > 0 {
+		from = retrytopics.FormatDelay(facts.Tier*time.Duration(h.divide)) + " tier"
+	}
+	if err != nil {
+		what = err.Error()
+	}
+	fmt.Fprintf(h.out, "%s: attempt %d, from the %s: %s\n", r.Topic, facts.Attempt, from, what)
+	if last {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.last++; h.last == len(records()) {
+			h.over()
+		}
+	}
+	return err
+}
+
+// outcome is what a delivery comes to, and whether it is the record's last.
+func (h *handler) outcome(value string, attempt int) (err error, last bool) {
+	switch {
+	case value == never:
+		return classify.Retryable(errors.New("the warehouse is down")), attempt == 4
+	case value == morning && attempt < 5:
+		return classify.As(classify.Retryable(errors.New("the provider is down")), "payment.down"), false
+	case value == later && attempt == 1:
+		return classify.RetryAfter(errors.New("too many mails"), 10*time.Minute/time.Duration(h.divide)), false
+	case value == puzzle:
+		return classify.As(errors.New("a currency that does not exist"), "payment.currency"), true
+	case value == lost:
+		return errors.New("no such campaign"), true
+	}
+	return nil, true
+}

@@ -1,0 +1,24 @@
+// Command policies shows schedules and policies by topic, and prints what becomes of records under each:
+//
+//	go run ./examples/policies
+//
+// policies.go is what a team would write: which topic is tried how often, when, and where its records go then. The program runs
+// it on a broker inside the process with all delays divided by ten thousand, so that an hour takes 360 ms.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "policies:", err)
+		stop()
+		os.Exit(1)
+	}
+}

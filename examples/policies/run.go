@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+)
+
+// run shows the records to the handler, and prints its deliveries and what siding logs of their ends.
+func run(ctx context.Context, out io.Writer) error {
+	const divide = 10_000
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, orders, payments, mails, clicks))
+	if err != nil {
+		return fmt.Errorf("start of the embedded broker: %w", err)
+	}
+	defer broker.Close()
+	brokers := kgo.SeedBrokers(broker.ListenAddrs()...)
+	if err := produce(ctx, brokers); err != nil {
+		return err
+	}
+	out = &lines{w: out}
+
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	cfg := configure(divide)
+	cfg.Kafka = []kgo.Opt{brokers}
+	cfg.Handler = (&handler{out: out, divide: divide, over: cancel}).handle
+	// siding logs what it puts to rest, and the lanes that it halts, as warnings and errors.
+	cfg.Logger = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: withoutTime}))
+	c, err := consumer.New(cfg)
+	if err != nil {
+		return err
+	}
+	if err := c.Run(ctx); err != nil {
+		return err
+	}
+	if ctx.Err() == context.DeadlineExceeded {
+		return errors.New("not every record came to its end in time")
+	}
+	return nil
+}
+
+func withoutTime(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
+}
+
+// lines lets the handlers and the logger write to the same place.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(line)
+}
+
+func produce(ctx context.Context, brokers kgo.Opt) error {
+	cl, err := kgo.NewClient(brokers, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	return cl.ProduceSync(ctx, records()...).FirstErr()
+}

@@ -1,0 +1,77 @@
+package realkafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration"
+)
+
+// ledger is locked at the first attempt of some orders, and has no account for others.
+type ledger struct {
+	mu    sync.Mutex
+	tries map[string]int // by key
+}
+
+func (l *ledger) Book(_ context.Context, key string, order []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tries[key]++
+	switch {
+	case string(order) == "late" && l.tries[key] < 2:
+		return fmt.Errorf("book %s: %w", key, ErrLocked)
+	case string(order) == "odd":
+		return errors.New("no such account")
+	}
+	return nil
+}
+
+func TestOrdersAreBooked(t *testing.T) {
+	t.Parallel()
+	kafka := integration.StartKafka(t)
+	k := consumertest.On(t, kafka.Opts()...)
+	k.CreateTopic("orders", 3)
+	k.Run(Config(&ledger{tries: map[string]int{}}))
+
+	r := k.Produce(
+		&kgo.Record{Topic: "orders", Key: []byte("customer-1"), Value: []byte("fine")},
+		&kgo.Record{Topic: "orders", Key: []byte("customer-1"), Value: []byte("late")},
+		&kgo.Record{Topic: "orders", Key: []byte("customer-2"), Value: []byte("odd")},
+	)
+	fine, late, odd := r[0], r[1], r[2]
+	k.Handled(fine, 1)
+	k.Parked(late, time.Second, "ledger.locked")
+	k.Handled(late, 1)
+	if letter := k.DeadLettered(odd, headers.ReasonTerminal); letter.Message != "no such account" {
+		t.Errorf("the dead letter says %q", letter.Message)
+	}
+	k.Conserved() // each order is in exactly one place
+}
+
+// What is parked belongs to the partition, not to the instance: who gets the partition handles it. (Brokers that are killed,
+// restarted or paused are what Kafka.Kill, Restart and Pause are for.)
+func TestAnInstanceThatLeavesHandsOverWhatIsParked(t *testing.T) {
+	t.Parallel()
+	kafka := integration.StartKafka(t)
+	k := consumertest.On(t, kafka.Opts()...)
+	k.CreateTopic("orders", 3)
+	books := &ledger{tries: map[string]int{}}
+	first := k.Run(Config(books))
+
+	late := k.Produce(&kgo.Record{Topic: "orders", Key: []byte("customer-1"), Value: []byte("late")})[0]
+	k.Parked(late, time.Second, "ledger.locked")
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	k.Run(Config(books))
+	k.Handled(late, 1)
+	k.Conserved()
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/examples/service/billing"
+)
+
+// wire puts the domain behind a consumer.
+func wire(service *billing.Service, kafka ...kgo.Opt) consumer.Config {
+	return consumer.Config{
+		Group:   "billing",
+		Topics:  []string{"orders"},
+		Kafka:   kafka,
+		Handler: consumer.Decode(consumer.JSON[billing.Order], charge(service)),
+		Policy:  consumer.Policy{Tiers: []time.Duration{200 * time.Millisecond, time.Second}},
+		Logger:  slog.New(slog.DiscardHandler),
+	}
+}
+
+// charge is the adapter from records to the domain. The key of a delivery is the same for all its retries.
+func charge(service *billing.Service) func(context.Context, *kgo.Record, billing.Order) error {
+	return func(ctx context.Context, r *kgo.Record, o billing.Order) error {
+		return service.Charge(ctx, consumer.FactsOf(ctx, r).IdempotencyKey(), o)
+	}
+}
