@@ -38,6 +38,9 @@ type line struct {
 	unit string // "x" for a ratio of two programs
 	goal goal
 	of   func(round map[string]report) float64
+	// worst holds the worst round to the goal, not the median: a promise is
+	// kept always.
+	worst bool
 }
 
 // A goal is a bound that is still good itself.
@@ -143,6 +146,7 @@ func runOne(ctx context.Context, b bench, o options) (_ []result, err error) {
 		}
 	}
 	printArms(o.log, b.name, rig.kind, arms, rounds)
+	printParked(o.log, arms, rounds)
 	if len(o.arms) > 0 {
 		return nil, nil
 	}

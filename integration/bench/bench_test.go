@@ -38,12 +38,55 @@ func TestJudgeTakesTheMedianOfRounds(t *testing.T) {
 	round := func(siding, bare float64) map[string]report {
 		return map[string]report{"siding": {Records: 100, Seconds: siding}, "bare": {Records: 100, Seconds: bare}}
 	}
-	b := bench{lines: []line{{"speed", "x", atLeast(0.9), ratio(report.rate)}}}
+	b := bench{lines: []line{{name: "speed", unit: "x", goal: atLeast(0.9), of: ratio(report.rate)}}}
 	rounds := []map[string]report{round(1, 0.95), round(10, 9.1), round(2, 1)}
 	got := judge(b, kindKafka, rounds)[0]
 	want := result{Name: "speed", Broker: "kafka", Ratio: 0.91, Min: 0.5, Max: 0.95, Goal: ">= 0.9", OK: true, Unit: "x"}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestJudgeHoldsTheWorstRoundToAPromise(t *testing.T) {
+	t.Parallel()
+	of := sidings(report.early)
+	round := func(early int) map[string]report {
+		return map[string]report{"siding": {Late: []spread{{}, {Early: early}}}}
+	}
+	rounds := []map[string]report{round(0), round(2), round(0)}
+	for _, tt := range []struct {
+		line  line
+		ratio float64
+		ok    bool
+	}{
+		{line{goal: atMost(0), of: of}, 0, true},
+		{line{goal: atMost(0), of: of, worst: true}, 2, false},
+		{line{goal: atLeast(0), of: of, worst: true}, 0, true},
+	} {
+		got := judge(bench{lines: []line{tt.line}}, kindKafka, rounds)[0]
+		if got.Ratio != tt.ratio || got.OK != tt.ok {
+			t.Errorf("goal %v, worst %v: got %v, %v; want %v, %v", tt.line.goal, tt.line.worst, got.Ratio, got.OK, tt.ratio, tt.ok)
+		}
+	}
+}
+
+// Neither siding's own count nor the wire's may make the other look good.
+func TestRefetchedIsTheWorseOfTheTwoCounts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		r    report
+		want float64
+	}{
+		{"nothing given up, nothing read again", report{Filled: 100, Fetched: 100}, 0},
+		{"not all read yet", report{Filled: 100, Fetched: 60}, 0},
+		{"by its own count", report{Released: 100, Refetched: 110, Filled: 100, Fetched: 150}, 1.1},
+		{"by the wire", report{Released: 100, Refetched: 100, Filled: 100, Fetched: 250}, 1.5},
+		{"without need", report{Filled: 100, Fetched: 150}, 50},
+	} {
+		if got := tt.r.refetched(); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 

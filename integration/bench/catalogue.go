@@ -14,47 +14,73 @@ import (
 // which costs the bare loop a quarter of its speed and hides what is compared.
 const serviceHeap = 64 << 20
 
+// parkedHeap is what a process with parked records may have in use after a
+// collection, in MiB: the default of MaxParkedBytes, and 32 for all the rest.
+const parkedHeap = 64 + 32
+
 // benches are all there are, with the figures they are held to.
 var benches = []bench{
 	{
 		name: "healthy",
 		open: consumeBench(shape{partitions: 8, records: 8_000_000, block: 4096}),
 		lines: []line{
-			{"healthy", "x", atLeast(0.90), ratio(report.rate)},
-			{"healthy-cpu", "x", atMost(1.3), ratio(report.cpuPerMillion)},
-			{"healthy-mallocs", "more mallocs a record", atMost(0.01), surplus(report.mallocsPerRecord)},
+			{name: "healthy", unit: "x", goal: atLeast(0.90), of: ratio(report.rate)},
+			{name: "healthy-cpu", unit: "x", goal: atMost(1.3), of: ratio(report.cpuPerMillion)},
+			{name: "healthy-mallocs", unit: "more mallocs a record", goal: atMost(0.01), of: surplus(report.mallocsPerRecord)},
 		},
 	},
 	{
 		name:  "healthy-headers",
 		open:  consumeBench(shape{partitions: 8, records: 4_000_000, headers: 4, block: 4096}),
-		lines: []line{{"healthy-headers", "x", atLeast(0.90), ratio(report.rate)}},
+		lines: []line{{name: "healthy-headers", unit: "x", goal: atLeast(0.90), of: ratio(report.rate)}},
 	},
 	{
 		name:  "healthy-metrics",
 		open:  metricsBench,
-		lines: []line{{"healthy-metrics", "x", atLeast(0.93), quotient("metered", "plain", report.rate)}},
+		lines: []line{{name: "healthy-metrics", unit: "x", goal: atLeast(0.93), of: quotient("metered", "plain", report.rate)}},
 	},
 	{
 		name:  "keyed",
 		open:  keyedBench,
-		lines: []line{{"keyed", "x", atMost(1.15), ratio(func(r report) float64 { return r.Seconds })}},
+		lines: []line{{name: "keyed", unit: "x", goal: atMost(1.15), of: ratio(func(r report) float64 { return r.Seconds })}},
 	},
 	{
 		name:  "failing",
 		open:  failingBench,
-		lines: []line{{"failing", "x", atLeast(0.75), ratio(report.rate)}},
+		lines: []line{{name: "failing", unit: "x", goal: atLeast(0.75), of: ratio(report.rate)}},
 	},
 	{
 		name:   "poison",
 		rounds: longRounds,
 		open:   poisonBench,
-		lines:  []line{{"poison", "x", atMost(1.2), quotient("poisoned", "clean", func(r report) float64 { return r.P99 })}},
+		lines:  []line{{name: "poison", unit: "x", goal: atMost(1.2), of: quotient("poisoned", "clean", func(r report) float64 { return r.P99 })}},
+	},
+	{
+		name:   "delays",
+		rounds: longRounds,
+		open:   delaysBench,
+		lines: []line{
+			{name: "delays-early", unit: "records", goal: atMost(0), of: sidings(report.early), worst: true},
+			{name: "delays-p99-90s", unit: "ms", goal: atMost(100), of: late(0)},
+			{name: "delays-p99-2m", unit: "ms", goal: atMost(100), of: late(1)},
+			{name: "delays-heap", unit: "MiB", goal: atMost(parkedHeap), of: sidings(report.heapMiB), worst: true},
+			{name: "delays-refetched", unit: "x", goal: atMost(1.2), of: sidings(report.refetched)},
+		},
+	},
+	{
+		name:   "parked-million",
+		rounds: longRounds,
+		open:   millionBench,
+		lines: []line{
+			{name: "parked-million", unit: "ms", goal: atMost(100), of: late(0)},
+			{name: "parked-million-early", unit: "records", goal: atMost(0), of: sidings(report.early), worst: true},
+			{name: "parked-million-heap", unit: "MiB", goal: atMost(parkedHeap), of: sidings(report.heapMiB), worst: true},
+		},
 	},
 	{
 		name: "lanes",
 		open: lanesBench,
-		lines: []line{{"lanes", "x", atMost(1.2), func(round map[string]report) float64 {
+		lines: []line{{name: "lanes", unit: "x", goal: atMost(1.2), of: func(round map[string]report) float64 {
 			at := func(lanes string) float64 {
 				return round["siding-"+lanes].cpuPerMillion() / round["bare-"+lanes].cpuPerMillion()
 			}
@@ -76,6 +102,16 @@ func quotient(program, base string, of func(report) float64) func(map[string]rep
 // surplus is what the siding program's figure has over the bare one's.
 func surplus(of func(report) float64) func(map[string]report) float64 {
 	return func(round map[string]report) float64 { return of(round["siding"]) - of(round["bare"]) }
+}
+
+// sidings is a figure of the siding program that stands for itself.
+func sidings(of func(report) float64) func(map[string]report) float64 {
+	return func(round map[string]report) float64 { return of(round["siding"]) }
+}
+
+// late is the 99th percentile of a tier's lateness.
+func late(tier int) func(map[string]report) float64 {
+	return sidings(func(r report) float64 { return r.Late[tier].P99 })
 }
 
 // consumeBench compares a loop over a topic that is written once; each round
@@ -215,4 +251,5 @@ var programs = map[string]program{
 	"siding-keyed":   sidingKeyed,
 	"siding-bridge":  sidingBridge,
 	"siding-poison":  sidingPoison,
+	"siding-parked":  sidingParked,
 }

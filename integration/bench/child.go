@@ -32,9 +32,12 @@ type job struct {
 	Rate      int           // records offered a second
 	Offered   int           // records offered
 	Poison    int           // one record in so many fails each time; 0: none
-	Heap      int           // bytes that the process holds besides its work
-	Profile   string        // file for a CPU profile; empty: none
-	Dir       string        // of the embedded broker's log
+	Tiers     []time.Duration
+	Due       []int    // records that the tiers hand to the handler, numbered from tier to tier
+	Parked    []string // topics that were filled before, to count what is read of them
+	Heap      int      // bytes that the process holds besides its work
+	Profile   string   // file for a CPU profile; empty: none
+	Dir       string   // of the embedded broker's log
 }
 
 // A report is what a program measured. Times are seconds, latencies
@@ -47,12 +50,46 @@ type report struct {
 	Bytes     uint64
 	HeapInuse uint64
 	P50, P99  float64
+
+	// Of the benches of parked records: HeapInuse is then the most that was
+	// in use just after a collection.
+	Late      []spread // by tier: start of the handler after the due time
+	Parked    int64    // most records that waited, as siding's metrics tell
+	Released  int64    // bytes that siding gave up, and
+	Refetched int64    // those that it read again, as it counts them
+	Fetched   int64    // bytes of records read from the topics that were filled
+	Filled    int64    // bytes of records that were written there
 }
 
 func (r report) rate() float64             { return float64(r.Records) / r.Seconds }
 func (r report) cpuPerMillion() float64    { return r.CPU / float64(r.Records) * 1e6 }
 func (r report) mallocsPerRecord() float64 { return float64(r.Mallocs) / float64(r.Records) }
 func (r report) bytesPerRecord() float64   { return float64(r.Bytes) / float64(r.Records) }
+
+// early counts the records that ran before their time.
+func (r report) early() float64 {
+	n := 0
+	for _, l := range r.Late {
+		n += l.Early
+	}
+	return float64(n)
+}
+
+// heapMiB is HeapInuse in MiB.
+func (r report) heapMiB() float64 { return float64(r.HeapInuse) / (1 << 20) }
+
+// refetched is how much was read again for each byte that siding gave up. Its
+// own count leaves out what it never saw (a fetch that a pause threw away, the
+// neighbours of a record in its batch), and the wire's count is in encoded
+// bytes, of which there are fewer than siding counts in memory. The worse of
+// the two is held against it.
+func (r report) refetched() float64 {
+	again := max(r.Refetched, r.Fetched-r.Filled)
+	if again <= 0 {
+		return 0
+	}
+	return float64(again) / float64(max(r.Released, 1))
+}
 
 // A program does a job's work and measures it.
 type program func(context.Context, job) (report, error)

@@ -25,6 +25,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -63,6 +64,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitFailed
 	}
+	begun := time.Now()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
@@ -73,6 +75,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		profiles: *profiles,
 		log:      stdout,
 	})
+	fmt.Fprintf(stdout, "\nin all %v\n", time.Since(begun).Round(time.Second))
 	if werr := writeResults(*out, results); werr != nil {
 		err = errors.Join(err, werr)
 	}

@@ -71,13 +71,29 @@ func newRig(ctx context.Context, name string, o options) (*rig, error) {
 	return r, nil
 }
 
-// topic creates a topic of the given number of partitions.
+// topic creates a topic of the given number of partitions, and waits until
+// the broker shows it: it answers the request a moment before.
 func (r *rig) topic(ctx context.Context, label string, partitions int32) (string, error) {
 	name := fmt.Sprintf("bench-%s-%s", label, r.suffix)
 	if _, err := r.admin.CreateTopic(ctx, partitions, -1, nil, name); err != nil {
 		return "", fmt.Errorf("creating topic %s: %w", name, err)
 	}
-	return name, nil
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		topics, err := r.admin.ListTopics(ctx, name)
+		if err != nil {
+			return "", fmt.Errorf("looking up %s: %w", name, err)
+		}
+		if len(topics[name].Partitions) == int(partitions) {
+			return name, nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-tick.C:
+		}
+	}
 }
 
 // group names a group that nobody has used yet.

@@ -63,7 +63,7 @@ func sidingPoison(ctx context.Context, j job) (report, error) {
 		return report{}, errors.Join(err, context.Cause(ctx), running.stop())
 	}
 	rep := m.end(int64(j.Offered))
-	times := watch.spread()
+	times := watch.spread(0, j.Offered)
 	rep.P50, rep.P99 = times.P50, times.P99
 	return rep, running.stop()
 }

@@ -41,10 +41,11 @@ type spread struct {
 	Early         int // below 0
 }
 
-func (s *stopwatch) spread() spread {
+// spread is about the records numbered from the first to before the last.
+func (s *stopwatch) spread(first, last int) spread {
 	var times []time.Duration
 	early := 0
-	for i := range s.times {
+	for i := first; i < last; i++ {
 		if t := time.Duration(s.times[i].Load()); t != 0 {
 			times = append(times, t)
 			if t < 0 {

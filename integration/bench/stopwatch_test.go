@@ -51,7 +51,7 @@ func TestStopwatchTakesTheFirstTimeOfEachRecord(t *testing.T) {
 	default:
 		t.Fatal("not done with all times")
 	}
-	got := s.spread()
+	got := s.spread(0, 5)
 	want := spread{Records: 3, P50: 1e-6, P99: 20, Max: 20, Early: 1}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)

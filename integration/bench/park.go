@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// A lot is records that wait in one tier: they failed at an even rate, and
+// so fall due at that rate.
+type lot struct {
+	records int
+	rate    int       // a second
+	from    time.Time // when the first one is due at the earliest
+}
+
+// jitter is the share of the delay that siding's default policy spreads due
+// times over.
+const jitter = 0.1
+
+// failedAt is when record i failed, in whole milliseconds like everything
+// that a header says.
+func (l lot) failedAt(i int, delay time.Duration) time.Time {
+	return pace{l.from.Add(-delay), l.rate}.at(i).Truncate(time.Millisecond)
+}
+
+// parked is a tier that has been filled.
+type parked struct {
+	data
+	Bytes int64 // of its records on the wire, as kgo's hooks count them
+}
+
+// park provisions the siblings of the source and fills its tiers with the
+// lots, the first tier with the first lot: what a group finds that comes back
+// from an outage. Records are numbered from one lot to the next.
+//
+// They are what siding writes, header by header, some twenty to a batch: a
+// storm of failures writes larger batches, a trickle smaller ones. Only the
+// source records that they tell of were never there.
+func (r *rig) park(ctx context.Context, source data, group string, tiers []time.Duration, lots ...lot) ([]parked, error) {
+	siblings, err := groupNaming.Siblings(source.Topic, group, tiers...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := retrytopics.Ensure(ctx, r.admin, retrytopics.Spec{}, siblings); err != nil {
+		return nil, err
+	}
+	topics, err := r.admin.ListTopics(ctx, source.Topic)
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s: %w", source.Topic, err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	origin := headers.Meta{
+		Original: headers.Position{Topic: source.Topic, TopicID: topics[source.Topic].ID},
+		Group:    group,
+		Host:     host,
+	}
+	var all []parked
+	first := 0
+	for n, l := range lots {
+		tier := siblings.Tiers[n]
+		if l.records == 0 {
+			all = append(all, parked{data: data{Topic: tier.Topic, Ends: make([]int64, len(source.Ends))}})
+			continue
+		}
+		p, err := r.fillTier(ctx, tier, len(source.Ends), l, first, origin)
+		if err != nil {
+			return nil, fmt.Errorf("filling %s: %w", tier.Topic, err)
+		}
+		all = append(all, p)
+		first += l.records
+	}
+	return all, nil
+}
+
+// fillTier writes one lot, its records numbered from first on.
+func (r *rig) fillTier(ctx context.Context, tier retrytopics.Tier, partitions int, l lot, first int, origin headers.Meta) (parked, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	written := writtenBytes{left: l.records, all: make(chan struct{})}
+	cl, err := kgo.NewClient(
+		kgo.SeedBrokers(r.seeds...),
+		kgo.DefaultProduceTopic(tier.Topic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ProducerBatchMaxBytes(16<<10),
+		kgo.ProducerLinger(50*time.Millisecond),
+		kgo.MaxBufferedRecords(200_000),
+		kgo.WithHooks(&written),
+	)
+	if err != nil {
+		return parked{}, err
+	}
+	defer cl.Close()
+	var (
+		p       = parked{data: data{Topic: tier.Topic, Ends: make([]int64, partitions)}}
+		encoder headers.Encoder
+		noise   = noise()
+		promise = func(_ *kgo.Record, err error) {
+			if err != nil {
+				cancel(err)
+			}
+		}
+	)
+	for i := range l.records {
+		partition := int32(i % partitions)
+		m := failedMeta(origin, partition, p.Ends[partition], l.failedAt(i, tier.Delay), tier.Delay)
+		b := make([]byte, 8, 8+valueSize)
+		binary.BigEndian.PutUint64(b, uint64(first+i))
+		b = append(b, noise...)
+		binary.BigEndian.PutUint64(b[8:], uint64(first+i))
+		cl.Produce(ctx, &kgo.Record{
+			Key: b[:8:8], Value: b[8:], Headers: encoder.Append(&m, nil), Partition: partition,
+		}, promise)
+		p.Ends[partition]++
+	}
+	select { // the hook is told a moment after the promises
+	case <-written.all:
+	case <-ctx.Done():
+		return parked{}, context.Cause(ctx)
+	}
+	p.Bytes = written.bytes
+	return p, nil
+}
+
+// failure is what the records failed with.
+var failure = (&classify.Classifier{}).Classify(errUnavailable)
+
+// failedMeta is what a record says that was read at the offset, failed at once
+// and waits for the delay and its jitter.
+func failedMeta(origin headers.Meta, partition int32, offset int64, failed time.Time, delay time.Duration) headers.Meta {
+	m := origin
+	m.Original.Partition, m.Original.Offset, m.Original.Timestamp = partition, offset, failed
+	m.Fail(failure, failure.Message, failed)
+	m.NotBefore = failed.Add(delay + jitterOf(delay))
+	m.Hops = 1
+	return m
+}
+
+// jitterOf is a random part of a delay's jitter, in whole milliseconds.
+func jitterOf(delay time.Duration) time.Duration {
+	return time.Duration(rand.Int64N(int64(jitter*float64(delay.Milliseconds()))+1)) * time.Millisecond
+}
+
+// writtenBytes counts the bytes of the records in acknowledged batches.
+type writtenBytes struct {
+	mu    sync.Mutex
+	bytes int64
+	left  int           // records
+	all   chan struct{} // closed with the last one
+}
+
+// OnProduceBatchWritten implements kgo.HookProduceBatchWritten.
+func (w *writtenBytes) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int32, m kgo.ProduceBatchMetrics) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bytes += int64(m.CompressedBytes)
+	if w.left -= m.NumRecords; w.left == 0 {
+		close(w.all)
+	}
+}

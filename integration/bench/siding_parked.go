@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+)
+
+// sidingParked handles what waits in tiers, and measures how late each record
+// is: from its due time to the start of the handler. Records that are offered
+// meanwhile fail once, into the first tier.
+func sidingParked(ctx context.Context, j job) (report, error) {
+	var m meter
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	total := 0
+	for _, n := range j.Due {
+		total += n
+	}
+	var (
+		watch = newStopwatch(total, total)
+		eye   = newObserver(j.Parked)
+		cfg   = sidingConfig(j)
+	)
+	cfg.Naming = groupNaming
+	cfg.Policy.Tiers = j.Tiers
+	cfg.Kafka = append(cfg.Kafka, kgo.WithHooks(eye))
+	eye.telemetry.wire(&cfg)
+	cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+		now := time.Now()
+		facts := consumer.FactsOf(ctx, r)
+		if facts.Tier == 0 {
+			return errUnavailable
+		}
+		watch.note(index(r), now.Sub(facts.NotBefore))
+		return nil
+	}
+	running, err := start(ctx, cfg)
+	if err != nil {
+		return report{}, err
+	}
+	m.begin()
+	observing, stop := context.WithCancel(ctx)
+	observed := make(chan error, 1)
+	go func() { observed <- eye.run(observing, observeEvery) }()
+	work := func() error {
+		if err := running.await(ctx, running.ready); err != nil {
+			return err
+		}
+		if j.Offered > 0 {
+			go func() {
+				if err := offer(ctx, j, j.Offered); err != nil {
+					cancel(err)
+				}
+			}()
+		}
+		return running.await(ctx, watch.done)
+	}
+	err = work()
+	stop()
+	err = errors.Join(err, <-observed)
+	if err != nil {
+		return report{}, errors.Join(err, context.Cause(ctx), running.stop())
+	}
+	rep := m.end(int64(total))
+	if err := eye.tell(ctx, &rep); err != nil {
+		return report{}, errors.Join(err, running.stop())
+	}
+	first := 0
+	for _, n := range j.Due {
+		l := watch.spread(first, first+n)
+		rep.Late = append(rep.Late, l)
+		rep.P50, rep.P99 = max(rep.P50, l.P50), max(rep.P99, l.P99)
+		first += n
+	}
+	return rep, running.stop()
+}
+
+// observeEvery is how often the heap is looked at. A look collects twice,
+// which the handlers feel: they count it as lateness.
+const observeEvery = 5 * time.Second
+
+// An observer looks at what a consumer holds, and at what it reads.
+type observer struct {
+	telemetry *telemetry
+	topics    map[string]bool
+	fetched   atomic.Int64 // bytes of records in batches of the topics
+	heap      uint64       // most in use just after a collection
+	parked    int64        // most records
+}
+
+func newObserver(topics []string) *observer {
+	o := &observer{telemetry: newTelemetry(), topics: make(map[string]bool, len(topics))}
+	for _, t := range topics {
+		o.topics[t] = true
+	}
+	return o
+}
+
+// OnFetchBatchRead implements kgo.HookFetchBatchRead.
+func (o *observer) OnFetchBatchRead(_ kgo.BrokerMetadata, topic string, _ int32, m kgo.FetchBatchMetrics) {
+	if o.topics[topic] {
+		o.fetched.Add(int64(m.CompressedBytes))
+	}
+}
+
+// run looks once in the interval until ctx ends.
+func (o *observer) run(ctx context.Context, interval time.Duration) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := o.look(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+}
+
+func (o *observer) look(ctx context.Context) error {
+	sums, err := o.telemetry.sums(ctx)
+	if err != nil {
+		return err
+	}
+	o.parked = max(o.parked, sums["siding.parked.records"])
+	var mem runtime.MemStats
+	runtime.GC()
+	runtime.GC() // the first leaves what pools and finalizers still held
+	runtime.ReadMemStats(&mem)
+	o.heap = max(o.heap, mem.HeapInuse)
+	return nil
+}
+
+// tell looks a last time, and puts what was seen into the report.
+func (o *observer) tell(ctx context.Context, rep *report) error {
+	if err := o.look(ctx); err != nil {
+		return err
+	}
+	sums, err := o.telemetry.sums(ctx)
+	if err != nil {
+		return err
+	}
+	rep.HeapInuse, rep.Parked, rep.Fetched = o.heap, o.parked, o.fetched.Load()
+	rep.Released, rep.Refetched = sums["siding.parked.released"], sums["siding.parked.refetched"]
+	return nil
+}
