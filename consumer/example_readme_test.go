@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,18 +64,24 @@ func TestTheReadmesProgramIsTheOneThatCompiles(t *testing.T) {
 		}
 	}
 	// gofmt puts on three lines what a README may have on one.
-	if got, want := formatted(t, blocks(t)[0]), formatted(t, body); got != want {
+	if got, want := formatted(t, blocks(t, readme)[0]), formatted(t, body); got != want {
 		t.Errorf("README.md has\n%s\nwant\n%s", got, want)
 	}
 }
 
-// What else the README shows is in an example.
-func TestTheReadmesOtherBlocksCompileToo(t *testing.T) {
+// What else the README and the documents show is in an example.
+func TestTheOtherBlocksCompileToo(t *testing.T) {
 	t.Parallel()
-	examples := unindented(read(t, "example_test.go") + read(t, "consumertest/example_test.go"))
-	for _, block := range blocks(t)[1:] {
-		if !strings.Contains(examples, unindented(block)) {
-			t.Errorf("README.md has a block that is in no example:\n%s", block)
+	examples := unindented(read(t, "example_test.go") + read(t, "consumertest/example_test.go") + read(t, "../retrytopics/example_test.go"))
+	for _, document := range documents(t) {
+		of := blocks(t, document)
+		if document == readme {
+			of = of[1:]
+		}
+		for _, block := range of {
+			if !strings.Contains(examples, unindented(block)) {
+				t.Errorf("%s has a block that is in no example:\n%s", document, block)
+			}
 		}
 	}
 }
@@ -109,26 +116,57 @@ func TestTheReadmesTablesHaveEveryField(t *testing.T) {
 	}
 }
 
-func TestTheReadmesLinksLeadSomewhere(t *testing.T) {
+func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	for _, link := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(read(t, "../README.md"), -1) {
-		if _, err := os.Stat(filepath.Join("..", link[1])); err != nil {
-			t.Error(err)
+	for _, document := range documents(t) {
+		for _, link := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(read(t, document), -1) {
+			file, heading, _ := strings.Cut(link[1], "#")
+			target := document
+			if file != "" {
+				target = filepath.Join(filepath.Dir(document), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %v", document, err)
+			} else if heading != "" && !slices.Contains(headings(t, target), heading) {
+				t.Errorf("%s links to %s, which has no such heading", document, link[1])
+			}
 		}
 	}
 }
 
-// blocks are the README's blocks of Go.
-func blocks(t *testing.T) (all []string) {
+const readme = "../README.md"
+
+// documents are the README and what else is written for people.
+func documents(t *testing.T) []string {
 	t.Helper()
-	for _, part := range strings.Split(read(t, "../README.md"), "```go\n")[1:] {
+	docs, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(docs, readme, "../DESIGN.md", "../CONTRIBUTING.md", "../CHANGELOG.md", "../SECURITY.md")
+}
+
+// headings are a document's headings as links name them.
+func headings(t *testing.T, document string) (all []string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(read(t, document), -1) {
+		name := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		all = append(all, strings.ReplaceAll(name, " ", "-"))
+	}
+	return all
+}
+
+// blocks are a document's blocks of Go.
+func blocks(t *testing.T, document string) (all []string) {
+	t.Helper()
+	for _, part := range strings.Split(read(t, document), "```go\n")[1:] {
 		block, _, closed := strings.Cut(part, "```")
 		if !closed {
-			t.Fatalf("README.md has a block without an end:\n%s", part)
+			t.Fatalf("%s has a block without an end:\n%s", document, part)
 		}
 		all = append(all, block)
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && document == readme {
 		t.Fatal("README.md has no block of Go")
 	}
 	return all

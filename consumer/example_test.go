@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -291,6 +292,38 @@ func ExampleHook() {
 	}
 	// Output:
 	// orders/0/0 terminal (sku.unknown: no such SKU)
+}
+
+// Probes of a service: liveness asks nothing of the lanes, since a restart helps none of them.
+func ExampleConsumer_HealthHandler() {
+	c, err := consumer.New(consumer.Config{
+		Group:   "billing",
+		Topics:  []string{"orders"},
+		Kafka:   []kgo.Opt{kgo.SeedBrokers("localhost:9092")},
+		Handler: func(context.Context, *kgo.Record) error { return nil },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {}) // the process answers: that is all that liveness asks
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !c.Health().Started {
+			http.Error(w, "no assignment yet", http.StatusServiceUnavailable)
+		}
+	})
+	mux.Handle("/health", c.HealthHandler()) // for monitors and people
+
+	for _, path := range []string{"/livez", "/readyz", "/health"} { // before Run
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		fmt.Println(w.Code, path)
+	}
+	// Output:
+	// 200 /livez
+	// 503 /readyz
+	// 200 /health
 }
 
 // start starts a broker in this process with an orders topic of one partition, and these values on it.

@@ -109,7 +109,7 @@ func (o *telemetry) histogram(name string) []metricdata.HistogramDataPoint[float
 	return nil
 }
 
-// Each of these is in the README's table.
+// Each of these is in the table of docs/operations.md.
 func TestEveryMetricHasItsUnitAndTheGroup(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
