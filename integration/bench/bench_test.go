@@ -78,11 +78,11 @@ func TestRefetchedIsTheWorseOfTheTwoCounts(t *testing.T) {
 		r    report
 		want float64
 	}{
-		{"nothing given up, nothing read again", report{Filled: 100, Fetched: 100}, 0},
-		{"not all read yet", report{Filled: 100, Fetched: 60}, 0},
-		{"by its own count", report{Released: 100, Refetched: 110, Filled: 100, Fetched: 150}, 1.1},
-		{"by the wire", report{Released: 100, Refetched: 100, Filled: 100, Fetched: 250}, 1.5},
-		{"without need", report{Filled: 100, Fetched: 150}, 50},
+		{"nothing given up, nothing read again", report{Held: 200, Filled: 100, Fetched: 100}, 0},
+		{"not all read yet", report{Held: 200, Filled: 100, Fetched: 60}, 0},
+		{"by its own count", report{Held: 200, Released: 100, Refetched: 110, Filled: 100, Fetched: 150}, 1.1},
+		{"by the wire", report{Held: 200, Released: 100, Refetched: 100, Filled: 100, Fetched: 175}, 1.5},
+		{"without need", report{Held: 200, Filled: 100, Fetched: 150}, 100},
 	} {
 		if got := tt.r.refetched(); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)

@@ -33,11 +33,10 @@ type job struct {
 	Offered   int           // records offered
 	Poison    int           // one record in so many fails each time; 0: none
 	Tiers     []time.Duration
-	Due       []int    // records that the tiers hand to the handler, numbered from tier to tier
-	Parked    []string // topics that were filled before, to count what is read of them
-	Heap      int      // bytes that the process holds besides its work
-	Profile   string   // file for a CPU profile; empty: none
-	Dir       string   // of the embedded broker's log
+	Due       []int  // records that the tiers hand to the handler, numbered from tier to tier
+	Heap      int    // bytes that the process holds besides its work
+	Profile   string // file for a CPU profile; empty: none
+	Dir       string // of the embedded broker's log
 }
 
 // A report is what a program measured. Times are seconds, latencies
@@ -57,8 +56,9 @@ type report struct {
 	Parked    int64    // most records that waited, as siding's metrics tell
 	Released  int64    // bytes that siding gave up, and
 	Refetched int64    // those that it read again, as it counts them
-	Fetched   int64    // bytes of records read from the topics that were filled
-	Filled    int64    // bytes of records that were written there
+	Held      int64    // bytes of all that was parked, as it would count them
+	Fetched   int64    // bytes of all answers to fetches, and
+	Filled    int64    // those that the filled topics have on the broker
 }
 
 func (r report) rate() float64             { return float64(r.Records) / r.Seconds }
@@ -78,17 +78,16 @@ func (r report) early() float64 {
 // heapMiB is HeapInuse in MiB.
 func (r report) heapMiB() float64 { return float64(r.HeapInuse) / (1 << 20) }
 
-// refetched is how much was read again for each byte that siding gave up. Its
-// own count leaves out what it never saw (a fetch that a pause threw away, the
-// neighbours of a record in its batch), and the wire's count is in encoded
-// bytes, of which there are fewer than siding counts in memory. The worse of
-// the two is held against it.
+// refetched is how much was read again for each byte that siding gave up: by
+// its own count, or by what came over the wire beyond the topics' own bytes,
+// whichever is worse. Its own count has the neighbours that came along in a
+// record's batch; the wire has also the batches that were cut off at an
+// answer's end, and what was fetched and thrown away. The wire's bytes are
+// encoded, and so taken for as many as siding would count of them.
 func (r report) refetched() float64 {
-	again := max(r.Refetched, r.Fetched-r.Filled)
-	if again <= 0 {
-		return 0
-	}
-	return float64(again) / float64(max(r.Released, 1))
+	wire := float64(r.Fetched-r.Filled) / float64(r.Filled) * float64(r.Held)
+	again := max(float64(r.Refetched), wire, 0)
+	return again / float64(max(r.Released, 1))
 }
 
 // A program does a job's work and measures it.

@@ -59,16 +59,15 @@ func (r *rig) delays(ctx context.Context, round, records int) (report, error) {
 	if left := time.Until(half.from); left < delaysLeast {
 		return report{}, fmt.Errorf("writing took so long that only %v are left until the first record is due, want %v", left, delaysLeast)
 	}
-	var filled int64
-	for _, t := range tiers {
-		j.Parked = append(j.Parked, t.Topic)
-		filled += t.Bytes
+	filled, err := r.size(ctx, topic+".retry.")
+	if err != nil {
+		return report{}, err
 	}
 	rep, err := r.run(ctx, "siding", j)
 	if err != nil {
 		return report{}, err
 	}
-	rep.Filled = filled
+	rep.Filled, rep.Held = filled, tiers[0].held+tiers[1].held
 	for _, t := range tiers {
 		if err := r.unchanged(ctx, t.data); err != nil {
 			return report{}, err

@@ -47,7 +47,9 @@ func millionBench(ctx context.Context, r *rig) ([]arm, error) {
 		return nil, err
 	}
 	b.long = tiers[1]
-	b.job.Parked = []string{b.long.Topic}
+	if b.filled, err = r.size(ctx, b.long.Topic); err != nil {
+		return nil, err
+	}
 	return []arm{{"siding", func(ctx context.Context, round int) (report, error) {
 		length := millionFor
 		if round == 0 {
@@ -62,6 +64,7 @@ type million struct {
 	job      job
 	siblings retrytopics.Siblings
 	long     parked // the tier whose records stay
+	filled   int64  // its bytes on the broker
 	offered  int64  // in all rounds
 }
 
@@ -73,7 +76,7 @@ func (b *million) run(ctx context.Context, r *rig, records int) (report, error) 
 	if err != nil {
 		return report{}, err
 	}
-	rep.Filled = b.long.Bytes
+	rep.Filled, rep.Held = b.filled, b.long.held
 	b.offered += int64(records)
 	for _, topic := range []string{b.siblings.Source, b.siblings.Tiers[0].Topic} {
 		d, err := r.filled(ctx, topic)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,7 +36,7 @@ func (l lot) failedAt(i int, delay time.Duration) time.Time {
 // parked is a tier that has been filled.
 type parked struct {
 	data
-	Bytes int64 // of its records on the wire, as kgo's hooks count them
+	held int64 // bytes of its records as siding counts what it holds in memory
 }
 
 // park provisions the siblings of the source and fills its tiers with the
@@ -90,7 +89,6 @@ func (r *rig) park(ctx context.Context, source data, group string, tiers []time.
 func (r *rig) fillTier(ctx context.Context, tier retrytopics.Tier, partitions int, l lot, first int, origin headers.Meta) (parked, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	written := writtenBytes{left: l.records, all: make(chan struct{})}
 	cl, err := kgo.NewClient(
 		kgo.SeedBrokers(r.seeds...),
 		kgo.DefaultProduceTopic(tier.Topic),
@@ -99,7 +97,6 @@ func (r *rig) fillTier(ctx context.Context, tier retrytopics.Tier, partitions in
 		kgo.ProducerBatchMaxBytes(16<<10),
 		kgo.ProducerLinger(50*time.Millisecond),
 		kgo.MaxBufferedRecords(200_000),
-		kgo.WithHooks(&written),
 	)
 	if err != nil {
 		return parked{}, err
@@ -122,17 +119,14 @@ func (r *rig) fillTier(ctx context.Context, tier retrytopics.Tier, partitions in
 		binary.BigEndian.PutUint64(b, uint64(first+i))
 		b = append(b, noise...)
 		binary.BigEndian.PutUint64(b[8:], uint64(first+i))
-		cl.Produce(ctx, &kgo.Record{
-			Key: b[:8:8], Value: b[8:], Headers: encoder.Append(&m, nil), Partition: partition,
-		}, promise)
+		rec := &kgo.Record{Key: b[:8:8], Value: b[8:], Headers: encoder.Append(&m, nil), Partition: partition}
+		p.held += heldSize(rec)
 		p.Ends[partition]++
+		cl.Produce(ctx, rec, promise)
 	}
-	select { // the hook is told a moment after the promises
-	case <-written.all:
-	case <-ctx.Done():
+	if err := cl.Flush(ctx); err != nil || ctx.Err() != nil {
 		return parked{}, context.Cause(ctx)
 	}
-	p.Bytes = written.bytes
 	return p, nil
 }
 
@@ -150,25 +144,17 @@ func failedMeta(origin headers.Meta, partition int32, offset int64, failed time.
 	return m
 }
 
+// heldSize is what siding counts of a record in its budget: its bytes, and
+// what the structures around them take.
+func heldSize(r *kgo.Record) int64 {
+	n := len(r.Key) + len(r.Value) + 64
+	for _, h := range r.Headers {
+		n += len(h.Key) + len(h.Value) + 40
+	}
+	return int64(n)
+}
+
 // jitterOf is a random part of a delay's jitter, in whole milliseconds.
 func jitterOf(delay time.Duration) time.Duration {
 	return time.Duration(rand.Int64N(int64(jitter*float64(delay.Milliseconds()))+1)) * time.Millisecond
-}
-
-// writtenBytes counts the bytes of the records in acknowledged batches.
-type writtenBytes struct {
-	mu    sync.Mutex
-	bytes int64
-	left  int           // records
-	all   chan struct{} // closed with the last one
-}
-
-// OnProduceBatchWritten implements kgo.HookProduceBatchWritten.
-func (w *writtenBytes) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int32, m kgo.ProduceBatchMetrics) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.bytes += int64(m.CompressedBytes)
-	if w.left -= m.NumRecords; w.left == 0 {
-		close(w.all)
-	}
 }

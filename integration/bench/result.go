@@ -124,7 +124,7 @@ func printParked(w io.Writer, arms []arm, rounds []map[string]report) {
 				continue
 			}
 			if n == 0 {
-				fmt.Fprint(tw, "round\tmost parked\tgiven up MiB\tread again MiB\tfilled MiB\tread MiB\tearly\tlateness by tier, p50 / p99 / max ms\t\n")
+				fmt.Fprint(tw, "round\tmost parked\tgiven up MiB\tread again MiB\tfilled MiB\tfetched MiB\tearly\tlateness by tier, p50 / p99 / max ms\t\n")
 			}
 			var late []string
 			for _, l := range r.Late {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer"
 )
@@ -25,7 +26,7 @@ func sidingParked(ctx context.Context, j job) (report, error) {
 	}
 	var (
 		watch = newStopwatch(total, total)
-		eye   = newObserver(j.Parked)
+		eye   = newObserver()
 		cfg   = sidingConfig(j)
 	)
 	cfg.Naming = groupNaming
@@ -89,24 +90,18 @@ const observeEvery = 5 * time.Second
 // An observer looks at what a consumer holds, and at what it reads.
 type observer struct {
 	telemetry *telemetry
-	topics    map[string]bool
-	fetched   atomic.Int64 // bytes of records in batches of the topics
-	heap      uint64       // most in use just after a collection
-	parked    int64        // most records
+	fetched   atomic.Int64
+	heap      uint64 // most in use just after a collection
+	parked    int64  // most records
 }
 
-func newObserver(topics []string) *observer {
-	o := &observer{telemetry: newTelemetry(), topics: make(map[string]bool, len(topics))}
-	for _, t := range topics {
-		o.topics[t] = true
-	}
-	return o
-}
+func newObserver() *observer { return &observer{telemetry: newTelemetry()} }
 
-// OnFetchBatchRead implements kgo.HookFetchBatchRead.
-func (o *observer) OnFetchBatchRead(_ kgo.BrokerMetadata, topic string, _ int32, m kgo.FetchBatchMetrics) {
-	if o.topics[topic] {
-		o.fetched.Add(int64(m.CompressedBytes))
+// OnBrokerRead implements kgo.HookBrokerRead. It is told of every answer, also
+// of those to requests that siding makes besides kgo's own.
+func (o *observer) OnBrokerRead(_ kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
+	if key == int16(kmsg.Fetch) {
+		o.fetched.Add(int64(n))
 	}
 }
 
