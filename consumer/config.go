@@ -96,6 +96,12 @@ func (s Start) list(ctx context.Context, admin *kadm.Client, topics ...string) (
 type Config struct {
 	// Group is the consumer group.
 	Group string
+	// FormerGroups are names that the group had before. Where the group has no offset on a partition, of a source or of a retry
+	// topic, it goes on where a former one left off, the first of these that has an offset there; records that a former one
+	// parked are retried, by this group from then on. A former group must have no members any more: both would run the same
+	// records, and the log says so. A name can be taken out when the group has offsets on every partition and the former
+	// one's retry topics are empty. Default none.
+	FormerGroups []string
 	// Topics are the source topics. Their retry topics follow by themselves. Regular expressions are not offered.
 	Topics []string
 	// Kafka are options for the clients that siding makes: brokers, TLS, SASL, tuning. Options that siding owns are refused.
@@ -188,6 +194,18 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 	}
 	if !utf8.ValidString(cfg.Group) {
 		add("Group %q is not UTF-8", cfg.Group)
+	}
+	for i, former := range cfg.FormerGroups {
+		switch {
+		case former == "":
+			add("FormerGroups has an empty name")
+		case !utf8.ValidString(former):
+			add("FormerGroups has %q, which is not UTF-8", former)
+		case former == cfg.Group:
+			add("FormerGroups has %q, which is Group", former)
+		case slices.Contains(cfg.FormerGroups[:i], former):
+			add("FormerGroups has %q twice", former)
+		}
 	}
 	if cfg.Handler == nil {
 		add("Handler is nil")

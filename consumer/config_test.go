@@ -76,6 +76,10 @@ func TestInvalidConfigurationIsRefusedWithTheReason(t *testing.T) {
 	}{
 		"no group":             {func(c *Config) { c.Group = "" }, []string{"Group is empty"}},
 		"group is no text":     {func(c *Config) { c.Group = "bill\xffing" }, []string{"Group", "UTF-8"}},
+		"former: empty":        {func(c *Config) { c.FormerGroups = []string{""} }, []string{"FormerGroups has an empty name"}},
+		"former: no text":      {func(c *Config) { c.FormerGroups = []string{"\xff"} }, []string{"FormerGroups", "UTF-8"}},
+		"former: the group":    {func(c *Config) { c.FormerGroups = []string{"old", c.Group} }, []string{"FormerGroups", "which is Group"}},
+		"former: twice":        {func(c *Config) { c.FormerGroups = []string{"a", "b", "a"} }, []string{`FormerGroups has "a" twice`}},
 		"no handler":           {func(c *Config) { c.Handler = nil }, []string{"Handler is nil"}},
 		"no topics":            {func(c *Config) { c.Topics = nil }, []string{"Topics is empty"}},
 		"no brokers":           {func(c *Config) { c.Kafka = nil }, []string{"no options in Kafka", "kgo.SeedBrokers"}},

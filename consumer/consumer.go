@@ -66,6 +66,8 @@ type Consumer struct {
 	paused  atomic.Pointer[map[string]bool]
 	looking map[topicPartition]bool // positions out of range that are looked at again soon
 	strays  []*lane                 // gone, with handlers that had not returned by then
+
+	inherited map[string][]inherited // by source: retry topics that are drained
 }
 
 // New checks the configuration and makes a consumer. It does no I/O. The error names every problem.
@@ -89,7 +91,7 @@ func New(cfg Config) (*Consumer, error) {
 		ids:        map[string]kadm.TopicID{},
 		looking:    map[topicPartition]bool{},
 	}
-	c.cfg.Topics = slices.Clone(cfg.Topics)
+	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)
 	for _, t := range cfg.Topics {
 		p := cfg.policyOf(t)
 		c.policies[t] = &p
@@ -212,11 +214,30 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	if !c.retry(ctx, "connecting to Kafka", func() error { return c.retryCl.Ping(ctx) }) {
 		return ctx.Err()
 	}
-	// A broker learns of a topic a moment after the controller made it, so what is wrong has to stay so for some 0.7 s.
+	if err := c.settle(ctx, "provisioning siblings", func() error { return c.provision(ctx, c.cfg.Topics) }); err != nil {
+		return err
+	}
+	if err := c.settle(ctx, "looking for retry topics that are not configured any more", func() error { return c.inherit(ctx) }); err != nil {
+		return err
+	}
+	c.warnOfFormer(ctx)
+	group, err := c.groupClient()
+	if err != nil {
+		return fmt.Errorf("consumer: group client: %w", err)
+	}
+	c.group = group
+	c.sourceGate.client = group
+	close(c.joined)
+	return nil
+}
+
+// settle repeats a step of the start until it succeeds, or fails in a way that does not pass by itself. A broker learns of a topic a
+// moment after the controller made it, so what is wrong has to stay so for some 0.7 s.
+func (c *Consumer) settle(ctx context.Context, what string, step func() error) error {
 	var final error
 	looks := 0
-	ok := c.retry(ctx, "provisioning siblings", func() error {
-		err := c.provision(ctx, c.cfg.Topics)
+	ok := c.retry(ctx, what, func() error {
+		err := step()
 		if err != nil && !transient(err) {
 			if looks++; looks > 3 {
 				final = err
@@ -225,19 +246,12 @@ func (c *Consumer) prepare(ctx context.Context) error {
 		}
 		return err
 	})
-	if final != nil {
+	switch {
+	case final != nil:
 		return fmt.Errorf("consumer: %w", final)
-	}
-	if !ok {
+	case !ok:
 		return ctx.Err()
 	}
-	group, err := c.groupClient()
-	if err != nil {
-		return fmt.Errorf("consumer: group client: %w", err)
-	}
-	c.group = group
-	c.sourceGate.client = group
-	close(c.joined)
 	return nil
 }
 

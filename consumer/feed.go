@@ -18,6 +18,8 @@ type feed struct {
 	delay time.Duration // of the tier; zero for the source
 	sig   signals
 
+	inherited bool // the tier is not configured: it is drained, and nothing goes into it
+
 	tracker     tracker
 	committedAt time.Time // when the broker last took an offset
 	epoch       int32     // leader epoch of the last record, sent with the commit (KIP-320)

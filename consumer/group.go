@@ -52,6 +52,10 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 	if err != nil {
 		return nil, err
 	}
+	former, err := c.formerOffsets(ctx, fresh(offsets)...)
+	if err != nil {
+		return nil, err
+	}
 	for topic, partitions := range offsets {
 		for p, o := range partitions {
 			l := c.lane(topic, p)
@@ -61,10 +65,14 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 			at := o.EpochOffset()
 			var position int64
 			committed := int64(-1)
-			if at.Offset < 0 {
-				position, err = starts.of(topic, p)
-			} else {
+			left, known := former[topicPartition{topic, p}]
+			switch {
+			case at.Offset >= 0:
 				position, committed = c.within(logs, topic, p, at.Offset)
+			case known:
+				position, _ = c.within(logs, topic, p, left)
+			default:
+				position, err = starts.of(topic, p)
 			}
 			if err != nil {
 				return nil, err
@@ -89,6 +97,19 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 		c.readyOnce()
 	}
 	return offsets, nil
+}
+
+// fresh lists the topics with a partition that the group has no offset on.
+func fresh(offsets map[string]map[int32]kgo.Offset) (topics []string) {
+	for topic, partitions := range offsets {
+		for _, o := range partitions {
+			if o.EpochOffset().Offset < 0 {
+				topics = append(topics, topic)
+				break
+			}
+		}
+	}
+	return topics
 }
 
 // revoked is kgo's callback for partitions that go to another member. When it returns the new owner may start, so it

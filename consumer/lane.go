@@ -90,6 +90,11 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	for _, t := range l.siblings.Tiers {
 		l.feeds = append(l.feeds, &feed{lane: l, topic: t.Topic, delay: t.Delay})
 	}
+	for _, t := range c.inherited[topic] {
+		if partition < t.partitions {
+			l.feeds = append(l.feeds, &feed{lane: l, topic: t.Topic, delay: t.Delay, inherited: true})
+		}
+	}
 	for _, f := range l.feeds {
 		f.sig = f.signals(c.cfg.Group)
 	}

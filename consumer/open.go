@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // open takes new lanes to the point where they may run: their siblings exist, each partition of the lane has a committed
@@ -58,8 +59,8 @@ func (c *Consumer) tryOpen(lanes []*lane) error {
 	return err
 }
 
-// place finds out where each tier of the lanes starts: at the group's stable committed offset; where there is none, at
-// the log's start, whatever the source's start option says.
+// place finds out where each tier of the lanes starts: at the group's stable committed offset; where there is none, at that of a
+// former group, and else at the log's start, whatever the source's start option says.
 func (c *Consumer) place(lanes []*lane, topics []string) error {
 	if len(topics) > 0 {
 		if err := c.siblingsReady(c.ctx, lanes, topics); err != nil {
@@ -73,13 +74,17 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 			return err
 		}
 	}
+	former, err := c.formerOffsets(c.ctx, topics...)
+	if err != nil {
+		return err
+	}
 	logs, err := c.bounds(c.ctx, topics...)
 	if err != nil {
 		return err
 	}
 	var failures []error
 	for _, l := range lanes {
-		if err := c.placeLane(l, offsets, logs); err != nil {
+		if err := c.placeLane(l, offsets, former, logs); err != nil {
 			failures = append(failures, err)
 		}
 	}
@@ -87,7 +92,7 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 }
 
 // placeLane does so for the tiers of one lane.
-func (c *Consumer) placeLane(l *lane, offsets map[topicPartition]int64, logs bounds) error {
+func (c *Consumer) placeLane(l *lane, offsets, former map[topicPartition]int64, logs bounds) error {
 	l.mu.Lock()
 	placed := l.placed
 	l.mu.Unlock()
@@ -96,16 +101,22 @@ func (c *Consumer) placeLane(l *lane, offsets map[topicPartition]int64, logs bou
 	}
 	at := make([]tracker, len(l.tiers()))
 	for i, f := range l.tiers() {
-		committed, ok := offsets[topicPartition{f.topic, l.partition}]
-		if !ok || committed < 0 {
+		physical := topicPartition{f.topic, l.partition}
+		committed, ok := offsets[physical]
+		left, known := former[physical]
+		switch {
+		case ok && committed >= 0:
+			at[i] = newTracker(c.within(logs, f.topic, l.partition, committed))
+		case known:
+			position, _ := c.within(logs, f.topic, l.partition, left)
+			at[i] = newTracker(position, -1)
+		default:
 			start, _, err := logs.of(f.topic, l.partition)
 			if err != nil {
 				return err
 			}
 			at[i] = newTracker(start, -1)
-			continue
 		}
-		at[i] = newTracker(c.within(logs, f.topic, l.partition, committed))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,15 +163,22 @@ func (l *lane) isGone() bool {
 // committedOffsets asks for the group's stable offsets: those of an open transaction that may still commit are waited
 // for, not guessed at.
 func (c *Consumer) committedOffsets(ctx context.Context, topics ...string) (map[topicPartition]int64, error) {
-	resp, err := c.admin.FetchOffsetsForTopics(kadm.RequireStable(ctx), c.cfg.Group, topics...)
-	if err != nil {
-		return nil, fmt.Errorf("fetch of the offsets of group %q: %w", c.cfg.Group, err)
+	return c.offsetsOf(ctx, c.cfg.Group, topics...)
+}
+
+func (c *Consumer) offsetsOf(ctx context.Context, group string, topics ...string) (map[topicPartition]int64, error) {
+	resp, err := c.admin.FetchOffsetsForTopics(kadm.RequireStable(ctx), group, topics...)
+	switch {
+	case errors.Is(err, kerr.GroupIDNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("fetch of the offsets of group %q: %w", group, err)
 	}
 	offsets := map[topicPartition]int64{}
 	var failures []error
 	resp.Each(func(o kadm.OffsetResponse) {
 		if o.Err != nil {
-			failures = append(failures, fmt.Errorf("fetch of the offset of group %q on %s/%d: %w", c.cfg.Group, o.Topic, o.Partition, o.Err))
+			failures = append(failures, fmt.Errorf("fetch of the offset of group %q on %s/%d: %w", group, o.Topic, o.Partition, o.Err))
 			return
 		}
 		offsets[topicPartition{o.Topic, o.Partition}] = o.At

@@ -71,6 +71,7 @@ func TestWhatBecomesOfAFailure(t *testing.T) {
 		"RetryAfter does not add an attempt":      {from: last, attempts: 4, result: after(time.Second), want: rests(DeadLetter, headers.ReasonExhausted)},
 		"RetryAfter, negative":                    {from: source, attempts: 1, result: after(-time.Hour), want: waits(first, s5)},
 		"a removed tier: the next one as long":    {from: removed, attempts: 2, result: retry, want: waits(second, s30)},
+		"a removed tier of a configured delay":    {from: retrytopics.Tier{Delay: s5, Topic: "orders.retry.old.5s"}, attempts: 2, result: retry, want: waits(second, s30)},
 		"a removed tier longer than all":          {from: retrytopics.Tier{Delay: time.Hour, Topic: "orders.retry.1h"}, attempts: 2, result: retry, want: waits(last, m5)},
 		"a removed tier and a longer RetryAfter":  {from: removed, attempts: 2, result: after(time.Minute), want: waits(last, time.Minute)},
 		"terminal":                                {from: source, attempts: 1, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},

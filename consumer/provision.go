@@ -61,9 +61,14 @@ func transient(err error) bool {
 	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// retention is how long a tier keeps a record, by Config.Provision: no due time lies farther ahead.
+// retention is how long a tier keeps a record, by Config.Provision: no due time lies farther ahead. A shorter one than the default
+// may be newer than the record, and a topic keeps the retention that it was made with.
 func (c *Consumer) retention(delay time.Duration) time.Duration {
-	return c.cfg.Provision.RetentionOf(delay)
+	keeps := c.cfg.Provision.RetentionOf(delay)
+	if keeps <= 0 {
+		return keeps
+	}
+	return max(keeps, retrytopics.Spec{}.RetentionOf(delay))
 }
 
 // sharing says, once a topic, that another group's failures are in it.

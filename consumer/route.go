@@ -33,7 +33,7 @@ func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, attempts 
 		return decision{rest: true, how: p.OnTerminal, reason: terminalReason(r.Class)}
 	case p.MaxAge > 0 && now.Sub(firstFailed) >= p.MaxAge:
 		return decision{rest: true, how: p.OnExhausted, reason: headers.ReasonExpired}
-	case attempts >= p.MaxAttempts:
+	case attempts >= p.MaxAttempts || len(s.Tiers) == 0:
 		return decision{rest: true, how: p.OnExhausted, reason: headers.ReasonExhausted}
 	}
 	asked := min(r.RetryAfter, max(p.MaxRetryAfter, 0))
@@ -49,11 +49,12 @@ func wholeMillis(t time.Time) time.Time {
 	return time.UnixMilli(t.Add(time.Millisecond - 1).UnixMilli())
 }
 
-// next is the tier behind from. A tier that is no longer configured leads to the first that is longer.
+// next is the tier behind from. One that is no longer configured stands for the tier of the same delay (its name changed with the
+// group's), or leads to the first that is longer: the next wait is no shorter than the last one.
 func next(s retrytopics.Siblings, from retrytopics.Tier, atLeast time.Duration) retrytopics.Tier {
 	for _, t := range s.Tiers {
-		if t.Topic == from.Topic {
-			return s.Next(from.Topic, atLeast)
+		if t.Topic == from.Topic || t.Delay == from.Delay {
+			return s.Next(t.Topic, atLeast)
 		}
 	}
 	return s.Next("", max(from.Delay, atLeast))
@@ -190,7 +191,7 @@ func (f *feed) offerTier(recs []*kgo.Record) (pause bool) {
 		}
 		f.epoch = r.LeaderEpoch
 		meta, err := headers.Parse(r.Headers)
-		if err == nil && meta.Group != "" && meta.Group != l.c.cfg.Group { // one without a group is broken
+		if err == nil && meta.Group != "" && !l.c.isOurs(meta.Group) { // one without a group is broken
 			f.tracker.finish(r.Offset)
 			foreign++
 			continue
@@ -215,13 +216,22 @@ func (f *feed) offerTier(recs []*kgo.Record) (pause bool) {
 
 // wakeAt is when to look at a parked record: when it is due, but no later than a full stay in the tier after it was
 // written. What is due later than that (a long Retry-After) is then parked again, so that no record ever stays in a
-// topic longer than the topic's retention was made for.
+// topic longer than the topic's retention was made for. One on an inherited tier stays: nothing goes into that.
 func (f *feed) wakeAt(m *headers.Meta, r *kgo.Record) time.Time {
 	stay := r.Timestamp.Add(f.delay + time.Duration(f.lane.policy.Jitter*float64(f.delay)) + hopSlack)
-	if m.NotBefore.After(stay) {
+	if m.NotBefore.After(stay) && !f.inherited {
 		return stay
 	}
 	return m.NotBefore
+}
+
+// again is the topic in which a record waits on that is not due yet: its own, unless that one is only drained (whose records are
+// woken when they are due: only a clock that was set back leads here).
+func (f *feed) again(m *headers.Meta) string {
+	if tiers := f.lane.siblings; f.inherited && len(tiers.Tiers) > 0 {
+		return tiers.Next("", time.Until(m.NotBefore)).Topic
+	}
+	return f.topic
 }
 
 // hopSlack is added to a full stay: a copy is written a little after its due time was reckoned.
@@ -247,7 +257,7 @@ func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 		seen := noted{key: physical.Key, value: physical.Value, headers: user, timestamp: m.Original.Timestamp, offset: physical.Offset}
 		again := l.meta(&seen, &m)
 		again.NotBefore = m.NotBefore
-		l.forward(f, &seen, f.topic, &again)
+		l.forward(f, &seen, f.again(&again), &again)
 		seen.done()
 		return nil, nil, false
 	}

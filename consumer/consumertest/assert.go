@@ -35,7 +35,7 @@ func (k *Kafka) Handled(r *kgo.Record, times int) {
 func (k *Kafka) Parked(r *kgo.Record, tier time.Duration, class string) headers.Meta {
 	k.tb.Helper()
 	s := k.siblingsOf(r.Topic)
-	for _, t := range s.Tiers {
+	for _, t := range s.tiers {
 		if t.Delay == tier {
 			return k.copyOf(r, t.Topic, func(m *headers.Meta) error {
 				if class != "" && m.Class != class {
@@ -45,7 +45,7 @@ func (k *Kafka) Parked(r *kgo.Record, tier time.Duration, class string) headers.
 			})
 		}
 	}
-	k.tb.Fatalf("consumertest: topic %q has no tier of %v, only %v", r.Topic, tier, s.Tiers)
+	k.tb.Fatalf("consumertest: topic %q has no tier of %v, only %v", r.Topic, tier, s.tiers)
 	return headers.Meta{}
 }
 
@@ -53,7 +53,7 @@ func (k *Kafka) Parked(r *kgo.Record, tier time.Duration, class string) headers.
 // its headers say.
 func (k *Kafka) DeadLettered(r *kgo.Record, reason headers.Reason) headers.Meta {
 	k.tb.Helper()
-	return k.copyOf(r, k.siblingsOf(r.Topic).DLQ, func(m *headers.Meta) error {
+	return k.copyOf(r, k.siblingsOf(r.Topic).dlqs[0], func(m *headers.Meta) error {
 		if reason != "" && m.Reason != reason {
 			return fmt.Errorf("with reason %q (class %q, %q), want %q", m.Reason, m.Class, m.Message, reason)
 		}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
@@ -55,25 +58,30 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 		}
 	}
 	for topic, s := range siblings {
-		committed, err := k.admin.FetchOffsets(ctx, s.group)
-		if err != nil {
-			return nil, err
+		var committed []kadm.OffsetResponses
+		for _, group := range s.groups {
+			offsets, err := k.admin.FetchOffsets(ctx, group)
+			if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+				return nil, err
+			}
+			committed = append(committed, offsets)
 		}
 		floor := func(topic string, partition int32) int64 {
-			o, ok := committed.Lookup(topic, partition)
-			if !ok {
-				return 0
+			for _, offsets := range committed {
+				if o, ok := offsets.Lookup(topic, partition); ok {
+					return o.At
+				}
 			}
-			return o.At
+			return 0
 		}
 		for at, p := range found {
 			if at.topic == topic && at.offset >= floor(topic, at.partition) {
 				p.unread = 1
 			}
 		}
-		for _, tier := range s.Tiers {
+		for _, tier := range s.tiers {
 			err := k.scan(ctx, tier.Topic, func(r *kgo.Record, m headers.Meta) {
-				if p := found[originalOf(m.Original)]; p != nil && r.Offset >= floor(tier.Topic, r.Partition) && m.Group == s.group {
+				if p := found[originalOf(m.Original)]; p != nil && r.Offset >= floor(tier.Topic, r.Partition) && slices.Contains(s.groups, m.Group) {
 					p.parked++
 				}
 			})
@@ -81,13 +89,15 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 				return nil, err
 			}
 		}
-		err = k.scan(ctx, s.DLQ, func(_ *kgo.Record, m headers.Meta) {
-			if p := found[originalOf(m.Original)]; p != nil && m.Group == s.group {
-				p.dead++
+		for _, dlq := range s.dlqs {
+			err := k.scan(ctx, dlq, func(_ *kgo.Record, m headers.Meta) {
+				if p := found[originalOf(m.Original)]; p != nil && slices.Contains(s.groups, m.Group) {
+					p.dead++
+				}
+			})
+			if err != nil {
+				return nil, err
 			}
-		})
-		if err != nil {
-			return nil, err
 		}
 	}
 	for at, p := range found {
@@ -101,8 +111,8 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 // scan reads what a topic holds now.
 func (k *Kafka) scan(ctx context.Context, topic string, do func(*kgo.Record, headers.Meta)) error {
 	starts, err := k.admin.ListStartOffsets(ctx, topic)
-	if err != nil {
-		return err
+	if err != nil || errors.Is(starts.Error(), kerr.UnknownTopicOrPartition) {
+		return err // nothing is in a topic that was deleted
 	}
 	ends, err := k.admin.ListCommittedOffsets(ctx, topic)
 	if err = errors.Join(err, starts.Error(), ends.Error()); err != nil {

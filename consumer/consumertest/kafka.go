@@ -48,10 +48,12 @@ type Kafka struct {
 	siblings map[string]consumed // by source
 }
 
-// consumed is a source topic that a consumer was run on.
+// consumed is a source topic that consumers were run on, by all their configurations: where records may be that an earlier one
+// moved aside.
 type consumed struct {
-	group string
-	retrytopics.Siblings
+	groups []string // the current one first, then former ones
+	tiers  []retrytopics.Tier
+	dlqs   []string // the current one first
 }
 
 // Virtual runs f in a testing/synctest bubble with an embedded broker on a virtual network: time.Sleep is free, and a record

@@ -3,6 +3,7 @@ package consumertest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -71,7 +72,19 @@ func (k *Kafka) learn(cfg consumer.Config) {
 		if err != nil {
 			k.tb.Fatalf("consumertest: %v", err)
 		}
-		k.siblings[topic] = consumed{cfg.Group, s}
+		now := consumed{append([]string{cfg.Group}, cfg.FormerGroups...), s.Tiers, []string{s.DLQ}}
+		before := k.siblings[topic]
+		for _, tier := range before.tiers {
+			if !slices.Contains(now.tiers, tier) {
+				now.tiers = append(now.tiers, tier)
+			}
+		}
+		for _, dlq := range before.dlqs {
+			if !slices.Contains(now.dlqs, dlq) {
+				now.dlqs = append(now.dlqs, dlq)
+			}
+		}
+		k.siblings[topic] = now
 	}
 }
 

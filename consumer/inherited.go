@@ -1,0 +1,150 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// inherited is a retry topic that is not configured, but belongs to the group: a tier that was taken out of the configuration, or
+// one of a name that the group had before. Its lanes drain it: they run what it holds when it is due, and what fails again goes on
+// by the configured tiers. Nothing new goes into it. Its offsets are committed, and kept alive, like any other's.
+type inherited struct {
+	retrytopics.Tier
+	partitions int32 // it may have fewer than its source, which grew meanwhile
+}
+
+// inherit finds what the group inherits: every tier of a configured source that it, or a group that it was before, has a committed
+// offset on. What is left of sources that are not configured any more is only reported.
+func (c *Consumer) inherit(ctx context.Context) error {
+	configured := map[string]bool{}
+	for topic, s := range c.siblings {
+		configured[topic] = true
+		for _, sibling := range s.Topics() {
+			configured[sibling] = true
+		}
+	}
+	tiers := map[string]retrytopics.Tier{} // by topic
+	sources := map[string]string{}
+	committed := map[string]kadm.OffsetResponses{}
+	for _, group := range c.names() {
+		offsets, err := c.admin.FetchOffsets(ctx, group)
+		if err == nil {
+			err = offsets.Error()
+		}
+		switch {
+		case errors.Is(err, kerr.GroupIDNotFound):
+			continue // it is new, or has been away for so long that it is forgotten
+		case err != nil:
+			return fmt.Errorf("fetch of the offsets of group %q: %w", group, err)
+		}
+		offsets.KeepFunc(func(o kadm.OffsetResponse) bool { return o.At >= 0 && !configured[o.Topic] })
+		topics := keys(offsets)
+		add := func(source string) {
+			for _, t := range c.cfg.Naming.TiersAmong(topics, source, group) {
+				if _, twice := tiers[t.Topic]; !twice {
+					tiers[t.Topic], sources[t.Topic], committed[t.Topic] = t, source, offsets
+				}
+			}
+		}
+		for source := range c.siblings {
+			add(source)
+		}
+		for _, topic := range topics {
+			if source, ok := c.cfg.Naming.SourceOf(topic); ok && c.siblings[source].Source == "" {
+				add(source)
+			}
+		}
+	}
+	if len(tiers) == 0 {
+		return nil
+	}
+	now, err := c.describe(ctx, keys(tiers))
+	if err != nil {
+		return err
+	}
+	ends, err := c.admin.ListEndOffsets(ctx, keys(tiers)...)
+	if err != nil && !isPartial(err) {
+		return fmt.Errorf("list of end offsets: %w", err)
+	}
+	found := map[string][]inherited{}
+	for _, topic := range slices.Sorted(maps.Keys(tiers)) {
+		source, t := sources[topic], now[topic]
+		about := []any{"retry_topic", topic, "source", source, "records_at_most", lagOf(committed[topic], ends, topic)}
+		switch {
+		case errors.Is(t.err, kerr.UnknownTopicOrPartition): // deleted: nothing is left to do
+		case t.err != nil:
+			c.log.Error("siding: a retry topic of this group cannot be read; what it holds stays there until it can, at the next start", append(about, "error", t.err)...)
+		case c.siblings[source].Source == "":
+			c.log.Warn("siding: a retry topic of this group belongs to a source that is not configured; what it holds is not run: "+
+				"put the source back into Topics until it is empty, then delete it", about...)
+		default:
+			found[source] = append(found[source], inherited{tiers[topic], t.partitions})
+			c.log.Info("siding: a retry topic that is not configured any more is drained; delete it when no consumer writes to it and it is empty", about...)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inherited = found
+	return nil
+}
+
+// lagOf is how many records of a topic lie behind the committed offsets.
+func lagOf(committed kadm.OffsetResponses, ends kadm.ListedOffsets, topic string) (n int64) {
+	for p, o := range committed[topic] {
+		if end, ok := ends.Lookup(topic, p); ok && end.Err == nil {
+			n += max(end.Offset-o.At, 0)
+		}
+	}
+	return n
+}
+
+// names are those that the group has and had.
+func (c *Consumer) names() []string { return append([]string{c.cfg.Group}, c.cfg.FormerGroups...) }
+
+// isOurs reports whether a record that a group failed is this one's to retry.
+func (c *Consumer) isOurs(group string) bool {
+	return group == c.cfg.Group || slices.Contains(c.cfg.FormerGroups, group)
+}
+
+// formerOffsets are where the groups that this one was before left off; of several the first that has an offset counts.
+func (c *Consumer) formerOffsets(ctx context.Context, topics ...string) (map[topicPartition]int64, error) {
+	found := map[topicPartition]int64{}
+	for _, group := range c.cfg.FormerGroups {
+		offsets, err := c.offsetsOf(ctx, group, topics...)
+		if err != nil {
+			return nil, err
+		}
+		for at, offset := range offsets {
+			if _, ok := found[at]; !ok && offset >= 0 {
+				found[at] = offset
+			}
+		}
+	}
+	return found, nil
+}
+
+// warnOfFormer says which former groups still have members. Those and this one would run the same records.
+func (c *Consumer) warnOfFormer(ctx context.Context) {
+	if len(c.cfg.FormerGroups) == 0 {
+		return
+	}
+	groups, err := c.admin.ListGroups(ctx)
+	if err != nil {
+		c.log.Warn("siding: it is not known whether a former group still has members; it must not", "former_groups", c.cfg.FormerGroups, "error", err)
+	}
+	for _, former := range c.cfg.FormerGroups {
+		switch state := groups[former].State; state {
+		case "", "Empty", "Dead":
+		default:
+			c.log.Error("siding: a former group still has members: both run the same records; stop its consumers", "former_group", former, "state", state)
+		}
+	}
+}

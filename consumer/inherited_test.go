@@ -1,0 +1,335 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// busy is for a record that never succeeds, and fails the test where an attempt is early.
+func busy(t *testing.T) consumer.Handler {
+	return func(ctx context.Context, r *kgo.Record) error {
+		if facts := consumer.FactsOf(ctx, r); time.Now().UnixMilli() < facts.NotBefore.UnixMilli() {
+			t.Errorf("attempt %d of offset %d is early by %v", facts.Attempt, r.Offset, time.Until(facts.NotBefore))
+		}
+		return classify.Retryable(errBusy)
+	}
+}
+
+// runsUntilParked runs a consumer until the records are parked in a tier, which is a long one, and stops it.
+func runsUntilParked(t *testing.T, k *consumertest.Kafka, cfg consumer.Config, tier time.Duration, records ...*kgo.Record) {
+	t.Helper()
+	c := k.Run(cfg)
+	for _, r := range records {
+		k.Parked(r, tier, "")
+	}
+	k.Conserved()
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func endOf(k *consumertest.Kafka, topic string) (end int64) {
+	for _, p := range k.Cluster.PartitionInfos(topic) {
+		end += p.HighWatermark
+	}
+	return end
+}
+
+// Whatever a new configuration says of tiers and attempts, a record that is parked by the old one is not lost, does not run early,
+// and goes on in a way that makes sense.
+func TestRecordsInFlightOutliveAChangeOfTiersAndAttempts(t *testing.T) {
+	// Trap 14: fewer tiers or attempts in the new configuration than records in flight assume.
+	t.Parallel()
+	const s1, m1, m2, m5, h1 = time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, time.Hour
+	none := []time.Duration{}
+	for name, tt := range map[string]struct {
+		before     []time.Duration
+		parked     time.Duration // the tier that holds the records when the configuration changes
+		after      consumer.Policy
+		then       []time.Duration // the tiers that they go through then
+		attempts   int             // when they are dead-lettered
+		lastReason headers.Reason
+	}{
+		"the same":              {before: []time.Duration{s1, m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, m1, h1}}, then: []time.Duration{h1}, attempts: 4},
+		"their tier is removed": {before: []time.Duration{s1, m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, h1}, MaxAttempts: 4}, then: []time.Duration{h1}, attempts: 4, lastReason: headers.ReasonExhausted},
+		"their tier is removed, and an attempt with it": {before: []time.Duration{s1, m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, h1}}, attempts: 3, lastReason: headers.ReasonExhausted},
+		"their tier is removed, it was the last":        {before: []time.Duration{s1, m1, h1}, parked: h1, after: consumer.Policy{Tiers: []time.Duration{s1, m1}, MaxAttempts: 5}, then: []time.Duration{m1}, attempts: 5},
+		"all tiers but a shorter one are removed":       {before: []time.Duration{m1, m5}, parked: m5, after: consumer.Policy{Tiers: []time.Duration{s1}, MaxAttempts: 4}, then: []time.Duration{s1}, attempts: 4},
+		"all tiers are removed":                         {before: []time.Duration{m1, m5}, parked: m1, after: consumer.Policy{Tiers: none}, attempts: 2},
+		"a tier is added behind theirs":                 {before: []time.Duration{s1, m1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, m1, m5}}, then: []time.Duration{m5}, attempts: 4},
+		"a tier is added before theirs":                 {before: []time.Duration{m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, m1, h1}}, then: []time.Duration{h1, h1}, attempts: 4},
+		"the delay of their tier is longer now":         {before: []time.Duration{s1, m1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, m2}, MaxAttempts: 4}, then: []time.Duration{m2}, attempts: 4},
+		"the delay of their tier is shorter now":        {before: []time.Duration{s1, m2}, parked: m2, after: consumer.Policy{Tiers: []time.Duration{s1, m1, m5}}, then: []time.Duration{m5}, attempts: 4},
+		"fewer attempts than they have":                 {before: []time.Duration{s1, m1, h1}, parked: h1, after: consumer.Policy{Tiers: []time.Duration{s1, m1, h1}, MaxAttempts: 2}, attempts: 4},
+		"one attempt, and it is used up":                {before: []time.Duration{m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{m1, h1}, MaxAttempts: 1}, attempts: 2},
+		"an age that they have passed":                  {before: []time.Duration{s1, m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, m1, h1}, MaxAge: s1}, attempts: 3, lastReason: headers.ReasonExpired},
+		"every tier is another one":                     {before: []time.Duration{m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{m2, m5}, MaxAttempts: 4}, then: []time.Duration{m2, m5}, attempts: 4},
+		"a retention that is shorter than their wait":   {before: []time.Duration{s1, 24 * h1}, parked: 24 * h1, after: consumer.Policy{Tiers: []time.Duration{s1}, MaxAttempts: 4}, then: []time.Duration{s1}, attempts: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.Patience = 30 * 24 * time.Hour
+				k.CreateTopic("orders", 2)
+				records := k.Produce(many(10)...)
+				cfg := config(busy(t))
+				cfg.Kafka = []kgo.Opt{kgo.FetchMaxWait(time.Minute), kgo.HeartbeatInterval(10 * time.Second)} // days are fewer requests
+				cfg.CommitInterval = time.Second
+				cfg.Policy = consumer.Policy{Tiers: tt.before, MaxAttempts: 10}
+				runsUntilParked(t, k, cfg, tt.parked, records...)
+				written := map[string]int64{}
+				for _, tier := range tt.before {
+					topic := "orders.retry." + retrytopics.FormatDelay(tier)
+					written[topic] = endOf(k, topic)
+				}
+
+				cfg.Policy = tt.after
+				if slices.Contains(tt.before, 5*24*h1) {
+					cfg.Provision.TierRetention = 2 * h1
+				}
+				k.Run(cfg)
+				time.Sleep(tt.parked) // looking for what is not there yet costs requests
+				for _, r := range records {
+					letter := k.DeadLettered(r, tt.lastReason)
+					if letter.Attempts != tt.attempts || letter.Class == headers.ClassMalformed {
+						t.Errorf("offset %d is dead-lettered after %d attempts with class %q, want %d", r.Offset, letter.Attempts, letter.Class, tt.attempts)
+					}
+				}
+				for _, tier := range tt.after.Delays() {
+					topic := "orders.retry." + retrytopics.FormatDelay(tier)
+					was, times := written[topic], int64(0)
+					for _, then := range tt.then {
+						if then == tier {
+							times++
+						}
+					}
+					if got := endOf(k, topic) - was; got != 10*times {
+						t.Errorf("%d copies were written to %s, want each record %d times", got, topic, times)
+					}
+				}
+				for _, tier := range tt.before {
+					topic := "orders.retry." + retrytopics.FormatDelay(tier)
+					if got := endOf(k, topic); !slices.Contains(tt.after.Delays(), tier) && got != written[topic] {
+						t.Errorf("%d copies were written to %s, which is not configured any more", got-written[topic], topic)
+					}
+				}
+				k.Conserved()
+			})
+		})
+	}
+}
+
+// A tier that left the configuration may have fewer partitions than its source, which grew since.
+func TestADrainedTierMayHaveFewerPartitionsThanItsSource(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		cfg := config(busyOnce)
+		cfg.Policy.Tiers = []time.Duration{time.Minute}
+		first := k.Produce(many(20)...)
+		runsUntilParked(t, k, cfg, time.Minute, first...)
+		growTopic(t, k, "orders", 6)
+		time.Sleep(6 * time.Minute) // until the test's own client has heard of it
+		var log lines
+		cfg.Logger = log.logger()
+		cfg.Policy.Tiers = []time.Duration{tier1}
+		c := k.Run(cfg)
+		var records []*kgo.Record
+		for p := range int32(6) {
+			records = append(records, &kgo.Record{Topic: "orders", Partition: p, Key: fmt.Append(nil, p), Value: []byte("x")})
+		}
+		for _, r := range append(first, k.Produce(records...)...) {
+			k.Handled(r, 1)
+		}
+		k.Conserved()
+		for _, l := range c.Health().Lanes {
+			if drains := len(l.Offsets) == 3; drains != (l.Partition < 2) {
+				t.Errorf("lane %d has the feeds %+v", l.Partition, l.Offsets)
+			}
+		}
+		if n := log.with("level=INFO", "not configured any more is drained", "retry_topic=orders.retry.1m", "records_at_most=20"); n != 1 {
+			t.Errorf("the log says %d times what is drained, want once", n)
+		}
+		if got := len(k.Cluster.PartitionInfos("orders.retry.1m")); got != 2 {
+			t.Errorf("the drained tier has %d partitions, want the 2 that it had", got)
+		}
+	})
+}
+
+func TestRetryTopicsOfASourceThatIsNotConfiguredAreReportedOnce(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		k.CreateTopic("bills", 2)
+		cfg := config(busyOnce)
+		cfg.Topics, cfg.Policy.Tiers = []string{"orders", "bills"}, []time.Duration{time.Minute}
+		bill := k.Produce(&kgo.Record{Topic: "bills", Key: []byte("x"), Value: []byte("x")})[0]
+		runsUntilParked(t, k, cfg, time.Minute, bill)
+
+		var log lines
+		cfg.Logger, cfg.Topics = log.logger(), []string{"orders"}
+		k.Run(cfg)
+		for _, r := range k.Produce(many(10)...) {
+			k.Handled(r, 1)
+		}
+		if n := log.with("level=WARN", "not configured", "retry_topic=bills.retry.1m", "source=bills", "records_at_most=1", "put the source back"); n != 1 {
+			t.Errorf("the log names the retry topic of bills %d times, want once", n)
+		}
+		if n := log.with("retry_topic=orders"); n != 0 {
+			t.Errorf("the log has %d lines about the retry topics of orders, which are configured", n)
+		}
+	})
+}
+
+// ran counts the runs of each record by group.
+type ran struct {
+	mu sync.Mutex
+	n  map[int64]int
+}
+
+func (r *ran) handle(ctx context.Context, rec *kgo.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n == nil {
+		r.n = map[int64]int{}
+	}
+	r.n[int64(rec.Partition)<<32+rec.Offset]++
+	return nil
+}
+
+func TestAGroupThatWasRenamedGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	for name, naming := range map[string]retrytopics.Naming{
+		"groups share the retry topics": {},
+		"the names have the group": {
+			Retry: "{topic}.retry.{group}.{delay}", DLQ: "{topic}.dlq.{group}", Ledger: "{topic}.ledger.{group}",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 2)
+				cfg := config(func(ctx context.Context, r *kgo.Record) error {
+					if r.Offset%2 == 0 {
+						return classify.Retryable(errBusy)
+					}
+					return nil
+				})
+				cfg.Group, cfg.Naming = "invoicing", naming
+				cfg.Policy.Tiers = []time.Duration{time.Minute, 2 * time.Minute}
+				records := k.Produce(many(40)...)
+				c := k.Run(cfg)
+				var parked []*kgo.Record
+				for _, r := range records {
+					if r.Offset%2 == 0 {
+						k.Parked(r, time.Minute, "")
+						parked = append(parked, r)
+					} else {
+						k.Handled(r, 1)
+					}
+				}
+				k.Conserved()
+				if err := c.Stop(); err != nil {
+					t.Fatal(err)
+				}
+
+				var again ran
+				var log lines
+				cfg.Group, cfg.FormerGroups, cfg.Logger = "billing", []string{"nobody", "invoicing"}, log.logger()
+				cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+					_ = again.handle(ctx, r)
+					if consumer.FactsOf(ctx, r).Attempt == 2 {
+						return classify.Retryable(errBusy)
+					}
+					return nil
+				}
+				renamed := k.Run(cfg)
+				for _, r := range parked {
+					if m := k.Parked(r, 2*time.Minute, ""); m.Group != "billing" || m.Attempts != 2 {
+						t.Errorf("the copy of %d says group %q and %d attempts, want billing and 2", r.Offset, m.Group, m.Attempts)
+					}
+					k.Handled(r, 1)
+				}
+				for _, r := range k.Produce(many(10)...) {
+					k.Handled(r, 1)
+				}
+				k.Conserved()
+				again.mu.Lock()
+				for _, r := range records {
+					want := 0
+					if r.Offset%2 == 0 {
+						want = 2
+					}
+					if n := again.n[int64(r.Partition)<<32+r.Offset]; n != want {
+						t.Errorf("%d/%d ran %d times under the new name, want %d", r.Partition, r.Offset, n, want)
+					}
+				}
+				again.mu.Unlock()
+				if n := log.with("former group still has members"); n != 0 {
+					t.Errorf("the log says %d times that a former group has members, which has none", n)
+				}
+				// From here on the former name means nothing: the group has offsets of its own.
+				if err := renamed.Stop(); err != nil {
+					t.Fatal(err)
+				}
+				cfg.FormerGroups, cfg.Handler = nil, fine
+				k.Run(cfg)
+				for _, r := range k.Produce(many(10)...) {
+					k.Handled(r, 1)
+				}
+				k.Conserved()
+			})
+		})
+	}
+}
+
+func TestAFormerGroupThatHasMembersIsSaid(t *testing.T) {
+	t.Parallel()
+	for protocol, opts := range map[string][]kgo.Opt{"classic": nil, "KIP-848": {kgo.ServerSideBalancer()}} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 1)
+				cfg := config(fine)
+				cfg.Group, cfg.Kafka = "invoicing", opts
+				k.Run(cfg)
+				var log lines
+				cfg.Group, cfg.FormerGroups, cfg.Logger = "billing", []string{"invoicing", "never"}, log.logger()
+				k.Run(cfg)
+				if n := log.with("level=ERROR", "former_group=invoicing", "still has members"); n != 1 || log.with("former_group=never") != 0 {
+					t.Errorf("the log says %d times that invoicing has members, want once, and nothing of a group that never was", n)
+				}
+			})
+		})
+	}
+}
+
+// growTopic gives a topic more partitions.
+func growTopic(t *testing.T, k *consumertest.Kafka, topic string, to int) {
+	t.Helper()
+	cl, err := kgo.NewClient(k.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	grown, err := kadm.NewClient(cl).UpdatePartitions(context.Background(), to, topic)
+	if err == nil {
+		err = grown.Error()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
