@@ -48,6 +48,19 @@ func ExampleNaming_group() {
 	// orders true
 }
 
+// A dead-letter topic that exists, with the name that Spring for Apache Kafka gave it.
+func ExampleNaming_existing() {
+	naming := retrytopics.Naming{
+		DLQ:    "{topic}-dlt",
+		Ledger: "{topic}-dlt-ledger",
+		Retry:  "{topic}-siding-{delay}", // names that no topic has yet
+	}
+	s, err := naming.Siblings("orders", "billing", time.Minute)
+	fmt.Println(s.Topics(), err)
+	// Output:
+	// [orders-siding-1m orders-dlt orders-dlt-ledger] <nil>
+}
+
 func ExampleSiblings_Next() {
 	s, _ := retrytopics.Naming{}.Siblings("orders", "billing", retrytopics.Default...)
 	fmt.Println(s.Next("orders", 0).Topic)
