@@ -16,7 +16,7 @@ import (
 )
 
 // Three clients share the user's options: one in the group for the sources, one that reads the retry partitions directly,
-// one that writes copies. On each, siding's changeable defaults come first, then the user's options, then what siding owns.
+// one that writes copies; and a fourth that writes large copies one at a time, made when there is one. On each, siding's changeable defaults come first, then the user's options, then what siding owns.
 
 // owned are the options that a user may not set, with what to do instead. Each is found by comparing what a client with the
 // user's options says with what one without them says.
@@ -242,16 +242,28 @@ func (c *Consumer) retryClient() (*kgo.Client, error) {
 
 // producerClient writes copies to the partition that the record has for life.
 func (c *Consumer) producerClient() (*kgo.Client, error) {
+	return kgo.NewClient(c.producerOptions(kgo.ProducerBatchMaxBytesFn(c.batchLimit))...)
+}
+
+// soloClient writes copies that are large, each in a batch of its own. How long a request may be is all that bounds them before
+// compression (kgo.BrokerMaxWriteBytes, 100 MiB by default like the brokers' socket.request.max.bytes, beyond which these hang
+// up); the user's kgo.ProducerBatchMaxBytes is for batches, and a record that is larger has one of its own.
+func (c *Consumer) soloClient() (*kgo.Client, error) {
+	limit, _ := c.producer.OptValue(kgo.BrokerMaxWriteBytes).(int32)
+	return kgo.NewClient(c.producerOptions(kgo.ProducerBatchMaxBytes(limit), kgo.ProducerLinger(0))...)
+}
+
+func (c *Consumer) producerOptions(more ...kgo.Opt) []kgo.Opt {
 	before, behind := c.headerKeepers()
-	return kgo.NewClient(c.options([]kgo.Opt{
+	return c.options([]kgo.Opt{
 		kgo.ProducerLinger(0),
 		kgo.MetadataMinAge(time.Second),
 		before,
-	}, []kgo.Opt{
+	}, append(more,
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.MaxBufferedRecords(1 << 20), // beyond what the lanes' bounds let through
+		kgo.MaxBufferedRecords(1<<20), // beyond what the lanes' bounds let through
 		behind,
-	})...)
+	))
 }
 
 func (c *Consumer) options(defaults, owned []kgo.Opt) []kgo.Opt {

@@ -40,6 +40,8 @@ type Consumer struct {
 	group         *kgo.Client
 	retryCl       *kgo.Client
 	producer      *kgo.Client
+	remade        remade // of the producer
+	solo          solo
 	admin         *kadm.Client
 	source        sourcePoll
 	retryPoll     *retryPoll
@@ -57,6 +59,7 @@ type Consumer struct {
 	telemetry     *telemetry
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
+	limits        sync.Map // max.message.bytes (int32) of siblings, by topic, where known
 
 	membership *membership
 
@@ -126,6 +129,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return err
 	}
 	defer c.producer.Close()
+	defer c.solo.close()
 	defer c.retryCl.Close()
 	if err := c.prepare(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -198,6 +202,7 @@ func (c *Consumer) connect() (err error) {
 	if c.producer, err = c.producerClient(); err != nil {
 		return fmt.Errorf("consumer: producer: %w", err)
 	}
+	c.remade.client, c.solo.open = c.producer, c.soloClient
 	c.admin = kadm.NewClient(c.retryCl)
 	c.classic = c.retryCl.OptValue(kgo.ServerSideBalancer) != true
 	c.commitTimeout = commitTimeFor(c.retryCl, c.cfg.DrainTimeout)

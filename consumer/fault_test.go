@@ -211,7 +211,7 @@ func chaos(t *testing.T, k *consumertest.Kafka, seed uint64, opts []kgo.Opt, mov
 				kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress, kerr.NotCoordinator, kerr.CoordinatorLoadInProgress, kerr.RequestTimedOut)})
 		case 4:
 			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.300ms", Count: 1 + rnd.IntN(4), Err: pick(
-				kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.TopicAuthorizationFailed, kerr.RequestTimedOut, kerr.KafkaStorageError)})
+				kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.TopicAuthorizationFailed, kerr.RequestTimedOut, kerr.KafkaStorageError, kerr.MessageTooLarge)})
 		case 5:
 			left := 1 + rnd.IntN(3)
 			k.Cluster.Control(func(kmsg.Request) (kmsg.Response, error, bool) {

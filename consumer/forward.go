@@ -2,11 +2,15 @@ package consumer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/oversize"
 )
 
 // forwards are a lane's copies on their way. The lane's lock guards them. They are bounded by MaxInFlight and by the lane's
@@ -16,10 +20,11 @@ type forwards struct {
 	outstanding int
 	bytes       int64
 	full        bool
-	refused     int                      // of the outstanding ones, those that were refused at least once
-	waiting     map[*forward]*time.Timer // of the refused ones, those that wait for their next try
+	refused     int                      // of the outstanding ones, those that were refused at least once, other than to be sent alone
+	waiting     map[*forward]*time.Timer // of the outstanding ones, those that kgo has not: until their next try, or (nil) their turn alone
 	trouble     string                   // why the last one was refused
 	progress    time.Time                // of the last acknowledgement, or of the first copy after a quiet time
+	omitted     int                      // dead letters that were written without their value
 }
 
 // room reports whether a record may run whose failure would send another copy. One refused copy holds up its lane: the
@@ -37,10 +42,20 @@ func (s *forwards) weigh(count int, bytes int64) {
 // giveUp stops the tries that are still to come: the records stay uncommitted, and the next owner tries.
 func (s *forwards) giveUp() {
 	for fw, t := range s.waiting {
-		t.Stop()
+		if t != nil {
+			t.Stop()
+		}
 		s.done(fw)
 	}
 	s.waiting = nil
+}
+
+// wait notes a copy that kgo has not.
+func (s *forwards) wait(fw *forward, t *time.Timer) {
+	if s.waiting == nil {
+		s.waiting = map[*forward]*time.Timer{}
+	}
+	s.waiting[fw] = t
 }
 
 // done takes a copy off the books.
@@ -63,7 +78,10 @@ type forward struct {
 	feed            *feed
 	offset          int64
 	size            int64
-	tries           int
+	tries           int32         // that were refused
+	life            int32         // of its topic for the client, see remade
+	alone           bool          // it goes by Consumer.solo: a batch that it was in was too large
+	step            oversize.Step // what of it was given up
 }
 
 type forwardKey struct{}
@@ -84,8 +102,10 @@ func (l *lane) forward(f *feed, seen *noted, topic string, m *headers.Meta) {
 	l.send(fw)
 }
 
-// forwardMalformed sends a record of a retry topic to the DLQ as it was found.
+// forwardMalformed sends a record of a retry topic to the DLQ as it was found. Where it was found is said in its message: its
+// original coordinates may be what is broken, and if its value does not fit, that is where it is.
 func (l *lane) forwardMalformed(f *feed, r *kgo.Record, err error) {
+	err = fmt.Errorf("%s/%d/%d: %w", f.topic, l.partition, r.Offset, err)
 	l.send(&forward{feed: f, offset: r.Offset, rec: kgo.Record{
 		Topic: l.siblings.DLQ, Key: r.Key, Value: r.Value, Headers: headers.Malformed(r.Headers, err, time.Now()),
 	}})
@@ -106,13 +126,35 @@ func (l *lane) send(fw *forward) {
 }
 
 // produce hands the copy to kgo, which takes it without waiting.
-func (l *lane) produce(r *kgo.Record, fw *forward) { l.c.producer.TryProduce(fw, r, l.promised) }
+func (l *lane) produce(r *kgo.Record, fw *forward) {
+	fw.life = l.c.remade.life.Load()
+	l.c.producer.TryProduce(fw, r, l.promised)
+}
 
-// produceAgain does so with a record made anew, since kgo changes and keeps the one that it is given.
-func (l *lane) produceAgain(fw *forward) {
-	l.produce(&kgo.Record{
-		Topic: fw.rec.Topic, Partition: l.partition, Key: fw.rec.Key, Value: fw.rec.Value, Headers: fw.written,
-	}, fw)
+// at is where the copy goes.
+func (fw *forward) at() topicPartition {
+	return topicPartition{fw.rec.Topic, fw.feed.lane.partition}
+}
+
+// way is what the client that the copy goes by knows of topics that were made anew.
+func (fw *forward) way() *remade {
+	c := fw.feed.lane.c
+	if fw.alone {
+		return &c.solo.remade
+	}
+	return &c.remade
+}
+
+// headers are those that the copy is written with.
+func (fw *forward) headers() []kgo.RecordHeader {
+	h, _ := fw.step.Of(fw.written, nil)
+	return h
+}
+
+// again is the record of the next try, made anew, since kgo changes and keeps the one that it is given.
+func (fw *forward) again() *kgo.Record {
+	h, value := fw.step.Of(fw.written, fw.rec.Value)
+	return &kgo.Record{Topic: fw.rec.Topic, Partition: fw.feed.lane.partition, Key: fw.rec.Key, Value: value, Headers: h}
 }
 
 // promise is kgo's promise of every copy of the lane.
@@ -124,49 +166,104 @@ func (l *lane) promise(r *kgo.Record, err error) {
 	l.arrived(fw, err)
 }
 
-// arrived is kgo's promise: the copy is safe, or was refused for good. kgo repeats what is worth repeating by itself; what
-// is left (a missing topic, a missing right) needs somebody's hand, so the lane waits and tries again at its leisure.
+// arrived is kgo's promise: the copy is safe, or was refused for good. kgo repeats what is worth repeating by itself. What is
+// left is a copy that may be too large, see oversize.go; and what needs somebody's hand (a missing topic, a missing right), so
+// the lane waits and tries again at its leisure.
 func (l *lane) arrived(fw *forward, err error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state == laneGone {
-		return // the next owner has the record
+	became := l.landed(fw, err)
+	l.mu.Unlock()
+	if became != settled {
+		l.tell(fw, became)
 	}
-	if err != nil && l.state < laneDraining {
-		l.refuse(fw, err)
-		return
+	switch became {
+	case again, diverted:
+		l.c.solo.send(fw)
+	case discarded:
+		l.mu.Lock()
+		if l.state != laneGone {
+			l.strike(fw, true)
+		}
+		l.mu.Unlock()
 	}
+}
+
+// landed keeps the books of a copy that came back; the caller holds the lock.
+func (l *lane) landed(fw *forward, err error) fate {
+	switch {
+	case l.state == laneGone:
+		return settled // the next owner has the record
+	case err == nil || l.state >= laneDraining:
+		return l.strike(fw, err == nil)
+	case oversize.Refused(err):
+		return l.tooLarge(fw, err)
+	}
+	l.refuse(fw, fw.rec.Topic+": "+err.Error(), err)
+	return settled
+}
+
+// strike takes a copy off the books, and finishes its record if that is safe; the caller holds the lock.
+func (l *lane) strike(fw *forward, safe bool) (became fate) {
 	l.forwards.done(fw)
 	l.forwards.progress = time.Now()
-	if err == nil {
+	if safe {
 		fw.feed.tracker.finish(fw.offset)
+		if fw.step.Omits() {
+			l.forwards.omitted++
+			became = omitted
+		}
 	}
 	l.resettle()
 	l.notify()
+	return became
 }
 
 // refuse plans the next try of a copy; the caller holds the lock.
-func (l *lane) refuse(fw *forward, err error) {
+func (l *lane) refuse(fw *forward, why string, err error) {
 	if fw.tries++; fw.tries == 1 {
 		l.forwards.refused++
 	}
-	wait := backoff(fw.tries, 250*time.Millisecond, 15*time.Second)
-	l.forwards.trouble = fw.rec.Topic + ": " + err.Error()
+	wait := backoff(int(fw.tries), 250*time.Millisecond, 15*time.Second)
+	l.forwards.trouble = why
 	l.log.Error("siding: a copy was refused; the lane waits and tries again",
 		"to", fw.rec.Topic, "from", fw.feed.topic, "offset", fw.offset, "try", fw.tries, "wait", wait, "error", err)
-	if l.forwards.waiting == nil {
-		l.forwards.waiting = map[*forward]*time.Timer{}
+	if errors.Is(err, kerr.UnknownTopicID) {
+		fw.way().note(fw.rec.Topic, fw.life)
 	}
-	l.forwards.waiting[fw] = time.AfterFunc(wait, func() {
-		l.mu.Lock()
-		_, still := l.forwards.waiting[fw]
-		delete(l.forwards.waiting, fw)
-		l.mu.Unlock()
-		if still {
-			l.produceAgain(fw)
-		}
-	})
+	l.forwards.wait(fw, time.AfterFunc(wait, func() { l.tryAgain(fw) }))
 	l.settle()
+}
+
+// tryAgain sends a refused copy again, unless the lane has given it up.
+func (l *lane) tryAgain(fw *forward) {
+	l.mu.Lock()
+	_, still := l.forwards.waiting[fw]
+	switch {
+	case !still:
+	case fw.alone:
+		l.forwards.wait(fw, nil)
+	default:
+		delete(l.forwards.waiting, fw)
+	}
+	l.mu.Unlock()
+	if !still {
+		return
+	}
+	fw.way().renew(fw.rec.Topic)
+	if fw.alone {
+		l.c.solo.send(fw)
+		return
+	}
+	l.produce(fw.again(), fw)
+}
+
+// itsTurn reports whether the lane still wants a copy sent that waited for its turn alone.
+func (l *lane) itsTurn(fw *forward) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, still := l.forwards.waiting[fw]
+	delete(l.forwards.waiting, fw)
+	return still
 }
 
 // resettle is settle after something was given back; it calls for workers when the lane may run again.

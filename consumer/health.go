@@ -34,7 +34,7 @@ const (
 
 // Health is the state of a consumer.
 //
-// It is OK when no lane is blocked, stuck or stopped. None of the states should fail a liveness probe: a restart helps
+// It is OK when no lane is blocked, stuck or stopped, and none had to leave the value of a dead letter out. None of the states should fail a liveness probe: a restart helps
 // none of them, except perhaps stuck, where it runs the same record again. For readiness, Started is what to look at.
 type Health struct {
 	OK      bool         `json:"ok"`
@@ -53,6 +53,7 @@ type LaneHealth struct {
 	Parked    int           `json:"parked"`   // read from retry topics and not due yet
 	Forwards  int           `json:"forwards"` // copies on their way
 	Running   int           `json:"running"`
+	Omitted   int           `json:"omitted"` // dead letters written without their value, since the lane was assigned
 	Offsets   []FeedOffsets `json:"offsets"`
 }
 
@@ -87,6 +88,9 @@ func (c *Consumer) Health() Health {
 		case StateBlocked, StateStuck, StateStopped:
 			h.OK = false
 		}
+		if lh.Omitted > 0 {
+			h.OK = false
+		}
 	}
 	slices.SortFunc(h.Lanes, func(a, b LaneHealth) int {
 		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
@@ -102,6 +106,7 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 	}
 	h := LaneHealth{
 		Topic: l.topic, Partition: l.partition, Since: l.since, Why: l.why, Forwards: l.forwards.outstanding, Running: len(l.units),
+		Omitted: l.forwards.omitted,
 	}
 	for _, f := range l.feeds {
 		h.Queued += f.queuedRecords()
@@ -111,6 +116,9 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 		})
 	}
 	h.State = l.healthState(now, &h)
+	if h.Omitted > 0 {
+		h.Why = strings.TrimPrefix(h.Why+"; ", "; ") + fmt.Sprintf("%d dead letters were written to %s without their value, which did not fit: raise its max.message.bytes", h.Omitted, l.siblings.DLQ)
+	}
 	return h, true
 }
 

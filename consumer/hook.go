@@ -39,7 +39,8 @@ type HookParked interface {
 }
 
 // HookDiscarded is called for each record that is dropped, by the handler's word or by a disposition, before its offset is
-// committed. It runs on the goroutine that ran the handler, and holds up that partition's next record.
+// committed. It runs on the goroutine that ran the handler, and holds up that partition's next record; for one that is too large
+// for its dead-letter topic (Policy.OnOversize) it runs where [HookDeadLettered] does.
 type HookDiscarded interface {
 	OnDiscarded(Routed)
 }
@@ -150,13 +151,8 @@ func (l *lane) copied(fw *forward, r *kgo.Record) {
 	if dead && len(h.deadLettered) == 0 || !dead && len(h.parked) == 0 {
 		return
 	}
-	e := Routed{At: headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}}
-	e.Meta, _ = headers.Parse(fw.written) // broken ones are what the record was dead-lettered for
-	origin := e.Meta.Original
-	if e.Meta.Reason == headers.ReasonMalformed {
-		origin = headers.Position{Topic: fw.feed.topic, Partition: l.partition, Offset: fw.offset}
-	}
-	e.Record = recordAt(origin, r.Key, r.Value, headers.Strip(fw.written))
+	e := l.routed(fw, fw.headers(), r.Value)
+	e.At = headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
 	if dead {
 		for _, hook := range h.deadLettered {
 			l.c.call("OnDeadLettered", func() { hook.OnDeadLettered(e) })
@@ -167,6 +163,17 @@ func (l *lane) copied(fw *forward, r *kgo.Record) {
 	for _, hook := range h.parked {
 		l.c.call("OnParked", func() { hook.OnParked(e) })
 	}
+}
+
+// routed is what the hooks are told of a copy with these headers.
+func (l *lane) routed(fw *forward, written []kgo.RecordHeader, value []byte) (e Routed) {
+	e.Meta, _ = headers.Parse(written) // broken ones are what the record was dead-lettered for
+	origin := e.Meta.Original
+	if e.Meta.Reason == headers.ReasonMalformed {
+		origin = headers.Position{Topic: fw.feed.topic, Partition: l.partition, Offset: fw.offset}
+	}
+	e.Record = recordAt(origin, fw.rec.Key, value, headers.Strip(written))
+	return e
 }
 
 // delayOf is the delay of the retry topic that a copy went to. One that is parked again stays where it was.
@@ -185,7 +192,10 @@ func (l *lane) dropped(seen *noted, m headers.Meta, reason headers.Reason) {
 		return
 	}
 	m.Reason = reason
-	e := Routed{Record: recordAt(m.Original, seen.key, seen.value, seen.headers), Meta: m}
+	l.tellDiscarded(Routed{Record: recordAt(m.Original, seen.key, seen.value, seen.headers), Meta: m})
+}
+
+func (l *lane) tellDiscarded(e Routed) {
 	for _, hook := range l.c.hooks.discarded {
 		l.c.call("OnDiscarded", func() { hook.OnDiscarded(e) })
 	}

@@ -67,6 +67,11 @@ type Policy struct {
 	// OnExhausted is for records whose attempts or age are used up, OnTerminal for those whose error is terminal.
 	// Default DeadLetter.
 	OnExhausted, OnTerminal Disposition
+
+	// OnOversize is for records that are too large for the dead-letter topic, after the story of their failure was cut
+	// short. Default DeadLetter: written without the value, which is to be read at the original coordinates for as long as
+	// it is there; counted and logged, and the lane's health is not OK from then on.
+	OnOversize Disposition
 }
 
 // Immediate repeats a failed run in place, for faults that last milliseconds: up to Attempts more runs, the n-th
@@ -120,7 +125,7 @@ func (p Policy) problems(of string) (all []error) {
 	if p.Immediate.Base <= 0 || p.Immediate.Max <= 0 {
 		add("Immediate.Base and Immediate.Max must be positive")
 	}
-	for name, d := range map[string]Disposition{"OnExhausted": p.OnExhausted, "OnTerminal": p.OnTerminal} {
+	for name, d := range map[string]Disposition{"OnExhausted": p.OnExhausted, "OnTerminal": p.OnTerminal, "OnOversize": p.OnOversize} {
 		if d > Stop {
 			add("%s is %v: DeadLetter, Discard or Stop", name, d)
 		}

@@ -26,6 +26,7 @@ func (c *Consumer) provision(ctx context.Context, topics []string) error {
 	if err != nil {
 		return err
 	}
+	c.learnLimits(ctx, all)
 	details, err := c.admin.ListTopics(ctx, topics...)
 	if err != nil {
 		return fmt.Errorf("metadata of the source topics: %w", err)

@@ -95,16 +95,14 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 		l.halt("halted on offset " + itoa(meta.Original.Offset) + ": " + r.Class)
 		return outcomeStopped, meta.Message, false
 	case d.rest && d.how == Discard:
-		level, about := l.atRest(&meta, "discarded", d.reason)
-		l.log.Log(context.Background(), level, "siding: record discarded", about...)
+		l.logDiscarded(&meta, d.reason)
 		l.c.countRouted(l.topic, outcomeDiscarded, r.Class, d.reason)
 		l.dropped(seen, meta, d.reason)
 		l.finish(f, seen.offset)
 		return outcomeDiscarded, meta.Message, true
 	case d.rest:
 		meta.Reason = d.reason
-		level, about := l.atRest(&meta, "dead-lettered", d.reason)
-		l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
+		l.logDeadLettered(&meta, d.reason)
 		l.c.countRouted(l.topic, "dlq", r.Class, d.reason)
 		l.forward(f, seen, l.siblings.DLQ, &meta)
 		return outcomeDeadLettered, meta.Message, true
@@ -130,6 +128,17 @@ func (l *lane) atRest(m *headers.Meta, what string, reason headers.Reason) (slog
 	return level, []any{
 		"offset", m.Original.Offset, "attempts", m.Attempts, "reason", string(reason), "class", m.Class, "error", m.Message, "records", times,
 	}
+}
+
+// logDeadLettered and logDiscarded log that a record will not be tried again, and what was done with it.
+func (l *lane) logDeadLettered(m *headers.Meta, reason headers.Reason) {
+	level, about := l.atRest(m, "dead-lettered", reason)
+	l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
+}
+
+func (l *lane) logDiscarded(m *headers.Meta, reason headers.Reason) {
+	level, about := l.atRest(m, "discarded", reason)
+	l.log.Log(context.Background(), level, "siding: record discarded", about...)
 }
 
 // failedMeta is what the copy of a record will say, after a failure.

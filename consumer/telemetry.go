@@ -57,6 +57,7 @@ type telemetry struct {
 	lateness metric.Float64Histogram
 	routed   metric.Int64Counter
 	expired  metric.Int64Counter
+	omitted  metric.Int64Counter
 	observed metric.Registration
 	askAgain atomic.Int64 // coarse reading before which no tracer is asked for a span: there was no SDK
 
@@ -94,6 +95,9 @@ func (c *Consumer) instrument() (err error) {
 	keep(e)
 	t.expired, e = meter.Int64Counter("siding.expired.records", metric.WithUnit("{record}"),
 		metric.WithDescription("Offsets that retention deleted before they were read."))
+	keep(e)
+	t.omitted, e = meter.Int64Counter("siding.omitted.values", metric.WithUnit("{record}"),
+		metric.WithDescription("Dead letters that were written without their value, which did not fit."))
 	keep(e)
 	// Several consumers of one process share these instruments. What they observe under the same attributes adds up, which a
 	// gauge's values would not.
@@ -406,6 +410,14 @@ func (c *Consumer) countExpired(topic string, n int64) {
 	}
 }
 
+// countOmitted counts a dead letter that was written without its value.
+func (c *Consumer) countOmitted(topic string) {
+	if t := c.telemetry; t != nil {
+		t.omitted.Add(context.Background(), 1, metric.WithAttributes(semconv.MessagingDestinationName(topic),
+			semconv.MessagingConsumerGroupName(c.cfg.Group)))
+	}
+}
+
 // headerKeepers are the producer's hooks before and behind those of the user, where there are any: whatever these do to a
 // copy's headers (a tracer puts its own span in), the record's own trace headers go on as they came.
 func (c *Consumer) headerKeepers() (before, behind kgo.Opt) {
@@ -427,6 +439,6 @@ type keeper struct{}
 // OnProduceRecordBuffered implements kgo.HookProduceRecordBuffered.
 func (keeper) OnProduceRecordBuffered(r *kgo.Record) {
 	if fw, ok := r.Context.Value(forwardKey{}).(*forward); ok {
-		r.Headers = fw.written
+		r.Headers = fw.headers()
 	}
 }

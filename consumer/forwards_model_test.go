@@ -1,0 +1,216 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"pgregory.net/rapid"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// handedOver sees what kgo is given.
+type handedOver struct {
+	mu    sync.Mutex
+	alone bool
+	to    map[*forward]bool // whether it was sent alone
+}
+
+func (h *handedOver) OnProduceRecordBuffered(r *kgo.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if fw, ok := r.Context.Value(forwardKey{}).(*forward); ok {
+		h.to[fw] = h.alone
+	}
+}
+
+// Copies come back in any order, are refused for any reason, and lanes are given up or lost at any time. The books tell at each
+// moment what is on its way, and a record is finished exactly when its copy is safe.
+func TestTheBooksOfCopiesAgreeWithANaiveModel(t *testing.T) {
+	t.Parallel()
+	for _, how := range []Disposition{DeadLetter, Discard, Stop} {
+		t.Run(how.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) { keepBooks(t, rt, how) }) // a T of a bubble has no Deadline, a TB is not asked
+			})
+		})
+	}
+}
+
+func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
+	to := map[*forward]bool{} // what kgo has
+	silent := func(alone bool) *kgo.Client {
+		cl, err := kgo.NewClient(kgo.SeedBrokers("localhost:1"), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+			kgo.WithHooks(&handedOver{alone: alone, to: to}),
+			kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cl
+	}
+	c := idle(t, Config{Policy: Policy{OnOversize: how, Tiers: []time.Duration{time.Second}}}, func() {})
+	c.producer.Close()
+	c.producer = silent(false)
+	c.solo.open = func() (*kgo.Client, error) { return silent(true), nil }
+	l := held(c, 0, "m")
+	defer func() {
+		l.forget()
+		c.solo.close()
+		c.producer.Close()
+		synctest.Wait()
+	}()
+	f := l.source()
+	live := map[*forward]int64{} // and the offset that each stands for
+	unsafe := map[int64]bool{}
+	var end int64
+	over := false // nothing is tried again
+	pick := func(rt *rapid.T) *forward {
+		var all []*forward
+		for fw := range to {
+			all = append(all, fw)
+		}
+		if len(all) == 0 {
+			rt.Skip("kgo has none")
+		}
+		slices.SortFunc(all, func(a, b *forward) int { return int(a.offset - b.offset) })
+		return all[rapid.IntRange(0, len(all)-1).Draw(rt, "which")]
+	}
+	answer := func(rt *rapid.T, err error) {
+		fw := pick(rt)
+		alone := to[fw]
+		delete(to, fw)
+		r := &kgo.Record{Topic: fw.rec.Topic, Context: fw}
+		wasLast := fw.rec.Topic == l.siblings.DLQ && alone && oversizeEnds(fw, how)
+		if alone {
+			c.solo.promise(r, err)
+		} else {
+			l.promise(r, err)
+		}
+		switch {
+		case l.isGone():
+		case err == nil, errors.Is(err, kerr.MessageTooLarge) && !over && wasLast && how == Discard:
+			delete(live, fw)
+			delete(unsafe, fw.offset)
+		case over, errors.Is(err, kerr.MessageTooLarge) && wasLast && how == Stop:
+			delete(live, fw)
+		}
+	}
+	rt.Repeat(map[string]func(*rapid.T){
+		"send": func(rt *rapid.T) {
+			if over {
+				rt.Skip("no worker runs")
+			}
+			m := headers.Meta{
+				Original: headers.Position{Topic: "orders", Offset: end}, Group: "billing", Attempts: 1, Class: "busy", FailedAt: time.Now(),
+			}
+			topic := l.siblings.DLQ
+			if rapid.Bool().Draw(rt, "to a tier") {
+				topic, m.NotBefore = l.siblings.Tiers[0].Topic, time.Now()
+			} else {
+				m.Reason = headers.ReasonTerminal
+			}
+			if rapid.Bool().Draw(rt, "with a message") {
+				m.Message = "busy"
+			}
+			fw := &forward{feed: f, offset: end, rec: kgo.Record{Topic: topic, Headers: m.Append(nil)}}
+			if rapid.Bool().Draw(rt, "with a value") {
+				fw.rec.Value = []byte("value")
+			}
+			l.mu.Lock()
+			f.tracker.deliver(end)
+			l.mu.Unlock()
+			live[fw], unsafe[end] = end, true
+			end++
+			l.send(fw)
+		},
+		"safe":           func(rt *rapid.T) { answer(rt, nil) },
+		"not authorized": func(rt *rapid.T) { answer(rt, kerr.TopicAuthorizationFailed) },
+		"too large":      func(rt *rapid.T) { answer(rt, kerr.MessageTooLarge) },
+		"too large too":  func(rt *rapid.T) { answer(rt, kerr.MessageTooLarge) },
+		"time passes":    func(rt *rapid.T) { time.Sleep(16 * time.Second) },
+		"given up": func(rt *rapid.T) {
+			if rapid.IntRange(0, 9).Draw(rt, "rarely") > 0 || over {
+				rt.Skip()
+			}
+			over = true
+			l.mu.Lock()
+			l.setState(laneDraining, "")
+			l.forwards.giveUp()
+			l.mu.Unlock()
+			maps.DeleteFunc(live, func(fw *forward, _ int64) bool { _, ok := to[fw]; return !ok })
+		},
+		"lost": func(rt *rapid.T) {
+			if rapid.IntRange(0, 19).Draw(rt, "rarely") > 0 || l.isGone() {
+				rt.Skip()
+			}
+			over = true
+			l.forget()
+		},
+		"": func(rt *rapid.T) {
+			synctest.Wait()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.state == laneGone {
+				if len(l.forwards.waiting) != 0 {
+					rt.Fatalf("%d copies wait on a lane that is gone", len(l.forwards.waiting))
+				}
+				return
+			}
+			var bytes int64
+			refused, waiting := 0, 0
+			line := map[string]int{}
+			for fw := range live {
+				bytes += fw.size
+				if fw.tries > 0 {
+					refused++
+				}
+				alone, has := to[fw]
+				if !has {
+					waiting++
+				}
+				if has && alone {
+					line[fw.rec.Topic]++
+				}
+			}
+			s := &l.forwards
+			if s.outstanding != len(live) || s.bytes != bytes || s.refused != refused || len(s.waiting) != waiting {
+				rt.Fatalf("%d copies on their way with %d bytes, %d refused, %d waiting; want %d, %d, %d, %d",
+					s.outstanding, s.bytes, s.refused, len(s.waiting), len(live), bytes, refused, waiting)
+			}
+			for topic, n := range line {
+				if n > 1 {
+					rt.Fatalf("%d copies are sent alone to %s at a time", n, topic)
+				}
+			}
+			floor := end
+			for at := range unsafe {
+				floor = min(floor, at)
+			}
+			if got := f.tracker.floor(); got != floor {
+				rt.Fatalf("floor %d, want %d: finished is what is safe", got, floor)
+			}
+		},
+	})
+}
+
+// oversizeEnds reports whether a dead letter that is refused alone once more is at its end by the policy.
+func oversizeEnds(fw *forward, how Disposition) bool {
+	if how == DeadLetter {
+		return false
+	}
+	step, more := fw.step.Next(fw.written, fw.rec.Value, true)
+	return !more || step.Omits()
+}

@@ -1,0 +1,53 @@
+package consumer
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// learnLimits asks how large a batch the siblings take. Without the answer, which the consumer may have no right to, a batch
+// that is too large is refused, and its copies go on one at a time: slower, and as safe.
+func (c *Consumer) learnLimits(ctx context.Context, all []retrytopics.Siblings) {
+	if c.cfg.Provision.Mode == retrytopics.Off {
+		return // there is to be no right to ask
+	}
+	var topics []string
+	for _, s := range all {
+		topics = append(topics, s.DLQ)
+		for _, t := range s.Tiers {
+			topics = append(topics, t.Topic)
+		}
+	}
+	configs, err := c.admin.DescribeTopicConfigs(ctx, topics...)
+	if err != nil {
+		c.log.Debug("siding: max.message.bytes of the siblings is not known", "error", err)
+	}
+	for _, topic := range configs {
+		for _, config := range topic.Configs {
+			if config.Key != "max.message.bytes" || topic.Err != nil {
+				continue
+			}
+			if n, err := strconv.ParseInt(config.MaybeValue(), 10, 32); err == nil {
+				c.limits.Store(topic.Name, int32(n))
+			}
+		}
+	}
+}
+
+// minBatch is the least that kgo takes for a limit.
+const minBatch = 512
+
+// batchLimit is kgo's limit of a batch to a topic, in bytes before compression: the user's, or the topic's where that is less. kgo
+// asks when it first writes to a partition.
+func (c *Consumer) batchLimit(topic string) int32 {
+	users, _ := c.retryCl.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32)
+	limit := users(topic)
+	if n, ok := c.limits.Load(topic); ok {
+		limit = min(limit, max(n.(int32), minBatch))
+	}
+	return limit
+}

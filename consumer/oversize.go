@@ -1,0 +1,91 @@
+package consumer
+
+import (
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/oversize"
+)
+
+// fate is what became of a copy that came back.
+type fate uint8
+
+const (
+	settled   fate = iota // safe, refused until later, or its lane's no more
+	again                 // to be sent alone
+	diverted              // too large for a retry topic: a dead letter now, to be sent alone
+	omitted               // safe, without its value
+	discarded             // too large for the dead-letter topic: dropped
+	stopped               // the same: the lane halts on its record
+)
+
+// tooLarge decides about a copy that was refused for its size; the caller holds the lock. DESIGN.md draws the steps.
+func (l *lane) tooLarge(fw *forward, err error) fate {
+	if !fw.alone {
+		fw.alone = true // of several, any may be the one
+		return l.again(fw, fw.step)
+	}
+	letter := fw.rec.Topic == l.siblings.DLQ
+	step, more := fw.step.Next(fw.written, fw.rec.Value, letter)
+	switch {
+	case !more && !letter:
+		fw.rec.Topic, fw.written = l.siblings.DLQ, oversize.Letter(fw.written)
+		l.again(fw, oversize.Whole)
+		return diverted
+	case (!more || step.Omits()) && l.policy.OnOversize != DeadLetter:
+		return l.oversized(fw)
+	case !more:
+		// Nothing is left that could be given up. Whoever raises the topic's limit may raise it far enough for all of it.
+		fw.step = oversize.Whole
+		l.refuse(fw, fw.rec.Topic+": "+err.Error()+": the record's own key and headers are too large for it: raise its max.message.bytes", err)
+		return settled
+	}
+	return l.again(fw, step)
+}
+
+// again has the copy sent alone; the caller holds the lock and sends it afterwards.
+func (l *lane) again(fw *forward, step oversize.Step) fate {
+	fw.step = step
+	l.forwards.wait(fw, nil)
+	return again
+}
+
+// oversized does what the policy says of a record that its dead-letter topic has no room for; the caller holds the lock.
+func (l *lane) oversized(fw *forward) fate {
+	if l.policy.OnOversize == Discard {
+		return discarded // finished after it was told of
+	}
+	if l.state == laneRunning {
+		l.setState(laneHalted, "halted on offset "+itoa(fw.offset)+" of "+fw.feed.topic+", which is too large for "+fw.rec.Topic+": raise its max.message.bytes")
+	}
+	l.strike(fw, false)
+	return stopped
+}
+
+// tell logs and counts what became of a copy, and tells the hooks.
+func (l *lane) tell(fw *forward, became fate) {
+	if became == again {
+		return
+	}
+	e := l.routed(fw, fw.written, fw.rec.Value)
+	switch became {
+	case diverted:
+		l.logDeadLettered(&e.Meta, headers.ReasonTooLarge)
+		l.c.countRouted(l.topic, "dlq", e.Meta.Class, headers.ReasonTooLarge)
+	case discarded:
+		l.logDiscarded(&e.Meta, headers.ReasonTooLarge)
+		l.c.countRouted(l.topic, outcomeDiscarded, e.Meta.Class, headers.ReasonTooLarge)
+		e.Meta.Reason = headers.ReasonTooLarge
+		l.tellDiscarded(e)
+	case stopped:
+		l.log.Error("siding: the lane halts on a record that is too large for its dead-letter topic; raise its max.message.bytes",
+			"to", fw.rec.Topic, "from", fw.feed.topic, "offset", fw.offset, "class", e.Meta.Class, "bytes", fw.size)
+	case omitted:
+		l.c.countOmitted(l.topic)
+		l.log.Error("siding: dead letter written without its value, which does not fit; raise the topic's max.message.bytes",
+			"to", fw.rec.Topic, "from", fw.feed.topic, "offset", fw.offset, "value_at", e.at(), "bytes", len(fw.rec.Value))
+	}
+}
+
+// at is where the record was read.
+func (e *Routed) at() string {
+	return headers.Position{Topic: e.Record.Topic, Partition: e.Record.Partition, Offset: e.Record.Offset}.String()
+}

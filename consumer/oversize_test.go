@@ -1,0 +1,570 @@
+package consumer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+)
+
+const unlimited = 1 << 20
+
+// noise is n bytes that compression makes no smaller.
+func noise(n int) []byte {
+	random := rand.NewChaCha8([32]byte{1})
+	b := make([]byte, n)
+	_, _ = random.Read(b) // never fails
+	return b
+}
+
+// prose is n bytes of text that compression makes little smaller.
+func prose(n int) string {
+	b := noise(n)
+	for i := range b {
+		b[i] = ' ' + b[i]%95
+	}
+	return string(b)
+}
+
+// limit sets a topic's max.message.bytes.
+func limit(t *testing.T, k *consumertest.Kafka, topic string, to int) {
+	t.Helper()
+	withAdmin(t, k, func(admin *kadm.Client) error {
+		set := fmt.Sprint(to)
+		rs, err := admin.AlterTopicConfigs(context.Background(), []kadm.AlterConfig{{Name: "max.message.bytes", Value: &set}}, topic)
+		for _, r := range rs {
+			err = errors.Join(err, r.Err)
+		}
+		return err
+	})
+}
+
+func withAdmin(t *testing.T, k *consumertest.Kafka, do func(*kadm.Client) error) {
+	t.Helper()
+	cl, err := kgo.NewClient(k.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if err := do(kadm.NewClient(cl)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// content is what a topic holds now.
+func content(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
+	t.Helper()
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchMaxWait(100*time.Millisecond))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ends, err := kadm.NewClient(cl).ListEndOffsets(context.Background(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
+	for int64(len(all)) < n {
+		all = append(all, cl.PollFetches(context.Background()).Records()...)
+	}
+	return all
+}
+
+// finished waits until the group has committed the offset on partition 1 of the topic.
+func finished(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d is committed on %s/1", at, topic), func() bool {
+		info := k.Cluster.GroupInfo("billing")
+		return info != nil && info.Commits[topic][1].Offset == at
+	})
+}
+
+// makeSiblings makes the topics of config's only tier, with limits.
+func makeSiblings(t *testing.T, k *consumertest.Kafka, tier, dlq int) {
+	t.Helper()
+	k.CreateTopic("orders", 2)
+	k.CreateTopic("orders.retry.300ms", 2)
+	k.CreateTopic("orders.dlq", 2)
+	limit(t, k, "orders.retry.300ms", tier)
+	limit(t, k, "orders.dlq", dlq)
+}
+
+// oversizeConfig retries a record whose value begins with "busy" once, and fails one that begins with "bad" for good; both say a
+// lot about it.
+func oversizeConfig() consumer.Config {
+	cfg := config(func(_ context.Context, r *kgo.Record) error {
+		switch {
+		case bytes.HasPrefix(r.Value, []byte("busy")):
+			return classify.As(classify.Retryable(errors.New(prose(1000))), "busy")
+		case bytes.HasPrefix(r.Value, []byte("bad")):
+			return classify.As(classify.Terminal(errors.New(prose(1000))), "bad")
+		}
+		return nil
+	})
+	cfg.Policy.Tiers = []time.Duration{tier1}
+	return cfg
+}
+
+func TestACopyThatIsTooLargeGivesUpNoMoreThanItHasTo(t *testing.T) {
+	t.Parallel()
+	const value = 10_000 // with 1,000 bytes of message and some 400 of other headers
+	type want struct {
+		reason         headers.Reason
+		message, value bool
+	}
+	for name, tt := range map[string]struct {
+		what      string
+		tier, dlq int
+		parked    *want
+		letter    want
+	}{
+		"it fits":                                 {"busy", unlimited, unlimited, &want{"", true, true}, want{headers.ReasonExhausted, true, true}},
+		"shrunk into the tier":                    {"busy", 11_000, unlimited, &want{"", false, true}, want{headers.ReasonExhausted, true, true}},
+		"too large for the tier":                  {"busy", 9_000, unlimited, nil, want{headers.ReasonTooLarge, true, true}},
+		"too large for the tier, shrunk":          {"busy", 9_000, 11_000, nil, want{headers.ReasonTooLarge, false, true}},
+		"too large for both":                      {"busy", 9_000, 9_000, nil, want{headers.ReasonTooLarge, true, false}},
+		"too large for both, hardly any room":     {"busy", 9_000, 1_000, nil, want{headers.ReasonTooLarge, false, false}},
+		"shrunk into the dead-letter topic":       {"bad", unlimited, 11_000, nil, want{headers.ReasonTerminal, false, true}},
+		"too large for the dead-letter topic":     {"bad", unlimited, 9_000, nil, want{headers.ReasonTerminal, true, false}},
+		"the same, and hardly any room there":     {"bad", unlimited, 1_000, nil, want{headers.ReasonTerminal, false, false}},
+		"it outgrows the DLQ, not the retry tier": {"busy", unlimited, 9_000, &want{"", true, true}, want{headers.ReasonExhausted, true, false}},
+	} {
+		for _, known := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, limits known %v", name, known), func(t *testing.T) {
+				t.Parallel()
+				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+					// Trap 21: a record that is too large with its headers is neither lost nor sent for ever.
+					tier, dlq := tt.tier, tt.dlq
+					if !known {
+						tier, dlq = unlimited, unlimited
+					}
+					makeSiblings(t, k, tier, dlq)
+					c := k.Run(oversizeConfig())
+					if !known {
+						limit(t, k, "orders.retry.300ms", tt.tier)
+						limit(t, k, "orders.dlq", tt.dlq)
+					}
+					sent := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Observe: true, Count: -1})
+					user := []kgo.RecordHeader{{Key: "mine", Value: []byte("1")}, {Key: "traceparent", Value: []byte("00-1-2-3")}}
+					r := k.Produce(&kgo.Record{
+						Topic: "orders", Partition: 1, Key: []byte("k"), Value: append([]byte(tt.what), noise(value)...), Headers: user,
+					})[0]
+					if tt.parked != nil {
+						m := k.Parked(r, tier1, "busy")
+						if (m.Message != "") != tt.parked.message || (len(m.History) > 0) != tt.parked.message || m.Attempts != 1 {
+							t.Errorf("the copy in the tier says %+v, want its message: %v", m, tt.parked.message)
+						}
+					}
+					k.DeadLettered(r, tt.letter.reason)
+					all := content(t, k, "orders.dlq")
+					if len(all) != 1 {
+						t.Fatalf("%d dead letters, want 1", len(all))
+					}
+					got := all[0]
+					m, err := headers.Parse(got.Headers)
+					if err != nil || m.Reason != tt.letter.reason || (m.Message != "") != tt.letter.message || m.ValueOmitted == tt.letter.value {
+						t.Errorf("the letter says %+v, %v; want %+v", m, err, tt.letter)
+					}
+					if tt.letter.value != bytes.Equal(got.Value, r.Value) || !tt.letter.value && got.Value != nil {
+						t.Errorf("the letter's value has %d bytes of %d, want them: %v", len(got.Value), len(r.Value), tt.letter.value)
+					}
+					if h := headers.Strip(got.Headers); string(got.Key) != "k" || fmt.Sprint(h) != fmt.Sprint(user) || got.Partition != 1 {
+						t.Errorf("key %q, headers %v, partition %d; want those of the record", got.Key, h, got.Partition)
+					}
+					if m.Class != tt.what || m.Original.Offset != r.Offset || m.Group != "billing" || m.NotBefore != (time.Time{}) {
+						t.Errorf("the letter says %+v", m)
+					}
+					k.Conserved()
+					finished(t, k, "orders", r.Offset+1)
+					time.Sleep(time.Minute)
+					if n := sent.Hits(); n > 5 {
+						t.Errorf("%d tries to write one dead letter, want at most shared, alone, shrunk, without value, neither", n)
+					}
+					h := c.Health()
+					if lane := h.Lanes[1]; lane.State != consumer.StateRunning || h.OK != tt.letter.value || lane.Omitted > 1 || (lane.Omitted == 0) != tt.letter.value ||
+						strings.Contains(lane.Why, "raise its max.message.bytes") == tt.letter.value || lane.Forwards != 0 {
+						t.Errorf("health is OK: %v, %+v; want OK: %v, and if not what to raise", h.OK, lane, tt.letter.value)
+					}
+				})
+			})
+		}
+	}
+}
+
+// kgo fails all that it has for a partition when one batch is refused.
+func TestCopiesThatShareABatchWithOneThatIsTooLargeGoOnWhole(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, unlimited, unlimited)
+		cfg := oversizeConfig()
+		cfg.Order, cfg.Concurrency = consumer.OrderNone, 1000
+		cfg.Kafka = []kgo.Opt{kgo.ProducerLinger(50 * time.Millisecond)} // they meet in a batch
+		c := k.Run(cfg)
+		limit(t, k, "orders.retry.300ms", 9_000)
+		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.300ms", Observe: true, Count: -1})
+		var all []*kgo.Record
+		for i := range 40 {
+			value := fmt.Append([]byte("busy"), i)
+			if i == 17 {
+				value = append(value, noise(10_000)...)
+			}
+			all = append(all, &kgo.Record{Topic: "orders", Partition: 1, Value: value})
+		}
+		k.Produce(all...)
+		for i, r := range all {
+			if i == 17 {
+				k.DeadLettered(r, headers.ReasonTooLarge)
+				continue
+			}
+			if m := k.Parked(r, tier1, "busy"); len(m.Message) != 1000 || len(m.History) != 1 {
+				t.Errorf("copy %d shared a batch, and lost of its message or history: %+v", i, m)
+			}
+			k.DeadLettered(r, headers.ReasonExhausted)
+		}
+		k.Conserved()
+		if n := len(content(t, k, "orders.retry.300ms")); n != 39 {
+			t.Errorf("%d copies in the tier, want 39, one of each", n)
+		}
+		if n := refused.Hits(); n < 41 {
+			t.Errorf("%d requests to the tier, want one for each of 39 copies alone: nothing was refused together", n)
+		}
+		if h := c.Health(); !h.OK {
+			t.Errorf("health is %+v, want OK", h)
+		}
+	})
+}
+
+// A batch may have as many bytes as its topic takes, and kgo counts them before compression.
+func TestNoLocalLimitRefusesWhatTheBrokerTakes(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]kgo.Opt{
+		"by default":      nil,
+		"the user's":      {kgo.ProducerBatchMaxBytes(2000)},
+		"none compressed": {kgo.ProducerBatchCompression(kgo.NoCompression())},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				makeSiblings(t, k, unlimited, unlimited)
+				cfg := oversizeConfig()
+				cfg.Kafka = opts
+				size := 12 << 20
+				if name == "none compressed" {
+					size = unlimited - 3000 // over kgo's default, within the topic's
+				}
+				c := k.Run(cfg)
+				large := append([]byte("busy"), make([]byte, size)...)
+				cl, err := kgo.NewClient(append(k.Opts(), kgo.ProducerBatchMaxBytes(64<<20), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer cl.Close()
+				r := &kgo.Record{Topic: "orders", Partition: 1, Value: large}
+				if err := cl.ProduceSync(context.Background(), r).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+				if m := k.Parked(r, tier1, "busy"); m.Message == "" {
+					t.Error("the copy lost its message")
+				}
+				k.DeadLettered(r, headers.ReasonExhausted)
+				for _, topic := range []string{"orders.retry.300ms", "orders.dlq"} {
+					if all := content(t, k, topic); len(all) != 1 || !bytes.Equal(all[0].Value, large) {
+						t.Errorf("%s: %d copies, want one with the value", topic, len(all))
+					}
+				}
+				if h := c.Health(); !h.OK {
+					t.Errorf("health is %+v, want OK", h)
+				}
+			})
+		})
+	}
+}
+
+// discardHook collects what the hooks are told of.
+type discardHook struct{ got chan consumer.Routed }
+
+func (d discardHook) OnDiscarded(r consumer.Routed) { d.got <- r }
+
+func TestOnOversizeDiscardDropsTheRecordAndSaysSo(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, 9_000, 9_000)
+		cfg := oversizeConfig()
+		cfg.Policy.OnOversize = consumer.Discard
+		hook := discardHook{make(chan consumer.Routed, 10)}
+		cfg.Hooks = []consumer.Hook{hook}
+		c := k.Run(cfg)
+		large := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000)...)})[0]
+		behind := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine")})[0]
+		e := <-hook.got
+		if e.Meta.Reason != headers.ReasonTooLarge || e.Record.Offset != large.Offset || e.Record.Topic != "orders" || !bytes.Equal(e.Record.Value, large.Value) || len(e.Meta.Message) != 1000 {
+			t.Errorf("discarded %+v", e)
+		}
+		k.Handled(behind, 1)
+		finished(t, k, "orders", behind.Offset+1)
+		if n := len(content(t, k, "orders.dlq")); n != 0 || len(hook.got) != 0 {
+			t.Errorf("%d dead letters, told of %d times more; want neither", n, len(hook.got))
+		}
+		if h := c.Health(); !h.OK || h.Lanes[1].Forwards != 0 {
+			t.Errorf("health is %+v, want OK", h)
+		}
+	})
+}
+
+func TestOnOversizeStopHaltsTheLaneOnTheRecord(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, 9_000, 9_000)
+		cfg := oversizeConfig()
+		cfg.Policy.OnOversize = consumer.Stop
+		c := k.Run(cfg)
+		large := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000)...)})[0]
+		eventually(t, "the lane halts", func() bool { return c.Health().Lanes[1].State == consumer.StateStopped })
+		behind := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine")})[0]
+		other := k.Produce(&kgo.Record{Topic: "orders", Key: keyOf(0), Value: []byte("fine")})[0]
+		k.Handled(other, 1)
+		time.Sleep(time.Minute)
+		k.Handled(behind, 0)
+		h := c.Health()
+		if lane := h.Lanes[1]; h.OK || h.Lanes[0].State != consumer.StateRunning || !strings.Contains(lane.Why, "offset 0") || !strings.Contains(lane.Why, "orders.dlq: raise its max.message.bytes") || lane.Forwards != 0 {
+			t.Errorf("health is %+v, want lane 1 halted on offset 0 and lane 0 running", h)
+		}
+		if n := len(content(t, k, "orders.dlq")); n != 0 {
+			t.Errorf("%d dead letters, want none", n)
+		}
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.Cluster.GroupInfo("billing").Commits["orders"][1].Offset; got != large.Offset {
+			t.Errorf("%d is committed, want the record that the lane halted on, %d", got, large.Offset)
+		}
+		limit(t, k, "orders.dlq", unlimited)
+		k.Run(cfg)
+		k.DeadLettered(large, headers.ReasonTooLarge)
+		k.Handled(behind, 1)
+		k.Conserved()
+	})
+}
+
+// keyOf finds a key of partition p of two.
+func keyOf(p int) []byte {
+	for i := 0; ; i++ {
+		if key := fmt.Append(nil, i); kgo.StickyKeyPartitioner(nil).ForTopic("").Partition(&kgo.Record{Key: key}, 2) == p {
+			return key
+		}
+	}
+}
+
+// A key has no limit of its own, and neither have the producer's headers.
+func TestWhatDoesNotEvenFitWithoutItsValueBlocksItsLaneUntilItDoes(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, 9_000, 9_000)
+		c := k.Run(oversizeConfig())
+		sent := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Observe: true, Count: -1})
+		large := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Key: noise(10_000), Value: []byte("busy")})[0]
+		eventually(t, "the lane is blocked", func() bool { return c.Health().Lanes[1].State == consumer.StateBlocked })
+		behind := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine")})[0]
+		time.Sleep(10 * time.Minute)
+		k.Handled(behind, 0)
+		if n := sent.Hits(); n < 40 || n > 300 {
+			t.Errorf("%d tries in ten minutes, want four or five each 15 s", n)
+		}
+		h := c.Health()
+		if lane := h.Lanes[1]; h.OK || lane.State != consumer.StateBlocked || !strings.HasPrefix(lane.Why, "orders.dlq: ") || !strings.Contains(lane.Why, "raise its max.message.bytes") || h.Lanes[0].State != consumer.StateRunning {
+			t.Errorf("health is %+v, want lane 1 blocked on orders.dlq", h)
+		}
+		limit(t, k, "orders.dlq", unlimited)
+		if m := k.DeadLettered(large, headers.ReasonTooLarge); m.ValueOmitted || m.Message == "" {
+			t.Errorf("the letter says %+v; want all of it, now that there is room", m)
+		}
+		k.Handled(behind, 1)
+		k.Conserved()
+		if h := c.Health(); !h.OK {
+			t.Errorf("health stays %+v", h)
+		}
+	})
+}
+
+func TestABrokenRecordThatIsTooLargeIsWrittenWithoutItsValue(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		how   consumer.Disposition
+		limit int
+	}{
+		"dead-lettered":  {consumer.DeadLetter, 9_000},
+		"it fits shrunk": {consumer.DeadLetter, 10_400},
+		"discarded":      {consumer.Discard, 9_000},
+		"stopped":        {consumer.Stop, 9_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				makeSiblings(t, k, unlimited, tt.limit)
+				cfg := oversizeConfig()
+				cfg.Policy.OnOversize = tt.how
+				c := k.Run(cfg)
+				h := []kgo.RecordHeader{{Key: headers.Attempts, Value: []byte("-1")}, {Key: "mine"}, {Key: headers.History, Value: []byte(prose(400))}}
+				k.Produce(&kgo.Record{Topic: "orders.retry.300ms", Partition: 1, Key: []byte("k"), Value: noise(10_000), Headers: h})
+				if tt.how == consumer.Stop {
+					eventually(t, "the lane halts", func() bool { return c.Health().Lanes[1].State == consumer.StateStopped })
+					if got := k.Cluster.GroupInfo("billing").Commits["orders.retry.300ms"][1].Offset; got != 0 {
+						t.Errorf("%d is committed, want 0", got)
+					}
+					return
+				}
+				finished(t, k, "orders.retry.300ms", 1)
+				all := content(t, k, "orders.dlq")
+				if tt.how == consumer.Discard {
+					if len(all) != 0 {
+						t.Errorf("%d dead letters, want none", len(all))
+					}
+					return
+				}
+				if len(all) != 1 {
+					t.Fatalf("%d dead letters, want 1", len(all))
+				}
+				shrunk := tt.limit > 10_000
+				m, err := headers.Parse(all[0].Headers)
+				if err == nil || m.Reason != headers.ReasonMalformed || m.ValueOmitted == shrunk || (len(all[0].Value) > 0) != shrunk || string(all[0].Key) != "k" {
+					t.Errorf("the letter says %+v, %v", m, err)
+				}
+				if !shrunk && (!strings.Contains(m.Message, "orders.retry.300ms/1/0") || !strings.Contains(m.Message, headers.Attempts)) {
+					t.Errorf("message %q, want where the value is and what is wrong", m.Message)
+				}
+				if h := c.Health(); h.OK != shrunk || (h.Lanes[1].Omitted == 1) == shrunk {
+					t.Errorf("health is %+v", h)
+				}
+			})
+		})
+	}
+}
+
+// A lane that is given up while a copy waits for its turn alone, or is sent alone, leaves the record to the next owner.
+func TestALaneGivenUpOverLargeCopiesLosesAndDoublesNone(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]kfake.Fault{
+		"no leader":      {Err: kerr.NotLeaderForPartition},
+		"not authorized": {Err: kerr.TopicAuthorizationFailed},
+		"no answer yet":  {Err: kerr.NotEnoughReplicas},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				makeSiblings(t, k, 9_000, unlimited)
+				cfg := oversizeConfig()
+				cfg.Order, cfg.Concurrency, cfg.DrainTimeout = consumer.OrderNone, 100, 3*time.Second
+				first := k.Run(cfg)
+				fault.Keys, fault.Topic, fault.Partitions, fault.Count = []kmsg.Key{kmsg.Produce}, "orders.dlq", []int32{1}, -1
+				handle := k.Cluster.Fault(fault)
+				var all []*kgo.Record
+				for i := range 20 {
+					all = append(all, &kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000+i)...)})
+				}
+				k.Produce(all...)
+				if err := handle.Wait(context.Background(), 3); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "the copies wait", func() bool { return first.Health().Lanes[1].Forwards == len(all) })
+				if err := first.Stop(); err != nil {
+					t.Fatal(err)
+				}
+				if n := len(content(t, k, "orders.dlq")); n != 0 {
+					t.Fatalf("%d dead letters while they are refused", n)
+				}
+				second := k.Run(cfg)
+				time.Sleep(time.Second)
+				handle.Remove()
+				for _, r := range all {
+					k.DeadLettered(r, headers.ReasonTooLarge)
+				}
+				k.Conserved()
+				if n := len(content(t, k, "orders.dlq")); n != len(all) {
+					t.Errorf("%d dead letters of %d records", n, len(all))
+				}
+				if h := second.Health(); !h.OK || h.Lanes[1].Forwards != 0 {
+					t.Errorf("health is %+v, want OK", h)
+				}
+			})
+		})
+	}
+}
+
+// A storm of large records goes on one at a time, within the lane's bounds, and other lanes do not wait for it.
+func TestLargeCopiesAreBoundedAndHoldUpNoOtherLane(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, 9_000, unlimited)
+		cfg := oversizeConfig()
+		cfg.MaxInFlight = 10
+		c := k.Run(cfg)
+		noLeader := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Partitions: []int32{1}, Count: -1, Err: kerr.NotLeaderForPartition})
+		var most atomic.Int64
+		var large []*kgo.Record
+		for range 60 {
+			large = append(large, &kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000)...)})
+		}
+		k.Produce(large...)
+		for range 30 {
+			time.Sleep(time.Second)
+			most.Store(max(most.Load(), int64(c.Health().Lanes[1].Forwards)))
+		}
+		if n := most.Load(); n < 10 || n > 11 {
+			t.Errorf("%d copies on their way, want the bound, 10", n)
+		}
+		if l := c.Health().Lanes[1]; l.State != consumer.StateBlocked {
+			t.Errorf("lane 1 is %+v, want it blocked: nothing is acknowledged", l)
+		}
+		other := k.Produce(&kgo.Record{Topic: "orders", Key: keyOf(0), Value: append([]byte("busy"), noise(10_000)...)})[0]
+		k.DeadLettered(other, headers.ReasonTooLarge)
+		noLeader.Remove()
+		for _, r := range large {
+			k.DeadLettered(r, headers.ReasonTooLarge)
+		}
+		k.Conserved()
+		if h := c.Health(); !h.OK {
+			t.Errorf("health stays %+v", h)
+		}
+	})
+}
+
+// A batch of kgo's own size would be refused by a topic with less room each time, and its copies would go on one at a time.
+func TestABatchIsNoLargerThanItsTopicTakes(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, 9_000, unlimited)
+		cfg := oversizeConfig()
+		cfg.Order, cfg.Concurrency = consumer.OrderNone, 1000
+		cfg.Kafka = []kgo.Opt{kgo.ProducerLinger(50 * time.Millisecond)}
+		k.Run(cfg)
+		requests := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.300ms", Observe: true, Count: -1})
+		var all []*kgo.Record
+		for range 200 {
+			all = append(all, &kgo.Record{Topic: "orders", Partition: 1, Value: []byte("busy")})
+		}
+		for _, r := range k.Produce(all...) {
+			k.Parked(r, tier1, "busy")
+		}
+		if n := requests.Hits(); n < 20 || n > 60 {
+			t.Errorf("%d requests for 200 copies of which five fit into a batch, want some 40", n)
+		}
+		k.Conserved()
+	})
+}

@@ -1,0 +1,109 @@
+package consumer
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// solo sends copies one at a time to each partition: what is refused then is that copy, and not a batch that it was in. The
+// order is kept here and not by the lane, since a lane that was given up may have left a copy under way when the partition
+// comes back.
+//
+// It has a client of its own, made when it is first needed: the producer's limit, which keeps its batches small, counts bytes
+// before compression, and would refuse what the broker takes.
+type solo struct {
+	open func() (*kgo.Client, error)
+
+	mu    sync.Mutex
+	cl    *kgo.Client
+	over  bool
+	lines map[topicPartition]*fifo[*forward] // behind the copy that is under way
+
+	remade remade
+}
+
+// send sends the copy when its turn comes, if its lane still wants it then. It does not wait.
+func (s *solo) send(fw *forward) {
+	at := fw.at()
+	s.mu.Lock()
+	line, busy := s.lines[at]
+	if busy {
+		for line.len() > 0 && (*line.head()).feed.lane.isGone() { // copies of a lane before this one, behind one that hangs
+			line.pop()
+		}
+		line.push(fw)
+		s.mu.Unlock()
+		return
+	}
+	if s.lines == nil {
+		s.lines = map[topicPartition]*fifo[*forward]{}
+	}
+	s.lines[at] = &fifo[*forward]{}
+	s.mu.Unlock()
+	s.start(fw)
+}
+
+// start hands the copy to kgo, or the first behind it whose lane still wants it.
+func (s *solo) start(fw *forward) {
+	for at := fw.at(); fw != nil; fw = s.next(at) {
+		if !fw.feed.lane.itsTurn(fw) {
+			continue
+		}
+		cl, err := s.client()
+		if err != nil {
+			fw.feed.lane.arrived(fw, err)
+			continue
+		}
+		fw.life = s.remade.life.Load()
+		cl.TryProduce(fw, fw.again(), s.promise)
+		return
+	}
+}
+
+// promise is kgo's promise of every copy that was sent alone.
+func (s *solo) promise(r *kgo.Record, err error) {
+	fw, _ := r.Context.Value(forwardKey{}).(*forward)
+	if behind := s.next(fw.at()); behind != nil {
+		s.start(behind)
+	}
+	fw.feed.lane.promise(r, err)
+}
+
+// next takes the first of a line; without one the line ends.
+func (s *solo) next(at topicPartition) *forward {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if line := s.lines[at]; line != nil && line.len() > 0 {
+		return line.pop()
+	}
+	delete(s.lines, at)
+	return nil
+}
+
+func (s *solo) client() (cl *kgo.Client, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return nil, kgo.ErrClientClosed
+	}
+	if s.cl == nil {
+		if s.cl, err = s.open(); err != nil {
+			return nil, fmt.Errorf("a client for large copies: %w", err)
+		}
+		s.remade.client = s.cl
+	}
+	return s.cl, nil
+}
+
+// close closes the client, if there is one; no other is made.
+func (s *solo) close() {
+	s.mu.Lock()
+	s.over = true
+	cl := s.cl
+	s.mu.Unlock()
+	if cl != nil {
+		cl.Close()
+	}
+}
