@@ -1,14 +1,15 @@
 // Command bench runs siding and bare franz-go side by side on one broker and
 // reports the ratio of the two.
 //
-//	go run ./bench [-only name,…] [-brokers host:port,…] [-rounds n] [-out bench.json]
+//	go run ./bench [-only name,…] [-brokers host:port,…] [-rounds n] [-out bench.json] [-doc ../docs/performance.md]
 //
 // Every bench runs its programs in turn (A B A B …), each in a process of its
-// own, on data that was written before; the first round warms the broker's
-// page cache up and is thrown away. A ratio is taken inside a round, and the
-// median of the rounds is reported with the smallest and the largest one:
+// own, on data that was written before or is offered at an even pace; the
+// first round warms up and is thrown away. A ratio is taken inside a round, and
+// the median of the rounds is reported with the smallest and the largest one:
 // what else the machine does then hits both sides. CPU is getrusage of the
-// client's process, so the broker's share is never in it.
+// client's process, so the broker's share is never in it. What each bench does
+// and must reach is in docs/performance.md.
 //
 // Without -brokers the broker is the embedded one, in a process of its own
 // with its log on disk. Its figures are shown, but only those of a real
@@ -51,6 +52,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		brokers  = set.String("brokers", "", "addresses of a real Kafka, comma-separated (default an embedded broker)")
 		rounds   = set.Int("rounds", 0, "rounds after the warm-up (default 5, or 3 where one takes 30 s or more)")
 		out      = set.String("out", "bench.json", "file for the results, one JSON object a line")
+		doc      = set.String("doc", "", "document to put the figures into; for runs of all benches on a real Kafka")
 		profiles = set.String("profiles", "", "directory for a CPU profile of each program's last round")
 	)
 	if err := set.Parse(args); err != nil {
@@ -62,6 +64,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	chosen, err := choose(benches, split(*only))
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
+		return exitFailed
+	}
+	if *doc != "" && (*only != "" || *arms != "" || *brokers == "") {
+		fmt.Fprintln(stderr, "bench: -doc is for all benches on a real Kafka: figures of several runs do not belong together")
 		return exitFailed
 	}
 	begun := time.Now()
@@ -78,6 +84,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	fmt.Fprintf(stdout, "\nin all %v\n", time.Since(begun).Round(time.Second))
 	if werr := writeResults(*out, results); werr != nil {
 		err = errors.Join(err, werr)
+	}
+	if *doc != "" && err == nil {
+		err = writeDoc(*doc, results, begun)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
