@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -326,7 +327,8 @@ func ExampleConsumer_HealthHandler() {
 	// 200 /health
 }
 
-// start starts a broker in this process with an orders topic of one partition, and these values on it.
+// start starts a broker in this process with an orders topic of one partition, and these values on it, each with the key that stands
+// before an equals sign.
 func start(values ...string) (brokers kgo.Opt, stop func()) {
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
 	if err != nil {
@@ -339,7 +341,11 @@ func start(values ...string) (brokers kgo.Opt, stop func()) {
 	}
 	defer cl.Close()
 	for _, v := range values {
-		if err := cl.ProduceSync(context.Background(), &kgo.Record{Topic: "orders", Value: []byte(v)}).FirstErr(); err != nil {
+		r := &kgo.Record{Topic: "orders", Value: []byte(v)}
+		if key, value, ok := strings.Cut(v, "="); ok {
+			r.Key, r.Value = []byte(key), []byte(value)
+		}
+		if err := cl.ProduceSync(context.Background(), r).FirstErr(); err != nil {
 			panic(err)
 		}
 	}

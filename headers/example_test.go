@@ -44,6 +44,30 @@ func ExampleMeta_Append() {
 	// dlq-history: 1:payment.busy:1763000000000
 }
 
+// In a storm of one failure an Encoder encodes what is the same once.
+func ExampleEncoder_Append() {
+	var encoder headers.Encoder
+	m := headers.Meta{Original: headers.Position{Topic: "orders", Partition: 3}, Group: "billing"}
+	for offset := range int64(2) {
+		m.Original.Offset = 1045 + offset
+		h := encoder.Append(&m, nil)
+		fmt.Printf("%s %s, %s %s\n", h[0].Key, h[0].Value, h[2].Key, h[2].Value)
+	}
+	// Output:
+	// dlq-original-topic orders, dlq-original-offset 1045
+	// dlq-original-topic orders, dlq-original-offset 1046
+}
+
+// What is wrong with a header can be told apart.
+func ExampleFieldError() {
+	_, err := headers.Parse([]kgo.RecordHeader{{Key: headers.NotBefore, Value: []byte("tomorrow")}})
+	fmt.Println(errors.Is(err, headers.ErrSyntax), errors.Is(err, headers.ErrRange))
+	fmt.Println(err)
+	// Output:
+	// true false
+	// header dlq-not-before: "tomorrow" is not in the format of this header
+}
+
 func ExampleMeta_Fail() {
 	m := headers.Meta{Attempts: 1}
 	m.Fail(classify.Result{Class: "timeout"}, "context deadline exceeded", time.UnixMilli(1_763_000_000_000))

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
@@ -51,7 +52,70 @@ func ExampleVirtual() {
 	})
 }
 
-func TestTheExampleHolds(tt *testing.T) {
-	t = tt
-	ExampleVirtual()
+// In real time, for what a bubble of virtual time can't hold: a handler that talks to a database over a real connection, say.
+func ExampleStart() {
+	k := consumertest.Start(t)
+	k.CreateTopic("orders", 3)
+	k.Run(consumer.Config{
+		Group: "billing", Topics: []string{"orders"}, Handler: handle,
+		Policy: consumer.Policy{Tiers: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond}},
+	})
+	later := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("later")})[0]
+	k.Parked(later, 100*time.Millisecond, "payment.busy")
+	k.Handled(later, 1)
+}
+
+// The same assertions on any broker: brokers are addresses, those of integration.StartKafka for example.
+func ExampleOn() {
+	k := consumertest.On(t, kgo.SeedBrokers(brokers...))
+	k.CreateTopic("orders", 3)
+	k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: handle})
+	later := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("later")})[0]
+	k.Parked(later, 5*time.Second, "payment.busy")
+}
+
+// A test ends a consumer to start another: what is parked belongs to the group, not to the process.
+func ExampleConsumer_Stop() {
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		cfg := consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: handle}
+		first := k.Run(cfg)
+		later := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("later")})[0]
+		k.Parked(later, 5*time.Second, "payment.busy")
+		if err := first.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		k.Run(cfg)
+		k.Handled(later, 1)
+	})
+}
+
+// Begin is for a consumer that is not to get ready, and Wait for one that ends by itself: a topic is missing here.
+func ExampleKafka_Begin() {
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		c := k.Begin(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: handle})
+		if err := c.Wait(); err == nil {
+			t.Error("it consumes a topic that does not exist")
+		}
+	})
+}
+
+// brokers are those of a cluster.
+var brokers []string
+
+func TestTheExamplesHold(tt *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		tt.Fatal(err)
+	}
+	defer cluster.Close()
+	brokers = cluster.ListenAddrs()
+	for name, example := range map[string]func(){
+		"Virtual": ExampleVirtual, "Start": ExampleStart, "On": ExampleOn, "Stop": ExampleConsumer_Stop, "Begin": ExampleKafka_Begin,
+	} {
+		tt.Run(name, func(tt *testing.T) {
+			t = tt
+			example()
+		})
+	}
 }

@@ -1,0 +1,119 @@
+package dlq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// A cursor as text goes into a URL or a flag, so that the next page is another process's.
+func ExampleParseCursor() {
+	cursor, err := dlq.ParseCursor("v1/orders.dlq/0:17-42,1:3-3")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(cursor.Topic, cursor.At[0], cursor.End[0], cursor.Done())
+	cursor.Advance(&dlq.Letter{Record: &kgo.Record{Topic: "orders.dlq", Partition: 0, Offset: 41}})
+	fmt.Println(cursor, cursor.Done())
+	_, err = dlq.ParseCursor("v1/orders.dlq/0:many")
+	fmt.Println(err != nil)
+	// Output:
+	// orders.dlq 17 42 false
+	// v1/orders.dlq/0:42-42,1:3-3 true
+	// true
+}
+
+// What a list shows is fixed when it begins.
+func ExampleFreeze() {
+	opts, stop := broker()
+	defer stop()
+	ctx := context.Background()
+	if err := park(ctx, opts, "net.timeout", "net.timeout"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	cursor, err := dlq.Freeze(ctx, "orders.dlq", opts...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := park(ctx, opts, "net.timeout"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	n := 0
+	for _, err := range dlq.Read(ctx, "orders.dlq", dlq.Filter{}, cursor, opts...) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		n++
+	}
+	fmt.Println(cursor, n, "letters")
+	// Output: v1/orders.dlq/0:0-2 2 letters
+}
+
+// Fields that are set have all to fit; Match asks what they can't.
+func ExampleFilter_Selects() {
+	filter := dlq.Filter{
+		Reasons: []headers.Reason{headers.ReasonExhausted, headers.ReasonExpired},
+		Since:   time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC), // the deployment that broke it
+		Match:   func(l *dlq.Letter) bool { return strings.HasPrefix(string(l.Record.Key), "customer-") },
+	}
+	letter := &dlq.Letter{
+		Record: &kgo.Record{Key: []byte("customer-1")},
+		Meta:   headers.Meta{Reason: headers.ReasonExhausted, FailedAt: time.Date(2026, 11, 20, 8, 5, 0, 0, time.UTC)},
+	}
+	fmt.Println(filter.Selects(letter))
+	letter.Meta.Reason = headers.ReasonDecode
+	fmt.Println(filter.Selects(letter))
+	// Output:
+	// true
+	// false
+}
+
+// A record whose headers can't be believed goes to the dead-letter topic as it was found, with the reason why.
+func ExampleWriter_WriteMalformed() {
+	opts, stop := broker()
+	defer stop()
+	cl, err := kgo.NewClient(append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer cl.Close()
+	done := make(chan error, 1)
+	dlq.NewWriter(cl, "orders.dlq").WriteMalformed(context.Background(),
+		&kgo.Record{Value: []byte("order-7"), Headers: []kgo.RecordHeader{{Key: headers.Attempts, Value: []byte("many")}}},
+		errors.New("dlq-attempts is no number"), time.Now(), func(err error) { done <- err })
+	if err := <-done; err != nil {
+		fmt.Println(err)
+		return
+	}
+	for letter, err := range dlq.Read(context.Background(), "orders.dlq", dlq.Filter{}, dlq.Cursor{}, opts...) {
+		if letter == nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s: %s (%v)\n", letter.Record.Value, letter.Meta.Reason, letter.MetaErr)
+	}
+	// Output: order-7: malformed (header dlq-attempts: "many" is not in the format of this header)
+}
+
+// broker starts a broker in this process, with a dead-letter topic of one partition.
+func broker() (opts []kgo.Opt, stop func()) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq"))
+	if err != nil {
+		panic(err)
+	}
+	return []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)}, cluster.Close
+}
