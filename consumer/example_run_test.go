@@ -202,7 +202,7 @@ func ExampleDisposition() {
 	if err := consume(ctx, cfg, "order-1", "order-2"); err != nil {
 		fmt.Println(err)
 	}
-	// Output: orders/0 is stopped: halted on offset 0: payment.currency
+	// Output: orders/0 is stopped: halted on offset 0 of orders: payment.currency
 }
 
 // A group that is new on a topic begins where Config.Start says. A group that was there goes on where it was.

@@ -91,8 +91,8 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 	switch {
 	case d.rest && d.how == Stop:
 		l.log.Error("siding: the lane halts on a record that may not be skipped",
-			"offset", meta.Original.Offset, "class", r.Class, "error", meta.Message)
-		l.halt("halted on offset " + itoa(meta.Original.Offset) + ": " + r.Class)
+			"feed", f.topic, "offset", seen.offset, "class", r.Class, "error", meta.Message)
+		l.halt("halted on offset " + itoa(seen.offset) + " of " + f.topic + ": " + r.Class)
 		return outcomeStopped, meta.Message, false
 	case d.rest && d.how == Discard:
 		l.logDiscarded(&meta, d.reason)

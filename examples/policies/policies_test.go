@@ -35,7 +35,7 @@ func TestTheProgramPrintsWhatBecomesOfEachRecord(t *testing.T) {
 		},
 		{
 			"payments: attempt 1, from the source: a currency that does not exist",
-			`"siding: the lane halts on a record that may not be skipped" group=shop topic=payments partition=1 offset=0`,
+			`"siding: the lane halts on a record that may not be skipped" group=shop topic=payments partition=1 feed=payments offset=0`,
 		},
 		{"mails: attempt 1, from the source: too many mails", "mails: attempt 2, from the 30m tier: handled"},
 		{"clicks: attempt 1, from the source: no such campaign", `"siding: record discarded" group=shop topic=clicks`},
