@@ -17,7 +17,7 @@ built_image := siding/kafka:4.3.0
 
 FUZZTIME ?= 10s
 
-.PHONY: all lint fmt test integration bench fuzz tools
+.PHONY: all lint fmt test integration traps bench fuzz tools
 all: lint test
 
 # The linters, and go.mod and go.sum as `go mod tidy` would write them.
@@ -44,6 +44,10 @@ integration:
 	  export TESTCONTAINERS_HOST_OVERRIDE=$${TESTCONTAINERS_HOST_OVERRIDE:-localhost}; \
 	fi; \
 	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -parallel 8 -timeout 15m ./...); done
+
+# Which test shows which of the traps that others fell into; fails where one has none.
+traps:
+	@go run ./internal/traps
 
 # Siding and bare franz-go side by side. ONLY=name runs one benchmark, BROKERS=host:port,… uses a real cluster.
 bench:
