@@ -58,7 +58,7 @@ func TestTheGateFollowsWhatTheFeedSaysLast(t *testing.T) {
 	g.sync(other)
 	want("room everywhere")
 
-	// Trap 1: a pause outlives the assignment in kgo, so a feed that is forgotten is resumed, and for good.
+	// A pause outlives the assignment in kgo, so a feed that is forgotten is resumed, and for good.
 	f.full.Store(true)
 	g.sync(f)
 	g.forget(f)

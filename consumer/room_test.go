@@ -12,7 +12,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// Traps 1, 5 and 8: what waits is bounded, and a fetch that was paused for lack of room goes on when there is some.
+// Trap 5: a fetch that was paused for lack of room is never resumed; members heartbeat, and nothing is consumed.
 func TestAFetchThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, bound := range map[string]func(*consumer.Config){

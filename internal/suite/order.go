@@ -140,6 +140,10 @@ var order = map[string]func(*testing.T, *fixture){
 		for _, r := range records[1:] {
 			f.Handled(r, 1)
 		}
+		time.Sleep(300 * time.Millisecond) // some intervals of the commits
+		if at := f.committedNow(t, f.group, f.topic, 1); at != 0 {
+			t.Errorf("%d is committed while record 0 runs", at)
+		}
 		if err := c.Stop(); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -82,6 +84,117 @@ var path = map[string]func(*testing.T, *fixture){
 			f.Handled(r, 1)
 		}
 		f.DeadLettered(records[0], headers.ReasonExhausted)
+		f.Conserved()
+	},
+	// Trap 3: two records of one partition fail, and going back for the second undoes going back for the first.
+	"failures of one partition do not undo each other": func(t *testing.T, f *fixture) {
+		var mu sync.Mutex
+		runs := map[int64][]int{}
+		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
+			n := consumer.FactsOf(ctx, r).Attempt
+			mu.Lock()
+			runs[r.Offset] = append(runs[r.Offset], n)
+			mu.Unlock()
+			if n <= int(r.Offset%3) {
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		}))
+		var records []*kgo.Record
+		for range 60 {
+			records = append(records, &kgo.Record{Topic: f.topic, Partition: 1})
+		}
+		for _, r := range f.Produce(records...) {
+			f.Handled(r, 1)
+		}
+		f.Conserved()
+		mu.Lock()
+		defer mu.Unlock()
+		for offset, got := range runs {
+			if want := []int{1, 2, 3}[:offset%3+1]; !slices.Equal(got, want) {
+				t.Errorf("record %d ran as attempts %v, want %v", offset, got, want)
+			}
+		}
+	},
+	// Trap 4: a record that succeeds on one partition resets the attempts counted on another.
+	"successes beside a failing record leave its attempts alone": func(t *testing.T, f *fixture) {
+		f.Run(f.config(func(_ context.Context, r *kgo.Record) error {
+			if string(r.Value) == "poison" {
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		}))
+		fine := func() {
+			for _, r := range f.Produce(&kgo.Record{Topic: f.topic, Key: f.keyOf(0)}, &kgo.Record{Topic: f.topic, Partition: 1}) {
+				f.Handled(r, 1)
+			}
+		}
+		poison := f.Produce(&kgo.Record{Topic: f.topic, Partition: 1, Value: []byte("poison")})[0]
+		fine()
+		for i, tier := range []time.Duration{tier1, tier2} {
+			if m := f.Parked(poison, tier, ""); m.Attempts != i+1 {
+				t.Errorf("parked for %v after %d attempts, want %d", tier, m.Attempts, i+1)
+			}
+			fine()
+		}
+		if m := f.DeadLettered(poison, headers.ReasonExhausted); m.Attempts != 3 {
+			t.Errorf("exhausted after %d attempts, want 3", m.Attempts)
+		}
+		f.Conserved()
+	},
+	// Trap 10: tombstones and empty values are taken for the same, or get lost, on the way to the dead-letter topic.
+	"null and empty stay apart down to the dead-letter topic": func(t *testing.T, f *fixture) {
+		f.Run(f.config(busy))
+		for _, r := range f.Produce(
+			&kgo.Record{Topic: f.topic, Partition: 1},
+			&kgo.Record{Topic: f.topic, Partition: 1, Key: []byte{}, Value: []byte{}},
+			&kgo.Record{Topic: f.topic, Partition: 1, Key: []byte("k")},
+			&kgo.Record{Topic: f.topic, Partition: 1, Value: []byte("v")},
+		) {
+			for _, topic := range []string{f.tierTopic(tier1), f.tierTopic(tier2), f.topic + ".dlq"} {
+				c := f.find(t, topic, func(c *kgo.Record) bool { return value(c, headers.OriginalOffset) == fmt.Sprint(r.Offset) })
+				if !sameBytes(c.Key, r.Key) || !sameBytes(c.Value, r.Value) {
+					t.Errorf("on %s the key of record %d is %#v and its value %#v; want %#v, %#v", topic, r.Offset, c.Key, c.Value, r.Key, r.Value)
+				}
+			}
+		}
+		f.Conserved()
+	},
+	// Trap 11: each hop appends its headers to those that are there, and who looks for the error finds the first.
+	"headers do not grow with the hops and tell of the last failure": func(t *testing.T, f *fixture) {
+		const attempts = 6
+		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
+			n := consumer.FactsOf(ctx, r).Attempt
+			return classify.As(classify.Retryable(fmt.Errorf("failure %d", n)), fmt.Sprint("busy.", n))
+		})
+		cfg.Policy.MaxAttempts, cfg.Policy.Jitter = attempts, -1
+		f.Run(cfg)
+		user := []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: "dlq-mine", Value: []byte("2")}, {Key: "a", Value: []byte("3")}}
+		r := f.Produce(&kgo.Record{Topic: f.topic, Partition: 1, Headers: user})[0]
+		last := f.DeadLettered(r, headers.ReasonExhausted)
+		if last.Class != "busy.6" || last.Message != "failure 6" || last.Attempts != attempts || last.Hops != attempts {
+			t.Errorf("the dead letter says %q of class %s after %d attempts and %d hops, want the last failure's", last.Message, last.Class, last.Attempts, last.Hops)
+		}
+		copies := []*kgo.Record{f.find(t, f.tierTopic(tier1), func(*kgo.Record) bool { return true })}
+		f.find(t, f.tierTopic(tier2), func(c *kgo.Record) bool { copies = append(copies, c); return len(copies) == attempts-1 })
+		for i, c := range copies {
+			if got, want := len(c.Headers), len(copies[0].Headers); got != want {
+				t.Errorf("copy %d has %d headers, the first one %d", i+1, got, want)
+			}
+			if got, want := value(c, headers.ErrorClass), fmt.Sprint("busy.", i+1); got != want { // and it is there once
+				t.Errorf("copy %d is of class %s, want %s", i+1, got, want)
+			}
+			if got := headers.Strip(c.Headers); !sameHeaders(got, user) {
+				t.Errorf("copy %d has the user's headers %q, want %q", i+1, got, user)
+			}
+			seen := map[string]bool{}
+			for _, h := range c.Headers {
+				if headers.Reserved(h.Key) && seen[h.Key] {
+					t.Errorf("copy %d has %s twice", i+1, h.Key)
+				}
+				seen[h.Key] = true
+			}
+		}
 		f.Conserved()
 	},
 	"no delivery is early": func(t *testing.T, f *fixture) {

@@ -50,6 +50,22 @@ var policy = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
+	// Trap 20: the time for retries counts from when the record was written, and behind a backlog the first failure is the last.
+	"MaxAge does not count the time before the first failure": func(t *testing.T, f *fixture) {
+		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
+			if consumer.FactsOf(ctx, r).Attempt < 3 {
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		})
+		cfg.Policy.MaxAge = time.Minute
+		f.Run(cfg)
+		r := f.Produce(&kgo.Record{Topic: f.topic, Partition: 1, Timestamp: time.Now().Add(-24 * time.Hour)})[0]
+		f.Parked(r, tier1, "")
+		f.Parked(r, tier2, "")
+		f.Handled(r, 1)
+		f.Conserved()
+	},
 	"Immediate repeats in place and counts as one delivery": func(t *testing.T, f *fixture) {
 		var runs atomic.Int32
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
@@ -219,6 +235,34 @@ var policy = map[string]func(*testing.T, *fixture){
 		r := f.Produce(f.record("x"))[0]
 		f.Parked(r, tier1, classify.ClassTimeout)
 		f.Handled(r, 1)
+		f.Conserved()
+	},
+	// Trap 18: a timeout of the handler's own is taken for the shutdown, and the record is skipped.
+	"what a handler cut off by itself has failed": func(t *testing.T, f *fixture) {
+		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
+			if consumer.FactsOf(ctx, r).Attempt > 1 {
+				return nil
+			}
+			own, cancel := context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			switch string(r.Value) {
+			case "canceled":
+				cancel()
+			case "draining":
+				return classify.Retryable(consumer.ErrDraining) // it is not: the context says nothing of it
+			}
+			<-own.Done()
+			return own.Err()
+		}))
+		for _, tt := range []struct{ value, class string }{
+			{"timeout", classify.ClassTimeout}, {"canceled", classify.ClassCanceled}, {"draining", ""},
+		} {
+			r := f.Produce(f.record(tt.value))[0]
+			if m := f.Parked(r, tier1, tt.class); m.Attempts != 1 {
+				t.Errorf("%s: parked after %d attempts, want 1", tt.value, m.Attempts)
+			}
+			f.Handled(r, 1)
+		}
 		f.Conserved()
 	},
 	"what was read comes back byte for byte": func(t *testing.T, f *fixture) {
