@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/oversize"
 )
 
 // Writer writes dead letters to one topic. It is for consumers, and as well for
@@ -18,6 +21,12 @@ type Writer struct {
 	cl    *kgo.Client
 	topic string
 	err   error // why this writer can't write
+
+	limit   int // bytes of a batch that the client sends, before compression
+	maxHeld int
+
+	mu    sync.Mutex
+	lines map[int32]*line
 }
 
 // NewWriter returns a writer to the topic, which should exist: see
@@ -31,14 +40,18 @@ type Writer struct {
 //   - acknowledgement by all replicas in sync, which is kgo's default: a writer
 //     refuses to write with less, since its letters could be lost after done said
 //     that they are safe;
-//   - kgo.ProducerBatchMaxBytes of the topic's max.message.bytes, where that was
-//     raised.
+//   - kgo.ProducerBatchMaxBytes of the topic's max.message.bytes at least, where
+//     that was raised. The client counts bytes before compression, and refuses
+//     what is larger, whatever the broker would have said.
+//
+// Only one writer should write to the topic through the client, and nothing else:
+// a letter that is too large has to go alone, see Write.
 //
 // Idempotent writing, kgo's default, should stay on, or a retried request can
 // write a letter twice. With a kgo.TransactionalID the letters belong to the
 // client's transaction, and done means only that the broker has them.
 func NewWriter(cl *kgo.Client, topic string) *Writer {
-	w := &Writer{cl: cl, topic: topic}
+	w := &Writer{cl: cl, topic: topic, lines: map[int32]*line{}}
 	switch {
 	case cl == nil:
 		w.err = errors.New("there is no client")
@@ -46,9 +59,27 @@ func NewWriter(cl *kgo.Client, topic string) *Writer {
 		w.err = errors.New("there is no topic")
 	case cl.OptValue(kgo.RequiredAcks) != kgo.AllISRAcks():
 		w.err = errors.New("the client does not wait for all replicas in sync (kgo.RequiredAcks): a letter could be lost after it was acknowledged")
+	default:
+		w.limit, w.maxHeld = clientLimits(cl, topic)
 	}
 	return w
 }
+
+// clientLimits are how large a batch to the topic the client sends, and how many records it holds.
+func clientLimits(cl *kgo.Client, topic string) (bytes, records int) {
+	batch, _ := cl.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32)
+	request, _ := cl.OptValue(kgo.BrokerMaxWriteBytes).(int32)
+	buffered, _ := cl.OptValue(kgo.MaxBufferedBytes).(int64)
+	held, _ := cl.OptValue(kgo.MaxBufferedRecords).(int64)
+	bytes = min(int(batch(topic)), int(request)-requestOverhead)
+	if buffered > 0 {
+		bytes = min(bytes, int(buffered))
+	}
+	return bytes, int(held)
+}
+
+// requestOverhead is more than a request takes besides its only batch.
+const requestOverhead = 1 << 10
 
 // Write copies r to the dead-letter topic: key and value byte for byte (nil stays
 // nil, empty stays empty), the user's headers in their order with duplicates, and
@@ -57,15 +88,30 @@ func NewWriter(cl *kgo.Client, topic string) *Writer {
 // is terminal. The copy's timestamp is the time of writing. r is not changed, and
 // must not be until done was called.
 //
+// A letter that is too large for its topic is written nevertheless, with as much
+// of it as fits. Brokers and clients refuse whole batches, so a letter whose batch
+// was refused is sent again alone, while later letters to the partition wait; only
+// refused alone it is written without history, stack and message, and if need be
+// without its value: where m.Original says at which place that still can be read,
+// and the letter is too large for the broker and not only for the client. It then
+// has dlq-value-omitted, and a warning with the place goes to the client's logger
+// (kgo.WithLogger). What is left of a letter is what its reader finds: to done it
+// is written.
+//
 // Write never blocks. done is called once: with nil when all replicas in sync
 // have the letter, else with an error that wraps the client's and names both
 // places. Then the record is still the caller's to keep:
 //
 //   - kgo.ErrMaxBuffered: the client's buffer is full; try again when earlier
 //     letters are done;
-//   - kerr.MessageTooLarge: a batch with this letter in it was refused;
+//   - kerr.MessageTooLarge: the letter is too large, and nothing is left that it
+//     could do without; raise the topic's max.message.bytes, and the client's
+//     kgo.ProducerBatchMaxBytes with it;
 //   - an error of ctx: it ended before the letter was sent. A letter that is on
 //     its way can't be called back.
+//
+// Wait for done, not for the client's Flush, which knows nothing of letters that
+// wait to be sent alone.
 //
 // The client calls done from its own goroutine, one at a time: done must neither
 // block nor wait for other letters. It may run before Write has returned.
@@ -73,47 +119,117 @@ func (w *Writer) Write(ctx context.Context, r *kgo.Record, m headers.Meta, done 
 	if m.Reason == "" {
 		m.Reason = headers.ReasonTerminal
 	}
-	w.send(ctx, r, m.Append, done)
+	w.send(&draft{ctx: ctx, r: r, done: done, omit: m.Original.Topic != ""}, m.Append)
 }
 
 // WriteMalformed copies r like [Writer.Write], but keeps all its headers as found,
 // broken ones and duplicates too, and replaces only the reason, the class, the
 // message, which gets the text of cause, and the time of failure, which is at.
-// It is for a record whose reserved headers can't be believed.
+// It is for a record whose reserved headers can't be believed. If its value has to
+// be left out, the message begins with r's own topic, partition and offset, where
+// it is.
 func (w *Writer) WriteMalformed(ctx context.Context, r *kgo.Record, cause error, at time.Time, done func(error)) {
-	w.send(ctx, r, func(h []kgo.RecordHeader) []kgo.RecordHeader { return headers.Malformed(h, cause, at) }, done)
+	d := &draft{ctx: ctx, r: r, done: done, omit: r != nil && r.Topic != ""}
+	d.located = func() []kgo.RecordHeader {
+		return headers.Malformed(r.Headers, fmt.Errorf("%s: %w", d.from(), cause), at)
+	}
+	w.send(d, func(h []kgo.RecordHeader) []kgo.RecordHeader { return headers.Malformed(h, cause, at) })
 }
 
-func (w *Writer) send(ctx context.Context, r *kgo.Record, story func([]kgo.RecordHeader) []kgo.RecordHeader, done func(error)) {
-	if done == nil {
-		done = func(error) {}
+func (w *Writer) send(d *draft, story func([]kgo.RecordHeader) []kgo.RecordHeader) {
+	if d.done == nil {
+		d.done = func(error) {}
 	}
-	if r == nil {
-		done(fmt.Errorf("dlq: write to %q: there is no record", w.topic))
+	if d.r == nil {
+		d.done(fmt.Errorf("dlq: write to %q: there is no record", w.topic))
 		return
 	}
 	if w.err != nil {
-		done(w.failed(r, w.err))
+		d.done(w.failed(d, w.err))
 		return
 	}
-	// A fresh record, since producing one changes it, and the caller's is still
-	// needed when this fails.
-	letter := &kgo.Record{
-		Topic:     w.topic,
-		Partition: r.Partition,
-		Key:       r.Key,
-		Value:     r.Value,
-		Headers:   story(r.Headers),
+	d.headers = story(d.r.Headers)
+	w.mu.Lock()
+	l := w.lines[d.r.Partition]
+	if l == nil {
+		l = &line{}
+		w.lines[d.r.Partition] = l
 	}
-	w.cl.TryProduce(ctx, letter, func(_ *kgo.Record, err error) {
-		done(w.failed(r, err))
-	})
+	now, ok := l.take(d, w.maxHeld)
+	w.mu.Unlock()
+	switch {
+	case !ok:
+		d.done(w.failed(d, kgo.ErrMaxBuffered))
+	case now:
+		w.produce(d)
+	}
+}
+
+func (w *Writer) produce(d *draft) {
+	w.cl.TryProduce(d.ctx, d.letter(w.topic), func(_ *kgo.Record, err error) { w.back(d, err) })
+}
+
+// back takes a letter back from the client, and sees to what goes there next.
+func (w *Writer) back(d *draft, err error) {
+	w.mu.Lock()
+	l := w.lines[d.r.Partition]
+	l.back()
+	over := !w.again(l, d, err)
+	next := l.next()
+	if l.empty() {
+		delete(w.lines, d.r.Partition)
+	}
+	w.mu.Unlock()
+	if over {
+		if err == nil && d.step.Omits() {
+			w.warn(d)
+		}
+		d.done(w.failed(d, err))
+	}
+	if len(next) > 0 {
+		// Not from here: this is the goroutine that the client finishes records on, and a buffer that is full of failures
+		// would have it wait for itself.
+		go func() {
+			for _, d := range next {
+				w.produce(d)
+			}
+		}()
+	}
+}
+
+// again puts a letter that was too large in line, to be sent alone; the caller holds the lock.
+func (w *Writer) again(l *line, d *draft, err error) bool {
+	switch {
+	case !oversize.Refused(err):
+		return false
+	case !d.alone:
+		d.alone = true // of several, any may be the one
+		l.alone = append(l.alone, d)
+		return true
+	case d.reduce(w.limit):
+		l.alone = slices.Insert(l.alone, 0, d)
+		return true
+	}
+	return false
+}
+
+func (w *Writer) warn(d *draft) {
+	logger, _ := w.cl.OptValue(kgo.WithLogger).(kgo.Logger)
+	if logger == nil || logger.Level() < kgo.LogLevelWarn {
+		return
+	}
+	at := d.from()
+	if m, err := headers.Parse(d.headers); err == nil {
+		at = m.Original.String()
+	}
+	logger.Log(kgo.LogLevelWarn, "siding: dead letter written without its value, which does not fit; raise the topic's max.message.bytes",
+		"to", w.topic, "partition", d.r.Partition, "value_at", at, "bytes", len(d.r.Value))
 }
 
 // failed names the places of a letter that was not written; nil stays nil.
-func (w *Writer) failed(r *kgo.Record, err error) error {
+func (w *Writer) failed(d *draft, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("dlq: write %s/%d/%d to %s-%d: %w", r.Topic, r.Partition, r.Offset, w.topic, r.Partition, err)
+	return fmt.Errorf("dlq: write %s to %s-%d: %w", d.from(), w.topic, d.r.Partition, err)
 }

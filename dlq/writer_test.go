@@ -151,7 +151,7 @@ func TestDoneIsCalledOnceWithTheReason(t *testing.T) {
 		},
 		{
 			name: "too large", topic: "one.dlq", r: &kgo.Record{}, want: kerr.MessageTooLarge,
-			fault: &kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "one.dlq", Err: kerr.MessageTooLarge},
+			fault: &kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "one.dlq", Err: kerr.MessageTooLarge, Count: -1},
 		},
 		{name: "too large for the client", topic: "one.dlq", r: &kgo.Record{Value: make([]byte, 2000)}, opts: []kgo.Opt{kgo.ProducerBatchMaxBytes(1000), kgo.MaxBufferedBytes(1000)}, want: kerr.MessageTooLarge},
 		{name: "canceled", topic: "one.dlq", ctx: canceled, r: &kgo.Record{}, want: context.Canceled},
