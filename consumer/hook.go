@@ -26,8 +26,9 @@ type Hook any
 // included: after all in-sync replicas have it, and before the offset of the record that it was made from is committed. So
 // no dead letter is missed; after a crash or a lost partition in between the record fails and is told of again.
 //
-// It runs on the goroutine that takes the brokers' acknowledgements, one call at a time: while it runs no copy of this
-// consumer is finished. It must not block; what takes time (a page, a row in a database) belongs on a goroutine of its own.
+// It runs on the goroutine that takes the brokers' acknowledgements, and while it runs no copy of this consumer is finished;
+// copies that are sent alone, for their size, have a goroutine of their own. It must not block: what takes time (a page, a row
+// in a database) belongs elsewhere.
 type HookDeadLettered interface {
 	OnDeadLettered(Routed)
 }

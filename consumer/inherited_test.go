@@ -48,10 +48,11 @@ func endOf(k *consumertest.Kafka, topic string) (end int64) {
 	return end
 }
 
+// Trap 14: fewer tiers or attempts in the new configuration than records in flight assume.
+//
 // Whatever a new configuration says of tiers and attempts, a record that is parked by the old one is not lost, does not run early,
 // and goes on in a way that makes sense.
 func TestRecordsInFlightOutliveAChangeOfTiersAndAttempts(t *testing.T) {
-	// Trap 14: fewer tiers or attempts in the new configuration than records in flight assume.
 	t.Parallel()
 	const s1, m1, m2, m5, h1 = time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, time.Hour
 	none := []time.Duration{}

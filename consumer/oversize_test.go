@@ -122,6 +122,7 @@ func oversizeConfig() consumer.Config {
 	return cfg
 }
 
+// Trap 21: with its headers a record is too large for its dead-letter topic, and is lost or sent for ever.
 func TestACopyThatIsTooLargeGivesUpNoMoreThanItHasTo(t *testing.T) {
 	t.Parallel()
 	const value = 10_000 // with 1,000 bytes of message and some 400 of other headers
@@ -150,7 +151,6 @@ func TestACopyThatIsTooLargeGivesUpNoMoreThanItHasTo(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, limits known %v", name, known), func(t *testing.T) {
 				t.Parallel()
 				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-					// Trap 21: a record that is too large with its headers is neither lost nor sent for ever.
 					tier, dlq := tt.tier, tt.dlq
 					if !known {
 						tier, dlq = unlimited, unlimited

@@ -47,6 +47,7 @@ var unwritable = map[string]struct {
 	"a policy of the broker":                 {fault: kfake.Fault{Err: kerr.PolicyViolation}, says: "POLICY_VIOLATION"},
 }
 
+// Trap 21: the dead-letter topic is not authorized, or cannot be written to in some other way, and the record is lost or doubled.
 func TestACopyThatCannotBeWrittenBlocksItsLaneAndIsWrittenOnceItCan(t *testing.T) {
 	t.Parallel()
 	for name, tt := range unwritable {
@@ -54,7 +55,6 @@ func TestACopyThatCannotBeWrittenBlocksItsLaneAndIsWrittenOnceItCan(t *testing.T
 			t.Run(name+"/"+topic, func(t *testing.T) {
 				t.Parallel()
 				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-					// Trap 21: a topic that may not or cannot be written to, in each way, loses no record and doubles none.
 					k.CreateTopic("orders", 2)
 					c := k.Run(config(sortOfBad))
 					f := tt.fault
@@ -100,6 +100,8 @@ func TestACopyThatCannotBeWrittenBlocksItsLaneAndIsWrittenOnceItCan(t *testing.T
 	}
 }
 
+// Trap 21: the dead-letter topic is missing.
+//
 // kgo keeps to the id under which it saw a topic first, and refuses one that was made anew until it is told to forget it.
 func TestADeadLetterTopicThatWasDeletedIsWrittenToOnceItIsMadeAnew(t *testing.T) {
 	t.Parallel()
@@ -107,7 +109,6 @@ func TestADeadLetterTopicThatWasDeletedIsWrittenToOnceItIsMadeAnew(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				// Trap 21: the missing topic.
 				makeSiblings(t, k, unlimited, 9_000)
 				cfg := config(sortOfBad)
 				cfg.Policy.Tiers = []time.Duration{tier1}
