@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -56,7 +57,7 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 		l.mu.Lock()
 		if l.state != laneGone && l.placed {
 			for _, f := range l.feeds {
-				if !f.tracker.dirty() && now.Sub(f.committedAt) < recommitAfter {
+				if f.retired.Load() || !f.tracker.dirty() && now.Sub(f.committedAt) < recommitAfter {
 					continue
 				}
 				if f.isSource() {
@@ -76,12 +77,13 @@ type commitRequest []commitEntry
 
 type commitEntry struct {
 	feed *feed
+	id   kadm.TopicID
 	at   kgo.EpochOffset
 	meta string
 }
 
 func (r *commitRequest) add(f *feed) {
-	*r = append(*r, commitEntry{f, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.floor()}, f.tracker.metadata()})
+	*r = append(*r, commitEntry{f, f.id, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.floor()}, f.tracker.metadata()})
 }
 
 // split cuts off as much as one request may carry.
@@ -119,18 +121,20 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 	}
 	var failure error
 	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error { return c.admit(req, byPartition) })
-	c.group.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+	c.group.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 		if err != nil {
 			failure = err
 			return
 		}
-		failure = c.committed(resp, byPartition)
+		failure = c.committed(req, resp, byPartition)
 	})
 	switch {
 	case failure == nil, errors.Is(failure, errNothingToCommit):
 		return nil
 	case ctx.Err() == nil:
-		c.log.Warn("siding: offsets not committed, the next commit carries them", "partitions", len(entries), "error", failure)
+		c.quiet.say("commit "+failure.Error(), 10*time.Second, func() {
+			c.log.Warn("siding: offsets not committed, the next commit carries them", "partitions", len(entries), "error", failure)
+		})
 	}
 	return fmt.Errorf("commit of %d partitions: %w", len(entries), failure)
 }
@@ -144,13 +148,19 @@ var errNothingToCommit = errors.New("no lane of the commit is still held")
 // garbage collection, a suspended laptop) and has joined again could rewind what the new owner committed meanwhile. It can
 // keep its lanes over that in kgo's cooperative mode: the refused commit makes kgo join again with a new member id, and
 // what is in the old and in the new assignment counts as never lost.
+//
+// It also says which topic by that name a tier's offset belongs to, so that the broker (since Kafka 4.1) refuses one that was reached
+// in a topic that has been made anew since. For the source kgo does.
 func (c *Consumer) admit(req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) error {
 	topics := req.Topics[:0]
 	for _, t := range req.Topics {
 		ps := t.Partitions[:0]
 		for _, p := range t.Partitions {
 			e := entries[topicPartition{t.Topic, p.Partition}]
-			if e.feed.lane.heldBy(req.MemberID) {
+			if len(ps) == 0 && e.id != (kadm.TopicID{}) {
+				t.TopicID = e.id
+			}
+			if e.feed.lane.heldBy(req.MemberID) && (e.feed.isSource() || e.id == t.TopicID) {
 				meta := e.meta
 				p.Metadata = &meta
 				ps = append(ps, p)
@@ -183,9 +193,16 @@ func (l *lane) disown() {
 }
 
 // committed notes what the broker took, and returns what it refused.
-func (c *Consumer) committed(resp *kmsg.OffsetCommitResponse, entries map[topicPartition]commitEntry) error {
+func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, entries map[topicPartition]commitEntry) error {
+	names := map[kadm.TopicID]string{} // answers to requests by id name no topic
+	for _, t := range req.Topics {
+		names[t.TopicID] = t.Topic
+	}
 	var failures []error
 	for _, t := range resp.Topics {
+		if t.Topic == "" {
+			t.Topic = names[t.TopicID]
+		}
 		for _, p := range t.Partitions {
 			e, ok := entries[topicPartition{t.Topic, p.Partition}]
 			if !ok {
@@ -195,6 +212,7 @@ func (c *Consumer) committed(resp *kmsg.OffsetCommitResponse, entries map[topicP
 				if c.classic && errors.Is(err, kerr.IllegalGeneration) {
 					e.feed.lane.disown()
 				}
+				c.topics.suspect(t.Topic, err)
 				failures = append(failures, fmt.Errorf("%s/%d: %w", t.Topic, p.Partition, err))
 				continue
 			}

@@ -71,6 +71,8 @@ type Consumer struct {
 	strays  []*lane                 // gone, with handlers that had not returned by then
 
 	inherited map[string][]inherited // by source: retry topics that are drained
+	anew      map[string]bool        // source topics that were made anew while they were consumed
+	topics    *topics
 }
 
 // New checks the configuration and makes a consumer. It does no I/O. The error names every problem.
@@ -93,7 +95,9 @@ func New(cfg Config) (*Consumer, error) {
 		lanes:      map[topicPartition]*lane{},
 		ids:        map[string]kadm.TopicID{},
 		looking:    map[topicPartition]bool{},
+		anew:       map[string]bool{},
 	}
+	c.topics = newTopics(c)
 	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)
 	for _, t := range cfg.Topics {
 		p := cfg.policyOf(t)
@@ -144,6 +148,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	polling.Go(func() { c.pollSource(polls) })
 	polling.Go(func() { c.retryPoll.loop(polls) })
 	c.wg.Go(func() { c.commitLoop(life) })
+	c.wg.Go(func() { c.topics.loop(polls) })
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.compareLanes(life) })
 	}

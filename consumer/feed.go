@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -18,7 +19,9 @@ type feed struct {
 	delay time.Duration // of the tier; zero for the source
 	sig   signals
 
-	inherited bool // the tier is not configured: it is drained, and nothing goes into it
+	inherited bool         // the tier is not configured: it is drained, and nothing goes into it
+	retired   atomic.Bool  // and its topic was deleted: it is neither read nor committed
+	id        kadm.TopicID // of a tier's topic, under which its offsets count
 
 	tracker     tracker
 	committedAt time.Time // when the broker last took an offset

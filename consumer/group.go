@@ -69,6 +69,8 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 			switch {
 			case at.Offset >= 0:
 				position, committed = c.within(logs, topic, p, at.Offset)
+			case c.isAnew(topic):
+				position, _, err = logs.of(topic, p) // all of it was written after what is consumed already
 			case known:
 				position, _ = c.within(logs, topic, p, left)
 			default:
@@ -97,6 +99,13 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 		c.readyOnce()
 	}
 	return offsets, nil
+}
+
+// isAnew reports whether a source was deleted and made anew while it was consumed.
+func (c *Consumer) isAnew(topic string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.anew[topic]
 }
 
 // fresh lists the topics with a partition that the group has no offset on.

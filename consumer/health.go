@@ -34,12 +34,15 @@ const (
 
 // Health is the state of a consumer.
 //
-// It is OK when no lane is blocked, stuck or stopped, and none had to leave the value of a dead letter out. None of the states should fail a liveness probe: a restart helps
+// It is OK when no lane is blocked, stuck or stopped, none had to leave the value of a dead letter out, and no topic is missing. None of
+// the states should fail a liveness probe: a restart helps
 // none of them, except perhaps stuck, where it runs the same record again. For readiness, Started is what to look at.
 type Health struct {
 	OK      bool         `json:"ok"`
 	Started bool         `json:"started"` // the first assignment is there, see Ready
 	Lanes   []LaneHealth `json:"lanes"`
+	// Missing are the topics that the consumer needs and that do not exist: deleted while it runs. Health is not OK then.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // LaneHealth is the state of one lane: a source partition with its retry partitions.
@@ -72,7 +75,8 @@ const blockedAfter = 10 * time.Second
 
 // Health returns the state of every lane, sorted by topic and partition.
 func (c *Consumer) Health() Health {
-	h := Health{OK: true, Lanes: []LaneHealth{}}
+	h := Health{Lanes: []LaneHealth{}, Missing: c.topics.absent()}
+	h.OK = len(h.Missing) == 0
 	select {
 	case <-c.ready:
 		h.Started = true
@@ -109,6 +113,9 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 		Omitted: l.forwards.omitted,
 	}
 	for _, f := range l.feeds {
+		if f.retired.Load() {
+			continue
+		}
 		h.Queued += f.queuedRecords()
 		h.Parked += len(f.parked)
 		h.Offsets = append(h.Offsets, FeedOffsets{

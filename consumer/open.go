@@ -35,7 +35,9 @@ func (c *Consumer) tryOpen(lanes []*lane) error {
 	topics := map[string]bool{}
 	for _, l := range lanes {
 		for _, f := range l.tiers() {
-			topics[f.topic] = true
+			if !f.retired.Load() {
+				topics[f.topic] = true
+			}
 		}
 	}
 	// A lane that cannot be placed or committed holds up none of the others.
@@ -62,8 +64,10 @@ func (c *Consumer) tryOpen(lanes []*lane) error {
 // place finds out where each tier of the lanes starts: at the group's stable committed offset; where there is none, at that of a
 // former group, and else at the log's start, whatever the source's start option says.
 func (c *Consumer) place(lanes []*lane, topics []string) error {
+	var ids map[string]kadm.TopicID
 	if len(topics) > 0 {
-		if err := c.siblingsReady(c.ctx, lanes, topics); err != nil {
+		var err error
+		if ids, err = c.siblingsReady(c.ctx, lanes, topics); err != nil {
 			return err
 		}
 	}
@@ -84,7 +88,7 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 	}
 	var failures []error
 	for _, l := range lanes {
-		if err := c.placeLane(l, offsets, former, logs); err != nil {
+		if err := c.placeLane(l, ids, offsets, former, logs); err != nil {
 			failures = append(failures, err)
 		}
 	}
@@ -92,7 +96,7 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 }
 
 // placeLane does so for the tiers of one lane.
-func (c *Consumer) placeLane(l *lane, offsets, former map[topicPartition]int64, logs bounds) error {
+func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets, former map[topicPartition]int64, logs bounds) error {
 	l.mu.Lock()
 	placed := l.placed
 	l.mu.Unlock()
@@ -101,6 +105,9 @@ func (c *Consumer) placeLane(l *lane, offsets, former map[topicPartition]int64, 
 	}
 	at := make([]tracker, len(l.tiers()))
 	for i, f := range l.tiers() {
+		if f.retired.Load() {
+			continue
+		}
 		physical := topicPartition{f.topic, l.partition}
 		committed, ok := offsets[physical]
 		left, known := former[physical]
@@ -122,7 +129,7 @@ func (c *Consumer) placeLane(l *lane, offsets, former map[topicPartition]int64, 
 	defer l.mu.Unlock()
 	if l.state == laneStarting {
 		for i, f := range l.tiers() {
-			f.tracker, f.epoch = at[i], -1
+			f.tracker, f.epoch, f.id = at[i], -1, ids[f.topic]
 		}
 		l.placed, l.why = true, "committing its start"
 	}
@@ -138,7 +145,7 @@ func (l *lane) committedEverywhere() bool {
 		return true
 	}
 	for _, f := range l.feeds {
-		if f.tracker.committed < 0 {
+		if f.tracker.committed < 0 && !f.retired.Load() {
 			return false
 		}
 	}
@@ -203,29 +210,36 @@ func (s *lister) of(topic string, partition int32) (int64, error) {
 	return offsetIn(s.listed, topic, partition)
 }
 
-// siblingsReady makes sure that every tier has the lanes' partitions, and provisions again if not.
-func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []string) error {
-	details, err := c.admin.ListTopics(ctx, topics...)
+// siblingsReady makes sure that every tier has the lanes' partitions, and provisions again if not. It returns the tiers' ids.
+func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []string) (map[string]kadm.TopicID, error) {
+	now, err := c.describe(ctx, topics)
 	if err != nil {
-		return fmt.Errorf("metadata of the siblings: %w", err)
+		return nil, err
+	}
+	ids := make(map[string]kadm.TopicID, len(now))
+	for topic, t := range now {
+		ids[topic] = t.id
 	}
 	var missing []error
 	sources := map[string]bool{}
 	for _, l := range lanes {
 		for _, f := range l.tiers() {
-			if t, ok := details[f.topic]; !ok || t.Err != nil || len(t.Partitions) <= int(l.partition) {
+			if t := now[f.topic]; !f.retired.Load() && (t.err != nil || t.partitions <= l.partition) {
 				missing = append(missing, fmt.Errorf("%s/%d is not there", f.topic, l.partition))
-				sources[l.topic] = true
+				c.topics.suspect(f.topic, t.err)
+				if !f.inherited {
+					sources[l.topic] = true
+				}
 			}
 		}
 	}
 	if len(missing) == 0 {
-		return nil
+		return ids, nil
 	}
 	for _, l := range lanes {
 		l.explain("waiting for its siblings")
 	}
-	return errors.Join(joinSome(missing), c.provision(ctx, keys(sources)))
+	return nil, errors.Join(joinSome(missing), c.provision(ctx, keys(sources)))
 }
 
 func (l *lane) explain(why string) {

@@ -147,6 +147,12 @@ func (c *Consumer) moveSource(o outOfRange) {
 
 // replace starts a lane anew, its source at a position.
 func (c *Consumer) replace(l *lane, at int64) {
+	anew := c.renew(l, at)
+	c.wg.Go(func() { c.open([]*lane{anew}) })
+}
+
+// renew is replace without opening the lane.
+func (c *Consumer) renew(l *lane, at int64) *lane {
 	c.lose([]*lane{l})
 	c.mu.Lock()
 	anew := c.newLane(l.topic, l.partition, l.member)
@@ -157,7 +163,7 @@ func (c *Consumer) replace(l *lane, at int64) {
 	anew.source().tracker, anew.source().epoch = newTracker(at, -1), -1
 	anew.mu.Unlock()
 	c.setSource(anew, at)
-	c.wg.Go(func() { c.open([]*lane{anew}) })
+	return anew
 }
 
 func (c *Consumer) setSource(l *lane, at int64) {

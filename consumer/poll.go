@@ -111,10 +111,12 @@ type retryPoll struct {
 	inHand  bool
 	byFeed  map[topicPartition]*feed
 	done    bool
+
+	clearing map[string]int // topics that the client is about to forget, see clear
 }
 
 func newRetryPoll(c *Consumer, client *kgo.Client) *retryPoll {
-	p := &retryPoll{c: c, client: client, byFeed: map[topicPartition]*feed{}, cancel: func() {}}
+	p := &retryPoll{c: c, client: client, byFeed: map[topicPartition]*feed{}, cancel: func() {}, clearing: map[string]int{}}
 	p.idle = sync.NewCond(&p.mu)
 	return p
 }
@@ -179,10 +181,13 @@ func (p *retryPoll) add(lanes []*lane) {
 		for _, l := range lanes {
 			for _, f := range l.tiers() {
 				at := topicPartition{f.topic, l.partition}
-				if l.isGone() || p.byFeed[at] == f {
+				if l.isGone() || p.byFeed[at] == f || f.retired.Load() {
 					continue
 				}
 				p.byFeed[at] = f
+				if p.clearing[f.topic] > 0 {
+					continue
+				}
 				if start[f.topic] == nil {
 					start[f.topic] = map[int32]kgo.Offset{}
 				}
@@ -224,6 +229,7 @@ func (c *Consumer) fetchError(ctx context.Context, topic string, partition int32
 		c.log.Warn("siding: the group session ended, joining again", "error", session.Err)
 		return
 	}
+	c.topics.refused(topic, err)
 	c.quiet.say(topic+err.Error(), time.Minute, func() {
 		c.log.Error("siding: fetch", "topic", topic, "partition", partition, "error", err)
 	})

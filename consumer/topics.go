@@ -2,12 +2,380 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
+
+// topics looks after the topics that a consumer uses: that they are there, and still the ones that it began with. A topic that is
+// deleted and made anew has the old name and another id. kgo keeps to the id that it saw first and refuses the topic until it is
+// told to forget it, since positions in the one log mean nothing in the other; here is who tells it, and has the lanes start anew.
+//
+// It looks every ten seconds, and as soon as a client meets with another id or with none.
+type topics struct {
+	c    *Consumer
+	kick chan struct{} // has room for one
+
+	mu       sync.Mutex
+	suspects map[string]bool // that a client met with trouble about
+	missing  map[string]bool // that do not exist
+
+	known map[string]*knownTopic // the loop's
+}
+
+// knownTopic is a topic as it was found so far.
+type knownTopic struct {
+	id      kadm.TopicID
+	former  map[kadm.TopicID]bool // a broker that lags behind may still tell one of these
+	missed  int                   // looks in a row that did not find it
+	cleared time.Time             // when the clients last forgot it
+}
+
+const (
+	// lookEvery is how often topics are looked at without a reason to.
+	lookEvery = 10 * time.Second
+	// lookSoon is how soon they are looked at again when something changes. A broker learns of a topic a moment after the
+	// controller made it, so one that is not there counts as missing only after some looks.
+	lookSoon = 500 * time.Millisecond
+	// missedLooks is how many in a row.
+	missedLooks = 4
+	// clearEvery bounds how often the clients are made to forget a topic whose id has not changed.
+	clearEvery = 5 * time.Second
+)
+
+func newTopics(c *Consumer) *topics {
+	return &topics{c: c, kick: make(chan struct{}, 1), suspects: map[string]bool{}, missing: map[string]bool{}, known: map[string]*knownTopic{}}
+}
+
+// suspect has a topic looked at soon if that may be what the error is about.
+func (w *topics) suspect(topic string, err error) {
+	if !errors.Is(err, kerr.UnknownTopicID) && !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.InconsistentTopicID) {
+		return
+	}
+	w.mu.Lock()
+	w.suspects[topic] = w.suspects[topic] || !errors.Is(err, kerr.UnknownTopicOrPartition)
+	w.mu.Unlock()
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+// refused has a topic looked at soon, and not read until then, if that may be what the error of a fetch is about: kgo would ask for it
+// again at once, and be refused again.
+func (w *topics) refused(topic string, err error) {
+	if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID) {
+		w.reader(topic).PauseFetchTopics(topic)
+		w.suspect(topic, err)
+	}
+}
+
+// reader is the client that reads a topic.
+func (w *topics) reader(topic string) *kgo.Client {
+	if w.c.siblings[topic].Source != "" {
+		return w.c.group
+	}
+	return w.c.retryCl
+}
+
+// absent lists the topics that do not exist, sorted.
+func (w *topics) absent() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.missing))
+}
+
+func (w *topics) setMissing(topic string, missing bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if missing {
+		w.missing[topic] = true
+	} else {
+		delete(w.missing, topic)
+	}
+}
+
+// loop looks until ctx ends.
+func (w *topics) loop(ctx context.Context) {
+	t := time.NewTimer(0)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		case <-w.kick:
+		}
+		next := lookEvery
+		if w.look(ctx) {
+			next = 0
+		}
+		select { // however many suspect something meanwhile
+		case <-ctx.Done():
+			return
+		case <-time.After(lookSoon):
+			t.Reset(next)
+		}
+	}
+}
+
+// look compares what is there with what is known. It reports whether to look again soon.
+func (w *topics) look(ctx context.Context) (soon bool) {
+	c := w.c
+	w.mu.Lock()
+	suspects := w.suspects
+	w.suspects = map[string]bool{}
+	w.mu.Unlock()
+
+	uses := c.uses()
+	now, err := c.describe(ctx, keys(uses))
+	if err != nil {
+		if ctx.Err() == nil {
+			c.quiet.say("look at topics", time.Minute, func() { c.log.Warn("siding: the topics could not be looked at", "error", err) })
+		}
+		return false // in a minute, or when somebody suspects something again
+	}
+	for _, topic := range slices.Sorted(maps.Keys(uses)) {
+		k, t, use := w.known[topic], now[topic], uses[topic]
+		if k == nil {
+			k = &knownTopic{former: map[kadm.TopicID]bool{}}
+			w.known[topic] = k
+		}
+		switch {
+		case errors.Is(t.err, kerr.UnknownTopicOrPartition):
+			k.missed++
+			switch {
+			case k.missed < missedLooks:
+				soon = true
+			case k.missed == missedLooks:
+				w.gone(topic, use)
+			}
+			continue
+		case t.err != nil:
+			continue
+		case k.missed >= missedLooks:
+			c.log.Info("siding: a topic that was missing is there", "topic", topic)
+			w.setMissing(topic, false)
+			w.reader(topic).ResumeFetchTopics(topic)
+		}
+		k.missed = 0
+		switch {
+		case t.id == kadm.TopicID{}:
+		case k.id == kadm.TopicID{}:
+			k.id = t.id
+		case k.former[t.id]:
+			soon = true
+		case k.id != t.id:
+			k.former[k.id] = true
+			k.id, k.cleared = t.id, time.Now()
+			w.remade(topic, use, t.id)
+		case suspects[topic] && time.Since(k.cleared) < clearEvery:
+			w.suspect(topic, kerr.UnknownTopicID) // when that has passed
+			soon = true
+		case suspects[topic]:
+			// A client has another id than the brokers: it learned of the topic from one that lagged behind.
+			k.cleared = time.Now()
+			w.clear(topic, use)
+		}
+		if use.kind == usedInherited {
+			c.resized(use.source, topic, t.partitions)
+		}
+	}
+	return soon
+}
+
+// use is what a topic is to the consumer.
+type use struct {
+	kind   useKind
+	source string
+}
+
+type useKind uint8
+
+const (
+	usedSource useKind = iota
+	usedTier
+	usedDLQ
+	usedInherited
+)
+
+func (k useKind) String() string {
+	return [...]string{"source topic", "retry topic", "dead-letter topic", "retry topic that is drained"}[k]
+}
+
+// uses are the topics that the consumer needs.
+func (c *Consumer) uses() map[string]use {
+	all := map[string]use{}
+	c.mu.Lock()
+	for source, tiers := range c.inherited {
+		for _, t := range tiers {
+			all[t.Topic] = use{usedInherited, source}
+		}
+	}
+	c.mu.Unlock()
+	for source, s := range c.siblings {
+		for _, t := range s.Tiers {
+			all[t.Topic] = use{usedTier, source}
+		}
+		all[s.DLQ] = use{usedDLQ, source}
+		all[source] = use{usedSource, source}
+	}
+	return all
+}
+
+// gone sees to a topic that does not exist any more. It is not made again from here: whoever deleted it may be about to.
+func (w *topics) gone(topic string, u use) {
+	switch u.kind {
+	case usedInherited:
+		w.c.log.Info("siding: a retry topic that was drained was deleted", "retry_topic", topic, "source", u.source)
+		w.c.retire(topic, u.source)
+		delete(w.known, topic)
+		return
+	case usedSource:
+		w.c.log.Error("siding: a source topic does not exist any more; its lanes wait until it is made again, the others go on. "+
+			"If it is not to come back, take it out of Topics", "topic", topic)
+	default:
+		w.c.log.Error("siding: a topic was deleted, and what it held is gone; lanes that need it wait until it is made again, "+
+			"by hand or by a consumer that starts", "topic", topic, "used_as", u.kind.String(), "source", u.source)
+	}
+	w.setMissing(topic, true)
+	w.reader(topic).PauseFetchTopics(topic)
+}
+
+// remade sees to a topic that was deleted and made anew.
+func (w *topics) remade(topic string, u use, id kadm.TopicID) {
+	c := w.c
+	switch u.kind {
+	case usedInherited: // the group has nothing in the new one
+		c.log.Info("siding: a retry topic that was drained was deleted and made anew", "retry_topic", topic, "source", u.source)
+		c.retire(topic, u.source)
+		delete(w.known, topic)
+		return
+	case usedDLQ:
+		c.log.Error("siding: a dead-letter topic was deleted and made anew; the dead letters that it held are gone", "topic", topic)
+		return // the producer is told where a copy is refused
+	case usedSource:
+		c.log.Error("siding: a source topic was deleted and made anew; its lanes start anew, and records that they had not finished are gone with the old one", "topic", topic)
+		c.mu.Lock()
+		c.ids[topic] = id
+		c.anew[topic] = true
+		c.mu.Unlock()
+	case usedTier:
+		c.log.Error("siding: a retry topic was deleted and made anew; its lanes start anew, and the records that were parked in the old one are gone", "topic", topic, "source", u.source)
+	}
+	w.clear(topic, u)
+}
+
+// clear has the clients forget what they know of a topic that they read, and start anew on it.
+func (w *topics) clear(topic string, u use) {
+	c := w.c
+	switch u.kind {
+	case usedSource:
+		c.lose(c.lanesOn(topic))
+		c.group.PurgeTopicsFromConsuming(topic)
+		c.group.ResumeFetchTopics(topic)
+		c.group.AddConsumeTopics(topic) // kgo joins again, and has the partitions assigned anew
+	case usedTier:
+		id := w.known[topic].id
+		c.source.do(func() {
+			anew := c.restartOn(u.source, topic, id)
+			c.wg.Go(func() {
+				c.retryPoll.clear(topic)
+				c.open(anew)
+			})
+		})
+	case usedInherited:
+		c.wg.Go(func() { c.retryPoll.clear(topic) })
+	}
+}
+
+// lanesOn are the lanes of a source.
+func (c *Consumer) lanesOn(source string) []*lane {
+	return slices.DeleteFunc(c.lanesNow(), func(l *lane) bool { return l.topic != source })
+}
+
+// restartOn replaces the lanes of a source that read a tier under another id than its own; they are not open yet. It runs on the
+// source's poll loop. Records of the old topic may be running, and their offsets must not finish those of the new one, so what the
+// lanes have not finished is void: they start anew from their floors.
+func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane) {
+	for _, l := range c.lanesOn(source) {
+		l.mu.Lock()
+		stale := slices.ContainsFunc(l.feeds, func(f *feed) bool { return f.topic == tier && f.id != id })
+		settled, at := l.placed && l.state < laneDraining, l.source().tracker.floor()
+		l.mu.Unlock()
+		if stale && settled {
+			anew = append(anew, c.renew(l, at))
+		}
+	}
+	return anew
+}
+
+// retire takes a drained tier off its lanes: it is not there any more. What they hold of it runs on, and is not committed.
+func (c *Consumer) retire(topic, source string) {
+	c.mu.Lock()
+	c.inherited[source] = slices.DeleteFunc(slices.Clone(c.inherited[source]), func(t inherited) bool { return t.Topic == topic })
+	c.mu.Unlock()
+	for _, l := range c.lanesOn(source) {
+		for _, f := range l.tiers() {
+			if f.topic == topic && f.inherited {
+				f.retired.Store(true)
+				c.retryGate.forget(f)
+			}
+		}
+	}
+	c.wg.Go(func() { c.retryPoll.clear(topic) })
+}
+
+// resized notes how many partitions a drained tier has: consumers of an older configuration may make it grow.
+func (c *Consumer) resized(source, topic string, partitions int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Clone(c.inherited[source])
+	for i := range all {
+		if all[i].Topic == topic {
+			all[i].partitions = max(all[i].partitions, partitions)
+		}
+	}
+	c.inherited[source] = all
+}
+
+// clear has the retry client forget a topic, and read it anew where the feeds are. kgo takes its time to forget, and no lock is held
+// meanwhile: a feed that is added then is read when that is over.
+func (p *retryPoll) clear(topic string) {
+	p.change(func() { p.clearing[topic]++ })
+	p.client.PurgeTopicsFromConsuming(topic)
+	p.client.ResumeFetchTopics(topic)
+	p.change(func() {
+		if p.clearing[topic]--; p.clearing[topic] > 0 {
+			return
+		}
+		delete(p.clearing, topic)
+		start := map[int32]kgo.Offset{}
+		for at, f := range p.byFeed {
+			if at.topic != topic {
+				continue
+			}
+			if f.retired.Load() {
+				delete(p.byFeed, at)
+				continue
+			}
+			f.lane.mu.Lock()
+			start[at.partition] = kgo.NewOffset().At(f.tracker.next)
+			f.lane.mu.Unlock()
+		}
+		if len(start) > 0 {
+			p.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: start})
+		}
+	})
+}
 
 // topicNow is a topic as a broker describes it.
 type topicNow struct {

@@ -1,0 +1,271 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// balancers are the ways in which a group shares its partitions.
+var balancers = map[string][]kgo.Opt{
+	"cooperative": nil, "eager": {kgo.Balancers(kgo.RangeBalancer())}, "KIP-848": {kgo.ServerSideBalancer()},
+}
+
+func deleteTopic(t *testing.T, k *consumertest.Kafka, topic string) {
+	t.Helper()
+	pace(k)
+	if err := k.Cluster.DeleteTopic(topic); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pace has fetches take a moment: for a topic that is gone the embedded broker answers at once, whatever else was asked for, kgo
+// asks again at once, and in virtual time none passes meanwhile.
+func pace(k *consumertest.Kafka) {
+	k.Cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		k.Cluster.KeepControl()
+		k.Cluster.SleepControl(func() { time.Sleep(20 * time.Millisecond) })
+		return nil, nil, false
+	})
+}
+
+// produceAnew writes records through a client of its own: the test's one knows the topic that was before.
+func produceAnew(t *testing.T, k *consumertest.Kafka, records ...*kgo.Record) []*kgo.Record {
+	t.Helper()
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if err := cl.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// Trap 27: a topic is deleted and made anew while it is consumed. kgo since 1.22 refuses to read it until it is told to forget the old
+// one, and consumers stood still on it until they were restarted.
+func TestASourceThatIsMadeAnewIsReadAnew(t *testing.T) {
+	t.Parallel()
+	for protocol, opts := range balancers {
+		for name, pause := range map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second} {
+			for start, where := range map[string]consumer.Start{"earliest": consumer.StartEarliest(), "latest": consumer.StartLatest()} {
+				t.Run(protocol+"/"+name+"/start "+start, func(t *testing.T) {
+					t.Parallel()
+					consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+						k.CreateTopic("orders", 2)
+						k.CreateTopic("bills", 2)
+						var log lines
+						cfg := config(busyOnce)
+						cfg.Logger, cfg.Kafka, cfg.Start, cfg.Topics = log.logger(), opts, where, []string{"orders", "bills"}
+						c, second := k.Run(cfg), k.Run(cfg)
+						for _, r := range k.Produce(many(100)...) {
+							k.Handled(r, 1)
+						}
+						deleteTopic(t, k, "orders")
+						time.Sleep(pause)
+						k.CreateTopic("orders", 3)
+						anew := produceAnew(t, k, many(50)...)
+						for _, r := range anew {
+							if r.Offset*3 > 100 { // others have the coordinates of a record that was handled before
+								k.Handled(r, 1)
+							}
+						}
+						eventually(t, "all of the new topic is committed", func() bool {
+							n := int64(0)
+							for _, p := range k.Cluster.GroupInfo("billing").Commits["orders"] {
+								n += p.Offset
+							}
+							return n == 50
+						})
+						for _, r := range k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")}) {
+							k.Handled(r, 1)
+						}
+						if n := log.with("level=ERROR", "a source topic was deleted and made anew", "topic=orders"); n != 2 {
+							t.Errorf("the log says %d times that the topic was made anew, want once a consumer", n)
+						}
+						for _, c := range []*consumertest.Consumer{c, second} {
+							if h := c.Health(); !h.OK || len(h.Missing) != 0 {
+								t.Errorf("health is %+v", h)
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestARetryTopicThatIsMadeAnewIsReadAnew(t *testing.T) {
+	t.Parallel()
+	for protocol, opts := range balancers {
+		for name, pause := range map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second} {
+			t.Run(protocol+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+					k.CreateTopic("orders", 2)
+					var log lines
+					var done ran
+					cfg := config(done.after(busyOnce))
+					cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1, time.Hour}}
+					cfg.Logger, cfg.Kafka, cfg.Provision.Mode = log.logger(), opts, retrytopics.Verify
+					provision(t, k, cfg)
+					k.Run(cfg)
+					for _, r := range k.Produce(many(100)...) {
+						k.Handled(r, 1)
+					}
+					deleteTopic(t, k, "orders.retry.300ms")
+					time.Sleep(pause)
+					k.CreateTopic("orders.retry.300ms", 2)
+					done.all(t, k.Produce(many(100)...))
+					k.Conserved()
+					if n := log.with("level=ERROR", "a retry topic was deleted and made anew", "topic=orders.retry.300ms"); n != 1 {
+						t.Errorf("the log says %d times that the topic was made anew, want once", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// provision makes the siblings of a configuration that only verifies them.
+func provision(t *testing.T, k *consumertest.Kafka, cfg consumer.Config) {
+	t.Helper()
+	cfg.Provision.Mode = retrytopics.Create
+	if err := k.Run(cfg).Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Nothing runs on a topic that is not there, and nothing is lost when it is again.
+func TestARetryTopicThatIsDeletedIsMissed(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		var done ran
+		c := k.Run(config(done.after(busyOnce)))
+		for _, r := range k.Produce(many(50)...) {
+			k.Handled(r, 1)
+		}
+		k.Conserved()
+		deleteTopic(t, k, "orders.retry.300ms")
+		records := k.Produce(many(50)...)
+		eventually(t, "health says so", func() bool {
+			h := c.Health()
+			return !h.OK && slices.Equal(h.Missing, []string{"orders.retry.300ms"}) && h.Lanes[0].State == consumer.StateBlocked
+		})
+		k.CreateTopic("orders.retry.300ms", 2)
+		done.all(t, records)
+		k.Conserved()
+		eventually(t, "health is OK again", func() bool { return c.Health().OK })
+	})
+}
+
+// The operator's last step: a tier was taken out of the configuration, is empty, and is deleted while consumers run.
+func TestADrainedTierThatIsDeletedHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	for protocol, opts := range balancers {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 4)
+				var log lines
+				cfg := config(busyOnce)
+				cfg.Kafka, cfg.Logger = opts, log.logger()
+				cfg.Policy.Tiers = []time.Duration{time.Minute}
+				first := k.Produce(many(20)...)
+				runsUntilParked(t, k, cfg, time.Minute, first...)
+				cfg.Policy.Tiers = []time.Duration{tier1}
+				c := k.Run(cfg)
+				for _, r := range first {
+					k.Handled(r, 1)
+				}
+				records := k.Produce(many(20)...)
+				deleteTopic(t, k, "orders.retry.1m")
+				records = append(records, k.Produce(many(20)...)...)
+				for _, r := range records {
+					k.Handled(r, 1)
+				}
+				eventually(t, "the deletion is said", func() bool { return log.with("level=INFO", "drained was deleted", "retry_topic=orders.retry.1m") == 1 })
+				k.Run(cfg) // lanes change hands
+				for _, r := range k.Produce(many(20)...) {
+					k.Handled(r, 1)
+				}
+				k.Conserved()
+				for _, l := range c.Health().Lanes {
+					if slices.ContainsFunc(l.Offsets, func(f consumer.FeedOffsets) bool { return f.Topic == "orders.retry.1m" }) {
+						t.Errorf("lane %d has the deleted topic still: %+v", l.Partition, l.Offsets)
+					}
+				}
+				if n := log.with("not committed, the next commit carries them"); n > 2 {
+					t.Errorf("the log says %d times that offsets are not committed", n)
+				}
+			})
+		})
+	}
+}
+
+func TestASourceThatIsDeletedHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	for protocol, opts := range balancers {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 2)
+				k.CreateTopic("bills", 2)
+				var log lines
+				cfg := config(busyOnce)
+				cfg.Logger, cfg.Kafka, cfg.Topics = log.logger(), opts, []string{"orders", "bills"}
+				c := k.Run(cfg)
+				for _, r := range append(k.Produce(many(20)...), k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")})...) {
+					k.Handled(r, 1)
+				}
+				deleteTopic(t, k, "orders")
+				eventually(t, "health says so", func() bool { return slices.Equal(c.Health().Missing, []string{"orders"}) })
+				if c.Health().OK {
+					t.Error("health is OK without a source")
+				}
+				bills := func() {
+					t.Helper()
+					for i := range 20 {
+						for _, r := range k.Produce(&kgo.Record{Topic: "bills", Key: fmt.Append(nil, i), Value: []byte("x")}) {
+							k.Handled(r, 1)
+						}
+					}
+				}
+				bills()
+				second := k.Begin(config(fine)) // the group joins again without the topic
+				time.Sleep(10 * time.Second)
+				bills()
+				_ = second.Err() // its only source does not exist
+				time.Sleep(10 * time.Minute)
+				if n := log.with("level=ERROR", "a source topic does not exist any more", "topic=orders"); n != 1 {
+					t.Errorf("the log says %d times that the topic is gone, want once", n)
+				}
+				if n := log.with("level=ERROR", "siding:") + log.with("level=WARN", "siding:"); n > 20 {
+					t.Errorf("%d lines of warnings and errors in ten minutes", n)
+				}
+				k.CreateTopic("orders", 2)
+				anew := produceAnew(t, k, many(50)...)
+				for _, r := range anew {
+					if r.Offset >= 20 {
+						k.Handled(r, 1)
+					}
+				}
+				bills()
+				if h := c.Health(); !h.OK || len(h.Missing) != 0 {
+					t.Errorf("health stays %+v", h)
+				}
+			})
+		})
+	}
+}
