@@ -283,11 +283,13 @@ func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.R
 	policy := r.lane.policy.Immediate
 	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry && result.RetryAfter <= policy.Max; n++ {
 		wait := max(policy.wait(n), result.RetryAfter)
+		before := r.gauge.spanContext()
 		r.gauge.failed(r.c.telemetry, a, outcomeRetried, r.c.errorText(err, result.Message), result)
 		if !r.lane.pause(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}
 		next := &attempt{off: a.off}
+		r.gauge.before = before
 		r.restore(rec)
 		err = r.attemptSafely(next, rec)
 		switch {

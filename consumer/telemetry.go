@@ -242,6 +242,8 @@ type gauge struct {
 	took    time.Duration   // by the handler
 	ctx     context.Context // that the handler got: measurements taken in it become exemplars of its span
 	span    trace.Span      // of the attempt that runs, nil where there is none
+	// before is the span of the run before, where this one repeats it in place.
+	before trace.SpanContext
 }
 
 // enable asks once a unit whether anybody wants to know: without an SDK a record then costs neither a clock read nor a span.
@@ -275,7 +277,12 @@ func (g *gauge) start(t *telemetry, a *attempt) context.Context {
 // already, a producer's or one of the user's hooks, which must be neither ended nor hidden from the handler.
 func (g *gauge) trace(t *telemetry, a *attempt) {
 	opts := a.from.sig.span
-	if links := linksOf(a); len(links) > 0 {
+	links := linksOf(a)
+	if g.before.IsValid() {
+		links = append(links, trace.Link{SpanContext: g.before})
+		g.before = trace.SpanContext{}
+	}
+	if len(links) > 0 {
 		opts = append(opts[:len(opts):len(opts)], trace.WithLinks(links...))
 	}
 	ctx, span := t.tracer.Start(a, a.from.sig.name, opts...)
@@ -341,6 +348,14 @@ func (g *gauge) end(outcome string) {
 // batch of spans for one that is not.
 func shown(message string) string {
 	return strings.ToValidUTF8(message[:min(len(message), headers.MaxMessage)], "\uFFFD")
+}
+
+// spanContext is the running span, for a link to it.
+func (g *gauge) spanContext() (is trace.SpanContext) {
+	if g.span != nil {
+		is = g.span.SpanContext()
+	}
+	return is
 }
 
 // traceParent is the running span for dlq-traceparent.

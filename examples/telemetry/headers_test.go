@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/plugin/kotel"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sidingkafka/siding/classify"
@@ -51,10 +53,31 @@ func (h tracer) OnProduceRecordBuffered(r *kgo.Record) {
 	}
 }
 
+// hooks are tracers that users have among their clients' hooks.
+var hooks = map[string]func(*telemetry) []kgo.Hook{
+	"kotel": func(o *telemetry) []kgo.Hook {
+		propagators := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+		return kotel.NewKotel(
+			kotel.WithTracer(kotel.NewTracer(kotel.TracerProvider(o.tracers), kotel.TracerPropagator(propagators))),
+			kotel.WithMeter(kotel.NewMeter(kotel.MeterProvider(o.meters))),
+		).Hooks()
+	},
+	"one that appends tracestate": func(o *telemetry) []kgo.Hook { return []kgo.Hook{tracer{o.tracers.Tracer("hook")}} },
+}
+
 // Trap 12: a tracer in the client's hooks rewrites traceparent in each copy, in place in the slice of headers, and the
 // producer's trace is lost at the first retry.
 func TestTheProducersTraceHeadersSurviveEveryHopAndTheUsersTracer(t *testing.T) {
 	t.Parallel()
+	for name, of := range hooks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			survives(t, of)
+		})
+	}
+}
+
+func survives(t *testing.T, of func(*telemetry) []kgo.Hook) {
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
 		o := newTelemetry(t)
 		hooked := newTelemetry(t)
@@ -75,7 +98,7 @@ func TestTheProducersTraceHeadersSurviveEveryHopAndTheUsersTracer(t *testing.T) 
 			}
 			return classify.Retryable(errBusy)
 		})
-		cfg.Kafka = []kgo.Opt{kgo.WithHooks(tracer{hooked.tracers.Tracer("hook")})}
+		cfg.Kafka = []kgo.Opt{kgo.WithHooks(of(hooked)...)}
 
 		// The first copy is refused: what is sent again is another record, made of the same headers.
 		k.Cluster.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -112,7 +135,9 @@ func TestTheProducersTraceHeadersSurviveEveryHopAndTheUsersTracer(t *testing.T) 
 		if letters != 2 {
 			t.Errorf("%d dead letters, want 2", letters)
 		}
-		hooked.ended()
+		if n := len(hooked.ended()); n < 16 {
+			t.Errorf("the hook made %d spans, want those of 8 reads and of 8 copies", n)
+		}
 		for i, s := range o.ended() {
 			if s.Parent().IsValid() {
 				t.Errorf("span %d is a child of the hook's, want a trace of its own", i)

@@ -123,6 +123,39 @@ func parent(s trace.SpanContext) string {
 	return "00-" + s.TraceID().String() + "-" + s.SpanID().String() + "-" + s.TraceFlags().String()
 }
 
+// links are the spans that a span follows, as traceparents.
+func links(s sdktrace.ReadOnlySpan) (all []string) {
+	for _, l := range s.Links() {
+		all = append(all, parent(l.SpanContext))
+	}
+	return all
+}
+
+// The runs in place of a unit's other records are not this one's.
+func TestARunInPlaceIsFollowedByItsOwnRecordsRunsAlone(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		cfg := o.config(func(_ context.Context, r *kgo.Record) error {
+			if string(r.Value) == "busy" {
+				return classify.As(classify.Retryable(errBusy), "busy")
+			}
+			return nil
+		})
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, MaxAttempts: 1, Immediate: consumer.Immediate{Attempts: 1}}
+		c := k.Run(cfg)
+		records := k.Produce(order("busy"), order("fine"), order("busy"), order("fine"))
+		k.Handled(records[3], 1)
+		stop(t, c)
+		spans := o.ended()
+		for i, want := range []int{1, 2, 1, 1, 2, 1} {
+			if i >= len(spans) || len(spans[i].Links()) != want {
+				t.Fatalf("%d spans, the links of the %d. are %q, want %d", len(spans), i+1, links(spans[min(i, len(spans)-1)]), want)
+			}
+		}
+	})
+}
+
 func TestBrokenTraceHeadersGiveNoLinkAndNoTrouble(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -201,10 +234,20 @@ func TestRunsInPlaceAreSpansEach(t *testing.T) {
 		k.Handled(k.Produce(order("fine"))[0], 1)
 		k.DeadLettered(k.Produce(order("panics"))[0], headers.ReasonPanic)
 		stop(t, c)
-		got := outcomes(o.ended())
+		spans := o.ended()
+		got := outcomes(spans)
 		want := []string{"retried busy", "retried busy", "handled", "retried busy", "retried busy", "dead_lettered panic.string"}
 		if !slices.Equal(got, want) {
-			t.Errorf("spans %q, want %q", got, want)
+			t.Fatalf("spans %q, want %q", got, want)
+		}
+		for i, s := range spans {
+			follows := []string{producer}
+			if i%3 > 0 {
+				follows = append(follows, parent(spans[i-1].SpanContext()))
+			}
+			if got := links(s); !slices.Equal(got, follows) {
+				t.Errorf("run %d follows %q, want the producer's span, and from the second on the run before: %q", i, got, follows)
+			}
 		}
 		o.want("messaging.process.duration", map[string]int64{
 			"error.type=busy outcome=retried tier=":               4,
