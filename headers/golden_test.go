@@ -18,9 +18,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// goldenCases are stories as they come up. Their files are a promise: a reader
-// of this version or a later one reads what this version ever wrote. A file may
-// be added; one that is there must not change.
+// goldenCases are stories as they come up. Their files are what this version
+// writes, byte for byte. A change here is one that older versions meet with
+// when both run, or after a step back; what was written before it goes to the
+// corpus, which every later version reads.
 func goldenCases() map[string]Meta {
 	first := Meta{
 		Original:      Position{Topic: "orders", Partition: 3, Offset: 1045, Timestamp: t0.Add(-time.Minute)},
@@ -73,7 +74,12 @@ func goldenText(h []kgo.RecordHeader) []byte {
 
 func readGolden(t *testing.T, name string) []kgo.RecordHeader {
 	t.Helper()
-	text, err := os.ReadFile(goldenFile(name))
+	return readHeaders(t, goldenFile(name))
+}
+
+func readHeaders(t *testing.T, file string) []kgo.RecordHeader {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +88,7 @@ func readGolden(t *testing.T, name string) []kgo.RecordHeader {
 		key, quoted, _ := strings.Cut(lines.Text(), " ")
 		value, err := strconv.Unquote(quoted)
 		if err != nil {
-			t.Fatalf("%s: %s: %v", name, lines.Text(), err)
+			t.Fatalf("%s: %s: %v", file, lines.Text(), err)
 		}
 		h = append(h, kgo.RecordHeader{Key: key, Value: []byte(value)})
 	}
