@@ -140,10 +140,7 @@ func TestADeadLetterTopicThatWasDeletedIsWrittenToOnceItIsMadeAnew(t *testing.T)
 					k.CreateTopic("orders.dlq", 2)
 					k.Handled(fine, 1)
 					for _, r := range after {
-						m := k.DeadLettered(r, headers.ReasonTerminal)
-						if m.ValueOmitted != false && value == nil {
-							t.Errorf("%+v", m)
-						}
+						k.DeadLettered(r, headers.ReasonTerminal)
 					}
 					if n := len(content(t, k, "orders.dlq")); n != len(after) {
 						t.Errorf("round %d: %d dead letters, want %d, one of each", round, n, len(after))

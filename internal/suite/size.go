@@ -1,0 +1,151 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// size: copies that are too large for their topic.
+var size = map[string]func(*testing.T, *fixture){
+	// Trap 21: a copy is too large for its topic, and is lost or sent for ever, with all that share its batch.
+	"a copy that is too large gives up no more than it has to": func(t *testing.T, f *fixture) {
+		cfg := f.oversized(t, 20_000, 30_000)
+		cfg.Order, cfg.Concurrency = consumer.OrderNone, 100
+		c := f.Run(cfg)
+		type want struct {
+			size           int  // some 1,500 bytes come on top, 1,100 of them history and message
+			parked         bool // in the tier
+			storyInTheTier bool
+			reason         headers.Reason
+			story, omitted bool // of the dead letter
+		}
+		wants := []want{
+			{size: 100, parked: true, storyInTheTier: true, reason: headers.ReasonExhausted, story: true},
+			{size: 19_200, parked: true, reason: headers.ReasonExhausted, story: true},
+			{size: 25_000, reason: headers.ReasonTooLarge, story: true},
+			{size: 29_200, reason: headers.ReasonTooLarge},
+			{size: 40_000, reason: headers.ReasonTooLarge, story: true, omitted: true},
+			{size: 101, parked: true, storyInTheTier: true, reason: headers.ReasonExhausted, story: true},
+		}
+		var records []*kgo.Record
+		for i := range 10 * len(wants) {
+			w := wants[i%len(wants)]
+			records = append(records, &kgo.Record{Topic: f.topic, Partition: 1, Key: fmt.Append(nil, i), Value: noise(w.size)})
+		}
+		for i, r := range f.Produce(records...) {
+			w := wants[i%len(wants)]
+			if w.parked {
+				if m := f.Parked(r, tier1, "busy"); (m.Message != "") != w.storyInTheTier || (len(m.History) == 1) != w.storyInTheTier {
+					t.Errorf("value of %d bytes: the copy in the tier says %+v, want its message: %v", w.size, m, w.storyInTheTier)
+				}
+			}
+			m := f.DeadLettered(r, w.reason)
+			if (m.Message != "") != w.story || m.ValueOmitted != w.omitted {
+				t.Errorf("value of %d bytes: the dead letter says %+v, want its message: %v, without its value: %v", w.size, m, w.story, w.omitted)
+			}
+			letter := f.find(t, f.topic+".dlq", func(l *kgo.Record) bool { return bytes.Equal(l.Key, r.Key) })
+			if w.omitted && letter.Value != nil || !w.omitted && !bytes.Equal(letter.Value, r.Value) {
+				t.Errorf("value of %d bytes: the dead letter has %d", w.size, len(letter.Value))
+			}
+		}
+		f.Conserved()
+		if n := f.count(t, f.topic+".dlq"); n != int64(len(records)) {
+			t.Errorf("%d dead letters of %d records", n, len(records))
+		}
+		if h := c.Health(); h.OK || h.Lanes[1].Omitted != 10 || h.Lanes[1].State != consumer.StateRunning {
+			t.Errorf("health is %+v, want ten values omitted on lane 1", h)
+		}
+	},
+	"what a topic takes compressed is not refused before": func(t *testing.T, f *fixture) {
+		c := f.Run(f.oversized(t, 200_000, 200_000))
+		large := &kgo.Record{Topic: f.topic, Partition: 1, Key: []byte("k"), Value: make([]byte, 2<<20)}
+		cl := f.client(t, kgo.ProducerBatchMaxBytes(4<<20), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		defer cl.Close()
+		if err := cl.ProduceSync(context.Background(), large).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		f.Parked(large, tier1, "busy")
+		f.DeadLettered(large, headers.ReasonExhausted)
+		for _, topic := range []string{f.tierTopic(tier1), f.topic + ".dlq"} {
+			if r := f.find(t, topic, func(*kgo.Record) bool { return true }); !bytes.Equal(r.Value, large.Value) {
+				t.Errorf("%s has %d bytes of the value, want %d", topic, len(r.Value), len(large.Value))
+			}
+		}
+		if h := c.Health(); !h.OK {
+			t.Errorf("health is %+v, want OK", h)
+		}
+	},
+	"what does not even fit without its value blocks its lane until it does": func(t *testing.T, f *fixture) {
+		c := f.Run(f.oversized(t, 9_000, 9_000))
+		large := f.Produce(&kgo.Record{Topic: f.topic, Partition: 1, Key: noise(10_000), Value: []byte("v")})[0]
+		eventually(t, "the lane is blocked", func() bool { return c.Health().Lanes[1].State == consumer.StateBlocked })
+		other := f.Produce(&kgo.Record{Topic: f.topic, Key: f.keyOf(0), Value: []byte("v")})[0]
+		f.DeadLettered(other, headers.ReasonExhausted)
+		f.limit(t, f.topic+".dlq", 1<<20)
+		if m := f.DeadLettered(large, headers.ReasonTooLarge); m.Message == "" || m.ValueOmitted {
+			t.Errorf("the dead letter says %+v, want all of it now that there is room", m)
+		}
+		f.Conserved()
+		eventually(t, "health is OK", func() bool { return c.Health().OK })
+	},
+}
+
+// oversized makes the siblings of one tier with limits, and a configuration whose handler fails with a lot to say.
+func (f *fixture) oversized(t *testing.T, tier, dlq int) consumer.Config {
+	t.Helper()
+	message := prose(1000)
+	cfg := f.config(func(context.Context, *kgo.Record) error {
+		return classify.As(classify.Retryable(errors.New(message)), "busy")
+	})
+	cfg.Policy.Tiers = []time.Duration{tier1}
+	for topic, limit := range map[string]int{f.tierTopic(tier1): tier, f.topic + ".dlq": dlq} {
+		f.CreateTopic(topic, 2)
+		f.limit(t, topic, limit)
+	}
+	return cfg
+}
+
+// limit sets a topic's max.message.bytes.
+func (f *fixture) limit(t *testing.T, topic string, to int) {
+	t.Helper()
+	cl := f.client(t)
+	defer cl.Close()
+	ctx, cancel := f.within()
+	defer cancel()
+	value := fmt.Sprint(to)
+	rs, err := kadm.NewClient(cl).AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: "max.message.bytes", Value: &value}}, topic)
+	for _, r := range rs {
+		err = errors.Join(err, r.Err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noise is n bytes that compression makes no smaller.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(b) // never fails
+	return b
+}
+
+// prose is n bytes of text that compression makes little smaller.
+func prose(n int) string {
+	b := noise(n)
+	for i := range b {
+		b[i] = ' ' + b[i]%95
+	}
+	return string(b)
+}
