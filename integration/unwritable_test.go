@@ -1,0 +1,312 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration"
+)
+
+// line is a source of two partitions with its siblings, and a consumer on it whose lane 1 is to be blocked.
+type line struct {
+	*consumertest.Kafka
+	*consumertest.Consumer
+	t       *testing.T
+	admin   *kadm.Client
+	topic   string
+	group   string
+	value   string // of records that fail: "bad" ones for good, "busy" ones once
+	copies  string // the topic that these go to
+	failing []*kgo.Record
+	gone    bool // records were deleted with their topic
+}
+
+func newLine(t *testing.T, kafka *integration.Kafka, topic, value string) *line {
+	t.Helper()
+	k := consumertest.On(t, append(kafka.Opts(), kgo.HeartbeatInterval(500*time.Millisecond))...)
+	k.Patience = 2 * time.Minute // a broker that comes back takes its time
+	copies := map[string]string{"bad": topic + ".dlq", "busy": topic + ".retry.1s"}[value]
+	l := &line{Kafka: k, t: t, admin: kadm.NewClient(client(t, kafka)), topic: topic, value: value, copies: copies}
+	l.group = l.groupApart(3)
+	return l
+}
+
+// groupApart finds a group whose coordinator is on another broker: one that loses its coordinator runs again what is not committed.
+func (l *line) groupApart(node int32) string {
+	l.t.Helper()
+	for i := 0; ; i++ {
+		group := fmt.Sprintf("billing-%s-%d", l.topic, i)
+		var co kadm.FindCoordinatorResponse
+		for deadline := time.Now().Add(l.Patience); ; time.Sleep(100 * time.Millisecond) { // the topic of offsets is made at the first question
+			co = l.admin.FindGroupCoordinators(l.t.Context(), group)[group]
+			if co.Err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				l.t.Fatalf("coordinator of %s: %v", group, co.Err)
+			}
+		}
+		if co.NodeID != node {
+			return group
+		}
+	}
+}
+
+// make makes a topic whose partitions have these replicas.
+func (l *line) make(topic string, minISR int, replicas ...[]int32) {
+	l.t.Helper()
+	req := kmsg.NewPtrCreateTopicsRequest()
+	rt := kmsg.NewCreateTopicsRequestTopic()
+	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = topic, -1, -1
+	for p, nodes := range replicas {
+		a := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
+		a.Partition, a.Replicas = int32(p), nodes
+		rt.ReplicaAssignment = append(rt.ReplicaAssignment, a)
+	}
+	c, value := kmsg.NewCreateTopicsRequestTopicConfig(), fmt.Sprint(minISR)
+	c.Name, c.Value = "min.insync.replicas", &value
+	rt.Configs = append(rt.Configs, c)
+	req.Topics = append(req.Topics, rt)
+	cl, err := kgo.NewClient(l.Opts()...)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer cl.Close()
+	resp, err := req.RequestWith(l.t.Context(), cl)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+	}
+	if err != nil {
+		l.t.Fatalf("create %s: %v", topic, err)
+	}
+	// A broker learns of a topic a moment after the controller made it, each in its own time.
+	for deadline := time.Now().Add(l.Patience); ; time.Sleep(100 * time.Millisecond) {
+		all, err := l.admin.ListTopics(l.t.Context(), topic)
+		if err == nil && all[topic].Err == nil && len(all[topic].Partitions) == len(replicas) {
+			return
+		}
+		if time.Now().After(deadline) {
+			l.t.Fatalf("topic %s does not come up: %v, %v", topic, err, all[topic].Err)
+		}
+	}
+}
+
+// start runs the consumer.
+func (l *line) start() {
+	l.t.Helper()
+	l.Consumer = l.Run(consumer.Config{
+		Group: l.group, Topics: []string{l.topic}, CommitInterval: 100 * time.Millisecond,
+		Policy: consumer.Policy{Tiers: []time.Duration{time.Second}},
+		Handler: func(ctx context.Context, r *kgo.Record) error {
+			switch {
+			case string(r.Value) == "bad":
+				return errors.New("no such SKU")
+			case string(r.Value) == "busy" && consumer.FactsOf(ctx, r).Attempt == 1:
+				return classify.Retryable(errors.New("busy"))
+			}
+			return nil
+		},
+	})
+}
+
+func (l *line) produce(partition int32, value string) *kgo.Record {
+	l.t.Helper()
+	return l.Produce(&kgo.Record{Topic: l.topic, Partition: partition, Key: key(partition), Value: []byte(value)})[0]
+}
+
+// key finds a key of a partition of two.
+func key(partition int32) []byte {
+	for i := 0; ; i++ {
+		if k := fmt.Append(nil, i); int32(kgo.StickyKeyPartitioner(nil).ForTopic("").Partition(&kgo.Record{Key: k}, 2)) == partition {
+			return k
+		}
+	}
+}
+
+// fail has records fail on partition 1.
+func (l *line) fail(n int) {
+	l.t.Helper()
+	for range n {
+		l.failing = append(l.failing, l.produce(1, l.value))
+	}
+}
+
+// done waits until a record that fails is where it belongs.
+func (l *line) done(r *kgo.Record) {
+	l.t.Helper()
+	if l.value == "bad" {
+		l.DeadLettered(r, headers.ReasonTerminal)
+		return
+	}
+	l.Handled(r, 1)
+}
+
+// othersGoOn has a record fail on partition 0, and be done with.
+func (l *line) othersGoOn() {
+	l.t.Helper()
+	l.Handled(l.produce(0, "fine"), 1)
+	r := l.produce(0, l.value)
+	l.done(r)
+	l.failing = append(l.failing, r)
+}
+
+// blocked waits until lane 1 is blocked, for a reason that names the trouble, while lane 0 runs.
+func (l *line) blocked(says string) {
+	l.t.Helper()
+	var h consumer.Health
+	for deadline := time.Now().Add(l.Patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		h = l.Health()
+		if len(h.Lanes) == 2 && !h.OK && h.Lanes[1].State == consumer.StateBlocked && strings.Contains(h.Lanes[1].Why, says) && h.Lanes[0].State != consumer.StateBlocked {
+			return
+		}
+	}
+	l.t.Fatalf("health is %+v, want lane 1 blocked by what says %q, and lane 0 not", h, says)
+}
+
+// over waits until all is done, counts the copies, one of each, and ends the consumer.
+func (l *line) over() {
+	l.t.Helper()
+	for _, r := range l.failing {
+		l.done(r)
+	}
+	if !l.gone {
+		l.Conserved()
+	}
+	ends, err := l.admin.ListEndOffsets(l.t.Context(), l.copies)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var n int
+	ends.Each(func(o kadm.ListedOffset) { n += int(o.Offset) })
+	if n != len(l.failing) {
+		l.t.Errorf("%d copies on %s, want %d, one of each", n, l.copies, len(l.failing))
+	}
+	for deadline := time.Now().Add(l.Patience); !l.Health().OK; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			l.t.Fatalf("health stays %+v", l.Health())
+		}
+	}
+	if err := l.Stop(); err != nil {
+		l.t.Error(err)
+	}
+}
+
+// Trap 21: a retry or dead-letter topic that has too few in-sync replicas, or no leader, loses no record and doubles none: its lane
+// waits until the broker is back, and the other goes on.
+func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
+	t.Parallel()
+	kafka := integration.StartKafka(t, integration.WithBrokers(3))
+	for _, fault := range []struct {
+		name        string
+		begin, over func(testing.TB, int)
+	}{
+		{"killed", kafka.Kill, kafka.Restart},
+		{"paused", kafka.Pause, kafka.Unpause},
+	} {
+		// Four lines meet the fault together: it takes partition 1 of their retry or dead-letter topic its leader or a replica.
+		var lines []*line
+		for _, value := range []string{"bad", "busy"} {
+			for what, replicas := range map[string][][]int32{"leader": {{1}, {3}}, "replica": {{1, 2}, {1, 3}}} {
+				l := newLine(t, kafka, fault.name+"-"+value+"-"+what, value)
+				l.make(l.topic, 2, []int32{1, 2, 3}, []int32{1, 2, 3})
+				l.make(l.copies, len(replicas[1]), replicas...)
+				l.start()
+				l.fail(1)
+				l.done(l.failing[0]) // the producer knows the topic
+				lines = append(lines, l)
+			}
+		}
+		fault.begin(t, 3)
+		for _, l := range lines {
+			l.fail(10)
+		}
+		for _, l := range lines {
+			l.blocked("in-sync replicas")
+			l.othersGoOn()
+		}
+		fault.over(t, 3)
+		for _, l := range lines {
+			l.over()
+		}
+	}
+}
+
+// Trap 21: a dead-letter topic that is missing loses no record and doubles none.
+func TestCopiesWaitForATopicThatIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	kafka := shared.Kafka(t)
+	l := newLine(t, kafka, "made-anew", "bad")
+	one := []int32{1}
+	l.make(l.topic, 1, one, one)
+	l.start()
+	l.fail(1)
+	l.done(l.failing[0])
+	if _, err := l.admin.DeleteTopic(t.Context(), l.copies); err != nil {
+		t.Fatal(err)
+	}
+	l.failing, l.gone = nil, true
+	l.fail(10)
+	l.blocked(l.copies + ": UNKNOWN_TOPIC")
+	l.Handled(l.produce(0, "fine"), 1)
+	l.make(l.copies, 1, one, one)
+	for _, r := range l.failing {
+		l.done(r)
+	}
+	l.othersGoOn()
+	l.over()
+}
+
+// Trap 21: a topic that may not be written to loses no record and doubles none.
+func TestCopiesWaitForTheRightToWriteThem(t *testing.T) {
+	t.Parallel()
+	kafka := integration.StartKafka(t,
+		integration.WithConfig("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+		integration.WithConfig("allow.everyone.if.no.acl.found", "true"))
+	one := []int32{1}
+	var lines []*line
+	for _, value := range []string{"bad", "busy"} {
+		l := newLine(t, kafka, "forbidden-"+value, value)
+		l.make(l.topic, 1, one, one)
+		l.start()
+		l.fail(1)
+		l.done(l.failing[0])
+		lines = append(lines, l)
+	}
+	for _, l := range lines {
+		denied := kadm.NewACLs().Deny("User:ANONYMOUS").DenyHosts("*").Topics(l.copies).ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpWrite)
+		allowed := kadm.NewACLs().Allow("User:ANONYMOUS").AllowHosts("*").Topics(l.copies).ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpAll)
+		for _, acl := range []*kadm.ACLBuilder{allowed, denied} { // where there is a rule, what none allows is forbidden
+			rs, err := l.admin.CreateACLs(t.Context(), acl)
+			for _, r := range rs {
+				err = errors.Join(err, r.Err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.fail(10)
+		l.blocked(l.copies + ": TOPIC_AUTHORIZATION_FAILED")
+		l.Handled(l.produce(0, "fine"), 1)
+		if rs, err := l.admin.DeleteACLs(t.Context(), denied); err != nil || rs[0].Err != nil {
+			t.Fatal(err, rs)
+		}
+		for _, r := range l.failing {
+			l.done(r)
+		}
+		l.othersGoOn()
+		l.over()
+	}
+}
