@@ -227,7 +227,7 @@ func (l *lane) refuse(fw *forward, why string, err error) {
 	l.forwards.trouble = why
 	l.c.topics.suspect(fw.rec.Topic, err)
 	if code := (*kerr.Error)(nil); !errors.As(err, &code) {
-		l.c.producer.ForceMetadataRefresh() // kgo's own refusal: it may not know of a partition that somebody else added
+		fw.way().refresh() // kgo's own refusal: it may not know of a partition that somebody else added
 	}
 	l.log.Error("siding: a copy was refused; the lane waits and tries again",
 		"to", fw.rec.Topic, "from", fw.feed.topic, "offset", fw.offset, "try", fw.tries, "wait", wait, "error", err)

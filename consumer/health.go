@@ -35,8 +35,8 @@ const (
 // Health is the state of a consumer.
 //
 // It is OK when no lane is blocked, stuck or stopped, none had to leave the value of a dead letter out, and no topic is missing. None of
-// the states should fail a liveness probe: a restart helps
-// none of them, except perhaps stuck, where it runs the same record again. For readiness, Started is what to look at.
+// the states should fail a liveness probe: a restart helps none of them, except perhaps stuck, where it runs the same record again.
+// For readiness, Started is what to look at.
 type Health struct {
 	OK      bool         `json:"ok"`
 	Started bool         `json:"started"` // the first assignment is there, see Ready

@@ -36,6 +36,13 @@ func (r *remade) note(topic string, life int32) {
 	r.stale[topic] = true
 }
 
+// refresh has the client look at its topics soon. There is no client where making one is what failed.
+func (r *remade) refresh() {
+	if r.client != nil {
+		r.client.ForceMetadataRefresh()
+	}
+}
+
 // renew has the client forget a topic that was made anew. It waits for kgo, so it is not for kgo's callbacks.
 func (r *remade) renew(topic string) {
 	r.mu.Lock()

@@ -204,8 +204,9 @@ func (l *line) over() {
 	}
 }
 
-// Trap 21: a retry or dead-letter topic that has too few in-sync replicas, or no leader, loses no record and doubles none: its lane
-// waits until the broker is back, and the other goes on.
+// Trap 21: a retry or dead-letter topic has too few in-sync replicas, or no leader, and the record is lost or doubled.
+//
+// Its lane waits until the broker is back, and the other goes on.
 func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
 	t.Parallel()
 	kafka := integration.StartKafka(t, integration.WithBrokers(3))
@@ -244,7 +245,7 @@ func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
 	}
 }
 
-// Trap 21: a dead-letter topic that is missing loses no record and doubles none.
+// Trap 21: the dead-letter topic is missing.
 func TestCopiesWaitForATopicThatIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	kafka := shared.Kafka(t)
@@ -269,7 +270,7 @@ func TestCopiesWaitForATopicThatIsMadeAnew(t *testing.T) {
 	l.over()
 }
 
-// Trap 21: a topic that may not be written to loses no record and doubles none.
+// Trap 21: the retry or dead-letter topic may not be written to.
 func TestCopiesWaitForTheRightToWriteThem(t *testing.T) {
 	t.Parallel()
 	kafka := integration.StartKafka(t,
