@@ -48,6 +48,7 @@ type Consumer struct {
 	sourceGate    gate
 	retryGate     gate
 	parking       *parking
+	refetches     perBroker
 	clock         *clock
 	slots         *slots
 	joined        chan struct{} // closed when group is set, which kgo's callbacks wait for
@@ -103,6 +104,7 @@ func New(cfg Config) (*Consumer, error) {
 		p := cfg.policyOf(t)
 		c.policies[t] = &p
 	}
+	c.parking = newParking(cfg.MaxParkedBytes, &c.retryGate, c.lanesNow)
 	c.host, _ = os.Hostname() // unknown is fine: it is a hint for people
 	c.paused.Store(&map[string]bool{})
 	return c, nil
@@ -152,6 +154,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.compareLanes(life) })
 	}
+	c.wg.Go(func() { c.parking.loop(life) })
 
 	<-ctx.Done()
 	polling.Wait()
@@ -213,7 +216,7 @@ func (c *Consumer) connect() (err error) {
 	c.commitTimeout = commitTimeFor(c.retryCl, c.cfg.DrainTimeout)
 	c.retryPoll = newRetryPoll(c, c.retryCl)
 	c.retryGate.client = c.retryCl
-	c.parking = &parking{limit: c.cfg.MaxParkedBytes, gate: &c.retryGate, shut: map[*feed]struct{}{}}
+	c.refetches.limit = refetchesPerBroker
 	c.clock = newClock(&c.wg, c.ctx.Done(), c.watch)
 	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock, queued: map[*lane]bool{}}
 	return nil

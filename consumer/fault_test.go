@@ -187,6 +187,7 @@ func chaos(t *testing.T, k *consumertest.Kafka, seed uint64, opts []kgo.Opt, mov
 	cfg.Kafka = append(cfg.Kafka, opts...)
 	cfg.Order = consumer.Order(rnd.IntN(3))
 	cfg.DrainTimeout = 2 * time.Second
+	cfg.MaxParkedBytes = []int64{0, 2_000, 20_000}[rnd.IntN(3)] // with too little room, what is parked is fetched again
 	k.Run(cfg)
 	var guests []*consumertest.Consumer
 	pick := func(errs ...*kerr.Error) *kerr.Error { return errs[rnd.IntN(len(errs))] }

@@ -30,10 +30,14 @@ type feed struct {
 	busy      bool        // a worker has a unit of it; under OrderPartition it then has no other
 	batches   fifo[batch] // a source under OrderPartition
 	ready     fifo[*item] // single records that may run
-	parked    parkedHeap  // of a tier: not due yet
-	timer     *time.Timer // for the head of parked
-	kept      int         // of a tier: records read that no worker took yet, due or not
+	parked    parkedHeap  // of a tier: not due yet, or no room among the ready ones
+	timer     *time.Timer // for the next of parked and away
+	kept      int         // of a tier: records in memory that no worker took yet, due or not
 	keptBytes int64       // of those, in the parking budget
+	away      awayIndex   // of a tier: records that gave up their bytes
+	fetching  bool        // some of these are being fetched again
+	hungry    bool        // they would be, if there were room
+	topicID   [16]byte    // of the topic, once something of it was read
 	queued    int         // records delivered that no worker took yet, parked ones not counted
 	bytes     int64       // of those
 	full      atomic.Bool // its fetch should be paused; the gate acts on it
@@ -68,8 +72,7 @@ func (f *feed) cut() *unit {
 		if f.isSource() {
 			f.leave(1, u.item.size)
 		} else {
-			f.kept--
-			f.keptBytes -= u.item.size // the budget has them back in release
+			f.unkeep(1, u.item.size) // the budget has the bytes back in release
 		}
 		return u
 	}

@@ -37,7 +37,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 		c.producer.Close()
 	})
 	c.ctx, c.values = life, life
-	c.parking = &parking{limit: c.cfg.MaxParkedBytes, gate: &c.retryGate, shut: map[*feed]struct{}{}}
+	c.parking = newParking(c.cfg.MaxParkedBytes, &c.retryGate, c.lanesNow)
 	c.clock = newClock(&c.wg, life.Done(), func() {})
 	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock, queued: map[*lane]bool{}}
 	return c

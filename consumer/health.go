@@ -117,7 +117,7 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 			continue
 		}
 		h.Queued += f.queuedRecords()
-		h.Parked += len(f.parked)
+		h.Parked += f.waiting()
 		h.Offsets = append(h.Offsets, FeedOffsets{
 			Topic: f.topic, Committed: f.tracker.committed, Floor: f.tracker.floor(), Next: f.tracker.next, Pending: f.tracker.pending,
 		})
@@ -183,6 +183,9 @@ func (f *feed) queuedRecords() int {
 	}
 	return f.ready.len()
 }
+
+// waiting counts what was read of a tier and waits for its time, in memory or not.
+func (f *feed) waiting() int { return len(f.parked) + f.away.n }
 
 // watch looks for attempts that ignore their timeout, and says so once each.
 func (c *Consumer) watch() {

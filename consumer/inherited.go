@@ -110,8 +110,8 @@ func lagOf(committed kadm.OffsetResponses, ends kadm.ListedOffsets, topic string
 func (c *Consumer) names() []string { return append([]string{c.cfg.Group}, c.cfg.FormerGroups...) }
 
 // isOurs reports whether a record that a group failed is this one's to retry.
-func (c *Consumer) isOurs(group string) bool {
-	return group == c.cfg.Group || slices.Contains(c.cfg.FormerGroups, group)
+func (c *Consumer) isOurs(group []byte) bool {
+	return string(group) == c.cfg.Group || slices.ContainsFunc(c.cfg.FormerGroups, func(former string) bool { return string(group) == former })
 }
 
 // formerOffsets are where the groups that this one was before left off; of several the first that has an offset counts.

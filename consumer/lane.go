@@ -196,16 +196,15 @@ func (l *lane) release(u *unit) (more bool) {
 		l.releaseKey(u)
 	}
 	resume := u.feed.roomAgain()
-	more = l.mayRun() && l.hasWork()
-	l.notify()
-	empty := u.feed.kept == 0
-	l.mu.Unlock()
 	if u.item != nil && !u.feed.isSource() {
 		l.c.parking.give(u.item.size)
-		if empty {
-			l.c.parking.open(u.feed)
+		if u.feed.ripe() <= maxRipe/2 {
+			u.feed.ripen()
 		}
 	}
+	more = l.mayRun() && l.hasWork()
+	l.notify()
+	l.mu.Unlock()
 	if resume {
 		l.c.gateOf(u.feed).sync(u.feed)
 	}

@@ -252,32 +252,74 @@ func TestATierThatRetentionOvertookGoesOnAtTheStart(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 1)
+		cfg := config(busyOnce)
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, HandlerTimeout: -1}
+		first := k.Run(cfg)
+		var records []*kgo.Record
+		for range 40 {
+			records = append(records, k.Produce(many(100)...)...)
+			time.Sleep(100 * time.Millisecond)
+		}
+		committedTo(t, k, "orders", 4000)
+		if err := first.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Hour)
+		// What is overdue and has no room waits on the broker.
+		var log lines
+		expired := &expiredMeter{topic: "orders.retry.1m"}
+		release := make(chan struct{})
+		cfg.Handler = func(context.Context, *kgo.Record) error {
+			<-release
+			return nil
+		}
+		cfg.Kafka = []kgo.Opt{kgo.FetchMaxPartitionBytes(16 << 10), kgo.FetchMaxBytes(16 << 10)}
+		cfg.MaxParkedBytes = 5000
+		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		second := k.Run(cfg)
+		time.Sleep(time.Minute)
+		next := second.Health().Lanes[0].Offsets[1].Next
+		if next > 1000 {
+			t.Fatalf("read to %d: the tier is not held up", next)
+		}
+		deleteRecords(t, k, "orders.retry.1m", 3000)
+		close(release)
+		for _, r := range records[3000:] {
+			k.Handled(r, 1)
+		}
+		committedTo(t, k, "orders.retry.1m", 4000)
+		said := log.with("level=ERROR", "deleted by retention", fmt.Sprint("records_at_most=", 3000-next))
+		if n := expired.n.Load(); n < 2980 || n > 2999 || said != 1 {
+			t.Errorf("%d records are counted as expired, and it is said %d times of those not read; want the 3,000 without those in memory, said once", n, said)
+		}
+	})
+}
+
+// Records that gave up their bytes are only on the broker.
+func TestParkedRecordsThatRetentionTookAreCounted(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
 		var log lines
 		expired := &expiredMeter{topic: "orders.retry.1m"}
 		cfg := config(busyOnce)
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
-		cfg.MaxParkedBytes = 3000
+		cfg.MaxParkedBytes = 5000
 		cfg.Logger, cfg.MeterProvider = log.logger(), expired
 		c := k.Run(cfg)
-		var records []*kgo.Record
-		for range 10 { // a batch at a time: the first ones fill the budget
-			records = append(records, k.Produce(many(10)...)...)
-			time.Sleep(time.Second)
-		}
-		committedTo(t, k, "orders", 100)
-		next := c.Health().Lanes[0].Offsets[1].Next
-		if next > 60 {
-			t.Fatalf("read to %d: the tier is not held up", next)
-		}
-		deleteRecords(t, k, "orders.retry.1m", next+25)
-		for i, r := range records {
-			if at := int64(i); at < next || at >= next+25 {
-				k.Handled(r, 1)
-			}
+		records := k.Produce(many(100)...)
+		eventually(t, "the tier is read", func() bool { return c.Health().Lanes[0].Parked == 100 })
+		deleteRecords(t, k, "orders.retry.1m", 40)
+		for _, r := range records[40:] {
+			k.Handled(r, 1)
 		}
 		committedTo(t, k, "orders.retry.1m", 100)
-		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=25"); n != 25 || said != 1 {
-			t.Errorf("%d records are counted as expired, and it is said %d times; want 25, said once", n, said)
+		n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention")
+		if kept := 40 - n; kept < 1 || kept > 4 || said == 0 {
+			t.Errorf("%d records are counted as expired, said %d times; want what was not in memory of 40", n, said)
+		}
+		if l := c.Health().Lanes[0]; l.Parked != 0 || l.Offsets[1].Pending != 0 {
+			t.Errorf("%d records are parked and %d unfinished after all are done with", l.Parked, l.Offsets[1].Pending)
 		}
 	})
 }

@@ -1,10 +1,14 @@
 package consumer
 
 import (
-	"sync"
+	"cmp"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
 )
 
 // parkedHeap holds the records of a tier that are not due yet, the next one on top.
@@ -48,31 +52,104 @@ func (h *parkedHeap) pop() *item {
 	}
 }
 
-// keep takes a record of a tier into the budget; the caller holds the lock.
-func (f *feed) keep(it *item) {
-	f.kept++
-	f.keptBytes += it.size
-	f.lane.c.parking.take(it.size)
+// maxRipe bounds the records of a feed that are due and wait for a worker. More of them stay in the heap, from which they can give
+// up their bytes: so what a slow handler has before it stays within the budget.
+const maxRipe = 256
+
+// ripe is how many of the feed's records are due and wait for a worker.
+func (f *feed) ripe() int { return f.kept - len(f.parked) }
+
+// admit keeps a copy of a record that was just read, or only notes when it is due; the caller holds the lock. What is sooner than
+// all that the feed holds is its next one, for which there is always room.
+func (f *feed) admit(r *kgo.Record, due int64) (kept bool) {
+	p, size := f.lane.c.parking, recordSize(r)
+	if !f.isNext(due) && !p.admits(due, size) {
+		f.away.add(r.Offset, due, size)
+		p.released.Add(size)
+		return false
+	}
+	f.keep(r, due, size)
+	return true
 }
 
-// park keeps a record until it is due; the caller holds the lock.
-func (f *feed) park(it *item) {
-	f.parked.push(it)
-	if f.parked[0] == it {
-		f.arm()
+// isNext reports whether a record due at that time would be the feed's next one.
+func (f *feed) isNext(due int64) bool {
+	return f.ripe() == 0 && (len(f.parked) == 0 || due < f.parked[0].due)
+}
+
+// keep takes a copy of a record into the heap and the budget; the caller holds the lock.
+func (f *feed) keep(r *kgo.Record, due, size int64) {
+	f.lane.c.parking.take(size, f.kept == 0)
+	f.kept++
+	f.keptBytes += size
+	f.parked.push(&item{rec: deepCopy(r), due: due, size: size})
+}
+
+// unkeep takes records off the feed's books; the caller holds the lock. Their bytes the budget has back when they are no longer used.
+func (f *feed) unkeep(n int, bytes int64) {
+	if n == 0 {
+		return
 	}
+	f.kept -= n
+	f.keptBytes -= bytes
+	if f.kept == 0 {
+		f.lane.c.parking.left()
+	}
+}
+
+// giveUp has the records that are due last give up their bytes: as many as it takes, of those due at cutoff or later. The caller
+// holds the lock.
+func (f *feed) giveUp(cutoff, want int64) (freed int64) {
+	if len(f.parked) == 0 || f.lane.state >= laneDraining {
+		return 0
+	}
+	// What is sorted is a heap too.
+	slices.SortFunc(f.parked, func(a, b *item) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.rec.Offset, b.rec.Offset))
+	})
+	n := len(f.parked)
+	for n > 0 && freed < want && f.parked[n-1].due >= cutoff {
+		n--
+		it := f.parked[n]
+		f.parked[n] = nil
+		f.away.add(it.rec.Offset, it.due, it.size)
+		freed += it.size
+	}
+	gone := len(f.parked) - n
+	f.parked = f.parked[:n]
+	f.unkeep(gone, freed)
+	f.lane.c.parking.give(freed)
+	f.lane.c.parking.released.Add(freed)
+	f.arm()
+	return freed
+}
+
+// nextDue is when the first record of those that wait is due, MaxInt64 where none does.
+func (f *feed) nextDue() int64 {
+	due := f.away.due()
+	if len(f.parked) > 0 {
+		due = min(due, f.parked[0].due)
+	}
+	return due
 }
 
 // maxNap bounds how long a timer sleeps: it runs on the monotonic clock, and due times are wall-clock times, which may
 // be stepped.
 const maxNap = time.Minute
 
-// arm sets the timer for the head of the heap; the caller holds the lock.
+// arm sets the timer for what comes next: a record that is due, or some that have to be fetched again. The caller holds the lock.
 func (f *feed) arm() {
-	if len(f.parked) == 0 {
+	next := int64(math.MaxInt64)
+	if len(f.parked) > 0 && f.ripe() < maxRipe {
+		next = f.parked[0].due
+	}
+	if f.away.n > 0 && f.mayFetch() {
+		next = min(next, f.away.due()-soon)
+	}
+	if next == math.MaxInt64 {
 		return
 	}
-	nap := min(time.Until(time.UnixMilli(f.parked[0].due)), maxNap)
+	nap := min(time.Until(time.UnixMilli(next)), maxNap)
 	if f.timer == nil {
 		f.timer = time.AfterFunc(nap, f.wakeDue)
 		return
@@ -80,94 +157,38 @@ func (f *feed) arm() {
 	f.timer.Reset(nap)
 }
 
-// wakeDue makes the records ready that are due. It reads the clock once, and by that reading none is early.
+// wakeDue is what the timer calls.
 func (f *feed) wakeDue() {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	f.ripen()
+}
+
+// ripen makes the records ready that are due, has those fetched again that soon are, and sets the timer; the caller holds the lock. It
+// reads the clock once, and by that reading none is early.
+func (f *feed) ripen() {
 	l := f.lane
-	l.mu.Lock()
 	if l.state >= laneDraining {
-		l.mu.Unlock()
 		return
 	}
 	now := time.Now().UnixMilli()
-	for len(f.parked) > 0 && f.parked[0].due <= now {
+	for len(f.parked) > 0 && f.parked[0].due <= now && f.ripe() < maxRipe {
 		l.enqueue(f, f.parked.pop())
 	}
+	f.refetch(now)
 	f.arm()
 	l.wakeLocked()
-	l.mu.Unlock()
 }
 
-// dropParked lets go of the heap; the caller holds the lock.
+// dropParked lets go of the heap and the index; the caller holds the lock.
 func (f *feed) dropParked() {
 	if f.timer != nil {
 		f.timer.Stop()
 	}
-	f.parked = nil
+	f.parked, f.away, f.hungry = nil, awayIndex{}, false
 	f.lane.c.parking.give(f.keptBytes)
-	f.kept, f.keptBytes = 0, 0
-	f.lane.c.parking.open(f)
-}
-
-// parking is the budget of bytes for parked records, one for the process. Over it the tiers' fetches pause; each tier
-// always has room for one record, so that a long tier cannot starve a short one.
-type parking struct {
-	limit int64
-	gate  *gate
-
-	mu    sync.Mutex
-	bytes int64
-	shut  map[*feed]struct{} // paused for lack of room
-}
-
-func (p *parking) take(n int64) {
-	p.mu.Lock()
-	p.bytes += n
-	p.mu.Unlock()
-}
-
-// full reports whether the feed, which holds at least one record, must pause, and remembers it. The caller has the gate
-// look at it.
-func (p *parking) full(f *feed) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.bytes < p.limit {
-		return false
-	}
-	p.shut[f] = struct{}{}
-	f.full.Store(true)
-	return true
-}
-
-// give returns bytes, and lets the paused fetches go on when a quarter of the budget is free.
-func (p *parking) give(n int64) {
-	p.mu.Lock()
-	p.bytes -= n
-	if p.bytes > p.limit/4*3 || len(p.shut) == 0 {
-		p.mu.Unlock()
-		return
-	}
-	open := make([]*feed, 0, len(p.shut))
-	for f := range p.shut {
-		f.full.Store(false)
-		open = append(open, f)
-	}
-	clear(p.shut)
-	p.mu.Unlock()
-	p.gate.sync(open...)
-}
-
-// open lets the fetch of a feed that holds nothing go on, whatever the others hold.
-func (p *parking) open(f *feed) {
-	p.mu.Lock()
-	_, shut := p.shut[f]
-	delete(p.shut, f)
-	if shut {
-		f.full.Store(false)
-	}
-	p.mu.Unlock()
-	if shut {
-		p.gate.sync(f)
-	}
+	f.unkeep(f.kept, f.keptBytes)
+	f.lane.c.parking.forget(f)
 }
 
 // deepCopy copies a fetched record, of which a single one would keep the whole fetch in memory.
@@ -192,7 +213,7 @@ func deepCopy(r *kgo.Record) *kgo.Record {
 	if len(r.Headers) > 0 {
 		out.Headers = make([]kgo.RecordHeader, len(r.Headers))
 		for i, h := range r.Headers {
-			out.Headers[i] = kgo.RecordHeader{Key: h.Key, Value: keep(h.Value)}
+			out.Headers[i] = kgo.RecordHeader{Key: headers.Canonical(h.Key), Value: keep(h.Value)}
 		}
 	}
 	return out

@@ -305,51 +305,18 @@ func TestHealthCountsAndForgets(t *testing.T) {
 func TestAWakeUpIsNoLaterThanTheDueTimeOrAFullStay(t *testing.T) {
 	t.Parallel()
 	written := time.UnixMilli(1_000_000_000_000)
-	f := &feed{lane: &lane{policy: &Policy{Jitter: 0.1}}, delay: 10 * time.Second}
-	r := &kgo.Record{Timestamp: written}
+	f := &feed{lane: &lane{c: &Consumer{}, policy: &Policy{Jitter: 0.1}}, delay: 10 * time.Second}
 	stay := 11*time.Second + hopSlack
-	for due, want := range map[time.Duration]time.Duration{0: 0, time.Second: time.Second, -time.Hour: -time.Hour, stay: stay, stay + 1: stay, time.Hour: stay} {
-		got := f.wakeAt(&headers.Meta{NotBefore: written.Add(due)}, r).Sub(written)
+	keeps := f.lane.c.retention(f.delay)
+	for due, want := range map[time.Duration]time.Duration{
+		0: 0, time.Second: time.Second, -time.Hour: -time.Hour, stay: stay, stay + time.Millisecond: stay, time.Hour: stay, keeps: stay,
+		keeps + time.Millisecond: -time.Duration(written.UnixMilli()) * time.Millisecond, // broken: at once
+	} {
+		m := headers.Meta{Group: "billing", NotBefore: written.Add(due)}
+		got := time.UnixMilli(f.lookAt(&kgo.Record{Timestamp: written, Headers: m.Append(nil)})).Sub(written)
 		if got != want {
 			t.Errorf("due after %v: looked at after %v, want %v", due, got, want)
 		}
-	}
-}
-
-func TestParkedBytesAreGivenBackAndATierAlwaysHasRoomForOne(t *testing.T) {
-	t.Parallel()
-	cl, err := probe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	p := &parking{limit: 100, gate: &gate{client: cl}, shut: map[*feed]struct{}{}}
-	l := &lane{topic: "orders"}
-	short, long := &feed{lane: l, topic: "short"}, &feed{lane: l, topic: "long"}
-	p.take(99)
-	if p.full(long) {
-		t.Error("full below the limit")
-	}
-	p.take(1)
-	if !p.full(long) || !p.full(short) {
-		t.Error("not full at the limit")
-	}
-	p.gate.sync(long, short)
-	if n := len(cl.PauseFetchPartitions(nil)); n != 2 {
-		t.Errorf("%d paused, want 2", n)
-	}
-	p.open(short) // it holds nothing any more
-	if m := cl.PauseFetchPartitions(nil); len(m) != 1 || m["long"] == nil {
-		t.Errorf("paused are %v, want the long tier alone: the short one would starve", m)
-	}
-	p.open(short)
-	p.give(24)
-	if len(cl.PauseFetchPartitions(nil)) != 1 {
-		t.Error("resumed before a quarter is free")
-	}
-	p.give(1)
-	if len(cl.PauseFetchPartitions(nil)) != 0 || long.full.Load() || len(p.shut) != 0 {
-		t.Error("not resumed with a quarter free")
 	}
 }
 

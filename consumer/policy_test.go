@@ -196,7 +196,7 @@ func TestBackoffDoublesUpToItsLimit(t *testing.T) {
 
 func TestTheUsersErrorTextIsTakenAndItsPanicIsNotOurs(t *testing.T) {
 	t.Parallel()
-	c := &Consumer{parking: &parking{}}
+	c := &Consumer{parking: newParking(1<<20, nil, nil)}
 	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "card 4711" {
 		t.Errorf("got %q", got)
 	}

@@ -142,16 +142,18 @@ func (p *retryPoll) loop(ctx context.Context) {
 		cancel()
 		var full []*feed
 		p.mu.Lock()
-		fetches.EachPartition(func(t kgo.FetchTopicPartition) {
-			f := p.byFeed[topicPartition{t.Topic, t.Partition}]
-			if o, ok := isOutOfRange(t.Topic, t.Partition, t.Err); ok && f != nil {
-				p.c.moveTier(f, o)
-			} else if t.Err != nil && !errors.Is(t.Err, context.Canceled) {
-				p.c.fetchError(ctx, t.Topic, t.Partition, t.Err)
-			}
-			if f != nil && len(t.Records) > 0 && f.offerTier(t.Records) {
-				full = append(full, f)
-			}
+		fetches.EachTopic(func(topic kgo.FetchTopic) {
+			topic.EachPartition(func(t kgo.FetchPartition) {
+				f := p.byFeed[topicPartition{topic.Topic, t.Partition}]
+				if o, ok := isOutOfRange(topic.Topic, t.Partition, t.Err); ok && f != nil {
+					p.c.moveTier(f, o)
+				} else if t.Err != nil && !errors.Is(t.Err, context.Canceled) {
+					p.c.fetchError(ctx, topic.Topic, t.Partition, t.Err)
+				}
+				if f != nil && len(t.Records) > 0 && f.offerTier(topic.TopicID, t.Records) {
+					full = append(full, f)
+				}
+			})
 		})
 		p.inHand = false
 		p.idle.Broadcast()

@@ -114,7 +114,7 @@ func TestKeysRunOneAtATimeInOrderAndAllOfThem(t *testing.T) {
 	t.Parallel()
 	keys := [][]byte{nil, {}, []byte("a"), []byte("b"), []byte("c")}
 	rapid.Check(t, func(t *rapid.T) {
-		c := &Consumer{parking: &parking{}}
+		c := &Consumer{parking: newParking(1<<20, nil, nil)}
 		c.cfg.Order = OrderKey
 		l := &lane{c: c, keys: map[string]*keyQueue{}}
 		l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 1}}
@@ -195,7 +195,7 @@ func TestKeysRunOneAtATimeInOrderAndAllOfThem(t *testing.T) {
 
 func TestAUnitOfAnOldLifeFreesNoKeyOfTheNew(t *testing.T) {
 	t.Parallel()
-	c := &Consumer{parking: &parking{}}
+	c := &Consumer{parking: newParking(1<<20, nil, nil)}
 	c.cfg.Order = OrderKey
 	l := &lane{c: c, keys: map[string]*keyQueue{}}
 	l.feeds = []*feed{{lane: l, topic: "orders"}}
@@ -215,7 +215,7 @@ func TestAUnitOfAnOldLifeFreesNoKeyOfTheNew(t *testing.T) {
 // pooled makes a pool of workers over running lanes, without Kafka.
 func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*slots, []*lane) {
 	t.Helper()
-	c := &Consumer{lanes: map[topicPartition]*lane{}, parking: &parking{}}
+	c := &Consumer{lanes: map[topicPartition]*lane{}, parking: newParking(1<<20, nil, nil)}
 	c.cfg.Order, c.cfg.MaxInFlight, c.cfg.MaxInFlightBytes = order, 1000, 1<<20
 	c.paused.Store(&map[string]bool{})
 	done := make(chan struct{})

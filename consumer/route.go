@@ -183,55 +183,61 @@ func (f *feed) tier() retrytopics.Tier {
 	return retrytopics.Tier{Delay: f.delay, Topic: f.topic}
 }
 
-// offerTier takes what a poll brought of a retry partition: records of other groups are passed over, those that are
-// due, or that cannot be read, become ready, the others are parked.
-func (f *feed) offerTier(recs []*kgo.Record) (pause bool) {
+// offerTier takes what a poll brought of a retry partition: records of other groups are passed over, the others are parked. It
+// reports whether the fetch should pause: where what comes is overdue already and there is no room, it can as well wait on the
+// broker.
+func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
 	l := f.lane
 	now := time.Now().UnixMilli()
-	foreign := 0
+	foreign, refused := 0, false
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state >= laneDraining {
 		return false
 	}
+	f.topicID = id
 	for _, r := range recs {
 		if !f.tracker.deliver(r.Offset) {
 			continue
 		}
 		f.epoch = r.LeaderEpoch
-		meta, err := headers.Parse(r.Headers)
-		if err == nil && meta.Group != "" && !l.c.isOurs(meta.Group) { // one without a group is broken
+		// One without a group is broken, not another group's.
+		if group, _, ok := headers.Peek(r.Headers); ok && !l.c.isOurs(group) {
 			f.tracker.finish(r.Offset)
 			foreign++
 			continue
 		}
-		it := &item{size: recordSize(r), rec: deepCopy(r)}
-		if err == nil && l.dueInBounds(f, &meta, r) == nil {
-			it.due = f.wakeAt(&meta, r).UnixMilli()
-		}
-		f.keep(it)
-		if it.due > now {
-			f.park(it)
-		} else {
-			l.enqueue(f, it)
-		}
+		due := f.lookAt(r)
+		refused = !f.admit(r, due) && due <= now
 	}
-	l.wakeLocked()
+	f.ripen()
 	if foreign > 0 {
 		l.c.sharing(f.topic)
 	}
-	return f.kept > 0 && l.c.parking.full(f)
+	if refused && !f.full.Load() {
+		f.full.Store(true)
+		l.c.parking.shutOff(f)
+		return true
+	}
+	return false
 }
 
-// wakeAt is when to look at a parked record: when it is due, but no later than a full stay in the tier after it was
-// written. What is due later than that (a long Retry-After) is then parked again, so that no record ever stays in a
-// topic longer than the topic's retention was made for. One on an inherited tier stays: nothing goes into that.
-func (f *feed) wakeAt(m *headers.Meta, r *kgo.Record) time.Time {
-	stay := r.Timestamp.Add(f.delay + time.Duration(f.lane.policy.Jitter*float64(f.delay)) + hopSlack)
-	if m.NotBefore.After(stay) && !f.inherited {
-		return stay
+// lookAt is when to look at a record of a tier: when it is due, but no later than a full stay in the tier after it was written. What is
+// due later than that (a long Retry-After) is then parked again, so that no record ever stays in a topic longer than the topic's
+// retention was made for. One on an inherited tier stays: nothing goes into that. One that is broken is looked at at once.
+func (f *feed) lookAt(r *kgo.Record) int64 {
+	_, due, ok := headers.Peek(r.Headers)
+	if !ok {
+		return 0
 	}
-	return m.NotBefore
+	if keeps := f.lane.c.retention(f.delay); keeps > 0 && due.After(r.Timestamp.Add(keeps)) {
+		return 0
+	}
+	stay := r.Timestamp.Add(f.delay + time.Duration(f.lane.policy.Jitter*float64(f.delay)) + hopSlack)
+	if due.After(stay) && !f.inherited {
+		due = stay
+	}
+	return due.UnixMilli()
 }
 
 // again is the topic in which a record waits on that is not due yet: its own, unless that one is only drained (whose records are

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -102,13 +103,19 @@ func (c *Consumer) instrument() (err error) {
 	// Several consumers of one process share these instruments. What they observe under the same attributes adds up, which a
 	// gauge's values would not.
 	parked, e := meter.Int64ObservableUpDownCounter("siding.parked.records", metric.WithUnit("{record}"),
-		metric.WithDescription("Records of a tier that were read and are not due yet."))
+		metric.WithDescription("Records of a tier that were read and wait for their time, in memory or not."))
 	keep(e)
 	oldest, e := meter.Int64ObservableGauge("siding.parked.oldest_due", metric.WithUnit("s"),
 		metric.WithDescription("When the first parked record of a tier is due, in Unix seconds."))
 	keep(e)
 	inflight, e := meter.Int64ObservableUpDownCounter("siding.forwards.inflight", metric.WithUnit("{record}"),
 		metric.WithDescription("Copies that are not acknowledged yet."))
+	keep(e)
+	released, e := meter.Int64ObservableCounter("siding.parked.released", metric.WithUnit("By"),
+		metric.WithDescription("Bytes of parked records that were given up for lack of room."))
+	keep(e)
+	refetched, e := meter.Int64ObservableCounter("siding.parked.refetched", metric.WithUnit("By"),
+		metric.WithDescription("Bytes of records that were fetched again to run parked ones."))
 	keep(e)
 	lanes, e := meter.Int64ObservableUpDownCounter("siding.lanes", metric.WithUnit("{lane}"), metric.WithDescription("Lanes by state."))
 	keep(e)
@@ -120,8 +127,11 @@ func (c *Consumer) instrument() (err error) {
 	}
 	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		c.observe(o, parked, oldest, inflight, lanes, gaps)
+		group := metric.WithAttributes(semconv.MessagingConsumerGroupName(c.cfg.Group))
+		o.ObserveInt64(released, c.parking.released.Load(), group)
+		o.ObserveInt64(refetched, c.parking.refetched.Load(), group)
 		return nil
-	}, parked, oldest, inflight, lanes, gaps)
+	}, parked, oldest, inflight, released, refetched, lanes, gaps)
 	c.telemetry = t
 	return err
 }
@@ -150,10 +160,10 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 		for _, f := range l.feeds {
 			at := tier{l.topic, f.tierName()}
 			sum := tiers[at]
-			sum.parked += int64(len(f.parked))
+			sum.parked += int64(f.waiting())
 			sum.gaps += f.tracker.next - f.tracker.floor() - int64(f.tracker.pending)
-			if len(f.parked) > 0 && (sum.oldest == 0 || f.parked[0].due/1000 < sum.oldest) {
-				sum.oldest = f.parked[0].due / 1000
+			if due := f.nextDue(); due < math.MaxInt64 && (sum.oldest == 0 || due/1000 < sum.oldest) {
+				sum.oldest = due / 1000
 			}
 			tiers[at] = sum
 		}

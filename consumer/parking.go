@@ -1,0 +1,277 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// parking is the budget of bytes for the records of tiers, one for the process. Over it the records that are due farthest away
+// give up their bytes and stay in their feed's awayIndex; they are fetched again (refetch.go) when they are due soon. Whatever
+// the others hold, each feed has room for its next record, so that a long tier cannot starve a short one.
+//
+// While half of the budget is free a feed may use any of it, beyond that each has its share: so a lane that is blocked, with a
+// pile of records that are overdue, does not take the others' room.
+type parking struct {
+	limit int64
+	gate  *gate
+	lanes func() []*lane
+	work  chan struct{} // has room for one: settle has something to do
+
+	released, refetched atomic.Int64 // bytes given up, and bytes of records read again
+
+	mu      sync.Mutex
+	bytes   int64
+	holders int             // feeds that hold a record
+	horizon int64           // due time, Unix milliseconds, behind which no record is kept; MaxInt64 while there is room
+	short   bool            // somebody was refused since the last squeeze
+	given   int64           // counts what may have made room
+	hungry  map[*feed]int64 // feeds that would fetch again, by what given was when there was no room
+	shut    map[*feed]struct{}
+}
+
+// soon is how long before their time records are fetched again, in milliseconds: long enough for a leader to move meanwhile. An answer
+// also has records that are due somewhat later; what is due within twice that time is kept, and gives up its bytes for none that is
+// due later.
+const soon = 3_000
+
+func newParking(limit int64, g *gate, lanes func() []*lane) *parking {
+	return &parking{
+		limit: limit, gate: g, lanes: lanes, work: make(chan struct{}, 1),
+		horizon: math.MaxInt64, hungry: map[*feed]int64{}, shut: map[*feed]struct{}{},
+	}
+}
+
+// admits reports whether the bytes of a record that was just read may be kept.
+func (p *parking) admits(due, size int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if due > p.horizon {
+		return false
+	}
+	if p.bytes+size > p.limit {
+		p.short = true
+		p.poke()
+		return false
+	}
+	return true
+}
+
+// room is what a feed, which holds so many bytes, may fetch again.
+func (p *parking) room(held int64) room {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	share := p.share()
+	r := room{bytes: p.limit - p.bytes, enough: min(p.limit/8, share/2), given: p.given}
+	if p.bytes > p.limit/2 {
+		r.bytes = min(r.bytes, share-held)
+	} else if p.horizon == math.MaxInt64 {
+		r.early = p.limit/2 - p.bytes
+	}
+	r.bytes = max(r.bytes, 0)
+	return r
+}
+
+// room is how much of the budget there is for a feed.
+type room struct {
+	bytes  int64
+	early  int64 // of these, for records that are not due soon
+	enough int64 // to begin with: else a block would be fetched for every record of it
+	given  int64 // what to tell wait if it is not
+}
+
+// suffices reports whether there is room for a record, and for much of what is wanted.
+func (r room) suffices(each, want int64) bool {
+	return r.bytes >= each && r.bytes >= min(r.enough, want)
+}
+
+// share is what each feed may hold while more than half of the budget is in use; the caller holds the lock.
+func (p *parking) share() int64 { return p.limit / 2 / int64(max(p.holders, 1)) }
+
+// take adds a record that a feed keeps; first tells that the feed kept none before.
+func (p *parking) take(bytes int64, first bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes += bytes
+	if first {
+		p.holders++
+	}
+	if p.bytes > p.limit {
+		p.short = true
+		p.poke()
+	}
+}
+
+// give returns bytes.
+func (p *parking) give(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes -= bytes
+	if p.bytes < p.limit/2 {
+		p.horizon = math.MaxInt64
+	}
+	p.more()
+}
+
+// left tells that a feed keeps no record any more.
+func (p *parking) left() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holders--
+	p.more()
+}
+
+// more notes that there may be room; the caller holds the lock.
+func (p *parking) more() {
+	p.given++
+	if len(p.hungry)+len(p.shut) > 0 {
+		p.poke()
+	}
+}
+
+// wait has settle start the feed's fetching again when there may be more room than there was at given.
+func (p *parking) wait(f *feed, given int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hungry[f] = given
+	p.short = true
+	p.poke()
+}
+
+// shutOff has settle let the fetch of a feed go on that paused.
+func (p *parking) shutOff(f *feed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shut[f] = struct{}{}
+}
+
+// feeds tells that a feed waits no more.
+func (p *parking) feeds(f *feed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.hungry, f)
+}
+
+// opens tells that the fetch of a feed goes on.
+func (p *parking) opens(f *feed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.shut, f)
+}
+
+// forget lets go of a feed.
+func (p *parking) forget(f *feed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.hungry, f)
+	delete(p.shut, f)
+}
+
+// poke calls for settle.
+func (p *parking) poke() {
+	select {
+	case p.work <- struct{}{}:
+	default:
+	}
+}
+
+// loop settles until ctx ends.
+func (p *parking) loop(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.work:
+			p.settle()
+		}
+	}
+}
+
+// settle makes room where somebody was refused, and lets those go on for whom there is some. It locks one lane after the
+// other, and holds no lock of its own meanwhile.
+func (p *parking) settle() {
+	p.mu.Lock()
+	squeeze := p.short && p.bytes > p.limit/4*3
+	p.short = false
+	p.mu.Unlock()
+	if squeeze {
+		p.squeeze()
+	}
+	p.mu.Lock()
+	var hungry []*feed
+	for f, given := range p.hungry {
+		if given != p.given {
+			hungry = append(hungry, f)
+		}
+	}
+	shut := slices.Collect(maps.Keys(p.shut))
+	roomy := p.bytes <= p.limit/4*3
+	p.mu.Unlock()
+	for _, f := range hungry {
+		f.feedAgain()
+	}
+	resume := shut[:0]
+	for _, f := range shut {
+		if f.openAgain(roomy) {
+			resume = append(resume, f)
+		}
+	}
+	p.gate.sync(resume...)
+}
+
+// squeeze has the records that are due farthest away give up their bytes until a quarter of the budget is free. Those that are
+// due soon come last, and only where their feed has more than its share.
+func (p *parking) squeeze() {
+	now := time.Now().UnixMilli()
+	p.mu.Lock()
+	over := p.bytes - p.limit/4*3
+	share := p.share()
+	p.mu.Unlock()
+
+	type parked struct{ due, size int64 }
+	var far []parked
+	lanes := p.lanes()
+	for _, l := range lanes {
+		l.mu.Lock()
+		for _, f := range l.tiers() {
+			for _, it := range f.parked {
+				if it.due > now+2*soon {
+					far = append(far, parked{it.due, it.size})
+				}
+			}
+		}
+		l.mu.Unlock()
+	}
+	slices.SortFunc(far, func(a, b parked) int { return cmp.Compare(b.due, a.due) })
+	cutoff := now + 2*soon + 1
+	for sum, i := int64(0), 0; i < len(far) && sum < over; i++ {
+		sum += far[i].size
+		cutoff = far[i].due
+	}
+	p.mu.Lock()
+	p.horizon = cutoff
+	p.mu.Unlock()
+	for _, l := range lanes {
+		l.mu.Lock()
+		for _, f := range l.tiers() {
+			if over > 0 {
+				over -= f.giveUp(cutoff, over)
+			}
+		}
+		l.mu.Unlock()
+	}
+	for _, l := range lanes {
+		l.mu.Lock()
+		for _, f := range l.tiers() {
+			if over > 0 && f.keptBytes > share {
+				over -= f.giveUp(math.MinInt64, min(over, f.keptBytes-share))
+			}
+		}
+		l.mu.Unlock()
+	}
+}

@@ -1,0 +1,217 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// lateness is a handler's journal of how late its retries came, by the tier.
+type lateness struct {
+	mu    sync.Mutex
+	worst map[time.Duration]time.Duration
+	early int
+}
+
+func (j *lateness) note(f consumer.Facts) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if f.Tier == 0 {
+		return
+	}
+	if j.worst == nil {
+		j.worst = map[time.Duration]time.Duration{}
+	}
+	late := time.Since(f.NotBefore)
+	if late < 0 {
+		j.early++
+	}
+	j.worst[f.Tier] = max(j.worst[f.Tier], late)
+}
+
+func (j *lateness) of(tier time.Duration) (worst time.Duration, early int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.worst[tier], j.early
+}
+
+// Trap 8: the queue of parked records is unbounded. Here those due farthest away give up their bytes, and are back in time.
+func TestParkedRecordsBeyondTheBudgetRunInTime(t *testing.T) {
+	t.Parallel()
+	for _, order := range []consumer.Order{consumer.OrderPartition, consumer.OrderKey, consumer.OrderNone} {
+		t.Run(order.String(), func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 2)
+				var late lateness
+				cfg := config(func(ctx context.Context, r *kgo.Record) error {
+					f := consumer.FactsOf(ctx, r)
+					late.note(f)
+					if f.Attempt < 3 {
+						return classify.Retryable(errBusy)
+					}
+					return nil
+				})
+				cfg.Order = order
+				cfg.Policy.Tiers = []time.Duration{time.Minute, 10 * time.Minute}
+				cfg.MaxParkedBytes = 512 << 10
+				c := k.Run(cfg)
+				var records []*kgo.Record
+				for range 20 {
+					records = append(records, k.Produce(many(100)...)...)
+					time.Sleep(time.Second)
+				}
+				eventually(t, "all are parked", func() bool { return waiting(c) == len(records) })
+				for _, r := range records {
+					k.Handled(r, 1)
+				}
+				k.Conserved()
+				for _, tier := range cfg.Policy.Tiers {
+					if worst, early := late.of(tier); worst > 100*time.Millisecond || early > 0 {
+						t.Errorf("%v: the latest is %v late, and %d are early; want 100ms at most, and none", tier, worst, early)
+					}
+				}
+			})
+		})
+	}
+}
+
+func waiting(c *consumertest.Consumer) (n int) {
+	for _, l := range c.Health().Lanes {
+		n += l.Parked
+	}
+	return n
+}
+
+// A record that asks to come back early lies behind many that do not: with the tier's fetch paused over a full budget, it was
+// read when these were done.
+func TestARecordThatIsDueBeforeThoseInFrontOfItRunsInTime(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		var late lateness
+		soonest := make(chan time.Duration, 1)
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			f := consumer.FactsOf(ctx, r)
+			late.note(f)
+			switch {
+			case f.Attempt > 1 && string(r.Value) == "urgent":
+				soonest <- time.Since(f.NotBefore)
+				return nil
+			case f.Attempt > 1:
+				return nil
+			case string(r.Value) == "urgent":
+				return classify.RetryAfter(errBusy, 61*time.Second)
+			}
+			return classify.Retryable(errBusy)
+		})
+		cfg.Policy.Tiers = []time.Duration{time.Minute, time.Hour}
+		cfg.Policy.MaxAttempts = 3
+		cfg.MaxParkedBytes = 200_000
+		// Into the tier of an hour, all of them: what asks for 61 s too.
+		cfg.Policy.Tiers = []time.Duration{time.Hour}
+		c := k.Run(cfg)
+		records := k.Produce(many(2000)...)
+		urgent := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("urgent")})
+		eventually(t, "all are parked", func() bool { return waiting(c) == 2001 })
+		k.Handled(urgent[0], 1)
+		if got := <-soonest; got > 100*time.Millisecond {
+			t.Errorf("what was asked for in 61 s came %v late", got)
+		}
+		for _, r := range records {
+			k.Handled(r, 1)
+		}
+		if worst, early := late.of(time.Hour); worst > 100*time.Millisecond || early > 0 {
+			t.Errorf("the latest is %v late, and %d are early; want 100ms at most, and none", worst, early)
+		}
+	})
+}
+
+// A lane whose dead letters are refused has a tier full of records that are overdue. They are not the others' business.
+func TestABlockedLanesOverdueRecordsLeaveTheOthersTheirRoom(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.CreateTopic("bills", 1)
+		var late lateness
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			if f := consumer.FactsOf(ctx, r); r.Topic == "bills" {
+				late.note(f)
+				if f.Attempt > 2 {
+					return nil
+				}
+			} else if f.Attempt > 1 && string(r.Key) == "stop" {
+				return classify.Terminal(errors.New("no"))
+			}
+			return classify.Retryable(errBusy)
+		})
+		cfg.Topics = []string{"orders", "bills"}
+		cfg.Policy.Tiers = []time.Duration{10 * time.Second, time.Minute}
+		cfg.MaxParkedBytes = 100_000
+		c := k.Run(cfg)
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: -1, Err: kerr.TopicAuthorizationFailed})
+		k.Produce(&kgo.Record{Topic: "orders", Key: []byte("stop")})
+		for range 20 {
+			k.Produce(many(100)...)
+		}
+		time.Sleep(15 * time.Second) // the lane is blocked, 2,000 records of its tier are overdue
+		if h := c.Health().Lanes; h[1].State != consumer.StateBlocked || h[1].Parked < 1000 {
+			t.Fatalf("the lane of orders is %+v, want it blocked with its tier full", h[1])
+		}
+		var bills []*kgo.Record
+		for i := range 500 {
+			bills = append(bills, &kgo.Record{Topic: "bills", Value: []byte(strings.Repeat("x", 100)), Key: fmt.Append(nil, i)})
+		}
+		for _, r := range k.Produce(bills...) {
+			k.Handled(r, 1)
+		}
+		for _, tier := range cfg.Policy.Tiers {
+			if worst, early := late.of(tier); worst > 100*time.Millisecond || early > 0 {
+				t.Errorf("%v: the latest is %v late, and %d are early; want 100ms at most, and none", tier, worst, early)
+			}
+		}
+	})
+}
+
+// What fails while given-up records are fetched again is tried on, and no record is lost over it.
+func TestFetchingParkedRecordsAgainIsTriedOn(t *testing.T) {
+	t.Parallel()
+	for _, err := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownServerError, kerr.OffsetOutOfRange, kerr.TopicAuthorizationFailed} {
+		t.Run(err.Message, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 1)
+				cfg := config(busyOnce)
+				cfg.Policy.Tiers = []time.Duration{time.Minute}
+				cfg.MaxParkedBytes = 10_000
+				c := k.Run(cfg)
+				records := k.Produce(many(500)...)
+				eventually(t, "all are parked", func() bool { return waiting(c) == 500 })
+				refused := k.Cluster.Fault(kfake.Fault{
+					Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.retry.1m", Count: 5, Err: err,
+					When: func(r kmsg.Request) bool { return r.(*kmsg.FetchRequest).SessionEpoch == -1 },
+				})
+				for _, r := range records {
+					k.Handled(r, 1)
+				}
+				k.Conserved()
+				if n := refused.Hits(); n != 5 {
+					t.Errorf("%d fetches were refused, want 5", n)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,320 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Records that gave up their bytes are fetched again, block by block, by requests of siding's own: a consuming client reads
+// ahead, and what it reads beyond would be thrown away again.
+
+const (
+	// maxRefetch bounds a request, in bytes. Less is asked for where less is wanted.
+	maxRefetch = 1 << 20
+	// refetchTimeout ends a request; the next one asks for the leader anew.
+	refetchTimeout = 10 * time.Second
+	// refetchesPerBroker bounds the answers that are in memory at a time beside the budget. A broker that does not answer holds up
+	// its own partitions only.
+	refetchesPerBroker = 2
+)
+
+// mayFetch reports whether given-up records could be fetched again now; the caller holds the lock.
+func (f *feed) mayFetch() bool { return !f.fetching && (!f.hungry || f.isNext(f.away.due())) }
+
+// refetch has given-up records fetched again that are due soon; the caller holds the lock.
+func (f *feed) refetch(now int64) {
+	if !f.mayFetch() || f.away.due() > now+soon {
+		return
+	}
+	if f.hungry {
+		f.hungry = false
+		f.lane.c.parking.feeds(f)
+	}
+	f.fetching = true
+	f.lane.c.wg.Go(f.bringBack)
+}
+
+// feedAgain is called for a hungry feed when there may be room.
+func (f *feed) feedAgain() {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	now := time.Now().UnixMilli()
+	if !f.hungry || f.lane.state >= laneDraining || !f.lane.c.parking.room(f.keptBytes).suffices(f.away.each(), f.wanted(now)) {
+		return
+	}
+	f.hungry = false
+	f.lane.c.parking.feeds(f)
+	f.refetch(now)
+	f.arm()
+}
+
+// openAgain reports whether the fetch of a feed that paused over an overdue backlog may go on.
+func (f *feed) openAgain(roomy bool) bool {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	if f.away.due() <= time.Now().UnixMilli() || !roomy && f.kept > 0 {
+		return false
+	}
+	f.lane.c.parking.opens(f)
+	f.full.Store(false)
+	return true
+}
+
+// bringBack fetches given-up records until none is due soon, or there is no room for more.
+func (f *feed) bringBack() {
+	fits := true // what was fetched last
+	for failures := 0; ; {
+		block, want, ok := f.nextBlock(fits)
+		if !ok {
+			return
+		}
+		var err error
+		if fits, err = f.bringBlock(block, want); err != nil {
+			failures++
+			if !f.refetchFailed(err, failures) {
+				return
+			}
+			continue
+		}
+		failures = 0
+	}
+}
+
+// nextBlock chooses what to fetch, and about how many bytes of it. Without room, or where nothing of the last block fitted, the feed's
+// own records that are due later make some; else it waits. It reports false where nothing is to be fetched now.
+func (f *feed) nextBlock(fits bool) (block, want int64, ok bool) {
+	l := f.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f.fetching = false
+	now := time.Now().UnixMilli()
+	if l.state >= laneDraining {
+		return 0, 0, false
+	}
+	if f.away.due() > now+soon {
+		f.arm()
+		if f.full.Load() {
+			l.c.parking.poke()
+		}
+		return 0, 0, false
+	}
+	first, want := f.away.first(), f.wanted(now)
+	room := l.c.parking.room(f.keptBytes)
+	if !fits || !room.suffices(f.away.each(), want) {
+		freed := f.giveUp(now+2*soon, want)
+		room.bytes += freed
+		fits = fits || freed > 0
+	}
+	if !f.isNext(first.due) && (!fits || !room.suffices(f.away.each(), want)) {
+		f.hungry = true
+		l.c.parking.wait(f, room.given)
+		return 0, 0, false
+	}
+	f.fetching = true
+	return first.base, min(want, max(room.bytes, 1)), true
+}
+
+// wanted is about how many bytes to fetch from the block on that is due first; the caller holds the lock.
+func (f *feed) wanted(now int64) int64 {
+	b := f.away.first()
+	if b == nil {
+		return 0
+	}
+	return max(min(f.away.run(b.base, now+2*soon), maxRefetch), 1)
+}
+
+// refetchFailed waits before the next try; false where the lane is given up meanwhile.
+func (f *feed) refetchFailed(err error, failures int) bool {
+	l := f.lane
+	wait := backoff(failures, 100*time.Millisecond, 5*time.Second)
+	l.c.quiet.say("refetch "+f.topic+err.Error(), time.Minute, func() {
+		l.log.Warn("siding: parked records could not be fetched again, trying on", "retry_topic", f.topic, "wait", wait, "error", err)
+	})
+	l.c.retryCl.ForceMetadataRefresh() // most likely the leader moved
+	if l.pause(wait) {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f.fetching = false
+	return false
+}
+
+// bringBlock fetches a block, and takes what else is wanted from the answers. It reports whether anything was.
+func (f *feed) bringBlock(block, want int64) (any bool, err error) {
+	l := f.lane
+	due := int64(math.MaxInt64) // of what of the block stays away
+	for at := block; ; {
+		l.mu.Lock()
+		from, ok := f.away.next(at)
+		if !ok || from >= block+awayBits || l.state >= laneDraining {
+			f.away.tidy(block, due)
+			l.mu.Unlock()
+			return any, nil
+		}
+		l.mu.Unlock()
+		got, next, err := f.fetchAt(from, want)
+		if err != nil {
+			return any, fmt.Errorf("fetch of %s/%d at %d: %w", f.topic, l.partition, from, err)
+		}
+		l.mu.Lock()
+		if l.state < laneDraining {
+			before := f.away.n
+			due = min(due, f.restore(got, from, next, block+awayBits))
+			any = any || f.away.n < before
+			f.ripen()
+		}
+		l.mu.Unlock()
+		at = next
+	}
+}
+
+// restore takes what was fetched again of the offsets from up to next: the soonest first, as long as there is room. It returns when
+// the first is due of those below end that stay away. The caller holds the lock.
+func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due int64) {
+	type candidate struct {
+		rec       *kgo.Record
+		due, size int64
+	}
+	var found []candidate
+	var lost int64
+	for at, ok := f.away.next(from); ok && at < next; at, ok = f.away.next(at + 1) {
+		for len(got) > 0 && got[0].Offset < at {
+			got = got[1:]
+		}
+		if len(got) == 0 || got[0].Offset > at {
+			f.away.remove(at, f.away.each())
+			f.tracker.finish(at)
+			lost++
+			continue
+		}
+		found = append(found, candidate{got[0], f.lookAt(got[0]), recordSize(got[0])})
+	}
+	if lost > 0 {
+		f.lane.c.expired(f.topic, f.lane.partition, lost)
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.rec.Offset, b.rec.Offset))
+	})
+	room := f.lane.c.parking.room(f.keptBytes)
+	early := time.Now().UnixMilli() + 2*soon
+	due = math.MaxInt64
+	for _, r := range found {
+		if r.size <= room.bytes && (r.due <= early || r.size <= room.early) || f.isNext(r.due) {
+			room.bytes -= r.size
+			room.early -= r.size
+			f.away.remove(r.rec.Offset, r.size)
+			f.keep(r.rec, r.due, r.size)
+		} else if r.rec.Offset < end {
+			due = min(due, r.due)
+		}
+	}
+	return due
+}
+
+// fetchAt fetches committed records from an offset on, about as many bytes as wanted, and tells which offset comes behind them.
+func (f *feed) fetchAt(from, want int64) (got []*kgo.Record, next int64, err error) {
+	l, cl := f.lane, f.lane.c.retryCl
+	ctx, cancel := context.WithTimeout(l.abandon, refetchTimeout)
+	defer cancel()
+	leader, epoch, err := cl.PartitionLeader(f.topic, l.partition)
+	if err != nil || leader < 0 {
+		return nil, 0, errors.Join(errors.New("the leader is not known"), err)
+	}
+	release, err := l.c.refetches.acquire(ctx, leader)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer release()
+
+	req := kmsg.NewPtrFetchRequest()
+	req.MinBytes, req.MaxBytes, req.IsolationLevel, req.SessionEpoch = 1, int32(want), 1, -1
+	topic, partition := kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
+	topic.Topic, topic.TopicID = f.topic, f.topicID
+	partition.Partition, partition.CurrentLeaderEpoch, partition.FetchOffset, partition.PartitionMaxBytes = l.partition, epoch, from, int32(want)
+	topic.Partitions = append(topic.Partitions, partition)
+	req.Topics = append(req.Topics, topic)
+	// Not through the retry client, whose connections for fetches have its long polls on them.
+	answer, err := l.c.producer.Broker(int(leader)).RetriableRequest(ctx, req)
+	if err != nil {
+		return nil, 0, err
+	}
+	resp := answer.(*kmsg.FetchResponse)
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return nil, 0, err
+	}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return nil, 0, errors.New("the broker answers about something else")
+	}
+	part := &resp.Topics[0].Partitions[0]
+	if errors.Is(kerr.ErrorForCode(part.ErrorCode), kerr.OffsetOutOfRange) {
+		return f.startBehind(ctx, from)
+	}
+	read, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
+		Offset: from, IsolationLevel: kgo.ReadCommitted(), Topic: f.topic, Partition: l.partition,
+	}, part, kgo.DefaultDecompressor(), nil)
+	switch {
+	case len(read.Records) > 0 || next > from:
+	case read.Err != nil:
+		return nil, 0, read.Err
+	default:
+		return nil, 0, errors.New("there is nothing")
+	}
+	var size int64
+	for _, r := range read.Records {
+		size += recordSize(r)
+	}
+	l.c.parking.refetched.Add(size)
+	return read.Records, next, nil
+}
+
+// startBehind is what a fetch below the log's start finds: nothing, up to the start. Beyond the end the log is another one: the retry
+// poll finds that out too, and starts the lane anew.
+func (f *feed) startBehind(ctx context.Context, from int64) ([]*kgo.Record, int64, error) {
+	b, err := f.lane.c.bounds(ctx, f.topic)
+	if err != nil {
+		return nil, 0, err
+	}
+	start, _, err := b.of(f.topic, f.lane.partition)
+	if err == nil && start <= from {
+		err = kerr.OffsetOutOfRange
+	}
+	return nil, start, err
+}
+
+// perBroker bounds something by broker.
+type perBroker struct {
+	limit int
+	mu    sync.Mutex
+	slots map[int32]chan struct{}
+}
+
+// acquire waits for a slot; release gives it back.
+func (p *perBroker) acquire(ctx context.Context, broker int32) (release func(), err error) {
+	p.mu.Lock()
+	slots := p.slots[broker]
+	if slots == nil {
+		if p.slots == nil {
+			p.slots = map[int32]chan struct{}{}
+		}
+		slots = make(chan struct{}, p.limit)
+		p.slots[broker] = slots
+	}
+	p.mu.Unlock()
+	select {
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

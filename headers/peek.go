@@ -1,0 +1,48 @@
+package headers
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Peek reads the two headers that say whether, and when, a consumer has to do
+// with a record on a retry topic: whose failure it is, and when it is due. It
+// is for whoever passes over many such records and runs few of them; it does
+// not allocate. ok is false where one of the two is missing, broken or there
+// more than once: [Parse] then says what is wrong.
+//
+// The group aliases the header's value.
+func Peek(h []kgo.RecordHeader) (ofGroup []byte, due time.Time, ok bool) {
+	var at []byte
+	for i := range h {
+		switch keyOf(h[i].Key) {
+		case group:
+			if ofGroup != nil {
+				return nil, time.Time{}, false
+			}
+			ofGroup = h[i].Value
+		case notBefore:
+			if at != nil {
+				return nil, time.Time{}, false
+			}
+			at = h[i].Value
+		}
+	}
+	ms, err := parseInt(at, 0, maxMillis)
+	if err != nil || len(ofGroup) == 0 || len(ofGroup) > maxGroup || !utf8.Valid(ofGroup) {
+		return nil, time.Time{}, false
+	}
+	return ofGroup, time.UnixMilli(ms), true
+}
+
+// Canonical returns the key as the package's constant where it is a reserved
+// one, so that records which are kept share it; other keys come back as they
+// are.
+func Canonical(key string) string {
+	if k := keyOf(key); k != userKey {
+		return keyNames[k]
+	}
+	return key
+}
