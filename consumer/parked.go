@@ -97,8 +97,8 @@ func (f *feed) unkeep(n int, bytes int64) {
 	}
 }
 
-// giveUp has the records that are due last give up their bytes: as many as it takes, of those due at cutoff or later. The caller
-// holds the lock.
+// giveUp has the records that are due last give up their bytes: as many as it takes, of those due at cutoff or later, but not the feed's
+// next one, which would be fetched again at once. The caller holds the lock.
 func (f *feed) giveUp(cutoff, want int64) (freed int64) {
 	if len(f.parked) == 0 || f.lane.state >= laneDraining {
 		return 0
@@ -107,8 +107,11 @@ func (f *feed) giveUp(cutoff, want int64) (freed int64) {
 	slices.SortFunc(f.parked, func(a, b *item) int {
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.rec.Offset, b.rec.Offset))
 	})
-	n := len(f.parked)
-	for n > 0 && freed < want && f.parked[n-1].due >= cutoff {
+	n, least := len(f.parked), 0
+	if f.ripe() == 0 {
+		least = 1
+	}
+	for n > least && freed < want && f.parked[n-1].due >= cutoff {
 		n--
 		it := f.parked[n]
 		f.parked[n] = nil
