@@ -51,7 +51,7 @@ func (a *awayIndex) add(offset, due, size int64) {
 	a.bytes += size
 }
 
-// remove takes a record out that is back, or gone; the offset must be in the index. What becomes empty stays until tidy.
+// remove takes a record out that is back, or gone; the offset must be in the index. A block that becomes empty stays until leave.
 func (a *awayIndex) remove(offset, size int64) {
 	b := &a.blocks[a.search(offset&^awayMask)]
 	b.words[(offset&awayMask)>>6] &^= 1 << (offset & 63)
@@ -115,10 +115,18 @@ func (a *awayIndex) run(base, by int64) (bytes int64) {
 	return bytes
 }
 
-// tidy notes when what is left of a block is due, and drops the blocks that are empty.
-func (a *awayIndex) tidy(base, due int64) {
+// visit begins a pass over a block: what is added to it from now on, in front of the pass or behind it, says by itself when it is due. It
+// returns when the block was due.
+func (a *awayIndex) visit(base int64) (due int64) {
+	b := &a.blocks[a.search(base)]
+	due, b.due, a.known = b.due, math.MaxInt64, false
+	return due
+}
+
+// leave ends a pass: due is when the first of the records is due that it saw and left. Blocks that are empty are dropped.
+func (a *awayIndex) leave(base, due int64) {
 	if i := a.search(base); i < len(a.blocks) && a.blocks[i].base == base {
-		a.blocks[i].due = due
+		a.blocks[i].due = min(a.blocks[i].due, due)
 	}
 	a.known = false
 	a.blocks = slices.DeleteFunc(a.blocks, func(b awayBlock) bool { return b.n == 0 })

@@ -32,6 +32,7 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 					t.Skip("nothing is away")
 				}
 				base, due := b.base, int64(math.MaxInt64)
+				a.visit(base)
 				for at, ok := a.next(base); ok && at < base+awayBits; at, ok = a.next(at + 1) {
 					if rapid.Bool().Draw(t, "stays") {
 						due = min(due, model[at])
@@ -40,7 +41,15 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 					a.remove(at, 10)
 					delete(model, at)
 				}
-				a.tidy(base, due)
+				if rapid.Bool().Draw(t, "another one gives up its bytes meanwhile") {
+					at := base + rapid.Int64Range(0, awayMask).Draw(t, "at")
+					if _, there := model[at]; !there {
+						model[at] = 7
+						a.add(at, 7, 10)
+						due = min(due, 7)
+					}
+				}
+				a.leave(base, due)
 				if b := a.search(base); b < len(a.blocks) && a.blocks[b].base == base && a.blocks[b].due != due {
 					t.Fatalf("a block is due at %d after a pass, want %d exactly", a.blocks[b].due, due)
 				}

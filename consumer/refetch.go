@@ -74,12 +74,12 @@ func (f *feed) openAgain(roomy bool) bool {
 func (f *feed) bringBack() {
 	fits := true // what was fetched last
 	for failures := 0; ; {
-		block, want, ok := f.nextBlock(fits)
+		block, due, want, ok := f.nextBlock(fits)
 		if !ok {
 			return
 		}
 		var err error
-		if fits, err = f.bringBlock(block, want); err != nil {
+		if fits, err = f.bringBlock(block, due, want); err != nil {
 			failures++
 			if !f.refetchFailed(err, failures) {
 				return
@@ -92,23 +92,24 @@ func (f *feed) bringBack() {
 
 // nextBlock chooses what to fetch, and about how many bytes of it. Without room, or where nothing of the last block fitted, the feed's
 // own records that are due later make some; else it waits. It reports false where nothing is to be fetched now.
-func (f *feed) nextBlock(fits bool) (block, want int64, ok bool) {
+func (f *feed) nextBlock(fits bool) (block, due, want int64, ok bool) {
 	l := f.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f.fetching = false
 	now := time.Now().UnixMilli()
 	if l.state >= laneDraining {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	if f.away.due() > now+soon {
 		f.arm()
 		if f.full.Load() {
 			l.c.parking.poke()
 		}
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
-	first, want := f.away.first(), f.wanted(now)
+	first := f.away.first()
+	want = f.wanted(now)
 	room := l.c.parking.room(f.keptBytes)
 	if !fits || !room.suffices(f.away.each(), want) {
 		freed := f.giveUp(now+2*soon, want)
@@ -118,10 +119,11 @@ func (f *feed) nextBlock(fits bool) (block, want int64, ok bool) {
 	if !f.isNext(first.due) && (!fits || !room.suffices(f.away.each(), want)) {
 		f.hungry = true
 		l.c.parking.wait(f, room.given)
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	f.fetching = true
-	return first.base, min(want, max(room.bytes, 1)), true
+	block = first.base
+	return block, f.away.visit(block), min(want, max(room.bytes, 1)), true
 }
 
 // wanted is about how many bytes to fetch from the block on that is due first; the caller holds the lock.
@@ -150,30 +152,39 @@ func (f *feed) refetchFailed(err error, failures int) bool {
 	return false
 }
 
-// bringBlock fetches a block, and takes what else is wanted from the answers. It reports whether anything was.
-func (f *feed) bringBlock(block, want int64) (any bool, err error) {
+// bringBlock fetches a block, whose pass nextBlock began, and takes what else is wanted from the answers. due is when it was due. It reports
+// whether anything was taken.
+func (f *feed) bringBlock(block, due, want int64) (any bool, err error) {
 	l := f.lane
-	due := int64(math.MaxInt64) // of what of the block stays away
+	left := int64(math.MaxInt64) // when the first is due of what stays away
+	defer func() {
+		if err != nil {
+			left = due // not all of it was seen
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		f.away.leave(block, left)
+	}()
 	for at := block; ; {
 		l.mu.Lock()
 		from, ok := f.away.next(at)
-		if !ok || from >= block+awayBits || l.state >= laneDraining {
-			f.away.tidy(block, due)
-			l.mu.Unlock()
+		l.mu.Unlock()
+		if !ok || from >= block+awayBits {
 			return any, nil
 		}
-		l.mu.Unlock()
 		got, next, err := f.fetchAt(from, want)
 		if err != nil {
 			return any, fmt.Errorf("fetch of %s/%d at %d: %w", f.topic, l.partition, from, err)
 		}
 		l.mu.Lock()
-		if l.state < laneDraining {
-			before := f.away.n
-			due = min(due, f.restore(got, from, next, block+awayBits))
-			any = any || f.away.n < before
-			f.ripen()
+		if l.state >= laneDraining {
+			l.mu.Unlock()
+			return any, nil
 		}
+		before := f.away.n
+		left = min(left, f.restore(got, from, next, block+awayBits))
+		any = any || f.away.n < before
+		f.ripen()
 		l.mu.Unlock()
 		at = next
 	}
