@@ -36,7 +36,7 @@ func TestTheExampleShowsSpansAndMetricsAndNoSecret(t *testing.T) {
 	}
 	want := []string{
 		"messaging.process.duration", "siding.delivery.lateness", "siding.forwards.inflight", "siding.lanes", "siding.offset.gaps",
-		"siding.parked.records", "siding.routed.records",
+		"siding.parked.records", "siding.parked.refetched", "siding.parked.released", "siding.routed.records",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("metrics %q, want %q", names, want)
