@@ -18,14 +18,34 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// handedOver sees what kgo is given.
+// handedOver is what kgo has, and whether it was sent alone.
 type handedOver struct {
-	mu    sync.Mutex
-	alone bool
-	to    map[*forward]bool // whether it was sent alone
+	mu sync.Mutex
+	to map[*forward]bool
 }
 
-func (h *handedOver) OnProduceRecordBuffered(r *kgo.Record) {
+func (h *handedOver) all() map[*forward]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.to)
+}
+
+// take takes a copy back.
+func (h *handedOver) take(fw *forward) (alone bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	alone = h.to[fw]
+	delete(h.to, fw)
+	return alone
+}
+
+// handsOver sees what a client is given.
+type handsOver struct {
+	*handedOver
+	alone bool
+}
+
+func (h handsOver) OnProduceRecordBuffered(r *kgo.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if fw, ok := r.Context.Value(forwardKey{}).(*forward); ok {
@@ -48,10 +68,10 @@ func TestTheBooksOfCopiesAgreeWithANaiveModel(t *testing.T) {
 }
 
 func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
-	to := map[*forward]bool{} // what kgo has
+	kgos := &handedOver{to: map[*forward]bool{}}
 	silent := func(alone bool) *kgo.Client {
 		cl, err := kgo.NewClient(kgo.SeedBrokers("localhost:1"), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-			kgo.WithHooks(&handedOver{alone: alone, to: to}),
+			kgo.WithHooks(handsOver{kgos, alone}),
 			kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -79,7 +99,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 	over := false // nothing is tried again
 	pick := func(rt *rapid.T) *forward {
 		var all []*forward
-		for fw := range to {
+		for fw := range kgos.all() {
 			all = append(all, fw)
 		}
 		if len(all) == 0 {
@@ -90,8 +110,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 	}
 	answer := func(rt *rapid.T, err error) {
 		fw := pick(rt)
-		alone := to[fw]
-		delete(to, fw)
+		alone := kgos.take(fw)
 		r := &kgo.Record{Topic: fw.rec.Topic, Context: fw}
 		wasLast := fw.rec.Topic == l.siblings.DLQ && alone && oversizeEnds(fw, how)
 		if alone {
@@ -150,6 +169,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 			l.setState(laneDraining, "")
 			l.forwards.giveUp()
 			l.mu.Unlock()
+			to := kgos.all()
 			maps.DeleteFunc(live, func(fw *forward, _ int64) bool { _, ok := to[fw]; return !ok })
 		},
 		"lost": func(rt *rapid.T) {
@@ -171,7 +191,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 			}
 			var bytes int64
 			refused, waiting := 0, 0
-			line := map[string]int{}
+			line, to := map[string]int{}, kgos.all()
 			for fw := range live {
 				bytes += fw.size
 				if fw.tries > 0 {
