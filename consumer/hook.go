@@ -148,6 +148,9 @@ func (c *Consumer) call(name string, f func()) {
 // has to be kept for them while the copy is on its way.
 func (l *lane) copied(fw *forward, r *kgo.Record) {
 	h := &l.c.hooks
+	if len(h.deadLettered)+len(h.parked) == 0 {
+		return // nearly always, and this path is hot where everything fails
+	}
 	dead := r.Topic == l.siblings.DLQ
 	if dead && len(h.deadLettered) == 0 || !dead && len(h.parked) == 0 {
 		return
