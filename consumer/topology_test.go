@@ -2,42 +2,40 @@ package consumer_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// A source that grows while it is consumed: the new partitions' lanes wait until their siblings have grown too.
+// Trap 15: a retry topic has fewer partitions than its source, or the source grows. The new partitions' lanes wait until their siblings
+// have grown too; and the producer, which looks every five minutes how many there are, is told.
 func TestASourceThatGrowsHasItsSiblingsGrownBeforeTheNewPartitionsRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 2)
+		k.CreateTopic("orders.retry.900ms", 1) // somebody's who knew no better
+		var log lines
 		cfg := config(handle)
-		cfg.Kafka = []kgo.Opt{kgo.MetadataMaxAge(5 * time.Second)}
+		cfg.Logger = log.logger()
 		k.Run(cfg)
 		k.Produce(many(100)...)
-		cl, err := kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cl.Close()
-		admin := kadm.NewClient(cl)
-		grown, err := admin.UpdatePartitions(context.Background(), 6, "orders")
-		if err == nil {
-			err = grown.Error()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		records := []*kgo.Record{{Topic: "orders", Partition: 5, Value: []byte("1")}, {Topic: "orders", Partition: 5, Value: []byte("2")}}
-		if err := cl.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		k.Conserved()
+		growTopic(t, k, "orders", 6)
+		time.Sleep(6 * time.Minute) // until the clients have heard of it
+		records := k.Produce(&kgo.Record{Topic: "orders", Partition: 5, Value: []byte("1")}, &kgo.Record{Topic: "orders", Partition: 5, Value: []byte("2")})
 		k.Parked(records[0], tier1, "") // offset 0 fails
+		k.DeadLettered(records[0], headers.ReasonExhausted)
 		k.Handled(records[1], 1)
 		k.Conserved()
 		for _, sibling := range []string{"orders.retry.300ms", "orders.retry.900ms", "orders.dlq"} {
@@ -45,7 +43,194 @@ func TestASourceThatGrowsHasItsSiblingsGrownBeforeTheNewPartitionsRun(t *testing
 				t.Errorf("%s has %d partitions, want 6", sibling, got)
 			}
 		}
+		if n := log.with("a copy was refused"); n > 0 {
+			t.Errorf("%d copies were refused on partitions that are there", n)
+		}
 	})
+}
+
+func TestARetryTopicWithFewerPartitionsThatMayNotGrowIsRefused(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		cfg := config(fine)
+		provision(t, k, cfg)
+		k.DeleteTopic("orders.retry.300ms")
+		k.CreateTopic("orders.retry.300ms", 2)
+		cfg.Provision.Mode = retrytopics.Verify
+		err := k.Begin(cfg).Wait()
+		var undone *retrytopics.UndoneError
+		if !errors.As(err, &undone) || !slices.Equal(undone.Topics, []string{"orders.retry.300ms"}) {
+			t.Errorf("Run returned %v, want that the topic is too small", err)
+		}
+	})
+}
+
+// Trap 25: retention deletes a record that waits: its copy has an old timestamp, or the tier is longer than its topic's retention. A copy
+// has a timestamp of its own, and what is too short is refused.
+func TestRetentionDoesNotTakeWhatWaits(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		const day = 24 * time.Hour
+		k.CreateTopic("orders", 1)
+		cfg := config(busyOnce)
+		cfg.Kafka = []kgo.Opt{kgo.FetchMaxWait(time.Minute), kgo.HeartbeatInterval(10 * time.Second)} // days are fewer requests
+		cfg.CommitInterval = time.Second
+		cfg.Policy.Tiers = []time.Duration{2 * day}
+		written := time.Now().Add(-300 * day)
+		c := k.Run(cfg)
+		records := many(10)
+		for _, r := range records {
+			r.Timestamp = written
+		}
+		k.Produce(records...)
+		for _, r := range records {
+			if m := k.Parked(r, 2*day, ""); !m.Original.Timestamp.Equal(written) {
+				t.Errorf("the copy says that the record is of %v, want %v", m.Original.Timestamp, written)
+			}
+		}
+		for range 2 {
+			k.Cluster.ApplyRetention()
+			time.Sleep(day)
+		}
+		time.Sleep(day)
+		for _, r := range records {
+			k.Handled(r, 1)
+		}
+		if start := k.Cluster.PartitionInfos("orders.retry.48h")[0].LogStartOffset; start != 0 {
+			t.Errorf("retention took %d copies", start)
+		}
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+
+		cfg.Provision.TierRetention = 3 * day
+		cfg.Kafka = k.Opts()
+		if _, err := consumer.New(cfg); err == nil || !strings.Contains(err.Error(), "before they are due") {
+			t.Errorf("New says %v to a retention of 3 days for a delay of 2, want a refusal", err)
+		}
+		cfg.Provision.TierRetention, cfg.Kafka = 0, nil
+		alter(t, k, "orders.retry.48h", "retention.ms", "86400000")
+		if err := k.Begin(cfg).Wait(); err == nil || !strings.Contains(err.Error(), "before they are due") {
+			t.Errorf("Run returned %v with a topic that keeps a record for a day and a delay of 2, want a refusal", err)
+		}
+	})
+}
+
+// Trap 28: the group's offsets on the retry topics expire, since no member subscribes to them (KIP-211). They are committed again each day,
+// those of a tier that is only drained too.
+func TestOffsetsOfIdleRetryTopicsDoNotExpire(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		alterBroker(t, k, "offsets.retention.minutes", "1500") // 25 hours
+		k.CreateTopic("orders", 2)
+		cfg := config(busyOnce)
+		cfg.Kafka = []kgo.Opt{kgo.FetchMaxWait(time.Hour), kgo.HeartbeatInterval(20 * time.Second)} // days are fewer requests
+		cfg.CommitInterval = time.Minute
+		drained := cfg
+		drained.Policy.Tiers = []time.Duration{time.Second, 3 * time.Second}
+		first := k.Run(drained)
+		for _, r := range k.Produce(many(20)...) {
+			k.Handled(r, 1)
+		}
+		if err := first.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		c := k.Run(cfg)
+		want := map[string]int64{}
+		for _, l := range c.Health().Lanes {
+			for _, o := range l.Offsets {
+				want[fmt.Sprint(o.Topic, "/", l.Partition)] = o.Next
+			}
+		}
+		if len(want) != 10 {
+			t.Fatalf("the lanes have the partitions %v, want those of the source, two tiers and two drained ones", want)
+		}
+		for day := range 4 {
+			time.Sleep(24 * time.Hour)
+			commits := k.Cluster.GroupInfo("billing").Commits
+			for _, l := range c.Health().Lanes {
+				for _, o := range l.Offsets {
+					at, ok := commits[o.Topic][l.Partition]
+					if name := fmt.Sprint(o.Topic, "/", l.Partition); !ok || at.Offset != want[name] {
+						t.Errorf("%s: %d is committed (%v) after %d idle days, want %d", name, at.Offset, ok, day+1, want[name])
+					}
+				}
+			}
+		}
+	})
+}
+
+// A group whose offsets are gone begins anew: the source by Start, the retry topics at their start, whatever Start says.
+func TestAGroupThatWasForgottenLosesNothingThatIsParked(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]consumer.Start{"earliest": consumer.StartEarliest(), "latest": consumer.StartLatest()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 2)
+				cfg := config(busyOnce)
+				cfg.Start, cfg.Policy.Tiers = start, []time.Duration{time.Minute}
+				alterBroker(t, k, "offsets.retention.minutes", "60")
+				c := k.Run(cfg)
+				parked := k.Produce(many(20)...)
+				for _, r := range parked {
+					k.Parked(r, time.Minute, "")
+				}
+				k.Conserved()
+				if err := c.Stop(); err != nil {
+					t.Fatal(err)
+				}
+				away := k.Produce(many(20)...)
+				time.Sleep(2 * time.Hour)
+				if info := k.Cluster.GroupInfo("billing"); info != nil && len(info.Commits) > 0 {
+					t.Fatalf("the broker has kept %v", info.Commits)
+				}
+				var done ran
+				cfg.Handler = done.after(fine)
+				k.Run(cfg)
+				done.all(t, parked)
+				if name == "earliest" {
+					done.all(t, away)
+					k.Conserved()
+				}
+			})
+		})
+	}
+}
+
+// alterBroker sets a config of the brokers.
+func alterBroker(t *testing.T, k *consumertest.Kafka, name, value string) {
+	t.Helper()
+	cl, err := kgo.NewClient(k.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	resp, err := kadm.NewClient(cl).AlterBrokerConfigs(context.Background(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}})
+	if err == nil && len(resp) > 0 {
+		err = resp[0].Err
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// alter sets a config of a topic.
+func alter(t *testing.T, k *consumertest.Kafka, topic, name, value string) {
+	t.Helper()
+	cl, err := kgo.NewClient(k.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	resp, err := kadm.NewClient(cl).AlterTopicConfigs(context.Background(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}}, topic)
+	if err == nil {
+		_, err = resp.On(topic, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A pause in kgo is a set of names and outlives the assignment: a lane that was full when it was given up must read again when

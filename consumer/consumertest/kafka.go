@@ -16,14 +16,18 @@ package consumertest
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -46,6 +50,8 @@ type Kafka struct {
 	mu       sync.Mutex
 	produced []*kgo.Record
 	siblings map[string]consumed // by source
+	deleted  map[string]bool
+	paced    sync.Once
 }
 
 // consumed is a source topic that consumers were run on, by all their configurations: where records may be that an earlier one
@@ -101,7 +107,7 @@ func On(tb testing.TB, opts ...kgo.Opt) *Kafka {
 
 func on(tb testing.TB, patience time.Duration, opts []kgo.Opt) *Kafka {
 	tb.Helper()
-	k := &Kafka{tb: tb, opts: opts, Patience: patience, journal: newJournal(), siblings: map[string]consumed{}}
+	k := &Kafka{tb: tb, opts: opts, Patience: patience, journal: newJournal(), siblings: map[string]consumed{}, deleted: map[string]bool{}}
 	cl, err := kgo.NewClient(append(opts[:len(opts):len(opts)], kgo.RecordPartitioner(partitioner()))...)
 	if err != nil {
 		tb.Fatalf("consumertest: client: %v", err)
@@ -114,14 +120,26 @@ func on(tb testing.TB, patience time.Duration, opts []kgo.Opt) *Kafka {
 // Opts are the options that reach the broker, for a consumer.Config or a client of the test's own.
 func (k *Kafka) Opts() []kgo.Opt { return append([]kgo.Opt(nil), k.opts...) }
 
-// CreateTopic makes a topic.
+// CreateTopic makes a topic. One that was deleted before is made anew: what was produced to it and handled of it counts no more.
 func (k *Kafka) CreateTopic(name string, partitions int32) {
 	k.tb.Helper()
 	ctx, cancel := k.within()
 	defer cancel()
-	if _, err := k.admin.CreateTopic(ctx, partitions, -1, nil, name); err != nil {
-		k.tb.Fatalf("consumertest: create topic %q: %v", name, err)
+	for {
+		_, err := k.admin.CreateTopic(ctx, partitions, -1, nil, name)
+		if err == nil {
+			break
+		}
+		// A broker deletes a topic some time after it said that it did.
+		if deleted := k.forget(name); !deleted || !errors.Is(err, kerr.TopicAlreadyExists) || ctx.Err() != nil {
+			k.tb.Fatalf("consumertest: create topic %q: %v", name, err)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
+	k.forget(name)
+	k.mu.Lock()
+	delete(k.deleted, name)
+	k.mu.Unlock()
 	// A broker answers for a new topic a moment later than the controller made it.
 	for {
 		d, err := k.admin.ListTopics(ctx, name)
@@ -134,6 +152,48 @@ func (k *Kafka) CreateTopic(name string, partitions int32) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// DeleteTopic deletes a topic, with all that it holds.
+func (k *Kafka) DeleteTopic(name string) {
+	k.tb.Helper()
+	ctx, cancel := k.within()
+	defer cancel()
+	if k.Cluster != nil {
+		k.pace()
+	}
+	if _, err := k.admin.DeleteTopic(ctx, name); err != nil {
+		k.tb.Fatalf("consumertest: delete topic %q: %v", name, err)
+	}
+	k.mu.Lock()
+	k.deleted[name] = true
+	k.mu.Unlock()
+}
+
+// pace has fetches take a moment, once and for all: for a topic that is gone the embedded broker answers at once, whatever else was
+// asked for, kgo asks again at once, and in virtual time none passes meanwhile.
+func (k *Kafka) pace() {
+	k.paced.Do(func() {
+		k.Cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			k.Cluster.SleepControl(func() { time.Sleep(20 * time.Millisecond) })
+			return nil, nil, false
+		})
+	})
+}
+
+// forget forgets what is known of a topic that was deleted. It reports false for one that was not.
+func (k *Kafka) forget(name string) bool {
+	k.mu.Lock()
+	if !k.deleted[name] {
+		k.mu.Unlock()
+		return false
+	}
+	k.produced = slices.DeleteFunc(k.produced, func(r *kgo.Record) bool { return r.Topic == name })
+	k.mu.Unlock()
+	k.journal.forget(name)
+	k.client.PurgeTopicsFromClient(name)
+	return true
 }
 
 func allLed(t kadm.TopicDetail) bool {

@@ -3,6 +3,7 @@ package consumertest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -159,4 +160,11 @@ func (j *journal) times(at position) (int, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.handled[at], j.changed
+}
+
+// forget forgets what was handled of a topic.
+func (j *journal) forget(topic string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	maps.DeleteFunc(j.handled, func(at position, _ int) bool { return at.topic == topic })
 }

@@ -21,7 +21,7 @@ type Broker func(t *testing.T, f func(*testing.T, *consumertest.Kafka))
 // Run runs every promise on the broker.
 func Run(t *testing.T, on Broker) {
 	for name, tests := range map[string]map[string]func(*testing.T, *fixture){
-		"path": path, "order": order, "policy": policy, "bad": bad, "size": size, "rebalance": rebalance, "log": log,
+		"path": path, "order": order, "policy": policy, "bad": bad, "size": size, "rebalance": rebalance, "topology": topology, "log": log,
 	} {
 		for promise, f := range tests {
 			t.Run(name+"/"+promise, func(t *testing.T) {

@@ -1,0 +1,191 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// topology: tiers, topics and groups that change while records are on their way.
+var topology = map[string]func(*testing.T, *fixture){
+	"a source that is made anew is read anew": func(t *testing.T, f *fixture) {
+		cfg := f.config(busyOnce)
+		c := f.Run(cfg)
+		f.handledOnce(f.Produce(f.many(50)...))
+		for range 2 {
+			f.DeleteTopic(f.topic)
+			f.CreateTopic(f.topic, 3)
+			f.handledOnce(f.Produce(f.many(50)...))
+			f.Conserved()
+		}
+		if h := c.Health(); !h.OK {
+			t.Errorf("health is %+v", h)
+		}
+	},
+	"a retry topic that is made anew is read anew": func(t *testing.T, f *fixture) {
+		c := f.Run(f.config(busyOnce))
+		f.handledOnce(f.Produce(f.many(50)...))
+		f.Conserved()
+		tier := f.tier(tier1)
+		f.DeleteTopic(tier)
+		f.CreateTopic(tier, 2)
+		records := f.Produce(f.many(50)...)
+		f.Conserved() // a copy may be there twice
+		eventually(t, "all of it is committed", func() bool {
+			return !slices.ContainsFunc(c.Health().Lanes, func(l consumer.LaneHealth) bool {
+				return slices.ContainsFunc(l.Offsets, func(o consumer.FeedOffsets) bool { return o.Committed != o.Next || o.Pending > 0 })
+			})
+		})
+		f.handledOnce(f.Produce(f.many(50)...))
+		_ = records
+		f.Conserved()
+	},
+	"a source that is deleted holds up no other, and is consumed when it is there again": func(t *testing.T, f *fixture) {
+		other := f.topic + "-other"
+		f.CreateTopic(other, 2)
+		cfg := f.config(busyOnce)
+		cfg.Topics = []string{f.topic, other}
+		c := f.Run(cfg)
+		f.handledOnce(f.Produce(f.many(20)...))
+		f.DeleteTopic(f.topic)
+		for i := range 20 {
+			f.handledOnce(f.Produce(&kgo.Record{Topic: other, Key: fmt.Append(nil, i)}))
+		}
+		eventually(t, "health says what is missing", func() bool { h := c.Health(); return !h.OK && slices.Equal(h.Missing, []string{f.topic}) })
+		f.handledOnce(f.Produce(&kgo.Record{Topic: other, Key: []byte("x")}))
+		f.CreateTopic(f.topic, 2)
+		f.handledOnce(f.Produce(f.many(50)...))
+		f.handledOnce(f.Produce(&kgo.Record{Topic: other, Key: []byte("x")}))
+		eventually(t, "health is OK", func() bool { return c.Health().OK })
+		f.Conserved()
+	},
+	"a tier that left the configuration is drained, and may be deleted": func(t *testing.T, f *fixture) {
+		const removed = 8 * time.Second
+		cfg := f.config(busyOnce)
+		cfg.Policy.Tiers = []time.Duration{removed}
+		first := f.Run(cfg)
+		records := f.Produce(f.many(20)...)
+		for _, r := range records {
+			f.Parked(r, removed, "")
+		}
+		f.Conserved()
+		if err := first.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Policy.Tiers = []time.Duration{tier1}
+		c := f.Run(cfg)
+		f.handledOnce(records)
+		f.handledOnce(f.Produce(f.many(20)...))
+		f.Conserved()
+		gone := f.tier(removed)
+		f.DeleteTopic(gone)
+		f.handledOnce(f.Produce(f.many(20)...))
+		eventually(t, "the lanes have let go of it", func() bool {
+			return !slices.ContainsFunc(c.Health().Lanes, func(l consumer.LaneHealth) bool {
+				return slices.ContainsFunc(l.Offsets, func(o consumer.FeedOffsets) bool { return o.Topic == gone })
+			})
+		})
+		f.handledOnce(f.Produce(f.many(20)...))
+		f.Conserved()
+	},
+	"a group that was renamed goes on where it was": func(t *testing.T, f *fixture) {
+		const tier = 5 * time.Second
+		cfg := f.config(busyOnce)
+		cfg.Policy.Tiers = []time.Duration{tier}
+		former := f.Run(cfg)
+		parked := f.Produce(f.many(20)...)
+		for _, r := range parked {
+			f.Parked(r, tier, "")
+		}
+		f.Conserved()
+		if err := former.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		cfg.FormerGroups, cfg.Group = []string{cfg.Group}, cfg.Group+"-anew"
+		f.Run(cfg)
+		f.handledOnce(append(parked, f.Produce(f.many(20)...)...))
+		f.Conserved()
+	},
+	"a group whose offsets are gone loses nothing": func(t *testing.T, f *fixture) {
+		cfg := f.config(func(context.Context, *kgo.Record) error { return classify.Retryable(errBusy) })
+		cfg.Policy.Tiers = []time.Duration{tier1, time.Hour}
+		c := f.Run(cfg)
+		records := f.Produce(f.many(20)...)
+		for _, r := range records {
+			f.Parked(r, time.Hour, "")
+		}
+		f.Conserved()
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		f.deleteGroup(t, cfg.Group)
+		// What is on the source and in the tiers runs again; what is not due stays.
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			if facts := consumer.FactsOf(ctx, r); facts.Tier == time.Hour {
+				t.Errorf("attempt %d of %d runs an hour early", facts.Attempt, r.Offset)
+			}
+			return nil
+		}
+		f.Run(cfg)
+		for _, r := range records {
+			f.Handled(r, 2) // as read from the source, and as read from the first tier
+			f.Parked(r, time.Hour, "")
+		}
+	},
+	"what a dead-letter topic held is gone with it, and new ones get through": func(t *testing.T, f *fixture) {
+		f.Run(f.config(func(context.Context, *kgo.Record) error { return errors.New("no such SKU") }))
+		for _, r := range f.Produce(f.many(5)...) {
+			f.DeadLettered(r, headers.ReasonTerminal)
+		}
+		dlq := f.topic + ".dlq"
+		f.DeleteTopic(dlq)
+		f.CreateTopic(dlq, 2)
+		for _, r := range f.Produce(f.many(5)...) {
+			f.DeadLettered(r, headers.ReasonTerminal)
+		}
+	},
+}
+
+// busyOnce fails each record's first attempt.
+func busyOnce(ctx context.Context, r *kgo.Record) error {
+	if consumer.FactsOf(ctx, r).Attempt == 1 {
+		return classify.Retryable(errBusy)
+	}
+	return nil
+}
+
+func (f *fixture) handledOnce(records []*kgo.Record) {
+	for _, r := range records {
+		f.Handled(r, 1)
+	}
+}
+
+// tier names a retry topic.
+func (f *fixture) tier(delay time.Duration) string {
+	return f.topic + ".retry." + retrytopics.FormatDelay(delay)
+}
+
+// deleteGroup has the broker forget a group without members, as it does by itself after a week.
+func (f *fixture) deleteGroup(t *testing.T, group string) {
+	t.Helper()
+	cl, err := kgo.NewClient(f.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	eventually(t, "the group is deleted", func() bool {
+		resp, err := kadm.NewClient(cl).DeleteGroup(context.Background(), group)
+		return err == nil && resp.Err == nil
+	})
+}
