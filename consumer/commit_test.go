@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -51,5 +52,43 @@ func TestACommitNamesOnlyLanesHeldUnderItsMembership(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: the commit goes out with %q, want %q", member, got, want)
 		}
+	}
+}
+
+// The floor of a tier means nothing in a topic of the same name that was made anew, and the broker tells them apart by their ids.
+func TestACommitOfATierNamesTheTopicThatItWasReadFrom(t *testing.T) {
+	t.Parallel()
+	c := idle(t, Config{}, func() {})
+	old, anew := kadm.TopicID{1}, kadm.TopicID{2}
+	entries := map[topicPartition]commitEntry{}
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.MemberID = "m"
+	rt := kmsg.NewOffsetCommitRequestTopic()
+	rt.Topic = "orders.retry.5s"
+	for p, id := range []kadm.TopicID{anew, old, anew} {
+		l := held(c, int32(p), "m")
+		entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: l.feeds[1], id: id}
+		rp := kmsg.NewOffsetCommitRequestTopicPartition()
+		rp.Partition = l.partition
+		rt.Partitions = append(rt.Partitions, rp)
+	}
+	req.Topics = append(req.Topics, rt)
+	if err := c.admit(req, entries); err != nil {
+		t.Fatal(err)
+	}
+	got := req.Topics[0]
+	if got.TopicID != anew || len(got.Partitions) != 2 || got.Partitions[0].Partition != 0 || got.Partitions[1].Partition != 2 {
+		t.Errorf("the commit goes out as %+v, want partitions 0 and 2 under the id %v", got, anew)
+	}
+	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
+	answer := kmsg.NewOffsetCommitResponseTopic()
+	answer.TopicID = anew // without a name, as from version 10 on
+	answer.Partitions = []kmsg.OffsetCommitResponseTopicPartition{{Partition: 0}, {Partition: 2}}
+	resp.Topics = append(resp.Topics, answer)
+	e := entries[topicPartition{rt.Topic, 2}]
+	e.at.Offset = 7
+	entries[topicPartition{rt.Topic, 2}] = e
+	if err := c.committed(req, resp, entries); err != nil || e.feed.tracker.committed != 7 {
+		t.Errorf("after the answer %d counts as committed (%v), want 7", e.feed.tracker.committed, err)
 	}
 }
