@@ -100,7 +100,7 @@ func (f *feed) unkeep(n int, bytes int64) {
 // giveUp has the records that are due last give up their bytes: as many as it takes, of those due at cutoff or later, but not the feed's
 // next one, which would be fetched again at once. The caller holds the lock.
 func (f *feed) giveUp(cutoff, want int64) (freed int64) {
-	if len(f.parked) == 0 || f.lane.state >= laneDraining {
+	if len(f.parked) == 0 || f.lane.state >= laneDraining || f.retired.Load() {
 		return 0
 	}
 	// What is sorted is a heap too.

@@ -318,20 +318,37 @@ func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane
 	return anew
 }
 
-// retire takes a drained tier off its lanes: it is not there any more. What they hold of it runs on, and is not committed.
+// retire takes a drained tier off its lanes: it is not there any more. What they have in memory of it runs when it is due, and is not
+// committed.
 func (c *Consumer) retire(topic, source string) {
+	lost := 0
 	c.mu.Lock()
 	c.inherited[source] = slices.DeleteFunc(slices.Clone(c.inherited[source]), func(t inherited) bool { return t.Topic == topic })
 	c.mu.Unlock()
 	for _, l := range c.lanesOn(source) {
 		for _, f := range l.tiers() {
 			if f.topic == topic && f.inherited {
-				f.retired.Store(true)
+				lost += f.retire()
 				c.retryGate.forget(f)
 			}
 		}
 	}
+	if lost > 0 {
+		c.log.Error("siding: records that were parked in a retry topic are gone with it", "retry_topic", topic, "records", lost)
+		c.countExpired(topic, int64(lost))
+	}
 	c.wg.Go(func() { c.retryPoll.clear(topic) })
+}
+
+// retire has the feed go on without its topic. It returns how many records had given up their bytes: these are gone.
+func (f *feed) retire() (lost int) {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	f.retired.Store(true)
+	lost = f.away.n
+	f.away, f.hungry = awayIndex{}, false
+	f.lane.c.parking.forget(f)
+	return lost
 }
 
 // resized notes how many partitions a drained tier has: consumers of an older configuration may make it grow.

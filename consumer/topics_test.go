@@ -181,6 +181,43 @@ func TestADrainedTierThatIsDeletedHoldsUpNothing(t *testing.T) {
 	}
 }
 
+// What gave up its bytes cannot be fetched again from a topic that is not there.
+func TestWhatADrainedTierHeldBeyondTheBudgetIsGoneWithItAndSaid(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		var log lines
+		var done ran
+		cfg := config(done.after(busyOnce))
+		cfg.Logger, cfg.Policy.Tiers = log.logger(), []time.Duration{time.Hour}
+		first := k.Produce(many(500)...)
+		runsUntilParked(t, k, cfg, time.Hour, first[len(first)-1])
+		cfg.Policy.Tiers, cfg.MaxParkedBytes = []time.Duration{tier1}, 10_000
+		expired := &expiredMeter{topic: "orders.retry.1h"}
+		cfg.MeterProvider = expired
+		c := k.Run(cfg)
+		eventually(t, "what the tier holds is read", func() bool { return c.Health().Lanes[0].Parked == len(first) })
+		k.DeleteTopic("orders.retry.1h")
+		for _, r := range k.Produce(many(20)...) {
+			k.Handled(r, 1)
+		}
+		time.Sleep(2 * time.Hour)
+		kept := 0
+		for _, r := range first {
+			kept += done.times(r)
+		}
+		if lost := expired.n.Load(); kept == 0 || lost == 0 || int64(kept)+lost != int64(len(first)) {
+			t.Errorf("%d records of the tier ran and %d count as lost, want %d together", kept, lost, len(first))
+		}
+		if n := log.with("level=ERROR", "gone with it", "retry_topic=orders.retry.1h"); n != 1 {
+			t.Errorf("the log says %d times what is gone, want once", n)
+		}
+		if n := log.with("could not be fetched again"); n > 1 {
+			t.Errorf("the log says %d times that records cannot be fetched again", n)
+		}
+	})
+}
+
 func TestASourceThatIsDeletedHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	for protocol, opts := range balancers {
