@@ -157,7 +157,7 @@ func TestADrainedTierThatIsDeletedHoldsUpNothing(t *testing.T) {
 					return n == len(first)
 				})
 				k.DeleteTopic("orders.retry.1m") // too early, but what is in memory is not lost
-				records := append(first, k.Produce(many(20)...)...)
+				records := slices.Concat(first, k.Produce(many(20)...))
 				for _, r := range records {
 					k.Handled(r, 1)
 				}
