@@ -214,6 +214,13 @@ func (r *ran) times(rec *kgo.Record) int {
 	return r.n[[2]int64{int64(rec.Partition), rec.Offset}]
 }
 
+// reset forgets the counts.
+func (r *ran) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.n)
+}
+
 // after counts the records that a handler handled.
 func (r *ran) after(h consumer.Handler) consumer.Handler {
 	return func(ctx context.Context, rec *kgo.Record) error {

@@ -31,18 +31,16 @@ func TestASourceThatIsMadeAnewIsReadAnew(t *testing.T) {
 						k.CreateTopic("orders", 2)
 						k.CreateTopic("bills", 2)
 						var log lines
-						cfg := config(busyOnce)
+						var done ran
+						cfg := config(done.after(busyOnce))
 						cfg.Logger, cfg.Kafka, cfg.Start, cfg.Topics = log.logger(), opts, where, []string{"orders", "bills"}
 						c, second := k.Run(cfg), k.Run(cfg)
-						for _, r := range k.Produce(many(100)...) {
-							k.Handled(r, 1)
-						}
+						done.all(t, k.Produce(many(100)...))
 						k.DeleteTopic("orders")
 						time.Sleep(pause)
 						k.CreateTopic("orders", 3)
-						for _, r := range k.Produce(many(50)...) {
-							k.Handled(r, 1)
-						}
+						done.reset()
+						done.all(t, k.Produce(many(50)...))
 						eventually(t, "all of the new topic is committed", func() bool {
 							n := int64(0)
 							for _, p := range k.Cluster.GroupInfo("billing").Commits["orders"] {
@@ -53,6 +51,7 @@ func TestASourceThatIsMadeAnewIsReadAnew(t *testing.T) {
 						for _, r := range k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")}) {
 							k.Handled(r, 1)
 						}
+						k.Conserved()
 						if n := log.with("level=ERROR", "a source topic was deleted and made anew", "topic=orders"); n != 2 {
 							t.Errorf("the log says %d times that the topic was made anew, want once a consumer", n)
 						}
@@ -189,19 +188,19 @@ func TestWhatADrainedTierHeldBeyondTheBudgetIsGoneWithItAndSaid(t *testing.T) {
 		var log lines
 		var done ran
 		cfg := config(done.after(busyOnce))
-		cfg.Logger, cfg.Policy.Tiers = log.logger(), []time.Duration{time.Hour}
+		cfg.Logger, cfg.Policy.Tiers = log.logger(), []time.Duration{10 * time.Minute}
 		first := k.Produce(many(500)...)
-		runsUntilParked(t, k, cfg, time.Hour, first[len(first)-1])
+		runsUntilParked(t, k, cfg, 10*time.Minute, first[len(first)-1])
 		cfg.Policy.Tiers, cfg.MaxParkedBytes = []time.Duration{tier1}, 10_000
-		expired := &expiredMeter{topic: "orders.retry.1h"}
+		expired := &expiredMeter{topic: "orders.retry.10m"}
 		cfg.MeterProvider = expired
 		c := k.Run(cfg)
 		eventually(t, "what the tier holds is read", func() bool { return c.Health().Lanes[0].Parked == len(first) })
-		k.DeleteTopic("orders.retry.1h")
+		k.DeleteTopic("orders.retry.10m")
 		for _, r := range k.Produce(many(20)...) {
 			k.Handled(r, 1)
 		}
-		time.Sleep(2 * time.Hour)
+		time.Sleep(20 * time.Minute)
 		kept := 0
 		for _, r := range first {
 			kept += done.times(r)
@@ -209,7 +208,7 @@ func TestWhatADrainedTierHeldBeyondTheBudgetIsGoneWithItAndSaid(t *testing.T) {
 		if lost := expired.n.Load(); kept == 0 || lost == 0 || int64(kept)+lost != int64(len(first)) {
 			t.Errorf("%d records of the tier ran and %d count as lost, want %d together", kept, lost, len(first))
 		}
-		if n := log.with("level=ERROR", "gone with it", "retry_topic=orders.retry.1h"); n != 1 {
+		if n := log.with("level=ERROR", "gone with it", "retry_topic=orders.retry.10m"); n != 1 {
 			t.Errorf("the log says %d times what is gone, want once", n)
 		}
 		if n := log.with("could not be fetched again"); n > 1 {
@@ -251,7 +250,7 @@ func TestASourceThatIsDeletedHoldsUpNoOther(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				bills()
 				_ = second.Err() // its only source does not exist
-				time.Sleep(10 * time.Minute)
+				time.Sleep(20 * time.Second)
 				if n := log.with("level=ERROR", "a source topic does not exist any more", "topic=orders"); n != 1 {
 					t.Errorf("the log says %d times that the topic is gone, want once", n)
 				}

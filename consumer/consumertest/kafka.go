@@ -176,7 +176,7 @@ func (k *Kafka) pace() {
 	k.paced.Do(func() {
 		k.Cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
-			k.Cluster.SleepControl(func() { time.Sleep(20 * time.Millisecond) })
+			time.Sleep(5 * time.Millisecond)
 			return nil, nil, false
 		})
 	})
