@@ -7,19 +7,17 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/headers"
 )
 
 // parkedHeap holds the records of a tier that are not due yet, the next one on top.
-type parkedHeap []*item
+type parkedHeap []parcel
 
 func (h parkedHeap) less(i, j int) bool {
-	return h[i].due < h[j].due || h[i].due == h[j].due && h[i].rec.Offset < h[j].rec.Offset
+	return h[i].due < h[j].due || h[i].due == h[j].due && h[i].offset < h[j].offset
 }
 
-func (h *parkedHeap) push(it *item) {
-	*h = append(*h, it)
+func (h *parkedHeap) push(p parcel) {
+	*h = append(*h, p)
 	s := *h
 	for i := len(s) - 1; i > 0; {
 		up := (i - 1) / 2
@@ -31,10 +29,10 @@ func (h *parkedHeap) push(it *item) {
 	}
 }
 
-func (h *parkedHeap) pop() *item {
+func (h *parkedHeap) pop() parcel {
 	s := *h
 	top, n := s[0], len(s)-1
-	s[0], s[n] = s[n], nil
+	s[0], s[n] = s[n], parcel{}
 	s = s[:n]
 	*h = s
 	for i := 0; ; {
@@ -62,13 +60,12 @@ func (f *feed) ripe() int { return f.kept - len(f.parked) }
 // admit keeps a copy of a record that was just read, or only notes when it is due; the caller holds the lock. What is sooner than
 // all that the feed holds is its next one, for which there is always room.
 func (f *feed) admit(r *kgo.Record, due int64) (kept bool) {
-	p, size := f.lane.c.parking, recordSize(r)
-	if !f.isNext(due) && !p.admits(due, size) {
+	if size := parcelSize(packedLen(r)); !f.isNext(due) && !f.lane.c.parking.admits(due, size) {
 		f.away.add(r.Offset, due, size)
-		p.released.Add(size)
+		f.lane.c.parking.released.Add(size)
 		return false
 	}
-	f.keep(r, due, size)
+	f.keep(pack(r, due))
 	return true
 }
 
@@ -77,12 +74,22 @@ func (f *feed) isNext(due int64) bool {
 	return f.ripe() == 0 && (len(f.parked) == 0 || due < f.parked[0].due)
 }
 
-// keep takes a copy of a record into the heap and the budget; the caller holds the lock.
-func (f *feed) keep(r *kgo.Record, due, size int64) {
-	f.lane.c.parking.take(size, f.kept == 0)
+// keep takes a record into the heap and the budget; the caller holds the lock.
+func (f *feed) keep(p parcel) {
+	f.lane.c.parking.take(p.size(), f.kept == 0)
 	f.kept++
-	f.keptBytes += size
-	f.parked.push(&item{rec: deepCopy(r), due: due, size: size})
+	f.keptBytes += p.size()
+	f.parked.push(p)
+}
+
+// unwrap takes the first record out of the heap, as an item that counts with all its memory; the caller holds the lock.
+func (f *feed) unwrap() *item {
+	p := f.parked.pop()
+	it := &item{rec: p.unpack(f), due: p.due}
+	it.size = recordSize(it.rec)
+	f.lane.c.parking.take(it.size-p.size(), false)
+	f.keptBytes += it.size - p.size()
+	return it
 }
 
 // unkeep takes records off the feed's books; the caller holds the lock. Their bytes the budget has back when they are no longer used.
@@ -104,19 +111,17 @@ func (f *feed) giveUp(cutoff, want int64) (freed int64) {
 		return 0
 	}
 	// What is sorted is a heap too.
-	slices.SortFunc(f.parked, func(a, b *item) int {
-		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.rec.Offset, b.rec.Offset))
-	})
+	slices.SortFunc(f.parked, func(a, b parcel) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.offset, b.offset)) })
 	n, least := len(f.parked), 0
 	if f.ripe() == 0 {
 		least = 1
 	}
 	for n > least && freed < want && f.parked[n-1].due >= cutoff {
 		n--
-		it := f.parked[n]
-		f.parked[n] = nil
-		f.away.add(it.rec.Offset, it.due, it.size)
-		freed += it.size
+		p := &f.parked[n]
+		f.away.add(p.offset, p.due, p.size())
+		freed += p.size()
+		*p = parcel{}
 	}
 	gone := len(f.parked) - n
 	f.parked = f.parked[:n]
@@ -176,7 +181,7 @@ func (f *feed) ripen() {
 	}
 	now := time.Now().UnixMilli()
 	for len(f.parked) > 0 && f.parked[0].due <= now && f.ripe() < maxRipe {
-		l.enqueue(f, f.parked.pop())
+		l.enqueue(f, f.unwrap())
 	}
 	f.refetch(now)
 	f.arm()
@@ -192,32 +197,4 @@ func (f *feed) dropParked() {
 	f.lane.c.parking.give(f.keptBytes)
 	f.unkeep(f.kept, f.keptBytes)
 	f.lane.c.parking.forget(f)
-}
-
-// deepCopy copies a fetched record, of which a single one would keep the whole fetch in memory.
-func deepCopy(r *kgo.Record) *kgo.Record {
-	n := len(r.Key) + len(r.Value)
-	for i := range r.Headers {
-		n += len(r.Headers[i].Value)
-	}
-	room := make([]byte, 0, n)
-	keep := func(b []byte) []byte {
-		if b == nil {
-			return nil
-		}
-		at := len(room)
-		room = append(room, b...)
-		return room[at:len(room):len(room)]
-	}
-	out := &kgo.Record{
-		Key: keep(r.Key), Value: keep(r.Value), Timestamp: r.Timestamp, Topic: r.Topic, Partition: r.Partition,
-		Offset: r.Offset, LeaderEpoch: r.LeaderEpoch, Context: r.Context,
-	}
-	if len(r.Headers) > 0 {
-		out.Headers = make([]kgo.RecordHeader, len(r.Headers))
-		for i, h := range r.Headers {
-			out.Headers[i] = kgo.RecordHeader{Key: headers.Canonical(h.Key), Value: keep(h.Value)}
-		}
-	}
-	return out
 }

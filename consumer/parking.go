@@ -239,9 +239,9 @@ func (p *parking) squeeze() {
 	for _, l := range lanes {
 		l.mu.Lock()
 		for _, f := range l.tiers() {
-			for _, it := range f.parked {
-				if it.due > now+2*soon {
-					far = append(far, parked{it.due, it.size})
+			for i := range f.parked {
+				if r := &f.parked[i]; r.due > now+2*soon {
+					far = append(far, parked{r.due, r.size()})
 				}
 			}
 		}

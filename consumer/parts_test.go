@@ -188,7 +188,7 @@ func TestTheStateThatHealthReports(t *testing.T) {
 	t.Parallel()
 	type change = func(*lane)
 	state := func(s laneState) change { return func(l *lane) { l.state = s } }
-	park := func(l *lane) { l.feeds[1].parked.push(&item{rec: &kgo.Record{}, due: 1}) }
+	park := func(l *lane) { l.feeds[1].parked.push(parcel{due: 1}) }
 	run := func(for_ time.Duration) change {
 		return func(l *lane) {
 			u := &unit{feed: l.feeds[0]}
@@ -274,7 +274,7 @@ func TestHealthCountsAndForgets(t *testing.T) {
 	f.tracker.deliverRange(10, 14)
 	f.tracker.finishRange(10, 11)
 	f.queued = 2
-	l.feeds[1].parked.push(&item{rec: &kgo.Record{}})
+	l.feeds[1].parked.push(parcel{})
 	h := c.Health()
 	want := []FeedOffsets{
 		{Topic: "orders", Committed: 10, Floor: 12, Next: 15, Pending: 3},

@@ -209,7 +209,7 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due int64) {
 			lost++
 			continue
 		}
-		found = append(found, candidate{got[0], f.lookAt(got[0]), recordSize(got[0])})
+		found = append(found, candidate{got[0], f.lookAt(got[0]), parcelSize(packedLen(got[0]))})
 	}
 	if lost > 0 {
 		f.lane.c.expired(f.topic, f.lane.partition, lost)
@@ -225,7 +225,7 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due int64) {
 			room.bytes -= r.size
 			room.early -= r.size
 			f.away.remove(r.rec.Offset, r.size)
-			f.keep(r.rec, r.due, r.size)
+			f.keep(pack(r.rec, r.due))
 		} else if r.rec.Offset < end {
 			due = min(due, r.due)
 		}
@@ -283,7 +283,7 @@ func (f *feed) fetchAt(from, want int64) (got []*kgo.Record, next int64, err err
 	}
 	var size int64
 	for _, r := range read.Records {
-		size += recordSize(r)
+		size += parcelSize(packedLen(r))
 	}
 	l.c.parking.refetched.Add(size)
 	return read.Records, next, nil

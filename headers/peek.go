@@ -37,12 +37,9 @@ func Peek(h []kgo.RecordHeader) (ofGroup []byte, due time.Time, ok bool) {
 	return ofGroup, time.UnixMilli(ms), true
 }
 
-// Canonical returns the key as the package's constant where it is a reserved
-// one, so that records which are kept share it; other keys come back as they
-// are.
-func Canonical(key string) string {
-	if k := keyOf(key); k != userKey {
-		return keyNames[k]
-	}
-	return key
-}
+// Code is a small number for a reserved key, 0 for any other: for whoever keeps
+// many records in memory. It means nothing outside of the process.
+func Code(key string) byte { return byte(keyOf(key)) }
+
+// Name is the key that [Code] gave the number for; empty for 0.
+func Name(code byte) string { return keyNames[code] }
