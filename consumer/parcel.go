@@ -20,9 +20,10 @@ type parcel struct {
 }
 
 // size is what the parcel counts in the budget.
-func (p *parcel) size() int64 { return parcelSize(len(p.data)) }
+func (p *parcel) size() int64 { return parcelSize(cap(p.data)) }
 
-// parcelSize is the memory of a parcel by the length of its data: its place in the heap besides, and what allocators round up.
+// parcelSize is the memory of a parcel by the room of its data, which is packedLen: its place in the heap besides, and what allocators
+// round up.
 func parcelSize(data int) int64 { return int64(data + data/16 + 80) }
 
 // pack copies a record.

@@ -124,6 +124,9 @@ func (f *feed) giveUp(cutoff, want int64) (freed int64) {
 		*p = parcel{}
 	}
 	gone := len(f.parked) - n
+	if gone == 0 {
+		return 0 // nobody has more room by that
+	}
 	f.parked = f.parked[:n]
 	f.unkeep(gone, freed)
 	f.lane.c.parking.give(freed)

@@ -144,14 +144,17 @@ func failedMeta(origin headers.Meta, partition int32, offset int64, failed time.
 	return m
 }
 
-// heldSize is what siding counts of a record in its budget: its bytes, and
-// what the structures around them take.
+// heldSize is what siding counts of a record in its budget: packed, and what
+// the structures around it take.
 func heldSize(r *kgo.Record) int64 {
-	n := len(r.Key) + len(r.Value) + 64
+	n := 17 + len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {
-		n += len(h.Key) + len(h.Value) + 40
+		n += 4 + len(h.Value)
+		if headers.Code(h.Key) == 0 {
+			n += 3 + len(h.Key)
+		}
 	}
-	return int64(n)
+	return int64(n + n/16 + 80)
 }
 
 // jitterOf is a random part of a delay's jitter, in whole milliseconds.
