@@ -229,10 +229,14 @@ func (c *Consumer) groupClient() (*kgo.Client, error) {
 	})...)
 }
 
+// retryFetch bounds an answer to the retry client: what is read besides the budget for parked records.
+const retryFetch = 4 << 20
+
 // retryClient reads the tiers, always read committed, since redrive writes in transactions.
 func (c *Consumer) retryClient() (*kgo.Client, error) {
 	return kgo.NewClient(c.options([]kgo.Opt{
 		kgo.FetchMaxWait(fetchWait),
+		kgo.FetchMaxBytes(retryFetch),
 		kgo.MetadataMinAge(time.Second),
 	}, []kgo.Opt{
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
