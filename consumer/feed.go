@@ -38,6 +38,7 @@ type feed struct {
 	fetching  bool        // some of these are being fetched again
 	hungry    bool        // they would be, if there were room
 	topicID   [16]byte    // of the topic, once something of it was read
+	rest      rest        // of a tier's fetch, in a storm
 	queued    int         // records delivered that no worker took yet, parked ones not counted
 	bytes     int64       // of those
 	full      atomic.Bool // its fetch should be paused; the gate acts on it

@@ -77,9 +77,11 @@ type forward struct {
 	written         []kgo.RecordHeader
 	feed            *feed
 	offset          int64
+	due             time.Time // of a copy to a tier
 	size            int64
 	tries           int32         // that were refused
 	life            int32         // of its topic for the client, see remade
+	landed          int64         // offset of the copy, once it is safe
 	alone           bool          // it goes by Consumer.solo: a batch that it was in was too large
 	step            oversize.Step // what of it was given up
 }
@@ -98,7 +100,7 @@ func (fw *forward) Value(key any) any {
 func (l *lane) forward(f *feed, seen *noted, topic string, m *headers.Meta) {
 	fw := seen.forward()
 	fw.rec = kgo.Record{Topic: topic, Key: seen.key, Value: seen.value, Headers: seen.encode(m)}
-	fw.feed, fw.offset = f, seen.offset
+	fw.feed, fw.offset, fw.due = f, seen.offset, m.NotBefore
 	l.send(fw)
 }
 
@@ -161,6 +163,7 @@ func (fw *forward) again() *kgo.Record {
 func (l *lane) promise(r *kgo.Record, err error) {
 	fw, _ := r.Context.Value(forwardKey{}).(*forward)
 	if err == nil {
+		fw.landed = r.Offset
 		l.copied(fw, r) // before the record counts as finished, and without the lane's lock
 	}
 	l.arrived(fw, err)
@@ -208,6 +211,7 @@ func (l *lane) strike(fw *forward, safe bool) (became fate) {
 	l.forwards.progress = time.Now()
 	if safe {
 		fw.feed.tracker.finish(fw.offset)
+		l.wrote(fw)
 		if fw.step.Omits() {
 			l.forwards.omitted++
 			became = omitted

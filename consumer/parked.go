@@ -157,6 +157,7 @@ func (f *feed) arm() {
 	if f.away.n > 0 && f.mayFetch() {
 		next = min(next, f.away.due()-soon)
 	}
+	next = min(next, f.rest.look())
 	if next == math.MaxInt64 {
 		return
 	}
@@ -187,6 +188,7 @@ func (f *feed) ripen() {
 		l.enqueue(f, f.unwrap())
 	}
 	f.refetch(now)
+	f.endRest(now)
 	f.arm()
 	l.wakeLocked()
 }
@@ -196,7 +198,7 @@ func (f *feed) dropParked() {
 	if f.timer != nil {
 		f.timer.Stop()
 	}
-	f.parked, f.away, f.hungry = nil, awayIndex{}, false
+	f.parked, f.away, f.hungry, f.rest = nil, awayIndex{}, false, rest{}
 	f.lane.c.parking.give(f.keptBytes)
 	f.unkeep(f.kept, f.keptBytes)
 	f.lane.c.parking.forget(f)

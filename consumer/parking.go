@@ -33,6 +33,7 @@ type parking struct {
 	given   int64           // counts what may have made room
 	hungry  map[*feed]int64 // feeds that would fetch again, by what given was when there was no room
 	shut    map[*feed]struct{}
+	turned  []*feed // whose fetch should pause, or go on
 }
 
 // soon is how long before their time records are fetched again, in milliseconds: long enough for a leader to move meanwhile. An answer
@@ -150,6 +151,14 @@ func (p *parking) shutOff(f *feed) {
 	p.shut[f] = struct{}{}
 }
 
+// turn has the gate look at a feed.
+func (p *parking) turn(f *feed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.turned = append(p.turned, f)
+	p.poke()
+}
+
 // feeds tells that a feed waits no more.
 func (p *parking) feeds(f *feed) {
 	p.mu.Lock()
@@ -211,17 +220,18 @@ func (p *parking) settle() {
 	}
 	shut := slices.Collect(maps.Keys(p.shut))
 	roomy := p.bytes <= p.limit/4*3
+	turned := p.turned
+	p.turned = nil
 	p.mu.Unlock()
 	for _, f := range hungry {
 		f.feedAgain()
 	}
-	resume := shut[:0]
 	for _, f := range shut {
 		if f.openAgain(roomy) {
-			resume = append(resume, f)
+			turned = append(turned, f)
 		}
 	}
-	p.gate.sync(resume...)
+	p.gate.sync(turned...)
 }
 
 // squeeze has the records that are due farthest away give up their bytes until a quarter of the budget is free. Those that are

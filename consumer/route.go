@@ -210,6 +210,7 @@ func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
 		due := f.lookAt(r)
 		refused = !f.admit(r, due) && due <= now
 	}
+	f.rest.read(f.tracker.next)
 	f.ripen()
 	if foreign > 0 {
 		l.c.sharing(f.topic)
