@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -396,5 +397,36 @@ func TestWhatRetentionDeletedUnreadIsCounted(t *testing.T) {
 		k.Handled(kept, 1)
 		stop(t, c)
 		o.want("siding.expired.records", map[string]int64{"": 3})
+	})
+}
+
+// A record that a tier has no room for is counted where it was sent and where it went; what is counted as omitted is written.
+func TestRecordsThatAreTooLargeAreCounted(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t)
+		for topic, limit := range map[string]string{"orders.retry.1m": "5000", "orders.dlq": "20000"} {
+			if err := k.Cluster.CreateTopic(topic, 2, map[string]string{"max.message.bytes": limit}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cfg := o.config(func(context.Context, *kgo.Record) error { return classify.As(classify.Retryable(errBusy), "busy") })
+		cfg.Policy = minute
+		k.Run(cfg)
+		sized := func(n int) *kgo.Record {
+			value := make([]byte, n)
+			_, _ = rand.NewChaCha8([32]byte{}).Read(value) // compression makes it no smaller
+			return order(string(value))
+		}
+		for _, r := range k.Produce(sized(10_000), sized(30_000), sized(40_000)) {
+			k.DeadLettered(r, headers.ReasonTooLarge)
+		}
+		synctest.Wait()
+		o.want("siding.routed.records", map[string]int64{
+			"error.type=busy reason= to=1m":           3,
+			"error.type=busy reason=too-large to=dlq": 3,
+		})
+		o.want("siding.omitted.values", map[string]int64{"": 2})
+		o.want("siding.forwards.inflight", map[string]int64{"": 0})
 	})
 }

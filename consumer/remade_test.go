@@ -1,0 +1,58 @@
+package consumer
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Forgetting fails what is on its way, which may be there twice then. So a late refusal from before must not lead to it again.
+func TestATopicIsForgottenOnceForEachTimeThatItWasMadeAnew(t *testing.T) {
+	t.Parallel()
+	cl, err := kgo.NewClient(kgo.SeedBrokers("localhost:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	r := &remade{client: cl}
+	renewed := func() bool {
+		before := r.life.Load()
+		r.renew("orders.dlq")
+		return r.life.Load() > before
+	}
+	if renewed() {
+		t.Error("forgotten without a reason")
+	}
+	first := r.life.Load()
+	for range 3 {
+		r.note("orders.dlq", first) // all that kgo had is refused
+	}
+	if !renewed() {
+		t.Error("not forgotten after a refusal")
+	}
+	if renewed() {
+		t.Error("forgotten again for the same refusals")
+	}
+	r.note("orders.dlq", first) // of a copy that was handed over before
+	if renewed() {
+		t.Error("forgotten for a refusal from before")
+	}
+	r.note("orders.retry.5s", first) // of another topic
+	if renewed() {
+		t.Error("forgotten for another topic's refusal")
+	}
+	r.mu.Lock()
+	r.forgets["orders.dlq"] = true
+	r.mu.Unlock()
+	r.note("orders.dlq", r.life.Load()) // while kgo forgets
+	r.mu.Lock()
+	delete(r.forgets, "orders.dlq")
+	r.mu.Unlock()
+	if renewed() {
+		t.Error("forgotten for a refusal from meanwhile")
+	}
+	r.note("orders.dlq", r.life.Load())
+	if !renewed() {
+		t.Error("not forgotten when it was made anew once more")
+	}
+}
