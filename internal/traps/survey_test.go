@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -201,6 +202,18 @@ func TestTheExitCodeTellsWhetherATrapIsOpen(t *testing.T) {
 		if code != tt.code || !strings.Contains(out.String(), tt.out) || !strings.HasPrefix(problems.String(), tt.err) || tt.err == "" && problems.Len() > 0 {
 			t.Errorf("code %d, output %q, problems %q; want %d, %q, %q", code, out.String(), problems.String(), tt.code, tt.out, tt.err)
 		}
+	}
+}
+
+func TestEachTrapHasATestHere(t *testing.T) {
+	t.Parallel()
+	s, err := look(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.judge(later)
+	for _, p := range s.problems {
+		t.Error(p)
 	}
 }
 
