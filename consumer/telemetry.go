@@ -248,6 +248,7 @@ func (f *feed) signals(group string) signals {
 type gauge struct {
 	timing  bool // a meter is enabled
 	tracing bool // a tracer may be
+	asked   bool // it was, and makes spans
 	began   time.Time
 	took    time.Duration   // by the handler
 	ctx     context.Context // that the handler got: measurements taken in it become exemplars of its span
@@ -296,10 +297,13 @@ func (g *gauge) trace(t *telemetry, a *attempt) {
 		opts = append(opts[:len(opts):len(opts)], trace.WithLinks(links...))
 	}
 	ctx, span := t.tracer.Start(a, a.from.sig.name, opts...)
-	if is := span.SpanContext(); !is.IsValid() || is.SpanID() == trace.SpanContextFromContext(a).SpanID() {
-		g.tracing = false
-		t.askAgain.Store(a.start + int64(askTracer))
-		return
+	if !g.asked { // a unit asks once, since that costs as much as the rest of a span that is sampled out
+		if is := span.SpanContext(); !is.IsValid() || is.SpanID() == trace.SpanContextFromContext(a).SpanID() {
+			g.tracing = false
+			t.askAgain.Store(a.start + int64(askTracer))
+			return
+		}
+		g.asked = true
 	}
 	if span.IsRecording() {
 		span.SetAttributes(semconv.MessagingKafkaOffset(int(a.rec.Offset)))
