@@ -81,6 +81,7 @@ func (f *feed) bringBack() {
 		var err error
 		if fits, err = f.bringBlock(block, due, want); err != nil {
 			failures++
+			fits = true // it is not for lack of room
 			if !f.refetchFailed(err, failures) {
 				return
 			}
@@ -168,11 +169,12 @@ func (f *feed) bringBlock(block, due, want int64) (any bool, err error) {
 	for at := block; ; {
 		l.mu.Lock()
 		from, ok := f.away.next(at)
+		id := f.topicID
 		l.mu.Unlock()
 		if !ok || from >= block+awayBits {
 			return any, nil
 		}
-		got, next, err := f.fetchAt(from, want)
+		got, next, err := f.fetchAt(id, from, want)
 		if err != nil {
 			return any, fmt.Errorf("fetch of %s/%d at %d: %w", f.topic, l.partition, from, err)
 		}
@@ -234,7 +236,7 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due int64) {
 }
 
 // fetchAt fetches committed records from an offset on, about as many bytes as wanted, and tells which offset comes behind them.
-func (f *feed) fetchAt(from, want int64) (got []*kgo.Record, next int64, err error) {
+func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next int64, err error) {
 	l, cl := f.lane, f.lane.c.retryCl
 	ctx, cancel := context.WithTimeout(l.abandon, refetchTimeout)
 	defer cancel()
@@ -251,7 +253,7 @@ func (f *feed) fetchAt(from, want int64) (got []*kgo.Record, next int64, err err
 	req := kmsg.NewPtrFetchRequest()
 	req.MinBytes, req.MaxBytes, req.IsolationLevel, req.SessionEpoch = 1, int32(want), 1, -1
 	topic, partition := kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
-	topic.Topic, topic.TopicID = f.topic, f.topicID
+	topic.Topic, topic.TopicID = f.topic, id
 	partition.Partition, partition.CurrentLeaderEpoch, partition.FetchOffset, partition.PartitionMaxBytes = l.partition, epoch, from, int32(want)
 	topic.Partitions = append(topic.Partitions, partition)
 	req.Topics = append(req.Topics, topic)
