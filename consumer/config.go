@@ -142,7 +142,9 @@ type Config struct {
 	// MaxInFlightBytes bounds the bytes of records held ready, and of copies on their way, in this process; each lane has its
 	// share. One fetch of each partition may come on top. Default 64 MiB.
 	MaxInFlightBytes int64
-	// MaxParkedBytes bounds the bytes of records held in memory that wait for their time. Default 64 MiB.
+	// MaxParkedBytes bounds the bytes of records held in memory that wait for their time, packed. Of more, those due last are only
+	// remembered, and fetched again before they are due. Each retry partition has room for its next record, and an answer of 4 MiB
+	// from each broker may come on top. Default 64 MiB.
 	MaxParkedBytes int64
 
 	// ErrorText is what of an error is written to headers, logs and spans: the place to redact. Default its message.
