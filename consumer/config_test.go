@@ -305,12 +305,22 @@ type pointerHook struct{}
 
 func (*pointerHook) OnParked(Routed) {}
 
+// mixed has one hook's method, and another's on its pointer only.
+type mixed struct{ parkedHook }
+
+func (*mixed) OnDeadLettered(Routed) {}
+
+// pointerMisspelt is misspelt on its pointer only.
+type pointerMisspelt struct{ parkedHook }
+
+func (*pointerMisspelt) OnDeadLettered(*kgo.Record) {}
+
 // misspelt has one hook's method, and another's name.
 type misspelt struct{ parkedHook }
 
 func (misspelt) OnDeadLettered(*kgo.Record) {}
 
-func TestAHookThatWouldNeverBeCalledIsRefused(t *testing.T) {
+func TestAHookThatWouldMissWhatItIsForIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		hook Hook
@@ -322,7 +332,11 @@ func TestAHookThatWouldNeverBeCalledIsRefused(t *testing.T) {
 		{nil, "Hooks[0] is nil"},
 		{hook{}, "has none of the methods"},
 		{func(Routed) {}, "has none of the methods"},
-		{pointerHook{}, "has a pointer to it?"},
+		{&mixed{}, ""},
+		{pointerHook{}, "OnParked is a method of *consumer.pointerHook, and consumer.pointerHook would not be told: pass a pointer"},
+		{mixed{}, "OnDeadLettered is a method of *consumer.mixed, and consumer.mixed would not be told: pass a pointer"},
+		{pointerMisspelt{}, "OnDeadLettered of *consumer.pointerMisspelt is not that of HookDeadLettered: it must be func(consumer.Routed)"},
+		{&pointerMisspelt{}, "OnDeadLettered of *consumer.pointerMisspelt is not that of HookDeadLettered: it must be func(consumer.Routed)"},
 		{misspelt{}, "OnDeadLettered of consumer.misspelt is not that of HookDeadLettered: it must be func(consumer.Routed)"},
 	} {
 		cfg := valid(t)

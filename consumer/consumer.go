@@ -210,7 +210,8 @@ func (c *Consumer) connect() (err error) {
 	if c.producer, err = c.producerClient(); err != nil {
 		return fmt.Errorf("consumer: producer: %w", err)
 	}
-	c.remade.client, c.solo.open = c.producer, c.soloClient
+	c.remade.client.Store(c.producer)
+	c.solo.open = c.soloClient
 	c.admin = kadm.NewClient(c.retryCl)
 	c.classic = c.retryCl.OptValue(kgo.ServerSideBalancer) != true
 	c.commitTimeout = commitTimeFor(c.retryCl, c.cfg.DrainTimeout)

@@ -18,7 +18,7 @@ const (
 	StateStarting State = "starting"
 	// StateRunning: records run, or there is nothing to do.
 	StateRunning State = "running"
-	// StateWaiting: everything that the lane holds waits for its time, or its siblings are missing.
+	// StateWaiting: everything that the lane holds waits for its time.
 	StateWaiting State = "waiting"
 	// StatePaused: by Consumer.Pause.
 	StatePaused State = "paused"

@@ -13,7 +13,7 @@ import (
 
 // Hook is told of what happens inside a consumer. It is a value with one or more of the one-method interfaces below; they are
 // found by assertion, so that a new one breaks nobody. A value that has none of them is a configuration error, as is a method
-// of that name with another signature.
+// of that name with another signature, or one that only a pointer to the value has.
 //
 // Hooks are called in their order in Config.Hooks. Calls of one method may come from several goroutines at a time, where it
 // does not say otherwise. No lock of siding's is held, so a hook may call the consumer's methods. A panic is logged and is
@@ -120,13 +120,26 @@ func hookProblems(all []Hook) (problems []error) {
 		for _, want := range hookTypes {
 			if is.Implements(want) {
 				useful = true
-			} else if m, ok := is.MethodByName(want.Method(0).Name); ok {
-				useful = true // and wrong, which is said
-				add("Hooks[%d]: the method %s of %v is not that of %s: it must be %v", i, m.Name, is, want.Name(), want.Method(0).Type)
+				continue
+			}
+			of := is
+			m, ok := of.MethodByName(want.Method(0).Name)
+			if !ok {
+				of = reflect.PointerTo(is) // which has no methods where a pointer was passed
+				m, ok = of.MethodByName(want.Method(0).Name)
+			}
+			if !ok {
+				continue
+			}
+			useful = true // but wrong, which is said
+			if of.Implements(want) {
+				add("Hooks[%d]: %s is a method of %v, and %v would not be told: pass a pointer", i, m.Name, of, is)
+			} else {
+				add("Hooks[%d]: the method %s of %v is not that of %s: it must be %v", i, m.Name, of, want.Name(), want.Method(0).Type)
 			}
 		}
 		if !useful {
-			add("Hooks[%d]: %v has none of the methods of a hook; has a pointer to it?", i, is)
+			add("Hooks[%d]: %v has none of the methods of a hook", i, is)
 		}
 	}
 	return problems

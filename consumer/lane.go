@@ -28,19 +28,18 @@ const (
 // lane is the unit of ownership: a source partition together with the same partition of each retry topic. One group
 // member owns it at a time, and everything that decides what its records do happens under its lock.
 //
-// Lock order: Consumer.membership, then retryPoll.mu, then Consumer.mu, then lane.mu, then slots.mu, parking.mu or gate.mu. No kgo call that
-// can wait is made under lane.mu, and of kgo's callbacks only those of the group take the commit lock, on purpose.
+// The order of its lock among the others, and what may not be done under it, is in DESIGN.md under Locks.
 type lane struct {
 	c         *Consumer
 	topic     string
 	partition int32
 	topicID   kadm.TopicID
-	member    string // the member id under which the lane was assigned; see Consumer.mayCommit
+	member    string // the member id under which the lane was assigned; see Consumer.admit
 	siblings  retrytopics.Siblings
 	policy    *Policy
 	log       *slog.Logger
 
-	// hold is non-zero while no record may start: the one thing a worker looks at before each record.
+	// hold is true while no record may start: the one thing a worker looks at before each record.
 	hold atomic.Bool
 	// abandon ends the forwards that were not sent yet.
 	abandon   context.Context

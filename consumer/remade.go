@@ -14,8 +14,8 @@ import (
 // forgotten once for each time that it was made anew, when all that kgo had for it has failed: what is refused while kgo forgets,
 // or was handed over before, says nothing of the topic as it is now.
 type remade struct {
-	client *kgo.Client
-	life   atomic.Int32 // grows with each topic that was forgotten
+	client atomic.Pointer[kgo.Client] // solo makes its client while others look here
+	life   atomic.Int32               // grows with each topic that was forgotten
 
 	mu        sync.Mutex // not held over a wait for kgo
 	stale     map[string]bool
@@ -38,8 +38,8 @@ func (r *remade) note(topic string, life int32) {
 
 // refresh has the client look at its topics soon. There is no client where making one is what failed.
 func (r *remade) refresh() {
-	if r.client != nil {
-		r.client.ForceMetadataRefresh()
+	if cl := r.client.Load(); cl != nil {
+		cl.ForceMetadataRefresh()
 	}
 }
 
@@ -54,7 +54,7 @@ func (r *remade) renew(topic string) {
 	r.forgets[topic] = true
 	r.mu.Unlock()
 
-	r.client.PurgeTopicsFromProducing(topic)
+	r.client.Load().PurgeTopicsFromProducing(topic)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -92,7 +92,7 @@ func (s *solo) client() (cl *kgo.Client, err error) {
 		if s.cl, err = s.open(); err != nil {
 			return nil, fmt.Errorf("a client for large copies: %w", err)
 		}
-		s.remade.client = s.cl
+		s.remade.client.Store(s.cl)
 	}
 	return s.cl, nil
 }

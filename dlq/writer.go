@@ -113,8 +113,11 @@ const requestOverhead = 1 << 10
 // Wait for done, not for the client's Flush, which knows nothing of letters that
 // wait to be sent alone.
 //
-// The client calls done from its own goroutine, one at a time: done must neither
-// block nor wait for other letters. It may run before Write has returned.
+// done must neither block nor wait for other letters, and may run before Write has
+// returned. The client calls it from its own goroutine, one at a time; for a letter
+// that the client never got (r is nil, the Writer can't write, or too many letters
+// wait to be sent alone) Write itself does, on the caller's goroutine, where calls
+// may be concurrent with those of the client.
 func (w *Writer) Write(ctx context.Context, r *kgo.Record, m headers.Meta, done func(error)) {
 	if m.Reason == "" {
 		m.Reason = headers.ReasonTerminal
