@@ -16,6 +16,7 @@ import (
 // more replicas than there are refuses them, and both are as before once the broker is back.
 func TestClusterLosesOneBrokerAndGetsItBack(t *testing.T) {
 	t.Parallel()
+	ownBrokers(t)
 	kafka := integration.StartKafka(t, integration.WithBrokers(3))
 	// A record whose outcome a frozen broker keeps to itself is otherwise never given up: a retry could double it. Here
 	// nobody minds.

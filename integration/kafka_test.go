@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,11 +131,29 @@ func TestConfigReachesTheBroker(t *testing.T) {
 func createTopic(t *testing.T, kafka *integration.Kafka, partitions int32) string {
 	t.Helper()
 	name := topicName(t)
-	_, err := kadm.NewClient(client(t, kafka)).CreateTopic(t.Context(), partitions, -1, nil, name)
-	if err != nil {
+	admin := kadm.NewClient(client(t, kafka, kgo.MetadataMinAge(50*time.Millisecond)))
+	if _, err := admin.CreateTopic(t.Context(), partitions, -1, nil, name); err != nil {
 		t.Fatal(err)
 	}
-	return name
+	// A broker learns of it from the controller, on a busy machine some time later; and a client that asked before gives up.
+	for {
+		topics, err := admin.ListTopics(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := topics[name]; d.Err == nil && len(d.Partitions) == int(partitions) {
+			return name
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// brokers is held by a test with brokers of its own: those of several, all starting, take a small machine from the shared one.
+var brokers sync.Mutex
+
+func ownBrokers(t *testing.T) {
+	brokers.Lock()
+	t.Cleanup(brokers.Unlock)
 }
 
 // topicName begins with the test's name and is another one each time the test runs.

@@ -209,6 +209,7 @@ func (l *line) over() {
 // Its lane waits until the broker is back, and the other goes on.
 func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
 	t.Parallel()
+	ownBrokers(t)
 	kafka := integration.StartKafka(t, integration.WithBrokers(3))
 	for _, fault := range []struct {
 		name        string
@@ -248,6 +249,7 @@ func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
 // Trap 21: the dead-letter topic is missing.
 func TestCopiesWaitForATopicThatIsMadeAnew(t *testing.T) {
 	t.Parallel()
+	ownBrokers(t)
 	kafka := shared.Kafka(t)
 	l := newLine(t, kafka, "made-anew", "bad")
 	one := []int32{1}
@@ -273,6 +275,7 @@ func TestCopiesWaitForATopicThatIsMadeAnew(t *testing.T) {
 // Trap 21: the retry or dead-letter topic may not be written to.
 func TestCopiesWaitForTheRightToWriteThem(t *testing.T) {
 	t.Parallel()
+	ownBrokers(t)
 	kafka := integration.StartKafka(t,
 		integration.WithConfig("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
 		integration.WithConfig("allow.everyone.if.no.acl.found", "true"))
