@@ -49,6 +49,7 @@ type Consumer struct {
 	retryGate     gate
 	parking       *parking
 	refetches     perBroker
+	decompressor  kgo.Decompressor // of what is fetched again
 	clock         *clock
 	slots         *slots
 	joined        chan struct{} // closed when group is set, which kgo's callbacks wait for
@@ -218,6 +219,10 @@ func (c *Consumer) connect() (err error) {
 	c.retryPoll = newRetryPoll(c, c.retryCl)
 	c.retryGate.client = c.retryCl
 	c.refetches.limit = refetchesPerBroker
+	c.decompressor = kgo.DefaultDecompressor()
+	if own, ok := c.retryCl.OptValue(kgo.WithDecompressor).(kgo.Decompressor); ok && own != nil {
+		c.decompressor = own
+	}
 	c.clock = newClock(&c.wg, c.ctx.Done(), c.watch)
 	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock, queued: map[*lane]bool{}}
 	return nil

@@ -74,6 +74,9 @@ func (f *feed) cut() *unit {
 			f.leave(1, u.item.size)
 		} else {
 			f.unkeep(1, u.item.size) // the budget has the bytes back in release
+			if n := f.ready.len(); n == maxRipe/2 || n == 0 {
+				f.arm() // others may be due, and wait for room among the ready ones
+			}
 		}
 		return u
 	}

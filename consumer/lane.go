@@ -197,7 +197,7 @@ func (l *lane) release(u *unit) (more bool) {
 	resume := u.feed.roomAgain()
 	if u.item != nil && !u.feed.isSource() {
 		l.c.parking.give(u.item.size)
-		if u.feed.ripe() <= maxRipe/2 {
+		if u.feed.ready.len() <= maxRipe/2 {
 			u.feed.ripen()
 		}
 	}

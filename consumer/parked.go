@@ -50,12 +50,18 @@ func (h *parkedHeap) pop() parcel {
 	}
 }
 
-// maxRipe bounds the records of a feed that are due and wait for a worker. More of them stay in the heap, from which they can give
+// maxRipe bounds the records of a feed that are due and ready for a worker. More of them stay in the heap, from which they can give
 // up their bytes: so what a slow handler has before it stays within the budget.
 const maxRipe = 256
 
-// ripe is how many of the feed's records are due and wait for a worker.
+// ripe is how many of the feed's records are due and wait for a worker, or for their key.
 func (f *feed) ripe() int { return f.kept - len(f.parked) }
+
+// mayRipen reports whether there is room among the ready ones. Those that wait for their key have the bound of a lane's records, so that
+// a busy key does not hold up the others.
+func (f *feed) mayRipen() bool {
+	return f.ready.len() < maxRipe && f.ripe() < f.lane.c.cfg.MaxInFlight
+}
 
 // admit keeps a copy of a record that was just read, or only notes when it is due; the caller holds the lock. What is sooner than
 // all that the feed holds is its next one, for which there is always room.
@@ -107,7 +113,7 @@ func (f *feed) unkeep(n int, bytes int64) {
 // giveUp has the records that are due last give up their bytes: as many as it takes, of those due at cutoff or later, but not the feed's
 // next one, which would be fetched again at once. The caller holds the lock.
 func (f *feed) giveUp(cutoff, want int64) (freed int64) {
-	if len(f.parked) == 0 || f.lane.state >= laneDraining || f.retired.Load() {
+	if f.lane.state >= laneDraining || f.retired.Load() || !slices.ContainsFunc(f.parked, func(p parcel) bool { return p.due >= cutoff }) {
 		return 0
 	}
 	// What is sorted is a heap too.
@@ -151,13 +157,13 @@ const maxNap = time.Minute
 // arm sets the timer for what comes next: a record that is due, or some that have to be fetched again. The caller holds the lock.
 func (f *feed) arm() {
 	next := int64(math.MaxInt64)
-	if len(f.parked) > 0 && f.ripe() < maxRipe {
+	if len(f.parked) > 0 && f.mayRipen() {
 		next = f.parked[0].due
 	}
 	if f.away.n > 0 && f.mayFetch() {
 		next = min(next, f.away.due()-soon)
 	}
-	next = min(next, f.rest.look())
+	next = min(next, f.restEnds())
 	if next == math.MaxInt64 {
 		return
 	}
@@ -184,7 +190,7 @@ func (f *feed) ripen() {
 		return
 	}
 	now := time.Now().UnixMilli()
-	for len(f.parked) > 0 && f.parked[0].due <= now && f.ripe() < maxRipe {
+	for len(f.parked) > 0 && f.parked[0].due <= now && f.mayRipen() {
 		l.enqueue(f, f.unwrap())
 	}
 	f.refetch(now)

@@ -70,7 +70,7 @@ func (p *parking) room(held int64) room {
 	share := p.share()
 	r := room{bytes: p.limit - p.bytes, enough: min(p.limit/8, share/2), given: p.given}
 	if p.bytes > p.limit/2 {
-		r.bytes = min(r.bytes, share-held)
+		r.bytes, r.over = min(r.bytes, share-held), max(held-share, 0)
 	} else if p.horizon == math.MaxInt64 {
 		r.early = p.limit/2 - p.bytes
 	}
@@ -82,6 +82,7 @@ func (p *parking) room(held int64) room {
 type room struct {
 	bytes  int64
 	early  int64 // of these, for records that are not due soon
+	over   int64 // what the feed holds beyond its share
 	enough int64 // to begin with: else a block would be fetched for every record of it
 	given  int64 // what to tell wait if it is not
 }
@@ -242,6 +243,9 @@ func (p *parking) squeeze() {
 	over := p.bytes - p.limit/4*3
 	share := p.share()
 	p.mu.Unlock()
+	if over <= 0 {
+		return
+	}
 
 	type parked struct{ due, size int64 }
 	var far []parked

@@ -62,7 +62,7 @@ func (f *feed) feedAgain() {
 func (f *feed) openAgain(roomy bool) bool {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	if f.away.due() <= time.Now().UnixMilli() || !roomy && f.kept > 0 {
+	if f.fetching || f.away.due() <= time.Now().UnixMilli() || !roomy && f.kept > 0 {
 		return false
 	}
 	f.lane.c.parking.opens(f)
@@ -113,8 +113,8 @@ func (f *feed) nextBlock(fits bool) (block, due, want int64, ok bool) {
 	want = f.wanted(now)
 	room := l.c.parking.room(f.keptBytes)
 	if !fits || !room.suffices(f.away.each(), want) {
-		freed := f.giveUp(now+2*soon, want)
-		room.bytes += freed
+		freed := f.giveUp(now+2*soon, want+room.over)
+		room = l.c.parking.room(f.keptBytes)
 		fits = fits || freed > 0
 	}
 	if !f.isNext(first.due) && (!fits || !room.suffices(f.away.each(), want)) {
@@ -140,7 +140,7 @@ func (f *feed) wanted(now int64) int64 {
 func (f *feed) refetchFailed(err error, failures int) bool {
 	l := f.lane
 	wait := backoff(failures, 100*time.Millisecond, 5*time.Second)
-	l.c.quiet.say("refetch "+f.topic+err.Error(), time.Minute, func() {
+	l.c.quiet.say("refetch "+f.topic, time.Minute, func() {
 		l.log.Warn("siding: parked records could not be fetched again, trying on", "retry_topic", f.topic, "wait", wait, "error", err)
 	})
 	l.c.retryCl.ForceMetadataRefresh() // most likely the leader moved
@@ -184,23 +184,26 @@ func (f *feed) bringBlock(block, due, want int64) (any bool, err error) {
 			return any, nil
 		}
 		before := f.away.n
-		left = min(left, f.restore(got, from, next, block+awayBits))
+		due, lost := f.restore(got, from, next, block+awayBits)
+		left = min(left, due)
 		any = any || f.away.n < before
 		f.ripen()
 		l.mu.Unlock()
+		if lost > 0 {
+			l.c.expired(f.topic, l.partition, lost)
+		}
 		at = next
 	}
 }
 
 // restore takes what was fetched again of the offsets from up to next: the soonest first, as long as there is room. It returns when
-// the first is due of those below end that stay away. The caller holds the lock.
-func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due int64) {
+// the first is due of those below end that stay away, and how many the log has no more. The caller holds the lock.
+func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int64) {
 	type candidate struct {
 		rec       *kgo.Record
 		due, size int64
 	}
 	var found []candidate
-	var lost int64
 	for at, ok := f.away.next(from); ok && at < next; at, ok = f.away.next(at + 1) {
 		for len(got) > 0 && got[0].Offset < at {
 			got = got[1:]
@@ -212,9 +215,6 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due int64) {
 			continue
 		}
 		found = append(found, candidate{got[0], f.lookAt(got[0]), parcelSize(packedLen(got[0]))})
-	}
-	if lost > 0 {
-		f.lane.c.expired(f.topic, f.lane.partition, lost)
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.rec.Offset, b.rec.Offset))
@@ -228,11 +228,16 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due int64) {
 			room.early -= r.size
 			f.away.remove(r.rec.Offset, r.size)
 			f.keep(pack(r.rec, r.due))
-		} else if r.rec.Offset < end {
+			continue
+		}
+		if r.due <= early {
+			room.early = 0 // what is left is for those that are due soon
+		}
+		if r.rec.Offset < end {
 			due = min(due, r.due)
 		}
 	}
-	return due
+	return due, lost
 }
 
 // fetchAt fetches committed records from an offset on, about as many bytes as wanted, and tells which offset comes behind them.
@@ -275,7 +280,8 @@ func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next i
 	}
 	read, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 		Offset: from, IsolationLevel: kgo.ReadCommitted(), Topic: f.topic, Partition: l.partition,
-	}, part, kgo.DefaultDecompressor(), nil)
+		DisableCRCValidation: cl.OptValue(kgo.DisableFetchCRCValidation) == true,
+	}, part, l.c.decompressor, nil)
 	switch {
 	case len(read.Records) > 0 || next > from:
 	case read.Err != nil:
@@ -291,14 +297,19 @@ func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next i
 	return read.Records, next, nil
 }
 
-// startBehind is what a fetch below the log's start finds: nothing, up to the start. Beyond the end the log is another one: the retry
-// poll finds that out too, and starts the lane anew.
+// startBehind is what a fetch below the log's start finds: nothing, up to the start. Beyond the end the log is another one, and the lane
+// starts anew.
 func (f *feed) startBehind(ctx context.Context, from int64) ([]*kgo.Record, int64, error) {
 	b, err := f.lane.c.bounds(ctx, f.topic)
 	if err != nil {
 		return nil, 0, err
 	}
-	start, _, err := b.of(f.topic, f.lane.partition)
+	start, end, err := b.of(f.topic, f.lane.partition)
+	if err == nil && end < from {
+		// The retry poll may be paused, and would not find out.
+		p := f.lane.c.retryPoll
+		p.change(func() { p.c.moveTier(f, outOfRange{at: topicPartition{f.topic, f.lane.partition}}) })
+	}
 	if err == nil && start <= from {
 		err = kerr.OffsetOutOfRange
 	}

@@ -42,10 +42,12 @@ func (f *feed) wrote(fw *forward) {
 	s.wroteTo = max(s.wroteTo, fw.landed+1)
 	if s.behind == 0 {
 		s.behind = now
+		s.forbidden = fw.landed-f.tracker.next >= stormOf // what lies between is not this lane's, and may be due
 	}
 	if fw.due.UnixMilli() < now+f.delay.Milliseconds()/2 {
 		s.forbidden = true
 	}
+	f.endRest(now)
 	if !s.on && s.wroteTo-f.tracker.next >= stormOf && !f.rested(now) && !f.full.Load() {
 		s.on = true
 		f.full.Store(true)
@@ -56,8 +58,10 @@ func (f *feed) wrote(fw *forward) {
 
 // rested reports whether the fetch has rested for as long as it may.
 func (f *feed) rested(now int64) bool {
-	return f.rest.forbidden || now-f.rest.behind >= min(f.delay/2, maxRest).Milliseconds()
+	return f.rest.forbidden || now-f.rest.behind >= f.longestRest()
 }
+
+func (f *feed) longestRest() int64 { return min(f.delay/2, maxRest).Milliseconds() }
 
 // endRest has the fetch go on when its time is over; the caller holds the lock.
 func (f *feed) endRest(now int64) {
@@ -68,12 +72,13 @@ func (f *feed) endRest(now int64) {
 	}
 }
 
-// look is when to see whether the rest is over.
-func (s *rest) look() int64 {
+// restEnds is when to see whether the rest is over.
+func (f *feed) restEnds() int64 {
+	s := &f.rest
 	if !s.on {
 		return math.MaxInt64
 	}
-	return s.wroteAt + stormGap
+	return min(s.wroteAt+stormGap, s.behind+f.longestRest())
 }
 
 // read notes up to where the tier was read.

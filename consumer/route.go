@@ -192,7 +192,7 @@ func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
 	foreign, refused := 0, false
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state >= laneDraining {
+	if l.state >= laneDraining || f.retired.Load() {
 		return false
 	}
 	f.topicID = id

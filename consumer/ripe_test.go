@@ -1,0 +1,76 @@
+package consumer_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// Workers that took all that was ready left the rest of what was due asleep until one of them returned.
+func TestDueRecordsRunWhileThereAreFreeSlots(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		var late lateness
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			f := consumer.FactsOf(ctx, r)
+			late.note(f)
+			if f.Attempt == 1 {
+				return classify.Retryable(errBusy)
+			}
+			time.Sleep(20 * time.Second)
+			return nil
+		})
+		cfg.Order, cfg.Concurrency = consumer.OrderNone, 2000
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
+		k.Run(cfg)
+		for _, r := range k.Produce(many(700)...) {
+			k.Handled(r, 1)
+		}
+		if worst, early := late.of(time.Minute); worst > 100*time.Millisecond || early > 0 {
+			t.Errorf("the latest is %v late, and %d are early; want 100ms at most, and none", worst, early)
+		}
+	})
+}
+
+// The ready ones of a tier were all of one key, and nobody else's came to be ready behind them.
+func TestABusyKeyHoldsUpNoOtherOnItsTier(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		var other atomic.Int64
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			f := consumer.FactsOf(ctx, r)
+			if f.Attempt == 1 {
+				return classify.Retryable(errBusy)
+			}
+			if string(r.Key) == "other" {
+				other.Store(int64(time.Since(f.NotBefore)))
+				return nil
+			}
+			time.Sleep(time.Second)
+			return nil
+		})
+		cfg.Order = consumer.OrderKey
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
+		k.Run(cfg)
+		var records []*kgo.Record
+		for range 599 {
+			records = append(records, &kgo.Record{Topic: "orders", Key: []byte("hot")})
+		}
+		records = k.Produce(append(records, &kgo.Record{Topic: "orders", Key: []byte("other")})...)
+		for _, r := range records {
+			k.Handled(r, 1)
+		}
+		if late := time.Duration(other.Load()); late > 100*time.Millisecond {
+			t.Errorf("another key's record is %v late", late)
+		}
+	})
+}
