@@ -58,6 +58,9 @@ func (a *awayIndex) remove(offset, size int64) {
 	b.n--
 	a.n--
 	a.bytes = max(a.bytes-size, 0)
+	if a.n == 0 {
+		a.bytes = 0
+	}
 }
 
 // each is the bytes of a record, on average.

@@ -37,6 +37,7 @@ type feed struct {
 	away      awayIndex   // of a tier: records that gave up their bytes
 	fetching  bool        // some of these are being fetched again
 	hungry    bool        // they would be, if there were room
+	needs     int64       // bytes of the least of them that is due soon and did not fit
 	topicID   [16]byte    // of the topic, once something of it was read
 	rest      rest        // of a tier's fetch, in a storm
 	queued    int         // records delivered that no worker took yet, parked ones not counted

@@ -31,6 +31,7 @@ type parking struct {
 	horizon int64           // due time, Unix milliseconds, behind which no record is kept; MaxInt64 while there is room
 	short   bool            // somebody was refused since the last squeeze
 	given   int64           // counts what may have made room
+	vain    int64           // given, when a squeeze found nothing
 	hungry  map[*feed]int64 // feeds that would fetch again, by what given was when there was no room
 	shut    map[*feed]struct{}
 	turned  []*feed // whose fetch should pause, or go on
@@ -43,7 +44,7 @@ const soon = 3_000
 
 func newParking(limit int64, g *gate, lanes func() []*lane) *parking {
 	return &parking{
-		limit: limit, gate: g, lanes: lanes, work: make(chan struct{}, 1),
+		limit: limit, gate: g, vain: -1, lanes: lanes, work: make(chan struct{}, 1),
 		horizon: math.MaxInt64, hungry: map[*feed]int64{}, shut: map[*feed]struct{}{},
 	}
 }
@@ -100,6 +101,7 @@ func (p *parking) take(bytes int64, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bytes += bytes
+	p.vain = -1
 	if first {
 		p.holders++
 	}
@@ -206,11 +208,14 @@ func (p *parking) loop(ctx context.Context) {
 // other, and holds no lock of its own meanwhile.
 func (p *parking) settle() {
 	p.mu.Lock()
-	squeeze := p.short && p.bytes > p.limit/4*3
+	// Squeezed in vain, it would be so again until somebody takes or gives.
+	squeeze, given := p.short && p.bytes > p.limit/4*3 && p.given != p.vain, p.given
 	p.short = false
 	p.mu.Unlock()
-	if squeeze {
-		p.squeeze()
+	if squeeze && !p.squeeze() {
+		p.mu.Lock()
+		p.vain = given
+		p.mu.Unlock()
 	}
 	p.mu.Lock()
 	var hungry []*feed
@@ -236,16 +241,17 @@ func (p *parking) settle() {
 }
 
 // squeeze has the records that are due farthest away give up their bytes until a quarter of the budget is free. Those that are
-// due soon come last, and only where their feed has more than its share.
-func (p *parking) squeeze() {
+// due soon come last, and only where their feed has more than its share. It reports whether any did.
+func (p *parking) squeeze() bool {
 	now := time.Now().UnixMilli()
 	p.mu.Lock()
 	over := p.bytes - p.limit/4*3
 	share := p.share()
 	p.mu.Unlock()
 	if over <= 0 {
-		return
+		return true
 	}
+	wanted := over
 
 	type parked struct{ due, size int64 }
 	var far []parked
@@ -288,4 +294,5 @@ func (p *parking) squeeze() {
 		}
 		l.mu.Unlock()
 	}
+	return over < wanted
 }

@@ -49,7 +49,10 @@ func (f *feed) feedAgain() {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
 	now := time.Now().UnixMilli()
-	if !f.hungry || f.lane.state >= laneDraining || !f.lane.c.parking.room(f.keptBytes).suffices(f.away.each(), f.wanted(now)) {
+	if !f.hungry || f.lane.state >= laneDraining {
+		return
+	}
+	if room := f.lane.c.parking.room(f.keptBytes); room.bytes < f.needs || !room.suffices(f.away.each(), f.wanted(now)) {
 		return
 	}
 	f.hungry = false
@@ -78,8 +81,15 @@ func (f *feed) bringBack() {
 		if !ok {
 			return
 		}
+		if failures > 2 { // let the others have their turn, should only this one be broken
+			due = max(due, time.Now().Add(refetchTimeout).UnixMilli())
+		}
 		var err error
-		if fits, err = f.bringBlock(block, due, want); err != nil {
+		if fits, err = f.bringBlock(block, due, want); errors.Is(err, errCrowded) {
+			fits = true
+			continue
+		}
+		if err != nil {
 			failures++
 			fits = true // it is not for lack of room
 			if !f.refetchFailed(err, failures) {
@@ -122,7 +132,7 @@ func (f *feed) nextBlock(fits bool) (block, due, want int64, ok bool) {
 		l.c.parking.wait(f, room.given)
 		return 0, 0, 0, false
 	}
-	f.fetching = true
+	f.fetching, f.needs = true, 0
 	block = first.base
 	return block, f.away.visit(block), min(want, max(room.bytes, 1)), true
 }
@@ -232,6 +242,9 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 		}
 		if r.due <= early {
 			room.early = 0 // what is left is for those that are due soon
+			if f.needs == 0 || r.size < f.needs {
+				f.needs = r.size
+			}
 		}
 		if r.rec.Offset < end {
 			due = min(due, r.due)
@@ -243,17 +256,17 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 // fetchAt fetches committed records from an offset on, about as many bytes as wanted, and tells which offset comes behind them.
 func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next int64, err error) {
 	l, cl := f.lane, f.lane.c.retryCl
-	ctx, cancel := context.WithTimeout(l.abandon, refetchTimeout)
-	defer cancel()
 	leader, epoch, err := cl.PartitionLeader(f.topic, l.partition)
 	if err != nil || leader < 0 {
 		return nil, 0, errors.Join(errors.New("the leader is not known"), err)
 	}
-	release, err := l.c.refetches.acquire(ctx, leader)
+	release, err := l.c.refetches.acquire(l.abandon, leader)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer release()
+	ctx, cancel := context.WithTimeout(l.abandon, refetchTimeout)
+	defer cancel()
 
 	req := kmsg.NewPtrFetchRequest()
 	req.MinBytes, req.MaxBytes, req.IsolationLevel, req.SessionEpoch = 1, int32(want), 1, -1
@@ -323,7 +336,10 @@ type perBroker struct {
 	slots map[int32]chan struct{}
 }
 
-// acquire waits for a slot; release gives it back.
+// errCrowded says that others had the slots for so long that the leader may be another one by now.
+var errCrowded = errors.New("others are served")
+
+// acquire waits for a slot, for as long as an answer may take; release gives it back.
 func (p *perBroker) acquire(ctx context.Context, broker int32) (release func(), err error) {
 	p.mu.Lock()
 	slots := p.slots[broker]
@@ -335,9 +351,13 @@ func (p *perBroker) acquire(ctx context.Context, broker int32) (release func(), 
 		p.slots[broker] = slots
 	}
 	p.mu.Unlock()
+	t := time.NewTimer(refetchTimeout)
+	defer t.Stop()
 	select {
 	case slots <- struct{}{}:
 		return func() { <-slots }, nil
+	case <-t.C:
+		return nil, errCrowded
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
