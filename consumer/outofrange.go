@@ -147,29 +147,21 @@ func (c *Consumer) moveSource(o outOfRange) {
 
 // replace starts a lane anew, its source at a position.
 func (c *Consumer) replace(l *lane, at int64) {
-	if anew := c.renew(l, at); anew != nil {
-		c.wg.Go(func() { c.open([]*lane{anew}) })
-	}
+	anew := c.renew(l, at)
+	c.wg.Go(func() { c.open([]*lane{anew}) })
 }
 
-// renew is replace without opening the lane. It returns nil where the lane does not hold its partition any more: the member may
-// not have the partition, or another lane has it.
+// renew is replace without opening the lane.
 func (c *Consumer) renew(l *lane, at int64) *lane {
-	held := topicPartition{l.topic, l.partition}
+	c.lose([]*lane{l})
 	c.mu.Lock()
-	if c.lanes[held] != l {
-		c.mu.Unlock()
-		return nil
-	}
-	l.mu.Lock()
-	member := l.member
-	l.mu.Unlock()
-	anew := c.newLane(l.topic, l.partition, member)
-	anew.source().tracker, anew.source().epoch = newTracker(at, -1), -1
-	c.lanes[held] = anew
+	anew := c.newLane(l.topic, l.partition, l.member)
+	c.lanes[topicPartition{l.topic, l.partition}] = anew
 	c.countLanes()
 	c.mu.Unlock()
-	c.lose([]*lane{l})
+	anew.mu.Lock()
+	anew.source().tracker, anew.source().epoch = newTracker(at, -1), -1
+	anew.mu.Unlock()
 	c.setSource(anew, at)
 	return anew
 }
