@@ -162,7 +162,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 		"time passes":    func(rt *rapid.T) { time.Sleep(16 * time.Second) },
 		"given up": func(rt *rapid.T) {
 			if rapid.IntRange(0, 9).Draw(rt, "rarely") > 0 || over {
-				rt.Skip()
+				rt.Skip("another action: a lane is given up seldom, and once")
 			}
 			over = true
 			l.mu.Lock()
@@ -174,7 +174,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 		},
 		"lost": func(rt *rapid.T) {
 			if rapid.IntRange(0, 19).Draw(rt, "rarely") > 0 || l.isGone() {
-				rt.Skip()
+				rt.Skip("another action: a lane is lost seldom, and once")
 			}
 			over = true
 			l.forget()
