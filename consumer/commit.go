@@ -120,7 +120,10 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 		byPartition[topicPartition{e.feed.topic, e.feed.lane.partition}] = e
 	}
 	var failure error
-	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error { return c.admit(req, byPartition) })
+	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
+		c.admit(req, byPartition)
+		return nil
+	})
 	c.group.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 		if err != nil {
 			failure = err
@@ -129,7 +132,7 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 		failure = c.committed(req, resp, byPartition)
 	})
 	switch {
-	case failure == nil, errors.Is(failure, errNothingToCommit):
+	case failure == nil:
 		return nil
 	case ctx.Err() == nil:
 		c.quiet.say("commit "+failure.Error(), 10*time.Second, func() {
@@ -138,8 +141,6 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 	}
 	return fmt.Errorf("commit of %d partitions: %w", len(entries), failure)
 }
-
-var errNothingToCommit = errors.New("no lane of the commit is still held")
 
 // admit is the last look at a commit, after kgo settled under which membership it goes and no join can come between: it
 // takes out every partition whose lane is not held under exactly that membership.
@@ -150,8 +151,9 @@ var errNothingToCommit = errors.New("no lane of the commit is still held")
 // what is in the old and in the new assignment counts as never lost.
 //
 // It also says which topic by that name a tier's offset belongs to, so that the broker (since Kafka 4.1) refuses one that was reached
-// in a topic that has been made anew since. For the source kgo does.
-func (c *Consumer) admit(req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) error {
+// in a topic that has been made anew since. For the source kgo does, and answers for those that it keeps back: an error from here
+// would hide that.
+func (c *Consumer) admit(req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) {
 	topics := req.Topics[:0]
 	for _, t := range req.Topics {
 		ps := t.Partitions[:0]
@@ -170,10 +172,7 @@ func (c *Consumer) admit(req *kmsg.OffsetCommitRequest, entries map[topicPartiti
 			topics = append(topics, t)
 		}
 	}
-	if req.Topics = topics; len(topics) == 0 {
-		return errNothingToCommit
-	}
-	return nil
+	req.Topics = topics
 }
 
 // heldBy reports whether the lane is held, under that member id.

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -39,10 +38,7 @@ func TestACommitNamesOnlyLanesHeldUnderItsMembership(t *testing.T) {
 			}
 			req.Topics = append(req.Topics, rt)
 		}
-		err := c.admit(req, entries)
-		if none := errors.Is(err, errNothingToCommit); none != (want == nil) || err != nil && !none {
-			t.Errorf("%s: admit = %v", member, err)
-		}
+		c.admit(req, entries)
 		var got []string
 		for _, rt := range req.Topics {
 			for _, p := range rt.Partitions {
@@ -73,9 +69,7 @@ func TestACommitOfATierNamesTheTopicThatItWasReadFrom(t *testing.T) {
 		rt.Partitions = append(rt.Partitions, rp)
 	}
 	req.Topics = append(req.Topics, rt)
-	if err := c.admit(req, entries); err != nil {
-		t.Fatal(err)
-	}
+	c.admit(req, entries)
 	got := req.Topics[0]
 	if got.TopicID != anew || len(got.Partitions) != 2 || got.Partitions[0].Partition != 0 || got.Partitions[1].Partition != 2 {
 		t.Errorf("the commit goes out as %+v, want partitions 0 and 2 under the id %v", got, anew)

@@ -72,8 +72,9 @@ type Consumer struct {
 	looking map[topicPartition]bool // positions out of range that are looked at again soon
 	strays  []*lane                 // gone, with handlers that had not returned by then
 
-	inherited map[string][]inherited // by source: retry topics that are drained
-	anew      map[string]bool        // source topics that were made anew while they were consumed
+	inherited map[string][]inherited   // by source: retry topics that are drained
+	anew      map[string]bool          // source topics that were made anew while they were consumed
+	old       map[topicPartition]int64 // what their lanes had committed in the old ones, until they are placed in the new ones
 	topics    *topics
 }
 
@@ -98,6 +99,7 @@ func New(cfg Config) (*Consumer, error) {
 		ids:        map[string]kadm.TopicID{},
 		looking:    map[topicPartition]bool{},
 		anew:       map[string]bool{},
+		old:        map[topicPartition]int64{},
 	}
 	c.topics = newTopics(c)
 	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -233,13 +234,22 @@ func (l *lane) refuse(fw *forward, why string, err error) {
 	if code := (*kerr.Error)(nil); !errors.As(err, &code) {
 		fw.way().refresh() // kgo's own refusal: it may not know of a partition that somebody else added
 	}
-	l.log.Error("siding: a copy was refused; the lane waits and tries again",
-		"to", fw.rec.Topic, "from", fw.feed.topic, "offset", fw.offset, "try", fw.tries, "wait", wait, "error", err)
+	l.logRefused(fw, wait, err)
 	if errors.Is(err, kerr.UnknownTopicID) {
 		fw.way().note(fw.rec.Topic, fw.life)
 	}
 	l.forwards.wait(fw, time.AfterFunc(wait, func() { l.tryAgain(fw) }))
 	l.settle()
+}
+
+// logRefused logs that a copy was refused: all of a lane's are at the same time, so the log has one line with how many.
+func (l *lane) logRefused(fw *forward, wait time.Duration, err error) {
+	level, times := slog.LevelDebug, 1
+	if n, due := l.c.quiet.due("refused"+fw.rec.Topic+err.Error(), logEvery); due {
+		level, times = slog.LevelError, n
+	}
+	l.log.Log(l.c.ctx, level, "siding: a copy was refused; the lane waits and tries again", "to", fw.rec.Topic, "from", fw.feed.topic,
+		"offset", fw.offset, "try", fw.tries, "wait", wait, "refusals", times, "error", err)
 }
 
 // tryAgain sends a refused copy again, unless the lane has given it up.

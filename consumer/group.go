@@ -69,6 +69,7 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 			switch {
 			case at.Offset >= 0:
 				position, committed = c.within(logs, topic, p, at.Offset)
+				c.sayOld(topicPartition{topic, p}, at.Offset, position, logs)
 			case c.isAnew(topic):
 				position, _, err = logs.of(topic, p) // all of it was written after what is consumed already
 			case known:

@@ -147,21 +147,29 @@ func (c *Consumer) moveSource(o outOfRange) {
 
 // replace starts a lane anew, its source at a position.
 func (c *Consumer) replace(l *lane, at int64) {
-	anew := c.renew(l, at)
-	c.wg.Go(func() { c.open([]*lane{anew}) })
+	if anew := c.renew(l, at); anew != nil {
+		c.wg.Go(func() { c.open([]*lane{anew}) })
+	}
 }
 
-// renew is replace without opening the lane.
+// renew is replace without opening the lane. It returns nil where the lane does not hold its partition any more: the member may
+// not have the partition, or another lane has it.
 func (c *Consumer) renew(l *lane, at int64) *lane {
-	c.lose([]*lane{l})
+	held := topicPartition{l.topic, l.partition}
 	c.mu.Lock()
-	anew := c.newLane(l.topic, l.partition, l.member)
-	c.lanes[topicPartition{l.topic, l.partition}] = anew
+	if c.lanes[held] != l {
+		c.mu.Unlock()
+		return nil
+	}
+	l.mu.Lock()
+	member := l.member
+	l.mu.Unlock()
+	anew := c.newLane(l.topic, l.partition, member)
+	anew.source().tracker, anew.source().epoch = newTracker(at, -1), -1
+	c.lanes[held] = anew
 	c.countLanes()
 	c.mu.Unlock()
-	anew.mu.Lock()
-	anew.source().tracker, anew.source().epoch = newTracker(at, -1), -1
-	anew.mu.Unlock()
+	c.lose([]*lane{l})
 	c.setSource(anew, at)
 	return anew
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -36,7 +37,9 @@ type knownTopic struct {
 	id      kadm.TopicID
 	former  map[kadm.TopicID]bool // a broker that lags behind may still tell one of these
 	missed  int                   // looks in a row that did not find it
+	absent  time.Time             // the first of these
 	cleared time.Time             // when the clients last forgot it
+	handing atomic.Bool           // its lanes are being given up, so that the clients can forget it
 }
 
 const (
@@ -47,6 +50,9 @@ const (
 	lookSoon = 500 * time.Millisecond
 	// missedLooks is how many in a row.
 	missedLooks = 4
+	// drainedGone is how long a drained tier has to be missing before it is retired, which cannot be taken back: a cluster that
+	// restarts may deny its topics for some seconds.
+	drainedGone = 30 * time.Second
 	// clearEvery bounds how often the clients are made to forget a topic whose id has not changed.
 	clearEvery = 5 * time.Second
 )
@@ -127,7 +133,8 @@ func (w *topics) loop(ctx context.Context) {
 	}
 }
 
-// look compares what is there with what is known. It reports whether to look again soon.
+// look compares what is there with what is known. It reports whether to look again soon. A suspicion stands until something was done
+// about it: the topic may be paused for it, and nobody reads it until then.
 func (w *topics) look(ctx context.Context) (soon bool) {
 	c := w.c
 	w.mu.Lock()
@@ -136,12 +143,21 @@ func (w *topics) look(ctx context.Context) (soon bool) {
 	w.mu.Unlock()
 
 	uses := c.uses()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for topic, serious := range suspects {
+			if _, used := uses[topic]; used && serious {
+				w.suspects[topic], soon = true, true
+			}
+		}
+	}()
 	now, err := c.describe(ctx, keys(uses))
 	if err != nil {
 		if ctx.Err() == nil {
 			c.quiet.say("look at topics", time.Minute, func() { c.log.Warn("siding: the topics could not be looked at", "error", err) })
 		}
-		return false // in a minute, or when somebody suspects something again
+		return false // at the next look, which is soon where something is suspected
 	}
 	for _, topic := range slices.Sorted(maps.Keys(uses)) {
 		k, t, use := w.known[topic], now[topic], uses[topic]
@@ -151,13 +167,17 @@ func (w *topics) look(ctx context.Context) (soon bool) {
 		}
 		switch {
 		case errors.Is(t.err, kerr.UnknownTopicOrPartition):
-			k.missed++
+			if k.missed++; k.missed == 1 {
+				k.absent = time.Now()
+			}
 			switch {
-			case k.missed < missedLooks:
+			case k.missed < missedLooks, use.kind == usedInherited && time.Since(k.absent) < drainedGone:
 				soon = true
-			case k.missed == missedLooks:
+				continue
+			case k.missed == missedLooks || use.kind == usedInherited:
 				w.gone(topic, use)
 			}
+			delete(suspects, topic) // it is read again when it is there
 			continue
 		case t.err != nil:
 			continue
@@ -168,22 +188,22 @@ func (w *topics) look(ctx context.Context) (soon bool) {
 		}
 		k.missed = 0
 		switch {
-		case t.id == kadm.TopicID{}:
-		case k.id == kadm.TopicID{}:
-			k.id = t.id
 		case k.former[t.id]:
 			soon = true
-		case k.id != t.id:
+		case k.id == kadm.TopicID{} && t.id != kadm.TopicID{}:
+			k.id = t.id
+		case k.id != t.id && t.id != kadm.TopicID{}:
 			k.former[k.id] = true
 			k.id, k.cleared = t.id, time.Now()
 			w.remade(topic, use, t.id)
-		case suspects[topic] && time.Since(k.cleared) < clearEvery:
-			w.suspect(topic, kerr.UnknownTopicID) // when that has passed
-			soon = true
-		case suspects[topic]:
+			delete(suspects, topic)
+		case !suspects[topic] || k.handing.Load() || time.Since(k.cleared) < clearEvery:
+			// There is nothing to do, or when that has passed.
+		default:
 			// A client has another id than the brokers: it learned of the topic from one that lagged behind.
 			k.cleared = time.Now()
 			w.clear(topic, use)
+			delete(suspects, topic)
 		}
 		if use.kind == usedInherited {
 			c.resized(use.source, topic, t.partitions)
@@ -243,8 +263,8 @@ func (w *topics) gone(topic string, u use) {
 		w.c.log.Error("siding: a source topic does not exist any more; its lanes wait until it is made again, the others go on. "+
 			"If it is not to come back, take it out of Topics", "topic", topic)
 	default:
-		w.c.log.Error("siding: a topic was deleted, and what it held is gone; lanes that need it wait until it is made again, "+
-			"by hand or by a consumer that starts", "topic", topic, "used_as", u.kind.String(), "source", u.source)
+		w.c.log.Error("siding: a topic was deleted, and what it held is gone; lanes that need it wait until it is made again. "+
+			"A consumer that starts with Provision.Mode Create makes it; under Verify and Off, make it with as many partitions as its source has", "topic", topic, "used_as", u.kind.String(), "source", u.source)
 	}
 	w.setMissing(topic, true)
 	w.reader(topic).PauseFetchTopics(topic)
@@ -268,32 +288,90 @@ func (w *topics) remade(topic string, u use, id kadm.TopicID) {
 		c.ids[topic] = id
 		c.anew[topic] = true
 		c.mu.Unlock()
+		c.noteOld(topic)
+		w.known[topic].handing.Store(false)
+		if c.stop.Err() == nil {
+			c.lose(c.lanesOn(topic))
+			w.subscribeAnew(topic)
+		}
+		return
 	case usedTier:
 		c.log.Error("siding: a retry topic was deleted and made anew; its lanes start anew, and the records that were parked in the old one are gone", "topic", topic, "source", u.source)
 	}
 	w.clear(topic, u)
 }
 
-// clear has the clients forget what they know of a topic that they read, and start anew on it.
+// clear has the clients forget what they know of a topic that they read, and start anew on it. A source's lanes are given up in order
+// before: what they finished counts, since its log is the one that it was. A consumer that stops leaves it, and commits what is finished.
 func (w *topics) clear(topic string, u use) {
 	c := w.c
-	switch u.kind {
+	if c.stop.Err() != nil {
+		return
+	}
+	switch k := w.known[topic]; u.kind {
 	case usedSource:
-		c.lose(c.lanesOn(topic))
-		c.group.PurgeTopicsFromConsuming(topic)
-		c.group.ResumeFetchTopics(topic)
-		c.group.AddConsumeTopics(topic) // kgo joins again, and has the partitions assigned anew
+		k.handing.Store(true)
+		c.wg.Go(func() {
+			c.giveUp(c.ctx, c.lanesOn(topic))
+			if k.handing.CompareAndSwap(true, false) { // else it was made anew meanwhile, and that was seen to
+				w.subscribeAnew(topic)
+			}
+		})
 	case usedTier:
-		id := w.known[topic].id
+		id := k.id
 		c.source.do(func() {
+			if c.stop.Err() != nil {
+				return
+			}
 			anew := c.restartOn(u.source, topic, id)
 			c.wg.Go(func() {
 				c.retryPoll.clear(topic)
-				c.open(anew)
+				if len(anew) > 0 { // else the first lanes may not have been opened, and nothing is ready
+					c.open(anew)
+				}
 			})
 		})
 	case usedInherited:
 		c.wg.Go(func() { c.retryPoll.clear(topic) })
+	}
+}
+
+// subscribeAnew has the group client forget a source, and learn of it again.
+func (w *topics) subscribeAnew(source string) {
+	c := w.c
+	if c.stop.Err() != nil {
+		return
+	}
+	c.group.PurgeTopicsFromConsuming(source)
+	c.group.ResumeFetchTopics(source)
+	c.group.AddConsumeTopics(source) // kgo joins again, and has the partitions assigned anew
+}
+
+// noteOld keeps what the lanes of a source had committed when it was made anew.
+func (c *Consumer) noteOld(source string) {
+	for _, l := range c.lanesOn(source) {
+		l.mu.Lock()
+		at := l.source().tracker.committed
+		l.mu.Unlock()
+		c.mu.Lock()
+		c.old[topicPartition{source, l.partition}] = at
+		c.mu.Unlock()
+	}
+}
+
+// sayOld says, when a partition of a source that was made anew is first placed, that it goes on where the group stood in the old one.
+// Brokers delete a topic's offsets with it, but a commit that was on its way may come after that. The offset is believed even so:
+// another member may have got there in the new one.
+func (c *Consumer) sayOld(at topicPartition, committed, position int64, logs bounds) {
+	c.mu.Lock()
+	old, ok := c.old[at]
+	delete(c.old, at)
+	c.mu.Unlock()
+	start, _, err := logs.of(at.topic, at.partition)
+	if ok && err == nil && old == committed && position == committed && position > start {
+		c.log.Error("siding: a topic that was made anew is read from the offset that the group had committed in the old one; records of the "+
+			"new one below it are not consumed. Reset the group's offset to have them", "topic", at.topic, "partition", at.partition,
+			"offset", position, "start", start)
 	}
 }
 
@@ -312,7 +390,9 @@ func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane
 		settled, at := l.placed && l.state < laneDraining, l.source().tracker.floor()
 		l.mu.Unlock()
 		if stale && settled {
-			anew = append(anew, c.renew(l, at))
+			if renewed := c.renew(l, at); renewed != nil {
+				anew = append(anew, renewed)
+			}
 		}
 	}
 	return anew

@@ -1,0 +1,171 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// denied has the broker deny, while on, that it knows the id of a topic, on one partition or on all (-1).
+func denied(k *consumertest.Kafka, topic string, partition int32, on *atomic.Bool) {
+	id := k.Cluster.TopicInfo(topic).TopicID
+	k.Cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.Cluster.KeepControl()
+		r := req.(*kmsg.FetchRequest)
+		if !on.Load() || len(r.Topics) == 0 || r.Topics[0].TopicID != id {
+			return nil, nil, false
+		}
+		resp := r.ResponseKind().(*kmsg.FetchResponse)
+		t := kmsg.NewFetchResponseTopic()
+		t.Topic, t.TopicID = r.Topics[0].Topic, id
+		for _, asked := range r.Topics[0].Partitions {
+			p := kmsg.NewFetchResponseTopicPartition()
+			p.Partition = asked.Partition
+			if partition < 0 || partition == asked.Partition {
+				p.ErrorCode, p.HighWatermark = kerr.UnknownTopicID.Code, -1
+			}
+			t.Partitions = append(t.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, t)
+		time.Sleep(100 * time.Millisecond)
+		return resp, nil, true
+	})
+}
+
+// A fetch is refused once, and the look that follows learns nothing: the topic was paused for the suspicion, and stayed so for ever when
+// the next look found it as it was.
+func TestASuspicionStandsUntilItIsSettled(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(*kmsg.MetadataResponseTopic) error{
+		"the look finds nothing amiss": nil,
+		"the look fails":               func(*kmsg.MetadataResponseTopic) error { return errors.New("connection refused") },
+		"the look finds no leader":     func(t *kmsg.MetadataResponseTopic) error { t.ErrorCode = kerr.LeaderNotAvailable.Code; return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 1)
+				var log lines
+				cfg := config(fine)
+				cfg.Logger = log.logger()
+				cfg.Kafka = []kgo.Opt{kgo.DisableFetchSessions()}
+				k.Run(cfg)
+				for _, r := range k.Produce(many(5)...) {
+					k.Handled(r, 1)
+				}
+				time.Sleep(31 * time.Second)
+				var deny, blur atomic.Bool
+				denied(k, "orders", -1, &deny)
+				k.Cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+					k.Cluster.KeepControl()
+					r := req.(*kmsg.MetadataRequest)
+					if answer == nil || !blur.Load() || len(r.Topics) < 3 { // else it is not the look's
+						return nil, nil, false
+					}
+					resp := r.ResponseKind().(*kmsg.MetadataResponse)
+					for _, asked := range r.Topics {
+						t := kmsg.NewMetadataResponseTopic()
+						t.Topic = asked.Topic
+						if err := answer(&t); err != nil {
+							return nil, err, true
+						}
+						resp.Topics = append(resp.Topics, t)
+					}
+					return resp, nil, true
+				})
+				blur.Store(true)
+				deny.Store(true)
+				eventually(t, "a fetch is denied for good", func() bool { return log.with("siding: fetch", "topic=orders") > 0 })
+				time.Sleep(700 * time.Millisecond) // the look for it
+				deny.Store(false)
+				blur.Store(false)
+				for _, r := range k.Produce(many(5)...) {
+					k.Handled(r, 1)
+				}
+			})
+		})
+	}
+}
+
+// A broker that lags behind denies a topic that is still the one that it was. What runs may finish and is committed before the client
+// forgets the topic: it was cancelled, and ran again, on all partitions every five seconds.
+func TestASourceThatIsForgottenButNotMadeAnewIsGivenUpInOrder(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		var deny atomic.Bool
+		var runs, cancelled atomic.Int32
+		cfg := config(func(ctx context.Context, _ *kgo.Record) error {
+			runs.Add(1)
+			select {
+			case <-ctx.Done():
+				cancelled.Add(1)
+				return ctx.Err()
+			case <-time.After(2 * time.Second):
+				return nil
+			}
+		})
+		cfg.Kafka, cfg.CommitInterval = []kgo.Opt{kgo.DisableFetchSessions()}, time.Second
+		k.Run(cfg)
+		denied(k, "orders", 0, &deny)
+		records := k.Produce(many(100)...)
+		time.Sleep(5 * time.Second)
+		deny.Store(true)
+		time.Sleep(30 * time.Second)
+		deny.Store(false)
+		for _, r := range records {
+			k.Handled(r, 1)
+		}
+		if n := cancelled.Load(); n != 0 || int(runs.Load()) != len(records) {
+			t.Errorf("%d runs of %d records, %d cancelled; want each once", runs.Load(), len(records), n)
+		}
+	})
+}
+
+// A cluster that restarts denies a topic for some seconds. A drained tier that was retired for it was not read again.
+func TestADrainedTierThatIsDeniedForSomeSecondsIsStillDrained(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		var log lines
+		cfg := config(busyOnce)
+		cfg.Logger, cfg.Policy.Tiers = log.logger(), []time.Duration{time.Minute}
+		first := k.Produce(many(20)...)
+		runsUntilParked(t, k, cfg, time.Minute, first...)
+		cfg.Policy.Tiers = []time.Duration{tier1}
+		k.Run(cfg)
+		var blur atomic.Bool
+		k.Cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			r := req.(*kmsg.MetadataRequest)
+			if !blur.Load() || len(r.Topics) < 3 { // else it is not the look's
+				return nil, nil, false
+			}
+			resp := r.ResponseKind().(*kmsg.MetadataResponse)
+			for _, asked := range r.Topics {
+				t := kmsg.NewMetadataResponseTopic()
+				t.Topic, t.ErrorCode = asked.Topic, kerr.UnknownTopicOrPartition.Code
+				resp.Topics = append(resp.Topics, t)
+			}
+			return resp, nil, true
+		})
+		blur.Store(true)
+		time.Sleep(20 * time.Second)
+		blur.Store(false)
+		for _, r := range first {
+			k.Handled(r, 1)
+		}
+		k.Conserved()
+		if n := log.with("drained was deleted"); n != 0 {
+			t.Errorf("the log says %d times that the tier was deleted", n)
+		}
+	})
+}
