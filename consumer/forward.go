@@ -267,7 +267,7 @@ func (l *lane) tryAgain(fw *forward) {
 	if !still {
 		return
 	}
-	fw.way().renew(fw.rec.Topic)
+	fw.way().forget(fw.rec.Topic)
 	if fw.alone {
 		l.c.solo.send(fw)
 		return

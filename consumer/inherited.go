@@ -21,9 +21,53 @@ type inherited struct {
 	partitions int32 // it may have fewer than its source, which grew meanwhile
 }
 
+// leftTier is a retry topic that is not configured, on which the group has committed offsets.
+type leftTier struct {
+	retrytopics.Tier
+	source    string
+	committed kadm.OffsetResponses // of the group, by the name under which it has any on this topic
+}
+
 // inherit finds what the group inherits: every tier of a configured source that it, or a group that it was before, has a committed
 // offset on. What is left of sources that are not configured any more is only reported.
 func (c *Consumer) inherit(ctx context.Context) error {
+	left, err := c.tiersLeft(ctx)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	now, err := c.describe(ctx, keys(left))
+	if err != nil {
+		return err
+	}
+	ends, err := c.admin.ListEndOffsets(ctx, keys(left)...)
+	if err != nil && !isPartial(err) {
+		return fmt.Errorf("list of end offsets: %w", err)
+	}
+	found := map[string][]inherited{}
+	for _, topic := range slices.Sorted(maps.Keys(left)) {
+		tier, t := left[topic], now[topic]
+		about := []any{"retry_topic", topic, "source", tier.source, "records_at_most", lagOf(tier.committed, ends, topic)}
+		switch {
+		case errors.Is(t.err, kerr.UnknownTopicOrPartition): // deleted: nothing is left to do
+		case t.err != nil:
+			c.log.Error("siding: a retry topic of this group cannot be read; what it holds stays there until it can, at the next start", append(about, "error", t.err)...)
+		case c.siblings[tier.source].Source == "":
+			c.log.Warn("siding: a retry topic of this group belongs to a source that is not configured; what it holds is not run: "+
+				"put the source back into Topics until it is empty, then delete it", about...)
+		default:
+			found[tier.source] = append(found[tier.source], inherited{tier.Tier, t.partitions})
+			c.log.Info("siding: a retry topic that is not configured any more is drained; delete it when no consumer writes to it and it is empty", about...)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inherited = found
+	return nil
+}
+
+// tiersLeft are, by topic, the retry topics that are not configured, of configured sources and of others, on which the group or one
+// that it was before has committed offsets. The first of these groups counts.
+func (c *Consumer) tiersLeft(ctx context.Context) (map[string]leftTier, error) {
 	configured := map[string]bool{}
 	for topic, s := range c.siblings {
 		configured[topic] = true
@@ -31,9 +75,7 @@ func (c *Consumer) inherit(ctx context.Context) error {
 			configured[sibling] = true
 		}
 	}
-	tiers := map[string]retrytopics.Tier{} // by topic
-	sources := map[string]string{}
-	committed := map[string]kadm.OffsetResponses{}
+	left := map[string]leftTier{}
 	for _, group := range c.names() {
 		offsets, err := c.admin.FetchOffsets(ctx, group)
 		if err == nil {
@@ -43,57 +85,25 @@ func (c *Consumer) inherit(ctx context.Context) error {
 		case errors.Is(err, kerr.GroupIDNotFound):
 			continue // it is new, or has been away for so long that it is forgotten
 		case err != nil:
-			return fmt.Errorf("fetch of the offsets of group %q: %w", group, err)
+			return nil, fmt.Errorf("fetch of the offsets of group %q: %w", group, err)
 		}
 		offsets.KeepFunc(func(o kadm.OffsetResponse) bool { return o.At >= 0 && !configured[o.Topic] })
 		topics := keys(offsets)
-		add := func(source string) {
+		sources := keys(c.siblings) // these first: a name may read as a tier of another source too
+		for _, topic := range topics {
+			if source, ok := c.cfg.Naming.SourceOf(topic); ok && c.siblings[source].Source == "" {
+				sources = append(sources, source)
+			}
+		}
+		for _, source := range sources {
 			for _, t := range c.cfg.Naming.TiersAmong(topics, source, group) {
-				if _, twice := tiers[t.Topic]; !twice {
-					tiers[t.Topic], sources[t.Topic], committed[t.Topic] = t, source, offsets
+				if _, twice := left[t.Topic]; !twice {
+					left[t.Topic] = leftTier{t, source, offsets}
 				}
 			}
 		}
-		for source := range c.siblings {
-			add(source)
-		}
-		for _, topic := range topics {
-			if source, ok := c.cfg.Naming.SourceOf(topic); ok && c.siblings[source].Source == "" {
-				add(source)
-			}
-		}
 	}
-	if len(tiers) == 0 {
-		return nil
-	}
-	now, err := c.describe(ctx, keys(tiers))
-	if err != nil {
-		return err
-	}
-	ends, err := c.admin.ListEndOffsets(ctx, keys(tiers)...)
-	if err != nil && !isPartial(err) {
-		return fmt.Errorf("list of end offsets: %w", err)
-	}
-	found := map[string][]inherited{}
-	for _, topic := range slices.Sorted(maps.Keys(tiers)) {
-		source, t := sources[topic], now[topic]
-		about := []any{"retry_topic", topic, "source", source, "records_at_most", lagOf(committed[topic], ends, topic)}
-		switch {
-		case errors.Is(t.err, kerr.UnknownTopicOrPartition): // deleted: nothing is left to do
-		case t.err != nil:
-			c.log.Error("siding: a retry topic of this group cannot be read; what it holds stays there until it can, at the next start", append(about, "error", t.err)...)
-		case c.siblings[source].Source == "":
-			c.log.Warn("siding: a retry topic of this group belongs to a source that is not configured; what it holds is not run: "+
-				"put the source back into Topics until it is empty, then delete it", about...)
-		default:
-			found[source] = append(found[source], inherited{tiers[topic], t.partitions})
-			c.log.Info("siding: a retry topic that is not configured any more is drained; delete it when no consumer writes to it and it is empty", about...)
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.inherited = found
-	return nil
+	return left, nil
 }
 
 // lagOf is how many records of a topic lie behind the committed offsets.
@@ -147,4 +157,50 @@ func (c *Consumer) warnOfFormer(ctx context.Context) {
 			c.log.Error("siding: a former group still has members: both run the same records; stop its consumers", "former_group", former, "state", state)
 		}
 	}
+}
+
+// dropInherited takes a drained tier off its lanes: it is not there any more. What they have in memory of it runs when it is due, and is not
+// committed.
+func (c *Consumer) dropInherited(topic, source string) {
+	lost := 0
+	c.mu.Lock()
+	c.inherited[source] = slices.DeleteFunc(slices.Clone(c.inherited[source]), func(t inherited) bool { return t.Topic == topic })
+	c.mu.Unlock()
+	for _, l := range c.lanesOn(source) {
+		for _, f := range l.tiers() {
+			if f.topic == topic && f.inherited {
+				lost += f.goOnWithout()
+				c.retryGate.forget(f)
+			}
+		}
+	}
+	if lost > 0 {
+		c.log.Error("siding: records that were parked in a retry topic are gone with it", "retry_topic", topic, "records", lost)
+		c.countExpired(topic, int64(lost))
+	}
+	c.wg.Go(func() { c.retryPoll.reread(topic) })
+}
+
+// goOnWithout has the feed go on without its topic. It returns how many records had given up their bytes: these are gone.
+func (f *feed) goOnWithout() (lost int) {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	f.retired.Store(true)
+	lost = f.away.n
+	f.away, f.hungry = awayIndex{}, false
+	f.lane.c.parking.forget(f)
+	return lost
+}
+
+// resized notes how many partitions a drained tier has: consumers of an older configuration may make it grow.
+func (c *Consumer) resized(source, topic string, partitions int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Clone(c.inherited[source])
+	for i := range all {
+		if all[i].Topic == topic {
+			all[i].partitions = max(all[i].partitions, partitions)
+		}
+	}
+	c.inherited[source] = all
 }

@@ -147,14 +147,14 @@ func (c *Consumer) moveSource(o outOfRange) {
 
 // replace starts a lane anew, its source at a position.
 func (c *Consumer) replace(l *lane, at int64) {
-	if anew := c.renew(l, at); anew != nil {
+	if anew := c.replacement(l, at); anew != nil {
 		c.wg.Go(func() { c.open([]*lane{anew}) })
 	}
 }
 
-// renew is replace without opening the lane. It returns nil where the lane does not hold its partition any more: the member may
+// replacement is the lane that replace starts, not open yet. It returns nil where the lane does not hold its partition any more: the member may
 // not have the partition, or another lane has it.
-func (c *Consumer) renew(l *lane, at int64) *lane {
+func (c *Consumer) replacement(l *lane, at int64) *lane {
 	held := topicPartition{l.topic, l.partition}
 	c.mu.Lock()
 	if c.lanes[held] != l {

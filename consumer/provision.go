@@ -64,20 +64,3 @@ func transient(err error) bool {
 	var n net.Error
 	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }
-
-// retention is how long a tier keeps a record, by Config.Provision: no due time lies farther ahead. A shorter one than the default
-// may be newer than the record, and a topic keeps the retention that it was made with.
-func (c *Consumer) retention(delay time.Duration) time.Duration {
-	keeps := c.cfg.Provision.RetentionOf(delay)
-	if keeps <= 0 {
-		return keeps
-	}
-	return max(keeps, retrytopics.Spec{}.RetentionOf(delay))
-}
-
-// sharing says, once a topic, that another group's failures are in it.
-func (c *Consumer) sharing(topic string) {
-	c.quiet.say("sharing "+topic, 24*time.Hour, func() {
-		c.log.Info("siding: another group shares this retry topic; its records are passed over. Put {group} into Config.Naming to keep groups apart", "retry_topic", topic)
-	})
-}

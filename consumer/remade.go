@@ -43,8 +43,8 @@ func (r *remade) refresh() {
 	}
 }
 
-// renew has the client forget a topic that was made anew. It waits for kgo, so it is not for kgo's callbacks.
-func (r *remade) renew(topic string) {
+// forget has the client forget a topic that was made anew. It waits for kgo, so it is not for kgo's callbacks.
+func (r *remade) forget(topic string) {
 	r.mu.Lock()
 	if !r.stale[topic] {
 		r.mu.Unlock()

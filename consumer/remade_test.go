@@ -19,7 +19,7 @@ func TestATopicIsForgottenOnceForEachTimeThatItWasMadeAnew(t *testing.T) {
 	r.client.Store(cl)
 	renewed := func() bool {
 		before := r.life.Load()
-		r.renew("orders.dlq")
+		r.forget("orders.dlq")
 		return r.life.Load() > before
 	}
 	if renewed() {
