@@ -85,6 +85,11 @@ func (a *attempt) Err() error {
 
 type attemptKey struct{}
 
+// valuesOf is ctx without its end. Asked for a value, what WithoutCancel returns allocates; below a value it is seen through.
+func valuesOf(ctx context.Context) context.Context {
+	return context.WithValue(context.WithoutCancel(ctx), attemptKey{}, nil)
+}
+
 // Value implements context.Context: the attempt itself, then what the client's hooks put into the record's context
 // (a trace span, say), then the values of the context that Run was called with.
 func (a *attempt) Value(key any) any {

@@ -31,6 +31,24 @@ func (l *lane) attemptNow() *attempt {
 	return &attempt{from: l.feeds[0], rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.now.Load(), off: 7}
 }
 
+// Telemetry asks three times a record.
+func TestALookUpInTheContextCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
+	l := bench(t, time.Minute)
+	l.c.values = valuesOf(l.c.values)
+	a := l.attemptNow()
+	if got := a.Value(ctxKey("run")); got != "run's" {
+		t.Errorf("the value of Run's context is %v, want run's", got)
+	}
+	var absent any = ctxKey("absent")
+	if n := testing.AllocsPerRun(100, func() {
+		if a.Value(absent) != nil {
+			t.Error("there is a value for a key that nobody set")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations for a look-up, want none", n)
+	}
+}
+
 func TestAnAttemptsDeadlineIsNeverEarlyAndAtMostATickLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -128,7 +128,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	c.ctx, c.stop, c.values = life, ctx, context.WithoutCancel(ctx)
+	c.ctx, c.stop, c.values = life, ctx, valuesOf(ctx)
 
 	if err := c.instrument(); err != nil {
 		return fmt.Errorf("consumer: instruments: %w", err)

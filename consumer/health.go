@@ -187,10 +187,11 @@ func (f *feed) queuedRecords() int {
 // waiting counts what was read of a tier and waits for its time, in memory or not.
 func (f *feed) waiting() int { return len(f.parked) + f.away.n }
 
-// watch looks for attempts that ignore their timeout, and says so once each.
+// watch looks for attempts that ignore their timeout, and says so once each. Durations that wait behind a slow one are recorded.
 func (c *Consumer) watch() {
 	now := time.Now()
 	for _, l := range c.lanesNow() {
+		l.source().recordKept()
 		l.mu.Lock()
 		a := l.stuckAttempt(now)
 		l.mu.Unlock()

@@ -98,6 +98,9 @@ func (c *Consumer) runUnit(u *unit) {
 func (r *runner) runRecords() {
 	recs := r.unit.recs
 	r.slab = make([]attempt, len(recs))
+	if r.timing {
+		r.tally = r.feed.keepsTally()
+	}
 	r.told = r.c.clock.now.Load()
 	for r.unit.ran < len(recs) {
 		if !r.guarded(func() bool { return r.runFrom(recs) }) {
@@ -185,12 +188,12 @@ func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error 
 		a.abandon(ErrDraining)
 	}
 	ctx := context.Context(a)
-	if r.timing || r.tracing {
+	if r.timing || r.delays || r.tracing {
 		ctx = r.gauge.start(r.c.telemetry, a)
 	}
 	err := r.c.cfg.Handler(ctx, rec)
 	a.end()
-	r.gauge.stop()
+	r.gauge.stop(r.c.telemetry)
 	if err == nil && (r.timing || r.span != nil) {
 		r.gauge.handled(r.c.telemetry, a)
 	}
@@ -227,7 +230,7 @@ func (r *runner) guarded(f func() bool) (more bool) {
 func (r *runner) panicked(err error) bool {
 	a := r.unit.current.Load()
 	a.end()
-	r.gauge.stop()
+	r.gauge.stop(r.c.telemetry)
 	ok := r.failed(a, a.rec, a.meta, err)
 	if ok && r.unit.item == nil {
 		r.unit.ran++
@@ -244,7 +247,7 @@ func (r *runner) finished(offset int64) {
 	r.doneTo = offset + 1
 }
 
-// tell tells the tracker what is done.
+// tell tells the tracker and the meter what is done.
 func (r *runner) tell() {
 	if r.doneTo == 0 {
 		return
@@ -255,6 +258,9 @@ func (r *runner) tell() {
 	}
 	r.lane.mu.Unlock()
 	r.doneTo = 0
+	if r.tally != nil {
+		r.tally.empty(r.c.telemetry, &r.feed.sig)
+	}
 }
 
 // failed decides what becomes of a record whose handler returned an error, and sees to it. It reports false where the
@@ -312,7 +318,7 @@ func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			a.end()
-			r.gauge.stop()
+			r.gauge.stop(r.c.telemetry)
 			err = &classify.PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()

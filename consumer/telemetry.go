@@ -54,6 +54,8 @@ const maxClasses = 100
 // telemetry is where the consumer's spans and metrics go; nil before Run.
 type telemetry struct {
 	tracer   trace.Tracer
+	spanned  bool      // the context that Run was called with has a span
+	base     time.Time // that durations are reckoned from
 	duration metric.Float64Histogram
 	lateness metric.Float64Histogram
 	routed   metric.Int64Counter
@@ -76,7 +78,10 @@ func (c *Consumer) instrument() (err error) {
 		meters = otel.GetMeterProvider()
 	}
 	meter := meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
-	t := &telemetry{tracer: tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)), classes: map[string]bool{}}
+	t := &telemetry{
+		tracer:  tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
+		spanned: hasSpan(c.values), base: time.Now(), classes: map[string]bool{},
+	}
 	keep := func(e error) {
 		if err == nil {
 			err = e
@@ -214,6 +219,7 @@ func (t *telemetry) class(name string) string {
 type signals struct {
 	name    string // of the spans
 	span    []trace.SpanStartOption
+	root    []trace.SpanStartOption // the same, where the context has another one's span
 	common  []attribute.KeyValue
 	handled []metric.RecordOption
 	late    []metric.RecordOption
@@ -230,13 +236,16 @@ func (f *feed) signals(group string) signals {
 	with := func(more ...attribute.KeyValue) []metric.RecordOption {
 		return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(append(common[:len(common):len(common)], more...)...))}
 	}
+	span := []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindConsumer),
+		// There from the start, since samplers may go by them.
+		trace.WithAttributes(append(common[:len(common):len(common)],
+			semconv.MessagingOperationTypeProcess, semconv.MessagingDestinationPartitionID(fmt.Sprint(f.lane.partition)))...),
+	}
 	return signals{
-		name: "process " + f.lane.topic,
-		span: []trace.SpanStartOption{
-			trace.WithSpanKind(trace.SpanKindConsumer), trace.WithNewRoot(),
-			trace.WithAttributes(append(common[:len(common):len(common)],
-				semconv.MessagingOperationTypeProcess, semconv.MessagingDestinationPartitionID(fmt.Sprint(f.lane.partition)))...),
-		},
+		name:    "process " + f.lane.topic,
+		span:    span,
+		root:    append(span[:len(span):len(span)], trace.WithNewRoot()),
 		common:  common,
 		handled: with(keyOutcome.String(outcomeHandled)),
 		late: []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(semconv.MessagingDestinationName(f.lane.topic),
@@ -246,11 +255,13 @@ func (f *feed) signals(group string) signals {
 
 // gauge is the part of a runner that looks at the clock and makes spans, where somebody wants them.
 type gauge struct {
-	timing  bool // a meter is enabled
-	tracing bool // a tracer may be
-	asked   bool // it was, and makes spans
-	began   time.Time
+	timing  bool            // durations are wanted
+	delays  bool            // lateness is
+	tracing bool            // spans may be
+	asked   bool            // the tracer was, and makes spans
+	began   time.Duration   // since the telemetry's base
 	took    time.Duration   // by the handler
+	tally   *tally          // for runs that need not be recorded at once; nil where each is
 	ctx     context.Context // that the handler got: measurements taken in it become exemplars of its span
 	span    trace.Span      // of the attempt that runs, nil where there is none
 	// before is the span of the run before, where this one repeats it in place.
@@ -262,7 +273,7 @@ type gauge struct {
 func (g *gauge) enable(t *telemetry, now int64) {
 	if t != nil {
 		ctx := context.Background()
-		g.timing, g.tracing = t.duration.Enabled(ctx) || t.lateness.Enabled(ctx), now >= t.askAgain.Load()
+		g.timing, g.delays, g.tracing = t.duration.Enabled(ctx), t.lateness.Enabled(ctx), now >= t.askAgain.Load()
 	}
 }
 
@@ -275,11 +286,11 @@ func (g *gauge) start(t *telemetry, a *attempt) context.Context {
 	if g.tracing {
 		g.trace(t, a)
 	}
+	if g.delays && a.meta != nil {
+		t.lateness.Record(g.ctx, max(time.Since(a.meta.NotBefore), 0).Seconds(), a.from.sig.late...)
+	}
 	if g.timing {
-		g.began = time.Now()
-		if a.meta != nil {
-			t.lateness.Record(g.ctx, max(g.began.Sub(a.meta.NotBefore), 0).Seconds(), a.from.sig.late...)
-		}
+		g.began = time.Since(t.base) // half of what time.Now costs, which reads the wall's clock as well
 	}
 	return g.ctx
 }
@@ -287,7 +298,10 @@ func (g *gauge) start(t *telemetry, a *attempt) context.Context {
 // trace starts the attempt's span. Without an SDK there is none: the API then hands out the span that the context has
 // already, a producer's or one of the user's hooks, which must be neither ended nor hidden from the handler.
 func (g *gauge) trace(t *telemetry, a *attempt) {
-	opts := a.from.sig.span
+	opts := a.from.sig.span // of a root anyway: to ask for one costs a quarter of a span that is sampled out
+	if t.spanned || a.rec.Context != nil && hasSpan(a.rec.Context) {
+		opts = a.from.sig.root
+	}
 	links := linksOf(a)
 	if g.before.IsValid() {
 		links = append(links, trace.Link{SpanContext: g.before})
@@ -314,17 +328,24 @@ func (g *gauge) trace(t *telemetry, a *attempt) {
 	g.ctx, g.span = ctx, span
 }
 
+// hasSpan reports whether a span that is started in ctx would be a part of that one's trace.
+func hasSpan(ctx context.Context) bool { return trace.SpanContextFromContext(ctx).HasTraceID() }
+
 // stop is called when the handler returned or panicked: what becomes of the record then is not its handler's time.
-func (g *gauge) stop() {
+func (g *gauge) stop(t *telemetry) {
 	if g.timing {
-		g.took = time.Since(g.began)
+		g.took = time.Since(t.base) - g.began
 	}
 }
 
 // handled ends the measuring of an attempt that succeeded.
 func (g *gauge) handled(t *telemetry, a *attempt) {
-	if g.timing {
+	switch {
+	case !g.timing:
+	case g.tally == nil || g.span != nil && g.span.IsRecording(): // then it may become an exemplar, which tells when
 		t.duration.Record(g.ctx, g.took.Seconds(), a.from.sig.handled...)
+	default:
+		g.tally.keep(g.ctx, g.took)
 	}
 	g.end(outcomeHandled)
 }
@@ -390,8 +411,8 @@ func linksOf(a *attempt) (links []trace.Link) {
 			links = append(links, trace.Link{SpanContext: s})
 		}
 	}
-	if len(a.rec.Headers) > 0 {
-		add(recordCarrier(a.rec.Headers))
+	if c := recordCarrier(a.rec.Headers); c.has("traceparent") {
+		add(c)
 	}
 	if a.meta != nil && a.meta.TraceParent != "" {
 		add(propagation.MapCarrier{"traceparent": a.meta.TraceParent})
@@ -401,6 +422,15 @@ func linksOf(a *attempt) (links []trace.Link) {
 
 // recordCarrier reads trace headers of a record. It never writes: they stay as the producer wrote them.
 type recordCarrier []kgo.RecordHeader
+
+func (c recordCarrier) has(key string) bool {
+	for i := range c {
+		if c[i].Key == key {
+			return true
+		}
+	}
+	return false
+}
 
 func (c recordCarrier) Get(key string) string {
 	for i := len(c) - 1; i >= 0; i-- {

@@ -164,6 +164,58 @@ func TestWithoutAnSDKAnotherOnesSpanIsNotTakenForTheAttempts(t *testing.T) {
 	}
 }
 
+// A retry may be hours behind what it is a retry of, so an attempt joins no trace.
+func TestAnAttemptsSpanIsARootWhateverTheContextHolds(t *testing.T) {
+	t.Parallel()
+	others := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled,
+	}))
+	for name, set := range map[string]func(*Consumer, *kgo.Record){
+		"nothing":                 func(*Consumer, *kgo.Record) {},
+		"a span of Run's context": func(c *Consumer, _ *kgo.Record) { c.values = valuesOf(others) },
+		"a span of a client hook": func(_ *Consumer, r *kgo.Record) { r.Context = others },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, c := measured(t, 1)
+			tracers := &rooting{}
+			c.cfg.TracerProvider = tracers
+			a := &attempt{from: &feed{lane: &lane{c: c, topic: "orders"}}, rec: &kgo.Record{}}
+			a.from.sig = a.from.signals("billing")
+			set(c, a.rec)
+			if err := c.instrument(); err != nil {
+				t.Fatal(err)
+			}
+			var g gauge
+			g.enable(c.telemetry, 0)
+			g.start(c.telemetry, a)
+			if tracers.parent.IsValid() {
+				t.Errorf("the span's parent is %v, want none", tracers.parent.SpanID())
+			}
+		})
+	}
+}
+
+// rooting is a tracer provider that notes what the parent of a span would be.
+type rooting struct {
+	tracenoop.TracerProvider
+	parent trace.SpanContext
+}
+
+func (p *rooting) Tracer(string, ...trace.TracerOption) trace.Tracer { return rootingTracer{of: p} }
+
+type rootingTracer struct {
+	tracenoop.Tracer
+	of *rooting
+}
+
+func (t rootingTracer) Start(ctx context.Context, _ string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if cfg := trace.NewSpanStartConfig(opts...); !cfg.NewRoot() {
+		t.of.parent = trace.SpanContextFromContext(ctx)
+	}
+	return ctx, trace.SpanFromContext(ctx)
+}
+
 func TestAnErrorsTextIsCutAndMendedForSpans(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"", "fine", "caf\xe9", strings.Repeat("é", headers.MaxMessage), strings.Repeat("\xff", 5000)} {

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
@@ -95,6 +96,27 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 		}
 		stop(t, c)
 		o.want("siding.lanes", map[string]int64{})
+	})
+}
+
+// Durations are recorded many at a time where spans are sampled out.
+func TestARunThatHangsDoesNotHideThoseBeforeIt(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+		o := newTelemetry(t, sdktrace.WithSampler(sdktrace.NeverSample()))
+		release := make(chan struct{})
+		c := k.Run(o.config(func(_ context.Context, r *kgo.Record) error {
+			if string(r.Value) == "slow" {
+				<-release
+			}
+			return nil
+		}))
+		k.Produce(order("fine"), order("fine"), order("slow"), order("fine"))
+		time.Sleep(10 * time.Second)
+		o.want("messaging.process.duration", map[string]int64{"outcome=handled tier=": 2})
+		close(release)
+		stop(t, c)
+		o.want("messaging.process.duration", map[string]int64{"outcome=handled tier=": 4})
 	})
 }
 
