@@ -23,6 +23,7 @@ type bench struct {
 	// open writes the data and returns the programs, in the order in which
 	// they take turns.
 	open  func(context.Context, *rig) ([]arm, error)
+	aside []string // programs that run only when asked for by name
 	lines []line
 }
 
@@ -90,7 +91,7 @@ func choose(all []bench, names []string) ([]bench, error) {
 
 type options struct {
 	brokers  []string // empty: embedded
-	arms     []string // empty: all, and ratios
+	arms     []string // empty: all that are compared, and ratios
 	rounds   int      // 0: the bench's own
 	profiles string   // empty: none
 	log      io.Writer
@@ -126,9 +127,12 @@ func runOne(ctx context.Context, b bench, o options) (_ []result, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the data: %w", err)
 	}
-	if len(o.arms) > 0 {
-		arms = slices.DeleteFunc(arms, func(a arm) bool { return !slices.Contains(o.arms, a.name) })
-	}
+	arms = slices.DeleteFunc(arms, func(a arm) bool {
+		if len(o.arms) == 0 {
+			return slices.Contains(b.aside, a.name)
+		}
+		return !slices.Contains(o.arms, a.name)
+	})
 	n := cmp.Or(o.rounds, b.rounds, defaultRounds)
 	var rounds []map[string]report
 	for round := range n + 1 {

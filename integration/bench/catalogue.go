@@ -37,6 +37,7 @@ var benches = []bench{
 	{
 		name:  "healthy-metrics",
 		open:  metricsBench,
+		aside: []string{"metrics", "spans"},
 		lines: []line{{name: "healthy-metrics", unit: "x", goal: atLeast(0.93), of: quotient("metered", "plain", report.rate)}},
 	},
 	{
@@ -143,16 +144,19 @@ func (r *rig) consumer(name, program string, d data, j job) arm {
 }
 
 // metricsBench compares siding with itself without telemetry, with a handler
-// that has a little to do.
+// that has a little to do. Metrics and spans by themselves tell what of it
+// costs what.
 func metricsBench(ctx context.Context, r *rig) ([]arm, error) {
 	d, err := r.fill(ctx, "src", shape{partitions: 8, records: 1_500_000, block: 4096})
 	if err != nil {
 		return nil, err
 	}
 	j := job{Heap: serviceHeap, Spin: 5 * time.Microsecond}
-	plain := r.consumer("plain", "siding-consume", d, j)
-	j.Telemetry = true
-	return []arm{r.consumer("metered", "siding-consume", d, j), plain}, nil
+	with := func(name string, metrics, spans bool) arm {
+		j.Metrics, j.Spans = metrics, spans
+		return r.consumer(name, "siding-consume", d, j)
+	}
+	return []arm{with("metered", true, true), with("plain", false, false), with("metrics", true, false), with("spans", false, true)}, nil
 }
 
 func keyedBench(ctx context.Context, r *rig) ([]arm, error) {

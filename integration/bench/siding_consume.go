@@ -9,7 +9,7 @@ import (
 )
 
 // sidingConsume does with siding what bareConsume does without. With
-// Telemetry the metrics are collected once a second meanwhile.
+// telemetry the metrics are collected once a second meanwhile.
 func sidingConsume(ctx context.Context, j job) (_ report, err error) {
 	var m meter
 	p := newProgress(j.Data, m.begin)
@@ -19,9 +19,15 @@ func sidingConsume(ctx context.Context, j job) (_ report, err error) {
 		handle(r)
 		return nil
 	}
-	if j.Telemetry {
+	if j.Metrics || j.Spans {
 		t := newTelemetry()
 		t.wire(&cfg)
+		if !j.Metrics {
+			cfg.MeterProvider = nil
+		}
+		if !j.Spans {
+			cfg.TracerProvider = nil
+		}
 		scraping, stop := context.WithCancel(ctx)
 		scraped := make(chan error, 1)
 		go func() { scraped <- t.scrape(scraping, time.Second) }()
