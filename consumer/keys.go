@@ -10,11 +10,16 @@ type keyQueue struct {
 // enqueue makes an item ready, or lets it wait for its key; the caller holds the lock. A null key is no key; an empty
 // one is.
 func (l *lane) enqueue(f *feed, it *item) {
-	if l.keys == nil || it.rec.Key == nil {
+	if l.keys == nil {
 		f.ready.push(it)
 		return
 	}
-	if q, busy := l.keys[string(it.rec.Key)]; busy {
+	key := it.key()
+	if key == nil {
+		f.ready.push(it)
+		return
+	}
+	if q, busy := l.keys[string(key)]; busy {
 		q.feeds.push(f)
 		if q.tail == nil {
 			q.head = it
@@ -24,17 +29,16 @@ func (l *lane) enqueue(f *feed, it *item) {
 		q.tail = it
 		return
 	}
-	key := string(it.rec.Key)
-	l.keys[key] = &keyQueue{key: key}
+	l.keys[string(key)] = &keyQueue{key: string(key)}
 	f.ready.push(it)
 }
 
 // keyOf returns the queue of the item's key, which exists as long as the item is ready or runs.
 func (l *lane) keyOf(it *item) *keyQueue {
-	if it.rec.Key == nil {
-		return nil
+	if key := it.key(); key != nil {
+		return l.keys[string(key)]
 	}
-	return l.keys[string(it.rec.Key)]
+	return nil
 }
 
 // releaseKey lets the next record of the unit's key go; the caller holds the lock.

@@ -81,6 +81,26 @@ func (p *parcel) unpack(f *feed) *kgo.Record {
 	return r
 }
 
+// unpackedSize is the memory of a record that was unpacked, beside its parcel, which holds its key and values: the record itself, its
+// headers, and a copy of each key of theirs that has no number.
+func unpackedSize(r *kgo.Record) int64 {
+	n := 192 + 40*len(r.Headers)
+	for i := range r.Headers {
+		if key := r.Headers[i].Key; headers.Code(key) == 0 {
+			n += len(key) + len(key)/16 + 8
+		}
+	}
+	return int64(n)
+}
+
+// key is the record's key.
+func (p *parcel) key() []byte {
+	u := unpacker(p.data)
+	u.varint()
+	u.varint()
+	return u.bytes()
+}
+
 // appendBytes adds bytes behind their length; nil is none, and not the same as empty.
 func appendBytes(to, b []byte) []byte {
 	if b == nil {

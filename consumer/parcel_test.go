@@ -3,6 +3,7 @@ package consumer
 import (
 	"bytes"
 	"reflect"
+	"runtime"
 	"testing"
 	"time"
 
@@ -57,4 +58,84 @@ func values(h []kgo.RecordHeader) (all [][]byte) {
 		all = append(all, h[i].Value)
 	}
 	return all
+}
+
+// bomb is a record that is small on the wire and large in memory.
+func bomb(offset int64, headers int) *kgo.Record {
+	r := &kgo.Record{Key: []byte("key"), Offset: offset}
+	for range headers {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "h", Value: []byte("v")})
+	}
+	return r
+}
+
+// What was admitted by its packed size was unpacked when it was due, long before a worker had it: thousands of tiny headers took
+// several times the budget then.
+func TestRecordsOfThousandsOfHeadersThatWaitForAWorkerStayWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	l := stormy(t)
+	l.c.paused.Store(&map[string]bool{"orders": true}) // no worker takes any
+	f, p := l.feeds[1], l.c.parking
+	offset := int64(0)
+	for f.admit(bomb(offset, 2000), 1) {
+		offset++
+	}
+	f.away, l.c.cfg.MaxInFlight = awayIndex{}, 1000
+	l.mu.Lock()
+	f.ripen()
+	l.mu.Unlock()
+	if f.ready.len() != int(offset) || offset < 40 {
+		t.Fatalf("%d of %d records are ready, want all, and some dozens", f.ready.len(), offset)
+	}
+	if p.bytes > p.limit {
+		t.Errorf("%d bytes are kept of a budget of %d", p.bytes, p.limit)
+	}
+	for f.ready.len() > 0 {
+		before := p.bytes
+		u := f.cut()
+		packed := u.item.size
+		f.unwrap(u.item)
+		if more := p.bytes - before; more < 2000*40 || u.item.size != packed+more {
+			t.Fatalf("%d bytes of %d packed ones count %d more with a worker, want those of the headers", u.item.size, packed, more)
+		}
+		l.units[u] = struct{}{}
+		l.release(u)
+	}
+	if p.bytes != 0 || f.keptBytes != 0 || p.holders != 0 {
+		t.Errorf("%d bytes by %d feeds are left when all have run, %d of this one; want none", p.bytes, p.holders, f.keptBytes)
+	}
+}
+
+// Not parallel: what others allocate would count.
+func TestAnUnpackedRecordCountsWhatItTakes(t *testing.T) {
+	f := &feed{topic: "orders.retry.5s", lane: &lane{}}
+	long := &kgo.Record{Key: []byte("key"), Value: make([]byte, 1000)}
+	for i := range 100 {
+		long.Headers = append(long.Headers, kgo.RecordHeader{Key: string(bytes.Repeat([]byte{'a' + byte(i%26)}, 100)), Value: make([]byte, 50)})
+	}
+	meta := headers.Meta{Original: headers.Position{Topic: "orders"}, Group: "billing", Attempts: 1, Class: "busy", Message: "busy", NotBefore: time.Now()}
+	for name, r := range map[string]*kgo.Record{
+		"thousands of tiny headers": bomb(0, 4000), "long keys": long, "no header": {Value: make([]byte, 5000)}, "siding's own headers": {Headers: meta.Append(nil)},
+	} {
+		const n = 200
+		parcels, records := make([]parcel, n), make([]*kgo.Record, n)
+		var before, packed, unpacked runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range parcels {
+			parcels[i] = pack(r, 1)
+		}
+		runtime.ReadMemStats(&packed)
+		for i := range records {
+			records[i] = parcels[i].unpack(f)
+		}
+		runtime.ReadMemStats(&unpacked)
+		for what, tt := range map[string]struct{ counted, took int64 }{
+			"a parcel":           {parcels[0].size(), int64(packed.TotalAlloc-before.TotalAlloc) / n},
+			"its record besides": {unpackedSize(records[0]), int64(unpacked.TotalAlloc-packed.TotalAlloc) / n},
+		} {
+			if tt.counted < tt.took*9/10 || tt.counted > tt.took*3/2+100 {
+				t.Errorf("%s: %s takes %d bytes and counts %d", name, what, tt.took, tt.counted)
+			}
+		}
+	}
 }

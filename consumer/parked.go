@@ -51,7 +51,7 @@ func (h *parkedHeap) pop() parcel {
 }
 
 // maxRipe bounds the records of a feed that are due and ready for a worker. More of them stay in the heap, from which they can give
-// up their bytes: so what a slow handler has before it stays within the budget.
+// up their bytes.
 const maxRipe = 256
 
 // ripe is how many of the feed's records are due and wait for a worker, or for their key.
@@ -88,14 +88,22 @@ func (f *feed) keep(p parcel) {
 	f.parked.push(p)
 }
 
-// unwrap takes the first record out of the heap, as an item that counts with all its memory; the caller holds the lock.
-func (f *feed) unwrap() *item {
+// nextRipe takes the first record out of the heap. It stays packed for as long as it waits: unpacked it is larger, by its headers
+// many times, and what waits is what was admitted by its packed size. The caller holds the lock.
+func (f *feed) nextRipe() *item {
 	p := f.parked.pop()
-	it := &item{rec: p.unpack(f), due: p.due}
-	it.size = recordSize(it.rec)
-	f.lane.c.parking.take(it.size-p.size(), false)
-	f.keptBytes += it.size - p.size()
-	return it
+	return &item{parcel: &p, size: p.size()}
+}
+
+// unwrap unpacks an item that a worker has. From then on it counts with all its memory, until the budget has it back in release.
+func (f *feed) unwrap(it *item) {
+	if it.rec != nil {
+		return
+	}
+	it.rec, it.parcel = it.parcel.unpack(f), nil
+	more := unpackedSize(it.rec)
+	f.lane.c.parking.take(more, false)
+	it.size += more
 }
 
 // unkeep takes records off the feed's books; the caller holds the lock. Their bytes the budget has back when they are no longer used.
@@ -191,7 +199,7 @@ func (f *feed) ripen() {
 	}
 	now := time.Now().UnixMilli()
 	for len(f.parked) > 0 && f.parked[0].due <= now && f.mayRipen() {
-		l.enqueue(f, f.unwrap())
+		l.enqueue(f, f.nextRipe())
 	}
 	f.refetch(now)
 	f.endRest(now)

@@ -147,6 +147,7 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 
 // runItem handles a single record.
 func (r *runner) runItem(it *item) {
+	r.feed.unwrap(it)
 	r.slab = make([]attempt, 1)
 	a, rec := &r.slab[0], it.rec
 	a.off = rec.Offset

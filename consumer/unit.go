@@ -22,8 +22,16 @@ type unit struct {
 // item is a record that is handled by itself: any record of a tier, and those of a source unless the order is by
 // partition.
 type item struct {
-	rec  *kgo.Record // as fetched, or its copy
-	due  int64       // Unix milliseconds; zero on a source
-	size int64       // bytes that it keeps
-	next *item       // behind it in the queue of its key
+	rec    *kgo.Record // as fetched; of a tier its copy, once a worker has unpacked it
+	parcel *parcel     // of a tier, until then
+	size   int64       // bytes that it keeps
+	next   *item       // behind it in the queue of its key
+}
+
+// key is the record's.
+func (it *item) key() []byte {
+	if it.rec == nil {
+		return it.parcel.key()
+	}
+	return it.rec.Key
 }
