@@ -1,6 +1,8 @@
 package consumer
 
 import (
+	"cmp"
+	"iter"
 	"math"
 	"math/bits"
 	"slices"
@@ -10,18 +12,30 @@ import (
 // time. A million of them must not need what was saved by giving them up. So an offset is one bit, in blocks of 512
 // consecutive ones, and a block knows when the first of its records is due at the earliest: what is fetched again is a run of
 // the log anyway, and a copy tells its own due time when it is here.
+//
+// Blocks lie in pages, both in ascending order, and no page or block is empty. In a tier that many groups share there may be as many
+// blocks as records, and they come in any order, since those that are due last are given up first: so a change of a block moves
+// those of its page, and no others.
 type awayIndex struct {
-	n      int
-	bytes  int64 // that the records took
-	blocks []awayBlock
-	least  int64 // due time of the block that is due first, where known
-	known  bool
+	n     int
+	bytes int64 // that the records took
+	pages []awayPage
+	least int64 // due time of the block that is due first, where known
+	known bool
 }
 
 const (
 	awayBits = 512
 	awayMask = awayBits - 1
+	// awayPageOf is how many blocks a page has at most.
+	awayPageOf = 128
 )
+
+// awayPage is a run of blocks.
+type awayPage struct {
+	due    int64 // of the block that is due first
+	blocks []awayBlock
+}
 
 // awayBlock has the offsets in [base, base+awayBits).
 type awayBlock struct {
@@ -33,33 +47,79 @@ type awayBlock struct {
 
 // add takes a record in.
 func (a *awayIndex) add(offset, due, size int64) {
-	base := offset &^ awayMask
-	i := a.search(base)
-	if i == len(a.blocks) || a.blocks[i].base != base {
-		a.blocks = slices.Insert(a.blocks, i, awayBlock{base: base, due: due})
-	}
-	b := &a.blocks[i]
+	b := a.block(offset&^awayMask, due)
 	at, bit := (offset&awayMask)>>6, uint64(1)<<(offset&63)
 	if b.words[at]&bit != 0 {
 		return
 	}
 	b.words[at] |= bit
 	b.n++
-	b.due = min(b.due, due)
-	a.known = a.known && a.least <= due
 	a.n++
 	a.bytes += size
 }
 
-// remove takes a record out that is back, or gone; the offset must be in the index. A block that becomes empty stays until leave.
+// block returns a block, which is there from now on, and due no later than told.
+func (a *awayIndex) block(base, due int64) *awayBlock {
+	a.known = a.known && a.least <= due
+	p, i := a.search(base)
+	if p == len(a.pages) { // behind all others, as what was just read is
+		if p == 0 || len(a.pages[p-1].blocks) == awayPageOf {
+			a.pages = append(a.pages, awayPage{due: due})
+		} else {
+			p--
+		}
+		i = len(a.pages[p].blocks)
+	}
+	page := &a.pages[p]
+	if i == len(page.blocks) || page.blocks[i].base != base {
+		if len(page.blocks) == awayPageOf {
+			a.split(p)
+			return a.block(base, due)
+		}
+		page.blocks = slices.Insert(page.blocks, i, awayBlock{base: base, due: due})
+	}
+	b := &page.blocks[i]
+	b.due, page.due = min(b.due, due), min(page.due, due)
+	return b
+}
+
+// split makes two pages of one.
+func (a *awayIndex) split(p int) {
+	page := &a.pages[p]
+	behind := awayPage{blocks: append(make([]awayBlock, 0, awayPageOf), page.blocks[awayPageOf/2:]...)}
+	page.blocks = page.blocks[:awayPageOf/2]
+	page.settle()
+	behind.settle()
+	a.pages = slices.Insert(a.pages, p+1, behind)
+}
+
+// settle finds out anew when the page is due.
+func (p *awayPage) settle() {
+	p.due = math.MaxInt64
+	for i := range p.blocks {
+		p.due = min(p.due, p.blocks[i].due)
+	}
+}
+
+// remove takes a record out that is back, or gone; the offset must be in the index.
 func (a *awayIndex) remove(offset, size int64) {
-	b := &a.blocks[a.search(offset&^awayMask)]
+	p, i := a.search(offset &^ awayMask)
+	page := &a.pages[p]
+	b := &page.blocks[i]
 	b.words[(offset&awayMask)>>6] &^= 1 << (offset & 63)
-	b.n--
 	a.n--
 	a.bytes = max(a.bytes-size, 0)
 	if a.n == 0 {
 		a.bytes = 0
+	}
+	if b.n--; b.n > 0 {
+		return
+	}
+	a.known = false
+	if page.blocks = slices.Delete(page.blocks, i, i+1); len(page.blocks) > 0 {
+		page.settle()
+	} else {
+		a.pages = slices.Delete(a.pages, p, p+1)
 	}
 }
 
@@ -68,8 +128,7 @@ func (a *awayIndex) each() int64 { return a.bytes / int64(max(a.n, 1)) }
 
 // next is the first offset at from or behind it.
 func (a *awayIndex) next(from int64) (offset int64, ok bool) {
-	for i := a.search(from &^ awayMask); i < len(a.blocks); i++ {
-		b := &a.blocks[i]
+	for b := range a.from(from &^ awayMask) {
 		start := max(from-b.base, 0)
 		for w := start >> 6; w < int64(len(b.words)); w++ {
 			word := b.words[w]
@@ -86,9 +145,18 @@ func (a *awayIndex) next(from int64) (offset int64, ok bool) {
 
 // first is the block that is due first, nil where there is none.
 func (a *awayIndex) first() (b *awayBlock) {
-	for i := range a.blocks {
-		if b == nil || a.blocks[i].due < b.due {
-			b = &a.blocks[i]
+	var page *awayPage
+	for i := range a.pages {
+		if page == nil || a.pages[i].due < page.due {
+			page = &a.pages[i]
+		}
+	}
+	if page == nil {
+		return nil
+	}
+	for i := range page.blocks {
+		if b == nil || page.blocks[i].due < b.due {
+			b = &page.blocks[i]
 		}
 	}
 	return b
@@ -98,8 +166,8 @@ func (a *awayIndex) first() (b *awayBlock) {
 func (a *awayIndex) due() int64 {
 	if !a.known {
 		a.known, a.least = true, math.MaxInt64
-		if b := a.first(); b != nil {
-			a.least = b.due
+		for i := range a.pages {
+			a.least = min(a.least, a.pages[i].due)
 		}
 	}
 	return a.least
@@ -107,8 +175,7 @@ func (a *awayIndex) due() int64 {
 
 // run is about how many bytes there are from a block on, in blocks one behind the other that are due by then.
 func (a *awayIndex) run(base, by int64) (bytes int64) {
-	for i := a.search(base); i < len(a.blocks); i++ {
-		b := &a.blocks[i]
+	for b := range a.from(base) {
 		if b.base != base || b.due > by {
 			break
 		}
@@ -118,33 +185,45 @@ func (a *awayIndex) run(base, by int64) (bytes int64) {
 	return bytes
 }
 
-// visit begins a pass over a block: what is added to it from now on, in front of the pass or behind it, says by itself when it is due. It
-// returns when the block was due.
+// visit begins a pass over a block, which must be there: what is added to it from now on, in front of the pass or behind it, says by
+// itself when it is due. It returns when the block was due.
 func (a *awayIndex) visit(base int64) (due int64) {
-	b := &a.blocks[a.search(base)]
+	p, i := a.search(base)
+	b := &a.pages[p].blocks[i]
 	due, b.due, a.known = b.due, math.MaxInt64, false
+	a.pages[p].settle()
 	return due
 }
 
-// leave ends a pass: due is when the first of the records is due that it saw and left. Blocks that are empty are dropped.
+// leave ends a pass: due is when the first of the records is due that it saw and left.
 func (a *awayIndex) leave(base, due int64) {
-	if i := a.search(base); i < len(a.blocks) && a.blocks[i].base == base {
-		a.blocks[i].due = min(a.blocks[i].due, due)
+	if p, i := a.search(base); p < len(a.pages) && a.pages[p].blocks[i].base == base {
+		a.block(base, due)
 	}
-	a.known = false
-	a.blocks = slices.DeleteFunc(a.blocks, func(b awayBlock) bool { return b.n == 0 })
 }
 
-// search finds the first block at base or behind it.
-func (a *awayIndex) search(base int64) int {
-	i, _ := slices.BinarySearchFunc(a.blocks, base, func(b awayBlock, base int64) int {
-		switch {
-		case b.base < base:
-			return -1
-		case b.base > base:
-			return 1
+// from are the blocks at base and behind it, in order.
+func (a *awayIndex) from(base int64) iter.Seq[*awayBlock] {
+	return func(yield func(*awayBlock) bool) {
+		for p, i := a.search(base); p < len(a.pages); p, i = p+1, 0 {
+			for blocks := a.pages[p].blocks; i < len(blocks); i++ {
+				if !yield(&blocks[i]) {
+					return
+				}
+			}
 		}
-		return 0
-	})
-	return i
+	}
 }
+
+// search finds the first block at base or behind it: its page, or the number of pages, and its place there.
+func (a *awayIndex) search(base int64) (page, at int) {
+	page, _ = slices.BinarySearchFunc(a.pages, base, func(p awayPage, base int64) int {
+		return compareBase(p.blocks[len(p.blocks)-1], base)
+	})
+	if page < len(a.pages) {
+		at, _ = slices.BinarySearchFunc(a.pages[page].blocks, base, compareBase)
+	}
+	return page, at
+}
+
+func compareBase(b awayBlock, base int64) int { return cmp.Compare(b.base, base) }

@@ -3,8 +3,10 @@ package consumer
 import (
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -15,10 +17,11 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var a awayIndex
 		model := map[int64]int64{} // due time by offset
-		offsets := rapid.OneOf(rapid.Int64Range(0, 3*awayBits), rapid.Int64Range(1<<40, 1<<40+100), rapid.SampledFrom([]int64{awayMask, awayBits, 0, 63, 64}))
+		offsets := rapid.OneOf(rapid.Int64Range(0, 3*awayBits), rapid.Int64Range(1<<40, 1<<40+100), rapid.SampledFrom([]int64{awayMask, awayBits, 0, 63, 64}),
+			rapid.Map(rapid.Int64Range(0, 1000), func(n int64) int64 { return n * awayBits })) // blocks of one record each
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
-				for range rapid.IntRange(1, 40).Draw(t, "n") {
+				for range rapid.IntRange(1, 200).Draw(t, "n") {
 					offset, due := offsets.Draw(t, "offset"), rapid.Int64Range(0, 1000).Draw(t, "due")
 					if _, there := model[offset]; !there {
 						model[offset] = due
@@ -50,8 +53,8 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 					}
 				}
 				a.leave(base, due)
-				if b := a.search(base); b < len(a.blocks) && a.blocks[b].base == base && a.blocks[b].due != due {
-					t.Fatalf("a block is due at %d after a pass, want %d exactly", a.blocks[b].due, due)
+				if b := blockAt(&a, base); b != nil && b.due != due {
+					t.Fatalf("a block is due at %d after a pass, want %d exactly", b.due, due)
 				}
 			},
 			"": func(t *rapid.T) {
@@ -68,12 +71,37 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 				least := int64(math.MaxInt64)
 				for offset, due := range model {
 					least = min(least, due)
-					if b := a.blocks[a.search(offset&^awayMask)]; b.due > due {
+					if b := blockAt(&a, offset&^awayMask); b.due > due {
 						t.Fatalf("offset %d is due at %d, its block not before %d", offset, due, b.due)
 					}
 				}
 				if a.due() > least {
 					t.Fatalf("due at %d, want no later than %d", a.due(), least)
+				}
+				if b := a.first(); (b == nil) != (len(model) == 0) || b != nil && b.due != a.due() {
+					t.Fatalf("the first block is %+v, want the one that is due at %d", b, a.due())
+				}
+				if b := a.first(); b != nil {
+					var run int64
+					for at := b.base; ; at += awayBits {
+						n := 0
+						for _, offset := range got {
+							if offset&^awayMask == at {
+								n++
+							}
+						}
+						if run += int64(10 * n); n == 0 {
+							break
+						}
+					}
+					if got := a.run(b.base, math.MaxInt64); got != run {
+						t.Fatalf("%d bytes lie in one piece from %d on, want %d", got, b.base, run)
+					}
+				}
+				for _, p := range a.pages {
+					if len(p.blocks) == 0 || len(p.blocks) > awayPageOf || slices.ContainsFunc(p.blocks, func(b awayBlock) bool { return b.n == 0 }) {
+						t.Fatalf("a page has %d blocks, or an empty one", len(p.blocks))
+					}
 				}
 			},
 		})
@@ -87,7 +115,53 @@ func TestTheIndexOfGivenUpRecordsIsSmall(t *testing.T) {
 	for offset := range int64(1_000_000) {
 		a.add(offset, offset, 1000)
 	}
-	if size := len(a.blocks) * 96; size > 200_000 {
+	if size := len(a.pages) * awayPageOf * 96; size > 250_000 {
 		t.Errorf("%d bytes for a million records, want one bit and a little each", size)
+	}
+}
+
+// blockAt is the block that begins there, nil where there is none.
+func blockAt(a *awayIndex, base int64) *awayBlock {
+	for b := range a.from(base) {
+		if b.base == base {
+			return b
+		}
+		break
+	}
+	return nil
+}
+
+// A tier that many groups share: one record in a block, a million of them, given up and fetched again.
+func BenchmarkTheIndexOfASparseTier(b *testing.B) {
+	const n = 1_000_000
+	ascending, shuffled := make([]int64, n), make([]int64, n)
+	for i, p := range rand.Perm(n) {
+		ascending[i], shuffled[i] = int64(i)*awayBits, int64(p)*awayBits
+	}
+	for name, offsets := range map[string][]int64{"as read": ascending, "in any order": shuffled} {
+		b.Run(name, func(b *testing.B) {
+			var adding, taking time.Duration
+			for b.Loop() {
+				var a awayIndex
+				start := time.Now()
+				for i, offset := range offsets {
+					a.add(offset, int64(i), 1000)
+				}
+				adding += time.Since(start)
+				start = time.Now()
+				for a.n > 0 {
+					block := a.first().base
+					a.visit(block)
+					offset, _ := a.next(block)
+					a.remove(offset, 1000)
+					a.leave(block, math.MaxInt64)
+					a.due()
+				}
+				taking += time.Since(start)
+			}
+			b.ReportMetric(float64(adding.Nanoseconds())/float64(b.N*n), "ns/given-up")
+			b.ReportMetric(float64(taking.Nanoseconds())/float64(b.N*n), "ns/fetched")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
 }

@@ -119,7 +119,7 @@ func (f *feed) nextBlock(fits bool) (block, due, want int64, ok bool) {
 		}
 		return 0, 0, 0, false
 	}
-	first := f.away.first()
+	first := *f.away.first() // a copy: blocks move when more are given up
 	want = f.wanted(now)
 	room := l.c.parking.room(f.keptBytes)
 	if !fits || !room.suffices(f.away.each(), want) {
