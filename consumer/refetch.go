@@ -179,7 +179,7 @@ func (f *feed) bringBlock(block, due, want int64) (any bool, err error) {
 	for at := block; ; {
 		l.mu.Lock()
 		from, ok := f.away.next(at)
-		id := f.topicID
+		id := f.idToFetch()
 		l.mu.Unlock()
 		if !ok || from >= block+awayBits {
 			return any, nil
@@ -253,6 +253,21 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 	return due, lost
 }
 
+// idToFetch is the id of the tier's topic that a fetch asks for: that of what was read, else the one that its offsets are committed
+// under. It is zero while every broker that was asked for it was too old to tell (before Kafka 2.8; in fetches, before 3.1). The
+// caller holds the lock.
+func (f *feed) idToFetch() [16]byte {
+	if f.topicID == [16]byte{} {
+		return f.id
+	}
+	return f.topicID
+}
+
+// byName is a fetch in the last version in which topics go by name: of a broker that was upgraded while the lane knew no id.
+type byName struct{ *kmsg.FetchRequest }
+
+func (byName) MaxVersion() int16 { return 12 }
+
 // fetchAt fetches committed records from an offset on, about as many bytes as wanted, and tells which offset comes behind them.
 func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next int64, err error) {
 	l, cl := f.lane, f.lane.c.retryCl
@@ -268,13 +283,17 @@ func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next i
 	ctx, cancel := context.WithTimeout(l.abandon, refetchTimeout)
 	defer cancel()
 
-	req := kmsg.NewPtrFetchRequest()
-	req.MinBytes, req.MaxBytes, req.IsolationLevel, req.SessionEpoch = 1, int32(want), 1, -1
+	fetch := kmsg.NewPtrFetchRequest()
+	fetch.MinBytes, fetch.MaxBytes, fetch.IsolationLevel, fetch.SessionEpoch = 1, int32(want), 1, -1
 	topic, partition := kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
 	topic.Topic, topic.TopicID = f.topic, id
 	partition.Partition, partition.CurrentLeaderEpoch, partition.FetchOffset, partition.PartitionMaxBytes = l.partition, epoch, from, int32(want)
 	topic.Partitions = append(topic.Partitions, partition)
-	req.Topics = append(req.Topics, topic)
+	fetch.Topics = append(fetch.Topics, topic)
+	req := kmsg.Request(fetch)
+	if id == [16]byte{} {
+		req = byName{fetch}
+	}
 	// Not through the retry client, whose connections for fetches have its long polls on them.
 	answer, err := l.c.producer.Broker(int(leader)).RetriableRequest(ctx, req)
 	if err != nil {
