@@ -163,15 +163,6 @@ var order = map[string]func(*testing.T, *fixture){
 	},
 }
 
-// many makes n records over 20 keys and both partitions.
-func (f *fixture) many(n int) []*kgo.Record {
-	all := make([]*kgo.Record, n)
-	for i := range all {
-		all[i] = &kgo.Record{Topic: f.topic, Key: fmt.Append(nil, "key-", i%20), Value: fmt.Append(nil, i)}
-	}
-	return all
-}
-
 // watch fails the test when two records that must not run at the same time do.
 type watch struct {
 	t       *testing.T

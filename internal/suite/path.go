@@ -17,8 +17,6 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-var errBusy = errors.New("payment gateway is busy")
-
 // path: a record's way from its source through the tiers.
 var path = map[string]func(*testing.T, *fixture){
 	"healthy records are handled once and committed": func(t *testing.T, f *fixture) {

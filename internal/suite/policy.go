@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +15,6 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/headers"
 )
-
-func busy(context.Context, *kgo.Record) error { return classify.Retryable(errBusy) }
 
 // policy: how often a record is tried, when, and where it goes then.
 var policy = map[string]func(*testing.T, *fixture){
@@ -327,27 +324,4 @@ var policy = map[string]func(*testing.T, *fixture){
 		f.DeadLettered(records[1], headers.ReasonUnroutable)
 		f.Conserved()
 	},
-}
-
-// sameBytes is equality that tells nil from empty.
-func sameBytes(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
-
-// keyOf finds a key that falls into the partition.
-func (f *fixture) keyOf(partition int32) []byte {
-	for i := 0; ; i++ {
-		key := fmt.Append(nil, "k", i)
-		if int32(kgo.StickyKeyPartitioner(nil).ForTopic(f.topic).Partition(&kgo.Record{Key: key}, 2)) == partition {
-			return key
-		}
-	}
-}
-
-// eventually waits until cond holds.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
@@ -115,23 +114,6 @@ func (f *fixture) oversized(t *testing.T, tier, dlq int) consumer.Config {
 		f.limit(t, topic, limit)
 	}
 	return cfg
-}
-
-// limit sets a topic's max.message.bytes.
-func (f *fixture) limit(t *testing.T, topic string, to int) {
-	t.Helper()
-	cl := f.client(t)
-	defer cl.Close()
-	ctx, cancel := f.within()
-	defer cancel()
-	value := fmt.Sprint(to)
-	rs, err := kadm.NewClient(cl).AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: "max.message.bytes", Value: &value}}, topic)
-	for _, r := range rs {
-		err = errors.Join(err, r.Err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // noise is n bytes that compression makes no smaller.

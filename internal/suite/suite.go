@@ -3,16 +3,14 @@
 package suite
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // Broker runs one test on a broker of its kind.
@@ -21,7 +19,8 @@ type Broker func(t *testing.T, f func(*testing.T, *consumertest.Kafka))
 // Run runs every promise on the broker.
 func Run(t *testing.T, on Broker) {
 	for name, tests := range map[string]map[string]func(*testing.T, *fixture){
-		"path": path, "order": order, "policy": policy, "bad": bad, "size": size, "rebalance": rebalance, "topology": topology, "log": log,
+		"path": path, "order": order, "policy": policy, "bad": bad, "sharing": sharing, "size": size, "start": start, "restart": restart,
+		"rebalance": rebalance, "topology": topology, "log": log,
 	} {
 		for promise, f := range tests {
 			t.Run(name+"/"+promise, func(t *testing.T) {
@@ -63,9 +62,7 @@ func (f *fixture) config(h consumer.Handler) consumer.Config {
 	}
 }
 
-// record is one for the fixture's topic.
-func (f *fixture) record(value string) *kgo.Record {
-	return &kgo.Record{Topic: f.topic, Key: []byte("key"), Value: []byte(value)}
+// tierTopic is the retry topic with a delay.
+func (f *fixture) tierTopic(delay time.Duration) string {
+	return f.topic + ".retry." + retrytopics.FormatDelay(delay)
 }
-
-func ok(context.Context, *kgo.Record) error { return nil }

@@ -8,13 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // topology: tiers, topics and groups that change while records are on their way.
@@ -37,7 +34,7 @@ var topology = map[string]func(*testing.T, *fixture){
 		c := f.Run(f.config(busyOnce))
 		f.handledOnce(f.Produce(f.many(50)...))
 		f.Conserved()
-		tier := f.tier(tier1)
+		tier := f.tierTopic(tier1)
 		f.DeleteTopic(tier)
 		f.CreateTopic(tier, 2)
 		records := f.Produce(f.many(50)...)
@@ -88,7 +85,7 @@ var topology = map[string]func(*testing.T, *fixture){
 		f.handledOnce(records)
 		f.handledOnce(f.Produce(f.many(20)...))
 		f.Conserved()
-		gone := f.tier(removed)
+		gone := f.tierTopic(removed)
 		f.DeleteTopic(gone)
 		f.handledOnce(f.Produce(f.many(20)...))
 		eventually(t, "the lanes have let go of it", func() bool {
@@ -118,7 +115,7 @@ var topology = map[string]func(*testing.T, *fixture){
 		f.Conserved()
 	},
 	"a group whose offsets are gone loses nothing": func(t *testing.T, f *fixture) {
-		cfg := f.config(func(context.Context, *kgo.Record) error { return classify.Retryable(errBusy) })
+		cfg := f.config(busy)
 		cfg.Policy.Tiers = []time.Duration{tier1, time.Hour}
 		c := f.Run(cfg)
 		records := f.Produce(f.many(20)...)
@@ -155,37 +152,4 @@ var topology = map[string]func(*testing.T, *fixture){
 			f.DeadLettered(r, headers.ReasonTerminal)
 		}
 	},
-}
-
-// busyOnce fails each record's first attempt.
-func busyOnce(ctx context.Context, r *kgo.Record) error {
-	if consumer.FactsOf(ctx, r).Attempt == 1 {
-		return classify.Retryable(errBusy)
-	}
-	return nil
-}
-
-func (f *fixture) handledOnce(records []*kgo.Record) {
-	for _, r := range records {
-		f.Handled(r, 1)
-	}
-}
-
-// tier names a retry topic.
-func (f *fixture) tier(delay time.Duration) string {
-	return f.topic + ".retry." + retrytopics.FormatDelay(delay)
-}
-
-// deleteGroup has the broker forget a group without members, as it does by itself after a week.
-func (f *fixture) deleteGroup(t *testing.T, group string) {
-	t.Helper()
-	cl, err := kgo.NewClient(f.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	eventually(t, "the group is deleted", func() bool {
-		resp, err := kadm.NewClient(cl).DeleteGroup(context.Background(), group)
-		return err == nil && resp.Err == nil
-	})
 }

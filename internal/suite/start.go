@@ -1,0 +1,163 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// start: whether a consumer begins, and where.
+var start = map[string]func(*testing.T, *fixture){
+	"a second Run is refused, and the first goes on": func(t *testing.T, f *fixture) {
+		c := f.Run(f.config(ok))
+		if err := c.Run(context.Background()); !errors.Is(err, consumer.ErrRunning) {
+			t.Errorf("the second Run returned %v, want ErrRunning", err)
+		}
+		f.Handled(f.Produce(f.record("x"))[0], 1)
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(context.Background()); !errors.Is(err, consumer.ErrRunning) {
+			t.Errorf("Run after the end returned %v, want ErrRunning", err)
+		}
+	},
+	"a Run that is over before it begins returns nil": func(t *testing.T, f *fixture) {
+		cfg := f.config(ok)
+		cfg.Kafka = f.Opts()
+		c, err := consumer.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Errorf("Run returned %v, want nil", err)
+		}
+	},
+	"topics that do not exist are an error that names each": func(t *testing.T, f *fixture) {
+		for name, mode := range map[string]retrytopics.Mode{"create": retrytopics.Create, "verify": retrytopics.Verify, "off": retrytopics.Off} {
+			cfg := f.config(ok)
+			cfg.Topics = []string{f.topic + "-gone", f.topic, f.topic + "-lost"}
+			cfg.Provision.Mode = mode
+			err := f.Begin(cfg).Wait()
+			if err == nil || !strings.Contains(err.Error(), f.topic+"-gone") || !strings.Contains(err.Error(), f.topic+"-lost") {
+				t.Errorf("%s: Run returned %v, want an error that names both topics", name, err)
+			}
+		}
+	},
+	"siblings that are missing and may not be created are commands to run": func(t *testing.T, f *fixture) {
+		cfg := f.config(ok)
+		cfg.Provision.Mode = retrytopics.Verify
+		err := f.Begin(cfg).Wait()
+		var undone *retrytopics.UndoneError
+		if !errors.As(err, &undone) {
+			t.Fatalf("Run returned %v, want an UndoneError", err)
+		}
+		for _, topic := range []string{f.tierTopic(tier1), f.tierTopic(tier2), f.topic + ".dlq", f.topic + ".dlq.ledger"} {
+			i := slices.IndexFunc(undone.Commands, func(c string) bool { return strings.Contains(c, " --topic "+topic+" ") })
+			if i < 0 || !slices.Contains(undone.Topics, topic) || !strings.Contains(err.Error(), topic) {
+				t.Errorf("%s is not named: %v", topic, err)
+				continue
+			}
+			for _, part := range []string{"kafka-topics.sh", "--create", "--partitions 2", "--replication-factor ", "--config retention.ms=", "--config cleanup.policy=", "--config max.message.bytes="} {
+				if !strings.Contains(undone.Commands[i], part) {
+					t.Errorf("the command for %s lacks %q: %s", topic, part, undone.Commands[i])
+				}
+			}
+		}
+		if topics := f.topics(t); len(topics) != 1 {
+			t.Errorf("topics %v, want the source alone: nothing is to be created", topics)
+		}
+	},
+	"StartLatest begins at the end, and a restart where it began": func(t *testing.T, f *fixture) {
+		before := f.Produce(f.pinned("before", time.Time{}), f.pinned("before", time.Time{}))
+		f.startPinned(t, consumer.StartLatest(), int64(len(before)))
+		while := f.Produce(f.pinned("while", time.Time{}))[0] // nobody runs
+		f.runPinned(consumer.StartLatest())
+		f.Handled(while, 1)
+		for _, r := range before {
+			f.Handled(r, 0)
+		}
+	},
+	"StartEarliest begins at the start, and a restart where it began": func(t *testing.T, f *fixture) {
+		before := f.Produce(f.pinned("before", time.Time{}), f.pinned("before", time.Time{}))
+		f.runPinned(consumer.StartEarliest())
+		for _, r := range before {
+			f.Handled(r, 1)
+		}
+		f.committed(t, f.topic, 1, 2)
+	},
+	"StartAt begins at the first record as young, and a restart where it began": func(t *testing.T, f *fixture) {
+		at := time.UnixMilli(time.Now().UnixMilli()).Add(-time.Hour)
+		old := f.Produce(f.pinned("old", at.Add(-time.Minute)), f.pinned("older", at.Add(-time.Hour)))
+		young := f.Produce(f.pinned("young", at), f.pinned("younger", at.Add(time.Minute)))
+		f.startPinned(t, consumer.StartAt(at), 2)
+		f.runPinned(consumer.StartEarliest()) // what is committed counts, not the option
+		for _, r := range young {
+			f.Handled(r, 1)
+		}
+		for _, r := range old {
+			f.Handled(r, 0)
+		}
+	},
+	"StartAt in the future begins at the end": func(t *testing.T, f *fixture) {
+		before := f.Produce(f.pinned("before", time.Time{}))[0]
+		f.startPinned(t, consumer.StartAt(time.Now().Add(time.Hour)), 1)
+		f.runPinned(consumer.StartEarliest())
+		f.Handled(f.Produce(f.pinned("after", time.Time{}))[0], 1)
+		f.Handled(before, 0)
+	},
+	"retry topics begin at their start whatever the source's start": func(t *testing.T, f *fixture) {
+		cfg := f.config(ok)
+		c := f.Run(cfg)
+		if err := c.Stop(); err != nil { // the siblings are there now
+			t.Fatal(err)
+		}
+		m := f.copyOf(4711, 1, time.Now())
+		m.Group = f.group + "-new"
+		f.Produce(&kgo.Record{Topic: f.tierTopic(tier1), Partition: 1, Value: []byte("x"), Headers: m.Append(nil)})
+		cfg.Group, cfg.Start = m.Group, consumer.StartLatest()
+		f.Run(cfg)
+		f.Handled(&kgo.Record{Topic: f.topic, Partition: 1, Offset: 4711}, 1)
+	},
+}
+
+// startPinned runs a consumer with the start option until its start is committed, before it ran a record.
+func (f *fixture) startPinned(t *testing.T, start consumer.Start, want int64) {
+	t.Helper()
+	cfg := f.config(func(ctx context.Context, _ *kgo.Record) error {
+		<-ctx.Done() // none of them gets done, so all that is committed is the start
+		return ctx.Err()
+	})
+	cfg.Start, cfg.DrainTimeout = start, 10*time.Millisecond
+	c := f.Run(cfg)
+	if got := f.committedNow(t, f.group, f.topic, 1); got != want {
+		t.Errorf("%d is committed when the consumer is ready, want its start, %d", got, want)
+	}
+	for _, tier := range []time.Duration{tier1, tier2} {
+		if got := f.committedNow(t, f.group, f.tierTopic(tier), 1); got != 0 {
+			t.Errorf("%d is committed on %s when the consumer is ready, want 0", got, f.tierTopic(tier))
+		}
+	}
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.committedNow(t, f.group, f.topic, 1); got != want {
+		t.Errorf("%d is committed at the end, want the start still, %d", got, want)
+	}
+}
+
+// runPinned runs one with the start option that handles all.
+func (f *fixture) runPinned(start consumer.Start) {
+	cfg := f.config(ok)
+	cfg.Start = start
+	f.Run(cfg)
+}
