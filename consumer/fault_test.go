@@ -163,7 +163,9 @@ func TestNothingIsLostWhileLeadersMove(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			chaos(t, consumertest.Start(t), 1000+seed, nil, true)
+			// The embedded broker forgets who is joining when the group's coordinator moves: what is asked then is answered by a timeout.
+			soon := []kgo.Opt{kgo.RebalanceTimeout(6 * time.Second), kgo.RequestTimeoutOverhead(2 * time.Second)}
+			chaos(t, consumertest.Start(t), 1000+seed, soon, true)
 		})
 	}
 }
@@ -182,6 +184,8 @@ func chaos(t *testing.T, k *consumertest.Kafka, seed uint64, opts []kgo.Opt, mov
 		}
 	}
 	k.CreateTopic("orders", 4)
+	k.CreateTopic("orders.retry.300ms", 4)
+	limit(t, k, "orders.retry.300ms", 10_000)
 	watchCommits(t, k)
 	cfg := config(handle)
 	cfg.Kafka = append(cfg.Kafka, opts...)
@@ -192,7 +196,13 @@ func chaos(t *testing.T, k *consumertest.Kafka, seed uint64, opts []kgo.Opt, mov
 	var guests []*consumertest.Consumer
 	pick := func(errs ...*kerr.Error) *kerr.Error { return errs[rnd.IntN(len(errs))] }
 	for range 25 {
-		k.Produce(many(rnd.IntN(60))...)
+		records := many(rnd.IntN(60))
+		// Too large for the first tier, by its own size and not by a fault: after an unclean hand-over a record runs again, and must end
+		// where it ended before.
+		if len(records) > 0 && rnd.IntN(4) == 0 {
+			records[rnd.IntN(len(records))].Value = noise(20_000)
+		}
+		k.Produce(records...)
 		switch rnd.IntN(9) {
 		case 0:
 			if len(guests) < 2 {
@@ -212,7 +222,7 @@ func chaos(t *testing.T, k *consumertest.Kafka, seed uint64, opts []kgo.Opt, mov
 				kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress, kerr.NotCoordinator, kerr.CoordinatorLoadInProgress, kerr.RequestTimedOut)})
 		case 4:
 			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.300ms", Count: 1 + rnd.IntN(4), Err: pick(
-				kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.TopicAuthorizationFailed, kerr.RequestTimedOut, kerr.KafkaStorageError, kerr.MessageTooLarge)})
+				kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.TopicAuthorizationFailed, kerr.RequestTimedOut, kerr.KafkaStorageError)})
 		case 5:
 			left := 1 + rnd.IntN(3)
 			k.Cluster.Control(func(kmsg.Request) (kmsg.Response, error, bool) {
