@@ -47,7 +47,12 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	defer cancel()
 	ctx, release, err := c.membership.hold(ctx)
 	if err != nil {
-		return err
+		if errors.Is(err, context.DeadlineExceeded) {
+			c.quiet.say("commit waits", time.Minute, func() {
+				c.log.Warn("siding: offsets not committed, since the member is joining; the next commit carries them", "waited", c.commitTimeout)
+			})
+		}
+		return fmt.Errorf("commit: %w", err)
 	}
 	defer release()
 
@@ -134,7 +139,7 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 	switch {
 	case failure == nil:
 		return nil
-	case ctx.Err() == nil:
+	case !errors.Is(ctx.Err(), context.Canceled): // else the membership is lost, or the consumer ends
 		c.quiet.say("commit "+failure.Error(), 10*time.Second, func() {
 			c.log.Warn("siding: offsets not committed, the next commit carries them", "partitions", len(entries), "error", failure)
 		})

@@ -193,3 +193,25 @@ func (c swallowing) Write(b []byte) (int, error) {
 	}
 	return c.Conn.Write(b)
 }
+
+// A broker that does not answer is no error to kgo before the commit's time is over; that was not said at all.
+func TestACommitThatIsNotAnsweredIsSaid(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		var log lines
+		var silent atomic.Bool
+		cfg := config(func(context.Context, *kgo.Record) error {
+			time.Sleep(time.Second)
+			return nil
+		})
+		cfg.Logger, cfg.Kafka = log.logger(), []kgo.Opt{overSilence(t, k, &silent)}
+		k.Run(cfg)
+		k.Handled(k.Produce(many(40)...)[0], 1)
+		silent.Store(true)
+		time.Sleep(90 * time.Second)
+		if log.with("level=WARN", "offsets not committed") == 0 {
+			t.Errorf("nothing is said of commits that nobody answers for 90 s:\n%s", log.buf.String())
+		}
+	})
+}
