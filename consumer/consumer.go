@@ -69,8 +69,9 @@ type Consumer struct {
 	lanes   map[topicPartition]*lane
 	ids     map[string]kadm.TopicID
 	paused  atomic.Pointer[map[string]bool]
-	looking map[topicPartition]bool // positions out of range that are looked at again soon
-	strays  []*lane                 // gone, with handlers that had not returned by then
+	cuts    map[topicPartition]map[string]int64 // by lane and tier: where a log was truncated, until the lane starts anew from there
+	looking map[topicPartition]bool             // positions out of range that are looked at again soon
+	strays  []*lane                             // gone, with handlers that had not returned by then
 
 	inherited map[string][]inherited   // by source: retry topics that are drained
 	anew      map[string]bool          // source topics that were made anew while they were consumed
@@ -98,6 +99,7 @@ func New(cfg Config) (*Consumer, error) {
 		lanes:      map[topicPartition]*lane{},
 		ids:        map[string]kadm.TopicID{},
 		looking:    map[topicPartition]bool{},
+		cuts:       map[topicPartition]map[string]int64{},
 		anew:       map[string]bool{},
 		old:        map[topicPartition]int64{},
 	}

@@ -31,6 +31,7 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 				predecessors = append(predecessors, old) // never revoked: its membership is over
 			}
 			c.lanes[at] = c.newLane(topic, p, member)
+			delete(c.cuts, at)
 		}
 	}
 	c.countLanes()

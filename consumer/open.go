@@ -125,12 +125,19 @@ func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets, form
 			at[i] = newTracker(start, -1)
 		}
 	}
+	c.mu.Lock() // a cut that is noted from now on finds the lane placed
+	defer c.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state == laneStarting {
+	held := topicPartition{l.topic, l.partition}
+	if l.state == laneStarting && c.lanes[held] == l {
 		for i, f := range l.tiers() {
+			if to, ok := c.cuts[held][f.topic]; ok && to < at[i].next {
+				at[i] = newTracker(to, -1)
+			}
 			f.tracker, f.epoch, f.id = at[i], -1, ids[f.topic]
 		}
+		delete(c.cuts, held)
 		l.placed, l.why = true, "committing its start"
 	}
 	return nil

@@ -180,7 +180,8 @@ func (c *Consumer) setSource(l *lane, at int64) {
 
 // moveTier puts a tier back into its log. It runs on the retry poll loop. Where the log is another one, records of the old one
 // may be running, and their offsets must not finish those of the new one: the whole lane starts anew, from its committed
-// offsets.
+// offsets, or from where the log was truncated: what was written behind that since was never run, though the committed offset may lie
+// beyond it.
 func (c *Consumer) moveTier(f *feed, o outOfRange) {
 	ctx, cancel := context.WithTimeout(c.ctx, lookTimeout)
 	defer cancel()
@@ -198,19 +199,27 @@ func (c *Consumer) moveTier(f *feed, o outOfRange) {
 	next, gone := f.tracker.next, l.state >= laneDraining
 	l.mu.Unlock()
 	switch {
-	case gone:
+	case gone && o.loss == nil:
 		return
 	case o.loss != nil || next > end:
 		c.log.Error("siding: the log of a retry topic is not the one that it was; its lane starts anew",
 			"topic", l.topic, "retry_topic", f.topic, "partition", l.partition, "position", next, "start", start, "end", end)
+		if o.loss != nil {
+			c.cut(l, f.topic, max(o.loss.ResetTo, start))
+		}
 		c.source.do(func() {
-			if c.lane(l.topic, l.partition) != l {
+			held := c.lane(l.topic, l.partition)
+			if held == nil {
 				return
 			}
-			l.mu.Lock()
-			at := l.source().tracker.floor()
-			l.mu.Unlock()
-			c.replace(l, at)
+			held.mu.Lock()
+			at, placed := held.source().tracker.floor(), held.placed
+			held.mu.Unlock()
+			// It started anew already where another tier was truncated as well; one that is not placed yet sees the cut when it is.
+			if held != l && !(placed && c.isCut(held, f.topic)) {
+				return
+			}
+			c.replace(held, at)
 		})
 		return
 	case next < start:
@@ -222,6 +231,27 @@ func (c *Consumer) moveTier(f *feed, o outOfRange) {
 	}
 	c.retryPoll.client.RemoveConsumePartitions(map[string][]int32{f.topic: {l.partition}})
 	c.retryPoll.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{f.topic: {l.partition: kgo.NewOffset().At(next)}})
+}
+
+// cut notes where the log of a lane's tier was truncated.
+func (c *Consumer) cut(l *lane, tier string, to int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := topicPartition{l.topic, l.partition}
+	if c.cuts[at] == nil {
+		c.cuts[at] = map[string]int64{}
+	}
+	if before, ok := c.cuts[at][tier]; !ok || to < before {
+		c.cuts[at][tier] = to
+	}
+}
+
+// isCut reports whether the lane has a truncated tier yet to be read again.
+func (c *Consumer) isCut(l *lane, tier string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.cuts[topicPartition{l.topic, l.partition}][tier]
+	return ok
 }
 
 // later looks again in a second at a position that is out of range, once however often the poll met with it meanwhile.
