@@ -20,6 +20,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 const (
@@ -376,4 +377,54 @@ func TestAPartitionWithoutALeaderKeepsNoOtherFromItsStart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The group has no offset on the partition, and nobody says where its log starts. The member left the group and joined again, over and over:
+// no lane of any topic ran.
+func TestAPartitionWhoseStartIsNotKnownKeepsNoOtherFromItsStart(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		k.CreateTopic("bills", 1)
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Partitions: []int32{1}, Count: -1, Err: kerr.LeaderNotAvailable})
+		cfg := config(fine)
+		cfg.Topics = []string{"orders", "bills"}
+		k.Begin(cfg)
+		b := k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")})
+		k.Handled(b[0], 1)
+		for _, r := range k.Produce(many(40)...) {
+			if r.Partition == 0 {
+				k.Handled(r, 1)
+			}
+		}
+		fault.Remove()
+		k.Conserved()
+	})
+}
+
+// A source grew, its siblings may not, and then all of its partitions are assigned anew.
+func TestAPartitionWhoseSiblingsAreMissingKeepsNoOtherFromItsStart(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		cfg := config(fine)
+		cfg.Kafka = []kgo.Opt{kgo.Balancers(kgo.RangeBalancer()), kgo.HeartbeatInterval(300 * time.Millisecond), kgo.MetadataMaxAge(time.Second), kgo.MetadataMinAge(100 * time.Millisecond)}
+		first := k.Run(cfg)
+		for _, r := range k.Produce(many(5)...) {
+			k.Handled(r, 1)
+		}
+		if err := first.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Provision.Mode = retrytopics.Off
+		c := k.Run(cfg)
+		growTopic(t, k, "orders", 2)
+		time.Sleep(20 * time.Second)
+		for _, r := range k.Produce(&kgo.Record{Topic: "orders", Partition: 0, Value: []byte("x")}) {
+			k.Handled(r, 1)
+		}
+		if l := c.Health().Lanes[1]; l.State != consumer.StateStarting {
+			t.Errorf("the lane without siblings is %v, want starting", l.State)
+		}
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -48,7 +47,8 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 // lane's first record runs.
 func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	open := map[string][]*lane{} // by topic: one whose siblings are missing holds up no other
-	starts := lister{list: func() (kadm.ListedOffsets, error) { return c.cfg.Start.list(ctx, c.admin, keys(offsets)...) }}
+	var postponed []*lane
+	starts := c.starts(ctx, keys(offsets)...)
 	logs, err := c.bounds(ctx, keys(offsets)...)
 	if err != nil {
 		return nil, err
@@ -67,6 +67,7 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 			var position int64
 			committed := int64(-1)
 			left, known := former[topicPartition{topic, p}]
+			var err error
 			switch {
 			case at.Offset >= 0:
 				position, committed = c.within(logs, topic, p, at.Offset)
@@ -78,8 +79,14 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 			default:
 				position, err = starts.of(topic, p)
 			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 			if err != nil {
-				return nil, err
+				c.log.Warn("siding: where a partition starts is not known yet; the others go on", "topic", topic, "partition", p, "error", err)
+				partitions[p] = c.postpone(l)
+				postponed = append(postponed, l)
+				continue
 			}
 			if position != at.Offset {
 				at.Epoch = -1
@@ -97,7 +104,10 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 	for _, lanes := range open {
 		c.wg.Go(func() { c.open(lanes) })
 	}
-	if len(open) == 0 {
+	for _, l := range postponed {
+		c.wg.Go(func() { c.seek(l) })
+	}
+	if len(open)+len(postponed) == 0 {
 		c.readyOnce()
 	}
 	return offsets, nil

@@ -65,11 +65,13 @@ func (c *Consumer) tryOpen(lanes []*lane) error {
 // former group, and else at the log's start, whatever the source's start option says.
 func (c *Consumer) place(lanes []*lane, topics []string) error {
 	var ids map[string]kadm.TopicID
+	var missing error
 	if len(topics) > 0 {
 		var err error
-		if ids, err = c.siblingsReady(c.ctx, lanes, topics); err != nil {
+		if ids, lanes, err = c.siblingsReady(c.ctx, lanes, topics); len(lanes) == 0 {
 			return err
 		}
+		missing = err
 	}
 	offsets := map[topicPartition]int64{}
 	if len(topics) > 0 {
@@ -92,7 +94,7 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 			failures = append(failures, err)
 		}
 	}
-	return joinSome(failures)
+	return errors.Join(missing, joinSome(failures))
 }
 
 // placeLane does so for the tiers of one lane.
@@ -206,10 +208,15 @@ type lister struct {
 	listed kadm.ListedOffsets
 }
 
+// starts lists where the topics' partitions start that the group has no offset on.
+func (c *Consumer) starts(ctx context.Context, topics ...string) *lister {
+	return &lister{list: func() (kadm.ListedOffsets, error) { return c.cfg.Start.list(ctx, c.admin, topics...) }}
+}
+
 func (s *lister) of(topic string, partition int32) (int64, error) {
 	if s.listed == nil {
 		listed, err := s.list()
-		if err != nil {
+		if err != nil && !isPartial(err) {
 			return 0, fmt.Errorf("list of start offsets: %w", err)
 		}
 		s.listed = listed
@@ -217,19 +224,21 @@ func (s *lister) of(topic string, partition int32) (int64, error) {
 	return offsetIn(s.listed, topic, partition)
 }
 
-// siblingsReady makes sure that every tier has the lanes' partitions, and provisions again if not. It returns the tiers' ids.
-func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []string) (map[string]kadm.TopicID, error) {
+// siblingsReady makes sure that every tier has the lanes' partitions, and provisions again if not. It returns the tiers' ids, and the lanes
+// whose tiers have them: the others wait, by themselves.
+func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []string) (ids map[string]kadm.TopicID, ready []*lane, err error) {
 	now, err := c.describe(ctx, topics)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ids := make(map[string]kadm.TopicID, len(now))
+	ids = make(map[string]kadm.TopicID, len(now))
 	for topic, t := range now {
 		ids[topic] = t.id
 	}
 	var missing []error
 	sources := map[string]bool{}
 	for _, l := range lanes {
+		before := len(missing)
 		for _, f := range l.tiers() {
 			if t := now[f.topic]; !f.retired.Load() && (t.err != nil || t.partitions <= l.partition) {
 				missing = append(missing, fmt.Errorf("%s/%d is not there", f.topic, l.partition))
@@ -239,14 +248,16 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []st
 				}
 			}
 		}
+		if len(missing) == before {
+			ready = append(ready, l)
+		} else {
+			l.explain("waiting for its siblings")
+		}
 	}
 	if len(missing) == 0 {
-		return ids, nil
+		return ids, ready, nil
 	}
-	for _, l := range lanes {
-		l.explain("waiting for its siblings")
-	}
-	return nil, errors.Join(joinSome(missing), c.provision(ctx, keys(sources)))
+	return ids, ready, errors.Join(joinSome(missing), c.provision(ctx, keys(sources)))
 }
 
 func (l *lane) explain(why string) {
