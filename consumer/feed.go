@@ -28,6 +28,7 @@ type feed struct {
 	committedAt time.Time // when the broker last took an offset
 	epoch       int32     // leader epoch of the last record, sent with the commit (KIP-320)
 
+	unread    unread      // why it is not
 	busy      bool        // a worker has a unit of it; under OrderPartition it then has no other
 	batches   fifo[batch] // a source under OrderPartition
 	ready     fifo[*item] // single records that may run

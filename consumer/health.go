@@ -22,7 +22,7 @@ const (
 	StateWaiting State = "waiting"
 	// StatePaused: by Consumer.Pause.
 	StatePaused State = "paused"
-	// StateBlocked: copies cannot be written; the lane waits until they can.
+	// StateBlocked: copies cannot be written, or records not read; the lane waits until they can.
 	StateBlocked State = "blocked"
 	// StateStuck: a handler runs past its timeout.
 	StateStuck State = "stuck"
@@ -34,8 +34,8 @@ const (
 
 // Health is the state of a consumer.
 //
-// It is OK when no lane is blocked, stuck or stopped, none had to leave the value of a dead letter out, and no topic is missing. None of
-// the states should fail a liveness probe: a restart helps none of them, except perhaps stuck, where it runs the same record again.
+// It is OK when no lane is blocked, stuck or stopped, or has been starting for more than a minute, none had to leave the value of a dead
+// letter out, and no topic is missing. None of the states should fail a liveness probe: a restart helps none of them, except perhaps stuck, where it runs the same record again.
 // For readiness, Started is what to look at.
 type Health struct {
 	OK      bool         `json:"ok"`
@@ -73,6 +73,9 @@ type FeedOffsets struct {
 // no error, only silence.
 const blockedAfter = 10 * time.Second
 
+// startsWithin is how long a lane may take to start: longer than an election, and than a broker takes to come back.
+const startsWithin = time.Minute
+
 // Health returns the state of every lane, sorted by topic and partition.
 func (c *Consumer) Health() Health {
 	h := Health{Lanes: []LaneHealth{}, Missing: c.topics.absent()}
@@ -82,8 +85,9 @@ func (c *Consumer) Health() Health {
 		h.Started = true
 	default:
 	}
+	now := time.Now()
 	for _, l := range c.lanesNow() {
-		lh, ok := l.health(time.Now())
+		lh, ok := l.health(now)
 		if !ok {
 			continue
 		}
@@ -91,6 +95,8 @@ func (c *Consumer) Health() Health {
 		switch lh.State {
 		case StateBlocked, StateStuck, StateStopped:
 			h.OK = false
+		case StateStarting:
+			h.OK = h.OK && now.Sub(lh.Since) <= startsWithin
 		}
 		if lh.Omitted > 0 {
 			h.OK = false
@@ -149,6 +155,10 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 	}
 	if l.forwards.outstanding > 0 && now.Sub(l.forwards.progress) > blockedAfter {
 		h.Since, h.Why = l.forwards.progress, "copies are not acknowledged: does every sibling have a leader and enough in-sync replicas?"
+		return StateBlocked
+	}
+	if since, why := l.unreadFeed(now); why != "" {
+		h.Since, h.Why = since, why
 		return StateBlocked
 	}
 	if l.c.isPaused(l.topic) {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
@@ -202,6 +203,15 @@ func TestTheStateThatHealthReports(t *testing.T) {
 			l.forwards = forwards{outstanding: 2, refused: refused, trouble: "orders.dlq: NOT_AUTHORIZED", progress: time.Now().Add(-since)}
 		}
 	}
+	starting := func(since time.Duration) change {
+		return func(l *lane) { l.state, l.since = laneStarting, time.Now().Add(-since) }
+	}
+	refused := func(lasted, ago time.Duration) change {
+		return func(l *lane) {
+			last := time.Now().Add(-ago)
+			l.feeds[1].unread = unread{kerr.TopicAuthorizationFailed, last.Add(-lasted), last}
+		}
+	}
 	pause := func(l *lane) { l.c.paused.Store(&map[string]bool{"orders": true}) }
 	for name, tt := range map[string]struct {
 		changes []change
@@ -210,7 +220,11 @@ func TestTheStateThatHealthReports(t *testing.T) {
 		ok      bool
 	}{
 		"nothing to do":                     {nil, StateRunning, "", true},
-		"starting":                          {[]change{state(laneStarting)}, StateStarting, "", true},
+		"starting":                          {[]change{starting(startsWithin)}, StateStarting, "", true},
+		"starting for ever":                 {[]change{starting(startsWithin + time.Millisecond)}, StateStarting, "", false},
+		"a fetch that was refused once":     {[]change{refused(0, 0)}, StateRunning, "", true},
+		"a fetch that is refused":           {[]change{refused(blockedAfter, unreadFor)}, StateBlocked, "orders.retry.5s/3 cannot be read: TOPIC_AUTH", false},
+		"a fetch that was refused":          {[]change{refused(blockedAfter, unreadFor+time.Millisecond)}, StateRunning, "", true},
 		"a handler runs":                    {[]change{run(time.Second)}, StateRunning, "", true},
 		"a handler at its timeout":          {[]change{run(time.Minute)}, StateRunning, "", true},
 		"a handler that ignores it":         {[]change{run(time.Minute + stuckAfter + 2*tick)}, StateStuck, "orders/3/12", false},

@@ -32,7 +32,11 @@ func (c *Consumer) pollSource(ctx context.Context) {
 						if o, ok := isOutOfRange(t.Topic, p.Partition, p.Err); ok {
 							lost = append(lost, o)
 						} else {
-							c.fetchError(ctx, t.Topic, p.Partition, p.Err)
+							var source *feed
+							if l := c.lane(t.Topic, p.Partition); l != nil {
+								source = l.source()
+							}
+							c.fetchError(ctx, source, t.Topic, p.Partition, p.Err)
 						}
 					}
 					if len(p.Records) == 0 {
@@ -148,7 +152,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 				if o, ok := isOutOfRange(topic.Topic, t.Partition, t.Err); ok && f != nil {
 					p.c.moveTier(f, o)
 				} else if t.Err != nil && !errors.Is(t.Err, context.Canceled) {
-					p.c.fetchError(ctx, topic.Topic, t.Partition, t.Err)
+					p.c.fetchError(ctx, f, topic.Topic, t.Partition, t.Err)
 				}
 				if f != nil && len(t.Records) > 0 && f.offerTier(topic.TopicID, t.Records) {
 					full = append(full, f)
@@ -221,8 +225,8 @@ func (p *retryPoll) remove(lanes []*lane) {
 	})
 }
 
-// fetchError says what a poll met with. kgo repeats what is worth repeating by itself.
-func (c *Consumer) fetchError(ctx context.Context, topic string, partition int32, err error) {
+// fetchError says what a poll met with, of a feed if it is about one. kgo repeats what is worth repeating by itself.
+func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partition int32, err error) {
 	if ctx.Err() != nil || errors.Is(err, kgo.ErrClientClosed) || errors.Is(err, context.Canceled) {
 		return
 	}
@@ -230,6 +234,9 @@ func (c *Consumer) fetchError(ctx context.Context, topic string, partition int32
 	if errors.As(err, &session) {
 		c.log.Warn("siding: the group session ended, joining again", "error", session.Err)
 		return
+	}
+	if f != nil {
+		f.cannotRead(err)
 	}
 	c.topics.refused(topic, err)
 	c.quiet.say(topic+err.Error(), time.Minute, func() {

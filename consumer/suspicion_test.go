@@ -16,6 +16,11 @@ import (
 
 // denied has the broker deny, while on, that it knows the id of a topic, on one partition or on all (-1).
 func denied(k *consumertest.Kafka, topic string, partition int32, on *atomic.Bool) {
+	refuse(k, topic, partition, kerr.UnknownTopicID, on)
+}
+
+// refuse has the broker refuse the fetches of a topic, while on, for one partition or for all (-1).
+func refuse(k *consumertest.Kafka, topic string, partition int32, why *kerr.Error, on *atomic.Bool) {
 	id := k.Cluster.TopicInfo(topic).TopicID
 	k.Cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		k.Cluster.KeepControl()
@@ -30,7 +35,7 @@ func denied(k *consumertest.Kafka, topic string, partition int32, on *atomic.Boo
 			p := kmsg.NewFetchResponseTopicPartition()
 			p.Partition = asked.Partition
 			if partition < 0 || partition == asked.Partition {
-				p.ErrorCode, p.HighWatermark = kerr.UnknownTopicID.Code, -1
+				p.ErrorCode, p.HighWatermark = why.Code, -1
 			}
 			t.Partitions = append(t.Partitions, p)
 		}

@@ -1,0 +1,56 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// unread is what stands in the way of reading a partition: rights that were taken away, a batch that is broken. kgo asks again and
+// again, and says each time that it was refused.
+type unread struct {
+	err         error
+	first, last time.Time
+}
+
+// unreadFor is how long a refusal counts. There is no other sign that it is over: an idle partition gives nothing either.
+const unreadFor = time.Minute
+
+func (u *unread) note(err error, now time.Time) {
+	if now.Sub(u.last) > unreadFor {
+		u.first = now
+	}
+	u.err, u.last = err, now
+}
+
+// trouble returns why the partition cannot be read, and since when: nil unless it has been refused for some time, and lately.
+func (u *unread) trouble(now time.Time) (since time.Time, err error) {
+	var tooLarge *kgo.ErrDecompressTooLarge
+	lasting := u.last.Sub(u.first) >= blockedAfter && now.Sub(u.last) <= unreadFor
+	if lasting || errors.As(u.err, &tooLarge) { // which kgo says once, and reads the partition no more
+		return u.first, u.err
+	}
+	return time.Time{}, nil
+}
+
+// cannotRead notes that the fetch of a feed was refused.
+func (f *feed) cannotRead(err error) {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	f.unread.note(err, time.Now())
+}
+
+// unreadFeed says which of the lane's partitions cannot be read, and why; the caller holds the lock.
+func (l *lane) unreadFeed(now time.Time) (since time.Time, why string) {
+	for _, f := range l.feeds {
+		if f.retired.Load() {
+			continue
+		}
+		if at, err := f.unread.trouble(now); err != nil {
+			return at, fmt.Sprintf("%s/%d cannot be read: %v", f.topic, l.partition, err)
+		}
+	}
+	return time.Time{}, ""
+}

@@ -1,0 +1,85 @@
+package consumer_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// A partition that may not be read any more gives nothing, like an idle one, and its lane looked as if it ran.
+func TestHealthTellsOfAPartitionThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, topic := range []string{"orders", "orders.retry.300ms"} {
+		t.Run(topic, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 2)
+				cfg := config(busyOnce)
+				cfg.Policy.Tiers = []time.Duration{tier1}
+				cfg.Kafka = []kgo.Opt{kgo.DisableFetchSessions()}
+				c := k.Run(cfg)
+				for _, r := range k.Produce(many(10)...) {
+					k.Handled(r, 1)
+				}
+				time.Sleep(time.Minute)
+				var deny atomic.Bool
+				deny.Store(true)
+				refuse(k, topic, 1, kerr.TopicAuthorizationFailed, &deny)
+				blocked := func() bool { h := c.Health(); return h.Lanes[1].State == consumer.StateBlocked }
+				eventually(t, "health tells", blocked)
+				h := c.Health()
+				if why := h.Lanes[1].Why; h.OK || h.Lanes[0].State == consumer.StateBlocked || !strings.HasPrefix(why, topic+"/1 cannot be read: TOPIC_AUTHORIZATION_FAILED") {
+					t.Errorf("health is OK %v, with %+v", h.OK, h.Lanes)
+				}
+				deny.Store(false)
+				for _, r := range k.Produce(many(10)...) {
+					k.Handled(r, 1)
+				}
+				time.Sleep(2 * time.Minute)
+				if h := c.Health(); !h.OK {
+					t.Errorf("health is %+v when the partition is read again", h)
+				}
+			})
+		})
+	}
+}
+
+// A lane that never starts runs nothing.
+func TestHealthTellsOfALaneThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
+			for _, asked := range req.(*kmsg.OffsetCommitRequest).Topics {
+				t := kmsg.NewOffsetCommitResponseTopic()
+				t.Topic, t.TopicID = asked.Topic, asked.TopicID
+				for _, p := range asked.Partitions {
+					rp := kmsg.NewOffsetCommitResponseTopicPartition()
+					rp.Partition, rp.ErrorCode = p.Partition, kerr.TopicAuthorizationFailed.Code
+					t.Partitions = append(t.Partitions, rp)
+				}
+				resp.Topics = append(resp.Topics, t)
+			}
+			return resp, nil, true
+		})
+		c := k.Begin(config(fine))
+		eventually(t, "lanes are there", func() bool { return len(c.Health().Lanes) == 2 })
+		if h := c.Health(); !h.OK {
+			t.Errorf("health is %+v at the start", h)
+		}
+		time.Sleep(2 * time.Minute)
+		if h := c.Health(); h.OK || h.Lanes[0].State != consumer.StateStarting {
+			t.Errorf("health is %+v after two minutes", h)
+		}
+	})
+}
