@@ -66,7 +66,8 @@ func TestATierThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
 			}
 			return nil
 		})
-		cfg.Policy.Tiers = []time.Duration{time.Minute, time.Hour}
+		quietly(&cfg)
+		cfg.Policy.Tiers = []time.Duration{time.Minute, 10 * time.Minute}
 		cfg.MaxParkedBytes = 5000
 		k.Run(cfg)
 		var records []*kgo.Record

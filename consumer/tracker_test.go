@@ -1,24 +1,23 @@
 package consumer
 
 import (
-	"maps"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// naiveTracker is the obvious model: the set of unfinished offsets and the end of what was delivered.
+// naiveTracker is the obvious model: the unfinished offsets, in order, and the end of what was delivered.
 type naiveTracker struct {
 	next    int64
-	pending map[int64]bool
+	pending []int64
 }
 
 func (n *naiveTracker) floor() int64 {
 	if len(n.pending) == 0 {
 		return n.next
 	}
-	return slices.Min(slices.Collect(maps.Keys(n.pending)))
+	return n.pending[0]
 }
 
 func TestTrackerAgreesWithANaiveModel(t *testing.T) {
@@ -26,7 +25,7 @@ func TestTrackerAgreesWithANaiveModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.Int64Range(0, 1<<40).Draw(t, "start")
 		tr := newTracker(start, -1)
-		model := naiveTracker{next: start, pending: map[int64]bool{}}
+		model := naiveTracker{next: start}
 		t.Repeat(map[string]func(*rapid.T){
 			"deliver with gaps": func(t *rapid.T) {
 				for range rapid.IntRange(1, 40).Draw(t, "n") {
@@ -34,7 +33,7 @@ func TestTrackerAgreesWithANaiveModel(t *testing.T) {
 					if !tr.deliver(at) {
 						t.Fatalf("offset %d refused, next is %d", at, tr.next)
 					}
-					model.pending[at], model.next = true, at+1
+					model.pending, model.next = append(model.pending, at), at+1
 				}
 			},
 			"deliver a range": func(t *rapid.T) {
@@ -42,7 +41,7 @@ func TestTrackerAgreesWithANaiveModel(t *testing.T) {
 				last := first + rapid.Int64Range(0, 10_000).Draw(t, "n")
 				tr.deliverRange(first, last)
 				for at := first; at <= last; at++ {
-					model.pending[at] = true
+					model.pending = append(model.pending, at)
 				}
 				model.next = last + 1
 			},
@@ -57,25 +56,19 @@ func TestTrackerAgreesWithANaiveModel(t *testing.T) {
 				tr.skip(model.next)
 			},
 			"finish one": func(t *rapid.T) {
-				all := slices.Sorted(maps.Keys(model.pending))
-				if len(all) == 0 {
+				if len(model.pending) == 0 {
 					return
 				}
-				at := rapid.SampledFrom(all).Draw(t, "at")
-				tr.finish(at)
-				delete(model.pending, at)
+				i := rapid.IntRange(0, len(model.pending)-1).Draw(t, "which")
+				tr.finish(model.pending[i])
+				model.pending = slices.Delete(model.pending, i, i+1)
 			},
 			"finish a range": func(t *rapid.T) {
 				first := model.floor() + rapid.Int64Range(-5, 5000).Draw(t, "first")
 				last := first + rapid.Int64Range(0, 9000).Draw(t, "n")
-				got, want := tr.finishRange(first, last), 0
-				for at := range model.pending {
-					if first <= at && at <= last {
-						delete(model.pending, at)
-						want++
-					}
-				}
-				if got != want {
+				got, want := tr.finishRange(first, last), len(model.pending)
+				model.pending = slices.DeleteFunc(model.pending, func(at int64) bool { return first <= at && at <= last })
+				if want -= len(model.pending); got != want {
 					t.Fatalf("finishRange(%d, %d) = %d, want %d", first, last, got, want)
 				}
 			},
@@ -86,7 +79,7 @@ func TestTrackerAgreesWithANaiveModel(t *testing.T) {
 				if got, want := tr.pending, len(model.pending); got != want {
 					t.Fatalf("pending = %d, want %d", got, want)
 				}
-				for at := range model.pending {
+				for _, at := range model.pending {
 					if !tr.isPending(at) {
 						t.Fatalf("offset %d is unfinished but not pending", at)
 					}
