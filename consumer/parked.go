@@ -124,8 +124,7 @@ func (f *feed) giveUp(cutoff, want int64) (freed int64) {
 	if f.lane.state >= laneDraining || f.retired.Load() || !slices.ContainsFunc(f.parked, func(p parcel) bool { return p.due >= cutoff }) {
 		return 0
 	}
-	// What is sorted is a heap too.
-	slices.SortFunc(f.parked, func(a, b parcel) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.offset, b.offset)) })
+	f.sortParked()
 	n, least := len(f.parked), 0
 	if f.ripe() == 0 {
 		least = 1
@@ -147,6 +146,11 @@ func (f *feed) giveUp(cutoff, want int64) (freed int64) {
 	f.lane.c.parking.released.Add(freed)
 	f.arm()
 	return freed
+}
+
+// sortParked brings the heap in order; what is sorted is a heap too.
+func (f *feed) sortParked() {
+	slices.SortFunc(f.parked, func(a, b parcel) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.offset, b.offset)) })
 }
 
 // nextDue is when the first record of those that wait is due, MaxInt64 where none does.

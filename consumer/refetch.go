@@ -134,7 +134,10 @@ func (f *feed) nextBlock(fits bool) (block, due, want int64, ok bool) {
 	}
 	f.fetching, f.needs = true, 0
 	block = first.base
-	return block, f.away.visit(block), min(want, max(room.bytes, 1)), true
+	// A pass sees the whole block, however little room there is. Asked for in pieces, what came first would take the room of what is due
+	// first, which would then be fetched by a pass of its own for each record.
+	whole := min(int64(first.n)*f.away.each(), maxRefetch)
+	return block, f.away.visit(block), max(min(want, room.bytes), whole, 1), true
 }
 
 // wanted is about how many bytes to fetch from the block on that is due first; the caller holds the lock.
@@ -206,13 +209,15 @@ func (f *feed) bringBlock(block, due, want int64) (any bool, err error) {
 	}
 }
 
+// candidate is a record that was fetched again.
+type candidate struct {
+	rec       *kgo.Record
+	due, size int64
+}
+
 // restore takes what was fetched again of the offsets from up to next: the soonest first, as long as there is room. It returns when
 // the first is due of those below end that stay away, and how many the log has no more. The caller holds the lock.
 func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int64) {
-	type candidate struct {
-		rec       *kgo.Record
-		due, size int64
-	}
 	var found []candidate
 	for at, ok := f.away.next(from); ok && at < next; at, ok = f.away.next(at + 1) {
 		for len(got) > 0 && got[0].Offset < at {
@@ -231,6 +236,7 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 	})
 	room := f.lane.c.parking.room(f.keptBytes)
 	early := time.Now().UnixMilli() + 2*soon
+	room.bytes += f.makeWay(found, room.bytes, early)
 	due = math.MaxInt64
 	for _, r := range found {
 		if r.size <= room.bytes && (r.due <= early || r.size <= room.early) || f.isNext(r.due) {
@@ -251,6 +257,41 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 		}
 	}
 	return due, lost
+}
+
+// makeWay has records of the feed give up their bytes for those found that are due earlier, soon, and have no room: so what it holds
+// are the first ones of what it has seen. Else each of the others would be fetched for itself when it is the feed's next one, by a
+// pass over its block. What was found comes in order. The caller holds the lock.
+func (f *feed) makeWay(found []candidate, room, early int64) (freed int64) {
+	sorted, n, want, cutoff := false, len(f.parked), int64(0), int64(0)
+	var taken int64
+	for _, r := range found {
+		if taken += r.size; r.due > early {
+			break
+		}
+		if taken <= room {
+			continue
+		}
+		if !sorted {
+			sorted = true
+			f.sortParked()
+		}
+		i, gone := n, want
+		for ; room+gone < taken && i > 0 && f.parked[i-1].due > r.due; i-- {
+			gone += f.parked[i-1].size()
+		}
+		if room+gone < taken {
+			break
+		}
+		n, want = i, gone
+		if n < len(f.parked) {
+			cutoff = f.parked[n].due
+		}
+	}
+	if want == 0 {
+		return 0
+	}
+	return f.giveUp(cutoff, want)
 }
 
 // idToFetch is the id of the tier's topic that a fetch asks for: that of what was read, else the one that its offsets are committed
