@@ -75,7 +75,7 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 			case c.isAnew(topic):
 				position, _, err = logs.of(topic, p) // all of it was written after what is consumed already
 			case known:
-				position, _ = c.within(logs, topic, p, left)
+				position, _ = c.within(logs, topic, p, left.Offset)
 			default:
 				position, err = starts.of(topic, p)
 			}
@@ -261,8 +261,8 @@ func (c *Consumer) restart(ctx context.Context, lanes []*lane, fetched map[strin
 			if !ok {
 				return fmt.Errorf("fetch of the offset of group %q on %v: the broker says nothing of it", c.cfg.Group, l)
 			}
-			if at >= 0 {
-				o = o.At(at)
+			if at.Offset >= 0 {
+				o = o.At(at.Offset)
 			}
 			fetched[l.topic][l.partition] = o
 		}

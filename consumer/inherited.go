@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -125,15 +126,15 @@ func (c *Consumer) isOurs(group []byte) bool {
 }
 
 // formerOffsets are where the groups that this one was before left off; of several the first that has an offset counts.
-func (c *Consumer) formerOffsets(ctx context.Context, topics ...string) (map[topicPartition]int64, error) {
-	found := map[topicPartition]int64{}
+func (c *Consumer) formerOffsets(ctx context.Context, topics ...string) (map[topicPartition]kgo.EpochOffset, error) {
+	found := map[topicPartition]kgo.EpochOffset{}
 	for _, group := range c.cfg.FormerGroups {
 		offsets, err := c.offsetsOf(ctx, group, topics...)
 		if err != nil {
 			return nil, err
 		}
 		for at, offset := range offsets {
-			if _, ok := found[at]; !ok && offset >= 0 {
+			if _, ok := found[at]; !ok && offset.Offset >= 0 {
 				found[at] = offset
 			}
 		}

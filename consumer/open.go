@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // open takes new lanes to the point where they may run: their siblings exist, each partition of the lane has a committed
@@ -73,7 +74,7 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 		}
 		missing = err
 	}
-	offsets := map[topicPartition]int64{}
+	offsets := map[topicPartition]kgo.EpochOffset{}
 	if len(topics) > 0 {
 		var err error
 		if offsets, err = c.committedOffsets(c.ctx, topics...); err != nil {
@@ -98,26 +99,30 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 }
 
 // placeLane does so for the tiers of one lane.
-func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets, former map[topicPartition]int64, logs bounds) error {
+func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets, former map[topicPartition]kgo.EpochOffset, logs bounds) error {
 	l.mu.Lock()
 	placed := l.placed
 	l.mu.Unlock()
 	if placed {
 		return nil
 	}
-	at := make([]tracker, len(l.tiers()))
+	at, epochs := make([]tracker, len(l.tiers())), make([]int32, len(l.tiers()))
 	for i, f := range l.tiers() {
 		if f.retired.Load() {
 			continue
 		}
 		physical := topicPartition{f.topic, l.partition}
+		epochs[i] = -1
 		committed, ok := offsets[physical]
 		left, known := former[physical]
 		switch {
-		case ok && committed >= 0:
-			at[i] = newTracker(c.within(logs, f.topic, l.partition, committed))
+		case ok && committed.Offset >= 0:
+			at[i] = newTracker(c.within(logs, f.topic, l.partition, committed.Offset))
+			if at[i].next == committed.Offset {
+				epochs[i] = committed.Epoch
+			}
 		case known:
-			position, _ := c.within(logs, f.topic, l.partition, left)
+			position, _ := c.within(logs, f.topic, l.partition, left.Offset)
 			at[i] = newTracker(position, -1)
 		default:
 			start, _, err := logs.of(f.topic, l.partition)
@@ -135,9 +140,9 @@ func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets, form
 	if l.state == laneStarting && c.lanes[held] == l {
 		for i, f := range l.tiers() {
 			if to, ok := c.cuts[held][f.topic]; ok && to < at[i].next {
-				at[i] = newTracker(to, -1)
+				at[i], epochs[i] = newTracker(to, -1), -1
 			}
-			f.tracker, f.epoch, f.id = at[i], -1, ids[f.topic]
+			f.tracker, f.epoch, f.id = at[i], epochs[i], ids[f.topic]
 		}
 		delete(c.cuts, held)
 		l.placed, l.why = true, "committing its start"
@@ -178,11 +183,11 @@ func (l *lane) isGone() bool {
 
 // committedOffsets asks for the group's stable offsets: those of an open transaction that may still commit are waited
 // for, not guessed at.
-func (c *Consumer) committedOffsets(ctx context.Context, topics ...string) (map[topicPartition]int64, error) {
+func (c *Consumer) committedOffsets(ctx context.Context, topics ...string) (map[topicPartition]kgo.EpochOffset, error) {
 	return c.offsetsOf(ctx, c.cfg.Group, topics...)
 }
 
-func (c *Consumer) offsetsOf(ctx context.Context, group string, topics ...string) (map[topicPartition]int64, error) {
+func (c *Consumer) offsetsOf(ctx context.Context, group string, topics ...string) (map[topicPartition]kgo.EpochOffset, error) {
 	resp, err := c.admin.FetchOffsetsForTopics(kadm.RequireStable(ctx), group, topics...)
 	switch {
 	case errors.Is(err, kerr.GroupIDNotFound):
@@ -190,14 +195,14 @@ func (c *Consumer) offsetsOf(ctx context.Context, group string, topics ...string
 	case err != nil:
 		return nil, fmt.Errorf("fetch of the offsets of group %q: %w", group, err)
 	}
-	offsets := map[topicPartition]int64{}
+	offsets := map[topicPartition]kgo.EpochOffset{}
 	var failures []error
 	resp.Each(func(o kadm.OffsetResponse) {
 		if o.Err != nil {
 			failures = append(failures, fmt.Errorf("fetch of the offset of group %q on %s/%d: %w", group, o.Topic, o.Partition, o.Err))
 			return
 		}
-		offsets[topicPartition{o.Topic, o.Partition}] = o.At
+		offsets[topicPartition{o.Topic, o.Partition}] = kgo.EpochOffset{Epoch: o.LeaderEpoch, Offset: o.At}
 	})
 	return offsets, joinSome(failures)
 }

@@ -429,44 +429,60 @@ func shorten(k *consumertest.Kafka, topic string, end int64, looks int) {
 func TestALogThatWasTruncatedIsReadAgainFromThere(t *testing.T) {
 	t.Parallel()
 	for _, topic := range []string{"orders", "orders.retry.300ms"} {
-		t.Run(topic, func(t *testing.T) {
+		t.Run("while it is read, "+topic, func(t *testing.T) {
 			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
-				k.Run(config(busyOnce))
-				records := k.Produce(many(20)...)
-				for _, r := range records {
-					k.Handled(r, 1)
-				}
-				committedTo(t, k, "orders", 20)
-				committedTo(t, k, "orders.retry.300ms", 20)
-				k.Cluster.ControlKey(kmsg.OffsetForLeaderEpoch.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
-					req := r.(*kmsg.OffsetForLeaderEpochRequest)
-					if req.Topics[0].Topic != topic {
-						k.Cluster.KeepControl()
-						return nil, nil, false
-					}
-					resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
-					rt, p := kmsg.NewOffsetForLeaderEpochResponseTopic(), kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
-					rt.Topic, p.EndOffset, p.LeaderEpoch = topic, 5, 0
-					rt.Partitions = append(rt.Partitions, p)
-					resp.Topics = append(resp.Topics, rt)
-					return resp, nil, true
-				})
+			truncated(t, topic, func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
 				fenced := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.FencedLeaderEpoch})
 				if err := fenced.Wait(context.Background(), 1); err != nil {
 					t.Fatal(err)
 				}
-				for _, r := range k.Produce(many(20)...) {
-					k.Handled(r, 1)
+			})
+		})
+		t.Run("while nobody reads it, "+topic, func(t *testing.T) {
+			t.Parallel()
+			truncated(t, topic, func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer) {
+				if err := c.Stop(); err != nil {
+					t.Fatal(err)
 				}
-				for _, r := range records[:5] {
-					k.Handled(r, 1)
-				}
-				for _, r := range records[5:] {
-					k.Handled(r, 2)
-				}
+				k.Run(config(busyOnce))
 			})
 		})
 	}
+}
+
+// truncated consumes a topic and its tier, of which one then says once that it was truncated to 5, and has as much again.
+func truncated(t *testing.T, topic string, notice func(*testing.T, *consumertest.Kafka, *consumertest.Consumer)) {
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		c := k.Run(config(busyOnce))
+		records := k.Produce(many(20)...)
+		for _, r := range records {
+			k.Handled(r, 1)
+		}
+		committedTo(t, k, "orders", 20)
+		committedTo(t, k, "orders.retry.300ms", 20)
+		k.Cluster.ControlKey(kmsg.OffsetForLeaderEpoch.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			req := r.(*kmsg.OffsetForLeaderEpochRequest)
+			if req.Topics[0].Topic != topic {
+				k.Cluster.KeepControl()
+				return nil, nil, false
+			}
+			resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+			rt, p := kmsg.NewOffsetForLeaderEpochResponseTopic(), kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+			rt.Topic, p.EndOffset, p.LeaderEpoch = topic, 5, 0
+			rt.Partitions = append(rt.Partitions, p)
+			resp.Topics = append(resp.Topics, rt)
+			return resp, nil, true
+		})
+		notice(t, k, c)
+		for _, r := range k.Produce(many(20)...) {
+			k.Handled(r, 1)
+		}
+		for _, r := range records[:5] {
+			k.Handled(r, 1)
+		}
+		for _, r := range records[5:] {
+			k.Handled(r, 2)
+		}
+	})
 }

@@ -197,7 +197,8 @@ func (p *retryPoll) add(lanes []*lane) {
 				if start[f.topic] == nil {
 					start[f.topic] = map[int32]kgo.Offset{}
 				}
-				start[f.topic][l.partition] = kgo.NewOffset().At(f.tracker.next)
+				// With the epoch kgo asks whether the log still is the one that the offset was committed in.
+				start[f.topic][l.partition] = kgo.NewOffset().At(f.tracker.next).WithEpoch(f.epoch)
 			}
 		}
 		if len(start) > 0 {

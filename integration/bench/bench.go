@@ -9,10 +9,12 @@ import (
 	"strings"
 )
 
-// Rounds after the warm-up: of most benches, and of those whose rounds take
-// half a minute or more because they run by the clock.
+// Rounds after the warm-up: of most benches, of those that are over in seconds
+// and so at the mercy of whatever else the machine does, and of those whose
+// rounds take half a minute or more because they run by the clock.
 const (
 	defaultRounds = 5
+	shortRounds   = 11
 	longRounds    = 3
 )
 

@@ -21,8 +21,9 @@ const parkedHeap = 64 + 32
 // benches are all there are, with the figures they are held to.
 var benches = []bench{
 	{
-		name: "healthy",
-		open: consumeBench(shape{partitions: 8, records: 8_000_000, block: 4096}),
+		name:   "healthy",
+		rounds: shortRounds,
+		open:   consumeBench(shape{partitions: 8, records: 8_000_000, block: 4096}),
 		lines: []line{
 			{name: "healthy", unit: "x", goal: atLeast(0.90), of: ratio(report.rate)},
 			{name: "healthy-cpu", unit: "x", goal: atMost(1.3), of: ratio(report.cpuPerMillion)},
@@ -30,9 +31,10 @@ var benches = []bench{
 		},
 	},
 	{
-		name:  "healthy-headers",
-		open:  consumeBench(shape{partitions: 8, records: 4_000_000, headers: 4, block: 4096}),
-		lines: []line{{name: "healthy-headers", unit: "x", goal: atLeast(0.90), of: ratio(report.rate)}},
+		name:   "healthy-headers",
+		rounds: shortRounds,
+		open:   consumeBench(shape{partitions: 8, records: 4_000_000, headers: 4, block: 4096}),
+		lines:  []line{{name: "healthy-headers", unit: "x", goal: atLeast(0.90), of: ratio(report.rate)}},
 	},
 	{
 		name:  "healthy-metrics",
@@ -46,9 +48,10 @@ var benches = []bench{
 		lines: []line{{name: "keyed", unit: "x", goal: atMost(1.15), of: ratio(func(r report) float64 { return r.Seconds })}},
 	},
 	{
-		name:  "failing",
-		open:  failingBench,
-		lines: []line{{name: "failing", unit: "x", goal: atLeast(0.75), of: ratio(report.rate)}},
+		name:   "failing",
+		rounds: shortRounds,
+		open:   failingBench,
+		lines:  []line{{name: "failing", unit: "x", goal: atLeast(0.75), of: ratio(report.rate)}},
 	},
 	{
 		name:   "poison",

@@ -50,7 +50,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		only     = set.String("only", "", "names of the benches to run, comma-separated (default all)")
 		arms     = set.String("arms", "", "run these programs of a bench only, comma-separated; no ratio is taken")
 		brokers  = set.String("brokers", "", "addresses of a real Kafka, comma-separated (default an embedded broker)")
-		rounds   = set.Int("rounds", 0, "rounds after the warm-up (default 5, or 3 where one takes 30 s or more)")
+		rounds   = set.Int("rounds", 0, "rounds after the warm-up (default 5, 11 where one takes some seconds, 3 where 30 s or more)")
 		out      = set.String("out", "bench.json", "file for the results, one JSON object a line")
 		doc      = set.String("doc", "", "document to put the figures into; for runs of all benches on a real Kafka")
 		profiles = set.String("profiles", "", "directory for a CPU profile of each program's last round")
