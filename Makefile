@@ -20,8 +20,10 @@ FUZZTIME ?= 10s
 .PHONY: all lint fmt test integration traps bench fuzz tools
 all: lint test
 
-# The linters, and go.mod and go.sum as `go mod tidy` would write them.
+# The linters, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
 lint: $(golangci)
+	@large=$$(git ls-files -z | xargs -0 -I{} find {} -size +512k); \
+	  test -z "$$large" || { echo "lint: over 512 KiB, and in git: $$large"; exit 1; }
 	@for m in $(modules); do \
 	  echo "lint $$m"; \
 	  (cd $$m && go mod tidy -diff && $(golangci) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...); \

@@ -116,7 +116,7 @@ type retryPoll struct {
 	byFeed  map[topicPartition]*feed
 	done    bool
 
-	clearing map[string]int // topics that the client is about to forget, see clear
+	clearing map[string]int // topics that the client is about to forget, see reread
 }
 
 func newRetryPoll(c *Consumer, client *kgo.Client) *retryPoll {
