@@ -76,15 +76,19 @@ func (w *topics) readAnew(topic string, u use) {
 	}
 }
 
-// subscribeAnew has the group client forget a source, and learn of it again.
+// subscribeAnew has the group client forget a source, and learn of it again when the group has taken it back.
 func (w *topics) subscribeAnew(source string) {
 	c := w.c
 	if c.stop.Err() != nil {
 		return
 	}
-	c.group.PurgeTopicsFromConsuming(source)
-	c.group.ResumeFetchTopics(source)
-	c.group.AddConsumeTopics(source) // kgo joins again, and has the partitions assigned anew
+	now := c.subscription.leave(source, func() {
+		c.group.PurgeTopicsFromConsuming(source) // kgo joins again without it
+		c.group.ResumeFetchTopics(source)
+	})
+	if now {
+		c.group.AddConsumeTopics(source)
+	}
 }
 
 // noteOld keeps what the lanes of a source had committed when it was made anew.

@@ -63,7 +63,8 @@ type Consumer struct {
 	laneCount     atomic.Int64
 	limits        sync.Map // max.message.bytes (int32) of siblings, by topic, where known
 
-	membership *membership
+	membership   *membership
+	subscription *subscription
 
 	mu      sync.Mutex
 	lanes   map[topicPartition]*lane
@@ -95,13 +96,14 @@ func New(cfg Config) (*Consumer, error) {
 		ready:    make(chan struct{}),
 		joined:   make(chan struct{}),
 
-		membership: newMembership(),
-		lanes:      map[topicPartition]*lane{},
-		ids:        map[string]kadm.TopicID{},
-		looking:    map[topicPartition]bool{},
-		cuts:       map[topicPartition]map[string]int64{},
-		anew:       map[string]bool{},
-		old:        map[topicPartition]int64{},
+		membership:   newMembership(),
+		subscription: newSubscription(),
+		lanes:        map[topicPartition]*lane{},
+		ids:          map[string]kadm.TopicID{},
+		looking:      map[topicPartition]bool{},
+		cuts:         map[topicPartition]map[string]int64{},
+		anew:         map[string]bool{},
+		old:          map[topicPartition]int64{},
 	}
 	c.topics = newTopics(c)
 	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)

@@ -19,6 +19,9 @@ type topicPartition struct {
 func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
 	<-c.joined
 	c.membership.set(false)
+	if again := c.subscription.begin(added); len(again) > 0 {
+		cl.AddConsumeTopics(again...) // kgo joins again, and has the partitions assigned anew
+	}
 	member, _ := cl.GroupMetadata()
 	c.replaceStale(ctx, member, added)
 	var predecessors []*lane
@@ -61,6 +64,9 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 		for p, o := range partitions {
 			l := c.lane(topic, p)
 			if l == nil {
+				// The lane is lost, or the member does not have the partition: kgo fetches again what an earlier session did not come
+				// to, though a topic that it was told to forget meanwhile is not the member's any more. It would read it.
+				delete(partitions, p)
 				continue
 			}
 			at := o.EpochOffset()
@@ -142,6 +148,7 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 	<-c.joined
 	c.membership.set(false)
 	defer c.membership.set(true)
+	c.subscription.end(lost)
 	member, _ := cl.GroupMetadata()
 	var mine, stale []*lane
 	for _, l := range c.lanesOf(lost) {
@@ -159,6 +166,7 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	<-c.joined
 	defer c.membership.lost()
+	c.subscription.end(lost)
 	lanes := c.lanesOf(lost)
 	if len(lanes) > 0 {
 		c.log.Warn("siding: membership lost, uncommitted work is discarded", "partitions", len(lanes))

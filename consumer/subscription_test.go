@@ -1,0 +1,71 @@
+package consumer
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestASourceThatWasMadeAnewIsSubscribedToAgainWhenItIsGivenBack(t *testing.T) {
+	t.Parallel()
+	orders := func(p ...int32) map[string][]int32 { return map[string][]int32{"orders": p} }
+	for name, c := range map[string]struct {
+		before, meanwhile func(*subscription)
+		now               bool
+		after             []func(*subscription) []string // what each session subscribes to again
+		want              [][]string
+	}{
+		"none was held": {now: true},
+		"given back, then a session": {
+			before: func(s *subscription) { s.begin(orders(0, 1)) },
+			after: []func(*subscription) []string{func(s *subscription) []string {
+				s.end(orders(0, 1))
+				return s.begin(nil)
+			}, func(s *subscription) []string { return s.begin(orders(0, 1)) }},
+			want: [][]string{{"orders"}, nil},
+		},
+		"a session that was joined before gives more of it": {
+			before: func(s *subscription) { s.begin(orders(0)) },
+			after: []func(*subscription) []string{func(s *subscription) []string { return s.begin(orders(1)) }, func(s *subscription) []string {
+				s.end(orders(0, 1))
+				return s.begin(nil)
+			}},
+			want: [][]string{nil, {"orders"}},
+		},
+		"given back while the client forgets it, and no session since": {
+			before:    func(s *subscription) { s.begin(orders(0)) },
+			meanwhile: func(s *subscription) { s.end(orders(0)) },
+			after:     []func(*subscription) []string{func(s *subscription) []string { return s.begin(nil) }},
+			want:      [][]string{{"orders"}},
+		},
+		"given back while the client forgets it, and the session began": {
+			before:    func(s *subscription) { s.begin(orders(0)) },
+			meanwhile: func(s *subscription) { s.end(orders(0)); s.begin(nil) },
+			now:       true,
+		},
+		"other topics say nothing": {
+			before: func(s *subscription) { s.begin(map[string][]int32{"bills": {0}}) },
+			now:    true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSubscription()
+			if c.before != nil {
+				c.before(s)
+			}
+			now := s.leave("orders", func() {
+				if c.meanwhile != nil {
+					c.meanwhile(s)
+				}
+			})
+			if now != c.now {
+				t.Errorf("to subscribe at once: got %v, want %v", now, c.now)
+			}
+			for i, session := range c.after {
+				if got := session(s); !slices.Equal(got, c.want[i]) {
+					t.Errorf("session %d subscribes to %v, want %v", i, got, c.want[i])
+				}
+			}
+		})
+	}
+}
