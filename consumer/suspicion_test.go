@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
@@ -173,4 +175,58 @@ func TestADrainedTierThatIsDeniedForSomeSecondsIsStillDrained(t *testing.T) {
 			t.Errorf("the log says %d times that the tier was deleted", n)
 		}
 	})
+}
+
+// kgo keeps back a commit of a topic whose id is not the one that it began with, and answers in the broker's place. Where the topic was
+// made anew before it was first looked at, and its lane is full and waits for the commit of its start, nothing else tells: the lane
+// waited for ever.
+func TestACommitThatTheClientKeepsBackTellsThatItsTopicWasMadeAnew(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.Produce(many(50)...)
+		var log lines
+		cfg := config(fine)
+		cfg.Logger, cfg.MaxInFlight, cfg.Kafka = log.logger(), 10, []kgo.Opt{kgo.MetadataMaxAge(time.Second)}
+		blind := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Count: -1, When: func(req kmsg.Request) bool {
+			return len(req.(*kmsg.MetadataRequest).Topics) == 4 // all that the consumer uses: it is the look's
+		}})
+		var answers atomic.Bool
+		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if answers.Load() {
+				return nil, nil, false
+			}
+			return commitsRefused(req.(*kmsg.OffsetCommitRequest), kerr.UnknownServerError), nil, true
+		})
+		c := k.Begin(cfg)
+		eventually(t, "the lane is full and waits", func() bool {
+			l := c.Health().Lanes
+			return len(l) == 1 && l[0].State == consumer.StateStarting && l[0].Queued >= cfg.MaxInFlight
+		})
+		k.DeleteTopic("orders")
+		k.CreateTopic("orders", 1)
+		eventually(t, "the client keeps its commits back", func() bool { return log.with("offsets not committed", "UNKNOWN_TOPIC_ID") > 0 })
+		answers.Store(true)
+		blind.Remove()
+		for _, r := range k.Produce(many(5)...) {
+			k.Handled(r, 1)
+		}
+	})
+}
+
+// commitsRefused is an answer to a commit that refuses all of it.
+func commitsRefused(req *kmsg.OffsetCommitRequest, why *kerr.Error) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
+	for _, rt := range req.Topics {
+		t := kmsg.NewOffsetCommitResponseTopic()
+		t.Topic, t.TopicID = rt.Topic, rt.TopicID
+		for _, rp := range rt.Partitions {
+			p := kmsg.NewOffsetCommitResponseTopicPartition()
+			p.Partition, p.ErrorCode = rp.Partition, why.Code
+			t.Partitions = append(t.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, t)
+	}
+	return resp
 }
