@@ -56,7 +56,8 @@ func TestAFetchThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
 	}
 }
 
-func TestATierThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
+// The budget has room for some twenty records. Tiers are read to their ends nevertheless, and each record comes back.
+func TestTiersThatHoldManyTimesTheirBudgetRunAllOfIt(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 2)
@@ -69,11 +70,14 @@ func TestATierThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
 		quietly(&cfg)
 		cfg.Policy.Tiers = []time.Duration{time.Minute, 10 * time.Minute}
 		cfg.MaxParkedBytes = 5000
-		k.Run(cfg)
+		c := k.Run(cfg)
 		var records []*kgo.Record
 		for range 5 {
 			records = append(records, k.Produce(many(100)...)...)
 			time.Sleep(10 * time.Second)
+		}
+		if n := waiting(c); n != len(records) {
+			t.Errorf("%d records are parked, want all %d, which are read though there is no room for them", n, len(records))
 		}
 		for _, r := range records {
 			k.Handled(r, 1)
@@ -83,7 +87,7 @@ func TestATierThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
 }
 
 // Of a backlog that is overdue, after a night without a consumer, every record went straight to the queue, which has no bound for
-// a tier: all of it was read into memory.
+// a tier: all of it was read into memory. The tier's fetch pauses, and goes on as records are done with.
 func TestAnOverdueBacklogOfATierIsReadWithinItsBudget(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
