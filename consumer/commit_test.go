@@ -1,11 +1,19 @@
 package consumer
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -85,4 +93,46 @@ func TestACommitOfATierNamesTheTopicThatItWasReadFrom(t *testing.T) {
 	if err := c.committed(req, resp, entries); err != nil || e.feed.tracker.committed != 7 {
 		t.Errorf("after the answer %d counts as committed (%v), want 7", e.feed.tracker.committed, err)
 	}
+}
+
+// A join that does not end holds up commits as a broker does that is down, and the log is the only place that tells.
+func TestACommitThatWaitsForAJoinThatDoesNotEndIsSaid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c, err := New(Config{
+			Group: "billing", Topics: []string{"orders"}, Handler: func(context.Context, *kgo.Record) error { return nil },
+			Kafka: []kgo.Opt{kgo.SeedBrokers("localhost:1")}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.commitTimeout = 15 * time.Second
+		ending, end := context.WithCancel(t.Context())
+		end()
+		if err := c.commit(ending, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("commit of a consumer that ends returned %v", err)
+		}
+		if log.Len() > 0 {
+			t.Errorf("a commit of a consumer that ends says: %s", log.String())
+		}
+		began := time.Now() // a consumer has not joined yet when it begins
+		for range 3 {
+			if err := c.commit(t.Context(), nil); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("commit returned %v, want that its time is over", err)
+			}
+		}
+		if took := time.Since(began); took != 45*time.Second {
+			t.Errorf("three commits took %v, want 15s each", took)
+		}
+		const said = "offsets not committed, since the member is joining"
+		if n := strings.Count(log.String(), said); n != 1 || !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "waited=15s") {
+			t.Errorf("want once that commits wait for the join:\n%s", log.String())
+		}
+		time.Sleep(time.Minute)
+		_ = c.commit(t.Context(), nil)
+		if n := strings.Count(log.String(), said); n != 2 {
+			t.Errorf("said %d times, want once more a minute later", n)
+		}
+	})
 }
