@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -25,13 +27,21 @@ func (c *Consumer) bounds(ctx context.Context, topics ...string) (b bounds, err 
 	if len(topics) == 0 {
 		return b, nil
 	}
+	// At the same time: a broker that is silent until ctx ends would leave no time for the second.
+	var wg sync.WaitGroup
+	var endErr error
+	wg.Go(func() {
+		// The high watermark, whatever the isolation level: an open transaction's records are there, if not to be read yet.
+		b.end, endErr = c.admin.ListEndOffsets(ctx, topics...)
+	})
+	b.start, err = c.admin.ListStartOffsets(ctx, topics...)
+	wg.Wait()
 	// What a broker that is away leads is missing in the answers; the others' partitions go on.
-	if b.start, err = c.admin.ListStartOffsets(ctx, topics...); err != nil && !isPartial(err) {
+	if err != nil && !isPartial(err) {
 		return b, fmt.Errorf("list of start offsets: %w", err)
 	}
-	// The high watermark, whatever the isolation level: an open transaction's records are there, if not to be read yet.
-	if b.end, err = c.admin.ListEndOffsets(ctx, topics...); err != nil && !isPartial(err) {
-		return b, fmt.Errorf("list of end offsets: %w", err)
+	if endErr != nil && !isPartial(endErr) {
+		return b, fmt.Errorf("list of end offsets: %w", endErr)
 	}
 	return b, nil
 }
@@ -90,6 +100,7 @@ func (c *Consumer) expired(topic string, partition int32, n int64) {
 type outOfRange struct {
 	at   topicPartition
 	loss *kgo.ErrDataLoss // nil: the fetch was refused
+	tier *feed            // nil: the position is a source's
 }
 
 // isOutOfRange tells such errors apart.
@@ -101,25 +112,53 @@ func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
 	return o, errors.Is(err, kerr.OffsetOutOfRange)
 }
 
-// lookTimeout bounds the look at a log's bounds, which holds up the poll loop that found the position outside.
+// lookTimeout bounds the look at the logs of all positions that a poll found outside, which holds up the poll loop.
 const lookTimeout = 5 * time.Second
 
-// moveSource puts a source back into its log. It runs on the source's poll loop while nothing is in hand and no rebalance is
+// moveSources puts sources back into their logs. It runs on the source's poll loop while nothing is in hand and no rebalance is
 // let through.
-func (c *Consumer) moveSource(o outOfRange) {
-	l := c.lane(o.at.topic, o.at.partition)
-	if l == nil {
+func (c *Consumer) moveSources(lost []outOfRange) {
+	c.move(lost, c.moveSource, func(left []outOfRange) { c.source.do(func() { c.moveSources(left) }) })
+}
+
+// moveTiers does so for tiers. It runs on the retry poll loop.
+func (c *Consumer) moveTiers(lost []outOfRange) {
+	c.move(lost, c.moveTier, func(left []outOfRange) { c.retryPoll.change(func() { c.moveTiers(left) }) })
+}
+
+// move has positions moved for whose logs somebody answers, and again called soon with the others. One look serves all of them.
+func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int64), again func([]outOfRange)) {
+	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return o.tier == nil && c.lane(o.at.topic, o.at.partition) == nil })
+	if len(lost) == 0 {
 		return
+	}
+	topics := map[string]bool{}
+	for _, o := range lost {
+		topics[o.at.topic] = true
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, lookTimeout)
 	defer cancel()
-	b, err := c.bounds(ctx, l.topic)
-	var start, end int64
-	if err == nil {
-		start, end, err = b.of(l.topic, l.partition)
+	b, unknown := c.bounds(ctx, keys(topics)...)
+	var left []outOfRange
+	var failures []error
+	for _, o := range lost {
+		start, end, err := b.of(o.at.topic, o.at.partition)
+		switch {
+		case unknown != nil:
+			left = append(left, o)
+		case err != nil:
+			left, failures = append(left, o), append(failures, err)
+		default:
+			one(o, start, end)
+		}
 	}
-	if err != nil {
-		c.later(o.at, err, func() { c.source.do(func() { c.moveSource(o) }) })
+	c.later(left, errors.Join(unknown, joinSome(failures)), again)
+}
+
+// moveSource puts a source back into its log.
+func (c *Consumer) moveSource(o outOfRange, start, end int64) {
+	l := c.lane(o.at.topic, o.at.partition)
+	if l == nil {
 		return
 	}
 	l.mu.Lock()
@@ -178,23 +217,12 @@ func (c *Consumer) setSource(l *lane, at int64) {
 	c.group.SetOffsets(map[string]map[int32]kgo.EpochOffset{l.topic: {l.partition: {Epoch: -1, Offset: at}}})
 }
 
-// moveTier puts a tier back into its log. It runs on the retry poll loop. Where the log is another one, records of the old one
-// may be running, and their offsets must not finish those of the new one: the whole lane starts anew, from its committed
-// offsets, or from where the log was truncated: what was written behind that since was never run, though the committed offset may lie
-// beyond it.
-func (c *Consumer) moveTier(f *feed, o outOfRange) {
-	ctx, cancel := context.WithTimeout(c.ctx, lookTimeout)
-	defer cancel()
+// moveTier puts a tier back into its log. Where the log is another one, records of the old one may be running, and their offsets must
+// not finish those of the new one: the whole lane starts anew, from its committed offsets, or from where the log was truncated: what was
+// written behind that since was never run, though the committed offset may lie beyond it.
+func (c *Consumer) moveTier(o outOfRange, start, end int64) {
+	f := o.tier
 	l := f.lane
-	b, err := c.bounds(ctx, f.topic)
-	var start, end int64
-	if err == nil {
-		start, end, err = b.of(f.topic, l.partition)
-	}
-	if err != nil {
-		c.later(o.at, err, func() { c.retryPoll.change(func() { c.moveTier(f, o) }) })
-		return
-	}
 	l.mu.Lock()
 	next, gone := f.tracker.next, l.state >= laneDraining
 	l.mu.Unlock()
@@ -254,15 +282,19 @@ func (c *Consumer) isCut(l *lane, tier string) bool {
 	return ok
 }
 
-// later looks again in a second at a position that is out of range, once however often the poll met with it meanwhile.
-func (c *Consumer) later(at topicPartition, err error, again func()) {
+// later looks again in a second at positions that are out of range, once at each however often polls met with it meanwhile.
+func (c *Consumer) later(lost []outOfRange, err error, again func([]outOfRange)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx.Err() != nil || c.looking[at] {
+	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return c.looking[o.at] })
+	if c.ctx.Err() != nil || len(lost) == 0 {
 		return
 	}
-	c.looking[at] = true
-	c.log.Warn("siding: trying again", "what", "a position is out of range", "topic", at.topic, "partition", at.partition, "wait", time.Second, "error", err)
+	for _, o := range lost {
+		c.looking[o.at] = true
+	}
+	first := lost[0].at
+	c.log.Warn("siding: trying again", "what", "positions are out of range", "positions", len(lost), "topic", first.topic, "partition", first.partition, "wait", time.Second, "error", err)
 	c.wg.Go(func() {
 		select {
 		case <-c.ctx.Done():
@@ -270,8 +302,10 @@ func (c *Consumer) later(at topicPartition, err error, again func()) {
 		case <-time.After(time.Second):
 		}
 		c.mu.Lock()
-		delete(c.looking, at)
+		for _, o := range lost {
+			delete(c.looking, o.at)
+		}
 		c.mu.Unlock()
-		again()
+		again(lost)
 	})
 }

@@ -49,9 +49,7 @@ func (c *Consumer) pollSource(ctx context.Context) {
 			}
 		}
 		c.sourceGate.sync(full...)
-		for _, o := range lost {
-			c.moveSource(o)
-		}
+		c.moveSources(lost)
 		if len(fetches) > 0 { // else kgo lets rebalances through
 			c.source.run()
 		}
@@ -145,12 +143,14 @@ func (p *retryPoll) loop(ctx context.Context) {
 		fetches := p.client.PollRecords(poll, 20_000)
 		cancel()
 		var full []*feed
+		var lost []outOfRange
 		p.mu.Lock()
 		fetches.EachTopic(func(topic kgo.FetchTopic) {
 			topic.EachPartition(func(t kgo.FetchPartition) {
 				f := p.byFeed[topicPartition{topic.Topic, t.Partition}]
 				if o, ok := isOutOfRange(topic.Topic, t.Partition, t.Err); ok && f != nil {
-					p.c.moveTier(f, o)
+					o.tier = f
+					lost = append(lost, o)
 				} else if t.Err != nil && !errors.Is(t.Err, context.Canceled) {
 					p.c.fetchError(ctx, f, topic.Topic, t.Partition, t.Err)
 				}
@@ -159,6 +159,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 				}
 			})
 		})
+		p.c.moveTiers(lost)
 		p.inHand = false
 		p.idle.Broadcast()
 		p.mu.Unlock()

@@ -381,7 +381,7 @@ func (f *feed) startBehind(ctx context.Context, from int64) ([]*kgo.Record, int6
 	if err == nil && end < from {
 		// The retry poll may be paused, and would not find out.
 		p := f.lane.c.retryPoll
-		p.change(func() { p.c.moveTier(f, outOfRange{at: topicPartition{f.topic, f.lane.partition}}) })
+		p.change(func() { p.c.moveTiers([]outOfRange{{at: topicPartition{f.topic, f.lane.partition}, tier: f}}) })
 	}
 	if err == nil && start <= from {
 		err = kerr.OffsetOutOfRange

@@ -1,0 +1,105 @@
+package consumer
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A look holds up the poll loop, on the retry topics with everybody who changes what is read. There was one for each position, so a
+// broker that fell silent held the loop up for 5 s for each of its partitions.
+func TestOneLookServesAllPositionsThatAPollFoundOutOfRange(t *testing.T) {
+	t.Parallel()
+	for name, move := range map[string]func(*Consumer, []outOfRange){"sources": (*Consumer).moveSources, "tiers": (*Consumer).moveTiers} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				c := idle(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
+				c.admin, c.retryPoll = kadm.NewClient(c.producer), newRetryPoll(c, nil)
+				var lost []outOfRange
+				for p := range int32(20) {
+					l := held(c, p, "m")
+					o := outOfRange{at: topicPartition{"orders", p}}
+					if f := l.tiers()[int(p)%len(l.tiers())]; name == "tiers" {
+						o.tier, o.at.topic = f, f.topic
+					}
+					lost = append(lost, o)
+				}
+				again := c.source.run
+				if name == "tiers" {
+					again = func() { time.Sleep(lookTimeout) } // on a goroutine of its own
+				}
+				for round, look := range []func(){func() { move(c, lost) }, again, again} {
+					began := time.Now()
+					look()
+					if took := time.Since(began); took != lookTimeout {
+						t.Errorf("round %d: a look at %d positions held the poll loop up for %v, want %v", round, len(lost), took, lookTimeout)
+					}
+					synctest.Wait()
+					if n := strings.Count(log.String(), "positions=20 "); n != round+1 {
+						t.Fatalf("round %d: %d looks at all of the positions, want %d:\n%s", round, n, round+1, log.String())
+					}
+					time.Sleep(time.Second)
+					synctest.Wait()
+				}
+			})
+		})
+	}
+}
+
+// A broker that falls silent leaves the positions on the others in reach.
+func TestALookFindsTheLogsThatOthersThanASilentBrokerLead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var vn kfake.VirtualNetwork
+		cluster, err := kfake.NewCluster(kfake.Ports(9092, 9093), kfake.SeedTopics(2, "orders"), kfake.ListenFn(vn.Listen))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cluster.Close()
+		for p := range int32(2) {
+			if err := cluster.MoveTopicPartition("orders", p, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		addrs := cluster.ListenAddrs()
+		cl, err := kgo.NewClient(kgo.SeedBrokers(addrs[0]), kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address == addrs[1] {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return vn.DialContext(ctx, network, address)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		c := &Consumer{admin: kadm.NewClient(cl)}
+		ctx, cancel := context.WithTimeout(t.Context(), lookTimeout)
+		defer cancel()
+		began := time.Now()
+		b, err := c.bounds(ctx, "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := b.of("orders", 0); err != nil {
+			t.Errorf("of the broker that answers: %v", err)
+		}
+		if _, _, err := b.of("orders", 1); err == nil {
+			t.Error("bounds are known that nobody told")
+		}
+		if took := time.Since(began); took > lookTimeout {
+			t.Errorf("the look took %v, want %v at most", took, lookTimeout)
+		}
+	})
+}
