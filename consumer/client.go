@@ -172,7 +172,10 @@ func differsIn(a, b []kgo.Opt) (int, bool) {
 // minCommitTime is what a revoke needs for its last commit.
 const minCommitTime = 2 * time.Second
 
-// commitTimeFor is how long a commit may take: what the rebalance timeout leaves behind a drain.
+// commitTimeFor is how long a commit may take: what the rebalance timeout leaves behind a drain. It takes longer where the coordinator
+// accepts connections and says nothing on them. kgo's requests wait for their connection whatever becomes of their context, for
+// kgo.RequestTimeoutOverhead (10 s) a try, and behind those to the same broker that came before: a minute was seen. The commit is not
+// abandoned meanwhile, since the next one must not overtake it; and who is silent to a commit lets nobody join either.
 func commitTimeFor(cl *kgo.Client, drain time.Duration) time.Duration {
 	rebalance, _ := cl.OptValue(kgo.RebalanceTimeout).(time.Duration)
 	return min(max(rebalance-drain-stuckAfter-time.Second, minCommitTime), 15*time.Second)
