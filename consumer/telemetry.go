@@ -64,9 +64,25 @@ type telemetry struct {
 	observed metric.Registration
 	askAgain atomic.Int64 // coarse reading before which no tracer is asked for a span: there was no SDK
 
-	mu      sync.Mutex
-	classes map[string]bool
+	mu       sync.Mutex
+	classes  map[string]bool
+	failures map[failure][]metric.RecordOption
+	routes   map[routing][]metric.AddOption
 }
+
+// failure and routing are what the measurements of failed records tell apart, each with its attributes made once. There are not many,
+// since class names are bounded and the others are few.
+type (
+	failure struct {
+		topic          string
+		delay          time.Duration // of the tier
+		outcome, class string
+	}
+	routing struct {
+		topic, to, class string
+		reason           headers.Reason
+	}
+)
 
 // instrument makes the instruments. The global providers are asked for here, in Run, so that they may be set after New.
 func (c *Consumer) instrument() (err error) {
@@ -81,6 +97,7 @@ func (c *Consumer) instrument() (err error) {
 	t := &telemetry{
 		tracer:  tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
 		spanned: hasSpan(c.values), base: time.Now(), classes: map[string]bool{},
+		failures: map[failure][]metric.RecordOption{}, routes: map[routing][]metric.AddOption{},
 	}
 	keep := func(e error) {
 		if err == nil {
@@ -215,6 +232,33 @@ func (t *telemetry) class(name string) string {
 	return name
 }
 
+// failed are the attributes of a failed run's duration.
+func (t *telemetry) failed(f *feed, outcome, class string) []metric.RecordOption {
+	is := failure{f.lane.topic, f.delay, outcome, t.class(class)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	with, ok := t.failures[is]
+	if !ok {
+		with = f.sig.with(keyOutcome.String(outcome), semconv.ErrorTypeKey.String(is.class))
+		t.failures[is] = with
+	}
+	return with
+}
+
+// route are the attributes of a failed record, by where it went.
+func (t *telemetry) route(group, topic, to, class string, reason headers.Reason) []metric.AddOption {
+	is := routing{topic, to, t.class(class), reason}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	with, ok := t.routes[is]
+	if !ok {
+		with = []metric.AddOption{metric.WithAttributes(semconv.MessagingDestinationName(topic), semconv.MessagingConsumerGroupName(group),
+			keyTo.String(to), semconv.ErrorTypeKey.String(is.class), keyReason.String(string(reason)))}
+		t.routes[is] = with
+	}
+	return with
+}
+
 // signals are what a feed's spans and measurements have in common, made once.
 type signals struct {
 	name    string // of the spans
@@ -233,24 +277,27 @@ func (f *feed) signals(group string) signals {
 		semconv.MessagingConsumerGroupName(group),
 		keyTier.String(f.tierName()),
 	}
-	with := func(more ...attribute.KeyValue) []metric.RecordOption {
-		return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(append(common[:len(common):len(common)], more...)...))}
-	}
 	span := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindConsumer),
 		// There from the start, since samplers may go by them.
 		trace.WithAttributes(append(common[:len(common):len(common)],
 			semconv.MessagingOperationTypeProcess, semconv.MessagingDestinationPartitionID(fmt.Sprint(f.lane.partition)))...),
 	}
-	return signals{
-		name:    "process " + f.lane.topic,
-		span:    span,
-		root:    append(span[:len(span):len(span)], trace.WithNewRoot()),
-		common:  common,
-		handled: with(keyOutcome.String(outcomeHandled)),
+	s := signals{
+		name:   "process " + f.lane.topic,
+		span:   span,
+		root:   append(span[:len(span):len(span)], trace.WithNewRoot()),
+		common: common,
 		late: []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(semconv.MessagingDestinationName(f.lane.topic),
 			semconv.MessagingConsumerGroupName(group), keyTier.String(f.tierName())))},
 	}
+	s.handled = s.with(keyOutcome.String(outcomeHandled))
+	return s
+}
+
+// with are the attributes of the duration of a run that ended so.
+func (s *signals) with(more ...attribute.KeyValue) []metric.RecordOption {
+	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(append(s.common[:len(s.common):len(s.common)], more...)...))}
 }
 
 // gauge is the part of a runner that looks at the clock and makes spans, where somebody wants them.
@@ -353,8 +400,7 @@ func (g *gauge) handled(t *telemetry, a *attempt) {
 // failed ends the measuring of an attempt that failed.
 func (g *gauge) failed(t *telemetry, a *attempt, outcome, message string, r classify.Result) {
 	if g.timing {
-		t.duration.Record(g.ctx, g.took.Seconds(), metric.WithAttributes(append(a.from.sig.common[:len(a.from.sig.common):len(a.from.sig.common)],
-			keyOutcome.String(outcome), semconv.ErrorTypeKey.String(t.class(r.Class)))...))
+		t.duration.Record(g.ctx, g.took.Seconds(), t.failed(a.from, outcome, r.Class)...)
 	}
 	if g.span != nil && g.span.IsRecording() {
 		g.span.SetAttributes(semconv.ErrorTypeKey.String(r.Class))
@@ -457,8 +503,7 @@ func (c *Consumer) countRouted(topic, to, class string, reason headers.Reason) {
 	if t == nil || !t.routed.Enabled(context.Background()) {
 		return
 	}
-	t.routed.Add(context.Background(), 1, metric.WithAttributes(semconv.MessagingDestinationName(topic),
-		semconv.MessagingConsumerGroupName(c.cfg.Group), keyTo.String(to), semconv.ErrorTypeKey.String(t.class(class)), keyReason.String(string(reason))))
+	t.routed.Add(context.Background(), 1, t.route(c.cfg.Group, topic, to, class, reason)...)
 }
 
 // countExpired counts what retention deleted before it was read.

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -327,5 +328,51 @@ func TestClassNamesOfMetricsAreBounded(t *testing.T) {
 		if got := tel.class(name); got != want {
 			t.Errorf("class %q counts as %q, want %q", name, got, want)
 		}
+	}
+}
+
+// wanted is a counter that somebody reads.
+type wanted struct{ metricnoop.Int64Counter }
+
+func (wanted) Enabled(context.Context) bool { return true }
+
+// The attributes of a failure were made anew for each. They are kept, as many as there are names of classes.
+func TestMeasuringAFailureCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
+	_, c := measured(t, 1)
+	if err := c.instrument(); err != nil {
+		t.Fatal(err)
+	}
+	tel := c.telemetry
+	tel.routed = wanted{}
+	l := &lane{c: c, topic: "orders"}
+	l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second}}
+	for _, f := range l.feeds {
+		f.sig = f.signals("billing")
+	}
+	g, a := gauge{timing: true}, attempt{}
+	for what, measure := range map[string]func(f *feed, class string){
+		"the duration": func(f *feed, class string) {
+			a.from = f
+			g.failed(tel, &a, outcomeRetried, "busy", classify.Result{Class: class})
+		},
+		"where it went": func(f *feed, class string) { c.countRouted(f.lane.topic, "dlq", class, headers.ReasonPanic) },
+	} {
+		n := testing.AllocsPerRun(100, func() {
+			for _, f := range l.feeds {
+				for _, class := range []string{"payment.busy", "payment.declined"} {
+					measure(f, class)
+				}
+			}
+		})
+		if n != 0 {
+			t.Errorf("%s of four failures costs %v allocations, want none", what, n)
+		}
+	}
+	for i := range 10 * maxClasses {
+		tel.failed(l.feeds[0], outcomeRetried, fmt.Sprint("order ", i))
+		tel.route("billing", "orders", "dlq", fmt.Sprint("order ", i), headers.ReasonPanic)
+	}
+	if most := 4 * (maxClasses + 1); len(tel.failures) > most || len(tel.routes) > most {
+		t.Errorf("attributes of %d failures and %d ways are kept, want %d at most", len(tel.failures), len(tel.routes), most)
 	}
 }
