@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,24 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// told is a log that a test reads while it is written.
+type told struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *told) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *told) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
 // A look holds up the poll loop, on the retry topics with everybody who changes what is read. There was one for each position, so a
 // broker that fell silent held the loop up for 5 s for each of its partitions.
 func TestOneLookServesAllPositionsThatAPollFoundOutOfRange(t *testing.T) {
@@ -23,7 +42,7 @@ func TestOneLookServesAllPositionsThatAPollFoundOutOfRange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var log bytes.Buffer
+				var log told
 				c := idle(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
 				c.admin, c.retryPoll = kadm.NewClient(c.producer), newRetryPoll(c, nil)
 				var lost []outOfRange
