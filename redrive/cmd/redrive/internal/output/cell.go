@@ -1,0 +1,190 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Column is one field of every row.
+type Column struct {
+	// Key names the field in JSON, in camel case. It is a promise to scripts.
+	Key string
+	// Title heads the column in a table. Empty leaves it out there.
+	Title string
+	// Right puts it at the right of its column, as numbers are.
+	Right bool
+	// Cut lets the column be cut where the terminal ends.
+	Cut bool
+}
+
+// Cells hold nil (nothing is known), strings, []string, bools, integers, floats, and:
+//   - time.Time: local time in tables, RFC 3339 in UTC with milliseconds in JSON. The zero time is none.
+//   - [Ago]: the same in JSON, "3m ago" or "in 2d" in tables.
+//   - time.Duration: 5m in tables, milliseconds in JSON.
+//   - [Pair]: one thing for tables and another for JSON.
+//   - anything else, in JSON only, as encoding/json writes it.
+
+// Ago is a time of which a table tells how long ago it was, or when it will be.
+type Ago time.Time
+
+// Pair is a cell that tables and JSON show differently.
+type Pair struct {
+	Table string
+	JSON  any
+}
+
+// none is what a table shows for nothing.
+const none = "-"
+
+// Look is how tables show times.
+type Look struct {
+	// Now is what Ago is measured from. Nil means time.Now.
+	Now func() time.Time
+	// Zone is nil for local time.
+	Zone *time.Location
+}
+
+func (l Look) text(cell any) string {
+	switch c := cell.(type) {
+	case nil:
+		return none
+	case string:
+		return orNone(Escape(c))
+	case []string:
+		return orNone(Escape(strings.Join(c, ", ")))
+	case bool:
+		if c {
+			return "yes"
+		}
+		return "no"
+	case float64:
+		return strconv.FormatFloat(c, 'f', -1, 64)
+	case time.Time:
+		return l.time(c)
+	case Ago:
+		return l.ago(time.Time(c))
+	case time.Duration:
+		return short(c)
+	case Pair:
+		return orNone(Escape(c.Table))
+	}
+	return Escape(fmt.Sprint(cell))
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return none
+	}
+	return s
+}
+
+func (l Look) time(t time.Time) string {
+	if t.IsZero() {
+		return none
+	}
+	zone := l.Zone
+	if zone == nil {
+		zone = time.Local
+	}
+	form := "2006-01-02 15:04:05"
+	if zone == time.UTC {
+		form += "Z"
+	}
+	return t.In(zone).Format(form)
+}
+
+func (l Look) ago(t time.Time) string {
+	if t.IsZero() {
+		return none
+	}
+	now := time.Now
+	if l.Now != nil {
+		now = l.Now
+	}
+	d := now().Sub(t).Round(time.Second)
+	switch {
+	case d > 0:
+		return short(d) + " ago"
+	case d < 0:
+		return "in " + short(-d)
+	}
+	return "now"
+}
+
+// short is a duration by its two largest units, rounded down: 3d4h, 2h5m, 42s. Below a second it is exact.
+func short(d time.Duration) string {
+	if d < 0 {
+		return "-" + short(-d)
+	}
+	if d < time.Second {
+		return d.String()
+	}
+	units := []struct {
+		size time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}}
+	for i, u := range units {
+		if d < u.size {
+			continue
+		}
+		s := fmt.Sprintf("%d%s", d/u.size, u.name)
+		if i+1 < len(units) {
+			if rest := d % u.size / units[i+1].size; rest > 0 {
+				s += fmt.Sprintf("%d%s", rest, units[i+1].name)
+			}
+		}
+		return s
+	}
+	return d.String()
+}
+
+// value is the cell as encoding/json is to see it.
+func value(cell any) any {
+	switch c := cell.(type) {
+	case time.Time:
+		return utc(c)
+	case Ago:
+		return utc(time.Time(c))
+	case time.Duration:
+		return c.Milliseconds()
+	case Pair:
+		return value(c.JSON)
+	case []string:
+		if c == nil {
+			return []string{}
+		}
+	}
+	return cell
+}
+
+func utc(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// object is a row as one JSON object on one line, its fields in the order of the columns.
+func object(columns []Column, cells []any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	b.WriteByte('{')
+	for i, c := range columns {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Quote(c.Key))
+		b.WriteByte(':')
+		if err := enc.Encode(value(cells[i])); err != nil {
+			return nil, fmt.Errorf("output: %s: %w", c.Key, err)
+		}
+		b.Truncate(b.Len() - 1) // the encoder ends with a line break
+	}
+	b.WriteByte('}')
+	return escapeJSON(b.Bytes()), nil
+}

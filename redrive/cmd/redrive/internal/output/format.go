@@ -1,0 +1,36 @@
+package output
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Format is the form that data is written in.
+type Format string
+
+const (
+	// Table is for people. Its columns may change.
+	Table Format = "table"
+	// JSON is one array, or one object where there is one thing to show.
+	JSON Format = "json"
+	// JSONL is one object a line, each written as soon as it is known.
+	JSONL Format = "jsonl"
+)
+
+// Formats lists them, for help and completion.
+var Formats = []string{string(Table), string(JSON), string(JSONL)}
+
+// Set and the two below make a Format the value of a flag.
+func (f *Format) Set(s string) error {
+	if !slices.Contains(Formats, s) {
+		return fmt.Errorf("choose %s", strings.Join(Formats, ", "))
+	}
+	*f = Format(s)
+	return nil
+}
+
+func (f *Format) String() string { return string(*f) }
+
+// Type is what help shows as the flag's value.
+func (f *Format) Type() string { return "format" }

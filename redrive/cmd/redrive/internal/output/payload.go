@@ -1,0 +1,75 @@
+package output
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Rendering is how the bytes of a key, a value or a header are shown.
+type Rendering string
+
+const (
+	// Text shows what can be printed, and escapes the rest.
+	Text Rendering = "text"
+	// AsJSON sets JSON out over lines. What is no JSON is shown as text.
+	AsJSON Rendering = "json"
+	// Hex shows every byte.
+	Hex Rendering = "hex"
+)
+
+// Renderings lists them, for help and completion.
+var Renderings = []string{string(Text), string(AsJSON), string(Hex)}
+
+// Set and the two below make a Rendering the value of a flag.
+func (r *Rendering) Set(s string) error {
+	if !slices.Contains(Renderings, s) {
+		return fmt.Errorf("choose %s", strings.Join(Renderings, ", "))
+	}
+	*r = Rendering(s)
+	return nil
+}
+
+func (r *Rendering) String() string { return string(*r) }
+
+// Type is what help shows as the flag's value.
+func (r *Rendering) Type() string { return "form" }
+
+// Lines shows bytes to people, over as many lines as they take, without a line break at the end. Nil, which to Kafka is
+// not the same as empty, is "null".
+func (r Rendering) Lines(b []byte) string {
+	if b == nil {
+		return "null"
+	}
+	switch r {
+	case Hex:
+		return strings.TrimSuffix(hex.Dump(b), "\n")
+	case AsJSON:
+		var out bytes.Buffer
+		if json.Indent(&out, b, "", "  ") == nil {
+			return EscapeLines(out.String())
+		}
+	}
+	return EscapeLines(string(b))
+}
+
+// Value shows bytes to programs: what to put under "value", and under "encoding" how to read it. It is text, json (the
+// value itself, its numbers as they were written), hex, or base64 for what is no UTF-8; nil is null.
+func (r Rendering) Value(b []byte) (value any, encoding string) {
+	switch {
+	case b == nil:
+		return nil, string(Text)
+	case r == Hex:
+		return hex.EncodeToString(b), string(Hex)
+	case r == AsJSON && json.Valid(b) && utf8.Valid(b):
+		return json.RawMessage(b), string(AsJSON)
+	case utf8.Valid(b):
+		return string(b), string(Text)
+	}
+	return base64.StdEncoding.EncodeToString(b), "base64"
+}

@@ -1,0 +1,70 @@
+package output
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestWordsAreEscaped(t *testing.T) {
+	t.Parallel()
+	s, _, words := fixed(Table)
+	s.Say("topic %s: %v, %d", "a\x1b[2J\nredrive: done", errors.New("b\u009b"), 3)
+	s.Warn("%s", []string{"c\r", "d"})
+	want := `topic a\x1b[2J\nredrive: done: b\u009b, 3` + "\n" + `warning: c\r, d` + "\n"
+	if got := words.String(); got != want {
+		t.Errorf("words = %q, want %q", got, want)
+	}
+}
+
+func TestWithoutATerminalThereIsNeitherStatusNorColour(t *testing.T) {
+	t.Parallel()
+	s, out, words := fixed(Table)
+	s.Status("%s 3 of 4", Bar(3, 4))
+	s.Warn("x")
+	l := s.List(Column{Key: "a", Title: "A"})
+	if err := errors.Join(l.Row("b"), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String() + words.String(); strings.ContainsAny(got, "\x1b\r[") {
+		t.Errorf("%q has colour or a status line", got)
+	}
+}
+
+// What is written while a status line stands comes above it, whole.
+func TestAStatusLineMakesRoom(t *testing.T) {
+	t.Parallel()
+	s, _, words := fixed(Table)
+	s.dataTTY, s.wordsTTY, s.data = true, true, words // one terminal
+	s.Status("1 of 2")
+	s.Say("half of it")
+	if _, err := s.Data().Write([]byte("data\n")); err != nil {
+		t.Fatal(err)
+	}
+	s.Status("2 of 2")
+	s.Status("")
+	const erase = "\r\x1b[K"
+	want := "1 of 2" + erase + "half of it\n1 of 2" + erase + "data\n1 of 2" + erase + "2 of 2" + erase
+	if got := words.String(); got != want {
+		t.Errorf("terminal = %q, want %q", got, want)
+	}
+}
+
+func TestABarStaysWithinItsBounds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		part, whole int64
+		want        string
+	}{
+		{0, 10, "[....................]   0%"},
+		{5, 10, "[##########..........]  50%"},
+		{999, 1000, "[###################.]  99%"},
+		{11, 10, "[####################] 100%"},
+		{-1, 10, "[....................]   0%"},
+		{0, 0, "[####################] 100%"},
+	} {
+		if got := Bar(c.part, c.whole); got != c.want {
+			t.Errorf("Bar(%d, %d) = %q, want %q", c.part, c.whole, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package output
+
+import "github.com/mattn/go-runewidth"
+
+// measure does not look at the locale as the library would by itself: the same data gives the same table everywhere.
+var measure = &runewidth.Condition{StrictEmojiNeutral: true}
+
+// width is how many cells of a terminal the text takes.
+func width(s string) int { return measure.StringWidth(s) }
+
+// cut shortens text to a width, and shows that it did.
+func cut(s string, w int) string { return measure.Truncate(s, w, "…") }
