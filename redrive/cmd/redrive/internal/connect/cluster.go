@@ -1,0 +1,179 @@
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+const (
+	defaultClientID = "siding-redrive"
+	defaultTimeout  = 10 * time.Second
+)
+
+// Environment is what a process has besides its arguments.
+type Environment struct {
+	// Getenv is os.Getenv, or a test's.
+	Getenv func(string) string
+	// Folder is the user's folder for configuration; empty where there is none.
+	Folder string
+}
+
+// Cluster is how to reach a cluster and how siding's topics are named there.
+type Cluster struct {
+	// Brokers are the addresses to begin with.
+	Brokers []string
+	// Naming has the templates of siding's topics.
+	Naming retrytopics.Naming
+	// Timeout is how long to wait for a broker that answers. Default 10 s.
+	Timeout time.Duration
+	// Warnings are what the user ought to know before going on.
+	Warnings []string
+
+	opts []kgo.Opt
+	tls  bool
+	sasl string // the mechanism, or nothing
+	user string
+}
+
+// Opts are the client options that reach the cluster.
+func (c *Cluster) Opts() []kgo.Opt { return append([]kgo.Opt(nil), c.opts...) }
+
+// Cluster puts the options together. Its error has every problem, one a line, each with what to do.
+func (f *Flags) Cluster(env Environment) (*Cluster, error) {
+	found, err := f.layers(env)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Timeout: defaultTimeout}
+	r := &resolver{layers: found, cluster: c}
+	r.address(f.File(env.Getenv, env.Folder))
+	r.naming()
+	r.transport()
+	r.authentication()
+	if err := errors.Join(r.errs...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Naming is the part that needs no cluster.
+func (f *Flags) Naming(env Environment) (retrytopics.Naming, error) {
+	found, err := f.layers(env)
+	if err != nil {
+		return retrytopics.Naming{}, err
+	}
+	r := &resolver{layers: found, cluster: &Cluster{}}
+	r.naming()
+	return r.cluster.Naming, errors.Join(r.errs...)
+}
+
+func (f *Flags) layers(env Environment) (layers, error) {
+	ls := layers{flagLayer{f.set}, envLayer{env.Getenv}}
+	p, err := f.choose(env.Getenv, env.Folder)
+	if err != nil {
+		return nil, err
+	}
+	if p != nil {
+		ls = append(ls, p)
+	}
+	return ls, nil
+}
+
+// resolver turns settings into a cluster, and gathers what is wrong with them.
+type resolver struct {
+	layers
+	cluster *Cluster
+	errs    []error
+}
+
+func (r *resolver) problem(format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf(format, args...))
+}
+
+func (r *resolver) option(o kgo.Opt) { r.cluster.opts = append(r.cluster.opts, o) }
+
+func (r *resolver) warn(format string, args ...any) {
+	r.cluster.Warnings = append(r.cluster.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (r *resolver) address(file string) {
+	v := r.get(brokers)
+	for part := range strings.SplitSeq(v.text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		if err := addressProblem(part); err != nil {
+			r.problem("%s: %w", v.from, err)
+			continue
+		}
+		r.cluster.Brokers = append(r.cluster.Brokers, part)
+	}
+	switch {
+	case v.given() && len(r.cluster.Brokers) == 0 && len(r.errs) == 0:
+		r.problem("%s has no address: give host:port of some brokers", v.from)
+	case !v.given():
+		in := "a profile"
+		if file != "" {
+			in = "a profile in " + file
+		}
+		r.problem("no brokers are given: use --brokers host:port,…, %s or %s", Variable(brokers), in)
+	}
+	r.option(kgo.SeedBrokers(r.cluster.Brokers...))
+
+	id := r.get(clientID).text
+	if id == "" {
+		id = defaultClientID
+	}
+	r.option(kgo.ClientID(id))
+
+	if t := r.get(timeout); t.given() {
+		d, err := time.ParseDuration(t.text)
+		if err != nil || d <= 0 {
+			r.problem("%s: %q is no duration above zero, as 10s or 1m", t.from, t.text)
+			return
+		}
+		r.cluster.Timeout = d
+	}
+	r.option(kgo.DialTimeout(r.cluster.Timeout))
+}
+
+// addressProblem does not quote an address that may hold a password.
+func addressProblem(s string) error {
+	if strings.Contains(s, "@") {
+		return errors.New("an address has an @: name and password do not go there, use --sasl-user and --sasl-password-file")
+	}
+	if scheme, rest, ok := strings.Cut(s, "://"); ok {
+		return fmt.Errorf("%q: leave out %s://, give %s and choose --tls and --sasl", s, scheme, rest)
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		if strings.Contains(s, ":") || strings.ContainsAny(s, "[] ") {
+			return fmt.Errorf("%q is not host:port", s)
+		}
+		return nil // Kafka's own port
+	}
+	if n, err := strconv.Atoi(port); host == "" || err != nil || n < 1 || n > 65535 {
+		return fmt.Errorf("%q is not host:port", s)
+	}
+	return nil
+}
+
+func (r *resolver) naming() {
+	r.cluster.Naming = retrytopics.Naming{
+		Retry:  r.get(retryName).text,
+		DLQ:    r.get(dlqName).text,
+		Ledger: r.get(ledgerName).text,
+	}
+	if err := r.cluster.Naming.Validate(); err != nil {
+		r.problem("%w (by --%s, --%s, --%s)", err, retryName, dlqName, ledgerName)
+	}
+}

@@ -1,0 +1,109 @@
+package connect
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// UnreachableError says that no broker answered.
+type UnreachableError struct {
+	Brokers []string
+	Waited  time.Duration
+	Err     error // of the last one that was tried
+	Hint    string
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("no broker answers: tried %s for %s: %v; %s",
+		strings.Join(e.Brokers, ", "), e.Waited.Round(time.Millisecond), e.Err, e.Hint)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// Reach tries the brokers one after the other, each for its share of the cluster's Timeout, until one answers. Where
+// none does the error is an *UnreachableError, or the cause why the context has ended.
+func (c *Cluster) Reach(ctx context.Context) error {
+	start := time.Now()
+	var err error
+	for _, broker := range c.Brokers {
+		err = c.ask(ctx, broker)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+	}
+	return &UnreachableError{Brokers: c.Brokers, Waited: time.Since(start), Err: err, Hint: c.hint(err)}
+}
+
+// ask uses a client of its own, whose context ends the wait for a broker that takes the connection and says nothing.
+func (c *Cluster) ask(ctx context.Context, broker string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout/time.Duration(len(c.Brokers)))
+	defer cancel()
+	cl, err := kgo.NewClient(append(c.Opts(), kgo.SeedBrokers(broker), kgo.WithContext(ctx), kgo.DisableClientMetrics())...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	err = cl.Ping(ctx)
+	if err != nil && ctx.Err() != nil {
+		return errors.New("no answer came")
+	}
+	return err
+}
+
+// hint says what to do, by what the brokers or the network said.
+func (c *Cluster) hint(err error) string {
+	switch {
+	case errors.Is(err, kerr.SaslAuthenticationFailed):
+		return fmt.Sprintf("the broker refuses %s by %s: check --%s and its secret", c.who(), c.sasl, user)
+	case errors.Is(err, kerr.UnsupportedSaslMechanism):
+		return fmt.Sprintf("the broker does not offer %s: choose another --%s", c.sasl, mechanism)
+	case isType[x509.UnknownAuthorityError](err), isType[*tls.CertificateVerificationError](err) && !isType[x509.HostnameError](err):
+		return fmt.Sprintf("give the authority that signed its certificate by --%s", tlsCA)
+	case isType[x509.HostnameError](err):
+		return fmt.Sprintf("use the name that its certificate is for, or give it by --%s", tlsName)
+	case isType[tls.RecordHeaderError](err):
+		return fmt.Sprintf("this port does not speak TLS: use the other one, or leave out --%s", useTLS)
+	case refusedTLS(err):
+		return fmt.Sprintf("the broker does not like our side of TLS: does it ask for a certificate (--%s, --%s)?", tlsCert, tlsKey)
+	case isType[*kgo.ErrFirstReadEOF](err) && !c.tls:
+		return fmt.Sprintf("it hung up at once: this port may want TLS (--%s) or authentication (--%s)", useTLS, mechanism)
+	case isType[*kgo.ErrFirstReadEOF](err):
+		return fmt.Sprintf("it hung up at once: it may want authentication (--%s) or a certificate (--%s)", mechanism, tlsCert)
+	case errors.Is(err, io.EOF) && c.sasl != "":
+		return fmt.Sprintf("it hung up on %s by %s: check --%s and its secret", c.who(), c.sasl, user)
+	case isType[*net.DNSError](err):
+		return fmt.Sprintf("check the name, in --%s or what the profile says", brokers)
+	}
+	return fmt.Sprintf("check --%s, the network, and whether that port wants TLS (--%s); --%s waits longer", brokers, useTLS, timeout)
+}
+
+// refusedTLS tells the alert by which the other side ends TLS. Package tls has no type for it.
+func refusedTLS(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "remote error"
+}
+
+func (c *Cluster) who() string {
+	if c.user == "" {
+		return "the token"
+	}
+	return "user " + c.user
+}
+
+func isType[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

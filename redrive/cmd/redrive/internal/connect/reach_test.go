@@ -1,0 +1,128 @@
+package connect
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+func cluster(t *testing.T, opts ...kfake.Opt) string {
+	t.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return strings.Join(c.ListenAddrs(), ",")
+}
+
+func reach(t *testing.T, w world) error {
+	t.Helper()
+	c, err := w.resolve(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Reach(t.Context())
+}
+
+func TestEachWayIntoAClusterWorks(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	folder := t.TempDir()
+	caFile := write(t, filepath.Join(folder, "ca"), ca.pem)
+	cert, key := ca.issue(t, "me")
+	certFile, keyFile := write(t, filepath.Join(folder, "cert"), cert), write(t, filepath.Join(folder, "key"), key)
+	pass := write(t, filepath.Join(folder, "pass"), hunter+"\n")
+	mutual := ca.server(t, "kafka")
+	mutual.ClientAuth, mutual.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+	mutual.ClientCAs.AddCert(ca.cert)
+
+	plain := cluster(t)
+	encrypted := cluster(t, kfake.TLS(ca.server(t, "kafka")))
+	both := cluster(t, kfake.TLS(mutual))
+	users := cluster(t, kfake.EnableSASL(), kfake.Superuser(saslPlain, "p", hunter), kfake.Superuser(saslSCRAM256, "a", hunter), kfake.Superuser(saslSCRAM512, "b", hunter))
+	for _, c := range []struct {
+		name string
+		args []string
+		env  map[string]string
+		want string // in the error; none is success
+	}{
+		{"plain", []string{"--brokers", plain}, nil, ""},
+		{"TLS", []string{"--brokers", encrypted, "--tls-ca", caFile}, nil, ""},
+		{"TLS by name", []string{"--brokers", encrypted, "--tls-ca", caFile, "--tls-server-name", "kafka"}, nil, ""},
+		{"TLS unchecked", []string{"--brokers", encrypted, "--tls-insecure-skip-verify"}, nil, ""},
+		{"mTLS", []string{"--brokers", both, "--tls-ca", caFile, "--tls-cert", certFile, "--tls-key", keyFile}, nil, ""},
+		{"PLAIN", []string{"--brokers", users, "--sasl", "plain", "--sasl-user", "p", "--sasl-password-file", pass}, nil, ""},
+		{"SCRAM-SHA-256", []string{"--brokers", users, "--sasl", "scram-sha-256", "--sasl-user", "a"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, ""},
+		{"SCRAM-SHA-512", []string{"--brokers", users, "--sasl", "SCRAM-SHA-512", "--sasl-user", "b", "--sasl-password-file", pass}, nil, ""},
+
+		{"a wrong password", []string{"--brokers", users, "--sasl", "plain", "--sasl-user", "p"}, map[string]string{"SIDING_SASL_PASSWORD": "hunter3"}, "user p by PLAIN: check --sasl-user and its secret"},
+		{"no user", []string{"--brokers", users}, nil, "it hung up at once: this port may want TLS (--tls) or authentication (--sasl)"},
+		{"an unknown authority", []string{"--brokers", encrypted, "--tls"}, nil, "give the authority that signed its certificate by --tls-ca"},
+		{"another name", []string{"--brokers", encrypted, "--tls-ca", caFile, "--tls-server-name", "db"}, nil, "use the name that its certificate is for, or give it by --tls-server-name"},
+		{"no certificate", []string{"--brokers", both, "--tls-ca", caFile}, nil, "--tls-cert"},
+		{"no TLS", []string{"--brokers", encrypted}, nil, "it hung up at once: this port may want TLS (--tls)"},
+		{"TLS where there is none", []string{"--brokers", plain, "--tls", "--timeout", "500ms"}, nil, "whether that port wants TLS (--tls)"},
+		{"no mechanism of the broker", []string{"--brokers", users, "--sasl", "oauthbearer"}, map[string]string{"SIDING_SASL_TOKEN": hunter}, "choose another --sasl"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := reach(t, world{args: c.args, env: c.env})
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			case err != nil && strings.Contains(err.Error(), "hunter"):
+				t.Errorf("the secret is in the message: %v", err)
+			}
+		})
+	}
+}
+
+// mute takes connections and never answers.
+func mute(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+func TestABrokerThatIsNotThereIsGivenUpInTime(t *testing.T) {
+	t.Parallel()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for _, broker := range []string{mute(t), gone.Addr().String()} {
+		start := time.Now()
+		err := reach(t, world{args: []string{"--brokers", broker, "--timeout", "300ms"}})
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: given up after %s, want 300ms", broker, took)
+		}
+		e, ok := errors.AsType[*UnreachableError](err)
+		if !ok || !strings.Contains(err.Error(), "no broker answers: tried "+broker+" for ") || e.Hint == "" {
+			t.Errorf("error %v, want one that names %s and the time", err, broker)
+		}
+	}
+}
+
+func TestAnotherBrokerIsTriedWhereOneIsGone(t *testing.T) {
+	t.Parallel()
+	for _, dead := range []string{"127.0.0.1:1", mute(t)} {
+		if err := reach(t, world{args: []string{"--brokers", dead + "," + cluster(t), "--timeout", "2s"}}); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+)
+
+// A Secret is a password or a token that is never shown, whatever it is printed with.
+type Secret struct {
+	text string
+	file string // read when it is asked for, since tokens change
+	from string
+	rank int
+}
+
+const hidden = "(hidden)"
+
+func (s Secret) given() bool { return s.from != "" }
+
+func (s Secret) String() string               { return hidden }
+func (s Secret) GoString() string             { return hidden }
+func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+func (s Secret) LogValue() slog.Value         { return slog.StringValue(hidden) }
+
+// Format is asked by package fmt before anything else, by %x and %d too.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
+
+// reveal reads the secret. One line break at the end of a file is the editor's.
+func (s Secret) reveal() (string, error) {
+	if s.file == "" {
+		return s.text, nil
+	}
+	b, err := os.ReadFile(s.file)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", s.from, unread(err))
+	}
+	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+	if len(b) == 0 {
+		return "", fmt.Errorf("%s: %s is empty", s.from, s.file)
+	}
+	return string(b), nil
+}
+
+// unread is an error of reading a file in a user's words.
+func unread(err error) error {
+	pe, ok := errors.AsType[*fs.PathError](err)
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("read %s: %w", pe.Path, pe.Err)
+}

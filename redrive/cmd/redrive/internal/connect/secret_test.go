@@ -1,0 +1,74 @@
+package connect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const hunter = "hunter2-hunter2"
+
+func TestASecretIsNeverPrinted(t *testing.T) {
+	t.Parallel()
+	s := Secret{text: hunter, from: "SIDING_SASL_PASSWORD"}
+	var b bytes.Buffer
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T %[1]v"} {
+		fmt.Fprintf(&b, verb+"\n", s)
+		fmt.Fprintf(&b, verb+"\n", struct{ S *Secret }{&s})
+		fmt.Fprintf(&b, verb+"\n", []Secret{s})
+	}
+	slog.New(slog.NewJSONHandler(&b, nil)).Info("x", "secret", s, "in", struct{ S Secret }{s})
+	if err := json.NewEncoder(&b).Encode(s); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "hunter") || strings.Contains(b.String(), fmt.Sprintf("%x", "hunter")) {
+		t.Errorf("it is printed: %s", &b)
+	}
+}
+
+// Whatever is wrong with the configuration file, nothing of it that could be a secret is in the message.
+func TestASecretInTheWrongPlaceIsRefusedUnseen(t *testing.T) {
+	t.Parallel()
+	profile := func(lines string) world { return world{config: "profile: a\nprofiles:\n  a:\n" + lines} }
+	for _, c := range []struct {
+		world world
+		want  string
+	}{
+		{profile("    sasl-password: " + hunter), "config.yaml:4: profile a: sasl-password: a secret has no place in this file; name a file by sasl-password-file, or a variable by sasl-password-env"},
+		{profile("    SASL_TOKEN: " + hunter), "name a file by sasl-token-file, or a variable by sasl-token-env"},
+		{profile("    password: {x: " + hunter + "}"), "a secret has no place in this file"},
+		{profile("    tls-key: |\n      -----BEGIN PRIVATE KEY-----\n      " + hunter), "tls-key names a file; its content has no place here"},
+		{profile("    sasl-password-file: [" + hunter + "]"), "sasl-password-file has one value"},
+		{profile("    sasl-password: *" + hunter), "unknown anchor …"},
+		{profile("    sasl-password: \"" + hunter), "yaml: "},
+		{profile("    sasl-password: " + hunter + ": x"), "yaml: "},
+		{profile("    sasl-password: !" + hunter + " {"), "yaml: "},
+		{profile("    brokers: u:" + hunter + "@host:9092"), "an address has an @"},
+		{world{args: []string{"--brokers", "SASL_SSL://u:" + hunter + "@host"}}, "an address has an @"},
+	} {
+		_, err := c.world.resolve(t)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one that says %q", err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter") {
+			t.Errorf("the secret is in the message: %v", err)
+		}
+	}
+}
+
+func TestATokenIsReadAnewForEachConnection(t *testing.T) {
+	t.Parallel()
+	file := write(t, filepath.Join(t.TempDir(), "token"), "first\n")
+	m := mechanismOf(saslOAuth, "", Secret{file: file, from: "--sasl-token-file"})
+	for _, want := range []string{"first", "second"} {
+		write(t, file, want+"\r\n")
+		_, hello, err := m.Authenticate(t.Context(), "broker")
+		if err != nil || !strings.Contains(string(hello), "auth=Bearer "+want+"\x01") {
+			t.Errorf("it says %q, %v; want the token %s", hello, err, want)
+		}
+	}
+}

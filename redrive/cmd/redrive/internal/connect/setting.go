@@ -1,0 +1,83 @@
+package connect
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// A setting has one name for the flag and the key in a profile, and the variable is made of it.
+type setting struct {
+	name  string
+	usage string // of the flag; what stands in backquotes is the value's name
+	truth bool   // yes or no
+	file  bool   // names a file, in a profile relative to the configuration file's folder
+}
+
+const (
+	brokers     = "brokers"
+	clientID    = "client-id"
+	timeout     = "timeout"
+	useTLS      = "tls"
+	tlsCA       = "tls-ca"
+	tlsCert     = "tls-cert"
+	tlsKey      = "tls-key"
+	tlsName     = "tls-server-name"
+	tlsInsecure = "tls-insecure-skip-verify"
+	mechanism   = "sasl"
+	user        = "sasl-user"
+	password    = "sasl-password"
+	token       = "sasl-token"
+	retryName   = "retry-name"
+	dlqName     = "dlq-name"
+	ledgerName  = "ledger-name"
+
+	fileSuffix = "-file" // the file that a secret is in
+	envSuffix  = "-env"  // the variable that a secret is in, in profiles only
+)
+
+var settings = []setting{
+	{name: brokers, usage: "`host:port,…` of some of the cluster's brokers"},
+	{name: clientID, usage: "`name` that brokers log and count requests by (default " + defaultClientID + ")"},
+	{name: timeout, usage: "`duration` to wait for a broker that answers (default 10s)"},
+	{name: useTLS, usage: "encrypt, and check the brokers' certificates; any other --tls-… option implies it", truth: true},
+	{name: tlsCA, usage: "PEM `file` of the authorities to trust instead of the system's", file: true},
+	{name: tlsCert, usage: "PEM `file` of this client's certificate (mTLS)", file: true},
+	{name: tlsKey, usage: "PEM `file` of its key", file: true},
+	{name: tlsName, usage: "`name` that the brokers' certificates must carry instead of their host's"},
+	{name: tlsInsecure, usage: "believe any certificate: whoever is in between reads and changes everything", truth: true},
+	{name: mechanism, usage: "`mechanism`: " + strings.Join(Mechanisms, ", ") + ", or none"},
+	{name: user, usage: "`user` to authenticate as"},
+	{name: password + fileSuffix, usage: "`file` that holds the password; or SIDING_SASL_PASSWORD", file: true},
+	{name: token + fileSuffix, usage: "`file` that holds the OAUTHBEARER token, read again whenever one is asked for; or SIDING_SASL_TOKEN", file: true},
+	{name: retryName, usage: "`template` of the retry topics' names (default {topic}.retry.{delay})"},
+	{name: dlqName, usage: "`template` of the dead-letter topics' names (default {topic}.dlq)"},
+	{name: ledgerName, usage: "`template` of the ledgers' names (default {topic}.dlq.ledger)"},
+}
+
+// Flags are the options of the command line.
+type Flags struct {
+	set             *pflag.FlagSet
+	config, profile string
+}
+
+// AddFlags puts them into a set.
+func AddFlags(set *pflag.FlagSet) *Flags {
+	f := &Flags{set: set}
+	set.StringVar(&f.config, "config", "", "configuration `file` with profiles")
+	set.StringVar(&f.profile, "profile", "", "`name` of the profile to use")
+	for _, s := range settings {
+		// Values are looked at when all are known, so that all problems are told at once.
+		if s.truth {
+			set.Bool(s.name, false, s.usage)
+		} else {
+			set.String(s.name, "", s.usage)
+		}
+	}
+	return f
+}
+
+// Variable is the name of the environment's variable for a flag.
+func Variable(flag string) string {
+	return "SIDING_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
