@@ -1,0 +1,169 @@
+package edit
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func compile(t *testing.T, stdin string, args ...string) (*Edit, error) {
+	t.Helper()
+	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	f := AddFlags(set)
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return f.Compile(strings.NewReader(stdin))
+}
+
+func TestRecordsGoBackAsTheFlagsSay(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, []byte(`{"sku":null,"n":{"x":1}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const value = `{"z":9007199254740993,"a":1.50,"sku":"old","n":{"y":[1,null]}}`
+	const before = "b=1 a=2 b=3 nil"
+	for _, c := range []struct {
+		args    []string
+		stdin   string
+		headers string
+		value   string
+	}{
+		{args: []string{"--set-header", "b=x=y"}, headers: "b=x=y a=2 nil", value: value},
+		{args: []string{"--set-header", "c=", "--unset-header", "b"}, headers: "a=2 nil c=", value: value},
+		{args: []string{"--unset-header", "none"}, headers: before, value: value},
+		{args: []string{"--patch", ` {"sku":"new"}`}, headers: before, value: `{"z":9007199254740993,"a":1.50,"sku":"new","n":{"y":[1,null]}}`},
+		{args: []string{"--patch", file}, headers: before, value: `{"z":9007199254740993,"a":1.50,"n":{"y":[1,null],"x":1}}`},
+		{args: []string{"--patch", "-"}, stdin: `{"n":[]}`, headers: before, value: `{"z":9007199254740993,"a":1.50,"sku":"old","n":[]}`},
+		{args: []string{"--value-file", file, "--set-header", "a=3"}, headers: "b=1 a=3 b=3 nil", value: `{"sku":null,"n":{"x":1}}`},
+		{args: []string{"--value-file", "-"}, stdin: "\x00raw\n", headers: before, value: "\x00raw\n"},
+	} {
+		e, err := compile(t, c.stdin, c.args...)
+		if err != nil {
+			t.Errorf("%q: %v", c.args, err)
+			continue
+		}
+		h, raw := parse(before), []byte(value)
+		gotH, gotV, err := e.Apply(h, raw)
+		if err != nil {
+			t.Errorf("%q: %v", c.args, err)
+		}
+		if diff := cmp.Diff(parse(c.headers), gotH); diff != "" {
+			t.Errorf("%q: headers: %s", c.args, diff)
+		}
+		if string(gotV) != c.value {
+			t.Errorf("%q: value = %s, want %s", c.args, gotV, c.value)
+		}
+		if diff := cmp.Diff(parse(before), h); diff != "" || string(raw) != value {
+			t.Errorf("%q: what it was given is changed: %s %s", c.args, diff, raw)
+		}
+		if single := strings.Contains(c.args[0], "value-file"); e.Single != single {
+			t.Errorf("%q: single = %v, want %v", c.args, e.Single, single)
+		}
+	}
+}
+
+func parse(text string) (h []kgo.RecordHeader) {
+	for field := range strings.FieldsSeq(text) {
+		k, v, ok := strings.Cut(field, "=")
+		x := kgo.RecordHeader{Key: k}
+		if ok {
+			x.Value = []byte(v)
+		}
+		h = append(h, x)
+	}
+	return h
+}
+
+func TestNoFlagIsNoEdit(t *testing.T) {
+	t.Parallel()
+	if e, err := compile(t, ""); e != nil || err != nil {
+		t.Errorf("edit %v, %v; want none", e, err)
+	}
+}
+
+// The RFC's examples, those that a command over many records may do.
+func TestAPatchIsAMergePatch(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ value, patch, want string }{
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
+		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
+		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+	} {
+		p, err := newPatch([]byte(c.patch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.apply([]byte(c.value))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s with %s is %s, %v; want %s", c.value, c.patch, got, err, c.want)
+		}
+	}
+}
+
+func TestAValueThatCannotBePatchedIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	e, err := compile(t, "", "--patch", `{"a":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[string]string{
+		"":             "the value is no JSON",
+		"text":         "the value is no JSON",
+		`{"a":1} x`:    "the value is no JSON",
+		`{"a":`:        "the value is no JSON",
+		`[{"a":1}]`:    "the value is no JSON object",
+		`null`:         "the value is no JSON object",
+		` "x"`:         "the value is no JSON object",
+		"\xef\xbb\xbf": "the value is no JSON",
+	} {
+		if _, got, err := e.Apply(nil, []byte(value)); err == nil || !strings.Contains(err.Error(), want) || got != nil {
+			t.Errorf("%q: %q, %v; want an error that says %q", value, got, err, want)
+		}
+	}
+	if _, _, err := e.Apply(nil, nil); err == nil || !strings.Contains(err.Error(), "tombstone") {
+		t.Errorf("a tombstone: %v, want an error", err)
+	}
+}
+
+func TestAWrongEditIsRefusedWithEveryReason(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--set-header", "a", "--set-header", "=x", "--set-header", "dlq-group=g", "--unset-header", "b", "--unset-header", "b", "--patch", "{", "--value-file", "x"}, []string{
+			`--set-header: "a" is not name=value`, "--set-header: the header has no name", "--set-header: dlq-group is siding's own", "--unset-header: b is set or unset before", "--patch and --value-file both",
+		}},
+		{[]string{"--patch", `{"a":`}, []string{"--patch: the patch is no JSON: unexpected end"}},
+		{[]string{"--patch", `[1]`}, []string{"--patch: read [1]: no such file or directory; JSON given here begins with {"}},
+		{[]string{"--patch", "-"}, []string{"--patch: the patch is no JSON"}},
+		{[]string{"--value-file", "/none"}, []string{"--value-file: read /none: no such file"}},
+	} {
+		_, err := compile(t, "", c.args...)
+		lines := strings.Split(fmt.Sprint(err), "\n")
+		if len(lines) != len(c.want) {
+			t.Errorf("%q: %d problems, want %d:\n%v", c.args, len(lines), len(c.want), err)
+			continue
+		}
+		for i, w := range c.want {
+			if !strings.Contains(lines[i], w) {
+				t.Errorf("%q: %q does not say %q", c.args, lines[i], w)
+			}
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package selection
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// Flags are the options of the command line.
+type Flags struct {
+	classes, fingerprints, reasons, groups []string
+	since, until                           string
+	keys, headers                          []string
+	partitions, offsets                    []string
+	attempts, where                        string
+}
+
+// AddFlags puts them into a set.
+func AddFlags(set *pflag.FlagSet) *Flags {
+	f := &Flags{}
+	set.StringSliceVar(&f.classes, "class", nil, "error `class`, as summary prints it; several by comma or by repeating")
+	set.StringSliceVar(&f.fingerprints, "fingerprint", nil, "`fingerprint` of the error, as summary prints it")
+	set.StringSliceVar(&f.reasons, "reason", nil, "`reason`: "+strings.Join(Reasons, ", "))
+	set.StringSliceVar(&f.groups, "group", nil, "consumer `group` that failed")
+	set.StringVar(&f.since, "since", "", "failed at this `time` or later: 2h (ago), 2026-11-20, 2026-11-20T08:00 (local), or RFC 3339")
+	set.StringVar(&f.until, "until", "", "failed before this `time`")
+	set.StringArrayVar(&f.keys, "key", nil, "record `key`, exactly; repeat for several")
+	set.StringSliceVar(&f.partitions, "partition", nil, "`partition` of the dead-letter topic")
+	set.StringSliceVar(&f.offsets, "offset", nil, "`P:FROM-TO`, both included, or P:OFFSET, P:FROM-, P:-TO; several are joined")
+	set.StringArrayVar(&f.headers, "header", nil, "has the header `name=value`, or name with any value; of several all must be there")
+	set.StringVar(&f.attempts, "attempts", "", "`number` of attempts, or FROM-TO, FROM-, -TO")
+	set.StringVar(&f.where, "where", "", "`expression` over class, fingerprint, reason, group, message, attempts, partition, offset, topic, key, text, value (JSON), headers, failedAt, firstFailedAt, timestamp and redrives")
+	return f
+}
+
+// Reasons lists what --reason takes, for help and completion.
+var Reasons = []string{
+	string(headers.ReasonCrashLoop), string(headers.ReasonPanic), string(headers.ReasonMalformed), string(headers.ReasonDecode),
+	string(headers.ReasonUnroutable), string(headers.ReasonTooLarge), string(headers.ReasonHeld), string(headers.ReasonExpired),
+	string(headers.ReasonExhausted), string(headers.ReasonTerminal),
+}
+
+// A Selection chooses dead letters.
+type Selection struct {
+	// Filter is asked about each of them. It is for one goroutine at a time.
+	Filter dlq.Filter
+	// Where is the expression, and knows on how many letters it failed. Nil without one.
+	Where *Where
+
+	places places
+}
+
+// Compile makes a selection of the flags. Its error has every problem, one a line. Durations count back from now.
+func (f *Flags) Compile(now time.Time) (*Selection, error) {
+	s := &Selection{}
+	var errs []error
+	complain := func(flag string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
+	for _, class := range f.classes {
+		if !classify.ValidClass(class) {
+			complain("class", fmt.Errorf("%q is no class: letters, digits and _ . * / - only; summary prints those that there are", class))
+		}
+	}
+	for _, print := range f.fingerprints {
+		if len(print) != 16 || strings.Trim(print, "0123456789abcdef") != "" {
+			complain("fingerprint", fmt.Errorf("%q has not 16 digits of 0 to 9 and a to f; summary prints those that there are", print))
+		}
+	}
+	for _, r := range f.reasons {
+		if !slices.Contains(Reasons, r) {
+			complain("reason", fmt.Errorf("%q is none: choose %s", r, strings.Join(Reasons, ", ")))
+		}
+		s.Filter.Reasons = append(s.Filter.Reasons, headers.Reason(r))
+	}
+	s.Filter.Classes, s.Filter.Fingerprints, s.Filter.Groups = f.classes, f.fingerprints, f.groups
+
+	var err error
+	s.Filter.Since, err = parseTime(f.since, now)
+	complain("since", err)
+	s.Filter.Until, err = parseTime(f.until, now)
+	complain("until", err)
+	if from, to := s.Filter.Since, s.Filter.Until; !from.IsZero() && !to.IsZero() && !from.Before(to) {
+		errs = append(errs, fmt.Errorf("--since %s is not before --until %s: nothing can fail between", f.since, f.until))
+	}
+
+	var asked []func(*dlq.Letter) bool
+	s.places, err = parsePlaces(f.partitions, f.offsets)
+	errs = append(errs, err)
+	if s.places != nil {
+		asked = append(asked, func(l *dlq.Letter) bool { return s.places.has(l.Record.Partition, l.Record.Offset) })
+	}
+	if len(f.keys) > 0 {
+		asked = append(asked, func(l *dlq.Letter) bool {
+			// A record without a key has not the empty one.
+			return l.Record.Key != nil && slices.Contains(f.keys, string(l.Record.Key))
+		})
+	}
+	if f.attempts != "" {
+		r, err := parseRange(f.attempts)
+		complain("attempts", err)
+		asked = append(asked, func(l *dlq.Letter) bool { return r.has(int64(l.Meta.Attempts)) })
+	}
+	for _, h := range f.headers {
+		name, value, exact := strings.Cut(h, "=")
+		asked = append(asked, func(l *dlq.Letter) bool { return hasHeader(l.Record.Headers, name, value, exact) })
+	}
+	if f.where != "" {
+		s.Where, err = compileWhere(f.where)
+		complain("where", err)
+		// Last, since it costs the most.
+		asked = append(asked, func(l *dlq.Letter) bool { return s.Where.match(l) })
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if len(asked) > 0 {
+		s.Filter.Match = func(l *dlq.Letter) bool {
+			return !slices.ContainsFunc(asked, func(fits func(*dlq.Letter) bool) bool { return !fits(l) })
+		}
+	}
+	return s, nil
+}
+
+// Everything reports whether no flag was given, so that all letters are chosen.
+func (f *Flags) Everything() bool {
+	for _, list := range [][]string{f.classes, f.fingerprints, f.reasons, f.groups, f.keys, f.headers, f.partitions, f.offsets} {
+		if len(list) > 0 {
+			return false
+		}
+	}
+	return f.since+f.until+f.attempts+f.where == ""
+}
+
+func hasHeader(all []kgo.RecordHeader, name, value string, exact bool) bool {
+	return slices.ContainsFunc(all, func(h kgo.RecordHeader) bool {
+		return h.Key == name && (!exact || bytes.Equal(h.Value, []byte(value)))
+	})
+}
