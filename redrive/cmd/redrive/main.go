@@ -1,0 +1,27 @@
+// Command redrive shows the dead letters of a Kafka cluster and brings them back after a fix, slowly, and stops by itself
+// when they fail again. See redrive --help, and the section "After an incident" of the README.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+)
+
+func main() {
+	folder, err := os.UserConfigDir()
+	if err != nil {
+		folder = "" // then a configuration file has to be named
+	}
+	p := process{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		env: connect.Environment{Getenv: os.Getenv, Folder: folder},
+		now: time.Now,
+	}
+	ctx, stop := interruptible(context.Background(), os.Stderr)
+	code := run(ctx, p, os.Args[1:])
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+func newRoot(t *tool) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "redrive",
+		Short: "Show dead letters, and bring them back after a fix",
+		Long: `Redrive shows what is in the dead-letter topics of a Kafka cluster, and brings dead letters back after a fix:
+a few first, then more, and none when they fail again.
+
+Data goes to stdout, words and progress to stderr. Exit codes: 0 done, 1 error, 2 usage, 3 aborted because
+records failed again, 4 refused.
+
+Options come from flags, then from the environment (--tls-ca is SIDING_TLS_CA), then from a profile of the
+configuration file, ` + connect.DefaultFile + ` in the user's configuration folder:
+
+    profile: staging                  # where --profile names none
+    profiles:
+      staging:
+        brokers: [kafka-1:9093, kafka-2:9093]
+        tls-ca: ca.pem                # files are looked for beside this one
+        sasl: SCRAM-SHA-512
+        sasl-user: oncall
+        sasl-password-env: KAFKA_PASSWORD
+
+Secrets come from a file or from the environment, never from a flag's value.`,
+		Example: `  redrive topics --brokers localhost:9092
+  SIDING_SASL_PASSWORD=… redrive topics --profile staging -o json`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noSuchVerb,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(t.stdin)
+	root.SetOut(t.stdout)
+	root.SetErr(t.screen.Words())
+	root.SuggestionsMinimumDistance = 2
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return secretFlag(err) })
+
+	all := root.PersistentFlags()
+	t.flags = connect.AddFlags(all)
+	t.screen.Format = output.Table
+	all.VarP(&t.screen.Format, "output", "o", "`format` of the data: "+strings.Join(output.Formats, ", "))
+	all.BoolVar(&t.utc, "utc", false, "tables show times in UTC instead of local time; JSON always does")
+	all.BoolVarP(&t.verbose, "verbose", "v", false, "log what the Kafka client does to stderr")
+
+	root.AddCommand(newTopics(t), newShow(t), newVersion(t))
+	root.InitDefaultCompletionCmd()
+	completeFlags(t, root)
+	for _, cmd := range root.Commands() {
+		t.guard(cmd)
+	}
+	return root
+}
+
+// guard notes when a verb begins, for itself and those below it: what goes wrong before is an error of usage.
+func (t *tool) guard(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		t.guard(sub)
+	}
+	verb := cmd.RunE
+	if verb == nil {
+		return
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t.started = true
+		t.screen.Look = output.Look{Now: t.now, Zone: t.now().Location()}
+		if t.utc {
+			t.screen.Look.Zone = time.UTC
+		}
+		return verb(cmd, args)
+	}
+}
+
+func noSuchVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
+	}
+	return fmt.Errorf("there is no verb %q%s", args[0], hint)
+}
+
+// secretFlag answers those who look for the flag that is missing on purpose.
+func secretFlag(err error) error {
+	for _, name := range []string{"password", "token"} {
+		if strings.Contains(err.Error(), name) && strings.HasPrefix(err.Error(), "unknown flag") {
+			return fmt.Errorf("a secret is no flag's value, which all users of the machine can read: use --sasl-%s-file or %s", name, connect.Variable("sasl-"+name))
+		}
+	}
+	return err
+}
+
+// oneTopic is the check of verbs that take TOPIC and more, named in want.
+func oneTopic(want ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(want) {
+			return nil
+		}
+		if len(args) < len(want) {
+			return fmt.Errorf("%s is missing: %s", strings.Join(want[len(args):], " and "), cmd.UseLine())
+		}
+		return fmt.Errorf("%q is too much: %s", args[len(want):], cmd.UseLine())
+	}
+}
+
+var errNoArgs = errors.New("it takes no arguments, only flags")
+
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return errNoArgs
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+func newShow(t *tool) *cobra.Command {
+	as := output.Text
+	cmd := &cobra.Command{
+		Use:   "show TOPIC P:OFFSET",
+		Short: "Show one dead letter: why it is there, its headers and its value",
+		Long: `Show prints one dead letter: why and when it failed, where it came from, all its headers and its value. It is
+named by the partition and the offset at which it stands in the dead-letter topic, as list prints them.`,
+		Example: `  redrive show orders.dlq 3:41
+  redrive show orders.dlq 3:41 --as json
+  redrive show orders.dlq 3:41 --as json -o json | jq .value.customer`,
+		Args:              oneTopic("TOPIC", "P:OFFSET"),
+		ValidArgsFunction: completeTopic(t),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			partition, offset, err := parsePlace(args[1])
+			if err != nil {
+				return usage(err)
+			}
+			s, err := t.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			if _, err := s.deadLetters(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			l, err := s.letter(cmd.Context(), args[0], partition, offset)
+			if err != nil {
+				return err
+			}
+			return t.showLetter(l, as)
+		},
+	}
+	cmd.Flags().Var(&as, "as", "`form` of key, value and headers: "+strings.Join(output.Renderings, ", "))
+	offer(cmd, "as", cobra.FixedCompletions(output.Renderings, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func parsePlace(s string) (partition int32, offset int64, err error) {
+	number, rest, ok := strings.Cut(s, ":")
+	p, err1 := strconv.ParseUint(number, 10, 31)
+	o, err2 := strconv.ParseUint(rest, 10, 63)
+	if !ok || err1 != nil || err2 != nil {
+		return 0, 0, fmt.Errorf("%q is not partition:offset, as 3:41", s)
+	}
+	return int32(p), int64(o), nil
+}
+
+// letter reads one dead letter, or says why there is none at that place.
+func (s *session) letter(ctx context.Context, topic string, partition int32, offset int64) (*dlq.Letter, error) {
+	bounds, err := dlq.Freeze(ctx, topic, s.opts...)
+	if err != nil {
+		return nil, onTopic("READ", topic, err)
+	}
+	end, ok := bounds.End[partition]
+	start := bounds.At[partition]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%s has no partition %d: it has %d", topic, partition, len(bounds.End))
+	case start == end:
+		return nil, fmt.Errorf("partition %d of %s holds nothing: retention took what was before offset %d", partition, topic, end)
+	case offset >= end:
+		return nil, fmt.Errorf("%s/%d/%d is not there yet: the partition holds %d to %d", topic, partition, offset, start, end-1)
+	case offset < start:
+		return nil, fmt.Errorf("%s/%d/%d is gone, retention took it: the partition holds %d to %d", topic, partition, offset, start, end-1)
+	}
+	only := dlq.Cursor{Topic: topic, At: map[int32]int64{partition: offset}, End: map[int32]int64{partition: offset + 1}}
+	for l, err := range dlq.Read(ctx, topic, dlq.Filter{}, only, s.opts...) {
+		if err != nil {
+			return nil, onTopic("READ", topic, err)
+		}
+		return l, nil
+	}
+	return nil, fmt.Errorf("%s/%d/%d holds no letter: it is a transaction's mark, or was aborted or deleted", topic, partition, offset)
+}
+
+func (t *tool) showLetter(l *dlq.Letter, as output.Rendering) error {
+	fields := letterFields(l)
+	if t.screen.Format == output.Table {
+		if err := t.screen.Object(fields...); err != nil {
+			return err
+		}
+		_, err := io.WriteString(t.screen.Data(), headerLines(l, as)+"\n"+valueLines(l, as))
+		return err
+	}
+	add := func(key string, cell any) {
+		fields = append(fields, output.Field{Column: output.Column{Key: key}, Cell: cell})
+	}
+	type header struct {
+		Key      string `json:"key"`
+		Value    any    `json:"value"`
+		Encoding string `json:"encoding"`
+	}
+	all := []header{}
+	for _, h := range l.Record.Headers {
+		v, encoding := output.Text.Value(h.Value)
+		if as == output.Hex {
+			v, encoding = as.Value(h.Value)
+		}
+		all = append(all, header{h.Key, v, encoding})
+	}
+	key, keyEncoding := as.Value(l.Record.Key)
+	value, encoding := as.Value(l.Record.Value)
+	add("key", key)
+	add("keyEncoding", keyEncoding)
+	add("headers", all)
+	add("value", value)
+	add("encoding", encoding)
+	return t.screen.Object(fields...)
+}
+
+// letterFields is what is known of a letter besides its bytes.
+func letterFields(l *dlq.Letter) []output.Field {
+	m, r := &l.Meta, l.Record
+	var fields []output.Field
+	add := func(key, title string, cell any) {
+		fields = append(fields, output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell})
+	}
+	orNil := func(s string) any {
+		if s == "" {
+			return nil
+		}
+		return s
+	}
+	add("topic", "TOPIC", r.Topic)
+	add("partition", "PARTITION", r.Partition)
+	add("offset", "OFFSET", r.Offset)
+	add("appendedAt", "APPENDED", r.Timestamp)
+	var original, from any
+	if m.Original.Topic != "" {
+		original = m.Original.String()
+	}
+	if m.Redrive.From.Topic != "" {
+		from = m.Redrive.From.String()
+	}
+	add("original", "ORIGINAL", original)
+	add("originalTimestamp", "PRODUCED", m.Original.Timestamp)
+	add("group", "GROUP", orNil(m.Group))
+	add("reason", "REASON", orNil(string(m.Reason)))
+	add("class", "CLASS", orNil(m.Class))
+	add("fingerprint", "FINGERPRINT", orNil(m.Fingerprint))
+	add("message", "MESSAGE", orNil(m.Message))
+	add("attempts", "ATTEMPTS", m.Attempts)
+	add("firstFailedAt", "FIRST FAILED", m.FirstFailedAt)
+	add("failedAt", "LAST FAILED", m.FailedAt)
+	add("history", "HISTORY", output.Pair{Table: historyText(m.History), JSON: historyJSON(m.History)})
+	add("redriveId", "REDRIVEN BY", orNil(m.Redrive.ID))
+	add("redriveCount", "REDRIVEN", m.Redrive.Count)
+	add("redriveFrom", "REDRIVEN FROM", from)
+	add("consumerVersion", "VERSION", orNil(m.Version))
+	add("environment", "ENVIRONMENT", orNil(m.Environment))
+	add("host", "HOST", orNil(m.Host))
+	add("valueOmitted", "VALUE OMITTED", m.ValueOmitted)
+	var unread any
+	if l.MetaErr != nil {
+		unread = l.MetaErr.Error()
+	}
+	add("headersError", "UNREADABLE", unread)
+	return fields
+}
+
+func historyText(all []headers.Attempt) string {
+	var entries []string
+	for _, a := range all {
+		entries = append(entries, fmt.Sprintf("%d: %s at %s", a.Number, a.Class, a.At.UTC().Format("2006-01-02 15:04:05Z")))
+	}
+	return strings.Join(entries, ", ")
+}
+
+func historyJSON(all []headers.Attempt) any {
+	type entry struct {
+		Attempt int    `json:"attempt"`
+		Class   string `json:"class"`
+		At      string `json:"at"`
+	}
+	entries := []entry{}
+	for _, a := range all {
+		entries = append(entries, entry{a.Number, a.Class, a.At.UTC().Format("2006-01-02T15:04:05.000Z07:00")})
+	}
+	return entries
+}
+
+func headerLines(l *dlq.Letter, as output.Rendering) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nkey:\n%s\n\n%d headers:\n", indent(as.Lines(l.Record.Key)), len(l.Record.Headers))
+	for _, h := range l.Record.Headers {
+		value := output.Text.Lines(h.Value)
+		if as == output.Hex {
+			value = as.Lines(h.Value)
+		}
+		lines := strings.Split(value, "\n")
+		if len(lines) == 1 {
+			fmt.Fprintf(&b, "  %s: %s\n", output.Escape(h.Key), value)
+			continue
+		}
+		fmt.Fprintf(&b, "  %s:\n%s\n", output.Escape(h.Key), indent(indent(value)))
+	}
+	return b.String()
+}
+
+func valueLines(l *dlq.Letter, as output.Rendering) string {
+	if l.Meta.ValueOmitted {
+		return fmt.Sprintf("value: it did not fit, and stands at %s\n", output.Escape(l.Meta.Original.String()))
+	}
+	return fmt.Sprintf("value, %d bytes:\n%s\n", len(l.Record.Value), indent(as.Lines(l.Record.Value)))
+}
+
+func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// A stock is what the cluster itself knows of a topic, without reading it. A part that could not be found out is shown as
+// unknown, not as zero.
+type stock struct {
+	total, recent *int64
+	oldest        time.Time      // when the first record was appended; zero where there is none
+	retention     *time.Duration // negative: for ever
+}
+
+// stocks asks for all the topics at once. What could not be found out is in the problems, a line each.
+func (s *session) stocks(ctx context.Context, topics []string, now time.Time) (map[string]stock, []error) {
+	if len(topics) == 0 {
+		return nil, nil
+	}
+	var problems []error
+	ask := func(list func(context.Context, ...string) (kadm.ListedOffsets, error)) kadm.ListedOffsets {
+		o, err := list(ctx, topics...)
+		if err != nil && len(o) == 0 {
+			problems = append(problems, fmt.Errorf("list offsets: %w", err))
+		}
+		return o
+	}
+	after := func(at int64) kadm.ListedOffsets {
+		return ask(func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
+			return s.admin.ListOffsetsAfterMilli(ctx, at, topics...)
+		})
+	}
+	starts, ends := ask(s.admin.ListStartOffsets), ask(s.admin.ListEndOffsets)
+	hourAgo, first := after(now.Add(-time.Hour).UnixMilli()), after(0)
+	configs, configErr := s.admin.DescribeTopicConfigs(ctx, topics...)
+
+	found := make(map[string]stock, len(topics))
+	for _, topic := range topics {
+		var st stock
+		var err error
+		if st.total, err = between(topic, starts, ends); err == nil {
+			st.recent, err = between(topic, hourAgo, ends)
+		}
+		if err != nil {
+			problems = append(problems, onTopic("DESCRIBE", topic, err))
+		}
+		for _, o := range first[topic] {
+			if at := time.UnixMilli(o.Timestamp); o.Err == nil && o.Timestamp >= 0 && (st.oldest.IsZero() || at.Before(st.oldest)) {
+				st.oldest = at
+			}
+		}
+		if st.retention, err = retentionOf(configs, configErr, topic); err != nil {
+			problems = append(problems, onTopic("DESCRIBE_CONFIGS", topic, err))
+		}
+		found[topic] = st
+	}
+	return found, problems
+}
+
+// between adds up, over a topic's partitions, how far apart two offsets are.
+func between(topic string, from, to kadm.ListedOffsets) (*int64, error) {
+	var sum int64
+	if len(to[topic]) == 0 {
+		return nil, errors.New("its offsets are not known")
+	}
+	for p, end := range to[topic] {
+		start, ok := from.Lookup(topic, p)
+		switch {
+		case end.Err != nil:
+			return nil, end.Err
+		case !ok:
+			return nil, fmt.Errorf("partition %d: its offsets are not known", p)
+		case start.Err != nil:
+			return nil, start.Err
+		}
+		// Asked for one after the other, so that the second may be the older.
+		sum += max(0, end.Offset-start.Offset)
+	}
+	return &sum, nil
+}
+
+func retentionOf(configs kadm.ResourceConfigs, err error, topic string) (*time.Duration, error) {
+	if err != nil {
+		return nil, err
+	}
+	c, err := configs.On(topic, nil)
+	if err != nil {
+		return nil, err
+	}
+	if c.Err != nil {
+		return nil, c.Err
+	}
+	for _, kv := range c.Configs {
+		if kv.Key != "retention.ms" || kv.Value == nil {
+			continue
+		}
+		ms, err := strconv.ParseInt(*kv.Value, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("retention.ms: %w", err)
+		}
+		const longest = int64(1<<63-1) / int64(time.Millisecond)
+		d := time.Duration(min(ms, longest)) * time.Millisecond
+		return &d, nil
+	}
+	return nil, nil
+}
+
+func (s stock) letters() any  { return known(s.total) }
+func (s stock) lastHour() any { return known(s.recent) }
+
+func known(n *int64) any {
+	if n == nil {
+		return nil
+	}
+	return *n
+}
+
+// kept is how long retention keeps a letter; without end it is -1 in JSON, as Kafka has it.
+func (s stock) kept() any {
+	switch {
+	case s.retention == nil:
+		return nil
+	case *s.retention < 0:
+		return output.Pair{Table: "for ever", JSON: -1}
+	}
+	return *s.retention
+}
+
+// expiry is when retention may take the oldest letter: never before it.
+func (s stock) expiry(now time.Time) any {
+	if s.retention == nil || *s.retention < 0 || s.oldest.IsZero() {
+		return nil
+	}
+	at := s.oldest.Add(*s.retention)
+	if at.Before(s.oldest) {
+		return nil // beyond what a time.Time can count
+	}
+	if at.Before(now) {
+		at = now
+	}
+	return output.Ago(at)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/plugin/kslog"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// process is what the operating system gives a command.
+type process struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            connect.Environment
+	now            func() time.Time // in the user's zone
+}
+
+// tool is what all verbs share.
+type tool struct {
+	process
+	screen  *output.Screen
+	flags   *connect.Flags
+	utc     bool
+	verbose bool
+
+	started bool // a verb has begun: what comes now is no error of usage by itself
+}
+
+// run is the whole command: it returns the exit code.
+func run(ctx context.Context, p process, args []string) int {
+	t := &tool{process: p, screen: output.NewScreen(p.stdout, p.stderr, p.env.Getenv)}
+	root := newRoot(t)
+	root.SetArgs(append([]string{}, args...)) // of nil, cobra would make the process's own
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !t.started {
+		err = usage(err)
+	}
+	t.screen.Status("")
+	t.tell(ctx, cmd, err)
+	return exitCode(err)
+}
+
+// tell prints the one message of a command that did not do what it was asked for.
+func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
+	switch {
+	case err == nil:
+		return
+	case interrupted(ctx):
+		t.screen.Say("redrive: interrupted")
+		return
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		if i == 0 {
+			t.screen.Say("redrive: %s", line)
+		} else {
+			t.screen.Say("  %s", line)
+		}
+	}
+	if exitCode(err) == exitUsage {
+		t.screen.Say("see %s --help", cmd.CommandPath())
+	}
+}
+
+// session is a cluster that answered.
+type session struct {
+	*connect.Cluster
+	admin *kadm.Client
+	opts  []kgo.Opt
+}
+
+// connect finds out which cluster is meant, and makes sure that it answers. The session must be closed.
+func (t *tool) connect(ctx context.Context) (*session, error) {
+	c, err := t.flags.Cluster(t.env)
+	if err != nil {
+		return nil, usage(err)
+	}
+	for _, w := range c.Warnings {
+		t.screen.Warn("%s", w)
+	}
+	t.screen.Status("asking %s …", c.Brokers)
+	err = c.Reach(ctx)
+	t.screen.Status("")
+	if err != nil {
+		return nil, err
+	}
+	s := &session{Cluster: c, opts: c.Opts()}
+	if t.verbose {
+		log := slog.New(slog.NewTextHandler(t.screen.Words(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		s.opts = append(s.opts, kgo.WithLogger(kslog.New(log)))
+	}
+	cl, err := kgo.NewClient(s.opts...)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	s.admin = kadm.NewClient(cl)
+	return s, nil
+}
+
+func (s *session) close() { s.admin.Close() }

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"encoding/base64"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+const hunter = "hunter2-hunter2"
+
+func TestAWrongCommandLineEndsWithTheCodeForUsage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"topcs"}, []string{`redrive: there is no verb "topcs"; did you mean topics?`, "see redrive --help"}},
+		{[]string{"topics", "x"}, []string{"redrive: it takes no arguments", "see redrive topics --help"}},
+		{[]string{"topics", "--nope"}, []string{"redrive: unknown flag: --nope"}},
+		{[]string{"topics", "-o", "xml"}, []string{"choose table, json, jsonl"}},
+		{[]string{"topics"}, []string{"redrive: no brokers are given"}},
+		{[]string{"topics", "--brokers", "a:b", "--tls-cert", "x", "--sasl", "magic"}, []string{
+			`redrive: --brokers: "a:b" is not host:port`, "  --tls-cert is given without its key", `  --sasl: "magic" is no mechanism`,
+		}},
+		{[]string{"topics", "--sasl-password=" + hunter}, []string{"a secret is no flag's value", "--sasl-password-file or SIDING_SASL_PASSWORD"}},
+		{[]string{"topics", "--token", hunter}, []string{"--sasl-token-file or SIDING_SASL_TOKEN"}},
+	} {
+		got := invocation{}.run(t, c.args...)
+		if got.code != exitUsage || got.stdout != "" {
+			t.Errorf("%q: exit code %d, stdout %q; want %d and nothing", c.args, got.code, got.stdout, exitUsage)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(got.stderr, want) {
+				t.Errorf("%q: stderr does not say %q:\n%s", c.args, want, got.stderr)
+			}
+		}
+		if strings.Contains(got.stderr, "hunter") {
+			t.Errorf("%q: a secret is in %s", c.args, got.stderr)
+		}
+	}
+}
+
+func TestHelpAndVersionAreData(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--help"}, {"topics", "--help"}, {"version"}, {"completion", "bash"}} {
+		if got := (invocation{}).run(t, args...); got.code != exitDone || got.stdout == "" || got.stderr != "" {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+}
+
+func TestEachVerbHasHelpWithExamplesThatParse(t *testing.T) {
+	t.Parallel()
+	fresh := func() *cobra.Command {
+		return newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })})
+	}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+		if strings.Contains(cmd.CommandPath(), "completion") || cmd.Name() == "help" {
+			return // cobra's own
+		}
+		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
+			t.Errorf("%s has no short help, long help or example", cmd.CommandPath())
+		}
+		for line := range strings.SplitSeq(cmd.Example, "\n") {
+			_, call, ok := strings.Cut(line, "redrive ")
+			if !ok {
+				t.Errorf("%s: %q is no example of it", cmd.CommandPath(), line)
+				continue
+			}
+			call, _, _ = strings.Cut(call, " | ")
+			found, rest, err := fresh().Find(strings.Fields(call))
+			if err == nil {
+				err = found.ParseFlags(rest)
+			}
+			if err == nil {
+				err = found.ValidateArgs(found.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: %q: %v", cmd.CommandPath(), line, err)
+			}
+		}
+	}
+	visit(fresh())
+}
+
+func TestNobodyAtTheAddressIsSaidInTime(t *testing.T) {
+	t.Parallel()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mute.Close() })
+	start := time.Now()
+	got := invocation{}.run(t, "topics", "--brokers", mute.Addr().String(), "--timeout", "200ms")
+	if got.code != exitError || !regexp.MustCompile(`^redrive: no broker answers: tried `+regexp.QuoteMeta(mute.Addr().String())+` for 2\d\dms: no answer came; check --brokers`).MatchString(got.stderr) {
+		t.Errorf("%+v", got)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestWhatTheUserMayNotDoIsNamed(t *testing.T) {
+	t.Parallel()
+	allow := func(kind kmsg.ACLResourceType, name string, op kmsg.ACLOperation) kfake.ACL {
+		return kfake.ACL{Resource: kind, Name: name, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
+	}
+	b := newBroker(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("SCRAM-SHA-256", "admin", "admin"),
+		kfake.User("PLAIN", "blind", "x"),
+		kfake.User("PLAIN", "half", "x", allow(kmsg.ACLResourceTypeTopic, "orders.dlq", kmsg.ACLOperationDescribe)),
+	).open(t, kgo.SASL(scram.Auth{User: "admin", Pass: "admin"}.AsSha256Mechanism()))
+	b.topic(t, "orders.dlq", 1, nil)
+	b.produce(t, &kgo.Record{Topic: "orders.dlq"})
+	as := func(user string, args ...string) result {
+		env := map[string]string{"SIDING_BROKERS": b.addr, "SIDING_SASL": "PLAIN", "SIDING_SASL_USER": user, "SIDING_SASL_PASSWORD": "x"}
+		return invocation{env: env}.run(t, args...)
+	}
+	for _, c := range []struct {
+		user string
+		args []string
+		code int
+		want string
+	}{
+		{"blind", []string{"show", "orders.dlq", "0:0"}, exitError, "not authorized: the user needs DESCRIBE on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation DESCRIBE --topic orders.dlq)"},
+		{"half", []string{"show", "orders.dlq", "0:0"}, exitError, "not authorized: the user needs READ on topic orders.dlq"},
+		{"blind", []string{"topics"}, exitDone, "or this user may see none"},
+		{"half", []string{"topics"}, exitDone, "warning: not authorized: the user needs DESCRIBE_CONFIGS on topic orders.dlq"},
+	} {
+		got := as(c.user, c.args...)
+		if got.code != c.code || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%s: %q: exit code %d, %s; want %d and %q", c.user, c.args, got.code, got.stderr, c.code, c.want)
+		}
+	}
+	if got := as("half", "topics"); !strings.Contains(got.stdout, "orders.dlq") {
+		t.Errorf("what could be found out is not shown: %+v", got)
+	}
+}
+
+func TestNoSecretIsEverPrinted(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "me", hunter), kfake.Superuser("SCRAM-SHA-512", "me", hunter))
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(hunter+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	traces := []string{"hunter", base64.StdEncoding.EncodeToString([]byte("\x00me\x00" + hunter))}
+	for _, c := range []struct {
+		args []string
+		env  map[string]string
+		code int
+	}{
+		{[]string{"topics", "-v", "--sasl", "PLAIN", "--sasl-user", "me", "--sasl-password-file", file}, nil, exitDone},
+		{[]string{"topics", "-v", "--sasl", "SCRAM-SHA-512", "--sasl-user", "me"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, exitDone},
+		{[]string{"topics", "-v", "--sasl", "PLAIN", "--sasl-user", "you"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, exitError},
+		{[]string{"topics", "-v", "--sasl", "OAUTHBEARER", "--sasl-token-file", file}, nil, exitError},
+		{[]string{"topics", "-v", "--sasl", "OAUTHBEARER"}, map[string]string{"SIDING_SASL_TOKEN": hunter}, exitError},
+		{[]string{"topics", "-v", "--sasl", "PLAIN"}, map[string]string{"SIDING_SASL_PASSWORD": hunter, "SIDING_SASL_TOKEN": hunter}, exitUsage},
+		{[]string{"topics", "-v", "--sasl-user", "me"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, exitUsage},
+		{[]string{"topics", "--help"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, exitDone},
+	} {
+		env := map[string]string{"SIDING_BROKERS": b.addr}
+		for k, v := range c.env {
+			env[k] = v
+		}
+		got := invocation{env: env}.run(t, c.args...)
+		if got.code != c.code {
+			t.Errorf("%q: exit code %d, want %d: %s", c.args, got.code, c.code, got.stderr)
+		}
+		for _, trace := range traces {
+			if strings.Contains(got.stdout+got.stderr, trace) {
+				t.Errorf("%q: the secret is in\n%s%s", c.args, got.stdout, got.stderr)
+			}
+		}
+		if c.code == exitDone && len(c.args) > 2 && !strings.Contains(got.stderr, "level=DEBUG") {
+			t.Errorf("%q: -v logs nothing: %s", c.args, got.stderr)
+		}
+	}
+}
+
+func TestCompletionOffersWhatThereIs(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t, kfake.SeedTopics(1, "orders", "orders.dlq", "audit.dlq"))
+	folder := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(folder, "siding"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, connect.DefaultFile), []byte("profiles: {staging: {}, live: {}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"show", ""}, "audit.dlq\norders.dlq\n:4\n"},
+		{[]string{"show", "orders.dlq", ""}, ":4\n"},
+		{[]string{"show", "x", "--as", ""}, "text\njson\nhex\n:4\n"},
+		{[]string{"topics", "-o", ""}, "table\njson\njsonl\n:4\n"},
+		{[]string{"topics", "--profile", ""}, "live\nstaging\n:4\n"},
+		{[]string{"topics", "--sasl", ""}, "PLAIN\nSCRAM-SHA-256\nSCRAM-SHA-512\nOAUTHBEARER\n:4\n"},
+		{[]string{"topics", "--tls-ca", ""}, ":0\n"},
+		{[]string{"topics", ""}, ":4\n"},
+	} {
+		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, folder: folder}
+		if got := i.run(t, append([]string{"__complete"}, c.args...)...); got.stdout != c.want || got.code != exitDone {
+			t.Errorf("%q: %+v, want %q", c.args, got, c.want)
+		}
+	}
+	// Nobody there: nothing is offered, and nothing is said.
+	got := invocation{env: map[string]string{"SIDING_BROKERS": "127.0.0.1:1"}}.run(t, "__complete", "show", "")
+	if got.stdout != ":4\n" || got.code != exitDone {
+		t.Errorf("without a cluster: %+v", got)
+	}
+}

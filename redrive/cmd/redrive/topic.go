@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// A sibling is a topic of the cluster that belongs to a source by its name.
+type sibling struct {
+	topic string
+	retrytopics.Name
+	partitions int
+	sourceGone bool
+}
+
+// siblings lists the cluster's topics of one kind, sorted by name.
+func siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics.Kind) []sibling {
+	var found []sibling
+	for _, topic := range all.Names() {
+		name, ok := naming.Parse(topic)
+		if !ok || name.Kind != kind {
+			continue
+		}
+		found = append(found, sibling{topic: topic, Name: name, partitions: len(all[topic].Partitions), sourceGone: !all.Has(name.Source)})
+	}
+	return found
+}
+
+func names(all []sibling) []string {
+	list := make([]string, len(all))
+	for i, s := range all {
+		list[i] = s.topic
+	}
+	return list
+}
+
+// deadLetterTopics names the cluster's dead-letter topics.
+func deadLetterTopics(ctx context.Context, c *connect.Cluster) ([]string, error) {
+	if err := c.Reach(ctx); err != nil {
+		return nil, err
+	}
+	adm, err := kadm.NewOptClient(append(c.Opts(), kgo.DisableClientMetrics())...)
+	if err != nil {
+		return nil, err
+	}
+	defer adm.Close()
+	all, err := adm.ListTopics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return names(siblings(all, c.Naming, retrytopics.KindDLQ)), nil
+}
+
+// notDeadLetters is an error for a topic that by its name holds no dead letters, nil for one that does.
+func notDeadLetters(naming retrytopics.Naming, topic string) error {
+	name, ok := naming.Parse(topic)
+	if ok && name.Kind == retrytopics.KindDLQ {
+		return nil
+	}
+	template := naming.DLQ
+	if template == "" {
+		template = retrytopics.DefaultDLQ
+	}
+	hint := ""
+	source := topic
+	if ok {
+		source = name.Source
+	}
+	if s, err := naming.Siblings(source, "group"); err == nil && !strings.Contains(template, "{group}") {
+		hint = fmt.Sprintf("; did you mean %s?", s.DLQ)
+	}
+	return usage(fmt.Errorf("%s is no dead-letter topic by the naming %s (--dlq-name gives another)%s", topic, template, hint))
+}
+
+// deadLetters finds a dead-letter topic that a verb was given, or says why it can't be used.
+func (s *session) deadLetters(ctx context.Context, topic string) (sibling, error) {
+	if err := notDeadLetters(s.Naming, topic); err != nil {
+		return sibling{}, err
+	}
+	all, err := s.admin.ListTopics(ctx, topic)
+	if err != nil {
+		return sibling{}, onTopic("DESCRIBE", topic, err)
+	}
+	switch d := all[topic]; {
+	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+		return sibling{}, s.noSuchTopic(ctx, topic)
+	case d.Err != nil:
+		return sibling{}, onTopic("DESCRIBE", topic, d.Err)
+	}
+	return siblings(all, s.Naming, retrytopics.KindDLQ)[0], nil
+}
+
+func (s *session) noSuchTopic(ctx context.Context, topic string) error {
+	there := "the cluster has no dead-letter topics that this user may see"
+	all, err := s.admin.ListTopics(ctx)
+	if err == nil {
+		if list := names(siblings(all, s.Naming, retrytopics.KindDLQ)); len(list) > 0 {
+			const most = 5
+			more := ""
+			if len(list) > most {
+				list, more = slices.Clip(list[:most]), ", … (redrive topics lists all)"
+			}
+			there = "there are " + strings.Join(list, ", ") + more
+		}
+	}
+	return fmt.Errorf("topic %s does not exist: %s", topic, there)
+}

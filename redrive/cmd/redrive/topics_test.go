@@ -1,0 +1,91 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+func incident(t *testing.T) *broker {
+	t.Helper()
+	b := newBroker(t).open(t)
+	b.topic(t, "orders", 3, nil)
+	b.topic(t, "orders.dlq", 3, map[string]string{"retention.ms": "1209600000"})
+	b.topic(t, "orders.dlq.ledger", 3, nil)
+	b.topic(t, "orders.retry.5s", 3, nil)
+	b.topic(t, "orders.retry.30s", 3, nil)
+	b.topic(t, "audit.dlq", 1, map[string]string{"retention.ms": "-1"}) // its source is gone
+	b.topic(t, "payments", 1, nil)
+	b.topic(t, "payments.dlq", 1, map[string]string{"retention.ms": "3600000"})
+	b.produce(t,
+		letter("orders.dlq", 0, 24*time.Hour, headers.Meta{Class: "http.503"}),
+		letter("orders.dlq", 0, 30*time.Minute, headers.Meta{Class: "http.503"}),
+		letter("orders.dlq", 1, time.Hour, headers.Meta{Class: "decode"}), // just within
+		letter("orders.dlq", 2, 61*time.Minute, headers.Meta{Class: "decode"}),
+		letter("payments.dlq", 0, 2*time.Hour, headers.Meta{}), // due to expire an hour ago
+		letter("orders.retry.5s", 0, 0, headers.Meta{}), letter("orders.retry.5s", 0, 0, headers.Meta{}),
+		letter("orders.retry.5s", 1, 0, headers.Meta{}),
+	)
+	// billing has a committed offset on two partitions of one tier; nobody has one on the other tier.
+	offsets := kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: "orders.retry.5s", Partition: 0, At: 1, LeaderEpoch: -1})
+	offsets.Add(kadm.Offset{Topic: "orders.retry.5s", Partition: 2, At: 0, LeaderEpoch: -1})
+	if _, err := b.admin.CommitOffsets(t.Context(), "billing", offsets); err != nil {
+		t.Fatal(err)
+	}
+	offsets = kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 0, LeaderEpoch: -1})
+	if _, err := b.admin.CommitOffsets(t.Context(), "other", offsets); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestTopicsTellsWhatTheClusterKnows(t *testing.T) {
+	t.Parallel()
+	b := incident(t)
+	for _, f := range output.Formats {
+		for file, args := range map[string][]string{"topics." + f: {"topics"}, "parked." + f: {"topics", "--parked"}} {
+			got := b.redrive(t, append(args, "-o", f)...)
+			if got.code != exitDone || got.stderr != "" {
+				t.Errorf("%s: exit code %d, %s", file, got.code, got.stderr)
+			}
+			golden(t, file, got.stdout)
+		}
+	}
+}
+
+func TestTopicsGoesByTheNaming(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	b.topic(t, "dead_orders", 1, nil)
+	b.topic(t, "orders.dlq", 1, nil)
+	b.topic(t, "parked_orders_5s", 1, nil)
+	naming := []string{"--dlq-name", "dead_{topic}", "--ledger-name", "ledger_{topic}", "--retry-name", "parked_{topic}_{delay}", "-o", "jsonl"}
+	if got := b.redrive(t, append(naming, "topics")...); !strings.HasPrefix(got.stdout, `{"topic":"dead_orders","source":"orders","sourceGone":true,"partitions":1,"letters":0,"lastHour":0,`) || strings.Count(got.stdout, "\n") != 1 {
+		t.Errorf("topics: %+v", got)
+	}
+	want := `{"topic":"parked_orders_5s","source":"orders","delayMs":5000,"partitions":1,"group":null,"parked":0}` + "\n"
+	if got := b.redrive(t, append(naming, "topics", "--parked")...); got.stdout != want {
+		t.Errorf("parked: %+v, want %s", got, want)
+	}
+}
+
+func TestAClusterWithoutDeadLettersIsNoError(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t)
+	for _, args := range [][]string{{"topics"}, {"topics", "--parked"}} {
+		got := b.redrive(t, args...)
+		if got.code != exitDone || got.stdout != "" || !strings.Contains(got.stderr, "topics are named like {topic}.") {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+	if got := b.redrive(t, "topics", "-o", "json"); got.stdout != "[]\n" {
+		t.Errorf("json: %+v", got)
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+func newVersion(t *tool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print which redrive this is",
+		Long:  "Version prints the version of redrive, the commit that it was built from and the Go that built it.",
+		Example: `  redrive version
+  redrive version -o json`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			version, commit := built()
+			return t.screen.Object(
+				output.Field{Column: output.Column{Key: "version", Title: "VERSION"}, Cell: version},
+				output.Field{Column: output.Column{Key: "commit", Title: "COMMIT"}, Cell: commit},
+				output.Field{Column: output.Column{Key: "go", Title: "GO"}, Cell: runtime.Version()},
+			)
+		},
+	}
+}
+
+// built is what the go command wrote into the program; the commit is nil where it was not built from git.
+func built() (version string, commit any) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown", nil
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			commit = s.Value
+		}
+	}
+	return info.Main.Version, commit
+}
