@@ -160,7 +160,7 @@ func letterFields(l *dlq.Letter) []output.Field {
 	add("failedAt", "LAST FAILED", m.FailedAt)
 	add("history", "HISTORY", output.Pair{Table: historyText(m.History), JSON: historyJSON(m.History)})
 	add("redriveId", "REDRIVEN BY", orNil(m.Redrive.ID))
-	add("redriveCount", "REDRIVEN", m.Redrive.Count)
+	add("redriveCount", "REDRIVEN", output.Pair{Table: timesText(m.Redrive.Count), JSON: m.Redrive.Count})
 	add("redriveFrom", "REDRIVEN FROM", from)
 	add("consumerVersion", "VERSION", orNil(m.Version))
 	add("environment", "ENVIRONMENT", orNil(m.Environment))
@@ -172,6 +172,16 @@ func letterFields(l *dlq.Letter) []output.Field {
 	}
 	add("headersError", "UNREADABLE", unread)
 	return fields
+}
+
+func timesText(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func historyText(all []headers.Attempt) string {
@@ -197,7 +207,7 @@ func historyJSON(all []headers.Attempt) any {
 
 func headerLines(l *dlq.Letter, as output.Rendering) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nkey:\n%s\n\n%d headers:\n", indent(as.Lines(l.Record.Key)), len(l.Record.Headers))
+	fmt.Fprintf(&b, "\nkey:\n%s\n\nheaders (%d):\n", indent(as.Lines(l.Record.Key)), len(l.Record.Headers))
 	for _, h := range l.Record.Headers {
 		value := output.Text.Lines(h.Value)
 		if as == output.Hex {

@@ -91,11 +91,13 @@ func TestEveryProblemIsToldAtOnceWithWhatToDo(t *testing.T) {
 		{"nothing", world{}, []string{"no brokers are given: use --brokers host:port,…, SIDING_BROKERS or a profile in "}},
 		{"no address", world{args: []string{"--brokers", " , "}}, []string{"--brokers has no address"}},
 		{
-			"addresses", world{env: map[string]string{"SIDING_BROKERS": "ok,a:b,SSL://c:1,:9092,[::1]:9092,::1,d:70000"}},
+			"addresses",
+			world{env: map[string]string{"SIDING_BROKERS": "ok,a:b,SSL://c:1,:9092,[::1]:9092,::1,d:70000"}},
 			[]string{`SIDING_BROKERS: "a:b" is not host:port`, "leave out SSL://, give c:1", `":9092" is not`, `"::1" is not`, `"d:70000" is not`},
 		},
 		{
-			"all at once", world{
+			"all at once",
+			world{
 				args: []string{"--timeout", "soon", "--tls=false", "--tls-ca", noCert, "--sasl", "plan", "--dlq-name", "{topic}", "--retry-name", "{topic}.r"},
 			},
 			[]string{
@@ -114,15 +116,18 @@ func TestEveryProblemIsToldAtOnceWithWhatToDo(t *testing.T) {
 		{"no token", world{args: []string{"--brokers", "a", "--sasl", "oauthbearer"}}, []string{"OAUTHBEARER needs --sasl-token-file or SIDING_SASL_TOKEN"}},
 		{"no mechanism", world{args: []string{"--brokers", "a", "--sasl-user", "u"}}, []string{"--sasl-user is given without a mechanism: give --sasl too"}},
 		{
-			"a password for a token", world{args: []string{"--brokers", "a", "--sasl", "OAUTHBEARER", "--sasl-password-file", pass}, env: map[string]string{"SIDING_SASL_TOKEN": "t"}},
+			"a password for a token",
+			world{args: []string{"--brokers", "a", "--sasl", "OAUTHBEARER", "--sasl-password-file", pass}, env: map[string]string{"SIDING_SASL_TOKEN": "t"}},
 			[]string{"--sasl-password-file is given, and OAUTHBEARER (--sasl) does not take it"},
 		},
 		{
-			"none and a user", world{args: []string{"--brokers", "a", "--sasl", "none", "--sasl-user", "u"}},
+			"none and a user",
+			world{args: []string{"--brokers", "a", "--sasl", "none", "--sasl-user", "u"}},
 			[]string{"--sasl-user is given, and NONE (--sasl) does not take it"},
 		},
 		{
-			"a secret twice", world{args: []string{"--brokers", "a", "--sasl", "PLAIN", "--sasl-user", "u"}, env: map[string]string{"SIDING_SASL_PASSWORD": "x", "SIDING_SASL_PASSWORD_FILE": pass}},
+			"a secret twice",
+			world{args: []string{"--brokers", "a", "--sasl", "PLAIN", "--sasl-user", "u"}, env: map[string]string{"SIDING_SASL_PASSWORD": "x", "SIDING_SASL_PASSWORD_FILE": pass}},
 			[]string{"SIDING_SASL_PASSWORD and SIDING_SASL_PASSWORD_FILE are both set: unset one"},
 		},
 		{"an empty secret", world{args: []string{"--brokers", "a", "--sasl", "PLAIN", "--sasl-user", "u", "--sasl-password-file", empty}}, []string{"empty is empty"}},
@@ -133,15 +138,18 @@ func TestEveryProblemIsToldAtOnceWithWhatToDo(t *testing.T) {
 		{"no YAML", world{config: "profiles:\n\t- x"}, []string{"config.yaml: yaml: line 2"}},
 		{"a list", world{config: "- x"}, []string{"config.yaml:1: here should be keys with values"}},
 		{
-			"unknown keys", world{config: "profile: a\nprofils: {}\nprofiles: {}\n"},
+			"unknown keys",
+			world{config: "profile: a\nprofils: {}\nprofiles: {}\n"},
 			[]string{"config.yaml:2: profils is not known: there are profile and profiles"},
 		},
 		{
-			"a profile of mistakes", world{config: "profile: a\nprofiles:\n  a:\n    broker: x\n    tls: [yes]\n    brokers: a\n    brokers: b\n    sasl-password-env: SIDING_TEST_NONE\n"},
+			"a profile of mistakes",
+			world{config: "profile: a\nprofiles:\n  a:\n    broker: x\n    tls: [yes]\n    brokers: a\n    brokers: b\n    sasl-password-env: SIDING_TEST_NONE\n"},
 			[]string{"config.yaml:4: profile a: broker is not known: keys are the flags' names", "config.yaml:5: profile a: tls has one value", "config.yaml:7: brokers is there twice"},
 		},
 		{
-			"an unset variable", world{config: "profile: a\nprofiles:\n  a: {brokers: x, sasl: plain, sasl-user: u, sasl-password-env: NONE}"},
+			"an unset variable",
+			world{config: "profile: a\nprofiles:\n  a: {brokers: x, sasl: plain, sasl-user: u, sasl-password-env: NONE}"},
 			[]string{"sasl-password-env of profile a: the variable NONE is not set"},
 		},
 	} {

@@ -21,13 +21,14 @@ const hidden = "(hidden)"
 
 func (s Secret) given() bool { return s.from != "" }
 
-func (s Secret) String() string               { return hidden }
-func (s Secret) GoString() string             { return hidden }
-func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-func (s Secret) LogValue() slog.Value         { return slog.StringValue(hidden) }
-
-// Format is asked by package fmt before anything else, by %x and %d too.
+// Format is what package fmt asks before anything else, whatever the verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
+
+// MarshalText is what encoders ask.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// LogValue is what loggers ask.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
 // reveal reads the secret. One line break at the end of a file is the editor's.
 func (s Secret) reveal() (string, error) {

@@ -37,7 +37,7 @@ const (
 )
 
 var settings = []setting{
-	{name: brokers, usage: "`host:port,…` of some of the cluster's brokers"},
+	{name: brokers, usage: "`addresses` of some of the cluster's brokers, host:port by comma"},
 	{name: clientID, usage: "`name` that brokers log and count requests by (default " + defaultClientID + ")"},
 	{name: timeout, usage: "`duration` to wait for a broker that answers (default 10s)"},
 	{name: useTLS, usage: "encrypt, and check the brokers' certificates; any other --tls-… option implies it", truth: true},
@@ -46,7 +46,7 @@ var settings = []setting{
 	{name: tlsKey, usage: "PEM `file` of its key", file: true},
 	{name: tlsName, usage: "`name` that the brokers' certificates must carry instead of their host's"},
 	{name: tlsInsecure, usage: "believe any certificate: whoever is in between reads and changes everything", truth: true},
-	{name: mechanism, usage: "`mechanism`: " + strings.Join(Mechanisms, ", ") + ", or none"},
+	{name: mechanism, usage: "`mechanism` to authenticate by: " + strings.Join(Mechanisms, ", ") + ", or none"},
 	{name: user, usage: "`user` to authenticate as"},
 	{name: password + fileSuffix, usage: "`file` that holds the password; or SIDING_SASL_PASSWORD", file: true},
 	{name: token + fileSuffix, usage: "`file` that holds the OAUTHBEARER token, read again whenever one is asked for; or SIDING_SASL_TOKEN", file: true},

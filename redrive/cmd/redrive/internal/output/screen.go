@@ -72,7 +72,8 @@ type Field struct {
 	Cell any
 }
 
-// Object writes a single thing: a table as one line a field, JSON of either form as one object.
+// Object writes a single thing: a table as a line for each field that
+// is known, JSON of either form as one object with all of them.
 func (s *Screen) Object(fields ...Field) error {
 	if s.format() == Table {
 		return s.lines(fields)
@@ -93,17 +94,17 @@ func (s *Screen) Object(fields ...Field) error {
 }
 
 func (s *Screen) lines(fields []Field) error {
+	var lines [][2]string
 	wide := 0
 	for _, f := range fields {
-		wide = max(wide, width(f.Title))
+		if text := s.Look.text(f.Cell); f.Title != "" && text != none {
+			lines = append(lines, [2]string{f.Title, text})
+			wide = max(wide, width(f.Title))
+		}
 	}
 	var b strings.Builder
-	for _, f := range fields {
-		if f.Title == "" {
-			continue
-		}
-		fill := strings.Repeat(" ", wide-width(f.Title))
-		fmt.Fprintf(&b, "%s%s%s%s\n", s.bold(f.Title), fill, gap, s.Look.text(f.Cell))
+	for _, l := range lines {
+		b.WriteString(s.bold(l[0]) + strings.Repeat(" ", wide-width(l[0])) + gap + l[1] + "\n")
 	}
 	_, err := io.WriteString(s.Data(), b.String())
 	return err

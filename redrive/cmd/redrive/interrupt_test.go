@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain makes the test's program the command itself where a test starts it as such.
+func TestMain(m *testing.M) {
+	switch os.Getenv("REDRIVE_TEST_AS") {
+	case "command":
+		main()
+	case "deaf":
+		deaf()
+	}
+	os.Exit(m.Run())
+}
+
+// deaf is a command that goes on after the first Ctrl-C, as one does that has work to finish.
+func deaf() {
+	ctx, stop := interruptible(context.Background(), os.Stderr)
+	defer stop()
+	fmt.Println("working")
+	<-ctx.Done()
+	fmt.Println("finishing:", context.Cause(ctx))
+	time.Sleep(time.Minute)
+}
+
+// start runs the test's program as something else.
+func start(t *testing.T, as string, args ...string) (cmd *exec.Cmd, stdout *bufio.Scanner, stderr *strings.Builder) {
+	t.Helper()
+	cmd = exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "REDRIVE_TEST_AS="+as)
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr = &strings.Builder{}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd, bufio.NewScanner(pipe), stderr
+}
+
+func TestTheFirstInterruptStopsAndTheSecondEnds(t *testing.T) {
+	t.Parallel()
+	cmd, out, _ := start(t, "deaf")
+	next := func(want string) {
+		if !out.Scan() || out.Text() != want {
+			t.Fatalf("it says %q, want %q", out.Text(), want)
+		}
+	}
+	next("working")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	next("finishing: interrupted")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if status, _ := exit.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGINT {
+		t.Errorf("it ended by %v, want the signal", err)
+	}
+}
+
+func TestAnInterruptEndsAVerbWithItsCode(t *testing.T) {
+	t.Parallel()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mute.Close() })
+	begun := make(chan struct{})
+	go func() {
+		if conn, err := mute.Accept(); err == nil {
+			close(begun)
+			_, _ = conn.Read(make([]byte, 1<<10)) // what it asks
+			_, _ = conn.Read(make([]byte, 1))     // until it hangs up
+			conn.Close()
+		}
+	}()
+	cmd, _, stderr := start(t, "command", "topics", "--brokers", mute.Addr().String(), "--timeout", "1m")
+	<-begun
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	asked := time.Now()
+	err = cmd.Wait()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok || exit.ExitCode() != exitError || time.Since(asked) > 10*time.Second {
+		t.Errorf("it ended by %v after %s, want exit code %d at once", err, time.Since(asked), exitError)
+	}
+	if want := "\nstopping; once more ends at once\nredrive: interrupted\n"; stderr.String() != want {
+		t.Errorf("stderr = %q, want %q", stderr, want)
+	}
+}
