@@ -34,6 +34,8 @@ func exitCode(err error) int {
 		return exitDone
 	case isA[*usageError](err):
 		return exitUsage
+	case isA[*refusedError](err):
+		return exitRefused
 	}
 	return exitError
 }

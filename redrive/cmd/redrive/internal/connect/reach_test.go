@@ -121,8 +121,12 @@ func TestABrokerThatIsNotThereIsGivenUpInTime(t *testing.T) {
 func TestAnotherBrokerIsTriedWhereOneIsGone(t *testing.T) {
 	t.Parallel()
 	for _, dead := range []string{"127.0.0.1:1", mute(t)} {
+		start := time.Now()
 		if err := reach(t, world{args: []string{"--brokers", dead + "," + cluster(t), "--timeout", "2s"}}); err != nil {
 			t.Error(err)
+		}
+		if took := time.Since(start); took >= 2*time.Second {
+			t.Errorf("%s: it took %s, want some half of 2s", dead, took)
 		}
 	}
 }

@@ -23,7 +23,7 @@ var sample = []Column{
 }
 
 var rows = [][]any{
-	{"orders.dlq", int64(40000), Ago(noon.Add(-90 * time.Minute)), noon.Add(-time.Second), 14 * 24 * time.Hour, []string{"billing", "audit"}, true, map[string]int{"a": 1}, "no route to <host> & back"},
+	{"orders.dlq", int64(40000), Ago(noon.Add(-90 * time.Minute)), noon.Add(-time.Second).In(time.FixedZone("east", 3600)), 14 * 24 * time.Hour, []string{"billing", "audit"}, true, map[string]int{"a": 1}, "no route to <host> & back"},
 	{"p.dlq", 3, Ago(noon.Add(50 * time.Hour)), time.Time{}, 5 * time.Minute, []string(nil), false, nil, "sku 名前 \x1b[31mred\nnext \u009b2J \u202e \xff \U000e0001"},
 	{"none", nil, Ago{}, nil, nil, []string{}, nil, nil, Pair{"shown", json.RawMessage(`{"n": 9007199254740993}`)}},
 }

@@ -115,6 +115,13 @@ func TestFlagsChooseLetters(t *testing.T) {
 		case c.failed > 0 && !strings.HasPrefix(s.Where.First.Error(), "orders.dlq/"):
 			t.Errorf("%q: %v does not name the first letter", c.args, s.Where.First)
 		}
+		want := ""
+		if c.failed > 0 {
+			want = fmt.Sprintf("--where failed on %d of the letters, which are not chosen; the first: orders.dlq/", c.failed)
+		}
+		if got := s.Doubts(); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q: it says %q, want %q", c.args, got, want)
+		}
 	}
 }
 

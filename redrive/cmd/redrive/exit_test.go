@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+func TestExitCodesAreWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("x"), 1},
+		{errInterrupted, 1},
+		{onTopic("READ", "orders.dlq", kerr.TopicAuthorizationFailed), 1},
+		{usage(errors.New("x")), 2},
+		{fmt.Errorf("list: %w", usage(errors.New("x"))), 2},
+		{refuse("another run"), 4},
+		{fmt.Errorf("run: %w", refuse("another run")), 4},
+	} {
+		if got := exitCode(c.err); got != c.want {
+			t.Errorf("%v: %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestNothingIsDoneUnlessTheCountIsTyped(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		typed string
+		want  string // none: go on
+	}{
+		{"40\n", ""},
+		{" 40 \r\n", ""},
+		{"40", ""},
+		{"", "nobody typed 40, nothing was done: --yes goes on without asking"},
+		{"\n", "nobody typed 40"},
+		{"y\n", `"y" is not 40, nothing was done`},
+		{"4\n0\n", `"4" is not 40`},
+	} {
+		var words bytes.Buffer
+		tl := &tool{process: process{stdin: strings.NewReader(c.typed)}, screen: output.NewScreen(io.Discard, &words, func(string) string { return "" })}
+		err := tl.confirm(t.Context(), "40 letters of orders.dlq will be discarded", 40)
+		switch {
+		case c.want == "" && err != nil, c.want != "" && (exitCode(err) != exitRefused || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%q: %v, want %q", c.typed, err, c.want)
+		}
+		if got, want := words.String(), "40 letters of orders.dlq will be discarded; type 40 to go on:\n"; got != want {
+			t.Errorf("it asks %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAnInterruptIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r, w := io.Pipe()
+	defer w.Close()
+	tl := &tool{process: process{stdin: r}, screen: output.NewScreen(io.Discard, io.Discard, func(string) string { return "" })}
+	cancel(errInterrupted)
+	if err := tl.confirm(ctx, "x", 1); !errors.Is(err, errInterrupted) {
+		t.Errorf("%v, want %v", err, errInterrupted)
+	}
+}
