@@ -7,7 +7,7 @@ require (
 	github.com/expr-lang/expr v1.17.8
 	github.com/google/go-cmp v0.7.0
 	github.com/mattn/go-runewidth v0.0.31
-	github.com/sidingkafka/siding v0.0.0-00010101000000-000000000000
+	github.com/sidingkafka/siding v0.0.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/twmb/franz-go v1.22.2

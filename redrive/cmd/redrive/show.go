@@ -28,10 +28,7 @@ named by the partition and the offset at which it stands in the dead-letter topi
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			partition, offset, err := parsePlace(args[1])
-			if err != nil {
-				return usage(err)
-			}
-			s, err := t.connect(cmd.Context())
+			s, err := t.connect(cmd.Context(), err)
 			if err != nil {
 				return err
 			}

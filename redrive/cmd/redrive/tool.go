@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -79,10 +80,11 @@ type session struct {
 	opts  []kgo.Opt
 }
 
-// connect finds out which cluster is meant, and makes sure that it answers. The session must be closed.
-func (t *tool) connect(ctx context.Context) (*session, error) {
+// connect finds out which cluster is meant, and makes sure that it answers. The session must be closed. It takes what else
+// is wrong with the command line, as a verb's own flags, so that all of it is told at once.
+func (t *tool) connect(ctx context.Context, wrong ...error) (*session, error) {
 	c, err := t.flags.Cluster(t.env)
-	if err != nil {
+	if err := errors.Join(append(wrong, err)...); err != nil {
 		return nil, usage(err)
 	}
 	for _, w := range c.Warnings {

@@ -36,6 +36,7 @@ func TestAWrongCommandLineEndsWithTheCodeForUsage(t *testing.T) {
 		{[]string{"topics", "--brokers", "a:b", "--tls-cert", "x", "--sasl", "magic"}, []string{
 			`redrive: --brokers: "a:b" is not host:port`, "  --tls-cert is given without its key", `  --sasl: "magic" is no mechanism`,
 		}},
+		{[]string{"show", "orders.dlq", "x", "--timeout", "soon", "--brokers", "a"}, []string{`redrive: "x" is not partition:offset`, `  --timeout: "soon" is no duration`}},
 		{[]string{"topics", "--sasl-password=" + hunter}, []string{"a secret is no flag's value", "--sasl-password-file or SIDING_SASL_PASSWORD"}},
 		{[]string{"topics", "--token", hunter}, []string{"--sasl-token-file or SIDING_SASL_TOKEN"}},
 	} {
@@ -110,7 +111,7 @@ func TestNobodyAtTheAddressIsSaidInTime(t *testing.T) {
 	t.Cleanup(func() { mute.Close() })
 	start := time.Now()
 	got := invocation{}.run(t, "topics", "--brokers", mute.Addr().String(), "--timeout", "200ms")
-	if got.code != exitError || !regexp.MustCompile(`^redrive: no broker answers: tried `+regexp.QuoteMeta(mute.Addr().String())+` for 2\d\dms: no answer came; check --brokers`).MatchString(got.stderr) {
+	if got.code != exitError || !regexp.MustCompile(`^redrive: no broker can be used: tried `+regexp.QuoteMeta(mute.Addr().String())+` for 2\d\dms: no answer came; check --brokers`).MatchString(got.stderr) {
 		t.Errorf("%+v", got)
 	}
 	if took := time.Since(start); took > 10*time.Second {

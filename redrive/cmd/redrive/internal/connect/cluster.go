@@ -46,7 +46,8 @@ type Cluster struct {
 // Opts are the client options that reach the cluster.
 func (c *Cluster) Opts() []kgo.Opt { return append([]kgo.Opt(nil), c.opts...) }
 
-// Cluster puts the options together. Its error has every problem, one a line, each with what to do.
+// Cluster puts the options together. Its error has every problem, one a line, each with what to do; those of a profile
+// alone, since it can't be told what else is missing.
 func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 	found, err := f.layers(env)
 	if err != nil {
@@ -62,17 +63,6 @@ func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// Naming is the part that needs no cluster.
-func (f *Flags) Naming(env Environment) (retrytopics.Naming, error) {
-	found, err := f.layers(env)
-	if err != nil {
-		return retrytopics.Naming{}, err
-	}
-	r := &resolver{layers: found, cluster: &Cluster{}}
-	r.naming()
-	return r.cluster.Naming, errors.Join(r.errs...)
 }
 
 func (f *Flags) layers(env Environment) (layers, error) {

@@ -44,6 +44,7 @@ profiles:
 		{"another profile", world{config: config, args: []string{"--profile", "other"}}, "other", defaultClientID, defaultTimeout, ""},
 		{"a profile by variable", world{config: config, env: map[string]string{"SIDING_PROFILE": "other"}}, "other", defaultClientID, defaultTimeout, ""},
 		{"no file", world{args: []string{"--brokers", "a"}}, "a", defaultClientID, defaultTimeout, ""},
+		{"keys without values", world{args: []string{"--brokers", "a"}, config: "profile: a\nprofiles:\n  a: {client-id: ~, timeout: , sasl: null}"}, "a", defaultClientID, defaultTimeout, ""},
 		{"an empty file", world{args: []string{"--brokers", "a"}, config: "# later\n"}, "a", defaultClientID, defaultTimeout, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -162,6 +162,8 @@ func (f *file) setting(profile string, key, n *yaml.Node) (string, error) {
 	}
 	var text string
 	switch {
+	case n.Tag == "!!null":
+		return "", nil
 	case n.Kind == yaml.ScalarNode:
 		text = n.Value
 	case n.Kind == yaml.SequenceNode && key.Value == brokers:

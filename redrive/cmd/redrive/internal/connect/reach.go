@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// UnreachableError says that no broker answered.
+// UnreachableError says that no broker answered, or let us in.
 type UnreachableError struct {
 	Brokers []string
 	Waited  time.Duration
@@ -24,8 +24,12 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("no broker answers: tried %s for %s: %v; %s",
-		strings.Join(e.Brokers, ", "), e.Waited.Round(time.Millisecond), e.Err, e.Hint)
+	said := e.Err.Error()
+	if isType[*kgo.ErrFirstReadEOF](e.Err) {
+		said = "it hung up at once" // the client's own text guesses what the hint knows
+	}
+	return fmt.Sprintf("no broker can be used: tried %s for %s: %s; %s",
+		strings.Join(e.Brokers, ", "), e.Waited.Round(time.Millisecond), said, e.Hint)
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
@@ -79,9 +83,9 @@ func (c *Cluster) hint(err error) string {
 	case refusedTLS(err):
 		return fmt.Sprintf("the broker does not like our side of TLS: does it ask for a certificate (--%s, --%s)?", tlsCert, tlsKey)
 	case isType[*kgo.ErrFirstReadEOF](err) && !c.tls:
-		return fmt.Sprintf("it hung up at once: this port may want TLS (--%s) or authentication (--%s)", useTLS, mechanism)
+		return fmt.Sprintf("this port may want TLS (--%s) or authentication (--%s)", useTLS, mechanism)
 	case isType[*kgo.ErrFirstReadEOF](err):
-		return fmt.Sprintf("it hung up at once: it may want authentication (--%s) or a certificate (--%s)", mechanism, tlsCert)
+		return fmt.Sprintf("this port may not speak TLS (--%s), or want authentication (--%s) or a certificate (--%s)", useTLS, mechanism, tlsCert)
 	case errors.Is(err, io.EOF) && c.sasl != "":
 		return fmt.Sprintf("it hung up on %s by %s: check --%s and its secret", c.who(), c.sasl, user)
 	case isType[*net.DNSError](err):

@@ -64,11 +64,11 @@ func TestEachWayIntoAClusterWorks(t *testing.T) {
 		{"SCRAM-SHA-512", []string{"--brokers", users, "--sasl", "SCRAM-SHA-512", "--sasl-user", "b", "--sasl-password-file", pass}, nil, ""},
 
 		{"a wrong password", []string{"--brokers", users, "--sasl", "plain", "--sasl-user", "p"}, map[string]string{"SIDING_SASL_PASSWORD": "hunter3"}, "user p by PLAIN: check --sasl-user and its secret"},
-		{"no user", []string{"--brokers", users}, nil, "it hung up at once: this port may want TLS (--tls) or authentication (--sasl)"},
+		{"no user", []string{"--brokers", users}, nil, "it hung up at once; this port may want TLS (--tls) or authentication (--sasl)"},
 		{"an unknown authority", []string{"--brokers", encrypted, "--tls"}, nil, "give the authority that signed its certificate by --tls-ca"},
 		{"another name", []string{"--brokers", encrypted, "--tls-ca", caFile, "--tls-server-name", "db"}, nil, "use the name that its certificate is for, or give it by --tls-server-name"},
 		{"no certificate", []string{"--brokers", both, "--tls-ca", caFile}, nil, "--tls-cert"},
-		{"no TLS", []string{"--brokers", encrypted}, nil, "it hung up at once: this port may want TLS (--tls)"},
+		{"no TLS", []string{"--brokers", encrypted}, nil, "it hung up at once; this port may want TLS (--tls)"},
 		{"TLS where there is none", []string{"--brokers", plain, "--tls", "--timeout", "500ms"}, nil, "whether that port wants TLS (--tls)"},
 		{"no mechanism of the broker", []string{"--brokers", users, "--sasl", "oauthbearer"}, map[string]string{"SIDING_SASL_TOKEN": hunter}, "choose another --sasl"},
 	} {
@@ -112,7 +112,7 @@ func TestABrokerThatIsNotThereIsGivenUpInTime(t *testing.T) {
 			t.Errorf("%s: given up after %s, want 300ms", broker, took)
 		}
 		e, ok := errors.AsType[*UnreachableError](err)
-		if !ok || !strings.Contains(err.Error(), "no broker answers: tried "+broker+" for ") || e.Hint == "" {
+		if !ok || !strings.Contains(err.Error(), "no broker can be used: tried "+broker+" for ") || e.Hint == "" {
 			t.Errorf("error %v, want one that names %s and the time", err, broker)
 		}
 	}

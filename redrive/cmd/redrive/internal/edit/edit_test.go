@@ -64,6 +64,9 @@ func TestRecordsGoBackAsTheFlagsSay(t *testing.T) {
 		if diff := cmp.Diff(parse(before), h); diff != "" || string(raw) != value {
 			t.Errorf("%q: what it was given is changed: %s %s", c.args, diff, raw)
 		}
+		if changed := c.value != value; e.ChangesValue() != changed {
+			t.Errorf("%q: changes the value = %v, want %v", c.args, e.ChangesValue(), changed)
+		}
 		if single := strings.Contains(c.args[0], "value-file"); e.Single != single {
 			t.Errorf("%q: single = %v, want %v", c.args, e.Single, single)
 		}

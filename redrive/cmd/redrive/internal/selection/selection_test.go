@@ -158,6 +158,34 @@ func TestAWrongFilterIsRefusedWithEveryReason(t *testing.T) {
 	}
 }
 
+func TestEachFlagIsAChoice(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		nil,
+		{"--class", "a"},
+		{"--fingerprint", "a"},
+		{"--reason", "a"},
+		{"--group", "a"},
+		{"--since", "1h"},
+		{"--until", "1h"},
+		{"--key", "a"},
+		{"--partition", "1"},
+		{"--offset", "1:1"},
+		{"--header", "a"},
+		{"--attempts", "1"},
+		{"--where", "true"},
+	} {
+		set := pflag.NewFlagSet("list", pflag.ContinueOnError)
+		f := AddFlags(set)
+		if err := set.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Everything(); got != (args == nil) {
+			t.Errorf("%q: everything = %v", args, got)
+		}
+	}
+}
+
 func TestWhatNoFlagWantsIsNotRead(t *testing.T) {
 	t.Parallel()
 	frozen := dlq.Cursor{Topic: "orders.dlq", At: map[int32]int64{0: 10, 1: 0, 2: 5}, End: map[int32]int64{0: 100, 1: 7, 2: 5}}
