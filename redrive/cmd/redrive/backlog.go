@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 // A backlog is what a group has before it on a retry topic.
 type backlog struct {
 	group  any // nil: no group reads the topic
-	parked int64
+	parked any // nil: it is not known
 }
 
 // backlogs finds the groups that have committed on the topics, by which a tier belongs to a group, and what lies before
@@ -20,14 +22,9 @@ func (s *session) backlogs(ctx context.Context, topics []string) (map[string][]b
 		return nil, nil
 	}
 	var problems []error
-	starts, err := s.admin.ListStartOffsets(ctx, topics...)
-	if err != nil {
-		problems = append(problems, fmt.Errorf("list offsets: %w", err))
-	}
-	ends, err := s.admin.ListEndOffsets(ctx, topics...)
-	if err != nil {
-		problems = append(problems, fmt.Errorf("list offsets: %w", err))
-	}
+	starts, err1 := s.admin.ListStartOffsets(ctx, topics...)
+	ends, err2 := s.admin.ListEndOffsets(ctx, topics...)
+	why := cmp.Or(err1, err2)
 	groups, err := s.admin.ListGroups(ctx)
 	if err != nil {
 		problems = append(problems, fmt.Errorf("list groups: %w", err))
@@ -44,31 +41,37 @@ func (s *session) backlogs(ctx context.Context, topics []string) (map[string][]b
 			if len(r.Fetched[topic]) == 0 {
 				continue
 			}
-			var parked int64
-			for p, end := range ends[topic] {
-				at := end.Offset
-				if o, ok := r.Fetched.Lookup(topic, p); ok && o.Err == nil && o.At >= 0 {
-					at = o.At
-				} else if start, ok := starts.Lookup(topic, p); ok {
-					at = start.Offset // a group begins its tiers at their start
-				}
-				parked += max(0, end.Offset-at)
+			parked, err := between(topic, positions(topic, r.Fetched, starts), ends, why)
+			if err != nil {
+				problems = append(problems, onTopic("DESCRIBE", topic, err))
 			}
-			found[topic] = append(found[topic], backlog{group: group, parked: parked})
+			found[topic] = append(found[topic], backlog{group: group, parked: known(parked)})
 		}
 	}
 	for _, topic := range topics {
 		if len(found[topic]) > 0 {
 			continue
 		}
-		all, err := between(topic, starts, ends)
+		all, err := between(topic, starts, ends, why)
 		if err != nil {
 			problems = append(problems, onTopic("DESCRIBE", topic, err))
-			continue
 		}
-		found[topic] = []backlog{{parked: *all}}
+		found[topic] = []backlog{{parked: known(all)}}
 	}
 	return found, problems
+}
+
+// positions are where a group stands on a topic. Where it has committed nothing it begins at the start, as siding's
+// consumers do on their tiers.
+func positions(topic string, committed kadm.OffsetResponses, starts kadm.ListedOffsets) kadm.ListedOffsets {
+	at := map[int32]kadm.ListedOffset{}
+	for p, o := range starts[topic] {
+		if c, ok := committed.Lookup(topic, p); ok && c.Err == nil && c.At >= 0 {
+			o.Offset = c.At
+		}
+		at[p] = o
+	}
+	return kadm.ListedOffsets{topic: at}
 }
 
 // sortTiers puts a source's tiers in the order in which a record goes through them.

@@ -25,11 +25,14 @@ func (s *session) stocks(ctx context.Context, topics []string, now time.Time) (m
 	if len(topics) == 0 {
 		return nil, nil
 	}
-	var problems []error
+	var (
+		problems []error
+		why      error // offsets are missing
+	)
 	ask := func(list func(context.Context, ...string) (kadm.ListedOffsets, error)) kadm.ListedOffsets {
 		o, err := list(ctx, topics...)
-		if err != nil && len(o) == 0 {
-			problems = append(problems, fmt.Errorf("list offsets: %w", err))
+		if err != nil {
+			why = err
 		}
 		return o
 	}
@@ -46,8 +49,8 @@ func (s *session) stocks(ctx context.Context, topics []string, now time.Time) (m
 	for _, topic := range topics {
 		var st stock
 		var err error
-		if st.total, err = between(topic, starts, ends); err == nil {
-			st.recent, err = between(topic, hourAgo, ends)
+		if st.total, err = between(topic, starts, ends, why); err == nil {
+			st.recent, err = between(topic, hourAgo, ends, why)
 		}
 		if err != nil {
 			problems = append(problems, onTopic("DESCRIBE", topic, err))
@@ -65,19 +68,23 @@ func (s *session) stocks(ctx context.Context, topics []string, now time.Time) (m
 	return found, problems
 }
 
-// between adds up, over a topic's partitions, how far apart two offsets are.
-func between(topic string, from, to kadm.ListedOffsets) (*int64, error) {
-	var sum int64
-	if len(to[topic]) == 0 {
-		return nil, errors.New("its offsets are not known")
+// between adds up, over a topic's partitions, how far apart two offsets are. Where offsets are missing the error is why,
+// if that is known.
+func between(topic string, from, to kadm.ListedOffsets, why error) (*int64, error) {
+	if why == nil {
+		why = errors.New("its offsets are not known")
 	}
+	if len(to[topic]) == 0 {
+		return nil, why
+	}
+	var sum int64
 	for p, end := range to[topic] {
 		start, ok := from.Lookup(topic, p)
 		switch {
 		case end.Err != nil:
 			return nil, end.Err
 		case !ok:
-			return nil, fmt.Errorf("partition %d: its offsets are not known", p)
+			return nil, fmt.Errorf("partition %d: %w", p, why)
 		case start.Err != nil:
 			return nil, start.Err
 		}

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -87,5 +91,27 @@ func TestAClusterWithoutDeadLettersIsNoError(t *testing.T) {
 	}
 	if got := b.redrive(t, "topics", "-o", "json"); got.stdout != "[]\n" {
 		t.Errorf("json: %+v", got)
+	}
+}
+
+// What could not be found out is unknown, never zero: an operator would take zero for good news.
+func TestWhatTheBrokersDoNotTellIsNotZero(t *testing.T) {
+	t.Parallel()
+	b := incident(t)
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	for _, args := range [][]string{{"topics"}, {"topics", "--parked"}} {
+		got := b.redrive(t, append(args, "-o", "json")...)
+		var rows []struct{ Topic, Letters, LastHour, Parked any }
+		if err := json.Unmarshal([]byte(got.stdout), &rows); err != nil || len(rows) < 2 || got.code != exitDone {
+			t.Fatalf("%q: %+v, %v", args, got, err)
+		}
+		for _, r := range rows {
+			if r.Letters != nil || r.LastHour != nil || r.Parked != nil {
+				t.Errorf("%q: %+v, want nothing known", args, r)
+			}
+		}
+		if !strings.Contains(got.stderr, "warning: not authorized: the user needs DESCRIBE on topic orders.") {
+			t.Errorf("%q: %s", args, got.stderr)
+		}
 	}
 }
