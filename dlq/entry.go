@@ -108,6 +108,9 @@ func ParseEntry(r *kgo.Record) (offset int64, e Entry, err error) {
 	if err != nil || offset < 0 || strconv.FormatInt(offset, 10) != string(r.Key) {
 		return fail(fmt.Errorf("its key %.40q is no offset", r.Key))
 	}
+	if r.Value == nil {
+		return offset, Entry{}, nil // taken back
+	}
 	var j entryJSON
 	if err := json.Unmarshal(r.Value, &j); err != nil {
 		return fail(err)

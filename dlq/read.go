@@ -42,30 +42,35 @@ const (
 // To go on later, keep a cursor from [Freeze] and advance it letter by letter.
 func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.Opt) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
-		fail := func(err error) { yield(nil, fmt.Errorf("dlq: read %q: %w", topic, err)) }
-		left, err := freeze(ctx, topic, from, opts)
-		if err != nil {
-			fail(err)
-			return
-		}
-		maps.DeleteFunc(left, func(_ int32, s span) bool { return s.at >= s.end })
-		if len(left) == 0 {
-			return
-		}
-		cl, err := kgo.NewClient(readOpts(topic, left, opts)...)
-		if err != nil {
-			fail(err)
-			return
-		}
-		defer cl.Close()
-		r := reader{cl: cl, topic: topic, left: left, progress: map[int32]time.Duration{}}
-		r.run(ctx, func(record *kgo.Record) bool {
+		scan(ctx, topic, from, opts, func(record *kgo.Record) bool {
 			l := newLetter(record)
 			return !f.Selects(l) || yield(l, nil)
 		}, func(err error) bool {
 			return yield(nil, fmt.Errorf("dlq: read %q: %w", topic, err))
 		})
 	}
+}
+
+// scan reads a topic's records, committed ones, from the cursor up to the end that it had, or that the cursor has. keep takes a record
+// and problem an error; both report whether to go on.
+func scan(ctx context.Context, topic string, from Cursor, opts []kgo.Opt, keep func(*kgo.Record) bool, problem func(error) bool) {
+	left, err := freeze(ctx, topic, from, opts)
+	if err != nil {
+		problem(err)
+		return
+	}
+	maps.DeleteFunc(left, func(_ int32, s span) bool { return s.at >= s.end })
+	if len(left) == 0 {
+		return
+	}
+	cl, err := kgo.NewClient(readOpts(topic, left, opts)...)
+	if err != nil {
+		problem(err)
+		return
+	}
+	defer cl.Close()
+	r := reader{cl: cl, topic: topic, left: left, progress: map[int32]time.Duration{}}
+	r.run(ctx, keep, problem)
 }
 
 func readOpts(topic string, left map[int32]span, opts []kgo.Opt) []kgo.Opt {
