@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// State is what became of a dead letter.
+// State is what became of a dead letter. The empty one says that nothing did.
 type State string
 
 // The states that a ledger knows. A letter without an entry, or with one that says unknown, is open.
@@ -27,30 +28,27 @@ const (
 	Unknown   State = "unknown"   // brought back, but what became of it cannot be told
 )
 
+// states are those that an entry of version 1 can have.
+var states = [...]State{Redriven, Succeeded, Failed, Discarded, Expired, Duplicate, Unknown}
+
 // Settles reports whether a letter of that state is not open any more.
 func (s State) Settles() bool { return s != "" && s != Unknown }
 
-// known reports whether a state is one of those above. A later version may know more.
-func (s State) known() bool {
-	switch s {
-	case Redriven, Succeeded, Failed, Discarded, Expired, Duplicate, Unknown:
-		return true
-	}
-	return false
-}
-
-// Entry is what a ledger says about a dead letter. The last one about a letter counts.
+// Entry is what a ledger says about a dead letter. The last one about a letter counts. The zero value says nothing: it takes back
+// what was said before, and the letter is open again.
 type Entry struct {
 	// TopicID is the id of the dead-letter topic. An entry about a topic of the same name, deleted since, means nothing. It is zero
 	// where brokers have no ids, or the writer did not know it; such an entry is believed.
 	TopicID [16]byte
-	State   State
+	// State is one of the constants.
+	State State
 	// Run is the redrive run that it is about, if one is.
 	Run string
-	At  time.Time
+	// At is when it was written down.
+	At time.Time
 	// By and Why are the words of the person who decided it.
 	By, Why string
-	// Target is where the letter was brought back to.
+	// Target is where the letter was brought back to: topic, partition and offset.
 	Target headers.Position
 	// Class is that of the error with which it failed again.
 	Class string
@@ -74,8 +72,13 @@ type entryJSON struct {
 
 const entryVersion = 1
 
-// Record returns the record that says so of the letter at a place: key is its offset in decimal, the partition is the letter's.
+// Record returns the record that says so of the letter at a place: its key is the letter's offset in decimal, and its partition the
+// letter's. That of the zero Entry has no value.
 func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record {
+	r := &kgo.Record{Topic: ledger, Partition: partition, Key: strconv.AppendInt(nil, offset, 10)}
+	if e.State == "" {
+		return r
+	}
 	j := entryJSON{V: entryVersion, State: e.State, Run: e.Run, At: e.At.UTC().Format(time.RFC3339Nano), By: e.By, Why: e.Why, Class: e.Class, Edited: e.Edited}
 	if e.TopicID != ([16]byte{}) {
 		j.TopicID = base64.RawURLEncoding.EncodeToString(e.TopicID[:])
@@ -87,57 +90,98 @@ func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record
 	if err != nil {
 		panic(err) // there are only strings and numbers in it
 	}
-	return &kgo.Record{Topic: ledger, Partition: partition, Key: strconv.AppendInt(nil, offset, 10), Value: value}
+	r.Value = value
+	return r
 }
+
+// ErrNewerVersion is about an entry that a newer siding wrote: what it says is not known, so nothing should be done to its letter.
+var ErrNewerVersion = errors.New("a newer siding wrote it: take that one")
+
+// errKey is about a key that no letter can have.
+var errKey = errors.New("its key is neither an offset nor a run's")
 
 // EntryError is about a record of a ledger that is no entry.
 type EntryError struct {
-	At  headers.Position // where it stands
+	// At is where the record stands.
+	At headers.Position
+	// Key is the record's, cut to 64 bytes: the offset of its letter, if it has one.
+	Key string
+	// Err says what is wrong. It is [ErrNewerVersion] by errors.Is, or the record is broken.
 	Err error
 }
 
-func (e *EntryError) Error() string { return fmt.Sprintf("dlq: ledger record %v: %v", e.At, e.Err) }
+// Error names the place, the key and the fault, and says what can be done about it.
+func (e *EntryError) Error() string {
+	what := "; its letter counts as open until a new entry is written, or a record with that key and without a value"
+	switch {
+	case errors.Is(e.Err, ErrNewerVersion):
+		what = ""
+	case errors.Is(e.Err, errKey):
+		what = "; it is about no letter and can stay"
+	}
+	return fmt.Sprintf("dlq: ledger record %v with key %q: %v%s", e.At, e.Key, e.Err, what)
+}
+
+// Unwrap returns Err.
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// ParseEntry reads an entry, and the offset of the letter that it is about. The error is an *EntryError.
+// ParseEntry reads an entry, and the offset of the letter that it is about; a record without a value gives the zero Entry. Fields that
+// it does not know are passed over. The error is an *EntryError; then the offset is -1 where the key is none, and of the entry there
+// is the topic id at most.
 func ParseEntry(r *kgo.Record) (offset int64, e Entry, err error) {
-	fail := func(err error) (int64, Entry, error) {
-		return 0, Entry{}, &EntryError{headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}, err}
+	offset, ok := parseOffset(r.Key)
+	if !ok {
+		err = errKey
+	} else if r.Value != nil {
+		e, err = parseEntry(r.Value)
 	}
-	offset, err = strconv.ParseInt(string(r.Key), 10, 64)
-	if err != nil || offset < 0 || strconv.FormatInt(offset, 10) != string(r.Key) {
-		return fail(fmt.Errorf("its key %.40q is no offset", r.Key))
+	if err != nil {
+		at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+		return offset, Entry{TopicID: e.TopicID}, &EntryError{at, string(r.Key[:min(len(r.Key), 64)]), err}
 	}
-	if r.Value == nil {
-		return offset, Entry{}, nil // taken back
+	return offset, e, nil
+}
+
+// parseOffset reads an offset in the one form in which it is written: another would be another key, and both would be kept.
+func parseOffset(key []byte) (int64, bool) {
+	n, ok := parseNumber(key)
+	if !ok || key[0] == '0' && len(key) > 1 {
+		return -1, false
 	}
+	return n, true
+}
+
+// parseEntry also returns the topic id of one that is wrong otherwise, so that it is known whether that matters.
+func parseEntry(value []byte) (e Entry, err error) {
 	var j entryJSON
-	if err := json.Unmarshal(r.Value, &j); err != nil {
-		return fail(err)
+	err = json.Unmarshal(value, &j) // where a type is wrong it reads the other fields
+	if j.TopicID != "" {
+		id, bad := base64.RawURLEncoding.Strict().DecodeString(j.TopicID)
+		if bad != nil || len(id) != len(e.TopicID) {
+			err = fmt.Errorf("its topic id is %.40q", j.TopicID)
+		} else {
+			copy(e.TopicID[:], id)
+		}
 	}
 	switch {
 	case j.V > entryVersion:
-		return fail(fmt.Errorf("it is of version %d, and this one knows %d: take a newer siding", j.V, entryVersion))
+		return e, fmt.Errorf("it is of version %d, and this one knows %d: %w", j.V, entryVersion, ErrNewerVersion)
+	case err != nil:
+		return e, err
 	case j.V < 1:
-		return fail(errors.New("it names no version"))
-	case !j.State.known():
-		return fail(fmt.Errorf("its state is %.40q", j.State))
+		return e, errors.New("it names no version")
+	case !slices.Contains(states[:], j.State):
+		return e, fmt.Errorf("its state is %.40q", j.State)
 	}
-	e = Entry{State: j.State, Run: j.Run, By: j.By, Why: j.Why, Class: j.Class, Edited: j.Edited}
-	if j.TopicID != "" {
-		id, err := base64.RawURLEncoding.DecodeString(j.TopicID)
-		if err != nil || len(id) != len(e.TopicID) {
-			return fail(fmt.Errorf("its topic id is %.40q", j.TopicID))
-		}
-		copy(e.TopicID[:], id)
-	}
-	if e.At, err = time.Parse(time.RFC3339Nano, j.At); err != nil {
-		return fail(fmt.Errorf("its time is %.40q", j.At))
+	at, err := time.Parse(time.RFC3339Nano, j.At)
+	if at = at.UTC(); err != nil || at.Year() < 0 || at.Year() > 9999 {
+		return e, fmt.Errorf("its time is %.40q", j.At)
 	}
 	if j.Target != "" {
 		if e.Target, err = headers.ParsePosition(j.Target); err != nil {
-			return fail(fmt.Errorf("its target %.80q: %w", j.Target, err))
+			return e, fmt.Errorf("its target %.80q: %w", j.Target, err)
 		}
 	}
-	return offset, e, nil
+	e.State, e.Run, e.At, e.By, e.Why, e.Class, e.Edited = j.State, j.Run, at, j.By, j.Why, j.Class, j.Edited
+	return e, nil
 }
