@@ -183,5 +183,8 @@ func parseEntry(value []byte) (e Entry, err error) {
 		}
 	}
 	e.State, e.Run, e.At, e.By, e.Why, e.Class, e.Edited = j.State, j.Run, at, j.By, j.Why, j.Class, j.Edited
+	if len(j.Edited) == 0 {
+		e.Edited = nil
+	}
 	return e, nil
 }

@@ -27,20 +27,20 @@ const maxBroken = 100
 // they are dense; where they are so sparse that of many thousands in a row only a
 // few have an entry, more.
 //
-// [Ledger.Read] changes it, and must not run together with anything else. All
-// other methods can be used concurrently with each other.
+// [Ledger.Read] changes it, and must not run together with anything else. Once it
+// was read, all other methods can be used concurrently with each other.
 type Ledger struct {
 	topic, name string
 	opts        []kgo.Opt
 
 	id, ledgerID kadm.TopicID
-	begun, whole bool // a Read found the topic; one came to the end
+	begun, whole bool // a Read found the topic; the last one came to the end
 	missing      bool
 	at           Cursor
 
 	fates  map[int32]*fates
 	runs   map[string][]byte
-	broken map[place]*EntryError // the first of them
+	broken map[place]*EntryError // some of them
 }
 
 // place is where a letter stands in its topic.
@@ -140,34 +140,51 @@ func (l *Ledger) ensure(ctx context.Context) error {
 	return l.Read(ctx, nil, nil)
 }
 
-// find looks at the two topics.
-func (l *Ledger) find(ctx context.Context) error {
+// sight is a look at the two topics.
+type sight struct {
+	id, ledgerID     kadm.TopicID
+	letters, entries int // partitions
+	missing          bool
+}
+
+// look looks at them, and makes sure that the letters' is still the one that it was.
+func (l *Ledger) look(ctx context.Context) (s sight, err error) {
+	if l.topic == "" || l.name == "" {
+		return s, errors.New("there is no topic, or no ledger")
+	}
 	adm, err := kadm.NewOptClient(l.opts...)
 	if err != nil {
-		return err
+		return s, err
 	}
 	defer adm.Close()
 	topics, err := adm.ListTopics(ctx, l.topic, l.name)
 	if err != nil {
-		return fmt.Errorf("list topics: %w", err)
+		return s, fmt.Errorf("list topics: %w", err)
 	}
 	letters, ledger := topics[l.topic], topics[l.name]
 	switch {
-	case l.topic == "" || l.name == "":
-		return errors.New("there is no topic, or no ledger")
 	case errors.Is(letters.Err, kerr.UnknownTopicOrPartition):
-		return fmt.Errorf("the dead-letter topic %q does not exist", l.topic)
+		return s, fmt.Errorf("the dead-letter topic %q does not exist", l.topic)
 	case letters.Err != nil:
-		return fmt.Errorf("describe topic %q: %w", l.topic, letters.Err)
+		return s, fmt.Errorf("describe topic %q: %w", l.topic, letters.Err)
 	case l.begun && l.id != letters.ID:
-		return fmt.Errorf("the dead-letter topic %q was made anew meanwhile: begin again", l.topic)
+		return s, fmt.Errorf("the dead-letter topic %q was made anew meanwhile: begin again", l.topic)
 	case ledger.Err != nil && !errors.Is(ledger.Err, kerr.UnknownTopicOrPartition):
-		return fmt.Errorf("describe topic %q: %w", l.name, ledger.Err)
+		return s, fmt.Errorf("describe topic %q: %w", l.name, ledger.Err)
 	}
-	if l.begun && l.ledgerID != ledger.ID {
+	return sight{letters.ID, ledger.ID, len(letters.Partitions), len(ledger.Partitions), ledger.Err != nil}, nil
+}
+
+// find takes down what is seen of the topics.
+func (l *Ledger) find(ctx context.Context) error {
+	s, err := l.look(ctx)
+	if err != nil {
+		return err
+	}
+	if l.begun && l.ledgerID != s.ledgerID {
 		l.forget() // the ledger was made, or made anew: what the old one said is gone
 	}
-	l.begun, l.id, l.ledgerID, l.missing = true, letters.ID, ledger.ID, ledger.Err != nil
+	l.begun, l.id, l.ledgerID, l.missing = true, s.id, s.ledgerID, s.missing
 	return nil
 }
 

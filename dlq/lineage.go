@@ -61,6 +61,12 @@ func (ls *lineages) duplicate(partition int32, g *glance) bool {
 	return !l.originalOffset.Add(g.offset)
 }
 
+// has reports whether a letter would be a duplicate.
+func (ls *lineages) has(partition int32, g *glance) bool {
+	l := ls.all[lineageKey{partition, string(g.group), string(g.topic), g.partition, string(g.redrive)}]
+	return l != nil && l.originalOffset.Has(g.offset)
+}
+
 func (ls *lineages) find(partition int32, g *glance) *lineage {
 	// Written like this a look-up makes no strings.
 	if l := ls.all[lineageKey{partition, string(g.group), string(g.topic), g.partition, string(g.redrive)}]; l != nil {

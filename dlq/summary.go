@@ -281,20 +281,20 @@ func (f *Failure) add(message []byte, at time.Time, partition int32, offset int6
 	if f.Count++; f.Count == 1 || at.After(f.Last) {
 		f.Last = at
 	}
-	if f.Count == 1 || f.isLater(at, partition, offset) {
+	if f.Count == 1 || f.after(at, partition, offset) {
 		f.First, f.Partition, f.Offset = at, partition, offset
 		f.Sample = strings.ToValidUTF8(string(message[:min(len(message), maxSample)]), "")
 	}
 }
 
-// isLater reports whether the first letter is another one.
-func (f *Failure) isLater(at time.Time, partition int32, offset int64) bool {
+// after reports whether the first letter is behind another one: by time, then by place, so that it does not matter which is seen first.
+func (f *Failure) after(at time.Time, partition int32, offset int64) bool {
 	return cmp.Or(at.Compare(f.First), cmp.Compare(partition, f.Partition), cmp.Compare(offset, f.Offset)) < 0
 }
 
 // merge adds what another row counted.
 func (f *Failure) merge(other *Failure) {
-	if f.Count == 0 || f.isLater(other.First, other.Partition, other.Offset) {
+	if f.Count == 0 || f.after(other.First, other.Partition, other.Offset) {
 		f.First, f.Partition, f.Offset, f.Sample = other.First, other.Partition, other.Offset, other.Sample
 	}
 	if f.Count == 0 || other.Last.After(f.Last) {
@@ -322,7 +322,7 @@ func (t *tally) summary() *Summary {
 		s.Failures = append(s.Failures, t.rest)
 	}
 	slices.SortFunc(s.Failures, func(a, b Failure) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Fingerprint, b.Fingerprint))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Fingerprint, b.Fingerprint), last(a.Folded, b.Folded))
 	})
 	for group, n := range t.groups.rows {
 		s.Groups = append(s.Groups, GroupCount{Group: group, Open: *n})
@@ -331,9 +331,20 @@ func (t *tally) summary() *Summary {
 		s.Groups = append(s.Groups, GroupCount{Folded: true, Open: t.otherGroup})
 	}
 	slices.SortFunc(s.Groups, func(a, b GroupCount) int {
-		return cmp.Or(cmp.Compare(b.Open, a.Open), cmp.Compare(a.Group, b.Group))
+		return cmp.Or(cmp.Compare(b.Open, a.Open), cmp.Compare(a.Group, b.Group), last(a.Folded, b.Folded))
 	})
 	return s
+}
+
+// last orders what is folded behind what is not.
+func last(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 func validFingerprint(s string) bool {

@@ -28,11 +28,12 @@ type Set struct {
 	n      int
 }
 
-// block is a part of a set: a list or a bitmap.
+// block is a part of a set: a list or a bitmap. It is small, since a sparse set has many.
 type block struct {
 	high int64
 	list []uint16
-	bits []uint64
+	bits *[blockSize / 64]uint64
+	n    int // in bits
 }
 
 // Len is how many offsets are in the set.
@@ -65,6 +66,9 @@ func (s *Set) Remove(offset int64) bool {
 	i, ok := s.find(offset >> blockBits)
 	if !ok || !s.blocks[i].remove(uint16(offset)) {
 		return false
+	}
+	if b := &s.blocks[i]; len(b.list) == 0 && b.n == 0 {
+		s.blocks = slices.Delete(s.blocks, i, i+1)
 	}
 	s.n--
 	return true
@@ -114,7 +118,7 @@ func (b *block) has(low uint16) bool {
 
 func (b *block) add(low uint16) bool {
 	if b.bits == nil && len(b.list) == listLimit && !b.has(low) {
-		b.bits = make([]uint64, blockSize/64)
+		b.bits, b.n = new([blockSize / 64]uint64), len(b.list)
 		for _, l := range b.list {
 			b.bits[l/64] |= 1 << (l % 64)
 		}
@@ -123,7 +127,11 @@ func (b *block) add(low uint16) bool {
 	if b.bits != nil {
 		was := b.bits[low/64]
 		b.bits[low/64] |= 1 << (low % 64)
-		return was != b.bits[low/64]
+		if was == b.bits[low/64] {
+			return false
+		}
+		b.n++
+		return true
 	}
 	if n := len(b.list); n == 0 || b.list[n-1] < low {
 		b.list = append(b.list, low)
@@ -140,7 +148,11 @@ func (b *block) remove(low uint16) bool {
 	if b.bits != nil {
 		was := b.bits[low/64]
 		b.bits[low/64] &^= 1 << (low % 64)
-		return was != b.bits[low/64]
+		if was == b.bits[low/64] {
+			return false
+		}
+		b.n--
+		return true
 	}
 	i, ok := slices.BinarySearch(b.list, low)
 	if ok {
@@ -155,6 +167,9 @@ func (b *block) all() iter.Seq[uint16] {
 			if !yield(low) {
 				return
 			}
+		}
+		if b.bits == nil {
+			return
 		}
 		for i, word := range b.bits {
 			for ; word != 0; word &= word - 1 {
