@@ -90,10 +90,12 @@ const maxName = 256
 // parseNumber reads digits, which may have zeros before them.
 func parseNumber(b []byte) (n int64, ok bool) {
 	for _, c := range b {
-		if c -= '0'; c > 9 || n > (math.MaxInt64-int64(c))/10 {
+		if c -= '0'; c > 9 || n > math.MaxInt64/10 {
 			return 0, false
 		}
-		n = n*10 + int64(c)
+		if n = n*10 + int64(c); n < 0 {
+			return 0, false
+		}
 	}
 	return n, len(b) > 0
 }
