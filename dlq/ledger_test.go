@@ -273,9 +273,21 @@ func TestALedgerThatDoesNotExistIsEmpty(t *testing.T) {
 		if l.Missing() || l.State(0, 1) != Discarded {
 			t.Errorf("missing %v, letter %q; the ledger was made meanwhile", l.Missing(), l.State(0, 1))
 		}
-		if err := k.DeleteTopic("adopted.ledger"); err != nil {
-			t.Fatal(err)
+		remove := func() {
+			t.Helper()
+			if err := k.DeleteTopic("adopted.ledger"); err != nil {
+				t.Fatal(err)
+			}
 		}
+		remove()
+		k.create(t, "adopted.ledger", 1)
+		e = Entry{State: Expired, At: time.Now()}
+		k.produce(t, RunRecord("adopted.ledger", "r", nil), e.Record("adopted.ledger", 0, 0))
+		read(t, l)
+		if l.State(0, 0) != Expired || l.Settled(0, 1) {
+			t.Errorf("letters are %q and %q by the new ledger", l.State(0, 0), l.State(0, 1))
+		}
+		remove()
 		read(t, l)
 		if !l.Missing() || l.Settled(0, 1) {
 			t.Errorf("missing %v, letter %q; the ledger was deleted", l.Missing(), l.State(0, 1))
