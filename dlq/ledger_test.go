@@ -282,7 +282,11 @@ func TestALedgerThatDoesNotExistIsEmpty(t *testing.T) {
 		remove()
 		k.create(t, "adopted.ledger", 1)
 		e = Entry{State: Expired, At: time.Now()}
-		k.produce(t, RunRecord("adopted.ledger", "r", nil), e.Record("adopted.ledger", 0, 0))
+		cl := k.client(t) // the other one knows the old topic
+		defer cl.Close()
+		if err := cl.ProduceSync(t.Context(), RunRecord("adopted.ledger", "r", nil), e.Record("adopted.ledger", 0, 0)).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
 		read(t, l)
 		if l.State(0, 0) != Expired || l.Settled(0, 1) {
 			t.Errorf("letters are %q and %q by the new ledger", l.State(0, 0), l.State(0, 1))
