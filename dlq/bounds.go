@@ -28,7 +28,10 @@ func Freeze(ctx context.Context, topic string, opts ...kgo.Opt) (Cursor, error) 
 }
 
 // A span is the part of a partition that is left to read.
-type span struct{ at, end int64 }
+type span struct {
+	at, end int64
+	start   int64 // where the partition begins
+}
 
 // freeze turns a cursor into spans, with the topic's own bounds where the cursor
 // has none, and checks it against them.
@@ -73,7 +76,8 @@ func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map
 			errs = append(errs, fmt.Errorf("the cursor is at %d and ends at %d in partition %d, which ends at %d: was the topic made anew?", s.at, s.end, p, end))
 		}
 		// What expired meanwhile is not there to be read.
-		s.at = max(s.at, starts[p])
+		s.start = starts[p]
+		s.at = max(s.at, s.start)
 		spans[p] = s
 	}
 	for p := range from.At {

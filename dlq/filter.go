@@ -1,8 +1,11 @@
 package dlq
 
 import (
+	"maps"
 	"slices"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
 )
@@ -12,6 +15,18 @@ import (
 type Filter struct {
 	Classes, Fingerprints, Groups []string
 	Reasons                       []headers.Reason
+	// Keys are keys of records, byte for byte. No record without a key fits, and
+	// the empty string is the empty key.
+	Keys []string
+	// Ranges are places in the topic. What is outside of them is not read either.
+	Ranges []Range
+	// Headers are of the record, the user's and siding's: each that is named must
+	// be there with one of its values, or with any where it has none here. Of a
+	// header that is there several times one has to fit.
+	Headers map[string][]string
+	// MinAttempts and MaxAttempts bound how often the record was delivered, both
+	// within. Zero is no bound.
+	MinAttempts, MaxAttempts int
 	// Since and Until bound the time of the last failure: Since is within,
 	// Until is not. A letter that does not say when it failed counts with its
 	// record's timestamp. Zero is no bound.
@@ -20,22 +35,81 @@ type Filter struct {
 	Match func(*Letter) bool
 }
 
+// Range is a part of a partition of a dead-letter topic.
+type Range struct {
+	Partition int32
+	// From is the first offset, and Until that behind the last one. An Until of
+	// zero is no bound.
+	From, Until int64
+}
+
+// At is the range of one letter.
+func At(partition int32, offset int64) Range { return Range{partition, offset, offset + 1} }
+
+func (r *Range) has(partition int32, offset int64) bool {
+	return r.Partition == partition && r.From <= offset && (offset < r.Until || r.Until == 0)
+}
+
 // Selects reports whether the filter selects the letter.
 func (f *Filter) Selects(l *Letter) bool {
 	return oneOf(f.Classes, l.Meta.Class) &&
 		oneOf(f.Fingerprints, l.Meta.Fingerprint) &&
 		oneOf(f.Groups, l.Meta.Group) &&
 		oneOf(f.Reasons, l.Meta.Reason) &&
+		(len(f.Keys) == 0 || l.Record.Key != nil && slices.Contains(f.Keys, string(l.Record.Key))) &&
+		f.within(l.Record) &&
+		l.Meta.Attempts >= f.MinAttempts && (f.MaxAttempts == 0 || l.Meta.Attempts <= f.MaxAttempts) &&
 		f.during(l) &&
+		f.carries(l.Record.Headers) &&
 		(f.Match == nil || f.Match(l))
 }
 
+// all reports whether it selects everything, without looking.
+func (f *Filter) all() bool {
+	return len(f.Classes)+len(f.Fingerprints)+len(f.Groups)+len(f.Reasons)+len(f.Keys)+len(f.Ranges)+len(f.Headers) == 0 &&
+		f.MinAttempts <= 0 && f.MaxAttempts == 0 && f.Since.IsZero() && f.Until.IsZero() && f.Match == nil
+}
+
+func (f *Filter) within(r *kgo.Record) bool {
+	return len(f.Ranges) == 0 || slices.ContainsFunc(f.Ranges, func(s Range) bool { return s.has(r.Partition, r.Offset) })
+}
+
 func (f *Filter) during(l *Letter) bool {
-	at := l.Meta.FailedAt
-	if at.IsZero() {
-		at = l.Record.Timestamp
-	}
+	at := l.FailedAt()
 	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || at.Before(f.Until))
+}
+
+func (f *Filter) carries(h []kgo.RecordHeader) bool {
+	for key, values := range f.Headers {
+		if !slices.ContainsFunc(h, func(h kgo.RecordHeader) bool { return h.Key == key && oneOf(values, string(h.Value)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// narrow takes away what the filter's ranges leave out: whole partitions, and of the others what is before the first or behind the last.
+func (f *Filter) narrow(left map[int32]span) {
+	if len(f.Ranges) == 0 {
+		return
+	}
+	maps.DeleteFunc(left, func(p int32, _ span) bool {
+		return !slices.ContainsFunc(f.Ranges, func(r Range) bool { return r.Partition == p })
+	})
+	for p, s := range left {
+		from, until := s.end, s.at
+		for _, r := range f.Ranges {
+			if r.Partition == p {
+				from = min(from, r.From)
+				if r.Until == 0 {
+					until = s.end
+				}
+				until = max(until, r.Until)
+			}
+		}
+		s.at, s.end = max(s.at, from), min(s.end, until)
+		left[p] = s
+	}
 }
 
 func oneOf[T comparable](any []T, x T) bool { return len(any) == 0 || slices.Contains(any, x) }

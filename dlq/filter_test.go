@@ -13,9 +13,12 @@ func TestAFilterSelectsWhatFitsAllItsFields(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1_000_000)
 	letter := &Letter{
-		Record: &kgo.Record{Timestamp: at.Add(time.Hour)},
+		Record: &kgo.Record{
+			Timestamp: at.Add(time.Hour), Partition: 2, Offset: 7, Key: []byte("order-7"),
+			Headers: []kgo.RecordHeader{header("tenant", "7"), header("tenant", "8"), header("empty", ""), {Key: "null"}, header(headers.Host, "h")},
+		},
 		Meta: headers.Meta{
-			Class: "net.timeout", Fingerprint: "0123456789abcdef", Group: "billing", Reason: headers.ReasonExhausted, FailedAt: at,
+			Class: "net.timeout", Fingerprint: "0123456789abcdef", Group: "billing", Reason: headers.ReasonExhausted, FailedAt: at, Attempts: 4,
 		},
 	}
 	silent := &Letter{Record: &kgo.Record{Timestamp: at}, MetaErr: headers.ErrMissing}
@@ -41,11 +44,30 @@ func TestAFilterSelectsWhatFitsAllItsFields(t *testing.T) {
 		{"until later", Filter{Until: at.Add(1)}, letter, true},
 		{"without a time of failure", Filter{Since: at, Until: at.Add(1)}, silent, true},
 		{"without a class", Filter{Classes: []string{"net.timeout"}}, silent, false},
+		{"key", Filter{Keys: []string{"order-1", "order-7"}}, letter, true},
+		{"another key", Filter{Keys: []string{"order"}}, letter, false},
+		{"no key is not the empty one", Filter{Keys: []string{""}}, silent, false},
+		{"place", Filter{Ranges: []Range{At(2, 6), At(2, 7)}}, letter, true},
+		{"another place", Filter{Ranges: []Range{At(2, 6), At(2, 8), At(1, 7)}}, letter, false},
+		{"from there", Filter{Ranges: []Range{{Partition: 2, From: 7}}}, letter, true},
+		{"from behind", Filter{Ranges: []Range{{Partition: 2, From: 8}}}, letter, false},
+		{"until there", Filter{Ranges: []Range{{Partition: 2, Until: 7}}}, letter, false},
+		{"until behind", Filter{Ranges: []Range{{Partition: 2, Until: 8}}}, letter, true},
+		{"header", Filter{Headers: map[string][]string{"tenant": {"8"}, headers.Host: {"g", "h"}}}, letter, true},
+		{"header whatever its value", Filter{Headers: map[string][]string{"null": nil, "empty": {}}}, letter, true},
+		{"another value of a header", Filter{Headers: map[string][]string{"tenant": {"9"}}}, letter, false},
+		{"one header fits, one does not", Filter{Headers: map[string][]string{"tenant": {"7"}, "region": nil}}, letter, false},
+		{"attempts", Filter{MinAttempts: 4, MaxAttempts: 4}, letter, true},
+		{"too few attempts", Filter{MinAttempts: 5}, letter, false},
+		{"too many attempts", Filter{MaxAttempts: 3}, letter, false},
 		{"match", Filter{Match: func(l *Letter) bool { return l.Meta.Group == "billing" }}, letter, true},
 		{"no match", Filter{Match: func(*Letter) bool { return false }}, letter, false},
 	} {
 		if got := c.f.Selects(c.l); got != c.want {
 			t.Errorf("%s: Selects = %v, want %v", c.name, got, c.want)
+		}
+		if c.f.all() != (c.name == "everything") {
+			t.Errorf("%s: all = %v", c.name, c.f.all())
 		}
 	}
 	Filter := Filter{Groups: []string{"x"}, Match: func(*Letter) bool { t.Error("Match is asked about a letter that does not fit"); return true }}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -27,7 +28,7 @@ func onKafka(t *testing.T, f func(*testing.T, *kafka)) {
 		k := &kafka{}
 		var err error
 		k.Cluster, err = kfake.NewCluster(kfake.Ports(9092, 9093), kfake.ListenFn(k.network.Listen),
-			kfake.SeedTopics(3, "orders.dlq"), kfake.SeedTopics(1, "one.dlq"))
+			kfake.SeedTopics(3, "orders.dlq", "orders.dlq.ledger"), kfake.SeedTopics(1, "one.dlq", "one.dlq.ledger"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,6 +74,33 @@ func (k *kafka) fill(t *testing.T, topic string, p int32, n int) {
 	for i := range n {
 		k.write(t, topic, &kgo.Record{Partition: p, Value: fmt.Append(nil, i)}, headers.Meta{Reason: headers.ReasonTerminal})
 	}
+}
+
+func (k *kafka) create(t *testing.T, topic string, partitions int32) {
+	t.Helper()
+	if err := k.CreateTopic(topic, partitions, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ledger is the ledger of a topic, with nothing read yet.
+func (k *kafka) ledger(topic string) *Ledger { return NewLedger(topic, topic+".ledger", k.opts()...) }
+
+// produce writes records as they are.
+func (k *kafka) produce(t *testing.T, rs ...*kgo.Record) {
+	t.Helper()
+	if err := k.cl.ProduceSync(t.Context(), rs...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// note writes an entry to the ledger of a topic.
+func (k *kafka) note(t *testing.T, topic string, partition int32, offset int64, e Entry) {
+	t.Helper()
+	if e.State != "" && e.At.IsZero() {
+		e.At = time.Now()
+	}
+	k.produce(t, e.Record(topic+".ledger", partition, offset))
 }
 
 // inTransaction writes values to partition 0 of one.dlq in a transaction and

@@ -1,6 +1,8 @@
 package dlq
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
@@ -17,6 +19,19 @@ type Letter struct {
 	// Meta has what could be read. A record that siding did not write lacks the
 	// reason, so it is an error too.
 	MetaErr error
+	// State is what became of it, and [Duplicate] where it is the copy of a
+	// letter before it; empty if nothing did, and after [Read], which does not
+	// look.
+	State State
+}
+
+// FailedAt is when the record failed last: as its headers say, or else when the
+// letter was written.
+func (l *Letter) FailedAt() time.Time {
+	if l.Meta.FailedAt.IsZero() {
+		return l.Record.Timestamp
+	}
+	return l.Meta.FailedAt
 }
 
 func newLetter(r *kgo.Record) *Letter {

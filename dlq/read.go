@@ -42,45 +42,76 @@ const (
 // To go on later, keep a cursor from [Freeze] and advance it letter by letter.
 func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.Opt) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
-		fail := func(err error) { yield(nil, fmt.Errorf("dlq: read %q: %w", topic, err)) }
-		left, err := freeze(ctx, topic, from, opts)
-		if err != nil {
-			fail(err)
-			return
+		s := scan{
+			topic: topic, opts: opts, soon: true, narrow: f.narrow,
+			keep: func(record *kgo.Record) bool {
+				l := newLetter(record)
+				return !f.Selects(l) || yield(l, nil)
+			},
+			problem: func(err error) bool { return yield(nil, fmt.Errorf("dlq: read %q: %w", topic, err)) },
 		}
-		maps.DeleteFunc(left, func(_ int32, s span) bool { return s.at >= s.end })
-		if len(left) == 0 {
-			return
-		}
-		cl, err := kgo.NewClient(readOpts(topic, left, opts)...)
-		if err != nil {
-			fail(err)
-			return
-		}
-		defer cl.Close()
-		r := reader{cl: cl, topic: topic, left: left, progress: map[int32]time.Duration{}}
-		r.run(ctx, func(record *kgo.Record) bool {
-			l := newLetter(record)
-			return !f.Selects(l) || yield(l, nil)
-		}, func(err error) bool {
-			return yield(nil, fmt.Errorf("dlq: read %q: %w", topic, err))
-		})
+		s.run(ctx, from)
 	}
 }
 
-func readOpts(topic string, left map[int32]span, opts []kgo.Opt) []kgo.Opt {
+// scan is a read of a topic's records, committed ones, up to the end that it had when it began, or that the cursor has.
+type scan struct {
+	topic string
+	opts  []kgo.Opt
+	// soon is for a reader who waits for the first record: of a full fetch, kgo's default, that would be long in coming.
+	soon bool
+	// narrow takes away what needs no reading. It may be nil.
+	narrow func(map[int32]span)
+	// keep takes a record and problem an error; both report whether to go on.
+	keep    func(*kgo.Record) bool
+	problem func(error) bool
+	// progress is told how many offsets of how many were passed, when the read begins and from time to time. It may be nil.
+	progress func(read, total int64)
+}
+
+// run reports whether the read came to its end, though perhaps with problems.
+func (s *scan) run(ctx context.Context, from Cursor) bool {
+	left, err := freeze(ctx, s.topic, from, s.opts)
+	if err != nil {
+		return s.problem(err) && false
+	}
+	if s.narrow != nil {
+		s.narrow(left)
+	}
+	maps.DeleteFunc(left, func(_ int32, p span) bool { return p.at >= p.end })
+	r := reader{scan: s, left: left, gave: map[int32]time.Duration{}}
+	for _, p := range left {
+		r.total += p.end - p.at
+	}
+	r.tell()
+	if len(left) == 0 {
+		return true
+	}
+	r.cl, err = kgo.NewClient(s.options(left)...)
+	if err != nil {
+		return s.problem(err) && false
+	}
+	defer r.cl.Close()
+	return r.run(ctx)
+}
+
+func (s *scan) options(left map[int32]span) []kgo.Opt {
 	at := make(map[int32]kgo.Offset, len(left))
 	for p, s := range left {
 		at[p] = kgo.NewOffset().At(s.at)
 	}
+	// A fetch of a partition with nothing to give holds up those with it on
+	// the same broker.
+	tuned := []kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond)}
+	if s.soon {
+		tuned = append(tuned, kgo.FetchMaxBytes(1<<20), kgo.FetchMaxPartitionBytes(256<<10))
+	}
 	return slices.Concat(
-		// A fetch of a partition with nothing to give holds up those with it on
-		// the same broker.
-		[]kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond)},
-		opts,
+		tuned,
+		s.opts,
 		[]kgo.Opt{
 			kgo.ConsumeTopics(),
-			kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}),
+			kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: at}),
 			// The start of the log, where what we want next expired meanwhile.
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -93,25 +124,25 @@ func readOpts(topic string, left map[int32]span, opts []kgo.Opt) []kgo.Opt {
 
 // reader is one read under way.
 type reader struct {
+	*scan
 	cl    *kgo.Client
-	topic string
 	left  map[int32]span // partitions that are not at their end
+	total int64          // offsets that there were to read
 
 	// Time is what was spent waiting for the cluster: how long the letters take
 	// their receiver says nothing about a partition.
-	waited   time.Duration
-	progress map[int32]time.Duration // when a partition last gave something
-	looked   time.Duration           // when look was last called
+	waited time.Duration
+	gave   map[int32]time.Duration // when a partition last gave something
+	looked time.Duration           // when look was last called
 }
 
-// run reads until every partition is at its end. keep takes a record and problem
-// an error; both report whether to go on.
-func (r *reader) run(ctx context.Context, keep func(*kgo.Record) bool, problem func(error) bool) {
+// run reads until every partition is at its end, and reports whether it came so far.
+func (r *reader) run(ctx context.Context) bool {
 	for len(r.left) > 0 {
 		fetches := r.poll(ctx)
 		if ctx.Err() != nil {
-			problem(context.Cause(ctx))
-			return
+			r.problem(context.Cause(ctx))
+			return false
 		}
 		for _, e := range fetches.Errors() {
 			switch {
@@ -121,19 +152,65 @@ func (r *reader) run(ctx context.Context, keep func(*kgo.Record) bool, problem f
 				// The broker lost what we had read or were about to; kgo goes on
 				// at the start of the log, and take passes over what we had.
 			default:
-				problem(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
-				return
+				r.problem(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
+				return false
 			}
 		}
-		for record := range fetches.RecordsAll() {
-			if r.take(record) && !keep(record) {
-				return
-			}
+		stopped := false
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+			stopped = stopped || !r.partition(p.Partition, p.Records)
+		})
+		if stopped {
+			return false
 		}
-		if r.waited-r.looked >= idleLimit && !r.look(ctx, problem) {
-			return
+		r.tell()
+		if r.waited-r.looked >= idleLimit && !r.look(ctx) {
+			return false
 		}
 	}
+	r.tell()
+	return true
+}
+
+// partition passes on what was fetched of a partition, and reports whether to go on.
+func (r *reader) partition(p int32, records []*kgo.Record) bool {
+	s, ok := r.left[p]
+	if !ok || len(records) == 0 {
+		return true
+	}
+	for _, record := range records {
+		if s.take(record) && !r.keep(record) {
+			return false
+		}
+		if s.at >= s.end {
+			r.finish(p)
+			return true
+		}
+	}
+	r.left[p] = s
+	r.gave[p] = r.waited
+	return true
+}
+
+// take moves on behind a record, and reports whether it is one of those to read.
+func (s *span) take(record *kgo.Record) bool {
+	if record.Offset < s.at {
+		return false
+	}
+	s.at = record.Offset + 1
+	return record.Offset < s.end && !record.Attrs.IsControl()
+}
+
+// tell tells how far the read is.
+func (r *reader) tell() {
+	if r.progress == nil {
+		return
+	}
+	read := r.total
+	for _, p := range r.left {
+		read -= p.end - p.at
+	}
+	r.progress(read, r.total)
 }
 
 func (r *reader) poll(ctx context.Context) kgo.Fetches {
@@ -144,22 +221,6 @@ func (r *reader) poll(ctx context.Context) kgo.Fetches {
 	return r.cl.PollFetches(ctx)
 }
 
-// take moves on behind a record, and reports whether it is one of those to read.
-func (r *reader) take(record *kgo.Record) bool {
-	s, ok := r.left[record.Partition]
-	if !ok || record.Offset < s.at {
-		return false
-	}
-	wanted := record.Offset < s.end && !record.Attrs.IsControl()
-	s.at = record.Offset + 1
-	r.left[record.Partition] = s
-	r.progress[record.Partition] = r.waited
-	if s.at >= s.end {
-		r.finish(record.Partition)
-	}
-	return wanted
-}
-
 func (r *reader) finish(partition int32) {
 	delete(r.left, partition)
 	r.cl.PauseFetchPartitions(map[string][]int32{r.topic: {partition}})
@@ -168,7 +229,7 @@ func (r *reader) finish(partition int32) {
 // look finishes partitions that will give nothing more: those whose letters
 // expired up to the end, which no record will ever tell, and, with a problem,
 // those that stall. It reports whether to go on.
-func (r *reader) look(ctx context.Context, problem func(error) bool) bool {
+func (r *reader) look(ctx context.Context) bool {
 	start := time.Now()
 	defer func() {
 		r.waited += time.Since(start)
@@ -176,7 +237,7 @@ func (r *reader) look(ctx context.Context, problem func(error) bool) bool {
 	}()
 	var idle []int32
 	for p := range r.left {
-		if r.waited-r.progress[p] >= idleLimit {
+		if r.waited-r.gave[p] >= idleLimit {
 			idle = append(idle, p)
 		}
 	}
@@ -194,10 +255,10 @@ func (r *reader) look(ctx context.Context, problem func(error) bool) bool {
 			r.finish(p)
 			continue
 		}
-		if r.waited-r.progress[p] >= stallLimit {
+		if r.waited-r.gave[p] >= stallLimit {
 			err := r.stalled(ask, adm, p)
 			r.finish(p)
-			if !problem(err) {
+			if !r.problem(err) {
 				return false
 			}
 		}

@@ -1,0 +1,153 @@
+package dlq
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+func TestDiscardedLettersAreSettledWithWhoAndWhy(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		for _, offset := range []int64{7, 8, 9, 7, 8} { // the last two are copies
+			k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, from(offset))
+		}
+		k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, changed(from(10), func(m *headers.Meta) { m.Class = "other" }))
+		k.note(t, "orders.dlq", 2, 1, Entry{State: Redriven, Run: "r"})
+		frozen, err := Freeze(t.Context(), "orders.dlq", k.opts()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, from(11)) // nobody has seen it
+		l := k.ledger("orders.dlq")
+		var done []string
+		n, err := l.Discard(t.Context(), Filter{Classes: []string{"orders.SKUError"}}, frozen, "ada", "test data", func(at headers.Position, err error) {
+			done = append(done, fmt.Sprint(at, " ", err))
+		})
+		if err != nil || n != 2 {
+			t.Fatalf("%d letters are discarded, %v; want 2", n, err)
+		}
+		slices.Sort(done)
+		check(t, done, nil, "orders.dlq/2/0 <nil>", "orders.dlq/2/2 <nil>", "orders.dlq/2/3 <nil>", "orders.dlq/2/4 <nil>")
+		read(t, l)
+		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "2:5", "2:6")
+		for offset, want := range []State{Discarded, Redriven, Discarded, Duplicate, Duplicate, "", ""} {
+			if got := l.State(2, int64(offset)); got != want {
+				t.Errorf("letter %d is %q, want %q", offset, got, want)
+			}
+		}
+		_, notes, err := l.Find(t.Context(), 2, 0)
+		if err != nil || len(notes) != 1 {
+			t.Fatal(notes, err)
+		}
+		e := notes[0].Entry
+		if now := time.Now(); e.At.After(now) || e.At.Before(now.Add(-time.Hour)) {
+			t.Errorf("at %s", e.At)
+		}
+		e.At = time.Time{}
+		if d := cmp.Diff(Entry{TopicID: l.TopicID(), State: Discarded, By: "ada", Why: "test data"}, e); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+// A letter and its copy: once retention has taken the first, the second is still what it was.
+func TestACopyOfADiscardedLetterStaysSettledWhenThatExpires(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.write(t, "one.dlq", &kgo.Record{}, from(7))
+		k.write(t, "one.dlq", &kgo.Record{}, from(7))
+		l := k.ledger("one.dlq")
+		if n, err := l.Discard(t.Context(), Filter{}, Cursor{}, "ada", "test", nil); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		if err := k.DeleteRecords("one.dlq", 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil)
+	})
+}
+
+func TestNothingIsDiscardedWhereItCantBeWrittenDown(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		for p := range int32(3) {
+			k.fill(t, "orders.dlq", p, 1)
+		}
+		for _, c := range []struct{ ledger, by, why, want string }{
+			{"orders.dlq.ledger", "", "test", "say who"},
+			{"orders.dlq.ledger", "ada", "", "say who"},
+			{"none.ledger", "ada", "test", `"none.ledger" does not exist: create it`},
+			{"one.dlq.ledger", "ada", "test", `"one.dlq.ledger" has 1 partitions, "orders.dlq" has 3`},
+		} {
+			l := NewLedger("orders.dlq", c.ledger, k.opts()...)
+			n, err := l.Discard(t.Context(), Filter{}, Cursor{}, c.by, c.why, func(at headers.Position, err error) { t.Error(at, err) })
+			if n != 0 || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v: %d, %v", c, n, err)
+			}
+		}
+	})
+}
+
+func TestLettersThatCouldNotBeDiscardedAreNamed(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 15)
+		k.fill(t, "orders.dlq", 1, 3)
+		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Partitions: []int32{0}, Err: kerr.InvalidRecord, Count: -1})
+		l := k.ledger("orders.dlq")
+		ok, failed := 0, 0
+		n, err := l.Discard(t.Context(), Filter{}, Cursor{}, "ada", "test", func(at headers.Position, err error) {
+			if err == nil {
+				ok++
+			} else if failed++; !strings.Contains(err.Error(), at.String()) {
+				t.Error(err)
+			}
+		})
+		if n != 3 || ok != 3 || failed != 15 || err == nil {
+			t.Fatalf("%d discarded, %d and %d are told, %v", n, ok, failed, err)
+		}
+		if text := err.Error(); !strings.Contains(text, "orders.dlq/0/0") || !strings.Contains(text, "and 5 letters more") || strings.Contains(text, "orders.dlq/1/") {
+			t.Error(text)
+		}
+	})
+}
+
+// Ctrl-C while a broker does not answer.
+func TestADiscardThatIsCancelledReturnsAndNamesWhatWasNotWritten(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 2)
+		k.fill(t, "orders.dlq", 1, 3)
+		l := k.ledger("orders.dlq")
+		read(t, l)
+		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Partitions: []int32{0}, Err: kerr.NotLeaderForPartition, Count: -1})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(20*time.Second, cancel)
+		start := time.Now()
+		n, err := l.Discard(ctx, Filter{}, Cursor{}, "ada", "test", nil)
+		if n != 3 || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "orders.dlq/0/0") {
+			t.Errorf("%d discarded, %v", n, err)
+		}
+		if took := time.Since(start); took > 25*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		n, err = Import(ctx, "orders.dlq", bytes.NewReader(export(t, letters())), ImportOptions{}, k.opts()...)
+		if n != 0 || !errors.Is(err, context.Canceled) {
+			t.Errorf("%d imported, %v", n, err)
+		}
+	})
+}

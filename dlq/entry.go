@@ -1,0 +1,190 @@
+package dlq
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// State is what became of a dead letter. The empty one says that nothing did.
+type State string
+
+// The states that a ledger knows. A letter without an entry, or with one that says unknown, is open.
+const (
+	Redriven  State = "redriven"  // on its target; the outcome is not known yet
+	Succeeded State = "succeeded" // brought back, and processed
+	Failed    State = "failed"    // brought back, and failed again: it is a new letter
+	Discarded State = "discarded" // given up, by the handler or by hand
+	Expired   State = "expired"   // taken by retention before anything became of it
+	Duplicate State = "duplicate" // the same as a letter before it
+	Unknown   State = "unknown"   // brought back, but what became of it cannot be told
+)
+
+// states are those that an entry of version 1 can have.
+var states = [...]State{Redriven, Succeeded, Failed, Discarded, Expired, Duplicate, Unknown}
+
+// Settles reports whether a letter of that state is not open any more.
+func (s State) Settles() bool { return s != "" && s != Unknown }
+
+// Entry is what a ledger says about a dead letter. The last one about a letter counts. The zero value says nothing: it takes back
+// what was said before, and the letter is open again.
+type Entry struct {
+	// TopicID is the id of the dead-letter topic. An entry about a topic of the same name, deleted since, means nothing. It is zero
+	// where brokers have no ids, or the writer did not know it; such an entry is believed.
+	TopicID [16]byte
+	// State is one of the constants.
+	State State
+	// Run is the redrive run that it is about, if one is.
+	Run string
+	// At is when it was written down.
+	At time.Time
+	// By and Why are the words of the person who decided it.
+	By, Why string
+	// Target is where the letter was brought back to: topic, partition and offset.
+	Target headers.Position
+	// Class is that of the error with which it failed again.
+	Class string
+	// Edited names what was changed on the way back, "headers", "value" or both.
+	Edited []string
+}
+
+// entryJSON is an entry as it stands in a ledger, version 1.
+type entryJSON struct {
+	V       int      `json:"v"`
+	TopicID string   `json:"topicId,omitempty"`
+	State   State    `json:"state"`
+	Run     string   `json:"run,omitempty"`
+	At      string   `json:"at"`
+	By      string   `json:"by,omitempty"`
+	Why     string   `json:"why,omitempty"`
+	Target  string   `json:"target,omitempty"`
+	Class   string   `json:"class,omitempty"`
+	Edited  []string `json:"edited,omitempty"`
+}
+
+const entryVersion = 1
+
+// Record returns the record that says so of the letter at a place: its key is the letter's offset in decimal, and its partition the
+// letter's. That of the zero Entry has no value.
+func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record {
+	r := &kgo.Record{Topic: ledger, Partition: partition, Key: strconv.AppendInt(nil, offset, 10)}
+	if e.State == "" {
+		return r
+	}
+	j := entryJSON{V: entryVersion, State: e.State, Run: e.Run, At: e.At.UTC().Format(time.RFC3339Nano), By: e.By, Why: e.Why, Class: e.Class, Edited: e.Edited}
+	if e.TopicID != ([16]byte{}) {
+		j.TopicID = base64.RawURLEncoding.EncodeToString(e.TopicID[:])
+	}
+	if e.Target.Topic != "" {
+		j.Target = e.Target.String()
+	}
+	value, err := json.Marshal(&j)
+	if err != nil {
+		panic(err) // there are only strings and numbers in it
+	}
+	r.Value = value
+	return r
+}
+
+// ErrNewerVersion is about an entry that a newer siding wrote: what it says is not known, so nothing should be done to its letter.
+var ErrNewerVersion = errors.New("a newer siding wrote it: take that one")
+
+// errKey is about a key that no letter can have.
+var errKey = errors.New("its key is neither an offset nor a run's")
+
+// EntryError is about a record of a ledger that is no entry.
+type EntryError struct {
+	// At is where the record stands.
+	At headers.Position
+	// Key is the record's, cut to 64 bytes: the offset of its letter, if it has one.
+	Key string
+	// Err says what is wrong. It is [ErrNewerVersion] by errors.Is, or the record is broken.
+	Err error
+}
+
+// Error names the place, the key and the fault, and says what can be done about it.
+func (e *EntryError) Error() string {
+	what := "; its letter counts as open until a new entry is written, or a record with that key and without a value"
+	switch {
+	case errors.Is(e.Err, ErrNewerVersion):
+		what = ""
+	case errors.Is(e.Err, errKey):
+		what = "; it is about no letter and can stay"
+	}
+	return fmt.Sprintf("dlq: ledger record %v with key %q: %v%s", e.At, e.Key, e.Err, what)
+}
+
+// Unwrap returns Err.
+func (e *EntryError) Unwrap() error { return e.Err }
+
+// ParseEntry reads an entry, and the offset of the letter that it is about; a record without a value gives the zero Entry. Fields that
+// it does not know are passed over. The error is an *EntryError; then the offset is -1 where the key is none, and of the entry there
+// is the topic id at most.
+func ParseEntry(r *kgo.Record) (offset int64, e Entry, err error) {
+	offset, ok := parseOffset(r.Key)
+	if !ok {
+		err = errKey
+	} else if r.Value != nil {
+		e, err = parseEntry(r.Value)
+	}
+	if err != nil {
+		at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+		return offset, Entry{TopicID: e.TopicID}, &EntryError{at, string(r.Key[:min(len(r.Key), 64)]), err}
+	}
+	return offset, e, nil
+}
+
+// parseOffset reads an offset in the one form in which it is written: another would be another key, and both would be kept.
+func parseOffset(key []byte) (int64, bool) {
+	n, ok := parseNumber(key)
+	if !ok || key[0] == '0' && len(key) > 1 {
+		return -1, false
+	}
+	return n, true
+}
+
+// parseEntry also returns the topic id of one that is wrong otherwise, so that it is known whether that matters.
+func parseEntry(value []byte) (e Entry, err error) {
+	var j entryJSON
+	err = json.Unmarshal(value, &j) // where a type is wrong it reads the other fields
+	if j.TopicID != "" {
+		id, bad := base64.RawURLEncoding.Strict().DecodeString(j.TopicID)
+		if bad != nil || len(id) != len(e.TopicID) {
+			err = fmt.Errorf("its topic id is %.40q", j.TopicID)
+		} else {
+			copy(e.TopicID[:], id)
+		}
+	}
+	switch {
+	case j.V > entryVersion:
+		return e, fmt.Errorf("it is of version %d, and this one knows %d: %w", j.V, entryVersion, ErrNewerVersion)
+	case err != nil:
+		return e, err
+	case j.V < 1:
+		return e, errors.New("it names no version")
+	case !slices.Contains(states[:], j.State):
+		return e, fmt.Errorf("its state is %.40q", j.State)
+	}
+	at, err := time.Parse(time.RFC3339Nano, j.At)
+	if at = at.UTC(); err != nil || at.Year() < 0 || at.Year() > 9999 {
+		return e, fmt.Errorf("its time is %.40q", j.At)
+	}
+	if j.Target != "" {
+		if e.Target, err = headers.ParsePosition(j.Target); err != nil {
+			return e, fmt.Errorf("its target %.80q: %w", j.Target, err)
+		}
+	}
+	e.State, e.Run, e.At, e.By, e.Why, e.Class, e.Edited = j.State, j.Run, at, j.By, j.Why, j.Class, j.Edited
+	if len(j.Edited) == 0 {
+		e.Edited = nil
+	}
+	return e, nil
+}

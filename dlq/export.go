@@ -1,0 +1,203 @@
+package dlq
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const exportVersion = 1
+
+// exported is a line of an export, version 1. Bytes are in base64 (standard, padded), or null where there are none, which is not the
+// same as empty. The place is where the letter stood.
+type exported struct {
+	V         int              `json:"v"`
+	Topic     string           `json:"topic"`
+	Partition *int32           `json:"partition"`
+	Offset    int64            `json:"offset"`
+	Timestamp *int64           `json:"timestamp"` // Unix milliseconds
+	Key       blob             `json:"key"`
+	Value     blob             `json:"value"`
+	Headers   []exportedHeader `json:"headers"`
+}
+
+// exportedHeader has its key as text, or, where that is no UTF-8, in base64.
+type exportedHeader struct {
+	Key      *string `json:"key,omitempty"`
+	KeyBytes blob    `json:"keyBytes,omitzero"`
+	Value    blob    `json:"value"`
+}
+
+// blob is bytes that are there, or null, or were not said.
+type blob struct {
+	bytes []byte
+	said  bool
+}
+
+func (b blob) MarshalJSON() ([]byte, error) {
+	if b.bytes == nil {
+		return []byte("null"), nil
+	}
+	out := make([]byte, 0, 2+base64.StdEncoding.EncodedLen(len(b.bytes)))
+	return append(base64.StdEncoding.AppendEncode(append(out, '"'), b.bytes), '"'), nil
+}
+
+func (b *blob) UnmarshalJSON(text []byte) error {
+	*b = blob{said: true}
+	if string(text) == "null" {
+		return nil
+	}
+	if len(text) < 2 || text[0] != '"' {
+		return errors.New("bytes are neither text in base64 nor null")
+	}
+	text = text[1 : len(text)-1]
+	out, err := base64.StdEncoding.Strict().AppendDecode(make([]byte, 0, base64.StdEncoding.DecodedLen(len(text))), text)
+	b.bytes = out
+	return err
+}
+
+func (b blob) IsZero() bool { return !b.said }
+
+// Export writes letters as JSON lines, one each, byte for byte: [Import] makes the
+// same records of them.
+//
+//	{"v":1,"topic":"orders.dlq","partition":0,"offset":17,"timestamp":1763000000000,
+//	 "key":"b3JkZXItNw==","value":null,"headers":[{"key":"dlq-reason","value":"dGVybWluYWw="}]}
+//
+// on one line, where bytes are in base64 and null is not the same as empty;
+// headers come in their order, with duplicates; the timestamp is in Unix
+// milliseconds. A header's key that is no UTF-8 is in base64 as keyBytes.
+//
+// It takes what [Read], [Ledger.Letters] and [Ledger.Open] yield. An error that is
+// yielded does not end it, but is returned; one of w does. n is how many letters were
+// taken; with an error of w, fewer were written.
+func Export(w io.Writer, letters iter.Seq2[*Letter, error]) (n int64, err error) {
+	out := bufio.NewWriterSize(w, 64<<10)
+	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false)
+	var errs []error
+	for l, err := range letters {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err := lines.Encode(exportLine(l.Record)); err != nil {
+			return n, fmt.Errorf("dlq: export letter %s/%d/%d: %w", l.Record.Topic, l.Record.Partition, l.Record.Offset, err)
+		}
+		n++
+	}
+	if err := out.Flush(); err != nil {
+		return n, fmt.Errorf("dlq: export: %w", err)
+	}
+	return n, errors.Join(errs...)
+}
+
+func exportLine(r *kgo.Record) *exported {
+	at := r.Timestamp.UnixMilli()
+	line := &exported{
+		V: exportVersion, Topic: r.Topic, Partition: &r.Partition, Offset: r.Offset, Timestamp: &at, Key: blob{bytes: r.Key}, Value: blob{bytes: r.Value},
+		Headers: make([]exportedHeader, len(r.Headers)),
+	}
+	for i, h := range r.Headers {
+		line.Headers[i].Value = blob{bytes: h.Value}
+		if utf8.ValidString(h.Key) {
+			line.Headers[i].Key = &h.Key
+		} else {
+			line.Headers[i].KeyBytes = blob{[]byte(h.Key), true}
+		}
+	}
+	return line
+}
+
+// parseExported reads a line, without its end. What a record needs must be said: a value that is missing is not a null.
+func parseExported(line []byte) (*kgo.Record, error) {
+	var e exported
+	err := json.Unmarshal(line, &e)
+	switch {
+	case e.V > exportVersion:
+		return nil, fmt.Errorf("it is of version %d, and this one knows %d: %w", e.V, exportVersion, ErrNewerVersion)
+	case err != nil:
+		return nil, fmt.Errorf("no letter: %w", err)
+	case e.V < 1:
+		return nil, errors.New("no letter: it names no version")
+	case e.Partition == nil || *e.Partition < 0:
+		return nil, errors.New("no letter: it names no partition")
+	case e.Timestamp == nil || !e.Key.said || !e.Value.said || e.Headers == nil:
+		return nil, errors.New("no letter: one of timestamp, key, value and headers is missing")
+	}
+	r := &kgo.Record{Topic: e.Topic, Partition: *e.Partition, Offset: e.Offset, Timestamp: time.UnixMilli(*e.Timestamp), Key: e.Key.bytes, Value: e.Value.bytes}
+	for i, h := range e.Headers {
+		if (h.Key == nil) == (h.KeyBytes.bytes == nil) || !h.Value.said {
+			return nil, fmt.Errorf("no letter: header %d has no key or no value", i)
+		}
+		key := string(h.KeyBytes.bytes)
+		if h.Key != nil {
+			key = *h.Key
+		}
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: key, Value: h.Value.bytes})
+	}
+	return r, nil
+}
+
+// maxLine is the longest line of an export that is read: a record can have 2 GiB, but no broker that anyone runs takes that.
+const maxLine = 512 << 20
+
+// exportLines yields the letters of an export, each with the number of its line, from 1 on. An error is the last.
+func exportLines(r io.Reader) iter.Seq2[int64, parsed] {
+	return func(yield func(int64, parsed) bool) {
+		in := bufio.NewReaderSize(r, 64<<10)
+		for n := int64(1); ; n++ {
+			line, err := readLine(in)
+			if errors.Is(err, io.EOF) && len(line) == 0 {
+				return
+			}
+			var p parsed
+			switch {
+			case errors.Is(err, io.EOF):
+				p.err = errors.New("the file is cut short: the line does not end")
+			case err != nil:
+				p.err = err
+			default:
+				p.record, p.err = parseExported(line)
+			}
+			if p.err != nil {
+				p.err = fmt.Errorf("line %d: %w", n, p.err)
+			}
+			if !yield(n, p) || p.err != nil {
+				return
+			}
+		}
+	}
+}
+
+// parsed is a line of an export.
+type parsed struct {
+	record *kgo.Record
+	err    error
+}
+
+// readLine reads up to the end of a line, which is not part of it. What it has of one that does not end comes with io.EOF.
+func readLine(in *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxLine:
+			return nil, fmt.Errorf("it has more than %d bytes", maxLine)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil:
+			return line, err
+		}
+		return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), nil
+	}
+}

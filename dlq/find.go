@@ -1,0 +1,100 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// ErrNoLetter says that there is no letter at a place: it expired, or never was.
+var ErrNoLetter = errors.New("there is no letter")
+
+// Find returns the letter at a place, with its [Letter.State], and what the
+// ledger's topic still has about it, oldest first, broken entries and those that
+// were taken back included. A ledger is compacted, so of several entries only the
+// last may be left. It reads that partition of the ledger's topic itself, whatever
+// was read before, and of the dead-letter topic only the letter and the 4,096
+// offsets before it.
+//
+// The error wraps [ErrNoLetter] where there is none; the notes are returned
+// nevertheless.
+func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Letter, []*Note, error) {
+	at := place{partition, offset}
+	fail := func(err error) error { return fmt.Errorf("dlq: find letter %v: %w", position(l.topic, at), err) }
+	// The ledger of that one letter.
+	one := NewLedger(l.topic, l.name, l.opts...)
+	if err := one.find(ctx); err != nil {
+		return nil, nil, fail(err)
+	}
+	if err := one.inRange(ctx, at); err != nil && !errors.Is(err, ErrNoLetter) {
+		return nil, nil, fail(err)
+	}
+	var errs []error
+	problem := func(err error) bool {
+		errs = append(errs, err)
+		return true
+	}
+	notes := one.about(ctx, at, problem)
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, fail(fmt.Errorf("read ledger %q: %w", l.name, err))
+	}
+	if err := one.inRange(ctx, at); err != nil {
+		return nil, notes, fail(err)
+	}
+	one.whole = true
+	for letter, err := range one.Letters(ctx, Filter{Ranges: []Range{At(partition, offset)}}, Cursor{}) {
+		return letter, notes, err
+	}
+	return nil, notes, fail(fmt.Errorf("%w at that offset: it is a transaction's marker, or of one that was aborted, or was compacted away", ErrNoLetter))
+}
+
+// about takes down what the ledger's topic has about a letter, and returns it.
+func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) (notes []*Note) {
+	if l.missing {
+		return nil
+	}
+	s := scan{
+		topic: l.name, opts: l.opts, problem: problem,
+		narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow,
+		keep: func(r *kgo.Record) bool {
+			if key, ok := parseNumber(r.Key); ok && key == at.offset {
+				if n := newNote(r); l.take(n) {
+					notes = append(notes, n)
+				}
+			}
+			return true
+		},
+	}
+	s.run(ctx, Cursor{})
+	return notes
+}
+
+// inRange says why there can be no letter at a place.
+func (l *Ledger) inRange(ctx context.Context, at place) error {
+	adm, err := kadm.NewOptClient(l.opts...)
+	if err != nil {
+		return err
+	}
+	defer adm.Close()
+	starts, err := offsets(ctx, adm.ListStartOffsets, l.topic)
+	if err != nil {
+		return fmt.Errorf("list start offsets: %w", err)
+	}
+	ends, err := offsets(ctx, adm.ListEndOffsets, l.topic)
+	if err != nil {
+		return fmt.Errorf("list end offsets: %w", err)
+	}
+	end, ok := ends[at.partition]
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: the topic has %d partitions", ErrNoLetter, len(ends))
+	case at.offset < 0 || at.offset >= end:
+		return fmt.Errorf("%w: the partition ends at offset %d", ErrNoLetter, end)
+	case at.offset < starts[at.partition]:
+		return fmt.Errorf("%w any more: the partition begins at offset %d, what is before it has expired or was pruned", ErrNoLetter, starts[at.partition])
+	}
+	return nil
+}

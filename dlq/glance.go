@@ -1,0 +1,101 @@
+package dlq
+
+import (
+	"math"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// glance is what a summary needs of a letter's headers. It takes no memory: the texts are the record's own.
+type glance struct {
+	group, class, fingerprint, message, reason []byte
+	topic, redrive                             []byte // dlq-original-topic, dlq-redrive-id
+	partition                                  int64  // dlq-original-partition and -offset; -1 where there is none
+	offset                                     int64
+	failedAt                                   int64 // Unix milliseconds; -1 where there is none
+	broken                                     bool  // one of them is there twice, or not in its format
+}
+
+// read looks at each header once. Of one that is there twice the first counts, as for headers.Parse.
+func (g *glance) read(h []kgo.RecordHeader) {
+	*g = glance{partition: -1, offset: -1, failedAt: -1}
+	for i := range h {
+		key, value := h[i].Key, h[i].Value
+		if len(key) < 8 || key[:4] != "dlq-" {
+			continue
+		}
+		switch key {
+		case headers.Group:
+			g.text(&g.group, value)
+		case headers.ErrorClass:
+			g.text(&g.class, value)
+		case headers.ErrorFingerprint:
+			g.text(&g.fingerprint, value)
+		case headers.ErrorMessage:
+			g.text(&g.message, value)
+		case headers.FailureReason:
+			g.text(&g.reason, value)
+		case headers.OriginalTopic:
+			g.text(&g.topic, value)
+		case headers.RedriveID:
+			g.text(&g.redrive, value)
+		case headers.OriginalPartition:
+			g.number(&g.partition, value, math.MaxInt32)
+		case headers.OriginalOffset:
+			g.number(&g.offset, value, math.MaxInt64)
+		case headers.FailedAt:
+			g.number(&g.failedAt, value, maxMillis)
+		}
+	}
+}
+
+// maxMillis is the end of the year 9999.
+const maxMillis = 253_402_300_799_999
+
+func (g *glance) text(to *[]byte, value []byte) {
+	if *to != nil {
+		g.broken = true
+		return
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	*to = value
+}
+
+func (g *glance) number(to *int64, value []byte, most int64) {
+	n, ok := parseNumber(value)
+	if *to >= 0 || !ok || n > most {
+		g.broken = true
+		return
+	}
+	*to = n
+}
+
+// foreign reports whether siding did not write the letter.
+func (g *glance) foreign() bool { return len(g.reason) == 0 }
+
+// located reports whether the letter says where its record was first read, so that a copy of it can be known. Headers of a record
+// that was dead-lettered because they could not be believed are not.
+func (g *glance) located() bool {
+	return len(g.topic) > 0 && len(g.topic) <= maxName && g.partition >= 0 && g.offset >= 0 && len(g.group) <= maxName && len(g.redrive) <= maxName &&
+		!g.broken && !g.foreign() && string(g.reason) != string(headers.ReasonMalformed)
+}
+
+// maxName is the longest name that is kept of a group, a topic or a run.
+const maxName = 256
+
+// parseNumber reads digits, which may have zeros before them.
+func parseNumber(b []byte) (n int64, ok bool) {
+	for _, c := range b {
+		if c -= '0'; c > 9 || n > math.MaxInt64/10 {
+			return 0, false
+		}
+		if n = n*10 + int64(c); n < 0 {
+			return 0, false
+		}
+	}
+	return n, len(b) > 0
+}

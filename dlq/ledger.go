@@ -1,0 +1,297 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// maxBroken is how many broken entries of a ledger are kept, to be shown.
+const maxBroken = 100
+
+// Ledger is what became of the letters of a dead-letter topic, as the records of
+// its ledger topic say: the last one about a letter counts. Letters of which
+// nothing is said are open, and so are those whose entry is broken. Entries about
+// a dead-letter topic of the same name that was deleted since are passed over.
+//
+// It takes at most two bytes of memory a letter that it knows of, and a bit where
+// they are dense; where they are so sparse that of many thousands in a row only a
+// few have an entry, more.
+//
+// [Ledger.Read] changes it, and must not run together with anything else. Once it
+// was read, all other methods can be used concurrently with each other.
+type Ledger struct {
+	topic, name string
+	opts        []kgo.Opt
+
+	id, ledgerID kadm.TopicID
+	begun, whole bool // a Read found the topic; the last one came to the end
+	missing      bool
+	at           Cursor
+
+	fates  map[int32]*fates
+	runs   map[string][]byte
+	broken map[place]*EntryError // some of them
+}
+
+// place is where a letter stands in its topic.
+type place struct {
+	partition int32
+	offset    int64
+}
+
+func (a place) compare(b place) int {
+	if a.partition != b.partition {
+		return int(a.partition) - int(b.partition)
+	}
+	return int(min(max(a.offset-b.offset, -1), 1))
+}
+
+// NewLedger returns the ledger of a dead-letter topic, with nothing read yet:
+// [github.com/sidingkafka/siding/retrytopics.Naming] knows the name of its topic.
+// The options say how to reach the cluster, and may tune fetching; each method
+// that reads or writes has clients of its own for as long as it runs.
+func NewLedger(topic, ledger string, opts ...kgo.Opt) *Ledger {
+	l := &Ledger{topic: topic, name: ledger, opts: opts}
+	l.forget()
+	return l
+}
+
+// forget makes it one of which nothing was read.
+func (l *Ledger) forget() {
+	l.at, l.fates, l.runs, l.broken = Cursor{}, map[int32]*fates{}, map[string][]byte{}, map[place]*EntryError{}
+	l.whole = false
+}
+
+// Topic is the name of the dead-letter topic, and Name that of the ledger's.
+func (l *Ledger) Topic() string { return l.topic }
+
+// Name is the name of the ledger's topic.
+func (l *Ledger) Name() string { return l.name }
+
+// TopicID is the id of the dead-letter topic, for new entries. It is zero before
+// the first Read, and where brokers have no ids.
+func (l *Ledger) TopicID() [16]byte { return l.id }
+
+// Missing reports whether the last Read found no ledger topic, as beside a
+// dead-letter topic that siding did not make: then every letter is open, and
+// nothing can be written down before the topic is created.
+func (l *Ledger) Missing() bool { return l.missing }
+
+// Read reads the ledger up to where it ends when the reading begins, committed
+// records only. The first call reads all of it, a later one goes on where the one
+// before stopped, however that ended.
+//
+// progress, if not nil, is told how many offsets of how many were passed, at the
+// beginning, from time to time, and at the end. each, if not nil, gets every
+// record as it comes, with those of runs and with broken ones, but for entries
+// about another topic id; it must not use the ledger.
+//
+// Broken entries don't end the reading: see [Ledger.Broken]. An error that wraps
+// [ErrNewerVersion] says that all was read, and names the first letter of which the
+// last entry is from a newer siding: it is best left alone. After any other error
+// something is missing, and letters may look open that are not; the next call goes
+// on. It is an error when the dead-letter topic does not exist, or was made anew
+// since the first call: begin with a new Ledger then.
+func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), each func(*Note)) error {
+	if err := l.find(ctx); err != nil {
+		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
+	}
+	if l.missing {
+		l.forget()
+		l.whole = true
+		return nil
+	}
+	var errs []error
+	s := scan{topic: l.name, opts: l.opts, progress: progress, keep: func(r *kgo.Record) bool {
+		n := newNote(r)
+		l.at.advance(r)
+		if l.take(n) && each != nil {
+			each(n)
+		}
+		return true
+	}, problem: func(err error) bool {
+		errs = append(errs, err)
+		return true
+	}}
+	s.run(ctx, l.at)
+	if err := errors.Join(errs...); err != nil {
+		l.whole = false
+		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
+	}
+	l.whole = true
+	return l.newer()
+}
+
+// ensure reads the ledger unless that was done, as every method does that needs it.
+func (l *Ledger) ensure(ctx context.Context) error {
+	if l.whole {
+		return nil
+	}
+	return l.Read(ctx, nil, nil)
+}
+
+// sight is a look at the two topics.
+type sight struct {
+	id, ledgerID     kadm.TopicID
+	letters, entries int // partitions
+	missing          bool
+}
+
+// look looks at them, and makes sure that the letters' is still the one that it was.
+func (l *Ledger) look(ctx context.Context) (s sight, err error) {
+	if l.topic == "" || l.name == "" {
+		return s, errors.New("there is no topic, or no ledger")
+	}
+	adm, err := kadm.NewOptClient(l.opts...)
+	if err != nil {
+		return s, err
+	}
+	defer adm.Close()
+	topics, err := adm.ListTopics(ctx, l.topic, l.name)
+	if err != nil {
+		return s, fmt.Errorf("list topics: %w", err)
+	}
+	letters, ledger := topics[l.topic], topics[l.name]
+	switch {
+	case errors.Is(letters.Err, kerr.UnknownTopicOrPartition):
+		return s, fmt.Errorf("the dead-letter topic %q does not exist", l.topic)
+	case letters.Err != nil:
+		return s, fmt.Errorf("describe topic %q: %w", l.topic, letters.Err)
+	case l.begun && l.id != letters.ID:
+		return s, fmt.Errorf("the dead-letter topic %q was made anew meanwhile: begin again", l.topic)
+	case ledger.Err != nil && !errors.Is(ledger.Err, kerr.UnknownTopicOrPartition):
+		return s, fmt.Errorf("describe topic %q: %w", l.name, ledger.Err)
+	}
+	return sight{letters.ID, ledger.ID, len(letters.Partitions), len(ledger.Partitions), ledger.Err != nil}, nil
+}
+
+// find takes down what is seen of the topics.
+func (l *Ledger) find(ctx context.Context) error {
+	s, err := l.look(ctx)
+	if err != nil {
+		return err
+	}
+	if l.begun && l.ledgerID != s.ledgerID {
+		l.forget() // the ledger was made, or made anew: what the old one said is gone
+	}
+	l.begun, l.id, l.ledgerID, l.missing = true, s.id, s.ledgerID, s.missing
+	return nil
+}
+
+// take takes down a note, and reports whether it is about this topic.
+func (l *Ledger) take(n *Note) bool {
+	if n.Run != "" {
+		l.keep(n)
+		return true
+	}
+	if id := n.Entry.TopicID; id != ([16]byte{}) && id != l.id && l.id != (kadm.TopicID{}) {
+		return false
+	}
+	at := place{n.Record.Partition, n.Letter}
+	if n.Letter < 0 {
+		// Nothing else can be said of it; it is told apart from letters by where it stands itself.
+		at.offset = -1 - n.Record.Offset
+	}
+	f := l.fates[at.partition]
+	if f == nil {
+		f = &fates{}
+		l.fates[at.partition] = f
+	}
+	delete(l.broken, at)
+	fate := fateOf(n.Entry.State)
+	if e, ok := errors.AsType[*EntryError](n.Err); ok {
+		fate = fateBroken
+		if errors.Is(e, ErrNewerVersion) {
+			fate = fateNewer
+		}
+		if len(l.broken) < maxBroken {
+			l.broken[at] = e
+		}
+	}
+	if n.Letter >= 0 {
+		f.set(n.Letter, fate)
+	}
+	return true
+}
+
+// keep keeps the state of a run. Whatever else it has is under longer keys, and for who asked to get each note.
+func (l *Ledger) keep(n *Note) {
+	switch {
+	case n.Record.Partition != 0 || strings.Contains(n.Run, "/"):
+	case n.Record.Value == nil:
+		delete(l.runs, n.Run)
+	default:
+		l.runs[n.Run] = slices.Clone(n.Record.Value)
+	}
+}
+
+// newer is the error about entries that a newer siding wrote.
+func (l *Ledger) newer() error {
+	n := 0
+	for _, f := range l.fates {
+		n += f[fateNewer].Len()
+	}
+	if n == 0 {
+		return nil
+	}
+	_, some := l.Broken()
+	for _, e := range some {
+		if errors.Is(e, ErrNewerVersion) {
+			return fmt.Errorf("dlq: read ledger %q: %d letters: %w", l.name, n, e)
+		}
+	}
+	return fmt.Errorf("dlq: read ledger %q: %d letters: %w", l.name, n, ErrNewerVersion)
+}
+
+// State is what became of a letter; empty if nothing did, or is known.
+func (l *Ledger) State(partition int32, offset int64) State { return l.fates[partition].state(offset) }
+
+// Settled reports whether a letter is not open any more.
+func (l *Ledger) Settled(partition int32, offset int64) bool {
+	return l.State(partition, offset).Settles()
+}
+
+// Count is how many letters are in a state, with those that have expired since.
+func (l *Ledger) Count(s State) (n int64) {
+	if fate := fateOf(s); fate >= fateState {
+		for _, f := range l.fates {
+			n += int64(f[fate].Len())
+		}
+	}
+	return n
+}
+
+// Broken is how many letters have a last entry that can't be read, and the first
+// of what those are, 100 at most, by partition and offset; with them there are
+// records whose key says nothing.
+func (l *Ledger) Broken() (letters int64, some []*EntryError) {
+	for _, f := range l.fates {
+		letters += int64(f[fateBroken].Len() + f[fateNewer].Len())
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(l.broken), place.compare) {
+		some = append(some, l.broken[at])
+	}
+	return letters, some
+}
+
+// Runs are the redrive runs of the topic: the last value under the key of each
+// run's id. They are the ledger's, not to be written into.
+func (l *Ledger) Runs() map[string][]byte { return maps.Clone(l.runs) }
+
+// At is where the reading stands, in the ledger's topic.
+func (l *Ledger) At() Cursor { return Cursor{Topic: l.name, At: maps.Clone(l.at.At)} }
+
+// position is the place of a letter in words.
+func position(topic string, at place) headers.Position {
+	return headers.Position{Topic: topic, Partition: at.partition, Offset: at.offset}
+}

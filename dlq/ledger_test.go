@@ -1,0 +1,429 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// open returns the open letters as "partition:offset".
+func (k *kafka) open(t *testing.T, l *Ledger, f Filter, from Cursor) (got []string) {
+	t.Helper()
+	for letter, err := range l.Open(t.Context(), f, from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%d:%d", letter.Record.Partition, letter.Record.Offset))
+	}
+	slices.SortStableFunc(got, func(a, b string) int { return int(a[0]) - int(b[0]) })
+	return got
+}
+
+func read(t *testing.T, l *Ledger) {
+	t.Helper()
+	if err := l.Read(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheLastEntryAboutALetterCounts(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		for _, c := range []struct {
+			says []State
+			want State
+		}{
+			{nil, ""},
+			{[]State{Redriven}, Redriven},
+			{[]State{Redriven, Succeeded}, Succeeded},
+			{[]State{Redriven, Failed}, Failed},
+			{[]State{Redriven, Unknown}, Unknown},
+			{[]State{Discarded, ""}, ""}, // taken back
+			{[]State{Unknown, Expired, Duplicate}, Duplicate},
+		} {
+			for _, s := range c.says {
+				k.note(t, "orders.dlq", 2, 70_000, Entry{State: s})
+			}
+			l := k.ledger("orders.dlq")
+			read(t, l)
+			if got := l.State(2, 70_000); got != c.want || l.Settled(2, 70_000) != c.want.Settles() {
+				t.Errorf("%q: the letter is %q, want %q", c.says, got, c.want)
+			}
+			for _, s := range states {
+				if got, want := l.Count(s), map[bool]int64{true: 1}[s == c.want]; got != want {
+					t.Errorf("%q: %d letters are %s, want %d", c.says, got, s, want)
+				}
+			}
+			if l.Settled(1, 70_000) || l.Settled(2, 4_464) { // another partition, and the same 16 bits
+				t.Error("a letter is settled of which nothing is said")
+			}
+			k.note(t, "orders.dlq", 2, 70_000, Entry{})
+		}
+	})
+}
+
+func TestEntriesAboutATopicOfTheSameNameThatIsGoneArePassedOver(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 3)
+		old := k.ledger("orders.dlq")
+		read(t, old)
+		k.note(t, "orders.dlq", 0, 0, Entry{TopicID: old.TopicID(), State: Succeeded})
+		k.note(t, "orders.dlq", 0, 1, Entry{State: Succeeded}) // by one who did not know the id
+		k.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Key: []byte("2"), Value: []byte(`{"v":9,"topicId":"AAECAwQFBgcICQoLDA0ODw"}`)})
+		read(t, old)
+		check(t, k.open(t, old, Filter{}, Cursor{}), nil, "0:2")
+
+		if err := k.DeleteTopic("orders.dlq"); err != nil {
+			t.Fatal(err)
+		}
+		if err := old.Read(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), `"orders.dlq" does not exist`) {
+			t.Errorf("the topic is gone: %v", err)
+		}
+		k.create(t, "orders.dlq", 3)
+		if err := old.Read(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "made anew") {
+			t.Errorf("the topic was made anew: %v", err)
+		}
+		l := k.ledger("orders.dlq")
+		seen := 0
+		if err := l.Read(t.Context(), nil, func(*Note) { seen++ }); err != nil {
+			t.Fatal(err)
+		}
+		if l.Settled(0, 0) || !l.Settled(0, 1) || seen != 1 {
+			t.Errorf("of the entries %d are about the new topic, want 1", seen)
+		}
+	})
+}
+
+func TestABrokenEntryIsNamedAndItsLetterIsOpen(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 4)
+		for offset := range int64(4) {
+			k.note(t, "one.dlq", 0, offset, Entry{State: Succeeded})
+		}
+		broken := func(key, value string) {
+			k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte(key), Value: []byte(value)})
+		}
+		broken("1", "{") // offset 4 of the ledger
+		broken("2", "")
+		broken("garbage", "\x00")
+		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger"})
+		k.note(t, "one.dlq", 0, 2, Entry{State: Discarded}) // mended
+		l := k.ledger("one.dlq")
+		read(t, l)
+		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:1")
+		n, some := l.Broken()
+		if n != 1 || len(some) != 3 {
+			t.Fatalf("%d letters have broken entries: %v", n, some)
+		}
+		all := fmt.Sprint(some)
+		for _, want := range []string{`one.dlq.ledger/0/4 with key "1"`, `one.dlq.ledger/0/6 with key "garbage"`, `one.dlq.ledger/0/7 with key ""`} {
+			if !strings.Contains(all, want) {
+				t.Errorf("%s does not name %s", all, want)
+			}
+		}
+	})
+}
+
+func TestAnEntryOfANewerSidingIsAnErrorUntilItIsReplaced(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 3)
+		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte("1"), Value: []byte(`{"v":2}`)})
+		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
+		l := k.ledger("one.dlq")
+		err := l.Read(t.Context(), nil, nil)
+		if !errors.Is(err, ErrNewerVersion) || !strings.Contains(err.Error(), `one.dlq.ledger/0/0 with key "1"`) {
+			t.Fatalf("error %v, want one that names the entry", err)
+		}
+		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:0", "0:1") // the rest was read
+		if n, err := l.Discard(t.Context(), Filter{}, Cursor{}, "ada", "test", nil); n != 0 || !errors.Is(err, ErrNewerVersion) {
+			t.Errorf("%d letters were discarded, %v; a newer siding knows more about one", n, err)
+		}
+		k.note(t, "one.dlq", 0, 1, Entry{State: Discarded})
+		read(t, l)
+		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:0")
+	})
+}
+
+func TestALedgerIsReadOnFromWhereItWas(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.note(t, "orders.dlq", 0, 5, Entry{State: Redriven})
+		k.note(t, "orders.dlq", 1, 6, Entry{State: Redriven})
+		l := k.ledger("orders.dlq")
+		notes := func() (keys []string) {
+			t.Helper()
+			if err := l.Read(t.Context(), nil, func(n *Note) { keys = append(keys, fmt.Sprintf("%d %s", n.Letter, n.Entry.State)) }); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(keys)
+			return keys
+		}
+		check(t, notes(), nil, "5 redriven", "6 redriven")
+		check(t, notes(), nil)
+		k.note(t, "orders.dlq", 0, 5, Entry{State: Succeeded})
+		check(t, notes(), nil, "5 succeeded")
+		if l.State(0, 5) != Succeeded || l.State(1, 6) != Redriven || l.At().At[0] != 2 {
+			t.Errorf("letters are %q and %q, the reading stands at %v", l.State(0, 5), l.State(1, 6), l.At())
+		}
+	})
+}
+
+func TestAReadingThatWasStoppedGoesOnAndIsNotTakenForWhole(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 3)
+		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		cl := k.client(t, kgo.TransactionalID("tx"))
+		defer cl.Close()
+		if err := cl.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		e := Entry{State: Succeeded, At: time.Now()}
+		if err := cl.ProduceSync(t.Context(), e.Record("one.dlq.ledger", 0, 1)).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		l := k.ledger("one.dlq")
+		cause := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(3*time.Second, func() { cancel(cause) })
+		if err := l.Read(ctx, nil, nil); !errors.Is(err, cause) {
+			t.Fatalf("error %v, want the cause of the end", err)
+		}
+		if !l.Settled(0, 0) || l.Settled(0, 1) {
+			t.Error("what was committed is not there, or what is not is")
+		}
+		if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+			t.Fatal(err)
+		}
+		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:2") // reads the rest first
+	})
+}
+
+func TestWhatWasNotCommittedIsNotInALedger(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		cl := k.client(t, kgo.TransactionalID("tx"))
+		defer cl.Close()
+		if err := cl.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		e := Entry{State: Succeeded, At: time.Now()}
+		if err := cl.ProduceSync(t.Context(), e.Record("one.dlq.ledger", 0, 1)).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cl.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+			t.Fatal(err)
+		}
+		l := k.ledger("one.dlq")
+		read(t, l)
+		if l.Settled(0, 1) {
+			t.Error("an entry of an aborted transaction counts")
+		}
+	})
+}
+
+func TestACompactedLedgerSaysTheSame(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		if err := k.CreateTopic("compacted", 1, map[string]string{"cleanup.policy": "compact"}); err != nil {
+			t.Fatal(err)
+		}
+		says := []State{Redriven, Discarded, Redriven, Unknown, Redriven, Succeeded, ""}
+		for offset := range int64(9) {
+			for i, s := range says {
+				e := Entry{State: s, At: time.Now()}
+				if offset > 0 && s == "" || i > int(offset) {
+					continue
+				}
+				k.produce(t, e.Record("compacted", 0, offset))
+			}
+		}
+		l, again := NewLedger("one.dlq", "compacted", k.opts()...), NewLedger("one.dlq", "compacted", k.opts()...)
+		read(t, l)
+		k.Compact()
+		notes := 0
+		if err := again.Read(t.Context(), nil, func(*Note) { notes++ }); err != nil {
+			t.Fatal(err)
+		}
+		for offset := range int64(9) {
+			if before, after := l.State(0, offset), again.State(0, offset); before != after || offset < 6 && before != says[offset] {
+				t.Errorf("letter %d was %q and is %q", offset, before, after)
+			}
+		}
+		if notes > 12 {
+			t.Errorf("%d notes are left, want compaction to have done something", notes)
+		}
+	})
+}
+
+func TestAReadingTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		for offset := range int64(40) {
+			k.note(t, "orders.dlq", int32(offset%3), offset, Entry{State: Succeeded})
+		}
+		l := NewLedger("orders.dlq", "orders.dlq.ledger", k.opts(kgo.FetchMaxBytes(1), kgo.FetchMaxPartitionBytes(1))...)
+		var told []int64
+		if err := l.Read(t.Context(), func(read, total int64) {
+			if told = append(told, read); total != 40 {
+				t.Errorf("total %d, want 40", total)
+			}
+		}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) < 3 || !slices.IsSorted(told) || told[0] != 0 || told[len(told)-1] != 40 {
+			t.Errorf("told %v, want from 0 to 40", told)
+		}
+	})
+}
+
+func TestALedgerThatDoesNotExistIsEmpty(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 2)
+		l := NewLedger("one.dlq", "adopted.ledger", k.opts()...)
+		read(t, l)
+		if !l.Missing() {
+			t.Error("it is not said that there is no ledger")
+		}
+		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:0", "0:1")
+		k.create(t, "adopted.ledger", 1)
+		e := Entry{State: Discarded, At: time.Now()}
+		k.produce(t, e.Record("adopted.ledger", 0, 1))
+		read(t, l)
+		if l.Missing() || l.State(0, 1) != Discarded {
+			t.Errorf("missing %v, letter %q; the ledger was made meanwhile", l.Missing(), l.State(0, 1))
+		}
+		remove := func() {
+			t.Helper()
+			if err := k.DeleteTopic("adopted.ledger"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remove()
+		k.create(t, "adopted.ledger", 1)
+		e = Entry{State: Expired, At: time.Now()}
+		cl := k.client(t) // the other one knows the old topic
+		defer cl.Close()
+		if err := cl.ProduceSync(t.Context(), RunRecord("adopted.ledger", "r", nil), e.Record("adopted.ledger", 0, 0)).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		read(t, l)
+		if l.State(0, 0) != Expired || l.Settled(0, 1) {
+			t.Errorf("letters are %q and %q by the new ledger", l.State(0, 0), l.State(0, 1))
+		}
+		remove()
+		read(t, l)
+		if !l.Missing() || l.Settled(0, 1) {
+			t.Errorf("missing %v, letter %q; the ledger was deleted", l.Missing(), l.State(0, 1))
+		}
+	})
+}
+
+func TestALedgerThatCantBeReadIsAnError(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 1)
+		k.note(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
+		k.note(t, "orders.dlq", 1, 0, Entry{State: Succeeded})
+		for _, c := range []struct {
+			l    *Ledger
+			want string
+		}{
+			{NewLedger("none.dlq", "none.dlq.ledger", k.opts()...), `"none.dlq" does not exist`},
+			{NewLedger("", "", k.opts()...), "no topic"},
+			{NewLedger("one.dlq", "one.dlq.ledger", kgo.SeedBrokers()), "seed broker"},
+		} {
+			if err := c.l.Read(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one that says %s", err, c.want)
+			}
+			for _, err := range c.l.Open(t.Context(), Filter{}, Cursor{}) {
+				if err == nil {
+					t.Error("a letter is open by a ledger that could not be read")
+				}
+			}
+			if _, err := c.l.Summarize(t.Context(), Filter{}, Cursor{}, nil); err == nil {
+				t.Error("a summary of a ledger that could not be read")
+			}
+		}
+		// One partition gives nothing: what the others say is kept, and it is an error.
+		stalled := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq.ledger", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
+		l := k.ledger("orders.dlq")
+		if err := l.Read(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "partition 1 gives nothing") {
+			t.Errorf("error %v, want one about partition 1", err)
+		}
+		stalled.Remove()
+		read(t, l)
+		if !l.Settled(0, 0) || !l.Settled(1, 0) {
+			t.Error("an entry is missing")
+		}
+	})
+}
+
+func TestALedgerKeepsTheStateOfEachRun(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		const ledger = "orders.dlq.ledger"
+		elsewhere := RunRecord(ledger, "c", []byte("on the wrong partition"))
+		elsewhere.Partition = 1
+		k.produce(t, RunRecord(ledger, "a", []byte("1")), RunRecord(ledger, "b", []byte("1")), RunRecord(ledger, "a/selection/0", []byte("s")),
+			RunRecord(ledger, "a", []byte("2")), RunRecord(ledger, "b", nil), elsewhere)
+		l := k.ledger("orders.dlq")
+		var seen []string
+		if err := l.Read(t.Context(), nil, func(n *Note) { seen = append(seen, fmt.Sprintf("%d:%s=%s", n.Record.Partition, n.Run, n.Record.Value)) }); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(seen)
+		check(t, seen, nil, "0:a/selection/0=s", "0:a=1", "0:a=2", "0:b=", "0:b=1", "1:c=on the wrong partition")
+		if runs := l.Runs(); len(runs) != 1 || string(runs["a"]) != "2" {
+			t.Errorf("runs %q, want the last state of a", runs)
+		}
+		if n, some := l.Broken(); n != 0 || some != nil {
+			t.Errorf("%d broken, %v", n, some)
+		}
+	})
+}
+
+// Not parallel: it looks at the heap.
+func TestASettledLetterTakesTwoBytes(t *testing.T) {
+	const n = 1_000_000
+	for name, every := range map[string]int64{"all": 1, "one in a hundred": 100} {
+		t.Run(name, func(t *testing.T) {
+			before := heap()
+			l := NewLedger("orders.dlq", "orders.dlq.ledger")
+			note := &Note{Record: &kgo.Record{}, Entry: Entry{State: Redriven}}
+			for _, s := range []State{Redriven, Succeeded} {
+				for i := range int64(n) {
+					note.Letter, note.Entry.State = i*every, s
+					l.take(note)
+				}
+			}
+			if got := float64(heap()-before) / n; got > 2.5 {
+				t.Errorf("a letter takes %.2f bytes", got)
+			}
+			if l.Count(Succeeded) != n || l.Count(Redriven) != 0 {
+				t.Error("letters are missing")
+			}
+		})
+	}
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

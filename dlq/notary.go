@@ -1,0 +1,93 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// maxNamed is how many letters an error names; it counts the rest.
+const maxNamed = 10
+
+// notary writes entries to a ledger. Its fields are for promises, which kgo calls one at a time, until close returned.
+type notary struct {
+	ledger *Ledger
+	cl     *kgo.Client
+	under  sync.WaitGroup // entries that are under way
+	done   func(headers.Position, error)
+
+	discarded int64
+	failed    int64
+	named     []error
+}
+
+// notary returns one that has a ledger to write to. done, if not nil, gets every letter once.
+func (l *Ledger) notary(ctx context.Context, done func(headers.Position, error)) (*notary, error) {
+	seen, err := l.look(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case seen.missing:
+		return nil, fmt.Errorf("the ledger %q does not exist: create it first, compacted, with the partitions of %q (retrytopics.Ensure does)", l.name, l.topic)
+	case seen.entries < seen.letters: // every letter has its partition in the ledger, or nothing is written
+		return nil, fmt.Errorf("the ledger %q has %d partitions, %q has %d: give it as many first", l.name, seen.entries, l.topic, seen.letters)
+	}
+	cl, err := kgo.NewClient(writeOpts(l.opts)...)
+	if err != nil {
+		return nil, err
+	}
+	return &notary{ledger: l, cl: cl, done: done}, nil
+}
+
+// writeOpts are those of a client whose records are safe when it says so, on the partition that they name.
+func writeOpts(opts []kgo.Opt) []kgo.Opt {
+	return append(opts[:len(opts):len(opts)],
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.ConsumeTopics(), // options that say what to read are not for this one
+	)
+}
+
+// write writes down an entry about a letter; it waits while too many are under way.
+func (n *notary) write(ctx context.Context, at place, e Entry) {
+	n.under.Add(1)
+	n.cl.Produce(ctx, e.Record(n.ledger.name, at.partition, at.offset), func(_ *kgo.Record, err error) {
+		defer n.under.Done()
+		where := position(n.ledger.topic, at)
+		if err != nil {
+			err = fmt.Errorf("letter %v: write its ledger entry: %w", where, ended(ctx, err))
+			if n.failed++; n.failed <= maxNamed {
+				n.named = append(n.named, err)
+			}
+		} else if e.State == Discarded {
+			n.discarded++
+		}
+		if n.done != nil {
+			n.done(where, err)
+		}
+	})
+}
+
+// ended is the error of a record that was given up as the context had ended.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(err, kgo.ErrClientClosed) && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// close waits for what is under way, and returns how many letters are discarded, and why entries were not written.
+func (n *notary) close(ctx context.Context) (discarded int64, err error) {
+	_ = n.cl.Flush(ctx) // an error is that of ctx; what did not come through fails one by one
+	n.cl.Close()
+	n.under.Wait()
+	if more := n.failed - int64(len(n.named)); more > 0 {
+		n.named = append(n.named, fmt.Errorf("and %d letters more", more))
+	}
+	return n.discarded, errors.Join(n.named...)
+}

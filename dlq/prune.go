@@ -1,0 +1,188 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/offsetset"
+)
+
+// Prunable is what can be deleted from the beginning of a dead-letter topic's
+// partitions.
+type Prunable struct {
+	// Until has, for each partition of which something can be deleted, the offset of
+	// the first letter that stays, or the end. It fits the End of a [Cursor], to
+	// read what would go.
+	Until map[int32]int64
+	// Letters is how many would go, and Open how many of them are open: only where
+	// it was asked for by age.
+	Letters, Open int64
+
+	duplicates map[int32]*offsetset.Set // that stay, while the letters that they are copies of go
+}
+
+// Prunable reads the topic once and returns what can be deleted: in each partition
+// what is before the first letter that is open and was written at before or later.
+// The zero time spares every open one. If the ledger was not read before, it is
+// read first; progress may be nil, is not told of that, and is told how many
+// offsets of how many were passed.
+//
+// With an error there is nothing to delete: a partition that could not be read to
+// its end may hold open letters.
+func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(read, total int64)) (*Prunable, error) {
+	if err := l.ensure(ctx); err != nil {
+		return nil, err
+	}
+	p := &pruning{judge: newJudge(l), resolved: newLineages(), before: before, parts: map[int32]*prunedPart{}}
+	var errs []error
+	s := scan{
+		topic: l.topic, opts: l.opts, progress: progress,
+		narrow: func(left map[int32]span) {
+			for i, s := range left {
+				p.parts[i] = &prunedPart{start: s.start, until: s.end}
+			}
+		},
+		keep: func(r *kgo.Record) bool {
+			p.add(r)
+			return true
+		},
+		problem: func(err error) bool {
+			errs = append(errs, err)
+			return true
+		},
+	}
+	s.run(ctx, Cursor{})
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("dlq: look what can be pruned of %q: %w", l.topic, err)
+	}
+	return p.prunable(), nil
+}
+
+// pruning is a look at what can be pruned.
+type pruning struct {
+	judge    *judge
+	resolved *lineages // of letters that the ledger settles
+	before   time.Time
+	parts    map[int32]*prunedPart
+}
+
+type prunedPart struct {
+	start, until  int64
+	stays         bool // until is a letter
+	letters, open int64
+	duplicates    offsetset.Set
+}
+
+func (p *pruning) add(r *kgo.Record) {
+	part := p.parts[r.Partition]
+	state, open := p.judge.state(r), false
+	switch {
+	case p.judge.unsaid:
+		// A copy of a letter that is open, and goes by its age, is what is left of it.
+		if open = !p.resolved.has(r.Partition, &p.judge.glance); !open && part.stays {
+			part.duplicates.Add(r.Offset)
+		}
+	case state.Settles():
+		p.resolved.duplicate(r.Partition, &p.judge.glance)
+	default:
+		open = true
+	}
+	switch {
+	case part.stays:
+	case open && !r.Timestamp.Before(p.before):
+		part.stays, part.until = true, r.Offset
+	default:
+		part.letters++
+		if open {
+			part.open++
+		}
+	}
+}
+
+func (p *pruning) prunable() *Prunable {
+	all := &Prunable{Until: map[int32]int64{}, duplicates: map[int32]*offsetset.Set{}}
+	for i, part := range p.parts {
+		if part.until <= part.start {
+			continue
+		}
+		all.Until[i] = part.until
+		all.Letters += part.letters
+		all.Open += part.open
+		all.duplicates[i] = &part.duplicates
+	}
+	return all
+}
+
+// Prune deletes what a look at the topic found, by moving the start of its
+// partitions (DeleteRecords); what is gone can't be brought back. Letters that stay
+// and are copies of some that go are first written down as [Duplicate], or they
+// would count as open from then on; nothing is deleted when that does not succeed.
+// An error names the partitions of which nothing was deleted; to try again does no
+// harm.
+func (l *Ledger) Prune(ctx context.Context, p *Prunable) error {
+	if err := l.prune(ctx, p); err != nil {
+		return fmt.Errorf("dlq: prune %q: %w", l.topic, err)
+	}
+	return nil
+}
+
+func (l *Ledger) prune(ctx context.Context, p *Prunable) error {
+	if _, err := l.look(ctx); err != nil {
+		return err
+	}
+	if err := l.noteDuplicates(ctx, p); err != nil {
+		return err
+	}
+	adm, err := kadm.NewOptClient(l.opts...)
+	if err != nil {
+		return err
+	}
+	defer adm.Close()
+	until := kadm.Offsets{}
+	for i, offset := range p.Until {
+		until.AddOffset(l.topic, i, offset, -1)
+	}
+	if len(until) == 0 {
+		return nil
+	}
+	deleted, err := adm.DeleteRecords(ctx, until)
+	if err != nil {
+		return fmt.Errorf("delete records: %w", err)
+	}
+	var errs []error
+	for _, i := range slices.Sorted(maps.Keys(p.Until)) {
+		if d := deleted[l.topic][i]; d.Err != nil {
+			errs = append(errs, fmt.Errorf("delete records of partition %d before offset %d: %w", i, p.Until[i], d.Err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// noteDuplicates writes them down.
+func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
+	any := false
+	for _, set := range p.duplicates {
+		any = any || set.Len() > 0
+	}
+	if !any {
+		return nil
+	}
+	n, err := l.notary(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for i, set := range p.duplicates {
+		for offset := range set.All() {
+			n.write(ctx, place{i, offset}, Entry{TopicID: l.id, State: Duplicate, At: time.Now()})
+		}
+	}
+	_, err = n.close(ctx)
+	return err
+}

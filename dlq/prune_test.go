@@ -1,0 +1,150 @@
+package dlq
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func TestPruningSparesWhatIsOpenAndWhatIsBehindIt(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		for p := range int32(2) {
+			k.fill(t, "orders.dlq", p, 4)
+		}
+		for _, offset := range []int64{0, 1, 3} {
+			k.note(t, "orders.dlq", 0, offset, Entry{State: Succeeded})
+		}
+		for offset := range int64(4) {
+			k.note(t, "orders.dlq", 1, offset, Entry{State: Redriven})
+		}
+		l := k.ledger("orders.dlq")
+		var told [2]int64
+		p, err := l.Prunable(t.Context(), time.Time{}, func(read, total int64) { told = [2]int64{read, total} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[int32]int64{0: 2, 1: 4}; !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 0 || told != [2]int64{8, 8} {
+			t.Fatalf("prunable %+v, want until %v; told %d", p, want, told)
+		}
+		got, errs := k.read(t.Context(), "orders.dlq", Filter{}, Cursor{End: p.Until}) // to archive it
+		check(t, got, errs, "0:0", "0:1", "1:0", "1:1", "1:2", "1:3")
+		if err := l.Prune(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		got, errs = k.read(t.Context(), "orders.dlq", Filter{}, Cursor{})
+		check(t, got, errs, "0:2", "0:3")
+		if p, err = l.Prunable(t.Context(), time.Time{}, nil); err != nil || len(p.Until) != 0 {
+			t.Errorf("once more: %+v, %v", p, err)
+		}
+		if err := l.Prune(t.Context(), p); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPruningByAgeTakesOpenLettersAndSaysSo(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 3)
+		time.Sleep(time.Hour)
+		before := time.Now().Add(-time.Minute)
+		k.fill(t, "one.dlq", 0, 2)
+		k.note(t, "one.dlq", 0, 1, Entry{State: Succeeded})
+		l := k.ledger("one.dlq")
+		p, err := l.Prunable(t.Context(), before, nil)
+		if err != nil || p.Until[0] != 3 || p.Letters != 3 || p.Open != 2 {
+			t.Errorf("prunable %+v, %v; want the 3 that are older", p, err)
+		}
+	})
+}
+
+// Without the first letter nobody could tell that the second is its copy.
+func TestACopyThatStaysWhileItsLetterGoesIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		for _, offset := range []int64{7, 8, 7, 9, 9} { // 8 and 9 are open
+			k.write(t, "one.dlq", &kgo.Record{}, from(offset))
+		}
+		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		l := k.ledger("one.dlq")
+		p, err := l.Prunable(t.Context(), time.Time{}, nil)
+		if err != nil || p.Until[0] != 1 {
+			t.Fatalf("prunable %+v, %v", p, err)
+		}
+		refused := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "one.dlq.ledger", Err: kerr.InvalidRecord, Count: -1})
+		if err := l.Prune(t.Context(), p); err == nil || !strings.Contains(err.Error(), "one.dlq/0/2") {
+			t.Errorf("error %v, want one about the copy", err)
+		}
+		if got := k.PartitionInfo("one.dlq", 0).LogStartOffset; got != 0 {
+			t.Errorf("letters before %d were deleted", got)
+		}
+		refused.Remove()
+		if err := l.Prune(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		l = k.ledger("one.dlq")
+		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:1", "0:3")
+		if l.State(0, 2) != Duplicate || l.State(0, 4) != "" {
+			t.Errorf("copies are %q and %q", l.State(0, 2), l.State(0, 4))
+		}
+	})
+}
+
+// Its letter was open, and is taken by its age: the copy is all that is left of the record.
+func TestACopyOfAnOpenLetterThatGoesStays(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.write(t, "one.dlq", &kgo.Record{}, from(7))
+		time.Sleep(time.Hour)
+		before := time.Now()
+		k.write(t, "one.dlq", &kgo.Record{}, from(7))
+		l := k.ledger("one.dlq")
+		p, err := l.Prunable(t.Context(), before, nil)
+		if err != nil || p.Until[0] != 1 || p.Open != 1 {
+			t.Fatalf("prunable %+v, %v", p, err)
+		}
+		if err := l.Prune(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, "0:1")
+	})
+}
+
+func TestNothingIsPrunableThatWasNotReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 2)
+		k.fill(t, "orders.dlq", 1, 2)
+		for p := range int32(2) {
+			k.note(t, "orders.dlq", p, 0, Entry{State: Succeeded})
+		}
+		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
+		if p, err := k.ledger("orders.dlq").Prunable(t.Context(), time.Time{}, nil); p != nil || err == nil {
+			t.Errorf("prunable %+v, %v", p, err)
+		}
+	})
+}
+
+func TestAPruneThatIsRefusedNamesThePartition(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 1)
+		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		l := k.ledger("one.dlq")
+		p, err := l.Prunable(t.Context(), time.Time{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Topic: "one.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
+		if err := l.Prune(t.Context(), p); err == nil || !strings.Contains(err.Error(), "delete records of partition 0 before offset 1: TOPIC_AUTHORIZATION_FAILED") {
+			t.Errorf("error %v", err)
+		}
+	})
+}

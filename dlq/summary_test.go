@@ -1,0 +1,478 @@
+package dlq
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+func TestASummaryCountsWhatIsOpenByItsFailure(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		at := time.Date(1999, 12, 1, 0, 0, 0, 0, time.UTC)
+		letter := func(p int32, offset int64, class, group string, failed time.Duration) {
+			m := from(offset)
+			m.Class, m.Group, m.Message, m.FailedAt = class, group, fmt.Sprintf("%s %d", class, offset), at.Add(failed)
+			k.write(t, "orders.dlq", &kgo.Record{Partition: p}, m)
+		}
+		letter(0, 1, "sku", "billing", 1*time.Hour) // settled
+		letter(0, 2, "sku", "billing", 3*time.Hour)
+		letter(0, 3, "busy", "billing", 9*time.Hour)
+		letter(0, 2, "sku", "billing", 0) // a copy
+		letter(2, 4, "sku", "shipping", 2*time.Hour)
+		time.Sleep(time.Minute)
+		letter(2, 5, "sku", "billing", 4*time.Hour)
+		k.produce(t, &kgo.Record{Topic: "orders.dlq", Partition: 1, Timestamp: at})
+		k.note(t, "orders.dlq", 0, 0, Entry{State: Redriven})
+		l := k.ledger("orders.dlq")
+		var told [2]int64
+		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, func(read, total int64) { told = [2]int64{read, total} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told != [2]int64{7, 7} {
+			t.Errorf("told %d offsets", told)
+		}
+		const fp = "0123456789abcdef"
+		want := &Summary{
+			Topic: "orders.dlq", Open: 5, Resolved: 1, Duplicates: 1, Foreign: 1,
+			Failures: []Failure{
+				{Class: "sku", Fingerprint: fp, Count: 3, First: at.Add(2 * time.Hour), Last: at.Add(4 * time.Hour), Sample: "sku 4", Partition: 2},
+				{Count: 1, First: at, Last: at, Partition: 1},
+				{Class: "busy", Fingerprint: fp, Count: 1, First: at.Add(9 * time.Hour), Last: at.Add(9 * time.Hour), Sample: "busy 3", Offset: 2},
+			},
+			Groups: []GroupCount{{Group: "billing", Open: 3}, {Open: 1}, {Group: "shipping", Open: 1}},
+			Partitions: []PartitionCount{
+				{Partition: 0, Open: 2, Resolved: 1, Duplicates: 1, OldestOffset: 1},
+				{Partition: 1, Open: 1},
+				{Partition: 2, Open: 2},
+			},
+		}
+		oldest, ok := s.Oldest()
+		if !ok || oldest.Partition != 1 || !oldest.Oldest.Equal(at) {
+			t.Errorf("oldest %+v", oldest)
+		}
+		for i := range s.Partitions {
+			s.Partitions[i].Oldest = time.Time{} // the broker's
+		}
+		if d := cmp.Diff(want, s); d != "" {
+			t.Error(d)
+		}
+
+		s, err = l.Summarize(t.Context(), Filter{Classes: []string{"sku"}, Groups: []string{"billing"}}, Cursor{}, nil)
+		if err != nil || s.Open != 2 || s.Resolved != 1 || s.Duplicates != 1 || len(s.Failures) != 1 || s.Failures[0].Count != 2 {
+			t.Errorf("of one class and group: %+v, %v", s, err)
+		}
+		if s, err = l.Summarize(t.Context(), Filter{Classes: []string{"none"}}, Cursor{}, nil); err != nil || s.Open != 0 {
+			t.Errorf("of none: %+v, %v", s, err)
+		}
+		if _, ok := s.Oldest(); ok {
+			t.Error("none is open, and one is the oldest")
+		}
+		page := Cursor{At: map[int32]int64{0: 2}, End: map[int32]int64{0: 4, 2: 1}} // the copy's letter is before it
+		if s, err = l.Summarize(t.Context(), Filter{}, page, nil); err != nil || s.Open != 2 || s.Resolved != 0 || s.Duplicates != 1 || len(s.Partitions) != 2 {
+			t.Errorf("of a page: %+v, %v", s, err)
+		}
+	})
+}
+
+// What is open is counted the same by a summary, which looks at few headers, and by a list, which reads all of them.
+func TestASummaryAndAListAgree(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		rnd := rand.New(rand.NewPCG(1, 2))
+		pick := func(from ...string) string { return from[rnd.IntN(len(from))] }
+		var records []*kgo.Record
+		for range 3_000 {
+			m := from(rnd.Int64N(400))
+			m.Class, m.Group = pick("a", "b", "päng", ""), pick("billing", "shipping")
+			r := &kgo.Record{Topic: "orders.dlq", Partition: rnd.Int32N(3), Headers: m.Append(nil)}
+			if i := rnd.IntN(3 * len(r.Headers)); i < len(r.Headers) {
+				switch rnd.IntN(4) {
+				case 0:
+					r.Headers[i].Value = []byte("\xff!")
+				case 1:
+					r.Headers = append(r.Headers, r.Headers[i])
+				case 2:
+					r.Headers = r.Headers[i:]
+				case 3:
+					r.Headers[i].Value = nil
+				}
+			}
+			records = append(records, r)
+		}
+		k.produce(t, records...)
+		for offset := range int64(300) {
+			k.note(t, "orders.dlq", 1, offset*3, Entry{State: states[offset%int64(len(states))]})
+		}
+		l := k.ledger("orders.dlq")
+		read(t, l)
+		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byFailure, byGroup, open, resolved := map[string]int64{}, map[string]int64{}, int64(0), int64(0)
+		for letter, err := range l.Letters(t.Context(), Filter{}, Cursor{}) {
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case letter.State.Settles():
+				resolved++
+			default:
+				open++
+				byFailure[letter.Meta.Class+"/"+letter.Meta.Fingerprint]++
+				byGroup[letter.Meta.Group]++
+			}
+		}
+		if s.Open != open || s.Resolved+s.Duplicates != resolved || open == 0 || s.Duplicates == 0 || s.Malformed == 0 {
+			t.Errorf("the summary has %d open, %d settled, the list %d and %d", s.Open, s.Resolved+s.Duplicates, open, resolved)
+		}
+		got := map[string]int64{}
+		for _, f := range s.Failures {
+			got[f.Class+"/"+f.Fingerprint] = f.Count
+		}
+		if d := cmp.Diff(byFailure, got); d != "" {
+			t.Errorf("by class and fingerprint (-list +summary):\n%s", d)
+		}
+		got = map[string]int64{}
+		for _, g := range s.Groups {
+			got[g.Group] = g.Open
+		}
+		if d := cmp.Diff(byGroup, got); d != "" {
+			t.Errorf("by group (-list +summary):\n%s", d)
+		}
+	})
+}
+
+func TestMoreFailuresThanFitAreFoldedTheSameInAnyOrder(t *testing.T) {
+	t.Parallel()
+	var letters []*kgo.Record
+	total := map[string]int64{} // by class
+	for i := range 3 * maxFailures {
+		m := from(int64(i))
+		m.Class = fmt.Sprintf("class-%03d", i%(2*maxFolded))
+		m.Fingerprint = fmt.Sprintf("%016x", uint64(i)*0x9e3779b97f4a7c15)
+		m.Group = fmt.Sprintf("group-%04d", i%(maxGroups+50))
+		m.FailedAt, m.Message = time.UnixMilli(int64(i%7)), fmt.Sprint(i)
+		for range 1 + i%3 {
+			m.Original.Offset += 1 << 32
+			letters = append(letters, &kgo.Record{Offset: int64(len(letters)), Headers: m.Append(nil)})
+			total[m.Class]++
+		}
+	}
+	summary := func(order []int) *Summary {
+		ta := newTally(NewLedger("t", "l"), Filter{})
+		ta.judge.lineages.groups = map[string]bool{}
+		ta.partitions[0] = &tallied{}
+		for _, i := range order {
+			ta.add(letters[i])
+		}
+		s := ta.summary()
+		s.Partitions = nil // its oldest is the one that came first
+		return s
+	}
+	order := make([]int, len(letters))
+	for i := range order {
+		order[i] = i
+	}
+	want := summary(order)
+	for seed := range uint64(5) {
+		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		if d := cmp.Diff(want, summary(order)); d != "" {
+			t.Fatal(d)
+		}
+	}
+	own, folded, rest, n := 0, 0, 0, int64(0)
+	for _, f := range want.Failures {
+		n += f.Count
+		switch {
+		case !f.Folded:
+			own++
+		case f.Class != "":
+			folded++
+		default:
+			rest++
+		}
+		total[f.Class] -= f.Count
+	}
+	if own != maxFailures || folded != maxFolded || rest != 1 || n != int64(len(letters)) {
+		t.Errorf("%d failures, %d folded by class, %d of the rest; they count %d of %d letters", own, folded, rest, n, len(letters))
+	}
+	if total["class-000"] != 0 {
+		t.Error("letters of a class that is among the first are not in it")
+	}
+	groups := int64(0)
+	for _, g := range want.Groups {
+		groups += g.Open
+	}
+	if len(want.Groups) != maxGroups+1 || groups != n {
+		t.Errorf("%d groups with %d letters, want %d with %d", len(want.Groups), groups, maxGroups+1, n)
+	}
+}
+
+// A tally remembers the failure of the letter before, for speed: one that gave way to another must not be among what it remembers.
+func TestLettersOfAFailureThatGaveWayAreCounted(t *testing.T) {
+	t.Parallel()
+	ta := newTally(NewLedger("t", "l"), Filter{})
+	ta.partitions[0] = &tallied{}
+	n := int64(0)
+	add := func(fingerprint int) {
+		m := from(n)
+		m.Fingerprint = fmt.Sprintf("%016x", fingerprint)
+		ta.add(&kgo.Record{Offset: n, Headers: m.Append(nil)})
+		n++
+	}
+	for i := range maxFailures - 1 {
+		add(2 * i)
+	}
+	last := 2 * maxFailures
+	for _, fingerprint := range []int{last, last, 1, last, last} {
+		add(fingerprint)
+	}
+	counted := int64(0)
+	for _, f := range ta.summary().Failures {
+		counted += f.Count
+	}
+	if counted != n {
+		t.Errorf("%d of %d letters are counted", counted, n)
+	}
+}
+
+func TestASampleIsShortAndText(t *testing.T) {
+	t.Parallel()
+	ta := newTally(NewLedger("t", "l"), Filter{})
+	ta.partitions[0] = &tallied{}
+	ta.add(&kgo.Record{Headers: []kgo.RecordHeader{header(headers.FailureReason, "terminal"), header(headers.ErrorMessage, "\xff"+strings.Repeat("ä", 1000))}})
+	if got, want := ta.summary().Failures[0].Sample, strings.Repeat("ä", 127); got != want {
+		t.Errorf("sample %q, want %q", got, want)
+	}
+}
+
+func TestASummaryWithoutAPartitionSaysSo(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 2)
+		k.fill(t, "orders.dlq", 1, 2)
+		l := k.ledger("orders.dlq")
+		read(t, l)
+		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
+		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
+		if err == nil || !strings.Contains(err.Error(), "partition 1 gives nothing") || s == nil || s.Open != 2 {
+			t.Errorf("summary %+v, %v; want that of partition 0, and an error", s, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if s, err := l.Summarize(ctx, Filter{}, Cursor{}, nil); s != nil || err == nil {
+			t.Errorf("summary %+v, %v of a read that was cancelled", s, err)
+		}
+	})
+}
+
+// storm is what a bug leaves behind: n letters of a few kinds, each its own record with one array of headers.
+func storm(n int) []*kgo.Record {
+	var enc headers.Encoder
+	letters := make([]*kgo.Record, n)
+	at := time.UnixMilli(1_763_000_000_000)
+	for i := range letters {
+		m := from(int64(i) * 3)
+		m.Original.TopicID, m.Original.Timestamp = [16]byte{1}, at
+		m.Class, m.Fingerprint = fmt.Sprint("orders.Error", i%5/4), fmt.Sprintf("%016x", i%5)
+		m.Message, m.Stack = fmt.Sprintf("order %d: no such SKU", i), "main.handle\n\tmain.go\n"
+		m.FirstFailedAt, m.FailedAt, m.Hops, m.Attempts = at, at, 4, 4
+		m.Version, m.Environment, m.Host = "v1.4.1", "production", "orders-7d4f"
+		for n := range 4 {
+			m.History = append(m.History, headers.Attempt{Number: n + 1, Class: m.Class, At: at})
+		}
+		letters[i] = &kgo.Record{Offset: int64(i), Timestamp: at, Value: make([]byte, 200), Headers: enc.Append(&m, []kgo.RecordHeader{header("content-type", "json"), header("traceparent", "00-0af7651916cd43dd")})}
+	}
+	return letters
+}
+
+// Not parallel: it counts what the process allocates.
+func TestALetterOfASummaryAllocatesNothing(t *testing.T) {
+	letters := storm(1000)
+	ta := newTally(NewLedger("t", "l"), Filter{})
+	ta.partitions[0] = &tallied{}
+	i := 0
+	add := func() {
+		ta.add(letters[i%len(letters)])
+		i++
+	}
+	for range 2 * len(letters) {
+		add()
+	}
+	if got := testing.AllocsPerRun(1000, add); got > 0 {
+		t.Errorf("%v allocations a letter", got)
+	}
+}
+
+// Not parallel: it looks at the heap.
+func TestASummaryOfFourMillionLettersTakes64MiB(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
+	const n, partitions = 4_000_000, 8
+	for name, every := range map[string]int64{"dense": 1, "one in a hundred fails": 100} {
+		t.Run(name, func(t *testing.T) {
+			before := heap()
+			l := NewLedger("t", "l")
+			note := &Note{Record: &kgo.Record{}, Entry: Entry{State: Succeeded}}
+			ta := newTally(l, Filter{})
+			r := &kgo.Record{}
+			m := from(0)
+			for p := range int32(partitions) {
+				ta.partitions[p] = &tallied{}
+			}
+			m.Message = "no such SKU"
+			h := m.Append(nil)
+			value := make([]byte, 0, 20)
+			for i := range int64(n) {
+				r.Partition, r.Offset = int32(i%partitions), i/partitions
+				if i%2 == 0 {
+					note.Record.Partition, note.Letter = r.Partition, r.Offset
+					l.take(note)
+				}
+				for j := range h {
+					if h[j].Key == headers.OriginalOffset {
+						value = fmt.Append(value[:0], r.Offset*every)
+						h[j].Value = value
+					}
+				}
+				r.Headers = h
+				ta.add(r)
+			}
+			took := heap() - before
+			if s := ta.summary(); s.Open != n/2 || s.Resolved != n/2 || s.Duplicates != 0 {
+				t.Fatalf("summary %+v", s)
+			}
+			t.Logf("%d letters: %.1f MiB", n, float64(took)/(1<<20))
+			if took > 64<<20 {
+				t.Errorf("%d bytes", took)
+			}
+		})
+	}
+}
+
+func BenchmarkALetterOfASummary(b *testing.B) {
+	letters := storm(50_000)
+	l := NewLedger("t", "l")
+	note := &Note{Record: &kgo.Record{}, Entry: Entry{State: Succeeded}}
+	for i := range int64(25_000) {
+		note.Letter = 2 * i
+		l.take(note)
+	}
+	b.Run("glance", func(b *testing.B) {
+		b.ReportAllocs()
+		var g glance
+		for i := 0; b.Loop(); i++ {
+			g.read(letters[i%len(letters)].Headers)
+		}
+	})
+	b.Run("summary", func(b *testing.B) {
+		b.ReportAllocs()
+		ta := newTally(l, Filter{})
+		ta.partitions[0] = &tallied{}
+		for i := 0; b.Loop(); i++ {
+			if i%len(letters) == 0 {
+				ta.judge.lineages = newLineages()
+			}
+			ta.add(letters[i%len(letters)])
+		}
+	})
+	b.Run("all headers", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			newLetter(letters[i%len(letters)])
+		}
+	})
+}
+
+// BenchmarkATopicOfASummary is a whole read, next to one that looks at nothing.
+func BenchmarkATopicOfASummary(b *testing.B) {
+	const n = 200_000
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(8, "orders.dlq", "orders.dlq.ledger"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer cluster.Close()
+	opts := []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner())}
+	cl, err := kgo.NewClient(opts...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer cl.Close()
+	letters := storm(n)
+	for i, r := range letters {
+		r.Topic, r.Partition = "orders.dlq", int32(i%8)
+	}
+	if err := cl.ProduceSync(context.Background(), letters...).FirstErr(); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			bare, err := kgo.NewClient(append(opts, kgo.ConsumeTopics("orders.dlq"))...)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for read := 0; read < n; {
+				read += bare.PollFetches(context.Background()).NumRecords()
+			}
+			bare.Close()
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/letter")
+	})
+	b.Run("summary", func(b *testing.B) {
+		for b.Loop() {
+			s, err := NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Summarize(context.Background(), Filter{}, Cursor{}, nil)
+			if err != nil || s.Open != n {
+				b.Fatal(s, err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/letter")
+	})
+}
+
+func FuzzAGlanceSeesWhatParseSees(f *testing.F) {
+	keys := []string{
+		headers.Group, headers.ErrorClass, headers.ErrorFingerprint, headers.FailureReason, headers.OriginalTopic, headers.OriginalPartition,
+		headers.OriginalOffset, headers.FailedAt, headers.RedriveID, "dlq-mine", "x",
+	}
+	f.Add([]byte("\x00billing\n\x03terminal\n\x04orders\n\x050\n\x067\n\x0799"))
+	f.Add([]byte("\x0707\n\x07-1\n\x06-0\n\x059999999999"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var h []kgo.RecordHeader
+		for line := range bytes.SplitSeq(b, []byte("\n")) {
+			if len(line) > 0 {
+				h = append(h, kgo.RecordHeader{Key: keys[int(line[0])%len(keys)], Value: line[1:]})
+			}
+		}
+		var g glance
+		g.read(h)
+		l := newLetter(&kgo.Record{Headers: h})
+		if g.foreign() && l.MetaErr == nil {
+			t.Error("foreign, but not by its headers")
+		}
+		if !g.located() {
+			return
+		}
+		m := l.Meta
+		if m.Original.Topic != "" && m.Original.Topic != string(g.topic) || int64(m.Original.Partition) != g.partition || m.Original.Offset != g.offset {
+			t.Errorf("%+v is located at %s/%d/%d", m.Original, g.topic, g.partition, g.offset)
+		}
+		if g.failedAt >= 0 != !m.FailedAt.IsZero() || g.failedAt >= 0 && m.FailedAt.UnixMilli() != g.failedAt {
+			t.Errorf("failed at %s, seen %d", m.FailedAt, g.failedAt)
+		}
+	})
+}
