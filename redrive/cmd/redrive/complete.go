@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
 // completeFlags offers the values of the flags that all verbs have.
@@ -32,6 +33,11 @@ func offer(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err) // the flag's name is wrong, which the first test sees
 	}
+}
+
+// completeSelection offers the values of the filters that have few.
+func completeSelection(cmd *cobra.Command) {
+	offer(cmd, "reason", cobra.FixedCompletions(selection.Reasons, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // completeTopic offers the cluster's dead-letter topics for a verb's first argument. Who presses Tab waits a second, not

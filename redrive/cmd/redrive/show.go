@@ -58,6 +58,9 @@ func parsePlace(s string) (partition int32, offset int64, err error) {
 	return int32(p), int64(o), nil
 }
 
+// placeText is how a letter is named, which parsePlace reads.
+func placeText(partition int32, offset int64) string { return fmt.Sprintf("%d:%d", partition, offset) }
+
 // letter reads one dead letter, or says why there is none at that place.
 func (s *session) letter(ctx context.Context, topic string, partition int32, offset int64) (*dlq.Letter, error) {
 	bounds, err := dlq.Freeze(ctx, topic, s.opts...)
@@ -127,12 +130,6 @@ func letterFields(l *dlq.Letter) []output.Field {
 	var fields []output.Field
 	add := func(key, title string, cell any) {
 		fields = append(fields, output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell})
-	}
-	orNil := func(s string) any {
-		if s == "" {
-			return nil
-		}
-		return s
 	}
 	add("topic", "TOPIC", r.Topic)
 	add("partition", "PARTITION", r.Partition)

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+)
+
+// A choice is the dead letters that a verb is about, up to where the topic ended when it began.
+type choice struct {
+	sibling
+	*selection.Selection
+	bounds dlq.Cursor
+}
+
+// choose finds the topic and what of it has to be read.
+func (s *session) choose(ctx context.Context, topic string, sel *selection.Selection) (*choice, error) {
+	f, err := s.deadLetters(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	if gone := sel.Missing(int32(f.partitions)); len(gone) > 0 {
+		return nil, usage(fmt.Errorf("%s has no partition %d: it has %d, from 0 on", topic, gone[0], f.partitions))
+	}
+	bounds, err := dlq.Freeze(ctx, topic, s.opts...)
+	if err != nil {
+		return nil, onTopic("DESCRIBE", topic, err)
+	}
+	return &choice{sibling: f, Selection: sel, bounds: sel.Narrow(bounds)}, nil
+}
+
+// doubt tells of letters that an expression could not judge.
+func (t *tool) doubt(sel *selection.Selection) {
+	if d := sel.Doubts(); d != "" {
+		t.screen.Warn("%s", d)
+	}
+}
+
+// readFailed is an error of reading a dead-letter topic.
+func readFailed(topic string, errs ...error) error {
+	return onTopic("READ", topic, errors.Join(errs...))
+}
+
+// letters is a count of them in words.
+func letters(n int64) string {
+	if n == 1 {
+		return "1 letter"
+	}
+	return fmt.Sprintf("%d letters", n)
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// ledgerName is the topic that says what became of a topic's dead letters.
+func (s *session) ledgerName(f sibling) (string, error) {
+	names, err := s.Naming.Siblings(f.Source, f.Group)
+	if err != nil {
+		return "", usage(fmt.Errorf("the ledger of %s can't be named, give --ledger-name: %w", f.topic, err))
+	}
+	return names.Ledger, nil
+}
+
+// readLedger reads all that is written down of a topic's dead letters. An entry of a newer siding is a warning to who only
+// looks, and an error to who is going to write.
+func (t *tool) readLedger(ctx context.Context, s *session, f sibling, writes bool) (*dlq.Ledger, error) {
+	name, err := s.ledgerName(f)
+	if err != nil {
+		return nil, err
+	}
+	l := dlq.NewLedger(f.topic, name, s.opts...)
+	err = l.Read(ctx, t.progress("reading "+name), nil)
+	t.screen.Status("")
+	switch {
+	case err != nil && (writes || !errors.Is(err, dlq.ErrNewerVersion)):
+		return nil, onTopic("READ", name, err)
+	case err != nil:
+		t.screen.Warn("%v; these letters count as open", err)
+		return l, nil
+	}
+	if n, some := l.Broken(); n > 0 && len(some) > 0 {
+		t.screen.Warn("%s: what it says of %s can't be read, so they count as open; the first: %v", name, letters(n), some[0])
+	}
+	switch {
+	case l.Missing() && writes:
+		return nil, fmt.Errorf("topic %s does not exist, so nothing can be written down of the letters of %s: create it compacted, with as many partitions (retrytopics.Ensure does)", name, f.topic)
+	case l.Missing():
+		t.screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
+	}
+	return l, nil
+}
+
+// progress is a status line with a bar, for what is told how many offsets of how many were passed.
+func (t *tool) progress(what string) func(read, total int64) {
+	return func(read, total int64) {
+		t.screen.Status("%s %s", what, output.Bar(read, total))
+	}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+)
+
+func newSummary(t *tool) *cobra.Command {
+	var flags *selection.Flags
+	cmd := &cobra.Command{
+		Use:   "summary TOPIC",
+		Short: "Count the open dead letters by what failed",
+		Long: `Summary reads a dead-letter topic once and counts the letters that nothing became of yet, by class and
+fingerprint of their error: how many, when the first and the last failed, and the message of the first. Copies of
+a letter that a crash left behind count once.
+
+It takes 1,000 kinds of failure apart; the rest is counted as (other).`,
+		Example: `  redrive summary orders.dlq
+  redrive summary orders.dlq --since 2h --group billing
+  redrive summary orders.dlq -o json | jq '.failures[] | [.count, .class]'`,
+		Args:              oneTopic("TOPIC"),
+		ValidArgsFunction: completeTopic(t),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sel, err := flags.Compile(t.now())
+			s, err := t.connect(cmd.Context(), err)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			return t.summarize(cmd.Context(), s, args[0], sel)
+		},
+	}
+	flags = selection.AddFlags(cmd.Flags())
+	completeSelection(cmd)
+	return cmd
+}
+
+func (t *tool) summarize(ctx context.Context, s *session, topic string, sel *selection.Selection) error {
+	c, err := s.choose(ctx, topic, sel)
+	if err != nil {
+		return err
+	}
+	ledger, err := t.readLedger(ctx, s, c.sibling, false)
+	if err != nil {
+		return err
+	}
+	sum, err := ledger.Summarize(ctx, sel.Filter, c.bounds, t.progress("reading "+topic))
+	t.screen.Status("")
+	t.doubt(sel)
+	if sum != nil {
+		// Of a topic with a partition that can't be read the rest is worth to know.
+		if err := t.showSummary(sum); err != nil {
+			return err
+		}
+	}
+	return readFailed(topic, err)
+}
+
+var failureColumns = []output.Column{
+	{Key: "count", Title: "COUNT", Right: true},
+	{Key: "class", Title: "CLASS"},
+	{Key: "fingerprint", Title: "FINGERPRINT"},
+	{Key: "other"},
+	{Key: "first", Title: "FIRST"},
+	{Key: "last", Title: "LAST"},
+	{Key: "samplePlace", Title: "SHOW"},
+	{Key: "sample", Title: "SAMPLE", Cut: true},
+}
+
+var groupColumns = []output.Column{
+	{Key: "open", Title: "OPEN", Right: true},
+	{Key: "group", Title: "GROUP"},
+	{Key: "other"},
+}
+
+var partitionColumns = []output.Column{
+	{Key: "partition"}, {Key: "open"}, {Key: "resolved"}, {Key: "duplicates"}, {Key: "oldestOffset"}, {Key: "oldest"},
+}
+
+func (t *tool) showSummary(sum *dlq.Summary) error {
+	failures, groups := failureRows(sum), groupRows(sum)
+	fields := append(totals(sum),
+		output.Field{Column: output.Column{Key: "failures"}, Cell: failures},
+		output.Field{Column: output.Column{Key: "groups"}, Cell: groups},
+		output.Field{Column: output.Column{Key: "partitions"}, Cell: partitionRows(sum)},
+	)
+	if err := t.screen.Object(fields...); err != nil || t.screen.Format != output.Table {
+		return err
+	}
+	for _, rows := range []output.Rows{failures, groups} {
+		if len(rows.Cells) == 0 {
+			continue
+		}
+		if _, err := t.screen.Data().Write([]byte("\n")); err != nil {
+			return err
+		}
+		if err := t.screen.Rows(rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func totals(sum *dlq.Summary) []output.Field {
+	var fields []output.Field
+	add := func(key, title string, cell any) {
+		fields = append(fields, output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell})
+	}
+	var oldest any
+	if p, ok := sum.Oldest(); ok {
+		oldest = output.Ago(p.Oldest)
+	}
+	add("topic", "TOPIC", sum.Topic)
+	add("open", "OPEN", sum.Open)
+	add("resolved", "RESOLVED", sum.Resolved)
+	add("duplicates", "DUPLICATES", sum.Duplicates)
+	add("foreign", "FOREIGN", unlessZero(sum.Foreign))
+	add("malformed", "MALFORMED", unlessZero(sum.Malformed))
+	add("oldest", "OLDEST OPEN", oldest)
+	return fields
+}
+
+// unlessZero is a count of what is not usual, left out where there is none of it.
+func unlessZero(n int64) any {
+	if n == 0 {
+		return output.Pair{JSON: n}
+	}
+	return n
+}
+
+// orNil is text that may be missing.
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// orOther is a name, or what stands for all that has no row of its own.
+func orOther(s string, folded bool) any {
+	if s == "" && folded {
+		return output.Pair{Table: "(other)"}
+	}
+	return orNil(s)
+}
+
+func failureRows(sum *dlq.Summary) output.Rows {
+	rows := output.Rows{Columns: failureColumns}
+	for _, f := range sum.Failures {
+		rows.Cells = append(rows.Cells, []any{
+			f.Count, orOther(f.Class, f.Folded), orOther(f.Fingerprint, f.Folded), f.Folded,
+			output.Ago(f.First), output.Ago(f.Last), placeText(f.Partition, f.Offset), orNil(f.Sample),
+		})
+	}
+	return rows
+}
+
+func groupRows(sum *dlq.Summary) output.Rows {
+	rows := output.Rows{Columns: groupColumns}
+	for _, g := range sum.Groups {
+		rows.Cells = append(rows.Cells, []any{g.Open, orOther(g.Group, g.Folded), g.Folded})
+	}
+	return rows
+}
+
+func partitionRows(sum *dlq.Summary) output.Rows {
+	rows := output.Rows{Columns: partitionColumns}
+	for _, p := range sum.Partitions {
+		var at, oldest any
+		if p.Open > 0 {
+			at, oldest = p.OldestOffset, p.Oldest
+		}
+		rows.Cells = append(rows.Cells, []any{p.Partition, p.Open, p.Resolved, p.Duplicates, at, oldest})
+	}
+	return rows
+}
