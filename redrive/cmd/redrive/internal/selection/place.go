@@ -93,13 +93,17 @@ func parsePlaces(partitions, offsets []string) (places, error) {
 }
 
 // Narrow leaves out of a frozen cursor what --partition and --offset rule out, so that it need not be read. What lies
-// between two ranges is still within, and left to the filter.
+// between two ranges is still within, and left to the filter. A partition of which nothing is left keeps its end: without
+// any, a cursor would be of all there is.
 func (s *Selection) Narrow(c dlq.Cursor) dlq.Cursor {
 	if s.places == nil {
 		return c
 	}
 	n := dlq.Cursor{Topic: c.Topic, At: map[int32]int64{}, End: map[int32]int64{}}
 	for p, end := range c.End {
+		if len(s.places[p]) == 0 {
+			continue
+		}
 		first, last := int64(math.MaxInt64), int64(-1)
 		for _, r := range s.places[p] {
 			first, last = min(first, r.from), max(last, r.to)
@@ -108,9 +112,7 @@ func (s *Selection) Narrow(c dlq.Cursor) dlq.Cursor {
 		if last < math.MaxInt64 {
 			end = min(end, last+1)
 		}
-		if first < end {
-			n.At[p], n.End[p] = first, end
-		}
+		n.At[p], n.End[p] = min(first, end), end
 	}
 	return n
 }

@@ -199,7 +199,7 @@ func TestWhatNoFlagWantsIsNotRead(t *testing.T) {
 		{[]string{"--partition", "9"}, "v1/orders.dlq/"},
 		{[]string{"--offset", "0:20-29,0:50-59"}, "v1/orders.dlq/0:20-60"},
 		{[]string{"--offset", "0:0-500"}, "v1/orders.dlq/0:10-100"},
-		{[]string{"--offset", "0:0-9,1:6-"}, "v1/orders.dlq/1:6-7"},
+		{[]string{"--offset", "0:0-9,1:6-"}, "v1/orders.dlq/0:10-10,1:6-7"},
 		{[]string{"--offset", fmt.Sprintf("1:0-%d", int64(math.MaxInt64))}, "v1/orders.dlq/1:0-7"},
 	} {
 		s, err := compile(t, c.args...)

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+)
+
+// A listing is what list was asked for besides filters.
+type listing struct {
+	all    bool
+	limit  int
+	cursor string
+}
+
+func newList(t *tool) *cobra.Command {
+	var flags *selection.Flags
+	var how listing
+	cmd := &cobra.Command{
+		Use:   "list TOPIC",
+		Short: "List open dead letters, a page at a time",
+		Long: `List prints the dead letters that nothing became of yet, or all of them, in the order of their partitions.
+Where a page ends and there is more, it says how to go on; letters that came since the first page are not on the
+following ones.
+
+With --all it does not read what became of the letters: show tells that of one.`,
+		Example: `  redrive list orders.dlq
+  redrive list orders.dlq --class http.503 --since 2h
+  redrive list orders.dlq --cursor v1/orders.dlq/0:50-312,1:7-298
+  redrive list orders.dlq --limit 0 -o jsonl | jq -r .key`,
+		Args:              oneTopic("TOPIC"),
+		ValidArgsFunction: completeTopic(t),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sel, err1 := flags.Compile(t.now())
+			from, err2 := how.from(args[0])
+			s, err := t.connect(cmd.Context(), err1, err2)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			return t.list(cmd.Context(), s, args[0], sel, from, how)
+		},
+	}
+	flags = selection.AddFlags(cmd.Flags())
+	completeSelection(cmd)
+	cmd.Flags().BoolVar(&how.all, "all", false, "those too of which something became, and copies")
+	cmd.Flags().IntVar(&how.limit, "limit", 50, "`number` of letters on a page; 0 for no end")
+	cmd.Flags().StringVar(&how.cursor, "cursor", "", "`place` to go on from, as the page before printed it; with the same filters")
+	return cmd
+}
+
+// from is where the page begins: nil at the start.
+func (l listing) from(topic string) (*dlq.Cursor, error) {
+	if l.limit < 0 {
+		return nil, fmt.Errorf("--limit: %d is less than nothing; 0 is no end", l.limit)
+	}
+	if l.cursor == "" {
+		return nil, nil
+	}
+	c, err := dlq.ParseCursor(l.cursor)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--cursor: %w", err)
+	case c.Topic != topic:
+		return nil, fmt.Errorf("--cursor: it is of %s, not of %s", c.Topic, topic)
+	case len(c.End) == 0: // it would be a read of its own, with letters that came since
+		return nil, errors.New("--cursor: it has no end; take it as the page before printed it")
+	}
+	return &c, nil
+}
+
+var letterColumns = []output.Column{
+	{Key: "place", Title: "PLACE"},
+	{Key: "partition"},
+	{Key: "offset"},
+	{Key: "class", Title: "CLASS"},
+	{Key: "fingerprint"},
+	{Key: "reason", Title: "REASON"},
+	{Key: "group", Title: "GROUP"},
+	{Key: "attempts", Title: "ATTEMPTS", Right: true},
+	{Key: "failedAt", Title: "FAILED AT"},
+	{Key: "key", Title: "KEY", Cut: true},
+	{Key: "keyEncoding"},
+	{Key: "message", Title: "MESSAGE", Cut: true},
+}
+
+func (t *tool) list(ctx context.Context, s *session, topic string, sel *selection.Selection, from *dlq.Cursor, how listing) error {
+	c, err := s.choose(ctx, topic, sel)
+	if err != nil {
+		return err
+	}
+	at := c.bounds
+	if from != nil {
+		if at = sel.Narrow(*from); len(at.End) == 0 {
+			return usage(errors.New("--cursor: it is of other partitions than the filters"))
+		}
+	}
+	found, err := t.chosen(ctx, s, c, at, how.all)
+	if err != nil {
+		return err
+	}
+	list := t.screen.List(letterColumns...)
+	var errs []error
+	full := false
+	for l, err := range found {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err := list.Row(letterCells(l)...); err != nil {
+			return err
+		}
+		at.Advance(l)
+		if full = list.Rows() == how.limit; full {
+			break
+		}
+	}
+	if err := list.Close(); err != nil {
+		return err
+	}
+	t.doubt(sel)
+	switch {
+	case full && !at.Done():
+		t.screen.Say("this may not be all: --cursor %s goes on", at)
+	case list.Rows() == 0 && len(errs) == 0 && from == nil:
+		t.screen.Say("%s", s.nothing(topic, how.all))
+	}
+	return readFailed(topic, errs...)
+}
+
+// chosen yields the letters of a choice, from the cursor on: the open ones, or all.
+func (t *tool) chosen(ctx context.Context, s *session, c *choice, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
+	if all {
+		return dlq.Read(ctx, c.topic, c.Filter, from, s.opts...), nil
+	}
+	ledger, err := t.readLedger(ctx, s, c.sibling, false)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.Open(ctx, c.Filter, from), nil
+}
+
+// nothing is what to say where no letter is chosen.
+func (s *session) nothing(topic string, all bool) string {
+	if all {
+		return fmt.Sprintf("no letter of %s fits", topic)
+	}
+	return fmt.Sprintf("no open letter of %s fits: redrive summary %s shows what is open, --all takes what is not", topic, topic)
+}
+
+func letterCells(l *dlq.Letter) []any {
+	m, r := &l.Meta, l.Record
+	key, encoding := output.Text.Value(r.Key)
+	var shown any
+	if r.Key != nil {
+		shown = output.Pair{Table: string(r.Key), JSON: key}
+	}
+	return []any{
+		placeText(r.Partition, r.Offset), r.Partition, r.Offset,
+		orNil(m.Class), orNil(m.Fingerprint), orNil(string(m.Reason)), orNil(m.Group), m.Attempts, l.FailedAt(),
+		shown, encoding, orNil(m.Message),
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+func TestListShowsALetterALine(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	for _, f := range output.Formats {
+		// One partition at a time: those of two come as they are fetched.
+		got := b.redrive(t, "list", "orders.dlq", "--partition", "0", "--utc", "-o", f)
+		if got.code != exitDone || got.stderr != "" {
+			t.Errorf("%s: exit code %d, %s", f, got.code, got.stderr)
+		}
+		golden(t, "list."+f, got.stdout)
+		got = b.redrive(t, "list", "orders.dlq", "--partition", "1", "--all", "--utc", "-o", f)
+		if got.code != exitDone || got.stderr != "" {
+			t.Errorf("%s: exit code %d, %s", f, got.code, got.stderr)
+		}
+		golden(t, "list-foreign."+f, got.stdout)
+	}
+}
+
+// places are the letters of a listing, sorted.
+func places(t *testing.T, r result) []string {
+	t.Helper()
+	var found []string
+	for line := range strings.Lines(r.stdout) {
+		var row struct{ Place string }
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		found = append(found, row.Place)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestListHasTheOpenLettersOrAll(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "0:1 0:3 1:0 1:1 1:2"},
+		{[]string{"--all"}, "0:0 0:1 0:2 0:3 1:0 1:1 1:2"},
+		{[]string{"--class", "http.503"}, "0:1 0:3"},
+		{[]string{"--all", "--class", "http.503", "--offset", "0:0-1"}, "0:0 0:1"},
+		{[]string{"--where", `text == "foreign"`}, "1:2"},
+		{[]string{"--reason", "terminal"}, ""},
+	} {
+		got := b.redrive(t, append([]string{"list", "orders.dlq", "-o", "jsonl"}, c.args...)...)
+		if found := strings.Join(places(t, got), " "); got.code != exitDone || found != c.want {
+			t.Errorf("%q: %s, want %s; %+v", c.args, found, c.want, got)
+		}
+		if c.want == "" && !strings.Contains(got.stderr, "no open letter of orders.dlq fits: redrive summary orders.dlq shows") {
+			t.Errorf("%q: %s", c.args, got.stderr)
+		}
+	}
+}
+
+// Page by page, each letter is shown once, and none that came after the first page.
+func TestPagesOfAListAreOneList(t *testing.T) {
+	t.Parallel()
+	cursor := regexp.MustCompile(`--cursor (\S+) goes on`)
+	for _, all := range [][]string{nil, {"--all"}, {"--partition", "0"}, {"--offset", "0:-1", "--all"}} {
+		b := aftermath(t)
+		want := places(t, b.redrive(t, append([]string{"list", "orders.dlq", "-o", "jsonl"}, all...)...))
+		var found, from []string
+		for range 10 {
+			got := b.redrive(t, slices.Concat([]string{"list", "orders.dlq", "-o", "jsonl", "--limit", "2"}, all, from)...)
+			page := places(t, got)
+			if len(page) > 2 || got.code != exitDone {
+				t.Fatalf("%q: %+v", from, got)
+			}
+			found = append(found, page...)
+			next := cursor.FindStringSubmatch(got.stderr)
+			if next == nil {
+				break
+			}
+			from = []string{"--cursor", next[1]}
+			b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "later"}))
+		}
+		slices.Sort(found)
+		if !slices.Equal(found, want) {
+			t.Errorf("%q: %q, want %q", all, found, want)
+		}
+	}
+}
+
+func TestAListingThatCannotBeIsAnErrorOfUsage(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--limit", "-1"}, "--limit: -1 is less than nothing"},
+		{[]string{"--cursor", "x"}, "--cursor: "},
+		{[]string{"--cursor", "v1/mail.dlq/0:1-2"}, "--cursor: it is of mail.dlq, not of orders.dlq"},
+		{[]string{"--cursor", "v1/orders.dlq/0:1-"}, "--cursor: it has no end"},
+		{[]string{"--cursor", "v1/orders.dlq/0:1-2", "--partition", "1"}, "--cursor: it is of other partitions than the filters"},
+	} {
+		got := b.redrive(t, append([]string{"list", "orders.dlq"}, c.args...)...)
+		if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%q: %+v, want %q", c.args, got, c.want)
+		}
+	}
+}
+
+func TestAnExpressionThatFailsIsAWarning(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.produce(t, &kgo.Record{Topic: "orders.dlq", Partition: 0, Value: []byte("no JSON")})
+	for _, verb := range readers {
+		got := b.redrive(t, append(append([]string{}, verb...), "orders.dlq", "--where", `value.sku == "x"`)...)
+		if got.code != exitDone || !strings.Contains(got.stderr, "warning: --where failed on 2 of the letters, which are not chosen; the first: orders.dlq/") {
+			t.Errorf("%q: %+v", verb, got)
+		}
+	}
+}
