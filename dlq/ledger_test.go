@@ -273,9 +273,25 @@ func TestALedgerThatDoesNotExistIsEmpty(t *testing.T) {
 		if l.Missing() || l.State(0, 1) != Discarded {
 			t.Errorf("missing %v, letter %q; the ledger was made meanwhile", l.Missing(), l.State(0, 1))
 		}
-		if err := k.DeleteTopic("adopted.ledger"); err != nil {
+		remove := func() {
+			t.Helper()
+			if err := k.DeleteTopic("adopted.ledger"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remove()
+		k.create(t, "adopted.ledger", 1)
+		e = Entry{State: Expired, At: time.Now()}
+		cl := k.client(t) // the other one knows the old topic
+		defer cl.Close()
+		if err := cl.ProduceSync(t.Context(), RunRecord("adopted.ledger", "r", nil), e.Record("adopted.ledger", 0, 0)).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
+		read(t, l)
+		if l.State(0, 0) != Expired || l.Settled(0, 1) {
+			t.Errorf("letters are %q and %q by the new ledger", l.State(0, 0), l.State(0, 1))
+		}
+		remove()
 		read(t, l)
 		if !l.Missing() || l.Settled(0, 1) {
 			t.Errorf("missing %v, letter %q; the ledger was deleted", l.Missing(), l.State(0, 1))

@@ -209,6 +209,34 @@ func TestMoreFailuresThanFitAreFoldedTheSameInAnyOrder(t *testing.T) {
 	}
 }
 
+// A tally remembers the failure of the letter before, for speed: one that gave way to another must not be among what it remembers.
+func TestLettersOfAFailureThatGaveWayAreCounted(t *testing.T) {
+	t.Parallel()
+	ta := newTally(NewLedger("t", "l"), Filter{})
+	ta.partitions[0] = &PartitionCount{}
+	n := int64(0)
+	add := func(fingerprint int) {
+		m := from(n)
+		m.Fingerprint = fmt.Sprintf("%016x", fingerprint)
+		ta.add(&kgo.Record{Offset: n, Headers: m.Append(nil)})
+		n++
+	}
+	for i := range maxFailures - 1 {
+		add(2 * i)
+	}
+	last := 2 * maxFailures
+	for _, fingerprint := range []int{last, last, 1, last, last} {
+		add(fingerprint)
+	}
+	counted := int64(0)
+	for _, f := range ta.summary().Failures {
+		counted += f.Count
+	}
+	if counted != n {
+		t.Errorf("%d of %d letters are counted", counted, n)
+	}
+}
+
 func TestASampleIsShortAndText(t *testing.T) {
 	t.Parallel()
 	ta := newTally(NewLedger("t", "l"), Filter{})
