@@ -45,10 +45,7 @@ func (l *Ledger) letters(ctx context.Context, f Filter, from Cursor, wanted func
 			narrow: func(left map[int32]span) {
 				f.narrow(left)
 				for p, s := range left {
-					if begin[p] = s.at; s.at < s.end {
-						s.at = max(s.start, s.at-lookBack)
-						left[p] = s
-					}
+					begin[p], left[p] = s.at, s.back()
 				}
 			},
 			keep: func(r *kgo.Record) bool {
@@ -64,6 +61,14 @@ func (l *Ledger) letters(ctx context.Context, f Filter, from Cursor, wanted func
 		}
 		s.run(ctx, from)
 	}
+}
+
+// back is the span with what is looked at before it.
+func (s span) back() span {
+	if s.at < s.end {
+		s.at = max(s.start, s.at-lookBack)
+	}
+	return s
 }
 
 // judge says what became of letters that are shown to it in the order of their partitions.

@@ -192,7 +192,11 @@ func TestAPageKnowsTheDuplicatesOfThePageBefore(t *testing.T) {
 		l := k.ledger("one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{At: map[int32]int64{0: 2}}), nil, "0:4")
 		check(t, k.open(t, l, Filter{}, Cursor{At: map[int32]int64{0: 1}, End: map[int32]int64{0: 4}}), nil, "0:1")
-		check(t, k.open(t, l, Filter{Ranges: []Range{At(0, 3), {Partition: 0, From: 4}}}, Cursor{}), nil, "0:4")
+		ranges := Filter{Ranges: []Range{At(0, 3), {Partition: 0, From: 4}}}
+		check(t, k.open(t, l, ranges, Cursor{}), nil, "0:4")
+		if s, err := l.Summarize(t.Context(), ranges, nil); err != nil || s.Open != 1 || s.Duplicates != 1 {
+			t.Errorf("summary %+v, %v", s, err)
+		}
 	})
 }
 
@@ -244,6 +248,14 @@ func TestRangesAreAllThatIsRead(t *testing.T) {
 			got, errs := k.read(t.Context(), "orders.dlq", Filter{Ranges: c.ranges}, Cursor{})
 			check(t, got, errs, c.want...)
 			check(t, k.open(t, k.ledger("orders.dlq"), Filter{Ranges: c.ranges}, Cursor{}), nil, c.want...)
+			partitions := map[byte]bool{}
+			for _, at := range c.want {
+				partitions[at[0]] = true
+			}
+			s, err := k.ledger("orders.dlq").Summarize(t.Context(), Filter{Ranges: c.ranges}, nil)
+			if err != nil || s.Open != int64(len(c.want)) || len(s.Partitions) != len(partitions) {
+				t.Errorf("%v: summary %+v, %v", c.ranges, s, err)
+			}
 		}
 	})
 }

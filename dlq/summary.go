@@ -115,8 +115,9 @@ func (l *Ledger) Summarize(ctx context.Context, f Filter, progress func(read, to
 		topic: l.topic, opts: l.opts, progress: progress,
 		narrow: func(left map[int32]span) {
 			f.narrow(left)
-			for p := range left {
+			for p, s := range left {
 				t.partitions[p] = &PartitionCount{Partition: p}
+				left[p] = s.back()
 			}
 		},
 		keep: func(r *kgo.Record) bool {
