@@ -41,7 +41,7 @@ func (l *Ledger) letters(ctx context.Context, f Filter, from Cursor, wanted func
 		j := newJudge(l)
 		begin := map[int32]int64{}
 		s := scan{
-			topic: l.topic, opts: l.opts,
+			topic: l.topic, opts: l.opts, soon: true,
 			narrow: func(left map[int32]span) {
 				f.narrow(left)
 				for p, s := range left {

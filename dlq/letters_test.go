@@ -3,6 +3,7 @@ package dlq
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -227,6 +228,35 @@ type firstFetched struct{ offset *int64 }
 
 func (f *firstFetched) OnFetchRecordBuffered(r *kgo.Record)     { *f.offset = min(*f.offset, r.Offset) }
 func (*firstFetched) OnFetchRecordUnbuffered(*kgo.Record, bool) {}
+
+// A list shows its first row when the first fetch is there, so that one is small; a summary waits for the last one anyway.
+func TestTheFirstLetterDoesNotWaitForManyOthers(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 1)
+		var most atomic.Int32
+		k.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			k.KeepControl()
+			most.Store(max(most.Load(), r.(*kmsg.FetchRequest).MaxBytes))
+			return nil, nil, false
+		})
+		l := k.ledger("one.dlq")
+		read(t, l)
+		for name, c := range map[string]struct {
+			read  func()
+			small bool
+		}{
+			"all":     {func() { k.read(t.Context(), "one.dlq", Filter{}, Cursor{}) }, true},
+			"open":    {func() { k.open(t, l, Filter{}, Cursor{}) }, true},
+			"summary": {func() { _, _ = l.Summarize(t.Context(), Filter{}, nil) }, false},
+		} {
+			most.Store(0)
+			if c.read(); most.Load() == 0 || (most.Load() <= 1<<20) != c.small {
+				t.Errorf("%s: asks for %d bytes at a time", name, most.Load())
+			}
+		}
+	})
+}
 
 func TestRangesAreAllThatIsRead(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ const (
 func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.Opt) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		s := scan{
-			topic: topic, opts: opts, narrow: f.narrow,
+			topic: topic, opts: opts, soon: true, narrow: f.narrow,
 			keep: func(record *kgo.Record) bool {
 				l := newLetter(record)
 				return !f.Selects(l) || yield(l, nil)
@@ -58,6 +58,8 @@ func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.
 type scan struct {
 	topic string
 	opts  []kgo.Opt
+	// soon is for a reader who waits for the first record: of a full fetch, kgo's default, that would be long in coming.
+	soon bool
 	// narrow takes away what needs no reading. It may be nil.
 	narrow func(map[int32]span)
 	// keep takes a record and problem an error; both report whether to go on.
@@ -85,7 +87,7 @@ func (s *scan) run(ctx context.Context, from Cursor) bool {
 	if len(left) == 0 {
 		return true
 	}
-	r.cl, err = kgo.NewClient(readOpts(s.topic, left, s.opts)...)
+	r.cl, err = kgo.NewClient(s.options(left)...)
 	if err != nil {
 		return s.problem(err) && false
 	}
@@ -93,19 +95,23 @@ func (s *scan) run(ctx context.Context, from Cursor) bool {
 	return r.run(ctx)
 }
 
-func readOpts(topic string, left map[int32]span, opts []kgo.Opt) []kgo.Opt {
+func (s *scan) options(left map[int32]span) []kgo.Opt {
 	at := make(map[int32]kgo.Offset, len(left))
 	for p, s := range left {
 		at[p] = kgo.NewOffset().At(s.at)
 	}
+	// A fetch of a partition with nothing to give holds up those with it on
+	// the same broker.
+	tuned := []kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond)}
+	if s.soon {
+		tuned = append(tuned, kgo.FetchMaxBytes(1<<20), kgo.FetchMaxPartitionBytes(256<<10))
+	}
 	return slices.Concat(
-		// A fetch of a partition with nothing to give holds up those with it on
-		// the same broker.
-		[]kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond)},
-		opts,
+		tuned,
+		s.opts,
 		[]kgo.Opt{
 			kgo.ConsumeTopics(),
-			kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}),
+			kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: at}),
 			// The start of the log, where what we want next expired meanwhile.
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()),
