@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -264,10 +265,17 @@ func (t *tally) group(g *glance) *int64 {
 	if n := t.groups.rows[string(g.group)]; n != nil {
 		return n
 	}
-	if len(g.group) > maxName {
+	group := string(g.group)
+	switch {
+	case len(group) > maxName:
 		return &t.otherGroup
+	case !utf8.ValidString(group): // as if there were none
+		g.broken, group = true, ""
+		if n := t.groups.rows[group]; n != nil {
+			return n
+		}
 	}
-	n, _, out := t.groups.row(string(g.group))
+	n, _, out := t.groups.row(group)
 	if out != nil {
 		t.otherGroup += *out
 	}

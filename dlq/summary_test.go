@@ -118,7 +118,7 @@ func TestASummaryAndAListAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		byFailure, open, resolved := map[string]int64{}, int64(0), int64(0)
+		byFailure, byGroup, open, resolved := map[string]int64{}, map[string]int64{}, int64(0), int64(0)
 		for letter, err := range l.Letters(t.Context(), Filter{}, Cursor{}) {
 			switch {
 			case err != nil:
@@ -128,6 +128,7 @@ func TestASummaryAndAListAgree(t *testing.T) {
 			default:
 				open++
 				byFailure[letter.Meta.Class+"/"+letter.Meta.Fingerprint]++
+				byGroup[letter.Meta.Group]++
 			}
 		}
 		if s.Open != open || s.Resolved+s.Duplicates != resolved || open == 0 || s.Duplicates == 0 || s.Malformed == 0 {
@@ -139,6 +140,13 @@ func TestASummaryAndAListAgree(t *testing.T) {
 		}
 		if d := cmp.Diff(byFailure, got); d != "" {
 			t.Errorf("by class and fingerprint (-list +summary):\n%s", d)
+		}
+		got = map[string]int64{}
+		for _, g := range s.Groups {
+			got[g.Group] = g.Open
+		}
+		if d := cmp.Diff(byGroup, got); d != "" {
+			t.Errorf("by group (-list +summary):\n%s", d)
 		}
 	})
 }

@@ -25,6 +25,7 @@ const (
 // Set is a set of offsets, which are not negative. The zero value is empty. It has no lock.
 type Set struct {
 	blocks []block // by their first offset
+	gaps   int     // how many of them are empty
 	n      int
 }
 
@@ -47,6 +48,8 @@ func (s *Set) Add(offset int64) bool {
 			s.blocks[n-1].list = slices.Clone(s.blocks[n-1].list)
 		}
 		s.blocks = slices.Insert(s.blocks, i, block{high: offset >> blockBits})
+	} else if s.blocks[i].empty() {
+		s.gaps--
 	}
 	if !s.blocks[i].add(uint16(offset)) {
 		return false
@@ -67,10 +70,15 @@ func (s *Set) Remove(offset int64) bool {
 	if !ok || !s.blocks[i].remove(uint16(offset)) {
 		return false
 	}
-	if b := &s.blocks[i]; len(b.list) == 0 && b.n == 0 {
-		s.blocks = slices.Delete(s.blocks, i, i+1)
-	}
 	s.n--
+	if b := &s.blocks[i]; b.empty() {
+		b.list, b.bits = nil, nil
+		// Not at once: to close the gap of each would take long where blocks are many.
+		if s.gaps++; s.gaps > len(s.blocks)/2 {
+			s.blocks = slices.Clone(slices.DeleteFunc(s.blocks, func(b block) bool { return b.empty() }))
+			s.gaps = 0
+		}
+	}
 	return true
 }
 
@@ -107,6 +115,8 @@ func (s *Set) Min() (int64, bool) {
 	}
 	return 0, false
 }
+
+func (b *block) empty() bool { return len(b.list) == 0 && b.n == 0 }
 
 func (b *block) has(low uint16) bool {
 	if b.bits != nil {

@@ -78,6 +78,24 @@ func TestAnOffsetTakesTwoBytes(t *testing.T) {
 	}
 }
 
+// Offsets move from set to set: a million letters that were redriven have succeeded some time later.
+func TestASetThatWasEmptiedTakesNothing(t *testing.T) {
+	t.Parallel()
+	for _, every := range []int64{1, 17, 100, 1 << 20} {
+		var s Set
+		for _, change := range []func(int64) bool{s.Add, s.Remove, s.Add, s.Remove} {
+			for i := range int64(100_000) {
+				if !change(i * every) {
+					t.Fatalf("%d was there, or not", i*every)
+				}
+			}
+		}
+		if s.Len() != 0 || len(s.blocks) != 0 {
+			t.Errorf("every %d: %d offsets, %d blocks", every, s.Len(), len(s.blocks))
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 0x80, 1})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0})
