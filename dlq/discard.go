@@ -23,9 +23,10 @@ import (
 // done, if not nil, is called once for each entry when all replicas in sync have
 // it, with the place of its letter, or with why it could not be written; calls are
 // not concurrent. Nothing is written where the ledger's topic does not exist, has
-// too few partitions, or has entries that a newer siding wrote. Otherwise an error names the first ten letters that were not
-// written down, or says why not all were read; discarded is how many were. To go
-// on, read the ledger and discard again.
+// too few partitions, or has entries that a newer siding wrote. Otherwise an error
+// names the first ten letters that were not written down, or says why not all were
+// read; discarded is how many were. Of those on their way when ctx ended, some may
+// have been as well. To go on, read the ledger and discard again.
 func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why string, done func(letter headers.Position, err error)) (discarded int64, err error) {
 	fail := func(err error) error { return fmt.Errorf("dlq: discard letters of %q: %w", l.topic, err) }
 	if by == "" || why == "" {
@@ -42,7 +43,6 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why str
 		return 0, fail(err)
 	}
 	var errs []error
-	duplicates := int64(0)
 	for letter, err := range l.Letters(ctx, f, from) {
 		if err != nil {
 			errs = append(errs, err)
@@ -53,15 +53,14 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why str
 		switch {
 		case letter.State == Duplicate && l.State(at.partition, at.offset) == "":
 			e.State, e.By, e.Why = Duplicate, "", ""
-			duplicates++
 		case letter.State.Settles():
 			continue
 		}
 		n.write(ctx, at, e)
 	}
-	written, err := n.close(ctx)
+	discarded, err = n.close(ctx)
 	if err := errors.Join(append(errs, err)...); err != nil {
-		return written, fail(err)
+		return discarded, fail(err)
 	}
-	return written - duplicates, nil
+	return discarded, nil
 }

@@ -1,6 +1,9 @@
 package dlq
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,6 +122,32 @@ func TestLettersThatCouldNotBeDiscardedAreNamed(t *testing.T) {
 		}
 		if text := err.Error(); !strings.Contains(text, "orders.dlq/0/0") || !strings.Contains(text, "and 5 letters more") || strings.Contains(text, "orders.dlq/1/") {
 			t.Error(text)
+		}
+	})
+}
+
+// Ctrl-C while a broker does not answer.
+func TestADiscardThatIsCancelledReturnsAndNamesWhatWasNotWritten(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 2)
+		k.fill(t, "orders.dlq", 1, 3)
+		l := k.ledger("orders.dlq")
+		read(t, l)
+		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Partitions: []int32{0}, Err: kerr.NotLeaderForPartition, Count: -1})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(20*time.Second, cancel)
+		start := time.Now()
+		n, err := l.Discard(ctx, Filter{}, Cursor{}, "ada", "test", nil)
+		if n != 3 || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "orders.dlq/0/0") {
+			t.Errorf("%d discarded, %v", n, err)
+		}
+		if took := time.Since(start); took > 25*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		n, err = Import(ctx, "orders.dlq", bytes.NewReader(export(t, letters())), ImportOptions{}, k.opts()...)
+		if n != 0 || !errors.Is(err, context.Canceled) {
+			t.Errorf("%d imported, %v", n, err)
 		}
 	})
 }

@@ -36,7 +36,8 @@ type ImportOptions struct {
 // The file is read twice: first to check all of it, so that nothing is written of
 // one that is cut short, has a broken line, or a letter of a partition that the topic
 // has not. The error then names the line. If writing goes wrong, it names the first
-// line that was not written, and n is how many letters were. A pipe can't be read
+// line that was not written, and n is how many letters were; of what was on its way
+// when ctx ended, some may have been as well. A pipe can't be read
 // twice; save it to a file first.
 func Import(ctx context.Context, topic string, file io.ReadSeeker, how ImportOptions, opts ...kgo.Opt) (n int64, err error) {
 	i := importer{topic: topic, file: file, how: how, opts: opts}
@@ -156,7 +157,7 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 		cl.Produce(ctx, r, func(r *kgo.Record, err error) {
 			defer under.Done()
 			if err != nil {
-				i.failed(line, fmt.Errorf("line %d: write it to %s-%d: %w", line, r.Topic, r.Partition, err))
+				i.failed(line, fmt.Errorf("line %d: write it to %s-%d: %w", line, r.Topic, r.Partition, ended(ctx, err)))
 				return
 			}
 			i.mu.Lock()

@@ -235,6 +235,40 @@ func TestWhatWasNotCommittedIsNotInALedger(t *testing.T) {
 	})
 }
 
+func TestACompactedLedgerSaysTheSame(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		if err := k.CreateTopic("compacted", 1, map[string]string{"cleanup.policy": "compact"}); err != nil {
+			t.Fatal(err)
+		}
+		says := []State{Redriven, Discarded, Redriven, Unknown, Redriven, Succeeded, ""}
+		for offset := range int64(9) {
+			for i, s := range says {
+				e := Entry{State: s, At: time.Now()}
+				if offset > 0 && s == "" || i > int(offset) {
+					continue
+				}
+				k.produce(t, e.Record("compacted", 0, offset))
+			}
+		}
+		l, again := NewLedger("one.dlq", "compacted", k.opts()...), NewLedger("one.dlq", "compacted", k.opts()...)
+		read(t, l)
+		k.Compact()
+		notes := 0
+		if err := again.Read(t.Context(), nil, func(*Note) { notes++ }); err != nil {
+			t.Fatal(err)
+		}
+		for offset := range int64(9) {
+			if before, after := l.State(0, offset), again.State(0, offset); before != after || offset < 6 && before != says[offset] {
+				t.Errorf("letter %d was %q and is %q", offset, before, after)
+			}
+		}
+		if notes > 12 {
+			t.Errorf("%d notes are left, want compaction to have done something", notes)
+		}
+	})
+}
+
 func TestAReadingTellsHowFarItIs(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

@@ -21,9 +21,9 @@ type notary struct {
 	under  sync.WaitGroup // entries that are under way
 	done   func(headers.Position, error)
 
-	written int64
-	failed  int64
-	named   []error
+	discarded int64
+	failed    int64
+	named     []error
 }
 
 // notary returns one that has a ledger to write to. done, if not nil, gets every letter once.
@@ -60,12 +60,12 @@ func (n *notary) write(ctx context.Context, at place, e Entry) {
 		defer n.under.Done()
 		where := position(n.ledger.topic, at)
 		if err != nil {
-			err = fmt.Errorf("letter %v: write its ledger entry: %w", where, err)
+			err = fmt.Errorf("letter %v: write its ledger entry: %w", where, ended(ctx, err))
 			if n.failed++; n.failed <= maxNamed {
 				n.named = append(n.named, err)
 			}
-		} else {
-			n.written++
+		} else if e.State == Discarded {
+			n.discarded++
 		}
 		if n.done != nil {
 			n.done(where, err)
@@ -73,13 +73,21 @@ func (n *notary) write(ctx context.Context, at place, e Entry) {
 	})
 }
 
-// close waits for what is under way, and returns how many entries are written, and why others are not.
-func (n *notary) close(ctx context.Context) (int64, error) {
+// ended is the error of a record that was given up as the context had ended.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(err, kgo.ErrClientClosed) && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// close waits for what is under way, and returns how many letters are discarded, and why entries were not written.
+func (n *notary) close(ctx context.Context) (discarded int64, err error) {
 	_ = n.cl.Flush(ctx) // an error is that of ctx; what did not come through fails one by one
 	n.cl.Close()
 	n.under.Wait()
 	if more := n.failed - int64(len(n.named)); more > 0 {
 		n.named = append(n.named, fmt.Errorf("and %d letters more", more))
 	}
-	return n.written, errors.Join(n.named...)
+	return n.discarded, errors.Join(n.named...)
 }

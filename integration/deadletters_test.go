@@ -104,4 +104,3 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 	}
 	summarize(35, 0, 5)
 }
-
