@@ -157,3 +157,13 @@ func FuzzAnEntryThatIsReadIsWrittenTheSame(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkAnEntryOfALedger(b *testing.B) {
+	e := entries()[0]
+	r := e.Record("orders.dlq.ledger", 3, 1045)
+	l := NewLedger("orders.dlq", "orders.dlq.ledger")
+	b.ReportAllocs()
+	for b.Loop() {
+		l.take(newNote(r))
+	}
+}

@@ -33,7 +33,7 @@ func ExampleLedger() {
 			fmt.Println(err)
 			return
 		}
-		s, err := ledger.Summarize(ctx, dlq.Filter{}, nil)
+		s, err := ledger.Summarize(ctx, dlq.Filter{}, dlq.Cursor{}, nil)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -355,7 +355,7 @@ func TestALedgerThatCantBeReadIsAnError(t *testing.T) {
 					t.Error("a letter is open by a ledger that could not be read")
 				}
 			}
-			if _, err := c.l.Summarize(t.Context(), Filter{}, nil); err == nil {
+			if _, err := c.l.Summarize(t.Context(), Filter{}, Cursor{}, nil); err == nil {
 				t.Error("a summary of a ledger that could not be read")
 			}
 		}

@@ -20,9 +20,9 @@ const lookBack = 4_096
 // redrive id are one: all but the first have the state [Duplicate], unless the
 // ledger says something else of them. Letters that don't say where they come from,
 // such as those that siding did not write, are each their own. Duplicates are
-// known of up to 1,000 groups, and of what the read has seen: one that begins at a
-// cursor looks 4,096 offsets back, so that pages of a list come as fast as the
-// first one.
+// known of up to 1,000 groups, and 65,536 combinations of these with partitions and
+// redrive ids; and of what the read has seen: one that begins at a cursor looks
+// 4,096 offsets back, so that pages of a list come as fast as the first one.
 func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor) iter.Seq2[*Letter, error] {
 	return l.letters(ctx, f, from, func(State) bool { return true })
 }

@@ -129,7 +129,7 @@ func TestEveryKindOfRecordIsALetterOfItsOwn(t *testing.T) {
 		k.write(t, "one.dlq", &kgo.Record{}, omitted) // 14: its copy
 		l := k.ledger("one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:2", "0:3", "0:5", "0:6", "0:7", "0:8", "0:9", "0:10", "0:11", "0:12", "0:13")
-		s, err := l.Summarize(t.Context(), Filter{}, nil)
+		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestAPageKnowsTheDuplicatesOfThePageBefore(t *testing.T) {
 		check(t, k.open(t, l, Filter{}, Cursor{At: map[int32]int64{0: 1}, End: map[int32]int64{0: 4}}), nil, "0:1")
 		ranges := Filter{Ranges: []Range{At(0, 3), {Partition: 0, From: 4}}}
 		check(t, k.open(t, l, ranges, Cursor{}), nil, "0:4")
-		if s, err := l.Summarize(t.Context(), ranges, nil); err != nil || s.Open != 1 || s.Duplicates != 1 {
+		if s, err := l.Summarize(t.Context(), ranges, Cursor{}, nil); err != nil || s.Open != 1 || s.Duplicates != 1 {
 			t.Errorf("summary %+v, %v", s, err)
 		}
 	})
@@ -248,7 +248,7 @@ func TestTheFirstLetterDoesNotWaitForManyOthers(t *testing.T) {
 		}{
 			"all":     {func() { k.read(t.Context(), "one.dlq", Filter{}, Cursor{}) }, true},
 			"open":    {func() { k.open(t, l, Filter{}, Cursor{}) }, true},
-			"summary": {func() { _, _ = l.Summarize(t.Context(), Filter{}, nil) }, false},
+			"summary": {func() { _, _ = l.Summarize(t.Context(), Filter{}, Cursor{}, nil) }, false},
 		} {
 			most.Store(0)
 			if c.read(); most.Load() == 0 || (most.Load() <= 1<<20) != c.small {
@@ -282,7 +282,7 @@ func TestRangesAreAllThatIsRead(t *testing.T) {
 			for _, at := range c.want {
 				partitions[at[0]] = true
 			}
-			s, err := k.ledger("orders.dlq").Summarize(t.Context(), Filter{Ranges: c.ranges}, nil)
+			s, err := k.ledger("orders.dlq").Summarize(t.Context(), Filter{Ranges: c.ranges}, Cursor{}, nil)
 			if err != nil || s.Open != int64(len(c.want)) || len(s.Partitions) != len(partitions) {
 				t.Errorf("%v: summary %+v, %v", c.ranges, s, err)
 			}

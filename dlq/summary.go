@@ -96,17 +96,17 @@ func (s *Summary) Oldest() (oldest PartitionCount, ok bool) {
 	return oldest, ok
 }
 
-// Summarize reads the topic once, up to where it ends when that begins, and counts
-// the letters that the filter selects. If the ledger was not read before, it is
-// read first; progress is not told of that. It may be nil, and is told how many
-// offsets of how many were passed.
+// Summarize reads the topic once, from the cursor on, up to where it ends when that
+// begins, or where the cursor ends, and counts the letters that the filter selects.
+// If the ledger was not read before, it is read first; progress is not told of
+// that. It may be nil, and is told how many offsets of how many were passed.
 //
 // It takes at most two bytes a letter besides those of the ledger, to know
 // duplicates, as [Ledger.Letters] says, and is cheapest without a filter.
 //
 // A summary that comes with an error is of what could be read: nil where nothing
 // could, and without the rest of a partition that gives nothing, as [Read] says.
-func (l *Ledger) Summarize(ctx context.Context, f Filter, progress func(read, total int64)) (*Summary, error) {
+func (l *Ledger) Summarize(ctx context.Context, f Filter, from Cursor, progress func(read, total int64)) (*Summary, error) {
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (l *Ledger) Summarize(ctx context.Context, f Filter, progress func(read, to
 		narrow: func(left map[int32]span) {
 			f.narrow(left)
 			for p, s := range left {
-				t.partitions[p] = &PartitionCount{Partition: p}
+				t.partitions[p] = &tallied{PartitionCount: PartitionCount{Partition: p}, begin: s.at}
 				left[p] = s.back()
 			}
 		},
@@ -130,7 +130,7 @@ func (l *Ledger) Summarize(ctx context.Context, f Filter, progress func(read, to
 			return true
 		},
 	}
-	whole := s.run(ctx, Cursor{})
+	whole := s.run(ctx, from)
 	if err := errors.Join(errs...); err != nil {
 		err = fmt.Errorf("dlq: summarize %q: %w", l.topic, err)
 		if !whole {
@@ -148,7 +148,7 @@ type tally struct {
 	unfiltered bool
 
 	sum        Summary
-	partitions map[int32]*PartitionCount
+	partitions map[int32]*tallied
 	failures   *table[Failure] // by fingerprint and class
 	folded     *table[Failure] // by class
 	rest       Failure
@@ -160,15 +160,25 @@ type tally struct {
 	lastKey []byte
 }
 
+// tallied is a partition of a tally.
+type tallied struct {
+	PartitionCount
+	begin int64 // letters before it are looked at for the copies that come later
+}
+
 func newTally(l *Ledger, f Filter) *tally {
 	return &tally{
-		judge: newJudge(l), filter: f, unfiltered: f.all(), sum: Summary{Topic: l.topic}, partitions: map[int32]*PartitionCount{},
+		judge: newJudge(l), filter: f, unfiltered: f.all(), sum: Summary{Topic: l.topic}, partitions: map[int32]*tallied{},
 		failures: newTable[Failure](maxFailures), folded: newTable[Failure](maxFolded), groups: newTable[int64](maxGroups),
 	}
 }
 
 func (t *tally) add(r *kgo.Record) {
 	state := t.judge.state(r) // of each, or a duplicate of one that is not selected would not be known
+	p := t.partitions[r.Partition]
+	if r.Offset < p.begin {
+		return
+	}
 	if !t.unfiltered {
 		l := newLetter(r)
 		l.State = state
@@ -176,7 +186,6 @@ func (t *tally) add(r *kgo.Record) {
 			return
 		}
 	}
-	p := t.partitions[r.Partition]
 	switch {
 	case state == Duplicate && t.judge.unsaid:
 		p.Duplicates++
@@ -316,7 +325,7 @@ func (t *tally) summary() *Summary {
 	s := &t.sum
 	for _, p := range slices.Sorted(maps.Keys(t.partitions)) {
 		c := t.partitions[p]
-		s.Partitions = append(s.Partitions, *c)
+		s.Partitions = append(s.Partitions, c.PartitionCount)
 		s.Open, s.Resolved, s.Duplicates = s.Open+c.Open, s.Resolved+c.Resolved, s.Duplicates+c.Duplicates
 	}
 	for _, f := range t.failures.rows {

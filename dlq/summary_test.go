@@ -38,7 +38,7 @@ func TestASummaryCountsWhatIsOpenByItsFailure(t *testing.T) {
 		k.note(t, "orders.dlq", 0, 0, Entry{State: Redriven})
 		l := k.ledger("orders.dlq")
 		var told [2]int64
-		s, err := l.Summarize(t.Context(), Filter{}, func(read, total int64) { told = [2]int64{read, total} })
+		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, func(read, total int64) { told = [2]int64{read, total} })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,15 +71,19 @@ func TestASummaryCountsWhatIsOpenByItsFailure(t *testing.T) {
 			t.Error(d)
 		}
 
-		s, err = l.Summarize(t.Context(), Filter{Classes: []string{"sku"}, Groups: []string{"billing"}}, nil)
+		s, err = l.Summarize(t.Context(), Filter{Classes: []string{"sku"}, Groups: []string{"billing"}}, Cursor{}, nil)
 		if err != nil || s.Open != 2 || s.Resolved != 1 || s.Duplicates != 1 || len(s.Failures) != 1 || s.Failures[0].Count != 2 {
 			t.Errorf("of one class and group: %+v, %v", s, err)
 		}
-		if s, err = l.Summarize(t.Context(), Filter{Classes: []string{"none"}}, nil); err != nil || s.Open != 0 {
+		if s, err = l.Summarize(t.Context(), Filter{Classes: []string{"none"}}, Cursor{}, nil); err != nil || s.Open != 0 {
 			t.Errorf("of none: %+v, %v", s, err)
 		}
 		if _, ok := s.Oldest(); ok {
 			t.Error("none is open, and one is the oldest")
+		}
+		page := Cursor{At: map[int32]int64{0: 2}, End: map[int32]int64{0: 4, 2: 1}} // the copy's letter is before it
+		if s, err = l.Summarize(t.Context(), Filter{}, page, nil); err != nil || s.Open != 2 || s.Resolved != 0 || s.Duplicates != 1 || len(s.Partitions) != 2 {
+			t.Errorf("of a page: %+v, %v", s, err)
 		}
 	})
 }
@@ -115,7 +119,7 @@ func TestASummaryAndAListAgree(t *testing.T) {
 		}
 		l := k.ledger("orders.dlq")
 		read(t, l)
-		s, err := l.Summarize(t.Context(), Filter{}, nil)
+		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +175,7 @@ func TestMoreFailuresThanFitAreFoldedTheSameInAnyOrder(t *testing.T) {
 	summary := func(order []int) *Summary {
 		ta := newTally(NewLedger("t", "l"), Filter{})
 		ta.judge.lineages.groups = map[string]bool{}
-		ta.partitions[0] = &PartitionCount{}
+		ta.partitions[0] = &tallied{}
 		for _, i := range order {
 			ta.add(letters[i])
 		}
@@ -222,7 +226,7 @@ func TestMoreFailuresThanFitAreFoldedTheSameInAnyOrder(t *testing.T) {
 func TestLettersOfAFailureThatGaveWayAreCounted(t *testing.T) {
 	t.Parallel()
 	ta := newTally(NewLedger("t", "l"), Filter{})
-	ta.partitions[0] = &PartitionCount{}
+	ta.partitions[0] = &tallied{}
 	n := int64(0)
 	add := func(fingerprint int) {
 		m := from(n)
@@ -249,7 +253,7 @@ func TestLettersOfAFailureThatGaveWayAreCounted(t *testing.T) {
 func TestASampleIsShortAndText(t *testing.T) {
 	t.Parallel()
 	ta := newTally(NewLedger("t", "l"), Filter{})
-	ta.partitions[0] = &PartitionCount{}
+	ta.partitions[0] = &tallied{}
 	ta.add(&kgo.Record{Headers: []kgo.RecordHeader{header(headers.FailureReason, "terminal"), header(headers.ErrorMessage, "\xff"+strings.Repeat("ä", 1000))}})
 	if got, want := ta.summary().Failures[0].Sample, strings.Repeat("ä", 127); got != want {
 		t.Errorf("sample %q, want %q", got, want)
@@ -264,13 +268,13 @@ func TestASummaryWithoutAPartitionSaysSo(t *testing.T) {
 		l := k.ledger("orders.dlq")
 		read(t, l)
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
-		s, err := l.Summarize(t.Context(), Filter{}, nil)
+		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
 		if err == nil || !strings.Contains(err.Error(), "partition 1 gives nothing") || s == nil || s.Open != 2 {
 			t.Errorf("summary %+v, %v; want that of partition 0, and an error", s, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if s, err := l.Summarize(ctx, Filter{}, nil); s != nil || err == nil {
+		if s, err := l.Summarize(ctx, Filter{}, Cursor{}, nil); s != nil || err == nil {
 			t.Errorf("summary %+v, %v of a read that was cancelled", s, err)
 		}
 	})
@@ -300,7 +304,7 @@ func storm(n int) []*kgo.Record {
 func TestALetterOfASummaryAllocatesNothing(t *testing.T) {
 	letters := storm(1000)
 	ta := newTally(NewLedger("t", "l"), Filter{})
-	ta.partitions[0] = &PartitionCount{}
+	ta.partitions[0] = &tallied{}
 	i := 0
 	add := func() {
 		ta.add(letters[i%len(letters)])
@@ -329,7 +333,7 @@ func TestASummaryOfFourMillionLettersTakes64MiB(t *testing.T) {
 			r := &kgo.Record{}
 			m := from(0)
 			for p := range int32(partitions) {
-				ta.partitions[p] = &PartitionCount{}
+				ta.partitions[p] = &tallied{}
 			}
 			m.Message = "no such SKU"
 			h := m.Append(nil)
@@ -379,7 +383,7 @@ func BenchmarkALetterOfASummary(b *testing.B) {
 	b.Run("summary", func(b *testing.B) {
 		b.ReportAllocs()
 		ta := newTally(l, Filter{})
-		ta.partitions[0] = &PartitionCount{}
+		ta.partitions[0] = &tallied{}
 		for i := 0; b.Loop(); i++ {
 			if i%len(letters) == 0 {
 				ta.judge.lineages = newLineages()
@@ -431,7 +435,7 @@ func BenchmarkATopicOfASummary(b *testing.B) {
 	})
 	b.Run("summary", func(b *testing.B) {
 		for b.Loop() {
-			s, err := NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Summarize(context.Background(), Filter{}, nil)
+			s, err := NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Summarize(context.Background(), Filter{}, Cursor{}, nil)
 			if err != nil || s.Open != n {
 				b.Fatal(s, err)
 			}

@@ -52,7 +52,7 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 		if err := l.Read(ctx, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		s, err := l.Summarize(ctx, dlq.Filter{}, nil)
+		s, err := l.Summarize(ctx, dlq.Filter{}, dlq.Cursor{}, nil)
 		if err != nil || s.Open != open || s.Resolved != resolved || s.Duplicates != duplicates {
 			t.Fatalf("summary %+v, %v; want %d open, %d resolved, %d duplicates", s, err, open, resolved, duplicates)
 		}
