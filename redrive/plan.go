@@ -258,7 +258,9 @@ func (p *Plan) settleTiers(ctx context.Context, adm *kadm.Client) error {
 
 // within names the topic in an error that does not.
 func within(topic string, err error) error {
-	if _, ok := errors.AsType[*RefusedError](err); ok {
+	_, refused := errors.AsType[*RefusedError](err)
+	_, reappeared := errors.AsType[*ReappearedError](err)
+	if err == nil || refused || reappeared {
 		return err
 	}
 	return fmt.Errorf("redrive: %s: %w", topic, err)
