@@ -18,17 +18,58 @@ type flight struct {
 	discarded          bool // the ledger says that the consumer discarded it
 }
 
+// stage is how far a flight is.
+type stage uint8
+
+const (
+	fresh    stage = iota // on its target, for all that is known
+	retrying              // in a retry topic, after it failed again
+	landed                // it has its outcome, which is to be written down
+	stages
+)
+
+func (fl *flight) stage() stage {
+	switch {
+	case fl.dead || fl.discarded:
+		return landed
+	case fl.class != "":
+		return retrying
+	}
+	return fresh
+}
+
 // flights are those of a run, and what became of the others. It has a lock, since the watch and the sender work on it.
 type flights struct {
 	mu     sync.Mutex
 	by     map[place]*flight
 	early  map[place]*flight // seen to fail before the sender knew that they are there
 	counts Counts
+	staged [stages]int64  // how many of by are that far
 	failed map[place]bool // those that failed at least once, and have been counted for that
 }
 
 func newFlights(counts Counts, by map[place]*flight) *flights {
-	return &flights{by: by, early: map[place]*flight{}, counts: counts, failed: map[place]bool{}}
+	f := &flights{by: by, early: map[place]*flight{}, counts: counts, failed: map[place]bool{}}
+	for _, fl := range by {
+		f.staged[fl.stage()]++
+	}
+	return f
+}
+
+// flying finds a flight, and where it is not known yet notes it among the early ones. The caller calls back when it has changed it.
+func (f *flights) flying(letter place) (fl *flight, changed func()) {
+	if fl = f.by[letter]; fl != nil {
+		was := fl.stage()
+		return fl, func() {
+			f.staged[was]--
+			f.staged[fl.stage()]++
+		}
+	}
+	if fl = f.early[letter]; fl == nil {
+		fl = &flight{}
+		f.early[letter] = fl
+	}
+	return fl, func() {}
 }
 
 // sent takes down letters that are on their targets.
@@ -44,6 +85,7 @@ func (f *flights) sent(letters []sentLetter) {
 			next = seen
 		}
 		f.by[l.at] = next
+		f.staged[next.stage()]++
 	}
 }
 
@@ -68,13 +110,8 @@ type sighting struct {
 func (f *flights) seen(s sighting) (first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fl := f.by[s.letter]
-	if fl == nil {
-		if fl = f.early[s.letter]; fl == nil {
-			fl = &flight{}
-			f.early[s.letter] = fl
-		}
-	}
+	fl, changed := f.flying(s.letter)
+	defer changed()
 	if s.class == "" { // the copy that the run wrote, or one that waits behind its key's head
 		if fl.at.Topic == "" || s.hops > fl.hops {
 			fl.at, fl.hops = s.at, s.hops
@@ -96,40 +133,25 @@ func (f *flights) seen(s sighting) (first bool) {
 func (f *flights) discard(letter place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fl := f.by[letter]
-	if fl == nil {
-		if fl = f.early[letter]; fl == nil {
-			fl = &flight{}
-			f.early[letter] = fl
-		}
-	}
+	fl, changed := f.flying(letter)
+	defer changed()
 	fl.discarded = true
 }
 
 // unfinished is how many letters are on their targets and have not been passed: the run's own lag.
-func (f *flights) unfinished() (n int64) {
+func (f *flights) unfinished() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, fl := range f.by {
-		if fl.class == "" && !fl.discarded {
-			n++
-		}
-	}
-	return n
+	return f.staged[fresh]
 }
 
 // tally are the counts as of now.
 func (f *flights) tally() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := f.counts
-	c.Pending, c.Retrying = int64(len(f.by)), 0
-	for _, fl := range f.by {
-		if fl.class != "" && !fl.dead {
-			c.Retrying++
-		}
-	}
-	return c.clone()
+	c := f.counts.clone()
+	c.Pending, c.Retrying = int64(len(f.by)), f.staged[retrying]
+	return c
 }
 
 // skip counts a letter that is not sent.
@@ -168,6 +190,7 @@ func (f *flights) settle(passed func(group string, at headers.Position) standing
 			}
 		}
 		delete(f.by, letter)
+		f.staged[fl.stage()]--
 		f.counts.settle(e)
 		done = append(done, verdict{letter, e})
 	}
