@@ -20,14 +20,18 @@ import (
 )
 
 // switched is a handler that can be exchanged.
-type switched struct{ h atomic.Pointer[consumer.Handler] }
+type switched struct {
+	h atomic.Pointer[consumer.Handler]
+}
 
 func (s *switched) set(h consumer.Handler) { s.h.Store(&h) }
 
 func (s *switched) handle(ctx context.Context, r *kgo.Record) error { return (*s.h.Load())(ctx, r) }
 
 func failing(class string) consumer.Handler {
-	return func(context.Context, *kgo.Record) error { return classify.Terminal(classify.As(errors.New("no"), class)) }
+	return func(context.Context, *kgo.Record) error {
+		return classify.Terminal(classify.As(errors.New("no"), class))
+	}
 }
 
 func succeeding(context.Context, *kgo.Record) error { return nil }
@@ -42,9 +46,8 @@ func letters(t *testing.T, k *consumertest.Kafka, s *switched, n int) *consumert
 	for range n {
 		records = append(records, &kgo.Record{Topic: "orders", Value: []byte("x")})
 	}
-	for _, r := range k.Produce(records...) {
-		k.DeadLettered(r, "terminal")
-	}
+	all := k.Produce(records...)
+	k.DeadLettered(all[n-1], "terminal") // they come in the order of their partition
 	return c
 }
 

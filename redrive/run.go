@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"github.com/sidingkafka/siding/dlq"
 )
 
@@ -25,11 +27,55 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 	if err := pace.validate(); err != nil {
 		return Outcome{}, within(p.topics.dlq, err)
 	}
+	if err := r.recheck(ctx, p); err != nil {
+		return Outcome{}, within(p.topics.dlq, err)
+	}
 	h, err := r.claim(ctx, p, pace)
 	if err != nil {
 		return Outcome{}, err
 	}
 	return r.drive(ctx, h, on)
+}
+
+// recheck looks whether the targets still are what they were when the plan was made.
+func (r *Redriver) recheck(ctx context.Context, p *Plan) error {
+	adm, err := kadm.NewOptClient(r.cfg.Kafka...)
+	if err != nil {
+		return err
+	}
+	defer adm.Close()
+	p.Targets, p.Warnings = map[string]int64{}, nil
+	return p.settle(ctx, adm)
+}
+
+// Status is what became of a run's letters by now. It writes nothing, and finds out
+// itself what no engine has written down yet: of a run that is over, or whose process
+// is gone, letters may have an outcome since.
+func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error) {
+	t, err := r.topicsOf(topic, nil)
+	if err != nil {
+		return Outcome{}, err
+	}
+	h, err := r.read(ctx, t, id)
+	if err != nil {
+		return Outcome{}, within(topic, err)
+	}
+	o := h.rec.outcome(topic)
+	if len(h.flights) == 0 {
+		return o, nil
+	}
+	fl := newFlights(h.rec.Counts, h.flights)
+	w, err := h.startWatch(ctx, fl, newAlarm(h.rec), func(error) {})
+	if err != nil {
+		return o, within(topic, err)
+	}
+	defer w.close()
+	looks := &outcomes{watch: w, topics: t, groups: h.rec.Groups, last: map[string]*groupOffsets{}}
+	if l := looks.look(ctx); l.err != nil {
+		return o, within(topic, l.err)
+	}
+	o.Counts = fl.tally()
+	return o, nil
 }
 
 // Resume goes on with an unfinished run, wherever it was begun: what the ledger says
