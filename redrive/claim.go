@@ -21,6 +21,7 @@ type held struct {
 	topicID [16]byte
 
 	left    selection         // what is still to be sent
+	copies  selection         // duplicates of letters, which the ledger is to be told of
 	flights map[place]*flight // what was sent, and has no outcome
 }
 
@@ -109,7 +110,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	if err := w.write(ctx, 0, rec.note(t.ledger)); err != nil {
 		return nil, err
 	}
-	return &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left, flights: map[place]*flight{}}, nil
+	return &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left, copies: p.duplicates, flights: map[place]*flight{}}, nil
 }
 
 // take takes a run over, from whoever has it, with what the ledger knows of it.
@@ -214,6 +215,7 @@ func (h *held) entry(at place, e dlq.Entry) *kgo.Record {
 func (h *held) count(at place, e dlq.Entry) {
 	c := &h.rec.Counts
 	switch e.State {
+	case dlq.Duplicate:
 	case dlq.Expired:
 		c.skip(SkippedExpired)
 	case dlq.Redriven:

@@ -93,6 +93,12 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 	defer e.watch.close()
 	e.looks = &outcomes{watch: e.watch, topics: h.topics, groups: h.rec.Groups, named: h.rec.Target.Topic, last: map[string]*groupOffsets{}}
 	e.letters = h.readLetters(work)
+	// A copy of a letter is open again when its original is gone, unless the ledger says what it is.
+	for partition, set := range h.copies {
+		for offset := range set.All() {
+			e.notes = append(e.notes, e.entry(place{partition, offset}, dlq.Entry{State: dlq.Duplicate}))
+		}
+	}
 	return e.loop(ctx, work)
 }
 

@@ -39,11 +39,12 @@ type Plan struct {
 	// Warnings are for the operator to read.
 	Warnings []string
 
-	topics *topics
-	chosen selection
-	tiers  map[string]string
-	by     map[destination]int64
-	oldest time.Time
+	topics     *topics
+	chosen     selection
+	duplicates selection // of letters that fit, the ledger does not know of them
+	tiers      map[string]string
+	by         map[destination]int64
+	oldest     time.Time
 }
 
 // The reasons for which letters that fit are left out.
@@ -100,7 +101,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	defer adm.Close()
 	now := time.Now()
 	p := &Plan{
-		Selection: s, ID: newID(now), Created: now, topics: t, chosen: selection{}, by: map[destination]int64{},
+		Selection: s, ID: newID(now), Created: now, topics: t, chosen: selection{}, duplicates: selection{}, by: map[destination]int64{},
 		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
@@ -113,11 +114,16 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	if err := refuseUnfinished(t.dlq, ledger.Runs()); err != nil {
 		return nil, err
 	}
-	for l, err := range ledger.Open(ctx, s.Filter, dlq.Cursor{}) {
+	for l, err := range ledger.Letters(ctx, s.Filter, dlq.Cursor{}) {
 		if err != nil {
 			return nil, fmt.Errorf("redrive: %w", err)
 		}
-		p.take(l)
+		switch at := l.Record; {
+		case !l.State.Settles():
+			p.take(l)
+		case l.State == dlq.Duplicate && ledger.State(at.Partition, at.Offset) == "":
+			p.duplicates.add(at.Partition, at.Offset)
+		}
 	}
 	if err := p.settle(ctx, adm); err != nil {
 		return nil, err

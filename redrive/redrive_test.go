@@ -339,3 +339,79 @@ func TestAnAbortFromElsewhereStopsARun(t *testing.T) {
 		}
 	})
 }
+
+// Trap 23: a replay has no group and no ledger: nobody sees how far it is, and it reads what it wrote.
+func TestARunSendsWhatWasOpenWhenItWasPlannedAndNothingOfWhatItMakes(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		s := newService("tax")
+		incident(t, k, s, 100, "tax")
+		r := redriver(t, k)
+		p := plan(t, r)
+		halfway := false
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Tolerate: 1000}, func(e redrive.Event) {
+			if runs, err := r.Runs(t.Context(), "orders.dlq"); err == nil && len(runs) == 1 {
+				halfway = halfway || runs[0].Counts.Sent > 0 && runs[0].Counts.Sent < 100
+			}
+		})
+		if c := o.Counts; err != nil || c.Sent != 100 || c.Failed != 100 || c.FailedByClass["tax"] != 100 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if !halfway {
+			t.Error("nobody could see how far it was")
+		}
+		if again := plan(t, r); again.Letters != 100 {
+			t.Errorf("%d letters are open after all came back, want 100", again.Letters)
+		}
+	})
+}
+
+// Trap 24: a record goes round between its source and its dead-letter topic without end.
+func TestARecordGoesRoundThreeTimesAtMost(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		s := newService("tax")
+		incident(t, k, s, 5, "tax")
+		r := redriver(t, k)
+		for range 3 {
+			if o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Tolerate: 1000}, nil); err != nil || o.Counts.Failed != 5 {
+				t.Fatalf("a run ended with %v, and %+v", err, o)
+			}
+		}
+		_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"})
+		if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedTooOften {
+			t.Errorf("a fourth run is planned with %v", err)
+		}
+		if p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", MaxRedrives: -1}); err != nil || p.Letters != 5 {
+			t.Errorf("without a limit it is planned with %v", err)
+		}
+	})
+}
+
+// Trap 26: the dead-letter topic is consumed to be handled, and nobody sees any more how much is in it.
+func TestWhatIsOpenIsKnownAfterARunAndNothingIsTakenOutOfTheTopic(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		s := newService("tax", "sku")
+		incident(t, k, s, 100, "tax", "sku")
+		s.has("sku")
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Classes: []string{"tax"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 100 {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+		sum, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum.Open != 100 || sum.Resolved != 100 || len(sum.Failures) != 1 || sum.Failures[0].Class != "sku" {
+			t.Errorf("the summary is %+v", sum)
+		}
+	})
+}
