@@ -1,6 +1,8 @@
 package redrive
 
 import (
+	"container/heap"
+	"slices"
 	"sync"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -45,24 +47,38 @@ type flights struct {
 	early  map[place]*flight // seen to fail before the sender knew that they are there
 	counts Counts
 	staged [stages]int64  // how many of by are that far
+	lines  queues         // those of by that have no outcome
+	done   []place        // those of by that have one
 	failed map[place]bool // those that failed at least once, and have been counted for that
 }
 
 func newFlights(counts Counts, by map[place]*flight) *flights {
-	f := &flights{by: by, early: map[place]*flight{}, counts: counts, failed: map[place]bool{}}
-	for _, fl := range by {
-		f.staged[fl.stage()]++
+	f := &flights{by: by, early: map[place]*flight{}, counts: counts, failed: map[place]bool{}, lines: queues{}}
+	for letter, fl := range by {
+		f.enter(letter, fl)
 	}
 	return f
+}
+
+// enter lines a flight up.
+func (f *flights) enter(letter place, fl *flight) {
+	f.staged[fl.stage()]++
+	if fl.stage() == landed {
+		f.done = append(f.done, letter)
+	} else {
+		f.lines.add(fl, letter)
+	}
 }
 
 // flying finds a flight, and where it is not known yet notes it among the early ones. The caller calls back when it has changed it.
 func (f *flights) flying(letter place) (fl *flight, changed func()) {
 	if fl = f.by[letter]; fl != nil {
-		was := fl.stage()
+		was := *fl
 		return fl, func() {
-			f.staged[was]--
-			f.staged[fl.stage()]++
+			if was != *fl {
+				f.staged[was.stage()]--
+				f.enter(letter, fl)
+			}
 		}
 	}
 	if fl = f.early[letter]; fl == nil {
@@ -85,7 +101,7 @@ func (f *flights) sent(letters []sentLetter) {
 			next = seen
 		}
 		f.by[l.at] = next
-		f.staged[next.stage()]++
+		f.enter(l.at, next)
 	}
 }
 
@@ -172,27 +188,42 @@ type verdict struct {
 func (f *flights) settle(passed func(group string, at headers.Position) standing) (done []verdict) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for letter, fl := range f.by {
-		e := dlq.Entry{Target: fl.at}
-		switch {
-		case fl.dead:
-			e.State, e.Class = dlq.Failed, fl.class
-		case fl.discarded:
-			e.State = dlq.Discarded
-		default:
-			switch passed(fl.group, fl.at) {
-			case standsBehind:
-				continue
-			case standsUnknown:
-				e.State = dlq.Unknown
-			case standsPast:
-				e.State = dlq.Succeeded
-			}
-		}
+	settle := func(letter place, fl *flight, e dlq.Entry) {
+		e.Target = fl.at
 		delete(f.by, letter)
 		f.staged[fl.stage()]--
 		f.counts.settle(e)
 		done = append(done, verdict{letter, e})
+	}
+	for _, letter := range f.done {
+		switch fl := f.by[letter]; {
+		case fl == nil: // it was in the list twice
+		case fl.dead:
+			settle(letter, fl, dlq.Entry{State: dlq.Failed, Class: fl.class})
+		case fl.discarded:
+			settle(letter, fl, dlq.Entry{State: dlq.Discarded})
+		}
+	}
+	f.done = nil
+	for line, q := range f.lines {
+		for q.Len() > 0 {
+			next := (*q)[0]
+			if fl := f.by[next.letter]; line.is(fl, next.offset) && fl.stage() != landed {
+				s := passed(fl.group, fl.at)
+				if s == standsBehind {
+					break // and so are all behind it
+				}
+				state := dlq.Succeeded
+				if s == standsUnknown {
+					state = dlq.Unknown
+				}
+				settle(next.letter, fl, dlq.Entry{State: state})
+			}
+			heap.Pop(q)
+		}
+		if q.Len() == 0 {
+			delete(f.lines, line)
+		}
 	}
 	return done
 }
@@ -234,11 +265,9 @@ func (c *Counts) skip(why string) {
 func (f *flights) topics() (names []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen := map[string]bool{}
-	for _, fl := range f.by {
-		if t := fl.at.Topic; t != "" && !seen[t] {
-			seen[t] = true
-			names = append(names, t)
+	for line := range f.lines {
+		if !slices.Contains(names, line.topic) {
+			names = append(names, line.topic)
 		}
 	}
 	return names

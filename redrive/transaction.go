@@ -15,10 +15,10 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A transaction is open for 250 ms at most, since a reader of its targets waits for it, and has 5,000 letters at most.
+// A transaction is open for 250 ms at most, since a reader of its targets waits for it, and has 20,000 letters at most.
 const (
 	txnLength  = 150 * time.Millisecond // and what the commit takes
-	txnLetters = 5_000
+	txnLetters = 20_000
 )
 
 // transaction is what one of the two producers writes at once: copies of letters, the ledger's entries about them, and what else the

@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type watch struct {
 	flights *flights
 	alarm   *alarm
 	problem func(error)
+	resumed bool // there are flights of which it is not known whose they are
 	stop    context.CancelFunc
 	stopped chan struct{}
 
@@ -67,7 +69,7 @@ func ends(ctx context.Context, adm *kadm.Client, names []string) (positions, err
 // startWatch begins to read where the run's watch began.
 func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem func(error)) (*watch, error) {
 	w := &watch{
-		topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a, problem: problem, stopped: make(chan struct{}),
+		topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a, problem: problem, stopped: make(chan struct{}), resumed: len(h.flights) > 0,
 		at: positions{}, moved: make(chan struct{}), lossy: map[int32]bool{},
 	}
 	cl, err := kgo.NewClient(append(slices.Clip(h.r.cfg.Kafka),
@@ -158,6 +160,9 @@ func (w *watch) see(r *kgo.Record) {
 		w.seeEntry(r)
 		return
 	}
+	if w.own(r.Headers) {
+		return
+	}
 	m, err := headers.Parse(r.Headers)
 	if err != nil {
 		return
@@ -186,8 +191,34 @@ func (w *watch) see(r *kgo.Record) {
 	}
 }
 
+// own reports whether a record is a copy that this run wrote, which nobody has run yet; most are. Of a run that was resumed they say
+// whose they are.
+func (w *watch) own(h []kgo.RecordHeader) bool {
+	if w.resumed {
+		return false
+	}
+	ours, untried := false, false
+	for i := range h {
+		switch h[i].Key {
+		case headers.RedriveID:
+			ours = string(h[i].Value) == w.run
+		case headers.Attempts:
+			untried = string(h[i].Value) == "0"
+		case headers.Held:
+			return false
+		}
+	}
+	return ours && untried
+}
+
+// discarded is in the value of each entry that says so.
+var discarded = []byte(`"` + dlq.Discarded + `"`)
+
 // seeEntry is about what a consumer writes into the ledger: that it discarded a letter that was brought back.
 func (w *watch) seeEntry(r *kgo.Record) {
+	if !bytes.Contains(r.Value, discarded) { // most are the run's own
+		return
+	}
 	if letter, e, err := dlq.ParseEntry(r); err == nil && e.State == dlq.Discarded && e.Run == w.run {
 		w.flights.discard(place{r.Partition, letter})
 	}
