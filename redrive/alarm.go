@@ -34,6 +34,9 @@ func newAlarm(rec *record) *alarm {
 	return &alarm{classes: rec.Classes, tolerate: rec.Pace.Tolerate, window: rec.Pace.Window, canary: rec.State == Canary, fired: make(chan struct{})}
 }
 
+// recent is how old a failure of new traffic may be to count.
+func (a *alarm) recent() time.Duration { return max(a.window, defaultWindow) }
+
 // fire is called with the lock.
 func (a *alarm) fire(cause string) {
 	if a.cause == "" {

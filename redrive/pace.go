@@ -27,6 +27,8 @@ type Pace struct {
 	MaxLag int64 `json:"maxLag"`
 }
 
+const defaultWindow = 30 * time.Second
+
 // canaryPatience is how long the canary's outcome is awaited before the run says that it waits.
 const canaryPatience = 5 * time.Minute
 
@@ -35,7 +37,7 @@ func (p Pace) withDefaults() Pace {
 	set(&p.Burst, max(1, int(p.Rate/10)))
 	set(&p.Canary, 1)
 	set(&p.Ramp, 30*time.Second)
-	set(&p.Window, 30*time.Second)
+	set(&p.Window, defaultWindow)
 	set(&p.MaxLag, max(1000, int64(math.Min(10*p.Rate, 1e12))))
 	p.Canary, p.Tolerate, p.Ramp, p.Window = max(p.Canary, 0), max(p.Tolerate, 0), max(p.Ramp, 0), max(p.Window, 0)
 	return p

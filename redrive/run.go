@@ -37,8 +37,15 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 	return r.drive(ctx, h, on)
 }
 
-// recheck looks whether the targets still are what they were when the plan was made.
+// recheck looks whether all is still as it was when the plan was made: another run would be fenced by the claim, though it would stand.
 func (r *Redriver) recheck(ctx context.Context, p *Plan) error {
+	ledger := dlq.NewLedger(p.topics.dlq, p.topics.ledger, r.cfg.Kafka...)
+	if err := ledger.Read(ctx, nil, nil); err != nil {
+		return err
+	}
+	if err := refuseUnfinished(p.topics.dlq, ledger.Runs()); err != nil {
+		return err
+	}
 	adm, err := kadm.NewOptClient(r.cfg.Kafka...)
 	if err != nil {
 		return err

@@ -185,8 +185,9 @@ func (w *watch) see(r *kgo.Record) {
 			failure.Letter = from.String()
 			w.alarm.failedAgain(key, failure)
 		}
-	case m.Redrive.ID == "" && !m.Held && m.Attempts == 1 && slices.Contains(w.groups, m.Group):
-		// Its first copy was written after the run began, so it failed first since then, whatever the clocks say.
+	case m.Redrive.ID == "" && !m.Held && m.Attempts == 1 && slices.Contains(w.groups, m.Group) && time.Since(r.Timestamp) <= w.alarm.recent():
+		// Its first copy was written after the run began, so it failed first since then, whatever the clocks say; and not long before
+		// now, as where a run is resumed.
 		w.alarm.failedNew(key, failure)
 	}
 }
