@@ -84,6 +84,7 @@ type forward struct {
 	life            int32         // of its topic for the client, see remade
 	landed          int64         // offset of the copy, once it is safe
 	alone           bool          // it goes by Consumer.solo: a batch that it was in was too large
+	note            bool          // for the ledger, see discard.go
 	step            oversize.Step // what of it was given up
 }
 
@@ -184,11 +185,7 @@ func (l *lane) arrived(fw *forward, err error) {
 	case again, diverted:
 		l.c.solo.send(fw)
 	case discarded:
-		l.mu.Lock()
-		if l.state != laneGone {
-			l.strike(fw, true)
-		}
-		l.mu.Unlock()
+		l.letGo(fw)
 	}
 }
 
@@ -199,6 +196,9 @@ func (l *lane) landed(fw *forward, err error) fate {
 		return settled // the next owner has the record
 	case err == nil || l.state >= laneDraining:
 		return l.strike(fw, err == nil)
+	case fw.unwritable(err):
+		l.log.Error("siding: a record that was brought back is discarded, and the ledger could not be told", "ledger", fw.rec.Topic, "error", err)
+		return l.strike(fw, true)
 	case oversize.Refused(err):
 		return l.tooLarge(fw, err)
 	}

@@ -161,7 +161,7 @@ func (c *Consumer) call(name string, f func()) {
 // has to be kept for them while the copy is on its way.
 func (l *lane) copied(fw *forward, r *kgo.Record) {
 	h := &l.c.hooks
-	if len(h.deadLettered)+len(h.parked) == 0 {
+	if len(h.deadLettered)+len(h.parked) == 0 || fw.note {
 		return // nearly always, and this path is hot where everything fails
 	}
 	dead := r.Topic == l.siblings.DLQ

@@ -60,6 +60,22 @@ func (l *lane) oversized(fw *forward) fate {
 	return stopped
 }
 
+// letGo finishes the record of a copy that is dropped. Its headers say whether a ledger is to be told first.
+func (l *lane) letGo(fw *forward) {
+	m, _ := headers.Parse(fw.written) // broken ones are what it was dead-lettered for
+	note := l.discardNote(&m)
+	l.mu.Lock()
+	if l.state == laneGone {
+		note = nil
+	} else {
+		l.strike(fw, note == nil)
+	}
+	l.mu.Unlock()
+	if note != nil {
+		l.send(&forward{feed: fw.feed, offset: fw.offset, rec: *note, note: true})
+	}
+}
+
 // tell logs and counts what became of a copy, and tells the hooks.
 func (l *lane) tell(fw *forward, became fate) {
 	if became == again {

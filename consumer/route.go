@@ -98,7 +98,7 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 		l.logDiscarded(&meta, d.reason)
 		l.c.countRouted(l.topic, outcomeDiscarded, r.Class, d.reason)
 		l.dropped(seen, meta, d.reason)
-		l.finish(f, seen.offset)
+		l.drop(f, seen.offset, &meta)
 		return outcomeDiscarded, meta.Message, true
 	case d.rest:
 		meta.Reason = d.reason

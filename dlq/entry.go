@@ -79,19 +79,71 @@ func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record
 	if e.State == "" {
 		return r
 	}
-	j := entryJSON{V: entryVersion, State: e.State, Run: e.Run, At: e.At.UTC().Format(time.RFC3339Nano), By: e.By, Why: e.Why, Class: e.Class, Edited: e.Edited}
+	r.Value = e.append(make([]byte, 0, 256))
+	return r
+}
+
+// append appends the entry as encoding/json would write an entryJSON; a run writes one with each letter, so it is not left to reflection.
+func (e *Entry) append(b []byte) []byte {
+	b = append(b, `{"v":1`...)
 	if e.TopicID != ([16]byte{}) {
-		j.TopicID = base64.RawURLEncoding.EncodeToString(e.TopicID[:])
+		b = append(b, `,"topicId":"`...)
+		b = base64.RawURLEncoding.AppendEncode(b, e.TopicID[:])
+		b = append(b, '"')
+	}
+	b = appendField(b, "state", string(e.State))
+	if e.Run != "" {
+		b = appendField(b, "run", e.Run)
+	}
+	b = append(b, `,"at":"`...)
+	b = e.At.UTC().AppendFormat(b, time.RFC3339Nano)
+	b = append(b, '"')
+	for _, f := range [...]struct{ name, value string }{{"by", e.By}, {"why", e.Why}} {
+		if f.value != "" {
+			b = appendField(b, f.name, f.value)
+		}
 	}
 	if e.Target.Topic != "" {
-		j.Target = e.Target.String()
+		b = appendField(b, "target", e.Target.String())
 	}
-	value, err := json.Marshal(&j)
-	if err != nil {
-		panic(err) // there are only strings and numbers in it
+	if e.Class != "" {
+		b = appendField(b, "class", e.Class)
 	}
-	r.Value = value
-	return r
+	for i, what := range e.Edited {
+		if i == 0 {
+			b = append(b, `,"edited":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = appendText(b, what)
+	}
+	if len(e.Edited) > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+func appendField(b []byte, name, value string) []byte {
+	b = append(b, `,"`...)
+	b = append(b, name...)
+	b = append(b, `":`...)
+	return appendText(b, value)
+}
+
+// appendText appends a JSON string.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			text, err := json.Marshal(s)
+			if err != nil {
+				panic(err) // it is a string
+			}
+			return append(b, text...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
 }
 
 // ErrNewerVersion is about an entry that a newer siding wrote: what it says is not known, so nothing should be done to its letter.

@@ -118,6 +118,19 @@ func (s *Set) Min() (int64, bool) {
 
 func (b *block) empty() bool { return len(b.list) == 0 && b.n == 0 }
 
+// Max is the greatest offset, if there is one.
+func (s *Set) Max() (greatest int64, ok bool) {
+	for i := len(s.blocks) - 1; i >= 0; i-- {
+		for low := range s.blocks[i].all() {
+			greatest, ok = s.blocks[i].high<<blockBits|int64(low), true
+		}
+		if ok {
+			return greatest, true
+		}
+	}
+	return 0, false
+}
+
 func (b *block) has(low uint16) bool {
 	if b.bits != nil {
 		return b.bits[low/64]&(1<<(low%64)) != 0

@@ -36,11 +36,7 @@ var traps = []string{
 
 // later are traps whose place is not built yet, with what they wait for. One that has a test is taken off.
 var later = map[int]string{
-	7:  "commit metadata",
-	22: "redrive",
-	23: "redrive",
-	24: "redrive",
-	26: "redrive",
+	7: "commit metadata",
 }
 
 // known reports whether there is a trap of that number.

@@ -1,0 +1,42 @@
+package consumer
+
+import (
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/oversize"
+)
+
+// A record that a redrive run brought back and that is discarded leaves no copy behind, and would count as one that succeeded. So the
+// ledger of its dead-letter topic is told, and the record is finished when that is safe.
+
+// drop finishes a record that is discarded.
+func (l *lane) drop(f *feed, offset int64, m *headers.Meta) {
+	if note := l.discardNote(m); note != nil {
+		l.send(&forward{feed: f, offset: offset, rec: *note, note: true})
+		return
+	}
+	l.finish(f, offset)
+}
+
+// discardNote is the entry of the ledger that says so; nil for a record that was not brought back from this lane's dead letters,
+// whatever else its headers claim.
+func (l *lane) discardNote(m *headers.Meta) *kgo.Record {
+	from := m.Redrive.From
+	if m.Redrive.ID == "" || from.Topic != l.siblings.DLQ || from.Partition != l.partition {
+		return nil
+	}
+	e := dlq.Entry{State: dlq.Discarded, Run: m.Redrive.ID, At: time.Now(), By: "group " + l.c.cfg.Group, Why: m.Message, Class: m.Class}
+	return e.Record(l.siblings.Ledger, from.Partition, from.Offset)
+}
+
+// unwritable reports whether a note need not be tried again: without a ledger, or with one that takes no entry, there is nobody to tell,
+// and a header that somebody made up must not hold up a lane.
+func (fw *forward) unwritable(err error) bool {
+	return fw.note && (errors.Is(err, kerr.UnknownTopicOrPartition) || oversize.Refused(err) && fw.alone)
+}

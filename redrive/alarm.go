@@ -1,0 +1,146 @@
+package redrive
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// alarm decides when a run aborts by itself. It is told what the watch sees and what is sent, has a lock, and fires once.
+type alarm struct {
+	classes  []string
+	tolerate int
+	window   time.Duration
+	fired    chan struct{}
+
+	mu       sync.Mutex
+	canary   bool // any class counts
+	sending  time.Time
+	cause    string
+	seen     []Failure
+	failures int
+	sent     meter
+	dead     meter
+}
+
+// maxSeen is how many failures an error shows.
+const maxSeen = 10
+
+// leastDead is how many new dead letters are taken for a trend.
+const leastDead = 10
+
+func newAlarm(rec *record) *alarm {
+	return &alarm{classes: rec.Classes, tolerate: rec.Pace.Tolerate, window: rec.Pace.Window, canary: rec.State == Canary, fired: make(chan struct{})}
+}
+
+// recent is how old a failure of new traffic may be to count.
+func (a *alarm) recent() time.Duration { return max(a.window, defaultWindow) }
+
+// fire is called with the lock.
+func (a *alarm) fire(cause string) {
+	if a.cause == "" {
+		a.cause = cause
+		close(a.fired)
+	}
+}
+
+// failedAgain takes down that a letter of the run failed again, for the first time.
+func (a *alarm) failedAgain(key string, f Failure) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.canary && !slices.Contains(a.classes, key) {
+		return
+	}
+	a.note(f, fmt.Sprintf("letter %s failed again with %s", f.Letter, f.Class))
+}
+
+// failedNew takes down that a record failed for the first time that was not brought back.
+func (a *alarm) failedNew(key string, f Failure) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if slices.Contains(a.classes, key) {
+		a.note(f, fmt.Sprintf("new traffic fails with %s, as %s says", f.Class, f.Record))
+	}
+}
+
+func (a *alarm) note(f Failure, what string) {
+	if len(a.seen) < maxSeen {
+		a.seen = append(a.seen, f)
+	}
+	if a.failures++; a.failures > a.tolerate || a.canary {
+		if a.tolerate > 0 {
+			what += fmt.Sprintf(", the %d. failure where %d are tolerated", a.failures, a.tolerate)
+		}
+		a.fire(what)
+	}
+}
+
+// died takes down that a letter of the run's groups came to the dead-letter topic.
+func (a *alarm) died(now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dead.add(now, 1)
+}
+
+// went takes down that letters were sent.
+func (a *alarm) went(now time.Time, n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sent.add(now, n)
+}
+
+// stage says that a run is in another state: sending is when it began to send all, the zero time while it does not.
+func (a *alarm) stage(canary bool, sending time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.canary, a.sending = canary, sending
+}
+
+// check looks whether the dead-letter topic fills faster than the run drains it, over a whole window of sending.
+func (a *alarm) check(now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sending.IsZero() || now.Sub(a.sending) < a.window || a.window <= 0 {
+		return
+	}
+	if came, went := a.dead.sum(now, a.window), a.sent.sum(now, a.window); came >= leastDead && came > went {
+		a.fire(fmt.Sprintf("the dead-letter topic fills faster than it is drained: %d letters came within %v, and %d were brought back", came, a.window, went))
+	}
+}
+
+// result is why it fired, and what was seen; empty if it did not.
+func (a *alarm) result() (cause string, seen []Failure) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cause, slices.Clone(a.seen)
+}
+
+// meter counts events by the second.
+type meter struct {
+	seconds []second
+}
+
+type second struct {
+	at int64
+	n  int
+}
+
+func (m *meter) add(now time.Time, n int) {
+	at := now.Unix()
+	if k := len(m.seconds); k > 0 && m.seconds[k-1].at >= at {
+		m.seconds[k-1].n += n
+		return
+	}
+	m.seconds = append(m.seconds, second{at, n})
+}
+
+// sum is how many events there were within a window, and forgets those before it.
+func (m *meter) sum(now time.Time, window time.Duration) (n int) {
+	since := now.Add(-window).Unix()
+	m.seconds = slices.DeleteFunc(m.seconds, func(s second) bool { return s.at < since })
+	for _, s := range m.seconds {
+		n += s.n
+	}
+	return n
+}

@@ -1,0 +1,45 @@
+package redrive
+
+import "time"
+
+// bucket is a token bucket: it fills at a rate, up to its size, and each record takes one. In any second at most rate and size are
+// taken. It has no lock.
+type bucket struct {
+	size  float64
+	rate  float64 // a second; negative: without a limit
+	level float64
+	at    time.Time
+}
+
+func newBucket(rate float64, size int, now time.Time) *bucket {
+	return &bucket{size: float64(size), rate: rate, level: float64(size), at: now}
+}
+
+// pace changes the rate from now on.
+func (b *bucket) pace(rate float64, now time.Time) {
+	b.fill(now)
+	b.rate = rate
+}
+
+func (b *bucket) fill(now time.Time) {
+	if b.rate > 0 && now.After(b.at) {
+		b.level = min(b.size, b.level+b.rate*now.Sub(b.at).Seconds())
+	}
+	b.at = now
+}
+
+// take takes a token, or says how long it is until there is one.
+func (b *bucket) take(now time.Time) (wait time.Duration) {
+	if b.rate < 0 {
+		return 0
+	}
+	b.fill(now)
+	if b.level >= 1 {
+		b.level--
+		return 0
+	}
+	if b.rate == 0 {
+		return time.Second
+	}
+	return max(time.Duration((1-b.level)/b.rate*float64(time.Second)), time.Microsecond)
+}

@@ -1,0 +1,228 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// held is a run that this process has: what the ledger says of it, and the producers with which it writes.
+type held struct {
+	r       *Redriver
+	topics  *topics
+	rec     *record
+	writers *writers
+	topicID [16]byte
+
+	left    selection         // what is still to be sent
+	copies  selection         // duplicates of letters, which the ledger is to be told of
+	flights map[place]*flight // what was sent, and has no outcome
+}
+
+// place is where a letter stands.
+type place struct {
+	partition int32
+	offset    int64
+}
+
+func (p place) position(topic string) headers.Position {
+	return headers.Position{Topic: topic, Partition: p.partition, Offset: p.offset}
+}
+
+// claim begins a run of a plan. The order is what makes two operators at a time one run: the ids are initialised, then the ledger is
+// read to its end, and only then the claim is written, which the broker refuses if somebody initialised the ids meanwhile.
+func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace) (*held, error) {
+	t := p.topics
+	for {
+		w, err := r.openWriters(ctx, t.dlq)
+		if err != nil {
+			return nil, err
+		}
+		h, err := r.tryClaim(ctx, p, pace, w)
+		if err == nil {
+			return h, nil
+		}
+		w.close()
+		if !errors.Is(err, errUncertain) {
+			return nil, within(t.dlq, err)
+		}
+		// Somebody else initialised the ids: their claim stands, or is about to, and then it is what is found next. Or they gave up.
+		select {
+		case <-ctx.Done():
+			return nil, within(t.dlq, ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers) (*held, error) {
+	t := p.topics
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	if err := ledger.Read(ctx, nil, nil); err != nil {
+		return nil, err
+	}
+	if err := refuseUnfinished(t.dlq, ledger.Runs()); err != nil {
+		return nil, err
+	}
+	left := selection{}
+	skipped := map[string]int64{}
+	for partition, set := range p.chosen {
+		for offset := range set.All() {
+			if ledger.Settled(partition, offset) {
+				skipped[SkippedSettled]++
+			} else {
+				left.add(partition, offset)
+			}
+		}
+	}
+	if left.len() == 0 {
+		return nil, &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: "all that was planned is settled by now"}
+	}
+	watch, err := r.watchFrom(ctx, t, groupsOf(p))
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	pieces := left.notes(t.ledger, p.ID)
+	rec := &record{
+		V: runVersion, ID: p.ID, State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
+		Target: p.Selection.Target, Tiers: p.tiers, Edit: p.Selection.Edit, Pace: pace, Groups: groupsOf(p), Classes: classesOf(p),
+		Pieces: len(pieces), Watch: watch,
+	}
+	rec.Counts.Selected, rec.Counts.Skipped = left.len(), skipped
+	if pace.Canary == 0 {
+		rec.State = Sending
+	}
+	// The selection first: a claim whose selection is not there could not be resumed. Pieces without a claim mean nothing.
+	for len(pieces) > 0 {
+		n := min(len(pieces), 16)
+		if err := w.write(ctx, 0, pieces[:n]...); err != nil {
+			return nil, err
+		}
+		pieces = pieces[n:]
+	}
+	if err := w.write(ctx, 0, rec.note(t.ledger)); err != nil {
+		return nil, err
+	}
+	return &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left, copies: p.duplicates, flights: map[place]*flight{}}, nil
+}
+
+// take takes a run over, from whoever has it, with what the ledger knows of it.
+func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*record) error) (*held, error) {
+	for {
+		w, err := r.openWriters(ctx, t.dlq)
+		if err != nil {
+			return nil, err
+		}
+		h, err := r.read(ctx, t, id)
+		if err == nil {
+			h.writers = w
+			if err = change(h.rec); err == nil {
+				err = w.write(ctx, 0, h.rec.note(t.ledger))
+			}
+		}
+		if err == nil {
+			return h, nil
+		}
+		w.close()
+		if !errors.Is(err, errUncertain) {
+			return nil, within(t.dlq, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, within(t.dlq, ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// read reads what the ledger knows of a run: its selection less what has an entry, and what was sent without an outcome.
+func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error) {
+	h := &held{r: r, topics: t, left: selection{}, flights: map[place]*flight{}}
+	entries := map[place]dlq.Entry{}
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	var bad error
+	err := ledger.Read(ctx, nil, func(n *dlq.Note) {
+		switch {
+		case n.Run == id && n.Record.Value != nil:
+			h.rec, bad = parseRecord(n.Record.Value)
+		case isPiece(n.Run, id) && n.Record.Value != nil:
+			bad = errors.Join(bad, h.left.parse(n.Record.Value))
+		case n.Run == "" && n.Err == nil && n.Letter >= 0:
+			at := place{n.Record.Partition, n.Letter}
+			if n.Entry.Run == id {
+				entries[at] = n.Entry
+			} else {
+				delete(entries, at)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if bad != nil {
+		return nil, fmt.Errorf("run %s/%s in the ledger: %w", t.dlq, id, bad)
+	}
+	if h.rec == nil {
+		return nil, fmt.Errorf("%s/%s: %w", t.dlq, id, ErrNoRun)
+	}
+	h.topicID = ledger.TopicID()
+	h.rec.Counts = Counts{Selected: h.rec.Counts.Selected}
+	for at, e := range entries {
+		h.left.remove(at.partition, at.offset)
+		h.count(at, e)
+	}
+	for partition, set := range h.left { // settled by others
+		for offset := range set.All() {
+			if ledger.Settled(partition, offset) {
+				h.rec.Counts.skip(SkippedSettled)
+				defer set.Remove(offset)
+			}
+		}
+	}
+	return h, nil
+}
+
+func groupsOf(p *Plan) (groups []string) {
+	for g := range p.ByGroup {
+		if g != "" {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+func classesOf(p *Plan) (classes []string) {
+	for c := range p.ByClass {
+		classes = append(classes, c)
+	}
+	return classes
+}
+
+// entry is the ledger's entry about a letter of the run.
+func (h *held) entry(at place, e dlq.Entry) *kgo.Record {
+	e.TopicID, e.Run, e.At, e.By, e.Why = h.topicID, h.rec.ID, time.Now(), h.rec.By, h.rec.Why
+	return e.Record(h.topics.ledger, at.partition, at.offset)
+}
+
+// count takes down what the ledger says of a letter of the run.
+func (h *held) count(at place, e dlq.Entry) {
+	c := &h.rec.Counts
+	switch e.State {
+	case dlq.Duplicate:
+	case dlq.Expired:
+		c.skip(SkippedExpired)
+	case dlq.Redriven:
+		c.Sent++
+		h.flights[at] = &flight{at: e.Target, hops: 1}
+	default:
+		c.Sent++
+		c.settle(e)
+	}
+}

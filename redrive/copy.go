@@ -1,0 +1,71 @@
+package redrive
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// originalTime is when a letter's record was first written.
+func originalTime(l *dlq.Letter) time.Time {
+	if at := l.Meta.Original.Timestamp; !at.IsZero() {
+		return at
+	}
+	return l.Record.Timestamp
+}
+
+// copyOf is a letter as it goes to its target. On the failing group's tier it is a record that has yet to fail there, due at once,
+// with its origin, so that the idempotency key stays the same; on any other topic it is the user's record, with the mark of the run.
+func (rec *record) copyOf(l *dlq.Letter, value []byte, topic string, partition int32, now time.Time) *kgo.Record {
+	mark := headers.Redrive{ID: rec.ID, Count: l.Meta.Redrive.Count + 1, From: headers.Position{Topic: l.Record.Topic, Partition: l.Record.Partition, Offset: l.Record.Offset}}
+	h := headers.Strip(slices.Clone(l.Record.Headers))
+	h = rec.Edit.headersOf(h)
+	out := &kgo.Record{Topic: topic, Partition: partition, Key: l.Record.Key, Value: value}
+	if rec.Target.Topic == "" {
+		m := headers.Meta{
+			Original: l.Meta.Original, Group: l.Meta.Group, NotBefore: now, Redrive: mark, Hops: 1, TraceParent: l.Meta.TraceParent,
+			Version: l.Meta.Version, Environment: l.Meta.Environment, Host: l.Meta.Host,
+		}
+		out.Headers = m.Append(h)
+		return out
+	}
+	out.Headers = mark.Append(h)
+	if rec.Target.KeepTimestamp {
+		out.Timestamp = originalTime(l)
+	}
+	return out
+}
+
+// headersOf edits the user's headers.
+func (e *Edit) headersOf(h []kgo.RecordHeader) []kgo.RecordHeader {
+	if !e.headers() {
+		return h
+	}
+	h = slices.DeleteFunc(h, func(h kgo.RecordHeader) bool {
+		return slices.Contains(e.Unset, h.Key) || slices.ContainsFunc(e.Set, func(s kgo.RecordHeader) bool { return s.Key == h.Key })
+	})
+	return append(h, e.Set...)
+}
+
+// valueOf edits a value.
+func (e *Edit) valueOf(value []byte, patch func(value, patch []byte) ([]byte, error)) ([]byte, error) {
+	switch {
+	case e.Value != nil:
+		return e.Value, nil
+	case e.Patch == nil:
+		return value, nil
+	case value == nil:
+		return nil, errors.New("there is no value to patch")
+	}
+	edited, err := patch(value, e.Patch)
+	if err != nil {
+		return nil, fmt.Errorf("patch: %w", err)
+	}
+	return edited, nil
+}

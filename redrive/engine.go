@@ -1,0 +1,467 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+const (
+	tickEvery      = 20 * time.Millisecond
+	lookEvery      = time.Second
+	heartbeatEvery = 5 * time.Second
+	// lookTimeout bounds one look at the outcomes.
+	lookTimeout = 15 * time.Second
+	// closeTimeout bounds what is done after the caller's context ended.
+	closeTimeout = 10 * time.Second
+)
+
+// engine sends the letters of a run and follows them until it is over. All of it is one loop; what waits for a broker runs beside it
+// and answers through channels.
+type engine struct {
+	*held
+	on      func(Event)
+	flights *flights
+	alarm   *alarm
+	watch   *watch
+	looks   *outcomes
+	bucket  *bucket
+
+	state     State
+	waiting   string
+	ramp      time.Time // when the ramp began
+	canaryAt  time.Time // when the last canary was sent
+	lastSent  time.Time
+	heartbeat time.Time
+	told      time.Time
+
+	unseen  selection // letters that were not read yet
+	letters <-chan reading
+	buffer  []*outgoing // read, and not sent
+	whole   bool        // all were read
+	taken   int64       // handed to a transaction, by this process and before
+	open    *transaction
+	next    int     // the producer whose turn it is
+	busy    [2]bool // its transaction is being ended
+	before  chan struct{}
+	broken  *atomic.Bool // a transaction was not committed, so the later ones must not be
+	ends    chan ended
+	notes   []*kgo.Record // for the ledger, with the next transaction
+
+	looked   chan look
+	looking  bool
+	lookedAt time.Time
+	idle     []string
+	lag      int64
+
+	problems chan error
+	said     map[string]time.Time
+}
+
+// look is what a look at the outcomes found.
+type look struct {
+	verdicts []verdict
+	idle     []string // groups without members
+	lag      int64    // of the groups, on a target that was named
+	err      error
+}
+
+// run goes on with a run until it is over, aborts itself, is interrupted by ctx, or is lost.
+func (h *held) run(ctx context.Context, on func(Event)) error {
+	now := time.Now()
+	e := &engine{
+		held: h, on: on, flights: newFlights(h.rec.Counts, h.flights), alarm: newAlarm(h.rec),
+		bucket: newBucket(h.rec.Pace.Rate, h.rec.Pace.Burst, now),
+		state:  Canary, lastSent: now, canaryAt: now, heartbeat: now, unseen: h.left.clone(), taken: h.rec.Counts.Sent,
+		before: make(chan struct{}), broken: new(atomic.Bool), ends: make(chan ended, 2),
+		looked: make(chan look, 1), lookedAt: now, problems: make(chan error, 16), said: map[string]time.Time{},
+	}
+	close(e.before)
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var err error
+	if e.watch, err = h.startWatch(work, e.flights, e.alarm, e.problem); err != nil {
+		return err
+	}
+	defer e.watch.close()
+	e.looks = &outcomes{watch: e.watch, topics: h.topics, groups: h.rec.Groups, named: h.rec.Target.Topic, last: map[string]*groupOffsets{}}
+	e.letters = h.readLetters(work)
+	// A copy of a letter is open again when its original is gone, unless the ledger says what it is.
+	for partition, set := range h.copies {
+		for offset := range set.All() {
+			e.notes = append(e.notes, e.entry(place{partition, offset}, dlq.Entry{State: dlq.Duplicate}))
+		}
+	}
+	return e.loop(ctx, work)
+}
+
+func (e *engine) loop(ctx, work context.Context) error {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	token := time.NewTimer(0)
+	defer token.Stop()
+	for {
+		now := time.Now()
+		if done, err := e.advance(work, now); done || err != nil {
+			return err
+		}
+		wait, err := e.pump()
+		if err != nil {
+			return err
+		}
+		if wait > 0 {
+			token.Reset(wait)
+		}
+		letters := e.letters
+		if len(e.buffer) >= 2*readBatch {
+			letters = nil
+		}
+		select {
+		case <-ctx.Done():
+			return e.interrupt(context.Cause(ctx))
+		case <-e.alarm.fired:
+			return e.abort()
+		case r := <-letters:
+			e.read(r)
+		case done := <-e.ends:
+			if err := e.ended(done); err != nil {
+				return err
+			}
+		case l := <-e.looked:
+			e.settle(l)
+		case err := <-e.problems:
+			e.say(err.Error())
+		case <-token.C:
+		case <-tick.C:
+		}
+	}
+}
+
+// problem is for those who run beside the loop.
+func (e *engine) problem(err error) {
+	select {
+	case e.problems <- err:
+	default: // one is being told
+	}
+}
+
+// advance moves the run from state to state, and sees to what is due. It reports whether the run is over.
+func (e *engine) advance(work context.Context, now time.Time) (over bool, err error) {
+	e.waiting = ""
+	c := e.flights.tally()
+	switch e.state {
+	case Canary:
+		switch {
+		case c.Sent-c.Unknown >= int64(e.rec.Pace.Canary) && c.Pending == 0 || e.sentAll() && c.Pending == 0:
+			e.state, e.ramp = Sending, now
+			e.alarm.stage(false, now)
+		case e.canaryFull() && now.Sub(e.canaryAt) >= canaryPatience:
+			e.waiting = fmt.Sprintf("the canary has no outcome after %v: is the consumer running?", canaryPatience)
+		}
+	case Sending:
+		e.bucket.pace(e.rec.Pace.rateAt(now.Sub(e.ramp)), now)
+		switch limit := e.rec.Pace.MaxLag; {
+		case e.sentAll():
+			e.state = Watching
+			e.alarm.stage(false, time.Time{})
+		case limit > 0 && max(e.flights.unfinished(), e.lag) >= limit:
+			e.waiting = fmt.Sprintf("the group is behind: %d records are due and unfinished, and the limit is %d", max(e.flights.unfinished(), e.lag), limit)
+		}
+		e.alarm.check(now)
+	case Watching:
+		if now.Sub(e.lastSent) >= e.rec.Pace.Window && !e.looking {
+			return true, e.finish(work)
+		}
+	}
+	if e.waiting == "" && len(e.idle) > 0 && e.state != Watching {
+		e.waiting = fmt.Sprintf("nobody would run the records: %s without members", strings.Join(e.idle, ", "))
+	}
+	if !e.looking && now.Sub(e.lookedAt) >= lookEvery {
+		e.look(work)
+	}
+	if now.Sub(e.heartbeat) >= heartbeatEvery {
+		e.heartbeat = now
+		e.notes = append(e.notes, e.record(now).note(e.topics.ledger))
+	}
+	if now.Sub(e.told) >= 200*time.Millisecond {
+		e.tell("")
+	}
+	if e.open == nil && len(e.notes) > 0 && !e.busy[e.next] {
+		if e.open, err = e.begin(e.next); err != nil {
+			return false, err
+		}
+		e.handOver(work)
+	}
+	if e.open != nil && now.Sub(e.open.began) >= txnLength {
+		e.handOver(work)
+	}
+	return false, nil
+}
+
+// sentAll reports whether nothing is left to send.
+func (e *engine) sentAll() bool {
+	return e.whole && len(e.buffer) == 0 && e.open == nil && !e.busy[0] && !e.busy[1]
+}
+
+// canaryFull reports whether as many were taken as a canary has.
+func (e *engine) canaryFull() bool {
+	return e.taken-e.flights.tally().Unknown >= int64(e.rec.Pace.Canary)
+}
+
+// pump sends what may be sent now. It returns how long it is until the next token, where that is what is missing.
+func (e *engine) pump() (wait time.Duration, err error) {
+	for len(e.buffer) > 0 && e.waiting == "" && (e.state == Sending || e.state == Canary && !e.canaryFull()) {
+		if e.open == nil {
+			if e.busy[e.next] {
+				return 0, nil
+			}
+			if e.open, err = e.begin(e.next); err != nil {
+				return 0, err
+			}
+		}
+		if wait := e.bucket.take(time.Now()); wait > 0 {
+			return wait, nil
+		}
+		e.open.add(e.buffer[0])
+		e.buffer[0] = nil
+		e.buffer = e.buffer[1:]
+		e.taken++
+		if len(e.open.copies) >= txnLetters || e.state == Canary && e.canaryFull() {
+			e.handOver(context.Background())
+		}
+	}
+	return 0, nil
+}
+
+// handOver ends the open transaction, beside the loop.
+func (e *engine) handOver(ctx context.Context) {
+	t := e.open
+	n := min(len(e.notes), txnLetters)
+	t.notes, e.notes = e.notes[:n:n], e.notes[n:]
+	e.open, e.busy[t.which], e.next = nil, true, 1-t.which
+	before, after := e.before, make(chan struct{})
+	e.before = after
+	go func() {
+		defer close(after)
+		done := e.end(ctx, t, before, e.alarm.fired, e.broken)
+		if !done.committed && len(done.refused) == 0 {
+			e.broken.Store(true)
+		}
+		e.ends <- done
+	}()
+}
+
+// ended takes down how a transaction ended.
+func (e *engine) ended(done ended) error {
+	e.busy[done.which] = false
+	if done.err != nil {
+		return done.err
+	}
+	if len(done.refused) > 0 { // none of it stands; what the broker will take is sent again
+		var again []*outgoing
+		for _, o := range done.copies {
+			e.taken--
+			if o.err == nil {
+				again = append(again, o.fresh())
+				continue
+			}
+			e.skip(skip{o.place(), SkippedTooLarge, o.err})
+		}
+		e.buffer = append(again, e.buffer...)
+		e.notes = append(done.notes, e.notes...)
+		return nil
+	}
+	if !done.committed {
+		return nil
+	}
+	now := time.Now()
+	if len(done.copies) > 0 {
+		e.flights.sent(done.sentLetters())
+		e.alarm.went(now, len(done.copies))
+		e.lastSent, e.canaryAt = now, now
+	}
+	return nil
+}
+
+// read takes what the reader has to tell.
+func (e *engine) read(r reading) {
+	for _, o := range r.ready {
+		e.unseen.remove(o.letter.Record.Partition, o.letter.Record.Offset)
+	}
+	e.buffer = append(e.buffer, r.ready...)
+	for _, s := range r.skipped {
+		e.unseen.remove(s.at.partition, s.at.offset)
+		e.skip(s)
+	}
+	if r.err != nil {
+		e.say(r.err.Error())
+	}
+	if !r.end {
+		return
+	}
+	e.whole, e.letters = true, nil
+	for partition, set := range e.unseen { // retention took them since the plan was made
+		for offset := range set.All() {
+			e.flights.skip(SkippedExpired)
+			e.notes = append(e.notes, e.entry(place{partition, offset}, dlq.Entry{State: dlq.Expired}))
+		}
+	}
+	e.unseen = selection{}
+}
+
+// skip counts a letter that is not sent, and says so.
+func (e *engine) skip(s skip) {
+	e.flights.skip(s.why)
+	text := fmt.Sprintf("letter %v stays: %s", s.at.position(e.topics.dlq), s.why)
+	if s.err != nil {
+		text += ": " + s.err.Error()
+	}
+	e.say(text)
+}
+
+// look begins a look at the outcomes.
+func (e *engine) look(work context.Context) {
+	e.looking = true
+	go func() {
+		ctx, cancel := context.WithTimeout(work, lookTimeout)
+		defer cancel()
+		e.looked <- e.looks.look(ctx)
+	}()
+}
+
+// settle takes what a look found.
+func (e *engine) settle(l look) {
+	e.looking, e.lookedAt = false, time.Now()
+	if l.err != nil {
+		e.say("the outcomes could not be looked at: " + l.err.Error())
+		return
+	}
+	e.idle, e.lag = l.idle, l.lag
+	for _, v := range l.verdicts {
+		e.notes = append(e.notes, e.entry(v.letter, v.entry))
+	}
+}
+
+// record is the run as it stands now.
+func (e *engine) record(now time.Time) *record {
+	rec := *e.rec
+	rec.State, rec.Waiting, rec.Heartbeat, rec.Counts = e.state, e.waiting, now, e.flights.tally()
+	if e.waiting != "" {
+		rec.State = Waiting
+	}
+	return &rec
+}
+
+// tell tells the caller how it goes.
+func (e *engine) tell(message string) {
+	now := time.Now()
+	e.told = now
+	if e.on == nil {
+		return
+	}
+	ev := Event{Outcome: e.record(now).outcome(e.topics.dlq), Rate: e.bucket.rate, Message: message}
+	e.on(ev)
+}
+
+// say tells something once in ten seconds.
+func (e *engine) say(message string) {
+	if now := time.Now(); now.Sub(e.said[message]) >= 10*time.Second {
+		e.said[message] = now
+		e.tell(message)
+	}
+}
+
+// drain waits for the transactions that are being ended.
+func (e *engine) drain() error {
+	for e.busy[0] || e.busy[1] {
+		if err := e.ended(<-e.ends); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude writes the final state, with what else the ledger is to be told, and takes the selection away.
+func (e *engine) conclude(ctx context.Context, state State, cause string) error {
+	now := time.Now()
+	e.state, e.waiting = state, ""
+	e.rec.Cause = cause
+	e.rec.Ended = &now
+	for n := range e.rec.Pieces {
+		e.notes = append(e.notes, dlq.RunRecord(e.topics.ledger, pieceName(e.rec.ID, n), nil))
+	}
+	rec := e.record(now)
+	e.notes = append(e.notes, rec.note(e.topics.ledger))
+	for len(e.notes) > 0 {
+		n := min(len(e.notes), txnLetters)
+		if err := e.writers.write(ctx, e.next, e.notes[:n]...); err != nil {
+			return err
+		}
+		e.notes, e.next = e.notes[n:], 1-e.next
+	}
+	*e.rec = *rec
+	e.tell("")
+	return nil
+}
+
+// finish ends a run whose window is over.
+func (e *engine) finish(work context.Context) error {
+	if err := e.drain(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(work, lookTimeout)
+	defer cancel()
+	e.settle(e.looks.look(ctx))
+	select {
+	case <-e.alarm.fired: // by what was read just now
+		return e.abort()
+	default:
+	}
+	return e.conclude(work, Done, "")
+}
+
+// abort ends a run whose class has reappeared: what is in a transaction that is not committed yet never will be.
+func (e *engine) abort() error {
+	if e.open != nil {
+		abort(e.open.cl)
+		e.open = nil
+	}
+	if err := e.drain(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	for e.looking {
+		e.settle(<-e.looked)
+	}
+	cause, seen := e.alarm.result()
+	if err := e.conclude(ctx, Aborted, cause); err != nil {
+		return err
+	}
+	return &ReappearedError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
+}
+
+// interrupt leaves a run as it stands, to be resumed.
+func (e *engine) interrupt(cause error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if e.open != nil {
+		e.handOver(ctx)
+	}
+	if err := e.drain(); err != nil && !errors.Is(err, errUncertain) {
+		return err
+	}
+	rec := e.record(time.Now())
+	if err := e.writers.write(ctx, e.next, append(e.notes, rec.note(e.topics.ledger))...); err == nil {
+		*e.rec = *rec
+	}
+	e.rec.Counts = rec.Counts
+	return cause
+}

@@ -1,0 +1,74 @@
+package redrive
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Refusal is why a run does not begin.
+type Refusal string
+
+// The refusals. Each leaves everything as it was.
+const (
+	RefusedUnfinished Refusal = "unfinished run"   // the topic has a run that must be resumed or aborted first
+	RefusedNothing    Refusal = "nothing selected" // no open letter fits, or none that can go there
+	RefusedNoTier     Refusal = "no tier"          // the failing group has no retry topic with a committed offset
+	RefusedNoMembers  Refusal = "no members"       // nobody would run what is sent, and the run was not told to wait
+	RefusedCompacted  Refusal = "compacted source" // an old value would become the latest of its key
+	RefusedTooOften   Refusal = "too many redrives"
+	RefusedPartitions Refusal = "too few partitions" // of the target
+	RefusedRetention  Refusal = "retention"          // of the target, which would delete the copies at once
+)
+
+// RefusedError says why a run does not begin. Nothing was changed.
+type RefusedError struct {
+	// Topic is the dead-letter topic.
+	Topic string
+	// Reason is one of the constants.
+	Reason Refusal
+	// Detail says what was found, and what to do.
+	Detail string
+	// Run is the unfinished run, for RefusedUnfinished.
+	Run *Outcome
+}
+
+// Error names the topic, the reason, and what to do.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("redrive: %s: refused: %s: %s", e.Topic, e.Reason, e.Detail)
+}
+
+// ReappearedError says that a run aborted itself: what it was to bring back fails
+// again. Nothing is sent any more; what was sent stays, and its outcomes come in.
+type ReappearedError struct {
+	// Topic is the dead-letter topic and Run the run's id.
+	Topic, Run string
+	// Cause says what reappeared.
+	Cause string
+	// Seen are the records that were seen to fail, up to ten.
+	Seen []Failure
+}
+
+// Failure is a record that failed while a run looked.
+type Failure struct {
+	// Record is the copy that tells of it: topic, partition and offset, in a retry topic or the dead-letter topic.
+	Record string
+	// Letter is the letter that was brought back; empty for new traffic.
+	Letter string
+	// Class, Fingerprint and Message are of the error.
+	Class, Fingerprint, Message string
+	// At is when the copy was written, by the broker where the topic has its time.
+	At time.Time
+}
+
+// Error says what reappeared.
+func (e *ReappearedError) Error() string {
+	return fmt.Sprintf("redrive: %s/%s aborted: %s", e.Topic, e.Run, e.Cause)
+}
+
+// ErrTaken is wrapped by the error of a run that somebody else resumed or aborted
+// meanwhile: this process has written nothing since, and will not.
+var ErrTaken = errors.New("another process has the run now")
+
+// ErrNoRun is wrapped by errors about a run that the ledger does not know.
+var ErrNoRun = errors.New("there is no such run")

@@ -1,0 +1,309 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// switched is a handler that can be exchanged.
+type switched struct {
+	h atomic.Pointer[consumer.Handler]
+}
+
+func (s *switched) set(h consumer.Handler) { s.h.Store(&h) }
+
+func (s *switched) handle(ctx context.Context, r *kgo.Record) error { return (*s.h.Load())(ctx, r) }
+
+func failing(class string) consumer.Handler {
+	return func(context.Context, *kgo.Record) error {
+		return classify.Terminal(classify.As(errors.New("no"), class))
+	}
+}
+
+func succeeding(context.Context, *kgo.Record) error { return nil }
+
+// letters makes n dead letters of a class, and returns the consumer.
+func letters(t *testing.T, k *consumertest.Kafka, s *switched, n int) *consumertest.Consumer {
+	t.Helper()
+	k.CreateTopic("orders", 1)
+	s.set(failing("tax"))
+	c := k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{HandlerTimeout: time.Hour, Tiers: []time.Duration{5 * time.Second, 30 * time.Second}}})
+	var records []*kgo.Record
+	for range n {
+		records = append(records, &kgo.Record{Topic: "orders", Value: []byte("x")})
+	}
+	all := k.Produce(records...)
+	k.DeadLettered(all[n-1], "terminal") // they come in the order of their partition
+	return c
+}
+
+func TestWhatTheHandlerDiscardsDidNotSucceed(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		s.set(func(context.Context, *kgo.Record) error { return classify.Discard(errors.New("not ours any more")) })
+		r := redriver(t, k)
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil)
+		if c := o.Counts; err != nil || c.Discarded != 20 || c.Succeeded != 0 || c.Pending != 0 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
+}
+
+func TestWhatWaitsInARetryTopicIsPendingUntilItHasRun(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		var mu sync.Mutex
+		tried := map[int64]bool{}
+		s.set(func(_ context.Context, r *kgo.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !tried[r.Offset] {
+				tried[r.Offset] = true
+				return classify.Retryable(classify.As(errors.New("busy"), "busy"))
+			}
+			return nil
+		})
+		r := redriver(t, k)
+		retrying := int64(0)
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Window: 3 * time.Minute}, func(e redrive.Event) {
+			if retrying = max(retrying, e.Counts.Retrying); e.Counts.Retrying > e.Counts.Pending {
+				t.Errorf("%+v", e.Counts)
+			}
+		})
+		if c := o.Counts; err != nil || c.Succeeded != 20 || retrying != 20 {
+			t.Errorf("the run ended with %v, and %+v; %d were seen to wait", err, o, retrying)
+		}
+	})
+}
+
+// Were the topics' ends read before the group's offsets, the failure between the two would be seen by neither.
+func TestAFailureBetweenTheReadingsOfALookIsSeen(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		c := letters(t, k, &s, 1)
+		release := make(chan struct{})
+		s.set(func(context.Context, *kgo.Record) error {
+			<-release
+			return classify.Terminal(classify.As(errors.New("no"), "other"))
+		})
+		committed := func() bool { return k.Cluster.GroupInfo("billing").Commits["orders.retry.5s"][0].Offset > 0 }
+		var once sync.Once
+		k.Cluster.ControlKey(int16(kmsg.OffsetFetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if g := req.(*kmsg.OffsetFetchRequest).Groups[0]; g.MemberID != nil || c.Health().Lanes[0].Running == 0 {
+				return nil, nil, false
+			}
+			once.Do(func() {
+				k.Cluster.SleepControl(func() {
+					close(release)
+					for !committed() {
+						time.Sleep(10 * time.Millisecond)
+					}
+				})
+			})
+			return nil, nil, false
+		})
+		r := redriver(t, k)
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, nil)
+		if c := o.Counts; err != nil || c.Succeeded != 0 || c.Failed != 1 || c.FailedByClass["other"] != 1 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
+}
+
+// Somebody sets the group's offset past what was brought back, while its consumer is stopped: nobody ran it.
+func TestWhatAnOffsetWasSetPastIsUnknown(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		c := letters(t, k, &s, 20)
+		stop := make(chan struct{})
+		s.set(func(ctx context.Context, r *kgo.Record) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		r := redriver(t, k)
+		p := plan(t, r)
+		var once sync.Once
+		go func() {
+			<-stop
+			if err := c.Stop(); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(3 * time.Second)
+			setOffset(t, k, "orders.retry.5s", 1000)
+		}()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
+			if e.State == redrive.Watching {
+				once.Do(func() { close(stop) })
+			}
+		})
+		if c := o.Counts; err != nil || c.Unknown != 20 || c.Succeeded != 0 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
+		if err != nil || again.Letters != 20 {
+			t.Errorf("letters without a known outcome are to be open; a new plan has %v, %v", again, err)
+		}
+	})
+}
+
+func setOffset(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
+	t.Helper()
+	adm, err := kadm.NewOptClient(k.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer adm.Close()
+	var offsets kadm.Offsets
+	offsets.AddOffset(topic, 0, at, -1)
+	if err := adm.CommitAllOffsets(t.Context(), "billing", offsets); err != nil {
+		t.Error(err)
+	}
+}
+
+// The engine is stopped after it sent, what it sent fails, and only then it is resumed.
+func TestFailuresWhileNoEngineRanAreSeenByTheNext(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		release := make(chan struct{})
+		s.set(func(context.Context, *kgo.Record) error {
+			<-release
+			return classify.Terminal(classify.As(errors.New("no"), "tax"))
+		})
+		r := redriver(t, k)
+		p := plan(t, r)
+		ctx, stop := context.WithCancel(t.Context())
+		o, err := r.Run(ctx, p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
+			if e.Counts.Sent == 20 {
+				stop()
+			}
+		})
+		if !errors.Is(err, context.Canceled) || o.State.Finished() || o.Counts.Sent != 20 {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+		close(release)
+		time.Sleep(time.Minute)
+		o, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if cause := reappeared(t, o, err); !strings.Contains(cause, "failed again with tax") {
+			t.Errorf("the cause is %q", cause)
+		}
+		if c := o.Counts; c.Succeeded != 0 {
+			t.Errorf("the counts are %+v", c)
+		}
+	})
+}
+
+func TestACanaryWithoutAnOutcomeHoldsTheRunAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		release := make(chan struct{})
+		s.set(func(ctx context.Context, r *kgo.Record) error {
+			select {
+			case <-release:
+				return nil
+			case <-ctx.Done():
+				return nil
+			}
+		})
+		r := redriver(t, k)
+		began := time.Now()
+		var waited time.Duration
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, func(e redrive.Event) {
+			if e.State == redrive.Waiting && waited == 0 {
+				waited = time.Since(began)
+				if e.Counts.Sent != 1 || !strings.Contains(e.Waiting, "canary") {
+					t.Errorf("%+v", e)
+				}
+				close(release)
+			}
+		})
+		if err != nil || o.Counts.Succeeded != 20 || waited < 5*time.Minute || waited > 5*time.Minute+2*time.Second {
+			t.Errorf("the run ended with %v, and %+v; it waited after %v", err, o, waited)
+		}
+	})
+}
+
+func TestARunWaitsWhileTheGroupIsBehind(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 100)
+		var slow atomic.Bool
+		slow.Store(true)
+		s.set(func(ctx context.Context, r *kgo.Record) error {
+			if slow.Load() {
+				time.Sleep(5 * time.Second)
+			}
+			return nil
+		})
+		r := redriver(t, k)
+		behind, most := 0, int64(0)
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, MaxLag: 10}, func(e redrive.Event) {
+			most = max(most, e.Counts.Pending)
+			if strings.Contains(e.Waiting, "behind") {
+				if behind++; behind == 20 {
+					slow.Store(false)
+				}
+			}
+		})
+		if err != nil || o.Counts.Succeeded != 100 || behind < 20 || most > 10+8 {
+			t.Errorf("the run ended with %v, and %+v; it was behind %d times, with up to %d", err, o, behind, most)
+		}
+	})
+}
+
+func TestADeadLetterTopicThatFillsFasterThanItIsDrainedAbortsTheRun(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		s := newService("tax")
+		incident(t, k, s, 500, "tax")
+		s.has("sku")
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		r := redriver(t, k)
+		p := plan(t, r)
+		stopped := make(chan struct{})
+		go func() { // 10 a second of another class, where 5 are brought back
+			defer close(stopped)
+			for ctx.Err() == nil {
+				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")})
+				time.Sleep(100 * time.Millisecond)
+			}
+		}()
+		began := time.Now()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
+		stop()
+		<-stopped
+		if cause := reappeared(t, o, err); !strings.Contains(cause, "fills faster") {
+			t.Errorf("the cause is %q", cause)
+		}
+		if d := time.Since(began); d < 30*time.Second || d > 40*time.Second {
+			t.Errorf("it took %v, want a window", d)
+		}
+	})
+}

@@ -1,0 +1,67 @@
+package redrive_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+func TestARunKeepsItsRate(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []int{50, 1000} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				letters(t, k, &s, 62*rate)
+				s.set(succeeding)
+				r := redriver(t, k)
+				o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Rate: float64(rate), Canary: -1, Ramp: -1, MaxLag: -1}, nil)
+				if err != nil || o.Counts.Succeeded != int64(62*rate) {
+					t.Fatalf("the run ended with %v, and %+v", err, o)
+				}
+				sent := written(t, k, "orders.retry.5s")
+				inMinute := 0
+				for i, at := range sent {
+					if at.Sub(sent[0]) < time.Minute {
+						inMinute++
+					}
+					burst := rate / 10
+					if j := i + rate + burst; j < len(sent) && sent[j].Sub(at) < time.Second {
+						t.Fatalf("records %d to %d were sent within %v", i, j, sent[j].Sub(at))
+					}
+				}
+				if want := 60 * rate; inMinute < want*99/100 || inMinute > want*101/100+rate/10 {
+					t.Errorf("%d were sent in a minute, want %d", inMinute, want)
+				}
+			})
+		})
+	}
+}
+
+// written are the times at which the records of a topic were written.
+func written(t *testing.T, k *consumertest.Kafka, topic string) (all []time.Time) {
+	t.Helper()
+	end := k.Cluster.PartitionInfo(topic, 0).HighWatermark
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	for at := int64(0); at < end; {
+		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
+			at = r.Offset + 1
+			if !r.Attrs.IsControl() {
+				all = append(all, r.Timestamp)
+			}
+		})
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	return all
+}

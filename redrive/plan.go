@@ -1,0 +1,273 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// Plan is a redrive that was not begun: which letters, frozen, and where they would
+// go. It is valid for as long as the letters are open; what changed meanwhile is
+// found out by the run.
+type Plan struct {
+	// Selection is what was asked for.
+	Selection Selection
+	// ID is that of the run that would be made of it.
+	ID string
+	// Created is when it was made.
+	Created time.Time
+	// Letters is how many would be brought back. ByClass, ByPartition and ByGroup have them by the class of their last error (with
+	// "#" and the fingerprint where the class is "unclassified"), by the partition of the dead-letter topic, and by failing group.
+	Letters     int64
+	ByClass     map[string]int64
+	ByPartition map[int32]int64
+	ByGroup     map[string]int64
+	// Targets are the topics that they would go to.
+	Targets map[string]int64
+	// SeenBy are the groups that would get them, as far as can be told: groups that may not be described are not among them.
+	SeenBy []string
+	// Skipped are letters that fit and would not be brought back, by reason.
+	Skipped map[string]int64
+	// Warnings are for the operator to read.
+	Warnings []string
+
+	topics     *topics
+	chosen     selection
+	duplicates selection // of letters that fit, the ledger does not know of them
+	tiers      map[string]string
+	by         map[destination]int64
+	oldest     time.Time
+}
+
+// The reasons for which letters that fit are left out.
+const (
+	SkippedTooOften  = "too many redrives"        // it was brought back MaxRedrives times
+	SkippedNoGroup   = "no group"                 // siding did not write it, or its group is not known: name a target
+	SkippedValueLost = "value lost"               // its value was left out, and the original record is gone
+	SkippedEdit      = "edit failed"              // the patch can't be applied to its value
+	SkippedExpired   = "expired"                  // retention took it first
+	SkippedTooLarge  = "too large for the target" // as the broker says
+	SkippedSettled   = "settled meanwhile"        // somebody discarded it, or another tool brought it back
+)
+
+// unclassified is the class of errors that have no type of their own; only their fingerprint tells them apart.
+const unclassified = "unclassified"
+
+// classKey is what classes are compared by.
+func classKey(class, fingerprint string) string {
+	if class == unclassified {
+		return class + "#" + fingerprint
+	}
+	return class
+}
+
+// Duration is how long the sending would take at a pace, without waiting for outcomes.
+func (p *Plan) Duration(pace Pace) time.Duration {
+	pace = pace.withDefaults()
+	if pace.Rate <= 0 {
+		return 0
+	}
+	left := float64(p.Letters)
+	ramp := pace.Ramp.Seconds()
+	if inRamp := 0.55 * pace.Rate * ramp; left <= inRamp { // from a tenth to all of the rate
+		return time.Duration(left / (0.55 * pace.Rate) * float64(time.Second))
+	}
+	return time.Duration((ramp + (left-0.55*pace.Rate*ramp)/pace.Rate) * float64(time.Second))
+}
+
+// Plan freezes a selection: it reads the ledger and the dead-letter topic once, up to
+// where they end now, and finds out where the letters would go. It changes nothing. A
+// *RefusedError says why a run of it would not begin.
+func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
+	if err := s.Edit.validate(r.cfg.MergePatch != nil); err != nil {
+		return nil, fmt.Errorf("redrive: %s: %w", s.Topic, err)
+	}
+	t, err := r.topicsOf(s.Topic, s.Filter.Groups)
+	if err != nil {
+		return nil, err
+	}
+	adm, err := kadm.NewOptClient(r.cfg.Kafka...)
+	if err != nil {
+		return nil, fmt.Errorf("redrive: %w", err)
+	}
+	defer adm.Close()
+	now := time.Now()
+	p := &Plan{
+		Selection: s, ID: newID(now), Created: now, topics: t, chosen: selection{}, duplicates: selection{}, by: map[destination]int64{},
+		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
+	}
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	if err := ledger.Read(ctx, nil, nil); err != nil {
+		return nil, fmt.Errorf("redrive: %w", err)
+	}
+	if ledger.Missing() {
+		return nil, fmt.Errorf("redrive: %s has no ledger: create the topic %s, compacted, with as many partitions", t.dlq, t.ledger)
+	}
+	if err := refuseUnfinished(t.dlq, ledger.Runs()); err != nil {
+		return nil, err
+	}
+	for l, err := range ledger.Letters(ctx, s.Filter, dlq.Cursor{}) {
+		if err != nil {
+			return nil, fmt.Errorf("redrive: %w", err)
+		}
+		switch at := l.Record; {
+		case !l.State.Settles():
+			p.take(l)
+		case l.State == dlq.Duplicate && ledger.State(at.Partition, at.Offset) == "":
+			p.duplicates.add(at.Partition, at.Offset)
+		}
+	}
+	if err := p.settle(ctx, adm); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// refuseUnfinished is the refusal of a topic that has an unfinished run.
+func refuseUnfinished(topic string, runs map[string][]byte) error {
+	for _, id := range slices.Sorted(maps.Keys(runs)) {
+		rec, err := parseRecord(runs[id])
+		if err != nil {
+			return fmt.Errorf("redrive: run %s/%s in the ledger: %w", topic, id, err)
+		}
+		if rec.State.Finished() {
+			continue
+		}
+		o := rec.outcome(topic)
+		return &RefusedError{Topic: topic, Reason: RefusedUnfinished, Run: &o, Detail: fmt.Sprintf(
+			"run %s/%s of %s is %s, its last heartbeat was at %s: resume or abort it first", topic, id, rec.Owner, rec.State, rec.Heartbeat.UTC().Format(time.RFC3339))}
+	}
+	return nil
+}
+
+// take takes a letter into the plan, or notes why not.
+func (p *Plan) take(l *dlq.Letter) {
+	most := p.Selection.MaxRedrives
+	set(&most, defaultMaxRedrives)
+	switch {
+	case most >= 0 && l.Meta.Redrive.Count >= most:
+		p.Skipped[SkippedTooOften]++
+		return
+	case p.Selection.Target.Topic == "" && (l.MetaErr != nil || l.Meta.Group == "" || l.Meta.Original.Topic != p.topics.source):
+		p.Skipped[SkippedNoGroup]++
+		return
+	}
+	if !p.chosen.add(l.Record.Partition, l.Record.Offset) {
+		return
+	}
+	p.Letters++
+	p.ByClass[classKey(l.Meta.Class, l.Meta.Fingerprint)]++
+	p.ByPartition[l.Record.Partition]++
+	p.ByGroup[l.Meta.Group]++
+	p.by[destination{l.Meta.Group, homeOf(l, p.topics.source)}]++
+	if at := originalTime(l); p.oldest.IsZero() || at.Before(p.oldest) {
+		p.oldest = at
+	}
+}
+
+// homeOf is the partition on which a letter's record has its lane: that of the source, for life.
+func homeOf(l *dlq.Letter, source string) int32 {
+	if l.Meta.Original.Topic == source {
+		return l.Meta.Original.Partition
+	}
+	return l.Record.Partition
+}
+
+func (p *Plan) mostPartition() (most int32) {
+	for d := range p.by {
+		most = max(most, d.partition)
+	}
+	return most
+}
+
+// settle finds out where the letters go, and whether they may.
+func (p *Plan) settle(ctx context.Context, adm *kadm.Client) error {
+	t, target := p.topics, p.Selection.Target
+	refuse := func(why Refusal, detail string) error {
+		return &RefusedError{Topic: t.dlq, Reason: why, Detail: detail}
+	}
+	switch {
+	case p.Letters == 0 && p.Skipped[SkippedTooOften] > 0:
+		return refuse(RefusedTooOften, fmt.Sprintf("%d letters fit, and all were brought back that often before: find out why they fail again, "+
+			"raise the limit, or discard them", p.Skipped[SkippedTooOften]))
+	case p.Letters == 0 && p.Skipped[SkippedNoGroup] > 0:
+		return refuse(RefusedNothing, fmt.Sprintf("%d letters fit, and none says whose it is: name a target topic", p.Skipped[SkippedNoGroup]))
+	case p.Letters == 0:
+		return refuse(RefusedNothing, "no open letter fits")
+	case p.Selection.Edit.Value != nil && p.Letters != 1:
+		return fmt.Errorf("redrive: %s: a new value is for one letter, and %d are selected", t.dlq, p.Letters)
+	}
+	groups := slices.Sorted(maps.Keys(p.ByGroup))
+	if target.Topic != "" {
+		p.Targets[target.Topic] = p.Letters
+		if err := t.checkNamed(ctx, adm, target, p); err != nil {
+			return within(t.dlq, err)
+		}
+		if len(p.SeenBy) > 1 {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%d groups read %s and will all get the records again: %s", len(p.SeenBy), target.Topic, strings.Join(p.SeenBy, ", ")))
+		}
+	} else {
+		if err := p.settleTiers(ctx, adm); err != nil {
+			return within(t.dlq, err)
+		}
+		p.SeenBy = groups
+	}
+	without, err := idle(ctx, adm, slices.DeleteFunc(groups, func(g string) bool { return g == "" }))
+	if err != nil {
+		return within(t.dlq, err)
+	}
+	if len(without) > 0 {
+		what := fmt.Sprintf("nobody would run the records: %s without members", strings.Join(without, ", "))
+		if !target.Wait {
+			return refuse(RefusedNoMembers, what+"; start the consumer, or let the run wait for it")
+		}
+		p.Warnings = append(p.Warnings, what+"; the run waits for them")
+	}
+	if n := p.Skipped[SkippedTooOften]; n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: they were brought back too often", n))
+	}
+	if n := p.Skipped[SkippedNoGroup]; n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: they don't say whose they are; name a target topic for them", n))
+	}
+	return nil
+}
+
+func (p *Plan) settleTiers(ctx context.Context, adm *kadm.Client) error {
+	wanted := slices.SortedFunc(maps.Keys(p.by), func(a, b destination) int { return strings.Compare(a.String(), b.String()) })
+	tiers, err := p.topics.tiersOf(ctx, adm, wanted)
+	if err != nil {
+		return err
+	}
+	p.tiers = tiers
+	var lacking []string
+	for _, d := range wanted {
+		if tier, ok := tiers[d.String()]; ok {
+			p.Targets[tier] += p.by[d]
+		} else {
+			lacking = append(lacking, fmt.Sprintf("%s on partition %d", d.group, d.partition))
+		}
+	}
+	if len(lacking) > 0 {
+		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
+			"no retry topic of %s has a committed offset of group %s: start its consumer once, or name a target topic", p.topics.source, strings.Join(lacking, ", "))}
+	}
+	return nil
+}
+
+// within names the topic in an error that does not.
+func within(topic string, err error) error {
+	_, refused := errors.AsType[*RefusedError](err)
+	_, reappeared := errors.AsType[*ReappearedError](err)
+	if err == nil || refused || reappeared {
+		return err
+	}
+	return fmt.Errorf("redrive: %s: %w", topic, err)
+}

@@ -1,0 +1,272 @@
+package redrive_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// alter sets a topic's configuration.
+func alter(t *testing.T, k *consumertest.Kafka, topic, key, value string) {
+	t.Helper()
+	adm, err := kadm.NewOptClient(k.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer adm.Close()
+	if _, err := adm.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: key, Value: &value}}, topic); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestARunThatWouldGoWrongIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before func(*testing.T, *consumertest.Kafka, *consumertest.Consumer)
+		s      redrive.Selection
+		want   redrive.Refusal
+		says   string
+	}{
+		"a filter that nothing fits": {s: redrive.Selection{Filter: dlq.Filter{Classes: []string{"other"}}}, want: redrive.RefusedNothing, says: "no open letter fits"},
+		"a group that has no tiers": {
+			before: func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer) {
+				if err := c.Stop(); err != nil {
+					t.Error(err)
+				}
+				adm, err := kadm.NewOptClient(k.Opts()...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer adm.Close()
+				if _, err := adm.DeleteGroup(t.Context(), "billing"); err != nil {
+					t.Fatal(err)
+				}
+			},
+			want: redrive.RefusedNoTier, says: "billing on partition 0",
+		},
+		"a group without members": {
+			before: func(t *testing.T, _ *consumertest.Kafka, c *consumertest.Consumer) {
+				if err := c.Stop(); err != nil {
+					t.Error(err)
+				}
+			},
+			want: redrive.RefusedNoMembers, says: "billing without members",
+		},
+		"a compacted source": {
+			before: func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
+				alter(t, k, "orders", "cleanup.policy", "compact")
+			},
+			s: redrive.Selection{Target: redrive.Target{Topic: "orders"}}, want: redrive.RefusedCompacted, says: "orders is compacted",
+		},
+		"old timestamps": {
+			before: func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
+				alter(t, k, "orders", "retention.ms", "3600000")
+				time.Sleep(2 * time.Hour)
+			},
+			s: redrive.Selection{Target: redrive.Target{Topic: "orders", KeepTimestamp: true}}, want: redrive.RefusedRetention, says: "orders keeps records for 1h",
+		},
+		"a target with too few partitions": {
+			before: func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) { k.CreateTopic("small", 1) },
+			s:      redrive.Selection{Target: redrive.Target{Topic: "small"}}, want: redrive.RefusedPartitions, says: "small has 1 partitions",
+		},
+		"records that were brought back too often": {
+			s: redrive.Selection{MaxRedrives: 1}, want: redrive.RefusedTooOften, says: "brought back that often",
+			before: func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
+				r := redriver(t, k)
+				for {
+					p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", MaxRedrives: 1})
+					if err != nil {
+						return
+					}
+					if _, err := r.Run(t.Context(), p, redrive.Pace{Tolerate: 100, Canary: -1}, nil); err != nil {
+						t.Error(err)
+					}
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 2)
+				var s switched
+				s.set(failing("tax"))
+				consumer := k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}}})
+				for _, r := range k.Produce(&kgo.Record{Topic: "orders", Partition: 0, Key: []byte("a"), Value: []byte("{}")}, &kgo.Record{Topic: "orders", Partition: 1, Key: []byte("b"), Value: []byte("{}")}) {
+					k.DeadLettered(r, "terminal")
+				}
+				if c.before != nil {
+					c.before(t, k, consumer)
+				}
+				c.s.Topic = "orders.dlq"
+				_, err := redriver(t, k).Plan(t.Context(), c.s)
+				refused, ok := errors.AsType[*redrive.RefusedError](err)
+				if !ok || refused.Reason != c.want || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("got %v, want it refused as %q, and %q in it", err, c.want, c.says)
+				}
+			})
+		})
+	}
+}
+
+func TestBadInputIsAnErrorThatNamesIt(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		r := redriver(t, k)
+		for want, s := range map[string]redrive.Selection{
+			`"orders" is not the dead-letter topic`:      {Topic: "orders"},
+			`topic "bills.dlq" does not exist`:           {Topic: "bills.dlq"},
+			`header "dlq-group" can't be set`:            {Topic: "orders.dlq", Edit: redrive.Edit{Set: []kgo.RecordHeader{{Key: "dlq-group"}}}},
+			`there is a patch, and Config.MergePatch is`: {Topic: "orders.dlq", Edit: redrive.Edit{Patch: []byte("{}")}},
+		} {
+			if _, err := r.Plan(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q in it", err, want)
+			}
+		}
+		for _, err := range []error{r.Abort(t.Context(), "orders.dlq", "none"), func() error { _, err := r.Resume(t.Context(), "orders.dlq", "none", nil); return err }()} {
+			if err == nil {
+				t.Error("a run that is not there was no error")
+			}
+		}
+		if _, err := redrive.New(redrive.Config{}); err == nil || !strings.Contains(err.Error(), "By is empty") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// received are the records that a handler got, by value.
+type received struct {
+	mu  sync.Mutex
+	all []*kgo.Record
+}
+
+func (s *received) take(_ context.Context, r *kgo.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, r)
+	return nil
+}
+
+func TestRecordsCanBeEditedOnTheirWayBack(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		var s switched
+		s.set(failing("tax"))
+		k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle})
+		for _, value := range []string{`{"a":1,"b":2}`, `no JSON`} {
+			h := []kgo.RecordHeader{{Key: "x", Value: []byte("1")}, {Key: "y", Value: []byte("2")}, {Key: "x", Value: []byte("3")}}
+			k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Key: []byte("k"), Value: []byte(value), Headers: h})[0], "terminal")
+		}
+		var got received
+		s.set(got.take)
+		r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", Why: "a wrong b", MergePatch: func(value, patch []byte) ([]byte, error) {
+			var v map[string]any
+			if err := errors.Join(json.Unmarshal(value, &v), json.Unmarshal(patch, &v)); err != nil {
+				return nil, err
+			}
+			return json.Marshal(v)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: redrive.Edit{
+			Set: []kgo.RecordHeader{{Key: "z", Value: []byte("9")}}, Unset: []string{"x"}, Patch: []byte(`{"b":3}`),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		if c := o.Counts; err != nil || c.Sent != 1 || c.Succeeded != 1 || c.Skipped[redrive.SkippedEdit] != 1 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if len(got.all) != 1 || string(got.all[0].Value) != `{"a":1,"b":3}` || fmt.Sprint(got.all[0].Headers) != "[{y [50]} {z [57]}]" {
+			t.Errorf("the handler got %v", got.all)
+		}
+		ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
+		_, notes, err := ledger.Find(t.Context(), 0, 0)
+		if err != nil || len(notes) == 0 {
+			t.Fatal(notes, err)
+		}
+		if e := notes[0].Entry; e.State != dlq.Redriven || !slices.Equal(e.Edited, []string{"headers", "value"}) || e.By != "ann" || e.Why != "a wrong b" || e.Run != p.ID {
+			t.Errorf("the ledger says %+v", e)
+		}
+	})
+}
+
+// Trap 22: a dead letter goes back to the source, and groups that had handled it get it again.
+func TestOnlyTheGroupThatFailedGetsItsRecordsBack(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		var billing switched
+		billing.set(failing("tax"))
+		var others [2]received
+		k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: billing.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}}})
+		k.Run(consumer.Config{Group: "audit", Topics: []string{"orders"}, Handler: others[0].take, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}}})
+		k.Run(consumer.Config{Group: "stock", Topics: []string{"orders"}, Handler: others[1].take, Policy: consumer.Policy{Tiers: []time.Duration{time.Minute}}})
+		var records []*kgo.Record
+		for range 50 {
+			records = append(records, &kgo.Record{Topic: "orders", Value: []byte("x")})
+		}
+		for _, r := range k.Produce(records...) {
+			k.DeadLettered(r, "terminal")
+		}
+		var got received
+		billing.set(got.take)
+		r := redriver(t, k)
+		p := plan(t, r)
+		if !slices.Equal(p.SeenBy, []string{"billing"}) {
+			t.Errorf("the plan says that %v see it", p.SeenBy)
+		}
+		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 50 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if len(got.all) != 50 || len(others[0].all) != 50 || len(others[1].all) != 50 {
+			t.Errorf("the groups got %d, %d and %d records, want 50 each", len(got.all), len(others[0].all), len(others[1].all))
+		}
+	})
+}
+
+func TestRecordsGoBackToATopicThatIsNamed(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		s := newService("tax")
+		incident(t, k, s, 100, "tax")
+		s.has()
+		var audit received
+		k.Run(consumer.Config{Group: "audit", Topics: []string{"orders"}, Handler: audit.take})
+		time.Sleep(10 * time.Second)
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(p.SeenBy, []string{"audit", "billing"}) || len(p.Warnings) == 0 {
+			t.Errorf("the plan says that %v see it, and warns %q", p.SeenBy, p.Warnings)
+		}
+		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		if err != nil || o.Counts.Succeeded != 100 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if len(audit.all) != 200 {
+			t.Errorf("the other group got %d records, want each twice", len(audit.all))
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package redrive
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/offsetset"
+)
+
+// runVersion is the version of what a run keeps in the ledger.
+const runVersion = 1
+
+// record is a run as it stands in the ledger, under run/<id>: what it is to do, who has it, and how far it came.
+type record struct {
+	V         int               `json:"v"`
+	ID        string            `json:"id"`
+	TopicID   string            `json:"topicId,omitempty"`
+	State     State             `json:"state"`
+	Waiting   string            `json:"waiting,omitempty"`
+	Cause     string            `json:"cause,omitempty"`
+	By        string            `json:"by"`
+	Why       string            `json:"why,omitempty"`
+	Owner     string            `json:"owner"`
+	Token     string            `json:"token"` // of the claim: who has another one has lost the run
+	Started   time.Time         `json:"startedAt"`
+	Heartbeat time.Time         `json:"at"`
+	Ended     *time.Time        `json:"endedAt,omitempty"`
+	Target    Target            `json:"target"`
+	Tiers     map[string]string `json:"tiers,omitempty"` // by group and partition ("group/3"): where its letters go
+	Edit      Edit              `json:"edit,omitzero"`
+	Pace      Pace              `json:"pace"`
+	Groups    []string          `json:"groups"`
+	Classes   []string          `json:"classes"` // as classKey gives them
+	Counts    Counts            `json:"counts"`
+	Pieces    int               `json:"pieces"` // of the selection, under run/<id>/selection/<n>
+	Watch     positions         `json:"watch"`  // where the watch began
+}
+
+// positions are offsets by topic and partition.
+type positions map[string]map[int32]int64
+
+func (p positions) set(topic string, partition int32, at int64) {
+	if p[topic] == nil {
+		p[topic] = map[int32]int64{}
+	}
+	p[topic][partition] = at
+}
+
+func parseRecord(value []byte) (*record, error) {
+	var r record
+	err := json.Unmarshal(value, &r)
+	switch {
+	case r.V > runVersion:
+		return nil, fmt.Errorf("it is of version %d, and this one knows %d: take a newer siding", r.V, runVersion)
+	case err != nil:
+		return nil, err
+	case r.V < 1 || r.ID == "" || r.State == "":
+		return nil, errors.New("it has no version, id or state")
+	}
+	return &r, nil
+}
+
+// note is the record of the ledger that keeps the run.
+func (r *record) note(ledger string) *kgo.Record {
+	value, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // strings, numbers, times of this age
+	}
+	return dlq.RunRecord(ledger, r.ID, value)
+}
+
+func (r *record) outcome(topic string) Outcome {
+	o := Outcome{
+		Topic: topic, ID: r.ID, State: r.State, Waiting: r.Waiting, Cause: r.Cause, By: r.By, Why: r.Why,
+		Owner: r.Owner, Heartbeat: r.Heartbeat, Started: r.Started, Counts: r.Counts,
+	}
+	o.Counts = r.Counts.clone()
+	if r.Ended != nil {
+		o.Ended = *r.Ended
+	}
+	return o
+}
+
+// pieceSize bounds a piece of a selection: a record of the ledger that every broker takes.
+const pieceSize = 512 << 10
+
+// piece is a part of a selection.
+type piece struct {
+	V         int    `json:"v"`
+	Partition int32  `json:"partition"`
+	Offsets   []byte `json:"offsets"` // as offsetset.Append writes them
+}
+
+// selection is which letters a run is about.
+type selection map[int32]*offsetset.Set
+
+func (s selection) add(partition int32, offset int64) bool {
+	set := s[partition]
+	if set == nil {
+		set = &offsetset.Set{}
+		s[partition] = set
+	}
+	return set.Add(offset)
+}
+
+func (s selection) has(partition int32, offset int64) bool {
+	set := s[partition]
+	return set != nil && set.Has(offset)
+}
+
+func (s selection) remove(partition int32, offset int64) bool {
+	set := s[partition]
+	return set != nil && set.Remove(offset)
+}
+
+func (s selection) len() (n int64) {
+	for _, set := range s {
+		n += int64(set.Len())
+	}
+	return n
+}
+
+// notes are the records that keep the selection of a run.
+func (s selection) notes(ledger, id string) (notes []*kgo.Record) {
+	put := func(partition int32, offsets []int64) {
+		value, err := json.Marshal(piece{V: runVersion, Partition: partition, Offsets: offsetset.Append(nil, slices.Values(offsets))})
+		if err != nil {
+			panic(err)
+		}
+		notes = append(notes, dlq.RunRecord(ledger, pieceName(id, len(notes)), value))
+	}
+	for partition, set := range s {
+		var offsets []int64
+		for o := range set.All() {
+			// An offset takes ten bytes at most before base64, and one where letters are dense.
+			if offsets = append(offsets, o); len(offsets) == pieceSize/16 {
+				put(partition, offsets)
+				offsets = offsets[:0]
+			}
+		}
+		if len(offsets) > 0 {
+			put(partition, offsets)
+		}
+	}
+	return notes
+}
+
+func pieceName(id string, n int) string { return fmt.Sprintf("%s/selection/%d", id, n) }
+
+// isPiece reports whether a note of a ledger is a piece of a run's selection.
+func isPiece(name, id string) bool { return strings.HasPrefix(name, id+"/selection/") }
+
+func (s selection) parse(value []byte) error {
+	var p piece
+	if err := json.Unmarshal(value, &p); err != nil {
+		return err
+	}
+	if p.V != runVersion {
+		return fmt.Errorf("it is of version %d, and this one knows %d", p.V, runVersion)
+	}
+	if s[p.Partition] == nil {
+		s[p.Partition] = &offsetset.Set{}
+	}
+	return s[p.Partition].Parse(p.Offsets)
+}

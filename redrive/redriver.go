@@ -1,0 +1,71 @@
+package redrive
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// Config says how a Redriver reaches its cluster, and who redrives.
+type Config struct {
+	// Kafka has the options of all clients: brokers, TLS, SASL and the like.
+	Kafka []kgo.Opt
+	// Naming are the templates of the siblings' names; zero is the library's default.
+	Naming retrytopics.Naming
+	// By and Why are the operator's words, kept with the run and in the ledger. By is required.
+	By, Why string
+	// MergePatch applies an RFC 7396 merge patch; it is required for Edit.Patch only.
+	MergePatch func(value, patch []byte) ([]byte, error)
+	// Logger gets what an operator need not see; nil discards it.
+	Logger *slog.Logger
+}
+
+// Redriver plans and runs redrives. It has no state of its own, and its methods can
+// be used concurrently; each has clients of its own for as long as it runs.
+type Redriver struct {
+	cfg   Config
+	log   *slog.Logger
+	owner string
+}
+
+// New checks the configuration. It does no I/O.
+func New(cfg Config) (*Redriver, error) {
+	var errs []error
+	if cfg.By == "" {
+		errs = append(errs, errors.New("By is empty: say who redrives"))
+	}
+	if err := cfg.Naming.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("redrive: invalid configuration:\n%w", err)
+	}
+	r := &Redriver{cfg: cfg, log: cfg.Logger}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "?"
+	}
+	r.owner = fmt.Sprintf("%s on %s, process %d", cfg.By, host, os.Getpid())
+	return r, nil
+}
+
+// token is a name that nothing else has.
+func token(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) //nolint:errcheck // it never fails
+	return hex.EncodeToString(b)
+}
+
+// newID is the id of a run: when it was planned, for people, and something that no other run has.
+func newID(at time.Time) string { return at.UTC().Format("20060102-150405") + "-" + token(3) }

@@ -1,0 +1,206 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// Run brings back what a plan has frozen, until the window after the last record is
+// over. on, if not nil, is told of the progress, some times a second, from one
+// goroutine; it must not block for long.
+//
+// A *RefusedError says that it did not begin, a *[ReappearedError] that it aborted
+// itself. When ctx ends it stops cleanly, and returns its cause: the run is
+// unfinished, and [Redriver.Resume] goes on with it. So it does after a crash. An
+// error that wraps [ErrTaken] says that somebody else resumed or aborted it. While
+// brokers can't be reached it waits. The Outcome is what is known then.
+func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) (Outcome, error) {
+	pace = pace.withDefaults()
+	if err := pace.validate(); err != nil {
+		return Outcome{}, within(p.topics.dlq, err)
+	}
+	if err := r.recheck(ctx, p); err != nil {
+		return Outcome{}, within(p.topics.dlq, err)
+	}
+	h, err := r.claim(ctx, p, pace)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return r.drive(ctx, h, on)
+}
+
+// recheck looks whether all is still as it was when the plan was made: another run would be fenced by the claim, though it would stand.
+func (r *Redriver) recheck(ctx context.Context, p *Plan) error {
+	ledger := dlq.NewLedger(p.topics.dlq, p.topics.ledger, r.cfg.Kafka...)
+	if err := ledger.Read(ctx, nil, nil); err != nil {
+		return err
+	}
+	if err := refuseUnfinished(p.topics.dlq, ledger.Runs()); err != nil {
+		return err
+	}
+	adm, err := kadm.NewOptClient(r.cfg.Kafka...)
+	if err != nil {
+		return err
+	}
+	defer adm.Close()
+	p.Targets, p.Warnings = map[string]int64{}, nil
+	return p.settle(ctx, adm)
+}
+
+// Status is what became of a run's letters by now. It writes nothing, and finds out
+// itself what no engine has written down yet: of a run that is over, or whose process
+// is gone, letters may have an outcome since.
+func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error) {
+	t, err := r.topicsOf(topic, nil)
+	if err != nil {
+		return Outcome{}, err
+	}
+	h, err := r.read(ctx, t, id)
+	if err != nil {
+		return Outcome{}, within(topic, err)
+	}
+	o := h.rec.outcome(topic)
+	if len(h.flights) == 0 {
+		return o, nil
+	}
+	fl := newFlights(h.rec.Counts, h.flights)
+	w, err := h.startWatch(ctx, fl, newAlarm(h.rec), func(error) {})
+	if err != nil {
+		return o, within(topic, err)
+	}
+	defer w.close()
+	looks := &outcomes{watch: w, topics: t, groups: h.rec.Groups, last: map[string]*groupOffsets{}}
+	if l := looks.look(ctx); l.err != nil {
+		return o, within(topic, l.err)
+	}
+	o.Counts = fl.tally()
+	return o, nil
+}
+
+// Resume goes on with an unfinished run, wherever it was begun: what the ledger says
+// was sent is not sent again. Whoever else has it loses it. It returns like
+// [Redriver.Run].
+func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event)) (Outcome, error) {
+	t, err := r.topicsOf(topic, nil)
+	if err != nil {
+		return Outcome{}, err
+	}
+	h, err := r.take(ctx, t, id, func(rec *record) error {
+		if rec.State.Finished() {
+			return fmt.Errorf("run %s/%s is %s: there is nothing to resume", topic, id, rec.State)
+		}
+		if rec.Edit.Patch != nil && r.cfg.MergePatch == nil {
+			return errors.New("the run has a patch, and Config.MergePatch is nil")
+		}
+		rec.Token, rec.Owner, rec.Heartbeat = token(8), r.owner, time.Now()
+		return nil
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	return r.drive(ctx, h, on)
+}
+
+// Abort ends an unfinished run, wherever it goes on: what its process has not
+// committed by then never becomes visible. What was sent stays, and its outcomes can
+// be told. It does nothing to a run that is finished.
+func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
+	t, err := r.topicsOf(topic, nil)
+	if err != nil {
+		return err
+	}
+	if rec, err := r.read(ctx, t, id); err != nil {
+		return within(topic, err)
+	} else if rec.rec.State.Finished() {
+		return nil
+	}
+	h, err := r.take(ctx, t, id, func(rec *record) error {
+		now := time.Now()
+		rec.Token, rec.Owner, rec.Heartbeat, rec.Ended = token(8), r.owner, now, &now
+		rec.State, rec.Cause = Aborted, "aborted by "+r.owner
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	defer h.writers.close()
+	for n := range h.rec.Pieces {
+		if err := h.writers.write(ctx, n%2, dlq.RunRecord(t.ledger, pieceName(id, n), nil)); err != nil {
+			return within(topic, err)
+		}
+	}
+	return nil
+}
+
+// Runs are the runs of a dead-letter topic, oldest first, with what the ledger says
+// became of their letters.
+func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
+	t, err := r.topicsOf(topic, nil)
+	if err != nil {
+		return nil, err
+	}
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	if err := ledger.Read(ctx, nil, nil); err != nil {
+		return nil, fmt.Errorf("redrive: %w", err)
+	}
+	runs := ledger.Runs()
+	var all []Outcome
+	for _, id := range slices.Sorted(maps.Keys(runs)) {
+		rec, err := parseRecord(runs[id])
+		if err != nil {
+			return all, fmt.Errorf("redrive: run %s/%s in the ledger: %w", topic, id, err)
+		}
+		all = append(all, rec.outcome(topic))
+	}
+	slices.SortStableFunc(all, func(a, b Outcome) int { return a.Started.Compare(b.Started) })
+	return all, nil
+}
+
+// drive goes on with a run through what the network and other operators do to it.
+func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome, error) {
+	for {
+		err := h.run(ctx, on)
+		h.writers.close()
+		if !errors.Is(err, errUncertain) || ctx.Err() != nil {
+			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
+		}
+		if on != nil {
+			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: err.Error() + "; looking at the ledger"})
+		}
+		again, err := r.retake(ctx, h)
+		if err != nil {
+			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
+		}
+		h = again
+	}
+}
+
+// retake takes a run again whose producers were fenced, or whose last transaction may stand or not, if nobody else has taken it.
+func (r *Redriver) retake(ctx context.Context, h *held) (*held, error) {
+	for {
+		again, err := r.take(ctx, h.topics, h.rec.ID, func(rec *record) error {
+			if rec.Token != h.rec.Token {
+				return fmt.Errorf("run %s: %w: %s, which is %s", rec.ID, ErrTaken, rec.Owner, rec.State)
+			}
+			rec.Heartbeat = time.Now()
+			return nil
+		})
+		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || ctx.Err() != nil {
+			return again, err
+		}
+		r.log.Warn("redrive: trying again", "topic", h.topics.dlq, "run", h.rec.ID, "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package redrive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// destination is where letters of a group and a partition go.
+type destination struct {
+	group     string
+	partition int32
+}
+
+func (d destination) String() string { return fmt.Sprintf("%s/%d", d.group, d.partition) }
+
+// tiersOf returns the first retry topic of each destination: the shortest tier on which the group has a committed offset for that
+// partition, which is what it reads. Those without one are missing.
+func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destination) (map[string]string, error) {
+	tiers := map[string]string{}
+	offsets := map[string]kadm.OffsetResponses{}
+	for _, d := range wanted {
+		committed, ok := offsets[d.group]
+		if !ok {
+			var err error
+			if committed, err = adm.FetchOffsets(ctx, d.group); err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+				return nil, fmt.Errorf("fetch offsets of group %q: %w", d.group, err)
+			}
+			offsets[d.group] = committed
+		}
+		var names []string
+		for topic := range committed {
+			if o, ok := committed.Lookup(topic, d.partition); ok && o.At >= 0 {
+				names = append(names, topic)
+			}
+		}
+		if among := t.naming.TiersAmong(names, t.source, d.group); len(among) > 0 {
+			tiers[d.String()] = among[0].Topic
+		}
+	}
+	return tiers, nil
+}
+
+// members is how many members a group has.
+func members(ctx context.Context, adm *kadm.Client, group string) (int, error) {
+	next, err := adm.DescribeConsumerGroups(ctx, group)
+	if d, ok := next[group]; err == nil && ok && d.Err == nil {
+		return len(d.Members), nil
+	}
+	classic, err := adm.DescribeGroups(ctx, group)
+	if err != nil {
+		return 0, fmt.Errorf("describe group %q: %w", group, err)
+	}
+	d := classic[group]
+	if d.Err != nil && !errors.Is(d.Err, kerr.GroupIDNotFound) {
+		return 0, fmt.Errorf("describe group %q: %w", group, d.Err)
+	}
+	return len(d.Members), nil
+}
+
+// idle lists those of the groups that have no members.
+func idle(ctx context.Context, adm *kadm.Client, groups []string) (without []string, err error) {
+	for _, g := range groups {
+		n, err := members(ctx, adm, g)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			without = append(without, g)
+		}
+	}
+	return without, nil
+}
+
+// readers lists the groups that have a committed offset on a topic, of those that may be described.
+func readers(ctx context.Context, adm *kadm.Client, topic string) ([]string, error) {
+	groups, err := adm.ListGroups(ctx)
+	if err != nil {
+		var auth *kadm.AuthError
+		if errors.As(err, &auth) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("list groups: %w", err)
+	}
+	var found []string
+	for name, r := range adm.FetchManyOffsets(ctx, groups.Groups()...) {
+		for _, o := range r.Fetched[topic] {
+			if r.Err == nil && o.Err == nil && o.At >= 0 {
+				found = append(found, name)
+				break
+			}
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// checkNamed looks whether letters may go to a topic that was named.
+func (t *topics) checkNamed(ctx context.Context, adm *kadm.Client, target Target, p *Plan) error {
+	described, err := adm.ListTopics(ctx, target.Topic)
+	if err != nil {
+		return fmt.Errorf("list topics: %w", err)
+	}
+	d := described[target.Topic]
+	if d.Err != nil {
+		return fmt.Errorf("describe topic %q: %w", target.Topic, d.Err)
+	}
+	if most := p.mostPartition(); int(most) >= len(d.Partitions) {
+		return &RefusedError{Topic: t.dlq, Reason: RefusedPartitions, Detail: fmt.Sprintf(
+			"%s has %d partitions, and there are letters of partition %d: grow it first, or choose another target", target.Topic, len(d.Partitions), most)}
+	}
+	configs, err := adm.DescribeTopicConfigs(ctx, target.Topic)
+	if err != nil {
+		return fmt.Errorf("describe the configuration of topic %q: %w", target.Topic, err)
+	}
+	c, err := configs.On(target.Topic, nil)
+	if err = cmp.Or(err, c.Err); err != nil {
+		return fmt.Errorf("describe the configuration of topic %q: %w", target.Topic, err)
+	}
+	values := map[string]string{}
+	for _, v := range c.Configs {
+		values[v.Key] = v.MaybeValue()
+	}
+	if strings.Contains(values["cleanup.policy"], "compact") && !target.Force {
+		return &RefusedError{Topic: t.dlq, Reason: RefusedCompacted, Detail: target.Topic +
+			" is compacted: an old value would become the latest of its key; bring the letters back to the group's retry topic, or force it"}
+	}
+	if target.KeepTimestamp {
+		if ms, limited := retention(values); limited && p.oldest.Before(p.Created.Add(-ms)) {
+			return &RefusedError{Topic: t.dlq, Reason: RefusedRetention, Detail: fmt.Sprintf(
+				"%s keeps records for %v, and the oldest selected is of %s: with its timestamp it would be deleted at once; leave the timestamps out, or select younger ones",
+				target.Topic, ms, p.oldest.UTC().Format("2006-01-02T15:04:05Z"))}
+		}
+	}
+	seenBy, err := readers(ctx, adm, target.Topic)
+	if err != nil {
+		return err
+	}
+	p.SeenBy = seenBy
+	return nil
+}

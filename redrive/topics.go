@@ -1,0 +1,72 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// topics are a dead-letter topic and those around it.
+type topics struct {
+	naming              retrytopics.Naming
+	dlq, source, ledger string
+}
+
+// topicsOf finds the topics around a dead-letter topic by the naming templates. Where these have {group}, the groups that letters are
+// selected by say which one.
+func (r *Redriver) topicsOf(dlqTopic string, groups []string) (*topics, error) {
+	source, ok := r.cfg.Naming.SourceOf(dlqTopic)
+	if !ok {
+		return nil, fmt.Errorf("redrive: %q is not the dead-letter topic of a source by the naming templates", dlqTopic)
+	}
+	for _, group := range append([]string{""}, groups...) {
+		if s, err := r.cfg.Naming.Siblings(source, group); err == nil && s.DLQ == dlqTopic {
+			return &topics{naming: r.cfg.Naming, dlq: dlqTopic, source: source, ledger: s.Ledger}, nil
+		}
+	}
+	return nil, fmt.Errorf("redrive: %q is not the dead-letter topic of %q by the naming templates", dlqTopic, source)
+}
+
+// watched lists the topics that tell of failures: the retry topics of the groups, the dead-letter topic and its ledger.
+func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string) (kadm.TopicDetails, error) {
+	all, err := adm.ListTopics(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list topics: %w", err)
+	}
+	names := []string{t.dlq, t.ledger}
+	for _, g := range groups {
+		for _, tier := range t.naming.TiersAmong(all.Names(), t.source, g) {
+			names = append(names, tier.Topic)
+		}
+	}
+	found := kadm.TopicDetails{}
+	for _, name := range names {
+		d, ok := all[name]
+		switch {
+		case !ok || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+		case d.Err != nil:
+			return nil, fmt.Errorf("describe topic %q: %w", name, d.Err)
+		default:
+			found[name] = d
+		}
+	}
+	return found, nil
+}
+
+// retention is how long a topic keeps records, if it does not keep them for ever.
+func retention(configs map[string]string) (time.Duration, bool) {
+	if policy, ok := configs["cleanup.policy"]; ok && !slices.Contains(strings.Split(policy, ","), "delete") {
+		return 0, false
+	}
+	ms, err := strconv.ParseInt(configs["retention.ms"], 10, 64)
+	return time.Duration(ms) * time.Millisecond, err == nil && ms >= 0
+}

@@ -1,0 +1,100 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// txnTimeout bounds a transaction on the broker: an open one of an engine that died holds back who reads the target for as long.
+const txnTimeout = 10 * time.Second
+
+// writers are the two producers of a run, under transactional ids of the dead-letter topic, so that whoever has them initialised last
+// has fenced all others. They are used in turn: a broker takes some 20 ms to finish a transaction before the same id can begin the
+// next one, and the other one is filled meanwhile.
+type writers struct {
+	cl [2]*kgo.Client
+}
+
+// errUncertain is wrapped by errors of writing: what was written last may stand or not, and somebody else may have the run. The ledger
+// says, after the ids were initialised again.
+var errUncertain = errors.New("it is not known what was written last")
+
+func transactionalID(dlq string, which int) string {
+	return "siding-redrive-" + dlq + [...]string{"-a", "-b"}[which]
+}
+
+// openWriters initialises the two ids: whatever others have open under them is aborted, and what they write next is refused.
+func (r *Redriver) openWriters(ctx context.Context, dlq string) (*writers, error) {
+	w := &writers{}
+	for i := range w.cl {
+		opts := append([]kgo.Opt{
+			kgo.ProducerLinger(0),
+			kgo.MaxBufferedRecords(1 << 20),
+			kgo.MaxBufferedBytes(256 << 20),
+		}, r.cfg.Kafka...)
+		cl, err := kgo.NewClient(append(opts,
+			kgo.TransactionalID(transactionalID(dlq, i)),
+			kgo.TransactionTimeout(txnTimeout),
+			kgo.RecordPartitioner(kgo.ManualPartitioner()),
+			kgo.RecordDeliveryTimeout(txnTimeout),
+			kgo.WithContext(context.WithoutCancel(ctx)),
+		)...)
+		if err != nil {
+			w.close()
+			return nil, fmt.Errorf("redrive: %w", err)
+		}
+		w.cl[i] = cl
+		if _, _, err := cl.ProducerID(ctx); err != nil {
+			w.close()
+			return nil, fmt.Errorf("redrive: initialise transactional id %q: %w", transactionalID(dlq, i), err)
+		}
+	}
+	return w, nil
+}
+
+func (w *writers) close() {
+	for _, cl := range w.cl {
+		if cl != nil {
+			cl.Close()
+		}
+	}
+}
+
+// write writes records in a transaction of their own.
+func (w *writers) write(ctx context.Context, which int, records ...*kgo.Record) error {
+	cl := w.cl[which]
+	if err := cl.BeginTransaction(); err != nil {
+		return fmt.Errorf("begin: %w: %w", errUncertain, err)
+	}
+	if err := cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		abort(cl)
+		if isFenced(err) {
+			err = fmt.Errorf("%w: %w", errUncertain, err)
+		}
+		return fmt.Errorf("write to the ledger: %w", err)
+	}
+	if err := cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
+		abort(cl)
+		return fmt.Errorf("commit to the ledger: %w: %w", errUncertain, err)
+	}
+	return nil
+}
+
+// abort ends a transaction without what is in it. If the broker does not answer, its timeout does.
+func abort(cl *kgo.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), txnTimeout/2)
+	defer cancel()
+	_ = cl.AbortBufferedRecords(ctx)
+	_ = cl.EndTransaction(ctx, kgo.TryAbort)
+}
+
+// isFenced reports whether an error says that somebody else has initialised the transactional id.
+func isFenced(err error) bool {
+	return errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch) || errors.Is(err, kerr.InvalidProducerIDMapping) ||
+		errors.Is(err, kerr.InvalidTxnState) || errors.Is(err, kerr.TransactionalIDNotFound)
+}
