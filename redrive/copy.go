@@ -22,10 +22,8 @@ func originalTime(l *dlq.Letter) time.Time {
 
 // copyOf is a letter as it goes to its target. On the failing group's tier it is a record that has yet to fail there, due at once,
 // with its origin, so that the idempotency key stays the same; on any other topic it is the user's record, with the mark of the run.
-func (rec *record) copyOf(l *dlq.Letter, value []byte, topic string, partition int32, now time.Time) *kgo.Record {
+func (rec *record) copyOf(l *dlq.Letter, h []kgo.RecordHeader, value []byte, topic string, partition int32, now time.Time) *kgo.Record {
 	mark := headers.Redrive{ID: rec.ID, Count: l.Meta.Redrive.Count + 1, From: headers.Position{Topic: l.Record.Topic, Partition: l.Record.Partition, Offset: l.Record.Offset}}
-	h := headers.Strip(slices.Clone(l.Record.Headers))
-	h = rec.Edit.headersOf(h)
 	out := &kgo.Record{Topic: topic, Partition: partition, Key: l.Record.Key, Value: value}
 	if rec.Target.Topic == "" {
 		m := headers.Meta{
@@ -42,15 +40,33 @@ func (rec *record) copyOf(l *dlq.Letter, value []byte, topic string, partition i
 	return out
 }
 
-// headersOf edits the user's headers.
+// Apply gives the headers, the user's alone, and the value that a record goes back with. What it is given stays as it is. A value that
+// can't be changed as asked is an error, and then the record has to stay where it is. mergePatch is [Config.MergePatch].
+func (e *Edit) Apply(h []kgo.RecordHeader, value []byte, mergePatch func(value, patch []byte) ([]byte, error)) ([]kgo.RecordHeader, []byte, error) {
+	value, err := e.valueOf(value, mergePatch)
+	if err != nil {
+		return nil, nil, err
+	}
+	return e.headersOf(h), value, nil
+}
+
+// headersOf edits the user's headers. A header that is set takes the place of the first of its key; a new one comes last.
 func (e *Edit) headersOf(h []kgo.RecordHeader) []kgo.RecordHeader {
 	if !e.headers() {
 		return h
 	}
-	h = slices.DeleteFunc(h, func(h kgo.RecordHeader) bool {
-		return slices.Contains(e.Unset, h.Key) || slices.ContainsFunc(e.Set, func(s kgo.RecordHeader) bool { return s.Key == h.Key })
-	})
-	return append(h, e.Set...)
+	h = slices.DeleteFunc(slices.Clone(h), func(h kgo.RecordHeader) bool { return slices.Contains(e.Unset, h.Key) })
+	for _, set := range e.Set {
+		is := func(h kgo.RecordHeader) bool { return h.Key == set.Key }
+		i := slices.IndexFunc(h, is)
+		if i < 0 {
+			h = append(h, set)
+			continue
+		}
+		h[i] = set
+		h = append(h[:i+1], slices.DeleteFunc(h[i+1:], is)...)
+	}
+	return h
 }
 
 // valueOf edits a value.
@@ -61,7 +77,7 @@ func (e *Edit) valueOf(value []byte, patch func(value, patch []byte) ([]byte, er
 	case e.Patch == nil:
 		return value, nil
 	case value == nil:
-		return nil, errors.New("there is no value to patch")
+		return nil, errors.New("patch: the value is null (a tombstone)")
 	}
 	edited, err := patch(value, e.Patch)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
@@ -125,7 +126,7 @@ func (h *held) prepare(ctx context.Context, l *dlq.Letter) (o *outgoing, skipped
 			return nil, "", err
 		}
 	}
-	value, err = rec.Edit.valueOf(value, h.r.cfg.MergePatch)
+	kept, value, err := rec.Edit.Apply(headers.Strip(l.Record.Headers), value, h.r.cfg.MergePatch)
 	if err != nil {
 		return nil, SkippedEdit, err
 	}
@@ -137,7 +138,7 @@ func (h *held) prepare(ctx context.Context, l *dlq.Letter) (o *outgoing, skipped
 			return nil, SkippedNoGroup, nil
 		}
 	}
-	return &outgoing{letter: l, copy: rec.copyOf(l, value, topic, partition, time.Now()), edited: rec.Edit.what()}, "", nil
+	return &outgoing{letter: l, copy: rec.copyOf(l, kept, value, topic, partition, time.Now()), edited: rec.Edit.what()}, "", nil
 }
 
 func (s selection) clone() selection {

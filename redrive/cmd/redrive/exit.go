@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+
+	"github.com/sidingkafka/siding/redrive"
 )
 
 // Exit codes. They are a promise to scripts.
@@ -34,7 +36,9 @@ func exitCode(err error) int {
 		return exitDone
 	case isA[*usageError](err):
 		return exitUsage
-	case isA[*refusedError](err):
+	case isA[*redrive.ReappearedError](err):
+		return exitReappeared
+	case isA[*refusedError](err), isA[*redrive.RefusedError](err):
 		return exitRefused
 	}
 	return exitError

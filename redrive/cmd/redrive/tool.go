@@ -60,7 +60,7 @@ func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
 		t.screen.Say("redrive: interrupted")
 		return
 	}
-	lines := strings.Split(err.Error(), "\n")
+	lines := strings.Split(strings.TrimPrefix(err.Error(), "redrive: "), "\n") // the engine's begin with it, too
 	for i, line := range lines {
 		if i == 0 {
 			t.screen.Say("redrive: %s", line)

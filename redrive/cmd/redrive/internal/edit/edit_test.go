@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/redrive"
 )
 
-func compile(t *testing.T, stdin string, args ...string) (*Edit, error) {
+func compile(t *testing.T, stdin string, args ...string) (redrive.Edit, error) {
 	t.Helper()
 	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f := AddFlags(set)
@@ -51,7 +53,7 @@ func TestRecordsGoBackAsTheFlagsSay(t *testing.T) {
 			continue
 		}
 		h, raw := parse(before), []byte(value)
-		gotH, gotV, err := e.Apply(h, raw)
+		gotH, gotV, err := e.Apply(h, raw, MergePatch)
 		if err != nil {
 			t.Errorf("%q: %v", c.args, err)
 		}
@@ -64,11 +66,8 @@ func TestRecordsGoBackAsTheFlagsSay(t *testing.T) {
 		if diff := cmp.Diff(parse(before), h); diff != "" || string(raw) != value {
 			t.Errorf("%q: what it was given is changed: %s %s", c.args, diff, raw)
 		}
-		if changed := c.value != value; e.ChangesValue() != changed {
-			t.Errorf("%q: changes the value = %v, want %v", c.args, e.ChangesValue(), changed)
-		}
-		if single := strings.Contains(c.args[0], "value-file"); e.Single != single {
-			t.Errorf("%q: single = %v, want %v", c.args, e.Single, single)
+		if single := strings.Contains(c.args[0], "value-file"); (e.Value != nil) != single {
+			t.Errorf("%q: has a new value = %v, want %v", c.args, e.Value != nil, single)
 		}
 	}
 }
@@ -87,7 +86,7 @@ func parse(text string) (h []kgo.RecordHeader) {
 
 func TestNoFlagIsNoEdit(t *testing.T) {
 	t.Parallel()
-	if e, err := compile(t, ""); e != nil || err != nil {
+	if e, err := compile(t, ""); !e.IsZero() || err != nil {
 		t.Errorf("edit %v, %v; want none", e, err)
 	}
 }
@@ -107,11 +106,7 @@ func TestAPatchIsAMergePatch(t *testing.T) {
 		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
 		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
 	} {
-		p, err := newPatch([]byte(c.patch))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := p.apply([]byte(c.value))
+		got, err := MergePatch([]byte(c.value), []byte(c.patch))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s with %s is %s, %v; want %s", c.value, c.patch, got, err, c.want)
 		}
@@ -134,11 +129,11 @@ func TestAValueThatCannotBePatchedIsLeftAlone(t *testing.T) {
 		` "x"`:         "the value is no JSON object",
 		"\xef\xbb\xbf": "the value is no JSON",
 	} {
-		if _, got, err := e.Apply(nil, []byte(value)); err == nil || !strings.Contains(err.Error(), want) || got != nil {
+		if _, got, err := e.Apply(nil, []byte(value), MergePatch); err == nil || !strings.Contains(err.Error(), want) || got != nil {
 			t.Errorf("%q: %q, %v; want an error that says %q", value, got, err, want)
 		}
 	}
-	if _, _, err := e.Apply(nil, nil); err == nil || !strings.Contains(err.Error(), "tombstone") {
+	if _, _, err := e.Apply(nil, nil, MergePatch); err == nil || !strings.Contains(err.Error(), "tombstone") {
 		t.Errorf("a tombstone: %v, want an error", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
 )
 
 // Flags are the options of the command line.
@@ -30,23 +31,10 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// An Edit changes records on their way back. It is safe for use by several goroutines.
-type Edit struct {
-	// Single says that it is meant for one record only: a run over more must be refused.
-	Single bool
-
-	headers []headerEdit
-	value   func(value []byte) ([]byte, error) // nil leaves it
-}
-
-// Compile makes an edit of the flags; without any it is nil. Its error has every problem, one a line. Stdin is read where
-// a flag asks for it.
-func (f *Flags) Compile(stdin io.Reader) (*Edit, error) {
-	if len(f.set)+len(f.unset) == 0 && f.patch+f.valueFile == "" {
-		return nil, nil
-	}
-	e := &Edit{}
-	errs := e.addHeaders(f)
+// Compile makes an edit of the flags. Its error has every problem, one a line. Stdin is read where a flag asks for it.
+func (f *Flags) Compile(stdin io.Reader) (redrive.Edit, error) {
+	var e redrive.Edit
+	errs := f.addHeaders(&e)
 	switch {
 	case f.patch != "" && f.valueFile != "":
 		errs = append(errs, errors.New("--patch and --value-file both say what the value is to be: take one out"))
@@ -59,45 +47,25 @@ func (f *Flags) Compile(stdin io.Reader) (*Edit, error) {
 				break
 			}
 		}
-		p, err := newPatch(text)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--patch: %w", err))
+		if err := isObject(text); err != nil {
+			errs = append(errs, fmt.Errorf("--patch: the patch %w", err))
 			break
 		}
-		e.value = p.apply
+		e.Patch = text
 	case f.valueFile != "":
 		value, err := read(f.valueFile, stdin)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--value-file: %w", err))
 		}
-		e.Single = true
-		e.value = func([]byte) ([]byte, error) { return value, nil }
+		e.Value = append([]byte{}, value...) // empty, and not nil, where the file is
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return redrive.Edit{}, err
 	}
 	return e, nil
 }
 
-// Apply gives the headers and the value that a record goes back with. What it is given stays as it is. A value that
-// cannot be changed as asked is an error, and then the record must stay where it is.
-func (e *Edit) Apply(h []kgo.RecordHeader, value []byte) ([]kgo.RecordHeader, []byte, error) {
-	if e.value != nil {
-		var err error
-		if value, err = e.value(value); err != nil {
-			return nil, nil, err
-		}
-	}
-	for _, edit := range e.headers {
-		h = edit.apply(h)
-	}
-	return h, value, nil
-}
-
-// ChangesValue reports whether the value is changed, too.
-func (e *Edit) ChangesValue() bool { return e.value != nil }
-
-func (e *Edit) addHeaders(f *Flags) (errs []error) {
+func (f *Flags) addHeaders(e *redrive.Edit) (errs []error) {
 	named := map[string]bool{}
 	name := func(flag, name string) {
 		switch {
@@ -117,11 +85,11 @@ func (e *Edit) addHeaders(f *Flags) (errs []error) {
 			continue
 		}
 		name("set-header", key)
-		e.headers = append(e.headers, headerEdit{name: key, value: []byte(value), set: true})
+		e.Set = append(e.Set, kgo.RecordHeader{Key: key, Value: []byte(value)})
 	}
 	for _, key := range f.unset {
 		name("unset-header", key)
-		e.headers = append(e.headers, headerEdit{name: key})
+		e.Unset = append(e.Unset, key)
 	}
 	return errs
 }

@@ -9,30 +9,14 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// patch is a JSON merge patch, RFC 7396. It is an object, and so is what it is laid over: for anything else the RFC has
-// the whole value replaced, which over a thousand records is an accident.
-type patch []byte
-
-func newPatch(text []byte) (patch, error) {
-	if err := isObject(text); err != nil {
-		return nil, fmt.Errorf("the patch %w", err)
-	}
-	return patch(text), nil
-}
-
-// apply keeps what the patch does not name: its order, its numbers digit by digit. How text is escaped may change.
-func (p patch) apply(value []byte) ([]byte, error) {
-	if value == nil {
-		return nil, errors.New("patch: the value is null (a tombstone)")
-	}
+// MergePatch lays a JSON merge patch, RFC 7396, over a value. It is an object, and so is what it is laid over: for anything else the
+// RFC has the whole value replaced, which over a thousand records is an accident. What the patch does not name is kept: its order, its
+// numbers digit by digit. How text is escaped may change.
+func MergePatch(value, patch []byte) ([]byte, error) {
 	if err := isObject(value); err != nil {
-		return nil, fmt.Errorf("patch: the value %w", err)
+		return nil, fmt.Errorf("the value %w", err)
 	}
-	patched, err := jsonpatch.MergePatch(value, p)
-	if err != nil {
-		return nil, fmt.Errorf("patch: %w", err)
-	}
-	return patched, nil
+	return jsonpatch.MergePatch(value, patch)
 }
 
 func isObject(text []byte) error {

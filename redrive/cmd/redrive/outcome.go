@@ -1,0 +1,80 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+var runColumns = []output.Column{
+	{Key: "run", Title: "RUN"},
+	{Key: "state", Title: "STATE"},
+	{Key: "started", Title: "STARTED"},
+	{Key: "ended", Title: "ENDED"},
+	{Key: "selected", Title: "SELECTED", Right: true},
+	{Key: "sent", Title: "SENT", Right: true},
+	{Key: "succeeded", Title: "SUCCEEDED", Right: true},
+	{Key: "failed", Title: "FAILED AGAIN", Right: true},
+	{Key: "discarded", Title: "DISCARDED", Right: true},
+	{Key: "pending", Title: "PENDING", Right: true},
+	{Key: "unknown", Title: "UNKNOWN", Right: true},
+	{Key: "by", Title: "BY"},
+	{Key: "why", Title: "WHY", Cut: true},
+	{Key: "cause"},
+	{Key: "owner"},
+}
+
+func runCells(o redrive.Outcome) []any {
+	c := o.Counts
+	return []any{
+		o.Topic + "/" + o.ID, string(o.State), when(o.Started), when(o.Ended), c.Selected, c.Sent, c.Succeeded, c.Failed, c.Discarded, c.Pending, c.Unknown,
+		o.By, orNil(o.Why), orNil(o.Cause), o.Owner,
+	}
+}
+
+// showOutcome shows what is known of a run.
+func (t *tool) showOutcome(o redrive.Outcome) error {
+	c := o.Counts
+	field := func(key, title string, cell any) output.Field {
+		return output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell}
+	}
+	return t.screen.Object(
+		field("run", "RUN", o.Topic+"/"+o.ID),
+		field("state", "STATE", string(o.State)),
+		field("waiting", "WAITS FOR", orNil(o.Waiting)),
+		field("cause", "CAUSE", orNil(o.Cause)),
+		field("by", "BY", o.By),
+		field("why", "WHY", orNil(o.Why)),
+		field("owner", "OWNER", o.Owner),
+		field("heartbeat", "HEARTBEAT", when(o.Heartbeat)),
+		field("started", "STARTED", when(o.Started)),
+		field("ended", "ENDED", when(o.Ended)),
+		field("selected", "SELECTED", c.Selected),
+		field("sent", "SENT", c.Sent),
+		field("succeeded", "SUCCEEDED", c.Succeeded),
+		field("failed", "FAILED AGAIN", c.Failed),
+		field("failedByClass", "", output.Pair{JSON: c.FailedByClass}),
+		field("retrying", "RETRYING", unlessZero(c.Retrying)),
+		field("discarded", "DISCARDED", unlessZero(c.Discarded)),
+		field("pending", "PENDING", c.Pending),
+		field("unknown", "UNKNOWN", unlessZero(c.Unknown)),
+		field("skipped", "NOT SENT", output.Pair{Table: said(c.Skipped), JSON: c.Skipped}),
+	)
+}
+
+// when is a time, or nothing.
+func when(at time.Time) any {
+	if at.IsZero() {
+		return nil
+	}
+	return output.Ago(at)
+}
+
+// targetsOf are the topics that a plan's records go to.
+func targetsOf(p *redrive.Plan) string {
+	return strings.Join(slices.Sorted(maps.Keys(p.Targets)), ", ")
+}

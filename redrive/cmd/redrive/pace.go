@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// paceFlags say how fast a run goes and when it stops by itself. On the command line nothing is nothing; the engine takes zero for its
+// default, and less for none.
+type paceFlags struct {
+	rate         float64
+	burst        int
+	canary       int
+	tolerate     int
+	ramp, window time.Duration
+	maxLag       int64
+	set          *pflag.FlagSet
+}
+
+func addPace(set *pflag.FlagSet) *paceFlags {
+	p := &paceFlags{set: set}
+	set.Float64Var(&p.rate, "rate", 50, "`records` a second; 0 for no limit")
+	set.IntVar(&p.burst, "burst", 0, "`records` that may go at once after a pause (a tenth of the rate by default)")
+	set.IntVar(&p.canary, "canary", 1, "`records` that go first, whose outcome is awaited before the others follow; 0 for none")
+	set.IntVar(&p.tolerate, "tolerate", 0, "`failures` that are no reason to abort")
+	set.DurationVar(&p.ramp, "ramp", 30*time.Second, "`time` from a tenth of the rate to all of it; 0 for none")
+	set.DurationVar(&p.window, "window", 30*time.Second, "`time` for which failures are looked for after the last record; 0 for none")
+	set.Int64Var(&p.maxLag, "max-lag", 0, "`records` that may be due and unfinished before the run waits (what the rate gives in 10s by default, 1000 at least); -1 for any number")
+	return p
+}
+
+func (p *paceFlags) pace() (redrive.Pace, error) {
+	var errs []error
+	for name, bad := range map[string]bool{
+		"rate": p.rate < 0, "burst": p.burst < 0, "canary": p.canary < 0, "tolerate": p.tolerate < 0, "ramp": p.ramp < 0, "window": p.window < 0, "max-lag": p.maxLag < -1,
+	} {
+		if bad {
+			errs = append(errs, fmt.Errorf("--%s is less than nothing", name))
+		}
+	}
+	pace := redrive.Pace{Rate: p.rate, Burst: p.burst, Canary: p.canary, Tolerate: p.tolerate, Ramp: p.ramp, Window: p.window, MaxLag: p.maxLag}
+	if p.rate == 0 {
+		pace.Rate = -1
+	}
+	if p.canary == 0 {
+		pace.Canary = -1
+	}
+	if p.ramp == 0 {
+		pace.Ramp = -1
+	}
+	if p.window == 0 {
+		pace.Window = -1
+	}
+	return pace, errors.Join(errs...)
+}

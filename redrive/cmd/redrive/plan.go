@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/edit"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+)
+
+// intent is what plan and run are told alike: which letters, where to, how changed, how fast.
+type intent struct {
+	*operator
+	letters     *selection.Flags
+	edit        *edit.Flags
+	pace        *paceFlags
+	target      redrive.Target
+	maxRedrives int
+}
+
+func addIntent(cmd *cobra.Command) *intent {
+	set := cmd.Flags()
+	i := &intent{operator: addOperator(set), letters: selection.AddFlags(set), edit: edit.AddFlags(set), pace: addPace(set)}
+	set.StringVar(&i.target.Topic, "target", "", "`topic` to bring the records back to: the source, or another; all groups that read it get them. The failing group's first retry topic by default")
+	set.BoolVar(&i.target.Wait, "wait", false, "wait for a group without members, instead of refusing")
+	set.BoolVar(&i.target.Force, "force", false, "bring records back to a compacted source")
+	set.BoolVar(&i.target.KeepTimestamp, "keep-timestamp", false, "give the copies the records' first timestamps, on a --target")
+	set.IntVar(&i.maxRedrives, "max-redrives", 3, "`times` that a record is brought back at most, over all runs; 0 for any number")
+	completeSelection(cmd)
+	return i
+}
+
+// plan plans what was asked for.
+func (t *tool) plan(ctx context.Context, s *session, topic string, i *intent, sel *selection.Selection, e redrive.Edit) (*redrive.Plan, error) {
+	if _, err := s.choose(ctx, topic, sel); err != nil {
+		return nil, err
+	}
+	r, err := s.redriver(i.operator)
+	if err != nil {
+		return nil, usage(err)
+	}
+	most := i.maxRedrives
+	if most == 0 {
+		most = -1
+	}
+	t.screen.Status("reading %s …", topic)
+	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: most, Edit: e})
+	t.screen.Status("")
+	t.doubt(sel)
+	if err != nil {
+		return nil, engineFailed(topic, err)
+	}
+	return p, nil
+}
+
+// compile is what the flags say, with all that is wrong with them.
+func (i *intent) compile(t *tool) (*selection.Selection, redrive.Edit, redrive.Pace, error) {
+	sel, err1 := i.letters.Compile(t.now())
+	e, err2 := i.edit.Compile(t.stdin)
+	pace, err3 := i.pace.pace()
+	var err4 error
+	if i.maxRedrives < 0 {
+		err4 = errors.New("--max-redrives is less than nothing")
+	}
+	return sel, e, pace, errors.Join(err1, err2, err3, err4)
+}
+
+func newPlan(t *tool) *cobra.Command {
+	var i *intent
+	cmd := &cobra.Command{
+		Use:   "plan TOPIC",
+		Short: "Say what a run with these options would do",
+		Long: `Plan finds the open dead letters that fit, where they would go, who would see them there and how long it would
+take. It changes nothing. Run takes the same options.`,
+		Example: `  redrive plan orders.dlq --class http.503
+  redrive plan orders.dlq --since 2h --rate 200
+  redrive plan orders.dlq --class decode --patch '{"currency":"EUR"}'`,
+		Args:              oneTopic("TOPIC"),
+		ValidArgsFunction: completeTopic(t),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sel, e, pace, err := i.compile(t)
+			s, err := t.connect(cmd.Context(), err)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			p, err := t.plan(cmd.Context(), s, args[0], i, sel, e)
+			if err != nil {
+				return err
+			}
+			return t.showPlan(p, pace)
+		},
+	}
+	i = addIntent(cmd)
+	return cmd
+}
+
+func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
+	field := func(key, title string, cell any) output.Field {
+		return output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell}
+	}
+	classes := counts("class", "CLASS", p.ByClass)
+	err := t.screen.Object(
+		field("topic", "TOPIC", p.Selection.Topic),
+		field("letters", "LETTERS", p.Letters),
+		field("targets", "TARGET", output.Pair{Table: strings.Join(slices.Sorted(maps.Keys(p.Targets)), ", "), JSON: p.Targets}),
+		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
+		field("seconds", "SENDING TAKES", output.Pair{Table: p.Duration(pace).Round(time.Second).String(), JSON: p.Duration(pace).Seconds()}),
+		field("skipped", "LEFT OUT", output.Pair{Table: said(p.Skipped), JSON: p.Skipped}),
+		field("classes", "", classes),
+		field("partitions", "", output.Pair{JSON: p.ByPartition}),
+		field("groups", "", output.Pair{JSON: p.ByGroup}),
+		field("warnings", "", output.Pair{JSON: p.Warnings}),
+	)
+	if err != nil {
+		return err
+	}
+	for _, w := range p.Warnings {
+		t.screen.Warn("%s", w)
+	}
+	if t.screen.Format != output.Table {
+		return nil
+	}
+	if _, err := t.screen.Data().Write([]byte("\n")); err != nil {
+		return err
+	}
+	return t.screen.Rows(classes)
+}
+
+// counts are rows, the most first.
+func counts(key, title string, of map[string]int64) output.Rows {
+	rows := output.Rows{Columns: []output.Column{{Key: "letters", Title: "LETTERS", Right: true}, {Key: key, Title: title}}}
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		if of[a] != of[b] {
+			return int(max(-1, min(1, of[b]-of[a])))
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names {
+		rows.Cells = append(rows.Cells, []any{of[name], name})
+	}
+	return rows
+}
+
+// said are counts in words.
+func said(of map[string]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, letters(of[name])+": "+name)
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, "; ")
+}
