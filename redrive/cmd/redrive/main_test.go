@@ -105,7 +105,7 @@ func (i invocation) run(t *testing.T, args ...string) result {
 	p := process{
 		stdin: strings.NewReader(i.stdin), stdout: &stdout, stderr: &stderr,
 		env: connect.Environment{Getenv: func(k string) string { return i.env[k] }, Folder: i.folder},
-		now: func() time.Time { return noon },
+		now: func() time.Time { return noon }, user: "oncall",
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
