@@ -71,7 +71,7 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 	if err != nil {
 		return err
 	}
-	ledger, err := t.readLedger(ctx, s, c.sibling, true)
+	ledger, err := t.readLedger(ctx, s, c.sibling, toWrite)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 	if err != nil {
 		return err
 	}
-	ledger, err := t.readLedger(ctx, s, f, false)
+	ledger, err := t.readLedger(ctx, s, f, toLook)
 	if err != nil {
 		return err
 	}
