@@ -102,6 +102,25 @@ func TestNothingIsImportedOfABrokenFile(t *testing.T) {
 	}
 }
 
+// A letter whose time is past would be deleted at once: it is not written then.
+func TestImportKeepsTimestampsWhereTheTopicDoes(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "kept.dlq", 2, map[string]string{"retention.ms": "-1"})
+	b.topic(t, "short.dlq", 2, map[string]string{"retention.ms": "1"})
+	file := save(t, strings.ReplaceAll(b.redrive(t, "export", "orders.dlq").stdout, `"timestamp":1795`, `"timestamp":1695`))
+	if got := b.redrive(t, "import", "kept.dlq", file, "--keep-timestamps"); got.code != exitDone {
+		t.Errorf("%+v", got)
+	}
+	if got := b.redrive(t, "show", "kept.dlq", "0:0", "-o", "json"); !strings.Contains(got.stdout, `"appendedAt":"2023-`) {
+		t.Errorf("%+v", got)
+	}
+	got := b.redrive(t, "import", "short.dlq", file, "--keep-timestamps")
+	if got.code != exitError || !strings.Contains(got.stderr, "nothing was written: ") || len(b.hold(t, "short.dlq")) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestAnExportOfNothingIsEmpty(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
