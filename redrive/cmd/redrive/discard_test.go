@@ -8,6 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/headers"
 )
 
 // openLetters are the places of the letters that are open.
@@ -37,6 +39,21 @@ func TestDiscardGivesUpWhatWasTypedFor(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if open := b.openLetters(t); open != "1:2" {
+		t.Errorf("open are %s", open)
+	}
+}
+
+// What comes while somebody types was not asked about.
+func TestDiscardLeavesLettersThatCameSince(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "5\n"}
+	i.typed = func() { b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "later"})) }
+	got := i.run(t, "discard", "orders.dlq", "--why", "x", "-o", "json")
+	if got.code != exitDone || !strings.Contains(got.stdout, `"discarded":5,`) {
+		t.Errorf("%+v", got)
+	}
+	if open := b.openLetters(t); open != "0:4" {
 		t.Errorf("open are %s", open)
 	}
 }
