@@ -18,9 +18,18 @@ func (s *session) ledgerName(f sibling) (string, error) {
 	return names.Ledger, nil
 }
 
-// readLedger reads all that is written down of a topic's dead letters. An entry of a newer siding is a warning to who only
-// looks, and an error to who is going to write.
-func (t *tool) readLedger(ctx context.Context, s *session, f sibling, writes bool) (*dlq.Ledger, error) {
+// A purpose is what a ledger is read for. Without the ledger's topic, or with entries that a newer siding wrote, one can look
+// at letters but not write down anything.
+type purpose int
+
+const (
+	toCount purpose = iota // among other topics: a missing ledger is not worth a line
+	toLook
+	toWrite
+)
+
+// readLedger reads all that is written down of a topic's dead letters.
+func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpose) (*dlq.Ledger, error) {
 	name, err := s.ledgerName(f)
 	if err != nil {
 		return nil, err
@@ -29,7 +38,7 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, writes boo
 	err = l.Read(ctx, t.progress("reading "+name), nil)
 	t.screen.Status("")
 	switch {
-	case err != nil && (writes || !errors.Is(err, dlq.ErrNewerVersion)):
+	case err != nil && (why == toWrite || !errors.Is(err, dlq.ErrNewerVersion)):
 		return nil, onTopic("READ", name, err)
 	case err != nil:
 		t.screen.Warn("%v; these letters count as open", err)
@@ -39,9 +48,9 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, writes boo
 		t.screen.Warn("%s: what it says of %s can't be read, so they count as open; the first: %v", name, letters(n), some[0])
 	}
 	switch {
-	case l.Missing() && writes:
+	case l.Missing() && why == toWrite:
 		return nil, fmt.Errorf("topic %s does not exist, so nothing can be written down of the letters of %s: create it compacted, with as many partitions (retrytopics.Ensure does)", name, f.topic)
-	case l.Missing():
+	case l.Missing() && why == toLook:
 		t.screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
 	}
 	return l, nil

@@ -140,7 +140,7 @@ func (t *tool) chosen(ctx context.Context, s *session, c *choice, from dlq.Curso
 	if all {
 		return dlq.Read(ctx, c.topic, c.Filter, from, s.opts...), nil
 	}
-	ledger, err := t.readLedger(ctx, s, c.sibling, false)
+	ledger, err := t.readLedger(ctx, s, c.sibling, toLook)
 	if err != nil {
 		return nil, err
 	}

@@ -99,6 +99,18 @@ func TestPagesOfAListAreOneList(t *testing.T) {
 	}
 }
 
+// Where the cursor has passed all that the filters ask for, the list ends; it does not begin again.
+func TestAPageBehindTheLastOneIsEmpty(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	for _, filter := range []string{"--partition=0", "--offset=0:0-2", "--class=http.503"} {
+		got := b.redrive(t, "list", "orders.dlq", filter, "--cursor", "v1/orders.dlq/0:4-4,1:0-3")
+		if got.code != exitDone || got.stdout != "" || got.stderr != "" {
+			t.Errorf("%s: %+v", filter, got)
+		}
+	}
+}
+
 func TestAListingThatCannotBeIsAnErrorOfUsage(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)

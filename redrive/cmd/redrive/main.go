@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"os"
+	"os/user"
 	"time"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
@@ -19,6 +20,9 @@ func main() {
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		env: connect.Environment{Getenv: os.Getenv, Folder: folder},
 		now: time.Now,
+	}
+	if u, err := user.Current(); err == nil {
+		p.user = u.Username
 	}
 	ctx, stop := interruptible(context.Background(), os.Stderr)
 	code := run(ctx, p, os.Args[1:])

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,6 +97,7 @@ type result struct {
 type invocation struct {
 	env    map[string]string
 	stdin  string
+	typed  func() // before stdin is read
 	folder string // of configuration
 }
 
@@ -103,14 +105,27 @@ func (i invocation) run(t *testing.T, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	p := process{
-		stdin: strings.NewReader(i.stdin), stdout: &stdout, stderr: &stderr,
+		stdin: typist{strings.NewReader(i.stdin), i.typed}, stdout: &stdout, stderr: &stderr,
 		env: connect.Environment{Getenv: func(k string) string { return i.env[k] }, Folder: i.folder},
-		now: func() time.Time { return noon },
+		now: func() time.Time { return noon }, user: "oncall",
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	code := run(ctx, p, args)
 	return result{stdout.String(), stderr.String(), code}
+}
+
+// typist does something before it types.
+type typist struct {
+	io.Reader
+	before func()
+}
+
+func (t typist) Read(p []byte) (int, error) {
+	if t.before != nil {
+		t.before()
+	}
+	return t.Reader.Read(p)
 }
 
 // redrive runs a command on the broker.

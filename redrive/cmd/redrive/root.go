@@ -56,7 +56,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	all.BoolVar(&t.utc, "utc", false, "tables show times in UTC instead of local time; JSON always does")
 	all.BoolVarP(&t.verbose, "verbose", "v", false, "log what the Kafka client does to stderr")
 
-	root.AddCommand(newTopics(t), newSummary(t), newList(t), newShow(t), newPlan(t), newRun(t), newRuns(t), newStatus(t), newAbort(t), newResume(t), newDemo(t), newVersion(t))
+	root.AddCommand(newTopics(t), newSummary(t), newList(t), newShow(t), newDiscard(t), newExport(t), newImport(t), newPrune(t), newPlan(t), newRun(t), newRuns(t), newStatus(t), newAbort(t), newResume(t), newDemo(t), newVersion(t))
 	root.InitDefaultCompletionCmd()
 	completeFlags(t, root)
 	for _, cmd := range root.Commands() {

@@ -19,8 +19,9 @@ func newShow(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show TOPIC P:OFFSET",
 		Short: "Show one dead letter: why it is there, its headers and its value",
-		Long: `Show prints one dead letter: why and when it failed, where it came from, all its headers and its value. It is
-named by the partition and the offset at which it stands in the dead-letter topic, as list prints them.`,
+		Long: `Show prints one dead letter: why and when it failed, where it came from, all its headers, its value and what
+became of it, as far as the ledger still has it. It is named by the partition and the offset at which it stands in
+the dead-letter topic, as list prints them.`,
 		Example: `  redrive show orders.dlq 3:41
   redrive show orders.dlq 3:41 --as json
   redrive show orders.dlq 3:41 --as json -o json | jq .value.customer`,
@@ -33,14 +34,25 @@ named by the partition and the offset at which it stands in the dead-letter topi
 				return err
 			}
 			defer s.close()
-			if _, err := s.deadLetters(cmd.Context(), args[0]); err != nil {
-				return err
-			}
-			l, err := s.letter(cmd.Context(), args[0], partition, offset)
+			f, err := s.deadLetters(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return t.showLetter(l, as)
+			l, err := s.letter(cmd.Context(), args[0], partition, offset)
+			if isA[*accessError](err) {
+				return err
+			}
+			fate, unsaid := s.fateOf(cmd.Context(), f, partition, offset)
+			if err != nil {
+				if last := fate.last(); last != "" {
+					return fmt.Errorf("%w; the ledger still says: %s", err, last)
+				}
+				return err
+			}
+			if unsaid != nil {
+				t.screen.Warn("what became of it is not known: %v", unsaid)
+			}
+			return t.showLetter(l, fate, as)
 		},
 	}
 	cmd.Flags().Var(&as, "as", "`form` of key, value and headers: "+strings.Join(output.Renderings, ", "))
@@ -89,18 +101,19 @@ func (s *session) letter(ctx context.Context, topic string, partition int32, off
 	return nil, fmt.Errorf("%s/%d/%d holds no letter: it is a transaction's mark, or was aborted or deleted", topic, partition, offset)
 }
 
-func (t *tool) showLetter(l *dlq.Letter, as output.Rendering) error {
-	fields := letterFields(l)
+func (t *tool) showLetter(l *dlq.Letter, became fate, as output.Rendering) error {
+	fields := append(letterFields(l), output.Field{Column: output.Column{Key: "state", Title: "STATE"}, Cell: became.name()})
 	if t.screen.Format == output.Table {
 		if err := t.screen.Object(fields...); err != nil {
 			return err
 		}
-		_, err := io.WriteString(t.screen.Data(), headerLines(l, as)+"\n"+valueLines(l, as))
+		_, err := io.WriteString(t.screen.Data(), "\n"+became.lines()+headerLines(l, as)+"\n"+valueLines(l, as))
 		return err
 	}
 	add := func(key string, cell any) {
 		fields = append(fields, output.Field{Column: output.Column{Key: key}, Cell: cell})
 	}
+	add("ledger", became.rows())
 	type header struct {
 		Key      string `json:"key"`
 		Value    any    `json:"value"`
@@ -201,7 +214,7 @@ func historyJSON(all []headers.Attempt) any {
 
 func headerLines(l *dlq.Letter, as output.Rendering) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nkey:\n%s\n\nheaders (%d):\n", indent(as.Lines(l.Record.Key)), len(l.Record.Headers))
+	fmt.Fprintf(&b, "key:\n%s\n\nheaders (%d):\n", indent(as.Lines(l.Record.Key)), len(l.Record.Headers))
 	for _, h := range l.Record.Headers {
 		value := output.Text.Lines(h.Value)
 		if as == output.Hex {

@@ -7,8 +7,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
@@ -80,5 +84,62 @@ func TestShowSaysWhyThereIsNoLetter(t *testing.T) {
 		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) || !strings.HasPrefix(got.stderr, "redrive: ") {
 			t.Errorf("show %q: exit code %d, stdout %q, stderr %q; want %d and %q", c.args, got.code, got.stdout, got.stderr, c.code, c.want)
 		}
+	}
+}
+
+func TestShowTellsWhatBecameOfALetter(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	at := noon.Add(-time.Hour)
+	b.note(t, 1, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: at, By: "ada", Why: "fixed", Target: headers.Position{Topic: "orders.retry.5s", Partition: 1, Offset: 4}, Edited: []string{"headers", "value"}})
+	b.note(t, 1, 0, dlq.Entry{State: dlq.Failed, Run: "r-1", At: at, Class: "decode"})
+	b.note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: at, By: "ada", Why: "x"})
+	b.note(t, 1, 1, dlq.Entry{})
+	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 1, Key: []byte("2"), Value: []byte("{")})
+	for place, want := range map[string]string{
+		"0:0": "ledger (1):\n  discarded at 2026-11-20 11:59:00Z by ada: paid\\x1b[2J by hand\n",
+		"0:1": "STATE          open\n\nkey:\n",
+		"0:2": "STATE          duplicate\n\nkey:\n",
+		"1:0": "ledger (2):\n  redriven at 2026-11-20 11:00:00Z, run r-1 by ada, to orders.retry.5s/1/4, edited: headers and value: fixed\n  failed at 2026-11-20 11:00:00Z, run r-1, with decode\n",
+		"1:1": "ledger (2):\n  discarded at 2026-11-20 11:00:00Z by ada: x\n  open again: what was said before was taken back\n",
+		"1:2": "ledger (1):\n  unreadable: ",
+	} {
+		got := b.redrive(t, "show", "orders.dlq", place)
+		if got.code != exitDone || got.stderr != "" || !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: %+v, want %q", place, got, want)
+		}
+	}
+	got := b.redrive(t, "show", "orders.dlq", "1:0", "-o", "json")
+	if want := `"state":"failed","ledger":[{"state":"redriven","at":"2026-11-20T11:00:00.000Z","run":"r-1","by":"ada","why":"fixed","target":"orders.retry.5s/1/4","class":null,"edited":["headers","value"],"error":null},{"state":"failed",`; !strings.Contains(got.stdout, want) {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	b.deleteTo(t, "orders.dlq", 0, 1)
+	got = b.redrive(t, "show", "orders.dlq", "0:0")
+	if want := "is gone, retention took it: the partition holds 1 to 3; the ledger still says: discarded at "; got.code != exitError || !strings.Contains(got.stderr, want) {
+		t.Errorf("%+v, want %q", got, want)
+	}
+}
+
+// Who may not read the ledger still sees the letter.
+func TestShowDoesWithoutTheLedger(t *testing.T) {
+	t.Parallel()
+	allow := func(op kmsg.ACLOperation) kfake.ACL {
+		return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "orders.dlq", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
+	}
+	b := newBroker(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("SCRAM-SHA-256", "admin", "admin"),
+		kfake.User("PLAIN", "half", "x", allow(kmsg.ACLOperationDescribe), allow(kmsg.ACLOperationRead)),
+	).open(t, kgo.SASL(scram.Auth{User: "admin", Pass: "admin"}.AsSha256Mechanism()))
+	b.topic(t, "orders.dlq", 1, nil)
+	b.topic(t, "orders.dlq.ledger", 1, nil)
+	b.produce(t, letter("orders.dlq", 0, time.Hour, headers.Meta{Class: "decode"}))
+	env := map[string]string{"SIDING_BROKERS": b.addr, "SIDING_SASL": "PLAIN", "SIDING_SASL_USER": "half", "SIDING_SASL_PASSWORD": "x"}
+	got := invocation{env: env}.run(t, "show", "orders.dlq", "0:0", "-o", "json")
+	if want := "warning: what became of it is not known: not authorized: the user needs READ on topic orders.dlq.ledger"; got.code != exitDone || !strings.Contains(got.stderr, want) ||
+		!strings.Contains(got.stdout, `"class":"decode"`) || !strings.Contains(got.stdout, `"state":null,"ledger":[]`) {
+		t.Errorf("%+v, want %q", got, want)
+	}
+	got = invocation{env: env}.run(t, "summary", "orders.dlq")
+	if want := "redrive: not authorized: the user needs READ on topic orders.dlq.ledger"; got.code != exitError || !strings.Contains(got.stderr, want) {
+		t.Errorf("%+v, want %q", got, want)
 	}
 }

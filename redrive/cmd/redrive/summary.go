@@ -45,7 +45,7 @@ func (t *tool) summarize(ctx context.Context, s *session, topic string, sel *sel
 	if err != nil {
 		return err
 	}
-	ledger, err := t.readLedger(ctx, s, c.sibling, false)
+	ledger, err := t.readLedger(ctx, s, c.sibling, toLook)
 	if err != nil {
 		return err
 	}

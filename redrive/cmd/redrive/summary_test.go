@@ -122,7 +122,7 @@ func TestVerbsRefuseATopicThatTheyCannotRead(t *testing.T) {
 }
 
 // readers are the verbs that take TOPIC and filters.
-var readers = [][]string{{"summary"}, {"list"}, {"list", "--all"}}
+var readers = [][]string{{"summary"}, {"list"}, {"list", "--all"}, {"export"}, {"discard", "--why", "x", "--yes"}}
 
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,7 @@ type process struct {
 	stdout, stderr io.Writer
 	env            connect.Environment
 	now            func() time.Time // in the user's zone
+	user           string           // who runs it; empty where the system does not tell
 }
 
 // tool is what all verbs share.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
 const hunter = "hunter2-hunter2"
@@ -212,6 +213,9 @@ func TestCompletionOffersWhatThereIs(t *testing.T) {
 	}{
 		{[]string{"show", ""}, "audit.dlq\norders.dlq\n:4\n"},
 		{[]string{"show", "orders.dlq", ""}, ":4\n"},
+		{[]string{"list", "orders.dlq", "--reason", ""}, strings.Join(selection.Reasons, "\n") + "\n:4\n"},
+		{[]string{"import", "orders.dlq", ""}, ":0\n"},
+		{[]string{"prune", "orders.dlq", "--archive", ""}, ":0\n"},
 		{[]string{"show", "x", "--as", ""}, "text\njson\nhex\n:4\n"},
 		{[]string{"topics", "-o", ""}, "table\njson\njsonl\n:4\n"},
 		{[]string{"topics", "--profile", ""}, "live\nstaging\n:4\n"},

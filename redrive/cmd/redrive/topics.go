@@ -1,17 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
 func newTopics(t *tool) *cobra.Command {
-	var parked bool
+	var parked, quick bool
 	cmd := &cobra.Command{
 		Use:   "topics",
 		Short: "List the dead-letter topics of the cluster, or the retry topics",
@@ -19,9 +24,13 @@ func newTopics(t *tool) *cobra.Command {
 they hold and how many came within the last hour (both by offsets, so marks of transactions count too), and when
 retention may take the next one: not before that, and later while younger letters share its segment.
 
+It reads the topics and their ledgers too, to tell how many letters are open or resolved, when the oldest open one was
+written, the class that most of them have, and the groups that failed. --quick does without, and takes no time.
+
 With --parked it lists the retry topics instead, a line for each consumer group that reads one: how many records
 lie before the group, waiting or due.`,
 		Example: `  redrive topics
+  redrive topics --quick
   redrive topics --parked
   redrive topics -o json | jq '.[] | select(.lastHour > 0) | .topic'`,
 		Args: noArgs,
@@ -34,10 +43,12 @@ lie before the group, waiting or due.`,
 			if parked {
 				return t.listParked(cmd.Context(), s)
 			}
-			return t.listDeadLetterTopics(cmd.Context(), s)
+			return t.listDeadLetterTopics(cmd.Context(), s, quick)
 		},
 	}
 	cmd.Flags().BoolVar(&parked, "parked", false, "the retry topics, with the records that each group has parked there")
+	cmd.Flags().BoolVar(&quick, "quick", false, "only what the brokers know, without reading the topics")
+	cmd.MarkFlagsMutuallyExclusive("parked", "quick")
 	return cmd
 }
 
@@ -47,12 +58,17 @@ var topicColumns = []output.Column{
 	{Key: "sourceGone"},
 	{Key: "partitions", Title: "PARTITIONS", Right: true},
 	{Key: "letters", Title: "LETTERS", Right: true},
+	{Key: "open", Title: "OPEN", Right: true},
+	{Key: "resolved", Title: "RESOLVED", Right: true},
+	{Key: "oldestOpen", Title: "OLDEST OPEN"},
+	{Key: "topClass", Title: "TOP CLASS"},
+	{Key: "groups", Title: "GROUPS", Cut: true},
 	{Key: "lastHour", Title: "LAST HOUR", Right: true},
 	{Key: "retentionMs", Title: "KEPT FOR"},
 	{Key: "nextExpiry", Title: "NEXT EXPIRY"},
 }
 
-func (t *tool) listDeadLetterTopics(ctx context.Context, s *session) error {
+func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool) error {
 	all, err := s.admin.ListTopics(ctx)
 	if err != nil {
 		return fmt.Errorf("list topics: %w", err)
@@ -65,7 +81,19 @@ func (t *tool) listDeadLetterTopics(ctx context.Context, s *session) error {
 	list := t.screen.List(topicColumns...)
 	for _, f := range found {
 		stock := stocks[f.topic]
-		err := list.Row(f.topic, f.Source, f.sourceGone, f.partitions, stock.letters(), stock.lastHour(), stock.kept(), stock.expiry(t.now()))
+		cells := make([]any, 5)
+		if !quick {
+			if cells, err = t.openCells(ctx, s, f); err != nil {
+				if ctx.Err() != nil {
+					return errors.Join(err, list.Close())
+				}
+				problems = append(problems, err)
+			}
+		}
+		row := slices.Concat(
+			[]any{f.topic, f.Source, f.sourceGone, f.partitions, stock.letters()}, cells,
+			[]any{stock.lastHour(), stock.kept(), stock.expiry(t.now())})
+		err := list.Row(row...)
 		if err != nil {
 			return err
 		}
@@ -77,6 +105,53 @@ func (t *tool) listDeadLetterTopics(ctx context.Context, s *session) error {
 		t.screen.Warn("%v", p)
 	}
 	return nil
+}
+
+// openCells are what only reading a topic and its ledger tells: how many letters are open and resolved, when the oldest open
+// one was written, what most of them failed with, and whose they are. All are nil where not all could be read.
+func (t *tool) openCells(ctx context.Context, s *session, f sibling) ([]any, error) {
+	none := make([]any, 5)
+	ledger, err := t.readLedger(ctx, s, f, toCount)
+	if err != nil {
+		return none, err
+	}
+	sum, err := ledger.Summarize(ctx, dlq.Filter{}, dlq.Cursor{}, t.progress("reading "+f.topic))
+	t.screen.Status("")
+	if err != nil {
+		return none, readFailed(f.topic, err)
+	}
+	var oldest, class any
+	if p, ok := sum.Oldest(); ok {
+		oldest = output.Ago(p.Oldest)
+	}
+	if c, ok := topClass(sum); ok {
+		class = c
+	}
+	groups := []string{}
+	for _, g := range sum.Groups {
+		switch {
+		case g.Folded:
+			groups = append(groups, "(other)")
+		case g.Group != "":
+			groups = append(groups, g.Group)
+		}
+	}
+	return []any{sum.Open, sum.Resolved, oldest, class, groups}, nil
+}
+
+// topClass is the class that most open letters have, whatever their fingerprints; of several the first by name.
+func topClass(sum *dlq.Summary) (string, bool) {
+	counts := map[string]int64{}
+	for _, f := range sum.Failures {
+		if f.Class != "" {
+			counts[f.Class] += f.Count
+		}
+	}
+	classes := slices.Sorted(maps.Keys(counts))
+	if len(classes) == 0 {
+		return "", false
+	}
+	return slices.MaxFunc(classes, func(a, b string) int { return cmp.Compare(counts[a], counts[b]) }), true
 }
 
 var parkedColumns = []output.Column{

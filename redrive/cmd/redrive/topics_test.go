@@ -62,6 +62,35 @@ func TestTopicsTellsWhatTheClusterKnows(t *testing.T) {
 			golden(t, file, got.stdout)
 		}
 	}
+	got := b.redrive(t, "topics", "--quick", "-o", "jsonl")
+	if want := `"letters":4,"open":null,"resolved":null,"oldestOpen":null,"topClass":null,"groups":null,"lastHour":2,`; got.code != exitDone || !strings.Contains(got.stdout, want) {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	if quick := b.redrive(t, "topics", "--quick", "-o", "jsonl"); quick != got {
+		t.Errorf("--quick reads: %+v", quick)
+	}
+}
+
+func TestTopicsTellsWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	got := b.redrive(t, "topics", "-o", "jsonl")
+	// Two classes have two letters each, one of them with two fingerprints.
+	want := `"letters":7,"open":5,"resolved":1,"oldestOpen":"2026-11-20T08:00:00.000Z","topClass":"decode","groups":["billing","mail"],`
+	if got.code != exitDone || got.stderr != "" || !strings.Contains(got.stdout, want) {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	// One topic that can't be read leaves the others as they are.
+	b.topic(t, "mail.dlq", 1, nil)
+	b.topic(t, "mail.dlq.ledger", 1, nil)
+	b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{}), letter("mail.dlq", 0, 0, headers.Meta{Class: "smtp"}))
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
+	got = b.redrive(t, "topics", "-o", "jsonl")
+	if got.code != exitDone || !strings.Contains(got.stdout, `"letters":8,"open":null,`) || !strings.Contains(got.stdout, `"letters":1,"open":1,"resolved":0,`) ||
+		got.stderr != "warning: not authorized: the user needs READ on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation READ --topic orders.dlq)\n" {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestTopicsGoesByTheNaming(t *testing.T) {
@@ -71,7 +100,7 @@ func TestTopicsGoesByTheNaming(t *testing.T) {
 	b.topic(t, "orders.dlq", 1, nil)
 	b.topic(t, "parked_orders_5s", 1, nil)
 	naming := []string{"--dlq-name", "dead_{topic}", "--ledger-name", "ledger_{topic}", "--retry-name", "parked_{topic}_{delay}", "-o", "jsonl"}
-	if got := b.redrive(t, append(naming, "topics")...); !strings.HasPrefix(got.stdout, `{"topic":"dead_orders","source":"orders","sourceGone":true,"partitions":1,"letters":0,"lastHour":0,`) || strings.Count(got.stdout, "\n") != 1 {
+	if got := b.redrive(t, append(naming, "topics")...); !strings.HasPrefix(got.stdout, `{"topic":"dead_orders","source":"orders","sourceGone":true,"partitions":1,"letters":0,"open":0,"resolved":0,"oldestOpen":null,"topClass":null,"groups":[],"lastHour":0,`) || strings.Count(got.stdout, "\n") != 1 {
 		t.Errorf("topics: %+v", got)
 	}
 	want := `{"topic":"parked_orders_5s","source":"orders","delayMs":5000,"partitions":1,"group":null,"parked":0}` + "\n"
@@ -101,12 +130,12 @@ func TestWhatTheBrokersDoNotTellIsNotZero(t *testing.T) {
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	for _, args := range [][]string{{"topics"}, {"topics", "--parked"}} {
 		got := b.redrive(t, append(args, "-o", "json")...)
-		var rows []struct{ Topic, Letters, LastHour, Parked any }
+		var rows []struct{ Topic, Letters, Open, Resolved, LastHour, Parked any }
 		if err := json.Unmarshal([]byte(got.stdout), &rows); err != nil || len(rows) < 2 || got.code != exitDone {
 			t.Fatalf("%q: %+v, %v", args, got, err)
 		}
 		for _, r := range rows {
-			if r.Letters != nil || r.LastHour != nil || r.Parked != nil {
+			if r.Letters != nil || r.Open != nil || r.Resolved != nil || r.LastHour != nil || r.Parked != nil {
 				t.Errorf("%q: %+v, want nothing known", args, r)
 			}
 		}

@@ -88,9 +88,9 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	s.Filter.Classes, s.Filter.Fingerprints, s.Filter.Groups = f.classes, f.fingerprints, f.groups
 
 	var err error
-	s.Filter.Since, err = parseTime(f.since, now)
+	s.Filter.Since, err = ParseTime(f.since, now)
 	complain("since", err)
-	s.Filter.Until, err = parseTime(f.until, now)
+	s.Filter.Until, err = ParseTime(f.until, now)
 	complain("until", err)
 	if from, to := s.Filter.Since, s.Filter.Until; !from.IsZero() && !to.IsZero() && !from.Before(to) {
 		errs = append(errs, fmt.Errorf("--since %s is not before --until %s: nothing can fail between", f.since, f.until))

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// parseTime reads a point in time: a duration counts back from now, and one without a zone is local. Nothing is the zero
+// ParseTime reads a point in time: a duration counts back from now, and one without a zone is local. Nothing is the zero
 // time.
-func parseTime(s string, now time.Time) (time.Time, error) {
+func ParseTime(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}

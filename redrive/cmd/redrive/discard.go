@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+)
+
+// A decision is who decides something about letters, and why. The ledger keeps both.
+type decision struct {
+	by, why string
+	yes     bool
+}
+
+func (t *tool) addDecision(cmd *cobra.Command, d *decision) {
+	cmd.Flags().StringVar(&d.by, "by", t.user, "`name` of who decides it, for the ledger; by default that of the system's user")
+	cmd.Flags().StringVar(&d.why, "why", "", "`reason`, for the ledger")
+	cmd.Flags().BoolVar(&d.yes, "yes", false, "go on without asking")
+}
+
+func (d decision) check() error {
+	var errs []error
+	if d.by == "" {
+		errs = append(errs, errors.New("--by is missing: the ledger keeps who decides it"))
+	}
+	if d.why == "" {
+		errs = append(errs, errors.New("--why is missing: the ledger keeps the reason"))
+	}
+	return errors.Join(errs...)
+}
+
+func newDiscard(t *tool) *cobra.Command {
+	var flags *selection.Flags
+	var d decision
+	cmd := &cobra.Command{
+		Use:   "discard TOPIC --why REASON",
+		Short: "Give up open dead letters, with a reason",
+		Long: `Discard writes down in the ledger that the chosen open dead letters are given up: by whom, when and why. They
+are not open from then on, so no run brings them back; the letters themselves stay where they are until retention or
+prune takes them.
+
+It counts them first and asks for that number to be typed. Letters that come meanwhile are not discarded.`,
+		Example: `  redrive discard orders.dlq --class orders.SKUError --why sold-out
+  redrive discard orders.dlq --offset 3:41 --by ada --why duplicate --yes`,
+		Args:              oneTopic("TOPIC"),
+		ValidArgsFunction: completeTopic(t),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sel, err := flags.Compile(t.now())
+			s, err := t.connect(cmd.Context(), d.check(), err)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			return t.discard(cmd.Context(), s, args[0], sel, d)
+		},
+	}
+	flags = selection.AddFlags(cmd.Flags())
+	completeSelection(cmd)
+	t.addDecision(cmd, &d)
+	return cmd
+}
+
+func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selection.Selection, d decision) error {
+	c, err := s.choose(ctx, topic, sel)
+	if err != nil {
+		return err
+	}
+	ledger, err := t.readLedger(ctx, s, c.sibling, toWrite)
+	if err != nil {
+		return err
+	}
+	sum, err := ledger.Summarize(ctx, c.Filter, c.bounds, t.progress("counting letters of "+topic))
+	t.screen.Status("")
+	t.doubt(sel)
+	switch {
+	case err != nil:
+		return readFailed(topic, err) // what can't be read can't be asked about
+	case sum.Open == 0:
+		return refuse("nothing was discarded: no open letter of %s fits: redrive summary %s shows what is open", topic, topic)
+	}
+	if !d.yes {
+		if err := t.confirm(ctx, fmt.Sprintf("%s of %s will be discarded", letters(sum.Open), topic), sum.Open); err != nil {
+			return err
+		}
+	}
+	var done int64
+	n, err := ledger.Discard(ctx, c.Filter, c.bounds, d.by, d.why, func(headers.Position, error) {
+		if done++; done%1000 == 0 {
+			t.screen.Status("discarding %s", output.Bar(done, sum.Open))
+		}
+	})
+	t.screen.Status("")
+	if err != nil {
+		t.screen.Say("%s of %s were discarded before it went wrong: once more discards the rest", letters(n), topic)
+		return onTopic("WRITE", ledger.Name(), err)
+	}
+	return t.screen.Object(
+		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},
+		output.Field{Column: output.Column{Key: "discarded", Title: "DISCARDED"}, Cell: n},
+		output.Field{Column: output.Column{Key: "by", Title: "BY"}, Cell: d.by},
+		output.Field{Column: output.Column{Key: "why", Title: "WHY"}, Cell: d.why},
+	)
+}

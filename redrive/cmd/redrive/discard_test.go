@@ -1,0 +1,100 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// openLetters are the places of the letters that are open.
+func (b *broker) openLetters(t *testing.T) string {
+	t.Helper()
+	return strings.Join(places(t, b.redrive(t, "list", "orders.dlq", "-o", "jsonl")), " ")
+}
+
+func TestDiscardGivesUpWhatWasTypedFor(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "2\n"}
+	got := i.run(t, "discard", "orders.dlq", "--class", "decode", "--why", "bad\nfile", "-o", "json")
+	want := `{"topic":"orders.dlq","discarded":2,"by":"oncall","why":"bad\nfile"}` + "\n"
+	if got.code != exitDone || got.stdout != want || got.stderr != "2 letters of orders.dlq will be discarded; type 2 to go on:\n" {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	if open := b.openLetters(t); open != "0:1 0:3 1:2" {
+		t.Errorf("open are %s", open)
+	}
+	if got := b.redrive(t, "show", "orders.dlq", "1:1"); !strings.Contains(got.stdout, ` by oncall: bad\nfile`) {
+		t.Errorf("show: %s", got.stdout)
+	}
+	// The copy goes with its letter.
+	got = b.redrive(t, "discard", "orders.dlq", "--partition", "0", "--by", "ada", "--why", "x", "--yes")
+	if got.code != exitDone || got.stderr != "" || !strings.Contains(got.stdout, "DISCARDED  2\nBY         ada\n") {
+		t.Errorf("%+v", got)
+	}
+	if open := b.openLetters(t); open != "1:2" {
+		t.Errorf("open are %s", open)
+	}
+}
+
+// What comes while somebody types was not asked about.
+func TestDiscardLeavesLettersThatCameSince(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "5\n"}
+	i.typed = func() { b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "later"})) }
+	got := i.run(t, "discard", "orders.dlq", "--why", "x", "-o", "json")
+	if got.code != exitDone || !strings.Contains(got.stdout, `"discarded":5,`) {
+		t.Errorf("%+v", got)
+	}
+	if open := b.openLetters(t); open != "0:4" {
+		t.Errorf("open are %s", open)
+	}
+}
+
+func TestDiscardDoesNothingUnlessItShould(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	for _, c := range []struct {
+		args []string
+		typed,
+		want string
+		code int
+	}{
+		{[]string{"--why", "x"}, "", "nobody typed 5, nothing was done", exitRefused},
+		{[]string{"--why", "x"}, "7\n", `"7" is not 5, nothing was done`, exitRefused},
+		{[]string{"--yes"}, "", "--why is missing: the ledger keeps the reason", exitUsage},
+		{[]string{"--why", "x", "--by", "", "--yes"}, "", "--by is missing", exitUsage},
+		{[]string{"--why", "x", "--class", "none", "--yes"}, "", "nothing was discarded: no open letter of orders.dlq fits", exitRefused},
+		{[]string{"--why", "x", "--yes", "--ledger-name", "{topic}.fates"}, "", "topic orders.fates does not exist, so nothing can be written down", exitError},
+	} {
+		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: c.typed}
+		got := i.run(t, append([]string{"discard", "orders.dlq"}, c.args...)...)
+		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%q: %+v, want %d and %q", c.args, got, c.code, c.want)
+		}
+	}
+	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 1, Key: []byte("0"), Value: []byte(`{"v":9}`)})
+	if got := b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"); got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, "a newer siding wrote it") {
+		t.Errorf("newer: %+v", got)
+	}
+	if open := b.openLetters(t); open != "0:1 0:3 1:0 1:1 1:2" {
+		t.Errorf("open are %s", open)
+	}
+}
+
+func TestDiscardSaysWhatItMayNotWrite(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	got := b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes")
+	if got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, "redrive: not authorized: the user needs WRITE on topic orders.dlq.ledger") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+)
+
+func newExport(t *tool) *cobra.Command {
+	var flags *selection.Flags
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "export TOPIC",
+		Short: "Write open dead letters to stdout as JSON lines, byte for byte",
+		Long: `Export writes the dead letters that nothing became of yet, or all of them, to stdout: one JSON object a line,
+whatever -o says, with key, value and headers in base64. Import makes the same records of them.
+
+It changes nothing; what was exported can be discarded with the same filters.`,
+		Example: `  redrive export orders.dlq
+  redrive export orders.dlq --all --until 2026-11-01
+  redrive export orders.dlq --class decode | gzip`,
+		Args:              oneTopic("TOPIC"),
+		ValidArgsFunction: completeTopic(t),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sel, err := flags.Compile(t.now())
+			s, err := t.connect(cmd.Context(), err)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			return t.export(cmd.Context(), s, args[0], sel, all)
+		},
+	}
+	flags = selection.AddFlags(cmd.Flags())
+	completeSelection(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "those too of which something became, and copies")
+	return cmd
+}
+
+func (t *tool) export(ctx context.Context, s *session, topic string, sel *selection.Selection, all bool) error {
+	c, err := s.choose(ctx, topic, sel)
+	if err != nil {
+		return err
+	}
+	found, err := t.chosen(ctx, s, c, c.bounds, all)
+	if err != nil {
+		return err
+	}
+	n, err := t.writeLetters(t.screen.Data(), found)
+	t.doubt(sel)
+	if err != nil {
+		t.screen.Say("%s of %s were exported before it went wrong", letters(n), topic)
+		return readFailed(topic, err)
+	}
+	if n == 0 {
+		t.screen.Say("%s", s.nothing(topic, all))
+	}
+	return nil
+}
+
+// writeLetters exports letters, and tells how many there are so far.
+func (t *tool) writeLetters(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (int64, error) {
+	defer t.screen.Status("")
+	var n int64
+	return dlq.Export(w, func(yield func(*dlq.Letter, error) bool) {
+		for l, err := range found {
+			if n++; n%1000 == 0 {
+				t.screen.Status("exported %s", fmt.Sprint(n))
+			}
+			if !yield(l, err) {
+				return
+			}
+		}
+	})
+}

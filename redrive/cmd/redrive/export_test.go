@@ -1,0 +1,130 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// content is what must not change of a letter.
+type content struct {
+	Offset     int64
+	Key, Value []byte
+	Headers    []kgo.RecordHeader
+}
+
+// hold is what a dead-letter topic holds.
+func (b *broker) hold(t *testing.T, topic string) map[int32][]content {
+	t.Helper()
+	held := map[int32][]content{}
+	for l, err := range dlq.Read(t.Context(), topic, dlq.Filter{}, dlq.Cursor{}, kgo.SeedBrokers(b.ListenAddrs()...)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := l.Record
+		held[r.Partition] = append(held[r.Partition], content{r.Offset, r.Key, r.Value, r.Headers})
+	}
+	return held
+}
+
+func save(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestWhatIsExportedCanBeImportedByteForByte(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "again.dlq", 2, nil)
+	b.produce(t, &kgo.Record{Topic: "orders.dlq", Key: []byte{}, Value: []byte("\xff\x00"), Headers: []kgo.RecordHeader{{Key: "x"}, {Key: "x", Value: []byte{}}, {Key: "\xfe\x1b", Value: []byte("y")}}})
+	got := b.redrive(t, "export", "orders.dlq", "--all")
+	if got.code != exitDone || got.stderr != "" || strings.Count(got.stdout, "\n") != 8 || strings.Contains(got.stdout, "\x1b") {
+		t.Fatalf("export: %+v", got)
+	}
+	got = b.redrive(t, "import", "again.dlq", save(t, got.stdout), "-o", "json")
+	if want := `{"topic":"again.dlq","imported":8}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
+		t.Errorf("import: %+v, want %s", got, want)
+	}
+	if diff := cmp.Diff(b.hold(t, "orders.dlq"), b.hold(t, "again.dlq")); diff != "" {
+		t.Errorf("-exported +imported:\n%s", diff)
+	}
+	// Once more into the topic that has them: copies, which are not open.
+	before := b.openLetters(t)
+	got = b.redrive(t, "export", "orders.dlq", "--group", "billing")
+	if strings.Count(got.stdout, "\n") != 2 {
+		t.Errorf("export of open letters: %+v", got)
+	}
+	if got = b.redrive(t, "import", "orders.dlq", save(t, got.stdout)); got.code != exitDone {
+		t.Errorf("import: %+v", got)
+	}
+	if after := b.openLetters(t); after != before {
+		t.Errorf("open are %s, and were %s", after, before)
+	}
+}
+
+func TestNothingIsImportedOfABrokenFile(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "again.dlq", 2, nil)
+	b.topic(t, "narrow.dlq", 1, nil)
+	whole := b.redrive(t, "export", "orders.dlq").stdout
+	absent := filepath.Join(t.TempDir(), "none")
+	for _, c := range []struct {
+		topic, file string
+		code        int
+		want        string
+	}{
+		{"again.dlq", save(t, whole[:len(whole)-9]), exitError, "nothing was written: line 5"},
+		{"again.dlq", save(t, "no JSON\n"+whole), exitError, "nothing was written: line 1"},
+		{"narrow.dlq", save(t, whole), exitError, "nothing was written: "},
+		{"again.dlq", absent, exitUsage, "no such file"},
+		{"again.dlq", t.TempDir(), exitUsage, "is no file: it is read twice"},
+		{"orders", save(t, whole), exitUsage, "orders is no dead-letter topic"},
+		{"payments.dlq", save(t, whole), exitError, "topic payments.dlq does not exist"},
+	} {
+		got := b.redrive(t, "import", c.topic, c.file)
+		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%s: %+v, want %d and %q", c.topic, got, c.code, c.want)
+		}
+	}
+	if held := len(b.hold(t, "again.dlq")) + len(b.hold(t, "narrow.dlq")); held != 0 {
+		t.Errorf("%d partitions hold letters", held)
+	}
+}
+
+// A letter whose time is past would be deleted at once: it is not written then.
+func TestImportKeepsTimestampsWhereTheTopicDoes(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "kept.dlq", 2, map[string]string{"retention.ms": "-1"})
+	b.topic(t, "short.dlq", 2, map[string]string{"retention.ms": "1"})
+	file := save(t, strings.ReplaceAll(b.redrive(t, "export", "orders.dlq").stdout, `"timestamp":1795`, `"timestamp":1695`))
+	if got := b.redrive(t, "import", "kept.dlq", file, "--keep-timestamps"); got.code != exitDone {
+		t.Errorf("%+v", got)
+	}
+	if got := b.redrive(t, "show", "kept.dlq", "0:0", "-o", "json"); !strings.Contains(got.stdout, `"appendedAt":"2023-`) {
+		t.Errorf("%+v", got)
+	}
+	got := b.redrive(t, "import", "short.dlq", file, "--keep-timestamps")
+	if got.code != exitError || !strings.Contains(got.stderr, "nothing was written: ") || len(b.hold(t, "short.dlq")) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAnExportOfNothingIsEmpty(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	if got := b.redrive(t, "export", "orders.dlq", "--class", "none"); got.code != exitDone || got.stdout != "" || !strings.Contains(got.stderr, "no open letter of orders.dlq fits") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// A fate is what the ledger knows of a letter.
+type fate struct {
+	known bool // the ledger could be read
+	state dlq.State
+	notes []*dlq.Note
+}
+
+// fateOf asks the ledger about one letter, be it there or gone.
+func (s *session) fateOf(ctx context.Context, f sibling, partition int32, offset int64) (fate, error) {
+	name, err := s.ledgerName(f)
+	if err != nil {
+		return fate{}, err
+	}
+	l, notes, err := dlq.NewLedger(f.topic, name, s.opts...).Find(ctx, partition, offset)
+	switch {
+	case errors.Is(err, dlq.ErrNoLetter):
+		return fate{notes: notes}, nil
+	case err != nil:
+		return fate{}, onTopic("READ", name, err)
+	}
+	return fate{known: true, state: l.State, notes: notes}, nil
+}
+
+// last is what the ledger said last, in words; empty where it says nothing.
+func (f fate) last() string {
+	if len(f.notes) == 0 {
+		return ""
+	}
+	return noteText(f.notes[len(f.notes)-1])
+}
+
+// name is the state in one word, nil where it is not known.
+func (f fate) name() any {
+	switch {
+	case !f.known:
+		return nil
+	case f.state == "":
+		return "open"
+	}
+	return string(f.state)
+}
+
+func noteText(n *dlq.Note) string {
+	e := &n.Entry
+	switch {
+	case n.Err != nil:
+		return fmt.Sprintf("unreadable: %v", n.Err)
+	case e.State == "":
+		return "open again: what was said before was taken back"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at %s", e.State, e.At.UTC().Format("2006-01-02 15:04:05Z"))
+	add := func(form, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, form, text)
+		}
+	}
+	add(", run %s", e.Run)
+	add(" by %s", e.By)
+	if e.Target.Topic != "" {
+		add(", to %s", e.Target.String())
+	}
+	add(", with %s", e.Class)
+	add(", edited: %s", strings.Join(e.Edited, " and "))
+	add(": %s", e.Why)
+	return b.String()
+}
+
+// lines are the ledger's part of what show prints; none where it says nothing.
+func (f fate) lines() string {
+	if len(f.notes) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "ledger (%d):\n", len(f.notes))
+	for _, n := range f.notes {
+		fmt.Fprintf(&b, "  %s\n", output.Escape(noteText(n)))
+	}
+	return b.String() + "\n"
+}
+
+var noteColumns = []output.Column{
+	{Key: "state"}, {Key: "at"}, {Key: "run"}, {Key: "by"}, {Key: "why"}, {Key: "target"}, {Key: "class"}, {Key: "edited"}, {Key: "error"},
+}
+
+func (f fate) rows() output.Rows {
+	rows := output.Rows{Columns: noteColumns}
+	for _, n := range f.notes {
+		e := &n.Entry
+		var at time.Time
+		var state, target, wrong any = "open", nil, nil
+		if e.State != "" {
+			state, at = string(e.State), e.At
+		}
+		if e.Target.Topic != "" {
+			target = e.Target.String()
+		}
+		if n.Err != nil {
+			state, wrong = nil, n.Err.Error()
+		}
+		rows.Cells = append(rows.Cells, []any{state, at, orNil(e.Run), orNil(e.By), orNil(e.Why), target, orNil(e.Class), e.Edited, wrong})
+	}
+	return rows
+}

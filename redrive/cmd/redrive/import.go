@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+func newImport(t *tool) *cobra.Command {
+	var how dlq.ImportOptions
+	cmd := &cobra.Command{
+		Use:   "import TOPIC FILE",
+		Short: "Write the letters of an export into a dead-letter topic",
+		Long: `Import writes the letters of a file that export or prune --archive wrote into the dead-letter topic TOPIC, as new
+dead letters: key, value and headers byte for byte, each into the partition that it was in.
+
+All of the file is checked first, and nothing is written of one that is cut short or broken. A letter that the topic
+still holds counts once, however often it is imported, unless siding did not write it.`,
+		Example: `  redrive import orders.dlq orders.jsonl
+  redrive import orders.dlq archive.jsonl --keep-timestamps`,
+		Args: oneTopic("TOPIC", "FILE"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return nil, cobra.ShellCompDirectiveDefault // files
+			}
+			return completeTopic(t)(cmd, args, start)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := openArchive(args[1])
+			if err == nil {
+				defer file.Close()
+			}
+			s, err := t.connect(cmd.Context(), err)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			return t.importLetters(cmd.Context(), s, args[0], file, how)
+		},
+	}
+	cmd.Flags().BoolVar(&how.KeepTimestamps, "keep-timestamps", false, "letters keep the times at which they were written, where the topic allows that; retention goes by them")
+	return cmd
+}
+
+// openArchive opens a file that can be read twice.
+func openArchive(name string) (*os.File, error) {
+	info, err := os.Stat(name) // before it is opened, which waits where it is a pipe
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file: it is read twice, first to check it; save it to one", name)
+	}
+	return os.Open(name)
+}
+
+func (t *tool) importLetters(ctx context.Context, s *session, topic string, file *os.File, how dlq.ImportOptions) error {
+	if _, err := s.deadLetters(ctx, topic); err != nil {
+		return err
+	}
+	t.screen.Status("importing %s …", file.Name())
+	n, err := dlq.Import(ctx, topic, file, how, s.opts...)
+	t.screen.Status("")
+	if err != nil {
+		return onTopic("WRITE", topic, fmt.Errorf("%s: %w", file.Name(), err))
+	}
+	return t.screen.Object(
+		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},
+		output.Field{Column: output.Column{Key: "imported", Title: "IMPORTED"}, Cell: n},
+	)
+}

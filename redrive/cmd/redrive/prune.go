@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+)
+
+// A pruning is what prune was asked for.
+type pruning struct {
+	olderThan, archive string
+	yes                bool
+}
+
+func newPrune(t *tool) *cobra.Command {
+	var p pruning
+	cmd := &cobra.Command{
+		Use:   "prune TOPIC",
+		Short: "Delete settled dead letters, up to the first open one",
+		Long: `Prune deletes, from the beginning of each partition, the letters of which something became, up to the first that is
+open. Kafka deletes from the beginning only: what is settled behind an open letter stays.
+
+With --older-than open letters go as well that were written before; their number has to be typed then. With --archive
+all that is going to be deleted is written to a file first, as export does, and nothing is deleted unless all of it is
+there. What is deleted can't be brought back otherwise.`,
+		Example: `  redrive prune orders.dlq
+  redrive prune orders.dlq --older-than 30d --archive orders.jsonl`,
+		Args:              oneTopic("TOPIC"),
+		ValidArgsFunction: completeTopic(t),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			before, err := p.before(t.now())
+			s, err := t.connect(cmd.Context(), err)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			return t.prune(cmd.Context(), s, args[0], before, p)
+		},
+	}
+	cmd.Flags().StringVar(&p.olderThan, "older-than", "", "open letters go too that were written before this `time`: 30d (ago), 2026-11-20, or RFC 3339")
+	cmd.Flags().StringVar(&p.archive, "archive", "", "new `file` for what is deleted, which import reads")
+	cmd.Flags().BoolVar(&p.yes, "yes", false, "go on without asking")
+	offer(cmd, "archive", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault
+	})
+	return cmd
+}
+
+func (p pruning) before(now time.Time) (time.Time, error) {
+	at, err := selection.ParseTime(p.olderThan, now)
+	switch {
+	case err != nil:
+		return at, fmt.Errorf("--older-than: %w", err)
+	case !at.Before(now) && p.olderThan != "":
+		return at, fmt.Errorf("--older-than: %s is not past: all open letters would go", p.olderThan)
+	}
+	return at, nil
+}
+
+func (t *tool) prune(ctx context.Context, s *session, topic string, before time.Time, p pruning) error {
+	f, err := s.deadLetters(ctx, topic)
+	if err != nil {
+		return err
+	}
+	ledger, err := t.readLedger(ctx, s, f, toLook)
+	if err != nil {
+		return err
+	}
+	found, err := ledger.Prunable(ctx, before, t.progress("reading "+topic))
+	t.screen.Status("")
+	switch {
+	case err != nil:
+		return readFailed(topic, err)
+	case len(found.Until) == 0:
+		t.screen.Say("nothing of %s can be deleted: each partition is empty or begins with an open letter", topic)
+		return t.pruned(topic, &dlq.Prunable{}, nil)
+	}
+	if found.Open > 0 && !p.yes {
+		what := fmt.Sprintf("%s of %s will be deleted, %d of them open", letters(found.Letters), topic, found.Open)
+		if err := t.confirm(ctx, what, found.Open); err != nil {
+			return err
+		}
+	}
+	var archive any
+	if p.archive != "" {
+		if err := t.archive(ctx, s, topic, found, p.archive); err != nil {
+			return err
+		}
+		archive = p.archive
+	}
+	t.screen.Status("deleting …")
+	err = ledger.Prune(ctx, found)
+	t.screen.Status("")
+	if err != nil {
+		return onTopic("DELETE", topic, err)
+	}
+	return t.pruned(topic, found, archive)
+}
+
+func (t *tool) pruned(topic string, p *dlq.Prunable, archive any) error {
+	return t.screen.Object(
+		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},
+		output.Field{Column: output.Column{Key: "deleted", Title: "DELETED"}, Cell: p.Letters},
+		output.Field{Column: output.Column{Key: "open", Title: "OPEN"}, Cell: unlessZero(p.Open)},
+		output.Field{Column: output.Column{Key: "archive", Title: "ARCHIVE"}, Cell: archive},
+	)
+}
+
+// archive writes all that is going to be deleted to a new file. What it could not finish it takes away.
+func (t *tool) archive(ctx context.Context, s *session, topic string, p *dlq.Prunable, name string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // an archive is never written over
+	if err != nil {
+		return fmt.Errorf("nothing was deleted: archive: %w", err)
+	}
+	n, err := t.writeLetters(file, dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{Topic: topic, End: p.Until}, s.opts...))
+	if err == nil && n < p.Letters {
+		err = fmt.Errorf("only %d of %s were still there: retention is deleting them too; try again", n, letters(p.Letters))
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("nothing was deleted: archive %s: %w", name, errors.Join(readFailed(topic, err), os.Remove(name)))
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+func TestPruneSparesWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: noon}) // behind an open one: it stays
+	before := b.openLetters(t)
+	got := b.redrive(t, "prune", "orders.dlq", "-o", "json")
+	if want := `{"topic":"orders.dlq","deleted":1,"open":0,"archive":null}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	if after := b.openLetters(t); after != before {
+		t.Errorf("open are %s, and were %s", after, before)
+	}
+	held := b.hold(t, "orders.dlq")
+	if len(held[0]) != 3 || held[0][0].Offset != 1 || len(held[1]) != 3 {
+		t.Errorf("it holds %v", held)
+	}
+	got = b.redrive(t, "prune", "orders.dlq", "-o", "json")
+	if got.code != exitDone || !strings.Contains(got.stdout, `"deleted":0,`) || !strings.Contains(got.stderr, "nothing of orders.dlq can be deleted") {
+		t.Errorf("once more: %+v", got)
+	}
+}
+
+func TestPruneByAgeAsksForTheOpenOnesAndArchives(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "again.dlq", 2, nil)
+	was := b.hold(t, "orders.dlq")
+	file := filepath.Join(t.TempDir(), "archive.jsonl")
+	env := map[string]string{"SIDING_BROKERS": b.addr}
+	// Of partition 0 the settled one, an open one and its copy; of partition 1 the first.
+	args := []string{"prune", "orders.dlq", "--older-than", "150m", "--archive", file, "-o", "json"}
+	got := invocation{env: env, stdin: "4\n"}.run(t, args...)
+	if got.code != exitRefused || !strings.Contains(got.stderr, "4 letters of orders.dlq will be deleted, 3 of them open; type 3 to go on:") {
+		t.Errorf("a wrong number: %+v", got)
+	}
+	if diff := cmp.Diff(was, b.hold(t, "orders.dlq")); diff != "" {
+		t.Errorf("-was +is:\n%s", diff)
+	}
+	got = invocation{env: env, stdin: "3\n"}.run(t, args...)
+	if got.code != exitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":4,"open":3,"archive":"`) {
+		t.Errorf("%+v", got)
+	}
+	if open := b.openLetters(t); open != "0:3 1:1 1:2" {
+		t.Errorf("open are %s", open)
+	}
+	if got := b.redrive(t, "import", "again.dlq", file); got.code != exitDone {
+		t.Errorf("import: %+v", got)
+	}
+	want := map[int32][]content{0: was[0][:3], 1: was[1][:1]}
+	if diff := cmp.Diff(want, b.hold(t, "again.dlq")); diff != "" {
+		t.Errorf("-deleted +archived:\n%s", diff)
+	}
+}
+
+func TestPruneDeletesNothingWithoutItsArchive(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	was := b.hold(t, "orders.dlq")
+	taken := save(t, "precious")
+	absent := filepath.Join(t.TempDir(), "archive.jsonl")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--archive", taken}, exitError, "nothing was deleted: archive: open " + taken + ": file exists"},
+		{[]string{"--archive", filepath.Join(absent, "x")}, exitError, "nothing was deleted: archive: "},
+		{[]string{"--older-than", "0s"}, exitUsage, "--older-than: 0s is not past"},
+		{[]string{"--older-than", "soon"}, exitUsage, `--older-than: "soon" is neither a duration`},
+		{[]string{"--older-than", "1h"}, exitRefused, "nobody typed"},
+	} {
+		got := b.redrive(t, append([]string{"prune", "orders.dlq"}, c.args...)...)
+		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%q: %+v, want %d and %q", c.args, got, c.code, c.want)
+		}
+	}
+	if b, err := os.ReadFile(taken); string(b) != "precious" {
+		t.Errorf("the file has %q, %v", b, err)
+	}
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	got := b.redrive(t, "prune", "orders.dlq")
+	if got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, "redrive: not authorized: the user needs DELETE on topic orders.dlq") {
+		t.Errorf("%+v", got)
+	}
+	if diff := cmp.Diff(was, b.hold(t, "orders.dlq")); diff != "" {
+		t.Errorf("-was +is:\n%s", diff)
+	}
+}
