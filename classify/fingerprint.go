@@ -23,12 +23,12 @@ func fingerprint(class, message, frame string) string {
 	return printOf(n.buf[:n.n])
 }
 
-// print is a fingerprint, and what it was made of.
-type print struct{ text, hex string }
+// digest is a fingerprint, and what it was made of.
+type digest struct{ text, hex string }
 
 // prints are some of the last fingerprints, by a hash of what they were made of: what fails by the thousand fails alike.
 var (
-	prints     [64]atomic.Pointer[print]
+	prints     [64]atomic.Pointer[digest]
 	printsSeed = maphash.MakeSeed()
 )
 
@@ -38,7 +38,7 @@ func printOf(text []byte) string {
 		return p.hex
 	}
 	sum := sha256.Sum256(text)
-	p := &print{text: string(text), hex: hex.EncodeToString(sum[:8])}
+	p := &digest{text: string(text), hex: hex.EncodeToString(sum[:8])}
 	slot.Store(p)
 	return p.hex
 }
