@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,20 +19,11 @@ type topicPartition struct {
 func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
 	<-c.joined
 	c.membership.set(false)
-	fresh, again := c.subscription.begin(added)
+	added, again := c.subscription.begin(added)
 	if len(again) > 0 {
 		cl.AddConsumeTopics(again...) // kgo joins again, and has the partitions assigned anew
 	}
 	member, _ := cl.GroupMetadata()
-	// Of those that it had, a lane goes on only under the membership that it began under: after another one kgo reads nothing yet.
-	for topic, partitions := range added {
-		for _, p := range partitions {
-			if l := c.lane(topic, p); (l == nil || !l.heldBy(member)) && !slices.Contains(fresh[topic], p) {
-				fresh[topic] = append(fresh[topic], p)
-			}
-		}
-	}
-	added = fresh
 	c.replaceStale(ctx, member, added)
 	var predecessors []*lane
 	c.mu.Lock()
