@@ -3,6 +3,8 @@ package classify
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"hash/maphash"
+	"sync/atomic"
 )
 
 const (
@@ -18,8 +20,25 @@ func fingerprint(class, message, frame string) string {
 	n.verbatim(class)
 	n.message(message)
 	n.verbatim(frame[:min(len(frame), maxFrame)])
-	sum := sha256.Sum256(n.buf[:n.n])
-	var out [16]byte
-	hex.Encode(out[:], sum[:8])
-	return string(out[:])
+	return printOf(n.buf[:n.n])
+}
+
+// digest is a fingerprint, and what it was made of.
+type digest struct{ text, hex string }
+
+// prints are some of the last fingerprints, by a hash of what they were made of: what fails by the thousand fails alike.
+var (
+	prints     [64]atomic.Pointer[digest]
+	printsSeed = maphash.MakeSeed()
+)
+
+func printOf(text []byte) string {
+	slot := &prints[maphash.Bytes(printsSeed, text)%uint64(len(prints))]
+	if p := slot.Load(); p != nil && p.text == string(text) {
+		return p.hex
+	}
+	sum := sha256.Sum256(text)
+	p := &digest{text: string(text), hex: hex.EncodeToString(sum[:8])}
+	slot.Store(p)
+	return p.hex
 }

@@ -228,7 +228,7 @@ func (c *Consumer) groupClient() (*kgo.Client, error) {
 		kgo.OnPartitionsAssigned(c.assigned),
 		kgo.OnPartitionsRevoked(c.revoked),
 		kgo.OnPartitionsLost(c.lost),
-		kgo.AdjustFetchOffsetsFn(c.positions),
+		kgo.AdjustFetchOffsetsFn(c.offered),
 	})...)
 }
 

@@ -25,7 +25,7 @@ type clock struct {
 
 	mu      sync.Mutex
 	workers int
-	ticking bool
+	ticking atomic.Bool // set and cleared with mu
 	wg      *sync.WaitGroup
 	done    <-chan struct{}
 }
@@ -40,8 +40,8 @@ func (k *clock) enter() {
 	defer k.mu.Unlock()
 	k.workers++
 	k.now.Store(int64(time.Since(k.base)))
-	if !k.ticking {
-		k.ticking = true
+	if !k.ticking.Load() {
+		k.ticking.Store(true)
 		k.wg.Go(k.tick)
 	}
 }
@@ -70,7 +70,7 @@ func (k *clock) tick() {
 		if k.workers > 0 {
 			idle = 0
 		} else if idle++; idle >= lingerFor {
-			k.ticking = false
+			k.ticking.Store(false)
 			k.mu.Unlock()
 			return
 		}
@@ -80,3 +80,11 @@ func (k *clock) tick() {
 
 // at is the wall and monotonic time of a coarse reading.
 func (k *clock) at(reading int64) time.Time { return k.base.Add(time.Duration(reading)) }
+
+// about is the time, behind the truth by no more than the coarse clock is. It is for what comes by the thousand, workers or not.
+func (k *clock) about() time.Time {
+	if k.ticking.Load() {
+		return k.at(k.now.Load())
+	}
+	return time.Now()
+}

@@ -98,10 +98,11 @@ func (fw *forward) Value(key any) any {
 	return nil
 }
 
-// forward sends a copy of the record to a sibling. It returns at once; the record is finished when the copy is safe.
-func (l *lane) forward(f *feed, seen *noted, topic string, m *headers.Meta) {
+// forward sends a copy of the record to a sibling. It returns at once; the record is finished when the copy is safe. now spares kgo
+// another look at the clock.
+func (l *lane) forward(f *feed, seen *noted, topic string, m *headers.Meta, now time.Time) {
 	fw := seen.forward()
-	fw.rec = kgo.Record{Topic: topic, Key: seen.key, Value: seen.value, Headers: seen.encode(m)}
+	fw.rec = kgo.Record{Topic: topic, Key: seen.key, Value: seen.value, Headers: seen.encode(m), Timestamp: now}
 	fw.feed, fw.offset, fw.due = f, seen.offset, m.NotBefore
 	l.send(fw)
 }
@@ -209,7 +210,7 @@ func (l *lane) landed(fw *forward, err error) fate {
 // strike takes a copy off the books, and finishes its record if that is safe; the caller holds the lock.
 func (l *lane) strike(fw *forward, safe bool) (became fate) {
 	l.forwards.done(fw)
-	l.forwards.progress = time.Now()
+	l.forwards.progress = l.c.clock.about()
 	if safe {
 		fw.feed.tracker.finish(fw.offset)
 		l.wrote(fw)

@@ -19,7 +19,8 @@ type topicPartition struct {
 func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
 	<-c.joined
 	c.membership.set(false)
-	if again := c.subscription.begin(added); len(again) > 0 {
+	added, again := c.subscription.begin(added)
+	if len(again) > 0 {
 		cl.AddConsumeTopics(again...) // kgo joins again, and has the partitions assigned anew
 	}
 	member, _ := cl.GroupMetadata()
@@ -45,7 +46,34 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 	}
 }
 
-// positions is kgo's AdjustFetchOffsetsFn: where each new source partition starts. Without a committed offset kgo would
+// offered is kgo's AdjustFetchOffsetsFn. It takes out the partitions that kgo is not to begin to read: those that the member does not
+// have any more, since kgo fetches again what an earlier session did not come to, though a topic that it was told to forget meanwhile
+// was given back; and those that it reads already, see subscription. Two positions on one partition would overwrite each other.
+func (c *Consumer) offered(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	var lanes []*lane
+	for topic, partitions := range offsets {
+		for p := range partitions {
+			l := c.lane(topic, p)
+			if l == nil || l.offered.Load() {
+				delete(partitions, p)
+				continue
+			}
+			lanes = append(lanes, l)
+		}
+		if len(partitions) == 0 {
+			delete(offsets, topic)
+		}
+	}
+	offsets, err := c.positions(ctx, offsets)
+	if err == nil { // kgo has them from here
+		for _, l := range lanes {
+			l.offered.Store(true)
+		}
+	}
+	return offsets, err
+}
+
+// positions finds where each new source partition starts. Without a committed offset kgo would
 // resolve the start by itself, and somewhere else after a restart; so it is resolved here, and committed before the
 // lane's first record runs.
 func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
@@ -64,9 +92,6 @@ func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]k
 		for p, o := range partitions {
 			l := c.lane(topic, p)
 			if l == nil {
-				// The lane is lost, or the member does not have the partition: kgo fetches again what an earlier session did not come
-				// to, though a topic that it was told to forget meanwhile is not the member's any more. It would read it.
-				delete(partitions, p)
 				continue
 			}
 			at := o.EpochOffset()
@@ -242,7 +267,9 @@ func (c *Consumer) replaceStale(ctx context.Context, member string, added map[st
 	fetched := map[string]map[int32]kgo.Offset{}
 	c.mu.Lock()
 	for _, l := range stale {
-		c.lanes[topicPartition{l.topic, l.partition}] = c.newLane(l.topic, l.partition, member)
+		anew := c.newLane(l.topic, l.partition, member)
+		anew.offered.Store(l.offered.Load())
+		c.lanes[topicPartition{l.topic, l.partition}] = anew
 		if fetched[l.topic] == nil {
 			fetched[l.topic] = map[int32]kgo.Offset{}
 		}

@@ -60,6 +60,7 @@ type lane struct {
 	changed  chan struct{}            // has room for one: something a drain waits for may have happened
 	stopping chan struct{}            // closed when the lane begins to be given up
 	gone     chan struct{}            // closed by forget
+	offered  atomic.Bool              // kgo reads the source, or is about to
 }
 
 // newLane makes the lane of a partition that was assigned; the caller holds Consumer.mu.

@@ -205,6 +205,7 @@ func (c *Consumer) replacement(l *lane, at int64) *lane {
 	l.mu.Unlock()
 	anew := c.newLane(l.topic, l.partition, member)
 	anew.source().tracker, anew.source().epoch = newTracker(at, -1), -1
+	anew.offered.Store(l.offered.Load())
 	c.lanes[held] = anew
 	c.countLanes()
 	c.mu.Unlock()

@@ -104,12 +104,12 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 		meta.Reason = d.reason
 		l.logDeadLettered(&meta, d.reason)
 		l.c.countRouted(l.topic, "dlq", r.Class, d.reason)
-		l.forward(f, seen, l.siblings.DLQ, &meta)
+		l.forward(f, seen, l.siblings.DLQ, &meta, now)
 		return outcomeDeadLettered, meta.Message, true
 	}
 	meta.NotBefore = d.due
-	l.c.countRouted(l.topic, retrytopics.FormatDelay(d.tier.Delay), r.Class, "")
-	l.forward(f, seen, d.tier.Topic, &meta)
+	l.c.countParked(l.topic, d.tier.Delay, r.Class)
+	l.forward(f, seen, d.tier.Topic, &meta, now)
 	return outcomeRetried, meta.Message, true
 }
 
@@ -269,11 +269,11 @@ func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 		return nil, nil, false
 	}
 	user := headers.Strip(physical.Headers)
-	if time.Now().UnixMilli() < m.NotBefore.UnixMilli() {
+	if now := time.Now(); now.UnixMilli() < m.NotBefore.UnixMilli() {
 		seen := noted{key: physical.Key, value: physical.Value, headers: user, timestamp: m.Original.Timestamp, offset: physical.Offset}
 		again := l.meta(&seen, &m)
 		again.NotBefore = m.NotBefore
-		l.forward(f, &seen, f.again(&again), &again)
+		l.forward(f, &seen, f.again(&again), &again, now)
 		seen.done()
 		return nil, nil, false
 	}

@@ -18,17 +18,23 @@ func newSubscription() *subscription {
 	return &subscription{held: map[string]map[int32]bool{}, left: map[string]bool{}}
 }
 
-// begin notes the partitions that a session begins with. It returns the sources to subscribe to again.
-func (s *subscription) begin(added map[string][]int32) (again []string) {
+// begin notes the partitions that a session begins with. It returns those of them that the member did not have: kgo may name one twice,
+// and names those of a source that it was told of again once more when it hears how many there are, though it reads them already. And
+// it returns the sources to subscribe to again.
+func (s *subscription) begin(added map[string][]int32) (fresh map[string][]int32, again []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions++
+	fresh = map[string][]int32{}
 	for topic, partitions := range added {
 		if s.held[topic] == nil {
 			s.held[topic] = map[int32]bool{}
 		}
 		for _, p := range partitions {
-			s.held[topic][p] = true
+			if !s.held[topic][p] {
+				s.held[topic][p] = true
+				fresh[topic] = append(fresh[topic], p)
+			}
 		}
 	}
 	for topic := range s.left {
@@ -37,7 +43,7 @@ func (s *subscription) begin(added map[string][]int32) (again []string) {
 			again = append(again, topic)
 		}
 	}
-	return again
+	return fresh, again
 }
 
 // end notes the partitions that the group took back.

@@ -19,22 +19,24 @@ func TestASourceThatWasMadeAnewIsSubscribedToAgainWhenItIsGivenBack(t *testing.T
 			before: func(s *subscription) { s.begin(orders(0, 1)) },
 			after: []func(*subscription) []string{func(s *subscription) []string {
 				s.end(orders(0, 1))
-				return s.begin(nil)
-			}, func(s *subscription) []string { return s.begin(orders(0, 1)) }},
+				_, again := s.begin(nil)
+				return again
+			}, func(s *subscription) []string { _, again := s.begin(orders(0, 1)); return again }},
 			want: [][]string{{"orders"}, nil},
 		},
 		"a session that was joined before gives more of it": {
 			before: func(s *subscription) { s.begin(orders(0)) },
-			after: []func(*subscription) []string{func(s *subscription) []string { return s.begin(orders(1)) }, func(s *subscription) []string {
+			after: []func(*subscription) []string{func(s *subscription) []string { _, again := s.begin(orders(1)); return again }, func(s *subscription) []string {
 				s.end(orders(0, 1))
-				return s.begin(nil)
+				_, again := s.begin(nil)
+				return again
 			}},
 			want: [][]string{nil, {"orders"}},
 		},
 		"given back while the client forgets it, and no session since": {
 			before:    func(s *subscription) { s.begin(orders(0)) },
 			meanwhile: func(s *subscription) { s.end(orders(0)) },
-			after:     []func(*subscription) []string{func(s *subscription) []string { return s.begin(nil) }},
+			after:     []func(*subscription) []string{func(s *subscription) []string { _, again := s.begin(nil); return again }},
 			want:      [][]string{{"orders"}},
 		},
 		"given back while the client forgets it, and the session began": {
@@ -67,5 +69,20 @@ func TestASourceThatWasMadeAnewIsSubscribedToAgainWhenItIsGivenBack(t *testing.T
 				}
 			}
 		})
+	}
+}
+
+func TestOnlyPartitionsThatTheMemberDidNotHaveAreNew(t *testing.T) {
+	t.Parallel()
+	s := newSubscription()
+	if fresh, _ := s.begin(map[string][]int32{"orders": {0, 1, 1}}); !slices.Equal(fresh["orders"], []int32{0, 1}) {
+		t.Errorf("got %v", fresh)
+	}
+	if fresh, _ := s.begin(map[string][]int32{"orders": {0, 1, 2}}); !slices.Equal(fresh["orders"], []int32{2}) {
+		t.Errorf("of three, two of which it has, got %v", fresh)
+	}
+	s.end(map[string][]int32{"orders": {1}})
+	if fresh, _ := s.begin(map[string][]int32{"orders": {0, 1, 2}}); !slices.Equal(fresh["orders"], []int32{1}) {
+		t.Errorf("after one was taken back, got %v", fresh)
 	}
 }

@@ -506,6 +506,13 @@ func (c *Consumer) countRouted(topic, to, class string, reason headers.Reason) {
 	t.routed.Add(context.Background(), 1, t.route(c.cfg.Group, topic, to, class, reason)...)
 }
 
+// countParked counts a record that failed and waits in a tier.
+func (c *Consumer) countParked(topic string, tier time.Duration, class string) {
+	if t := c.telemetry; t != nil && t.routed.Enabled(context.Background()) { // else its name is not worth its memory
+		c.countRouted(topic, retrytopics.FormatDelay(tier), class, "")
+	}
+}
+
 // countExpired counts what retention deleted before it was read.
 func (c *Consumer) countExpired(topic string, n int64) {
 	if t := c.telemetry; t != nil {
