@@ -42,7 +42,7 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace) (*held, error)
 	for {
 		w, err := r.openWriters(ctx, t.dlq)
 		if err != nil {
-			return nil, err
+			return nil, within(t.dlq, err)
 		}
 		h, err := r.tryClaim(ctx, p, pace, w)
 		if err == nil {
@@ -65,9 +65,9 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	t := p.topics
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, err
+		return nil, Denied("READ", "topic", t.ledger, err)
 	}
-	if err := refuseUnfinished(t.dlq, ledger.Runs()); err != nil {
+	if err := RefuseUnfinished(ledger); err != nil {
 		return nil, err
 	}
 	left := selection{}
@@ -118,7 +118,7 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*
 	for {
 		w, err := r.openWriters(ctx, t.dlq)
 		if err != nil {
-			return nil, err
+			return nil, within(t.dlq, err)
 		}
 		h, err := r.read(ctx, t, id)
 		if err == nil {
@@ -164,13 +164,13 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 		}
 	})
 	if err != nil {
-		return nil, err
+		return nil, Denied("READ", "topic", t.ledger, err)
 	}
 	if bad != nil {
-		return nil, fmt.Errorf("run %s/%s in the ledger: %w", t.dlq, id, bad)
+		return nil, unreadable(t.ledger, id, bad)
 	}
 	if h.rec == nil {
-		return nil, fmt.Errorf("%s/%s: %w", t.dlq, id, ErrNoRun)
+		return nil, fmt.Errorf("run %s: %w", id, ErrNoRun)
 	}
 	h.topicID = ledger.TopicID()
 	h.rec.Counts = Counts{Selected: h.rec.Counts.Selected}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
 )
@@ -94,11 +95,11 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	adm, err := kadm.NewOptClient(r.cfg.Kafka...)
+	cl, err := kgo.NewClient(r.cfg.Kafka...)
 	if err != nil {
 		return nil, fmt.Errorf("redrive: %w", err)
 	}
-	defer adm.Close()
+	defer cl.Close()
 	now := time.Now()
 	p := &Plan{
 		Selection: s, ID: newID(now), Created: now, topics: t, chosen: selection{}, duplicates: selection{}, by: map[destination]int64{},
@@ -106,17 +107,17 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, fmt.Errorf("redrive: %w", err)
+		return nil, fmt.Errorf("redrive: %w", Denied("READ", "topic", t.ledger, err))
 	}
 	if ledger.Missing() {
 		return nil, fmt.Errorf("redrive: %s has no ledger: create the topic %s, compacted, with as many partitions", t.dlq, t.ledger)
 	}
-	if err := refuseUnfinished(t.dlq, ledger.Runs()); err != nil {
+	if err := RefuseUnfinished(ledger); err != nil {
 		return nil, err
 	}
 	for l, err := range ledger.Letters(ctx, s.Filter, dlq.Cursor{}) {
 		if err != nil {
-			return nil, fmt.Errorf("redrive: %w", err)
+			return nil, fmt.Errorf("redrive: %w", Denied("READ", "topic", t.dlq, err))
 		}
 		switch at := l.Record; {
 		case !l.State.Settles():
@@ -125,18 +126,22 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 			p.duplicates.add(at.Partition, at.Offset)
 		}
 	}
-	if err := p.settle(ctx, adm); err != nil {
+	if err := p.settle(ctx, cl); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// refuseUnfinished is the refusal of a topic that has an unfinished run.
-func refuseUnfinished(topic string, runs map[string][]byte) error {
+// RefuseUnfinished returns a *RefusedError where a ledger, as it was read last, has an
+// unfinished run. Who writes into the dead-letter topic, deletes from it or settles its
+// letters by other means than a run asks it first: the run would take new letters for
+// failures, and send what it has read of the others notwithstanding.
+func RefuseUnfinished(ledger *dlq.Ledger) error {
+	topic, runs := ledger.Topic(), ledger.Runs()
 	for _, id := range slices.Sorted(maps.Keys(runs)) {
 		rec, err := parseRecord(runs[id])
 		if err != nil {
-			return fmt.Errorf("redrive: run %s/%s in the ledger: %w", topic, id, err)
+			return within(topic, unreadable(ledger.Name(), id, err))
 		}
 		if rec.State.Finished() {
 			continue
@@ -189,7 +194,8 @@ func (p *Plan) mostPartition() (most int32) {
 }
 
 // settle finds out where the letters go, and whether they may.
-func (p *Plan) settle(ctx context.Context, adm *kadm.Client) error {
+func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
+	adm := kadm.NewClient(cl)
 	t, target := p.topics, p.Selection.Target
 	refuse := func(why Refusal, detail string) error {
 		return &RefusedError{Topic: t.dlq, Reason: why, Detail: detail}
@@ -219,6 +225,9 @@ func (p *Plan) settle(ctx context.Context, adm *kadm.Client) error {
 			return within(t.dlq, err)
 		}
 		p.SeenBy = groups
+	}
+	if err := p.checkRights(ctx, adm, cl); err != nil {
+		return within(t.dlq, err)
 	}
 	without, err := idle(ctx, adm, slices.DeleteFunc(groups, func(g string) bool { return g == "" }))
 	if err != nil {
@@ -262,12 +271,22 @@ func (p *Plan) settleTiers(ctx context.Context, adm *kadm.Client) error {
 	return nil
 }
 
+// topicError is an error that names the dead-letter topic.
+type topicError struct {
+	topic string
+	err   error
+}
+
+func (e *topicError) Error() string { return fmt.Sprintf("redrive: %s: %v", e.topic, e.err) }
+func (e *topicError) Unwrap() error { return e.err }
+
 // within names the topic in an error that does not.
 func within(topic string, err error) error {
 	_, refused := errors.AsType[*RefusedError](err)
 	_, reappeared := errors.AsType[*ReappearedError](err)
-	if err == nil || refused || reappeared {
+	_, named := errors.AsType[*topicError](err)
+	if err == nil || refused || reappeared || named {
 		return err
 	}
-	return fmt.Errorf("redrive: %s: %w", topic, err)
+	return &topicError{topic, err}
 }

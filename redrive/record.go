@@ -53,12 +53,24 @@ func (p positions) set(topic string, partition int32, at int64) {
 	p[topic][partition] = at
 }
 
+// unreadable is an error about a run of which the ledger holds something broken.
+func unreadable(ledger, id string, err error) error {
+	if errors.Is(err, errNewerRun) {
+		return fmt.Errorf("run %s in the ledger: %w", id, err)
+	}
+	return fmt.Errorf("run %s can't be read from the ledger: %w; a record without a value, with the key run/%s and on partition 0 of %s, takes it away: "+
+		"its letters keep what the ledger says of them", id, err, id, ledger)
+}
+
+// errNewerRun is wrapped by errors about runs that this version must leave alone.
+var errNewerRun = errors.New("take a newer siding")
+
 func parseRecord(value []byte) (*record, error) {
 	var r record
 	err := json.Unmarshal(value, &r)
 	switch {
 	case r.V > runVersion:
-		return nil, fmt.Errorf("it is of version %d, and this one knows %d: take a newer siding", r.V, runVersion)
+		return nil, fmt.Errorf("it is of version %d, and this one knows %d: %w", r.V, runVersion, errNewerRun)
 	case err != nil:
 		return nil, err
 	case r.V < 1 || r.ID == "" || r.State == "":

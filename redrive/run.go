@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
 )
@@ -41,18 +41,18 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 func (r *Redriver) recheck(ctx context.Context, p *Plan) error {
 	ledger := dlq.NewLedger(p.topics.dlq, p.topics.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
+		return Denied("READ", "topic", p.topics.ledger, err)
+	}
+	if err := RefuseUnfinished(ledger); err != nil {
 		return err
 	}
-	if err := refuseUnfinished(p.topics.dlq, ledger.Runs()); err != nil {
-		return err
-	}
-	adm, err := kadm.NewOptClient(r.cfg.Kafka...)
+	cl, err := kgo.NewClient(r.cfg.Kafka...)
 	if err != nil {
 		return err
 	}
-	defer adm.Close()
+	defer cl.Close()
 	p.Targets, p.Warnings = map[string]int64{}, nil
-	return p.settle(ctx, adm)
+	return p.settle(ctx, cl)
 }
 
 // Status is what became of a run's letters by now. It writes nothing, and finds out
@@ -95,7 +95,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event))
 	}
 	h, err := r.take(ctx, t, id, func(rec *record) error {
 		if rec.State.Finished() {
-			return fmt.Errorf("run %s/%s is %s: there is nothing to resume", topic, id, rec.State)
+			return fmt.Errorf("run %s is %s: there is nothing to resume", id, rec.State)
 		}
 		if rec.Edit.Patch != nil && r.cfg.MergePatch == nil {
 			return errors.New("the run has a patch, and Config.MergePatch is nil")
@@ -111,7 +111,8 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event))
 
 // Abort ends an unfinished run, wherever it goes on: what its process has not
 // committed by then never becomes visible. What was sent stays, and its outcomes can
-// be told. It does nothing to a run that is finished.
+// be told. By and Why are kept as the cause. It does nothing to a run that is
+// finished.
 func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -126,6 +127,9 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
 		now := time.Now()
 		rec.Token, rec.Owner, rec.Heartbeat, rec.Ended = token(8), r.owner, now, &now
 		rec.State, rec.Cause = Aborted, "aborted by "+r.owner
+		if r.cfg.Why != "" {
+			rec.Cause += ": " + r.cfg.Why
+		}
 		return nil
 	})
 	if err != nil {
@@ -141,27 +145,30 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
 }
 
 // Runs are the runs of a dead-letter topic, oldest first, with what the ledger says
-// became of their letters.
+// became of their letters. With an error about a run that can't be read come the
+// others.
 func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
 		return nil, err
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, fmt.Errorf("redrive: %w", err)
+	if err := ledger.Read(ctx, nil, nil); err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
+		return nil, fmt.Errorf("redrive: %w", Denied("READ", "topic", t.ledger, err))
 	}
 	runs := ledger.Runs()
 	var all []Outcome
+	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(runs)) {
 		rec, err := parseRecord(runs[id])
 		if err != nil {
-			return all, fmt.Errorf("redrive: run %s/%s in the ledger: %w", topic, id, err)
+			errs = append(errs, within(topic, unreadable(t.ledger, id, err)))
+			continue
 		}
 		all = append(all, rec.outcome(topic))
 	}
 	slices.SortStableFunc(all, func(a, b Outcome) int { return a.Started.Compare(b.Started) })
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // drive goes on with a run through what the network and other operators do to it.

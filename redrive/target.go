@@ -30,7 +30,7 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 		if !ok {
 			var err error
 			if committed, err = adm.FetchOffsets(ctx, d.group); err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-				return nil, fmt.Errorf("fetch offsets of group %q: %w", d.group, err)
+				return nil, fmt.Errorf("fetch offsets of group %q: %w", d.group, Denied("DESCRIBE", "group", d.group, err))
 			}
 			offsets[d.group] = committed
 		}
@@ -55,11 +55,11 @@ func members(ctx context.Context, adm *kadm.Client, group string) (int, error) {
 	}
 	classic, err := adm.DescribeGroups(ctx, group)
 	if err != nil {
-		return 0, fmt.Errorf("describe group %q: %w", group, err)
+		return 0, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, err))
 	}
 	d := classic[group]
 	if d.Err != nil && !errors.Is(d.Err, kerr.GroupIDNotFound) {
-		return 0, fmt.Errorf("describe group %q: %w", group, d.Err)
+		return 0, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, d.Err))
 	}
 	return len(d.Members), nil
 }
@@ -108,8 +108,11 @@ func (t *topics) checkNamed(ctx context.Context, adm *kadm.Client, target Target
 		return fmt.Errorf("list topics: %w", err)
 	}
 	d := described[target.Topic]
-	if d.Err != nil {
-		return fmt.Errorf("describe topic %q: %w", target.Topic, d.Err)
+	switch {
+	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+		return fmt.Errorf("the target topic %s does not exist: create it, or choose another one", target.Topic)
+	case d.Err != nil:
+		return fmt.Errorf("describe topic %q: %w", target.Topic, Denied("DESCRIBE", "topic", target.Topic, d.Err))
 	}
 	if most := p.mostPartition(); int(most) >= len(d.Partitions) {
 		return &RefusedError{Topic: t.dlq, Reason: RefusedPartitions, Detail: fmt.Sprintf(
@@ -121,7 +124,7 @@ func (t *topics) checkNamed(ctx context.Context, adm *kadm.Client, target Target
 	}
 	c, err := configs.On(target.Topic, nil)
 	if err = cmp.Or(err, c.Err); err != nil {
-		return fmt.Errorf("describe the configuration of topic %q: %w", target.Topic, err)
+		return fmt.Errorf("describe the configuration of topic %q: %w", target.Topic, Denied("DESCRIBE_CONFIGS", "topic", target.Topic, err))
 	}
 	values := map[string]string{}
 	for _, v := range c.Configs {

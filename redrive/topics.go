@@ -21,14 +21,15 @@ type topics struct {
 	dlq, source, ledger string
 }
 
-// topicsOf finds the topics around a dead-letter topic by the naming templates. Where these have {group}, the groups that letters are
-// selected by say which one.
+// topicsOf finds the topics around a dead-letter topic by the naming templates. Where only the ledger's has {group}, the groups that
+// letters are selected by say which one.
 func (r *Redriver) topicsOf(dlqTopic string, groups []string) (*topics, error) {
-	source, ok := r.cfg.Naming.SourceOf(dlqTopic)
-	if !ok {
+	name, ok := r.cfg.Naming.Parse(dlqTopic)
+	if !ok || name.Kind != retrytopics.KindDLQ {
 		return nil, fmt.Errorf("redrive: %q is not the dead-letter topic of a source by the naming templates", dlqTopic)
 	}
-	for _, group := range append([]string{""}, groups...) {
+	source := name.Source
+	for _, group := range append([]string{name.Group}, groups...) {
 		if s, err := r.cfg.Naming.Siblings(source, group); err == nil && s.DLQ == dlqTopic {
 			return &topics{naming: r.cfg.Naming, dlq: dlqTopic, source: source, ledger: s.Ledger}, nil
 		}
@@ -40,7 +41,7 @@ func (r *Redriver) topicsOf(dlqTopic string, groups []string) (*topics, error) {
 func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string) (kadm.TopicDetails, error) {
 	all, err := adm.ListTopics(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list topics: %w", err)
+		return nil, fmt.Errorf("list topics: %w", Denied("DESCRIBE", "topic", t.dlq, err))
 	}
 	names := []string{t.dlq, t.ledger}
 	for _, g := range groups {
@@ -54,7 +55,7 @@ func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string)
 		switch {
 		case !ok || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
 		case d.Err != nil:
-			return nil, fmt.Errorf("describe topic %q: %w", name, d.Err)
+			return nil, fmt.Errorf("describe topic %q: %w", name, Denied("DESCRIBE", "topic", name, d.Err))
 		default:
 			found[name] = d
 		}

@@ -85,6 +85,10 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 		case o.err == nil:
 		case isRefusal(o.err):
 			e.refused = append(e.refused, o)
+		case isDenied(o.err):
+			abort(t.cl)
+			e.err = Denied("WRITE", "topic", o.copy.Topic, o.err)
+			return e
 		default:
 			e.err = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.place().position(h.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, o.err)
 			return e
@@ -98,7 +102,11 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 	for _, o := range t.copies {
 		records = append(records, h.entry(o.place(), dlq.Entry{State: dlq.Redriven, Target: target(o.copy), Edited: o.edited}))
 	}
-	if err := t.cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
+	if err := t.cl.ProduceSync(ctx, records...).FirstErr(); isDenied(err) {
+		abort(t.cl)
+		e.err = Denied("WRITE", "topic", h.topics.ledger, err)
+		return e
+	} else if err != nil {
 		e.err = fmt.Errorf("write to the ledger: %w: %w", errUncertain, err)
 		return e
 	}
@@ -124,6 +132,11 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 	}
 	e.committed = true
 	return e
+}
+
+// isDenied reports whether the user may not write: somebody has to grant it, and going on by itself would not.
+func isDenied(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.TransactionalIDAuthorizationFailed)
 }
 
 func target(r *kgo.Record) headers.Position {

@@ -46,12 +46,12 @@ func (r *Redriver) openWriters(ctx context.Context, dlq string) (*writers, error
 		)...)
 		if err != nil {
 			w.close()
-			return nil, fmt.Errorf("redrive: %w", err)
+			return nil, err
 		}
 		w.cl[i] = cl
 		if _, _, err := cl.ProducerID(ctx); err != nil {
 			w.close()
-			return nil, fmt.Errorf("redrive: initialise transactional id %q: %w", transactionalID(dlq, i), err)
+			return nil, fmt.Errorf("initialise transactional id %q: %w", transactionalID(dlq, i), Denied("WRITE", "transactional-id", transactionalID(dlq, i), err))
 		}
 	}
 	return w, nil
@@ -76,7 +76,7 @@ func (w *writers) write(ctx context.Context, which int, records ...*kgo.Record) 
 		if isFenced(err) {
 			err = fmt.Errorf("%w: %w", errUncertain, err)
 		}
-		return fmt.Errorf("write to the ledger: %w", err)
+		return fmt.Errorf("write to the ledger: %w", Denied("WRITE", "topic", records[0].Topic, err))
 	}
 	if err := cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
 		abort(cl)

@@ -1,0 +1,110 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// DeniedError says which right the user lacks.
+type DeniedError struct {
+	// Operation is what must be granted, as Kafka's tools call it: READ, WRITE, DESCRIBE, …
+	Operation string
+	// Resource is topic, group, transactional-id or cluster, and Name which one.
+	Resource, Name string
+	// Err is what the broker said, if it was asked to do it.
+	Err error
+}
+
+// Error says what to have granted.
+func (e *DeniedError) Error() string {
+	if e.Resource == "cluster" {
+		return fmt.Sprintf("not authorized: the user needs %s on the cluster: have it granted (kafka-acls.sh --add --allow-principal User:… --operation %s --cluster)",
+			e.Operation, e.Operation)
+	}
+	return fmt.Sprintf("not authorized: the user needs %s on %s %s: have it granted (kafka-acls.sh --add --allow-principal User:… --operation %s --%s %s)",
+		e.Operation, e.Resource, e.Name, e.Operation, e.Resource, e.Name)
+}
+
+// Unwrap returns Err.
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+// Denied makes a *DeniedError of an error by which a broker says that the user may not do something; any other is returned as it is.
+func Denied(operation, resource, name string, err error) error {
+	switch {
+	case errors.Is(err, kerr.ClusterAuthorizationFailed):
+		resource = "cluster"
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
+	default:
+		return err
+	}
+	if _, said := errors.AsType[*DeniedError](err); said {
+		return err
+	}
+	return &DeniedError{Operation: operation, Resource: resource, Name: name, Err: err}
+}
+
+// rights are the operations on topics that a run needs.
+func (p *Plan) rights(watched []string) map[string][]kmsg.ACLOperation {
+	read, write := kmsg.ACLOperationRead, kmsg.ACLOperationWrite
+	needs := map[string][]kmsg.ACLOperation{}
+	for _, topic := range watched { // the dead-letter topic and the ledger are among them
+		needs[topic] = append(needs[topic], read)
+	}
+	for topic := range p.Targets {
+		needs[topic] = append(needs[topic], write)
+	}
+	needs[p.topics.ledger] = append(needs[p.topics.ledger], write)
+	return needs
+}
+
+// checkRights asks for what the user may do on the topics, before anything is done. Its error has all that is lacking, a line each.
+// Brokers that don't tell refuse later what they refuse.
+func checkRights(ctx context.Context, cl *kgo.Client, needs map[string][]kmsg.ACLOperation) error {
+	req := kmsg.NewPtrMetadataRequest()
+	req.IncludeTopicAuthorizedOperations = true
+	for topic := range needs {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(topic)
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return fmt.Errorf("describe topics: %w", err)
+	}
+	var errs []error
+	lacks := func(topic string, op kmsg.ACLOperation) {
+		errs = append(errs, &DeniedError{Operation: op.String(), Resource: "topic", Name: topic})
+	}
+	slices.SortFunc(resp.Topics, func(a, b kmsg.MetadataResponseTopic) int { return strings.Compare(*a.Topic, *b.Topic) })
+	for _, t := range resp.Topics {
+		may := kadm.DecodeACLOperations(t.AuthorizedOperations)
+		for _, op := range needs[*t.Topic] {
+			switch {
+			case t.ErrorCode == kerr.TopicAuthorizationFailed.Code:
+				lacks(*t.Topic, op)
+			case t.ErrorCode == 0 && t.AuthorizedOperations != math.MinInt32 && !slices.Contains(may, op):
+				lacks(*t.Topic, op)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkRights looks whether a run may do all that it would.
+func (p *Plan) checkRights(ctx context.Context, adm *kadm.Client, cl *kgo.Client) error {
+	watched, err := p.topics.watched(ctx, adm, slices.Collect(maps.Keys(p.ByGroup)))
+	if err != nil {
+		return err
+	}
+	return checkRights(ctx, cl, p.rights(watched.Names()))
+}

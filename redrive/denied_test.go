@@ -1,0 +1,86 @@
+package redrive_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// A right that is taken away while a run goes on does not come back by trying again: the run ends unfinished, says which one it is, and
+// whoever has it granted resumes.
+func TestARunThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
+	t.Parallel()
+	for _, topic := range []string{"orders.retry.5s", "orders.dlq.ledger"} {
+		t.Run(topic, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 3)
+				s := newService("tax")
+				incident(t, k, s, 100, "tax")
+				s.has()
+				r := redriver(t, k)
+				p := plan(t, r)
+				var f *kfake.FaultHandle
+				o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 50}, func(e redrive.Event) {
+					if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
+						f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
+					}
+				})
+				d, ok := errors.AsType[*redrive.DeniedError](err)
+				if !ok || d.Operation != "WRITE" || d.Resource != "topic" || d.Name != topic {
+					t.Fatalf("the run ended with %v", err)
+				}
+				if o.State.Finished() || o.Counts.Sent == 100 {
+					t.Errorf("the outcome is %+v", o)
+				}
+				f.Remove()
+				o, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+				if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 100 {
+					t.Errorf("the resumed run ended with %v, and %+v", err, o)
+				}
+			})
+		})
+	}
+}
+
+// The words of whoever ends a run from elsewhere are kept with it, and the topic is named once in what is refused afterwards.
+func TestAnAbortKeepsWhyAndAFinishedRunIsNotResumed(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		s := newService("tax")
+		incident(t, k, s, 100, "tax")
+		s.has()
+		r := redriver(t, k)
+		p := plan(t, r)
+		asked := false
+		_, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
+			if !asked && e.Counts.Sent > 0 {
+				asked = true
+				go func() {
+					if err := r.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+		})
+		if !errors.Is(err, redrive.ErrTaken) || strings.Count(err.Error(), "orders.dlq") != 1 {
+			t.Errorf("the run ended with %v", err)
+		}
+		o, err := r.Status(t.Context(), "orders.dlq", p.ID)
+		if err != nil || o.State != redrive.Aborted || !strings.HasSuffix(o.Cause, ": JIRA-1") {
+			t.Errorf("the status is %+v, %v", o, err)
+		}
+		_, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if want := "redrive: orders.dlq: run " + p.ID + " is aborted: there is nothing to resume"; err == nil || err.Error() != want {
+			t.Errorf("resume: %v, want %s", err, want)
+		}
+	})
+}
