@@ -8,9 +8,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -58,7 +61,67 @@ func TestARunGoesOnThroughFaultsAndDoublesNothing(t *testing.T) {
 				if len(wrong) > 0 {
 					t.Errorf("%d were not processed once: %v", len(wrong), slices.Clip(wrong[:min(5, len(wrong))]))
 				}
+				onTheirTargets(t, k, p.ID, 300)
 			})
 		})
 	}
+}
+
+// onTheirTargets checks that the ledger says of n letters of a run where the copy of each stands that a committed reader sees.
+//
+// A run that took itself again after a fault, or was resumed, took down the place of a copy in the transaction that was aborted, which
+// its watch had seen. The group's offset is past that one sooner, and the letter had succeeded before it ran.
+func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
+	t.Helper()
+	told := map[string]string{}
+	err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Read(t.Context(), nil, func(n *dlq.Note) {
+		if n.Entry.Run == run {
+			told[headers.Position{Topic: "orders.dlq", Partition: n.Record.Partition, Offset: n.Letter}.String()] = n.Entry.Target.String()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range held(t, k, "orders.retry.5s") {
+		m, err := headers.Parse(r.Headers)
+		if err != nil || m.Redrive.ID != run {
+			continue
+		}
+		from, at := m.Redrive.From.String(), headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+		if told[from] != at.String() {
+			t.Errorf("letter %s is at %v, and the ledger says at %q", from, at, told[from])
+		}
+		delete(told, from)
+		n--
+	}
+	if n != 0 || len(told) > 0 {
+		t.Errorf("%d letters are not on their target, or too often, and of %d only the ledger says so", n, len(told))
+	}
+}
+
+// held are the records of a topic of three partitions that a committed reader sees.
+func held(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
+	t.Helper()
+	left := map[int32]int64{}
+	for p := range int32(3) {
+		if end := k.Cluster.PartitionInfo(topic, p).LastStableOffset; end > 0 {
+			left[p] = end
+		}
+	}
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	for len(left) > 0 {
+		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
+			if r.Offset == left[r.Partition]-1 {
+				delete(left, r.Partition)
+			}
+			if !r.Attrs.IsControl() {
+				all = append(all, r)
+			}
+		})
+	}
+	return all
 }

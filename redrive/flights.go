@@ -95,9 +95,14 @@ func (f *flights) sent(letters []sentLetter) {
 	for _, l := range letters {
 		f.counts.Sent++
 		next := &flight{group: l.group, at: l.target, hops: 1}
-		if seen := f.early[l.at]; seen != nil { // the consumer was faster than the broker's answer
+		// The consumer was faster than the broker's answer; or the watch, which reads uncommitted, saw a copy of a transaction that was
+		// aborted: where the copy stands that counts, only the answer says.
+		if seen := f.early[l.at]; seen != nil {
 			delete(f.early, l.at)
 			seen.group = l.group
+			if seen.class == "" && seen.hops <= next.hops {
+				seen.at, seen.hops = next.at, next.hops
+			}
 			next = seen
 		}
 		f.by[l.at] = next
