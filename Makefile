@@ -15,9 +15,19 @@ golangci := $(CURDIR)/.cache/golangci-lint-$(golangci_version)/golangci-lint
 
 built_image := siding/kafka:4.3.0
 
+# For those who name no image. One that was built here (.ci/kafka-image/build.sh) was built because none can be pulled, and
+# so neither can testcontainers' reaper; and it was built by a local Engine, which testcontainers would look for elsewhere
+# if this machine resembled a container.
+define own_image
+if [ -z "$${SIDING_KAFKA_IMAGE:-}" ] && docker image inspect $(built_image) >/dev/null 2>&1; then \
+  export SIDING_KAFKA_IMAGE=$(built_image) TESTCONTAINERS_RYUK_DISABLED=true; \
+  export TESTCONTAINERS_HOST_OVERRIDE=$${TESTCONTAINERS_HOST_OVERRIDE:-localhost}; \
+fi;
+endef
+
 FUZZTIME ?= 10s
 
-.PHONY: all lint fmt test integration traps bench fuzz tools
+.PHONY: all lint fmt test integration soak traps bench fuzz tools
 all: lint test
 
 # The linters, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -37,15 +47,19 @@ test:
 	@for m in $(modules); do echo "vet $$m"; (cd $$m && go vet ./...); done
 	@for m in $(unit); do echo "test $$m"; (cd $$m && go test -race ./...); done
 
-# The tests on real Kafka, in containers; without a Docker Engine they are skipped, in CI they fail. An image that was
-# built here (.ci/kafka-image/build.sh) was built because none can be pulled, and so neither can testcontainers' reaper;
-# and it was built by a local Engine, which testcontainers would look for elsewhere if this machine resembled a container.
+# The tests on real Kafka, in containers; without a Docker Engine they are skipped, in CI they fail.
 integration:
-	@if [ -z "$${SIDING_KAFKA_IMAGE:-}" ] && docker image inspect $(built_image) >/dev/null 2>&1; then \
-	  export SIDING_KAFKA_IMAGE=$(built_image) TESTCONTAINERS_RYUK_DISABLED=true; \
-	  export TESTCONTAINERS_HOST_OVERRIDE=$${TESTCONTAINERS_HOST_OVERRIDE:-localhost}; \
-	fi; \
+	@mkdir -p .cache; $(own_image) \
+	export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl; \
 	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -parallel 8 -timeout 15m ./...); done
+
+# Runs of the program, killed at random moments and resumed: 20 on real Kafka, 180 on the embedded broker.
+soak:
+	@mkdir -p .cache; $(own_image) \
+	export SIDING_KILLS=kafka=20,embedded=180 SIDING_KILL_RESULTS=$(CURDIR)/.cache/soak.jsonl; \
+	echo "seeds and results: $$SIDING_KILL_RESULTS"; \
+	cd integration && go test -count=1 -parallel 8 -timeout 60m -run '^TestARunThatIsKilledGoesOnAndDoublesNothing$$' .; \
+	echo "$$(wc -l <$$SIDING_KILL_RESULTS) runs, seeds and results: $$SIDING_KILL_RESULTS"
 
 # Which test shows which of the traps that others fell into; fails where one has none.
 traps:

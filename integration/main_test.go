@@ -10,4 +10,8 @@ import (
 // shared serves the tests that break nothing; those that break brokers start a cluster of their own.
 var shared integration.Shared
 
-func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+func TestMain(m *testing.M) {
+	code := shared.Run(m)
+	_ = os.RemoveAll(program.folder)
+	os.Exit(code)
+}

@@ -1,0 +1,238 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// site is a cluster, with what was deployed on it, as those see it who are called after an incident.
+type site struct {
+	*consumertest.Kafka
+	t       *testing.T
+	brokers string
+	admin   *kadm.Client
+}
+
+// onKafka is a site on the shared cluster.
+func onKafka(t *testing.T) *site {
+	t.Helper()
+	kafka := shared.Kafka(t)
+	k := consumertest.On(t, append(kafka.Opts(), kgo.HeartbeatInterval(500*time.Millisecond))...)
+	k.Patience = 2 * time.Minute
+	return newSite(t, k, kafka.Brokers())
+}
+
+// onEmbedded is one on an embedded broker, in this process.
+func onEmbedded(t *testing.T) *site {
+	t.Helper()
+	k := consumertest.Start(t)
+	return newSite(t, k, k.Cluster.ListenAddrs())
+}
+
+func newSite(t *testing.T, k *consumertest.Kafka, brokers []string) *site {
+	t.Helper()
+	cl, err := kgo.NewClient(k.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	return &site{Kafka: k, t: t, brokers: strings.Join(brokers, ","), admin: kadm.NewClient(cl)}
+}
+
+// service is a consumer whose handler can be exchanged, as by a deployment, and which remembers what it did.
+type service struct {
+	site  *site
+	topic string
+	group string
+
+	mu     sync.Mutex
+	handle func(value string, f consumer.Facts) error
+	ran    map[string][]string // of what was brought back, by value: what became of each run
+}
+
+// deploy starts a service on a source topic.
+func (s *site) deploy(topic, group string, tiers ...time.Duration) *service {
+	s.t.Helper()
+	v := &service{site: s, topic: topic, group: group, ran: map[string][]string{}}
+	v.failing("tax")
+	s.Run(consumer.Config{
+		Group: group, Topics: []string{topic}, CommitInterval: 100 * time.Millisecond, Policy: consumer.Policy{Tiers: tiers},
+		Handler: func(ctx context.Context, r *kgo.Record) error {
+			v.mu.Lock()
+			handle := v.handle
+			v.mu.Unlock()
+			f := consumer.FactsOf(ctx, r)
+			err := handle(string(r.Value), f)
+			if f.RedriveID != "" {
+				v.mu.Lock()
+				v.ran[string(r.Value)] = append(v.ran[string(r.Value)], resultOf(err))
+				v.mu.Unlock()
+			}
+			return err
+		},
+	})
+	return v
+}
+
+// resultOf is what a run of the handler came to.
+func resultOf(err error) string {
+	if err == nil {
+		return "succeeded"
+	}
+	return new(classify.Classifier).Classify(err).Verdict.String()
+}
+
+// deploys exchanges the handler.
+func (v *service) deploys(handle func(value string, f consumer.Facts) error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.handle = handle
+}
+
+// failing is a bug that all records run into.
+func (v *service) failing(class string) {
+	v.deploys(func(string, consumer.Facts) error { return bug(class) })
+}
+
+// fixed is the deployment after which everything works.
+func (v *service) fixed() {
+	v.deploys(func(string, consumer.Facts) error { return nil })
+}
+
+// bug is an error for which a record goes to the dead-letter topic at once.
+func bug(class string) error {
+	return classify.Terminal(classify.As(errors.New("cannot go on"), class))
+}
+
+// busy is one for which it goes to the next retry topic.
+func busy(class string) error {
+	return classify.Retryable(classify.As(errors.New("cannot go on"), class))
+}
+
+// results is what became of what was brought back, by value.
+func (v *service) results() map[string][]string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.ran)
+}
+
+// incident has n records fail, whose values begin with a word, and waits until all are dead letters of the topic.
+func (s *site) incident(topic, word string, n int) {
+	s.t.Helper()
+	before := s.count(topic + ".dlq")
+	var records []*kgo.Record
+	for i := range n {
+		records = append(records, &kgo.Record{Topic: topic, Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, "%s %d", word, i)})
+	}
+	s.Produce(records...)
+	s.await(fmt.Sprintf("%d dead letters of %s", n, topic), func() bool { return s.count(topic+".dlq") >= before+int64(n) })
+}
+
+// await waits for something that has to come.
+func (s *site) await(what string, is func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(s.Patience); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("no %s within %v", what, s.Patience)
+		}
+	}
+}
+
+// count is how many offsets a topic has had, over all partitions; open transactions count.
+func (s *site) count(topic string) (n int64) {
+	s.t.Helper()
+	ends, err := s.admin.ListEndOffsets(s.t.Context(), topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
+	return n
+}
+
+// read reads what a topic holds now: what readers of that isolation see of it, and control records.
+func (s *site) read(topic string, isolation kgo.IsolationLevel) (all []*kgo.Record) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), s.Patience)
+	defer cancel()
+	list := s.admin.ListEndOffsets
+	if isolation == kgo.ReadCommitted() {
+		list = s.admin.ListCommittedOffsets
+	}
+	ends, err := list(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	left := map[int32]int64{}
+	ends.Each(func(o kadm.ListedOffset) {
+		if o.Offset > 0 {
+			left[o.Partition] = o.Offset
+		}
+	})
+	if len(left) == 0 {
+		return nil
+	}
+	cl, err := kgo.NewClient(append(s.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond))...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer cl.Close()
+	for len(left) > 0 {
+		fetches := cl.PollFetches(ctx)
+		if err := ctx.Err(); err != nil {
+			s.t.Fatalf("read %s: %v, with %v left", topic, err, left)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			end, ok := left[r.Partition]
+			if !ok || r.Offset >= end {
+				return
+			}
+			all = append(all, r)
+			if r.Offset == end-1 {
+				delete(left, r.Partition)
+			}
+		})
+	}
+	return all
+}
+
+// returned are the copies that runs wrote to a target, without those that failed from there: by the letter that each is of.
+func (s *site) returned(target string, isolation kgo.IsolationLevel) map[headers.Position][]*kgo.Record {
+	s.t.Helper()
+	found := map[headers.Position][]*kgo.Record{}
+	for _, r := range s.read(target, isolation) {
+		if m, ok := redriven(r); ok && m.Attempts == 0 {
+			found[m.Redrive.From] = append(found[m.Redrive.From], r)
+		}
+	}
+	return found
+}
+
+// redriven tells what the headers of a copy say that a run wrote, or that failed since.
+func redriven(r *kgo.Record) (m headers.Meta, ok bool) {
+	if r.Attrs.IsControl() {
+		return m, false
+	}
+	m, _ = headers.Parse(r.Headers) // on a source it is no whole story
+	return m, m.Redrive.ID != ""
+}

@@ -1,0 +1,362 @@
+package integration_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// How often runs are killed, and how one is killed again as it was. The moments of a kill are drawn from the seed, but no two
+// machines are at the same place after the same time.
+const (
+	killsEnv   = "SIDING_KILLS"        // by kind of broker, as "kafka=20,embedded=180"; default: defaultKills
+	seedEnv    = "SIDING_KILL_SEED"    // of the first run, the next has the next; default: the time
+	resultsEnv = "SIDING_KILL_RESULTS" // file for seeds and results, a JSON object a line; default: none
+
+	defaultKills = "kafka=20,embedded=4"
+)
+
+// Operations kill a process, a machine dies: a run that is resumed then is as if nothing had happened.
+func TestARunThatIsKilledGoesOnAndDoublesNothing(t *testing.T) {
+	t.Parallel()
+	binary(t)
+	seed := uint64(time.Now().UnixNano()) % 1e9
+	if s := os.Getenv(seedEnv); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedEnv, err)
+		}
+	}
+	log := newKillLog(t)
+	sites := map[string]func(*testing.T) *site{"kafka": onKafka, "embedded": onEmbedded}
+	for kind, n := range killsWanted(t) {
+		t.Run(kind, func(t *testing.T) {
+			for i := range n {
+				t.Run(fmt.Sprint(seed+uint64(i)), func(t *testing.T) {
+					t.Parallel()
+					v := newVictim(sites[kind](t), kind, seed+uint64(i))
+					defer func() { log.add(v, t.Failed()) }()
+					defer func() {
+						if t.Failed() {
+							t.Logf("the same again: cd integration && %s=%s=1 %s=%d go test . -count=1 -run '^%s$/^%s$'", killsEnv, kind, seedEnv, v.Seed, strings.SplitN(t.Name(), "/", 2)[0], kind)
+						}
+					}()
+					v.liveAndDie()
+					v.verify()
+				})
+			}
+			log.covers(kind, n)
+		})
+	}
+}
+
+// killsWanted is how many runs there are by kind of broker.
+func killsWanted(t *testing.T) map[string]int {
+	t.Helper()
+	spec := os.Getenv(killsEnv)
+	if spec == "" {
+		spec = defaultKills
+	}
+	wanted := map[string]int{}
+	for part := range strings.SplitSeq(spec, ",") {
+		kind, n, _ := strings.Cut(part, "=")
+		count, err := strconv.Atoi(n)
+		if err != nil || kind != "kafka" && kind != "embedded" {
+			t.Fatalf("%s: %q is not kafka=N or embedded=N", killsEnv, part)
+		}
+		wanted[kind] = count
+	}
+	return wanted
+}
+
+// The phases of a run in which it is killed, each as many times as the others.
+var phases = []string{"claim", "canary", "sending", "window", "conclude"}
+
+// begun are the words by which the program says that a phase has begun; one of a later phase says so too. A claim begins with the process.
+var begun = map[string][]string{
+	"canary":   {"canary:", "\nsending", "all is sent"},
+	"sending":  {"\nsending", "all is sent"},
+	"window":   {"all is sent"},
+	"conclude": {"all is sent"},
+}
+
+const killWindow = 1500 * time.Millisecond
+
+// victim is a run that is killed.
+type victim struct {
+	*site
+	report
+	service *service
+	rnd     *rand.Rand
+	kills   int // that are left
+	began   time.Time
+	topic   string
+	args    []string
+	run     string // topic/id, once it is known
+}
+
+// report is what is known of a victim at its end.
+type report struct {
+	Seed    uint64   `json:"seed"`
+	Broker  string   `json:"broker"`
+	Letters int      `json:"letters"`
+	Rate    int      `json:"rate"`
+	Target  string   `json:"target"`
+	Kills   []death  `json:"kills"`
+	Took    string   `json:"took"`
+	Ended   []string `json:"ended"` // what each process came to
+	Failed  bool     `json:"failed"`
+}
+
+// death is one kill of a victim.
+type death struct {
+	Phase   string `json:"phase"`   // it was meant for
+	After   string `json:"after"`   // the phase began
+	Found   string `json:"found"`   // in the ledger after it: the state of the run, "" where there is no claim
+	Entries int    `json:"entries"` // how many letters the ledger knew something of then
+	Alive   bool   `json:"alive"`   // it was: otherwise the process had ended by then
+}
+
+func newVictim(s *site, kind string, seed uint64) *victim {
+	s.t.Helper()
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	v := &victim{site: s, report: report{Seed: seed, Broker: kind}, rnd: rnd, began: time.Now(), topic: topicName(s.t)}
+	v.Letters, v.kills = 200+rnd.IntN(400), 1+rnd.IntN(3)
+	v.Rate = []int{0, 200, 500, 2000}[rnd.IntN(4)]
+	partitions := int32(1 + rnd.IntN(4))
+	v.Target = v.topic + ".retry.1s"
+	v.args = []string{"--rate", fmt.Sprint(v.Rate), "--canary", fmt.Sprint(1 + 9*rnd.IntN(2)), "--ramp", "0", "--window", killWindow.String()}
+	if rnd.IntN(4) == 0 {
+		v.Target = v.topic
+		v.args = append(v.args, "--target", v.topic)
+	}
+	v.CreateTopic(v.topic, partitions)
+	v.service = v.deploy(v.topic, v.topic, time.Second)
+	v.incident(v.topic, "order", v.Letters)
+	v.service.fixed()
+	return v
+}
+
+// liveAndDie starts the run, kills it, resumes it, and so on, until it is done.
+func (v *victim) liveAndDie() {
+	v.t.Helper()
+	for turn := 0; ; turn++ {
+		if turn == 10 {
+			v.t.Fatal("it does not come to an end")
+		}
+		args := append([]string{"run", v.topic + ".dlq"}, v.args...)
+		state := v.find()
+		switch state.text("state") {
+		case "":
+		case "done":
+			v.Took = time.Since(v.began).Round(time.Millisecond).String()
+			return
+		case "aborted":
+			v.t.Fatalf("it aborted itself: %v", state)
+		default:
+			args = []string{"resume", v.run}
+		}
+		p := v.begin(args...)
+		if turn < v.kills {
+			v.kill(p, turn)
+		}
+		switch code, said := p.end(), p.said(); {
+		case code == -1, code == 0:
+		// The transaction with the claim, or with the end, was being committed when the process was killed.
+		case code == 4 && strings.Contains(said, "unfinished run"), code == 1 && strings.Contains(said, "there is nothing to resume"):
+		default:
+			v.t.Fatalf("%s ended with code %d, and says\n%s", p, code, said)
+		}
+		v.Ended = append(v.Ended, fmt.Sprintf("%s: %d", p.Args[1], p.code))
+	}
+}
+
+// find looks up the run in the ledger.
+func (v *victim) find() row {
+	v.t.Helper()
+	runs := v.rows("runs", v.topic+".dlq")
+	if len(runs) == 0 {
+		return nil
+	}
+	if len(runs) > 1 || v.run != "" && runs[0].text("run") != v.run {
+		v.t.Fatalf("there is more than the one run %s: %v", v.run, runs)
+	}
+	v.run = runs[0].text("run")
+	return runs[0]
+}
+
+// kill kills a process some time after a phase of the run began.
+func (v *victim) kill(p *process, turn int) {
+	v.t.Helper()
+	phase := phases[(int(v.Seed)+turn)%len(phases)]
+	window := map[string]time.Duration{
+		"claim": 600 * time.Millisecond, "canary": time.Second, "window": killWindow, "conclude": 400 * time.Millisecond,
+		"sending": 300 * time.Millisecond,
+	}[phase]
+	if phase == "sending" && v.Rate > 0 {
+		window = time.Duration(v.Letters) * time.Second / time.Duration(v.Rate)
+	}
+	switch {
+	case phase != "claim":
+		p.says(begun[phase]...)
+	case p.Args[1] == "run" && v.rnd.IntN(2) == 0: // it says so when the plan is made, and then claims
+		p.says("run " + v.topic)
+		window = 200 * time.Millisecond
+	}
+	after := time.Duration(v.rnd.Int64N(int64(window)))
+	if phase == "conclude" {
+		after += killWindow - 300*time.Millisecond // the words come up to 200 ms late
+	}
+	d := death{Phase: phase, After: after.Round(time.Millisecond).String()}
+	select {
+	case <-time.After(after):
+		_ = p.Process.Kill()
+	case <-p.exited:
+	}
+	d.Alive = p.end() == -1
+	if state := v.find(); state != nil {
+		d.Found, d.Entries = state.text("state"), len(v.entries(v.topic+".dlq"))
+	}
+	v.Kills = append(v.Kills, d)
+}
+
+// verify checks that each selected record is on the target once, and that the ledger and the target tell the same.
+func (v *victim) verify() {
+	v.t.Helper()
+	_, id, _ := strings.Cut(v.run, "/")
+	var status row
+	v.await("outcome of all letters", func() bool {
+		status = v.rows("status", v.run)[0]
+		return status.number("pending") == 0
+	})
+	n := int64(v.Letters)
+	if status.number("selected") != n || status.number("sent") != n || status.number("succeeded") != n {
+		v.t.Errorf("%d letters were selected, and the status is %v", n, status)
+	}
+
+	letters := map[headers.Position]string{} // and their values
+	for _, r := range v.read(v.topic+".dlq", kgo.ReadCommitted()) {
+		letters[headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}] = string(r.Value)
+	}
+	if len(letters) != v.Letters {
+		v.t.Errorf("there are %d letters, want %d", len(letters), v.Letters)
+	}
+	entries := v.entries(v.topic + ".dlq")
+	copies := v.returned(v.Target, kgo.ReadCommitted())
+	ran := v.service.results()
+	var wrong []string
+	for letter, value := range letters {
+		found := copies[letter]
+		delete(copies, letter)
+		if len(found) != 1 {
+			wrong = append(wrong, fmt.Sprintf("letter %v is on its target %d times", letter, len(found)))
+			continue
+		}
+		c, e := found[0], entries[letter]
+		at := headers.Position{Topic: c.Topic, Partition: c.Partition, Offset: c.Offset}
+		if m, _ := redriven(c); string(c.Value) != value || m.Redrive.ID != id {
+			wrong = append(wrong, fmt.Sprintf("letter %v is %q, and its copy at %v is %q, of run %q", letter, value, at, c.Value, m.Redrive.ID))
+		}
+		if e.Run != id || e.Target != at || e.State != dlq.Succeeded && e.State != dlq.Redriven {
+			wrong = append(wrong, fmt.Sprintf("letter %v is at %v, and the ledger says %+v", letter, at, e))
+		}
+		if !slices.Equal(ran[value], []string{"succeeded"}) {
+			wrong = append(wrong, fmt.Sprintf("letter %v ran so: %v", letter, ran[value]))
+		}
+	}
+	for letter := range copies {
+		wrong = append(wrong, fmt.Sprintf("%v is on the target, and no letter", letter))
+	}
+	if len(wrong) > 0 {
+		v.t.Errorf("%d letters, as %s; killed so: %+v", len(wrong), strings.Join(wrong[:min(5, len(wrong))], "; "), v.Kills)
+	}
+}
+
+// entries are what a ledger says last of each letter.
+func (s *site) entries(topic string) map[headers.Position]dlq.Entry {
+	s.t.Helper()
+	found := map[headers.Position]dlq.Entry{}
+	err := dlq.NewLedger(topic, topic+".ledger", s.Opts()...).Read(s.t.Context(), nil, func(n *dlq.Note) {
+		if n.Err != nil {
+			s.t.Errorf("the ledger of %s: %v", topic, n.Err)
+		}
+		if n.Run == "" {
+			found[headers.Position{Topic: topic, Partition: n.Record.Partition, Offset: n.Letter}] = n.Entry
+		}
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return found
+}
+
+// killLog keeps what became of the victims.
+type killLog struct {
+	t    *testing.T
+	mu   sync.Mutex
+	file *os.File
+	hits map[string]map[string]int // by broker and phase: how many were alive
+}
+
+func newKillLog(t *testing.T) *killLog {
+	t.Helper()
+	l := &killLog{t: t, hits: map[string]map[string]int{}}
+	if name := os.Getenv(resultsEnv); name != "" {
+		var err error
+		if l.file, err = os.Create(name); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := l.file.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return l
+}
+
+func (l *killLog) add(v *victim, failed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hits[v.Broker] == nil {
+		l.hits[v.Broker] = map[string]int{}
+	}
+	for _, d := range v.Kills {
+		if d.Alive {
+			l.hits[v.Broker][d.Phase]++
+		}
+	}
+	if l.file == nil {
+		return
+	}
+	v.Failed = failed
+	if err := json.NewEncoder(l.file).Encode(v.report); err != nil {
+		l.t.Error(err)
+	}
+}
+
+// covers checks, when all have ended, that runs of each phase were killed, where there were enough of them.
+func (l *killLog) covers(kind string, n int) {
+	if n < 4*len(phases) {
+		return
+	}
+	l.t.Cleanup(func() {
+		for _, phase := range phases {
+			if l.hits[kind][phase] == 0 && !l.t.Failed() {
+				l.t.Errorf("on %s no run was killed in its phase %q", kind, phase)
+			}
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package integration_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// program is the redrive binary, built from this working tree by the first test that needs it, as its users build it.
+var program struct {
+	once   sync.Once
+	folder string
+	err    error
+}
+
+func binary(t *testing.T) string {
+	t.Helper()
+	program.once.Do(func() {
+		program.folder, program.err = os.MkdirTemp("", "redrive-") //nolint:usetesting // it outlives the test that happens to build it
+		if program.err != nil {
+			return
+		}
+		cmd := exec.Command("go", "build", "-o", program.folder, ".")
+		cmd.Dir = filepath.Join("..", "redrive", "cmd", "redrive")
+		cmd.Env = append(os.Environ(), "GOWORK=off")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			program.err = fmt.Errorf("build redrive: %w\n%s", err, out)
+		}
+	})
+	if program.err != nil {
+		t.Fatal(program.err)
+	}
+	return filepath.Join(program.folder, "redrive")
+}
+
+// process is a redrive that somebody started.
+type process struct {
+	*exec.Cmd
+	t      *testing.T
+	stdout bytes.Buffer
+	exited chan struct{}
+	code   int // valid when exited is closed; -1: by a signal
+
+	mu      sync.Mutex
+	stderr  strings.Builder
+	changed chan struct{}
+}
+
+// begin starts the program, with nothing of this machine's configuration.
+func (s *site) begin(args ...string) *process {
+	s.t.Helper()
+	p := &process{Cmd: exec.Command(binary(s.t), args...), t: s.t, exited: make(chan struct{}), changed: make(chan struct{})}
+	p.Env = []string{"SIDING_BROKERS=" + s.brokers, "HOME=" + s.t.TempDir()}
+	p.Stdout = &p.stdout
+	words, err := p.StderrPipe()
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	go func() {
+		defer close(p.exited)
+		for lines := bufio.NewScanner(words); lines.Scan(); {
+			p.mu.Lock()
+			p.stderr.WriteString(lines.Text() + "\n")
+			close(p.changed)
+			p.changed = make(chan struct{})
+			p.mu.Unlock()
+		}
+		_ = p.Wait()
+		p.code = p.ProcessState.ExitCode()
+	}()
+	s.t.Cleanup(func() {
+		_ = p.Process.Kill()
+		<-p.exited
+	})
+	return p
+}
+
+// said is what it has said so far.
+func (p *process) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.String()
+}
+
+// says waits until it has said one of these; not if it ends before.
+func (p *process) says(any ...string) bool {
+	p.t.Helper()
+	deadline := time.After(2 * time.Minute)
+	for {
+		p.mu.Lock()
+		said, changed := p.stderr.String(), p.changed
+		p.mu.Unlock()
+		for _, words := range any {
+			if strings.Contains(said, words) {
+				return true
+			}
+		}
+		select {
+		case <-changed:
+		case <-p.exited:
+			if p.said() == said {
+				return false
+			}
+		case <-deadline:
+			p.t.Fatalf("%s does not say %q, but\n%s", p, any, said)
+		}
+	}
+}
+
+// end waits until it has ended, and returns its exit code.
+func (p *process) end() int {
+	p.t.Helper()
+	select {
+	case <-p.exited:
+	case <-time.After(3 * time.Minute):
+		p.t.Fatalf("%s does not end, and says\n%s", p, p.said())
+	}
+	return p.code
+}
+
+// ends is end with the code that is wanted.
+func (p *process) ends(code int) *process {
+	p.t.Helper()
+	if got := p.end(); got != code {
+		p.t.Fatalf("%s ended with code %d, want %d, and says\n%s", p, got, code, p.said())
+	}
+	return p
+}
+
+func (p *process) String() string {
+	return strings.Join(append([]string{"redrive"}, p.Args[1:]...), " ")
+}
+
+// row is an object that the program prints.
+type row map[string]any
+
+func (r row) number(key string) int64 {
+	n, _ := r[key].(float64)
+	return int64(n)
+}
+
+func (r row) text(key string) string {
+	s, _ := r[key].(string)
+	return s
+}
+
+// rows runs a verb that prints data, and reads it.
+func (s *site) rows(args ...string) (all []row) {
+	s.t.Helper()
+	p := s.begin(append(args, "-o", "jsonl")...).ends(0)
+	for d := json.NewDecoder(&p.stdout); ; {
+		var r row
+		if err := d.Decode(&r); err != nil {
+			if msg := new(json.SyntaxError); errors.As(err, &msg) {
+				s.t.Fatalf("%s prints what is no JSON: %v", p, err)
+			}
+			return all
+		}
+		all = append(all, r)
+	}
+}
