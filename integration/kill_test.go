@@ -86,8 +86,8 @@ var phases = []string{"claim", "canary", "sending", "window", "conclude"}
 
 // begun are the words by which the program says that a phase has begun; one of a later phase says so too. A claim begins with the process.
 var begun = map[string][]string{
-	"canary":   {"canary:", "\nsending", "all is sent"},
-	"sending":  {"\nsending", "all is sent"},
+	"canary":   {"canary:", "sending", "all is sent"},
+	"sending":  {"sending", "all is sent"},
 	"window":   {"all is sent"},
 	"conclude": {"all is sent"},
 }

@@ -287,7 +287,11 @@ func TestARunThatIsResumedElsewhereGoesOnThereOnly(t *testing.T) {
 			lost <- err
 		}()
 		<-half
-		o, err := second.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		o, err := second.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) {
+			if e.Message != "" {
+				t.Errorf("the first process disturbs the second: %s", e.Message)
+			}
+		})
 		if err != nil || o.State != redrive.Done || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
 			t.Errorf("the resumed run ended with %v, and %+v", err, o)
 		}

@@ -193,13 +193,7 @@ func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome,
 // retake takes a run again whose producers were fenced, or whose last transaction may stand or not, if nobody else has taken it.
 func (r *Redriver) retake(ctx context.Context, h *held) (*held, error) {
 	for {
-		again, err := r.take(ctx, h.topics, h.rec.ID, func(rec *record) error {
-			if rec.Token != h.rec.Token {
-				return fmt.Errorf("run %s: %w: %s, which is %s", rec.ID, ErrTaken, rec.Owner, rec.State)
-			}
-			rec.Heartbeat = time.Now()
-			return nil
-		})
+		again, err := r.takeBack(ctx, h)
 		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || ctx.Err() != nil {
 			return again, err
 		}
@@ -210,4 +204,23 @@ func (r *Redriver) retake(ctx context.Context, h *held) (*held, error) {
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// takeBack is one try of it. It reads the ledger before it initialises the ids: that would fence whoever has the run by now.
+func (r *Redriver) takeBack(ctx context.Context, h *held) (*held, error) {
+	claimed := func(rec *record) error {
+		if rec.Token != h.rec.Token {
+			return fmt.Errorf("run %s: %w: %s, which is %s", rec.ID, ErrTaken, rec.Owner, rec.State)
+		}
+		rec.Heartbeat = time.Now()
+		return nil
+	}
+	now, err := r.read(ctx, h.topics, h.rec.ID)
+	if err == nil {
+		err = claimed(now.rec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.take(ctx, h.topics, h.rec.ID, claimed)
 }
