@@ -85,6 +85,10 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 		looked: make(chan look, 1), lookedAt: now, problems: make(chan error, 16), said: map[string]time.Time{},
 	}
 	close(e.before)
+	if h.pastCanary() { // what it sent since may wait in a retry topic for long
+		e.state, e.ramp = Sending, now
+		e.alarm.stage(false, now)
+	}
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var err error
@@ -101,6 +105,12 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 		}
 	}
 	return e.loop(ctx, work)
+}
+
+// pastCanary reports whether the canary of a run that is taken over had its outcome: it says so itself, or has sent more since.
+func (h *held) pastCanary() bool {
+	c := h.rec.Counts
+	return h.rec.State == Sending || h.rec.State == Watching || c.Sent-c.Unknown > int64(h.rec.Pace.Canary)
 }
 
 func (e *engine) loop(ctx, work context.Context) error {

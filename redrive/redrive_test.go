@@ -306,6 +306,41 @@ func TestARunThatIsResumedElsewhereGoesOnThereOnly(t *testing.T) {
 	})
 }
 
+// It was with its canary again, of all letters that it had sent.
+func TestARunThatIsResumedDoesNotWaitForWhatWaitsInARetryTopic(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 200)
+		s.set(func(ctx context.Context, r *kgo.Record) error {
+			if r.Offset%10 == 9 && consumer.FactsOf(ctx, r).Attempt == 1 {
+				return classify.Retryable(classify.As(errors.New("busy"), "busy"))
+			}
+			return nil
+		})
+		r := redriver(t, k)
+		p := plan(t, r)
+		ctx, interrupt := context.WithCancel(t.Context())
+		o, err := r.Run(ctx, p, redrive.Pace{Ramp: -1}, func(e redrive.Event) {
+			if e.Counts.Sent > 50 && e.Counts.Retrying > 0 {
+				interrupt()
+			}
+		})
+		if !errors.Is(err, context.Canceled) || o.Counts.Sent >= 200 {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+		resumed, sent := time.Now(), time.Duration(0)
+		o, err = r.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) {
+			if e.Counts.Sent == 200 && sent == 0 {
+				sent = time.Since(resumed)
+			}
+		})
+		if err != nil || o.Counts.Sent != 200 || sent > 10*time.Second {
+			t.Errorf("the run ended with %v after it had sent all within %v, and %+v", err, sent, o)
+		}
+	})
+}
+
 func TestAnAbortFromElsewhereStopsARun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -1,0 +1,174 @@
+//go:build unix
+
+package integration_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Two are called at night, and both know what to do.
+func TestOfTwoOperatorsOneRunsAndTheOtherIsToldOfIt(t *testing.T) {
+	t.Parallel()
+	binary(t)
+	s := onKafka(t)
+	topic := topicName(t)
+	s.CreateTopic(topic, 2)
+	v := s.deploy(topic, topic, time.Second)
+	s.incident(topic, "order", 300)
+	v.fixed()
+	both := []*process{}
+	for _, by := range []string{"ann", "bob"} {
+		both = append(both, s.begin("run", topic+".dlq", "--by", by, "--rate", "500", "--ramp", "0", "--window", "1s", "-o", "jsonl"))
+	}
+	winner, loser := both[0], both[1]
+	if loser.end() == 0 || winner.end() != 0 {
+		winner, loser = loser, winner
+	}
+	winner.ends(0)
+	loser.ends(4)
+	runs := s.rows("runs", topic+".dlq")
+	if len(runs) != 1 || runs[0].text("state") != "done" || runs[0].number("sent") != 300 {
+		t.Fatalf("the runs are %v", runs)
+	}
+	for _, want := range []string{runs[0].text("run"), runs[0].text("owner")} {
+		if !strings.Contains(loser.said(), want) {
+			t.Errorf("who was refused is not told of %q, but\n%s", want, loser.said())
+		}
+	}
+	s.onceEach(topic, topic+".retry.1s", 300)
+}
+
+// onceEach checks that a committed reader sees each letter of a topic once on its target.
+func (s *site) onceEach(topic, target string, n int) {
+	s.t.Helper()
+	copies := s.returned(target, kgo.ReadCommitted())
+	for from, found := range copies {
+		if len(found) != 1 {
+			s.t.Errorf("letter %v is on %s %d times", from, target, len(found))
+		}
+	}
+	if len(copies) != n {
+		s.t.Errorf("%d letters are on %s, want %d", len(copies), target, n)
+	}
+}
+
+// A process that was away, as one on a machine that slept, lost its run to another one. When it wakes it has an open transaction, and
+// letters to send.
+func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
+	t.Parallel()
+	binary(t)
+	for _, wakes := range []string{"while the other goes on", "when the other is done"} {
+		t.Run(wakes, func(t *testing.T) {
+			t.Parallel()
+			s := onKafka(t)
+			topic := topicName(t)
+			s.CreateTopic(topic, 1)
+			v := s.deploy(topic, topic, time.Second)
+			const n = 2000
+			s.incident(topic, "order", n)
+			v.fixed()
+			dlq, target := topic+".dlq", topic+".retry.1s"
+			sleeper := s.begin("run", dlq, "--by", "ann", "--rate", "300", "--canary", "0", "--ramp", "0", "--window", "1s")
+			if !sleeper.says("sending") {
+				t.Fatalf("it does not send, and says\n%s", sleeper.said())
+			}
+			// Stopped where the target has records of a transaction that is open.
+			for open := false; !open; {
+				time.Sleep(37 * time.Millisecond)
+				signal(t, sleeper, syscall.SIGSTOP)
+				time.Sleep(50 * time.Millisecond) // what it had asked for is done by then
+				if open = s.open(target); !open {
+					signal(t, sleeper, syscall.SIGCONT)
+				}
+			}
+			run := s.rows("runs", dlq)[0].text("run")
+			resumed := time.Now()
+			other := s.begin("resume", run, "--by", "bob")
+			if wakes == "when the other is done" {
+				other.ends(0)
+			} else if !other.says("sending") {
+				t.Fatalf("the other does not send, and says\n%s", other.said())
+			}
+			owner := s.rows("runs", dlq)[0].text("owner")
+			before := s.ends(target, dlq+".ledger")
+			signal(t, sleeper, syscall.SIGCONT)
+			sleeper.ends(1)
+			if said := sleeper.said(); !strings.Contains(said, "another process has the run now: "+owner) || !strings.Contains(owner, fmt.Sprint(other.Process.Pid)) {
+				t.Errorf("it does not say that %q has the run, but\n%s", owner, said)
+			}
+			other.ends(0)
+			if strings.Contains(other.said(), "it is not known what was written last") {
+				t.Errorf("the other was disturbed, and says\n%s", other.said())
+			}
+			s.onlyOf(owner, resumed, target, dlq+".ledger", before)
+			if after := s.ends(target, dlq+".ledger"); wakes == "when the other is done" && !slices.Equal(before, after) {
+				t.Errorf("its target and its ledger ended at %v, and end at %v", before, after)
+			}
+			s.onceEach(topic, target, n)
+			if status := s.rows("status", run)[0]; status.number("sent") != n || status.text("owner") != owner {
+				t.Errorf("the status is %v", status)
+			}
+		})
+	}
+}
+
+func signal(t *testing.T, p *process, s syscall.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Fatalf("%s: %v: %v; it says\n%s", p, s, err, p.said())
+	}
+}
+
+// open reports whether a topic holds records of a transaction that is open.
+func (s *site) open(topic string) bool {
+	s.t.Helper()
+	ends, err := s.admin.ListEndOffsets(s.t.Context(), topic)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	stable, err := s.admin.ListCommittedOffsets(s.t.Context(), topic)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for p, end := range ends[topic] {
+		if stable[topic][p].Offset < end.Offset {
+			return true
+		}
+	}
+	return false
+}
+
+// ends are where the topics of a run end, its target and its ledger, of one partition each.
+func (s *site) ends(topics ...string) (at []int64) {
+	s.t.Helper()
+	for _, topic := range topics {
+		at = append(at, s.count(topic))
+	}
+	return at
+}
+
+// onlyOf checks that what was written to a target and a ledger since was written by a process that began its run at a time, or later:
+// each copy has the time at which it was prepared, of this machine's clock, and each heartbeat its owner.
+func (s *site) onlyOf(owner string, began time.Time, target, ledger string, since []int64) {
+	s.t.Helper()
+	for _, r := range s.read(target, kgo.ReadUncommitted()) {
+		if m, ok := redriven(r); ok && r.Offset >= since[0] && m.NotBefore.Before(began.Truncate(time.Millisecond)) {
+			s.t.Errorf("%s/%d was prepared at %v, before %v", target, r.Offset, m.NotBefore, began)
+		}
+	}
+	for _, r := range s.read(ledger, kgo.ReadUncommitted()) {
+		if r.Offset < since[1] || !strings.HasPrefix(string(r.Key), "run/") || r.Value == nil {
+			continue
+		}
+		if !strings.Contains(string(r.Value), owner) {
+			s.t.Errorf("%s/%d is not of %q: %s", ledger, r.Offset, owner, r.Value)
+		}
+	}
+}
