@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -178,11 +179,12 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 		h.left.remove(at.partition, at.offset)
 		h.count(at, e)
 	}
+	h.rec.Counts.Pending = int64(len(h.flights))
 	for partition, set := range h.left { // settled by others
-		for offset := range set.All() {
+		for _, offset := range slices.Collect(set.All()) {
 			if ledger.Settled(partition, offset) {
 				h.rec.Counts.skip(SkippedSettled)
-				defer set.Remove(offset)
+				set.Remove(offset)
 			}
 		}
 	}

@@ -22,10 +22,10 @@ func originalTime(l *dlq.Letter) time.Time {
 
 // copyOf is a letter as it goes to its target. On the failing group's tier it is a record that has yet to fail there, due at once,
 // with its origin, so that the idempotency key stays the same; on any other topic it is the user's record, with the mark of the run.
-func (rec *record) copyOf(l *dlq.Letter, h []kgo.RecordHeader, value []byte, topic string, partition int32, now time.Time) *kgo.Record {
-	mark := headers.Redrive{ID: rec.ID, Count: l.Meta.Redrive.Count + 1, From: headers.Position{Topic: l.Record.Topic, Partition: l.Record.Partition, Offset: l.Record.Offset}}
+func (r *record) copyOf(l *dlq.Letter, h []kgo.RecordHeader, value []byte, topic string, partition int32, now time.Time) *kgo.Record {
+	mark := headers.Redrive{ID: r.ID, Count: l.Meta.Redrive.Count + 1, From: headers.Position{Topic: l.Record.Topic, Partition: l.Record.Partition, Offset: l.Record.Offset}}
 	out := &kgo.Record{Topic: topic, Partition: partition, Key: l.Record.Key, Value: value}
-	if rec.Target.Topic == "" {
+	if r.Target.Topic == "" {
 		m := headers.Meta{
 			Original: l.Meta.Original, Group: l.Meta.Group, NotBefore: now, Redrive: mark, Hops: 1, TraceParent: l.Meta.TraceParent,
 			Version: l.Meta.Version, Environment: l.Meta.Environment, Host: l.Meta.Host,
@@ -34,7 +34,7 @@ func (rec *record) copyOf(l *dlq.Letter, h []kgo.RecordHeader, value []byte, top
 		return out
 	}
 	out.Headers = mark.Append(h)
-	if rec.Target.KeepTimestamp {
+	if r.Target.KeepTimestamp {
 		out.Timestamp = originalTime(l)
 	}
 	return out

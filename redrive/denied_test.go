@@ -78,6 +78,13 @@ func TestAnAbortKeepsWhyAndAFinishedRunIsNotResumed(t *testing.T) {
 		if err != nil || o.State != redrive.Aborted || !strings.HasSuffix(o.Cause, ": JIRA-1") {
 			t.Errorf("the status is %+v, %v", o, err)
 		}
+		runs, err := r.Runs(t.Context(), "orders.dlq")
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("the runs are %+v, %v", runs, err)
+		}
+		if c := runs[0].Counts; c.Sent == 0 || c.Sent != c.Succeeded+c.Failed+c.Pending {
+			t.Errorf("what was sent and what became of it is not the same: %+v", c)
+		}
 		_, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
 		if want := "redrive: orders.dlq: run " + p.ID + " is aborted: there is nothing to resume"; err == nil || err.Error() != want {
 			t.Errorf("resume: %v, want %s", err, want)

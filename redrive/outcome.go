@@ -163,10 +163,10 @@ func (o *outcomes) standing(group string, at headers.Position, starts kadm.Liste
 	}
 	worst := standsPast
 	for _, g := range groups {
-		switch s := o.last[g].standing(at, starts); {
-		case s == standsBehind:
+		switch o.last[g].standing(at, starts) {
+		case standsBehind:
 			return standsBehind
-		case s == standsUnknown:
+		case standsUnknown:
 			worst = standsUnknown
 		}
 	}

@@ -143,7 +143,7 @@ func TestBadInputIsAnErrorThatNamesIt(t *testing.T) {
 				t.Error("a run that is not there was no error")
 			}
 		}
-		if _, err := redrive.New(redrive.Config{}); err == nil || !strings.Contains(err.Error(), "By is empty") {
+		if _, err := redrive.New(redrive.Config{}); err == nil || !strings.Contains(err.Error(), "there is no By") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -40,7 +40,7 @@ type Redriver struct {
 func New(cfg Config) (*Redriver, error) {
 	var errs []error
 	if cfg.By == "" {
-		errs = append(errs, errors.New("By is empty: say who redrives"))
+		errs = append(errs, errors.New("there is no By: say who redrives"))
 	}
 	if err := cfg.Naming.Validate(); err != nil {
 		errs = append(errs, err)
@@ -63,7 +63,7 @@ func New(cfg Config) (*Redriver, error) {
 // token is a name that nothing else has.
 func token(n int) string {
 	b := make([]byte, n)
-	rand.Read(b) //nolint:errcheck // it never fails
+	rand.Read(b) // it never fails
 	return hex.EncodeToString(b)
 }
 

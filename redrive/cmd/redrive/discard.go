@@ -8,31 +8,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-// A decision is who decides something about letters, and why. The ledger keeps both.
+// A decision to give letters up says why, and is asked about.
 type decision struct {
-	by, why string
-	yes     bool
+	*operator
+	yes bool
 }
 
-func (t *tool) addDecision(cmd *cobra.Command, d *decision) {
-	cmd.Flags().StringVar(&d.by, "by", t.user, "`name` of who decides it, for the ledger; by default that of the system's user")
-	cmd.Flags().StringVar(&d.why, "why", "", "`reason`, for the ledger")
-	cmd.Flags().BoolVar(&d.yes, "yes", false, "go on without asking")
-}
-
-func (d decision) check() error {
-	var errs []error
-	if d.by == "" {
-		errs = append(errs, errors.New("--by is missing: the ledger keeps who decides it"))
-	}
+func (d *decision) check() error {
+	err := d.operator.check()
 	if d.why == "" {
-		errs = append(errs, errors.New("--why is missing: the ledger keeps the reason"))
+		err = errors.Join(err, errors.New("--why is missing: the ledger keeps the reason"))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 func newDiscard(t *tool) *cobra.Command {
@@ -45,7 +37,10 @@ func newDiscard(t *tool) *cobra.Command {
 are not open from then on, so no run brings them back; the letters themselves stay where they are until retention or
 prune takes them.
 
-It counts them first and asks for that number to be typed. Letters that come meanwhile are not discarded.`,
+It counts them first and asks for that number to be typed. Letters that come meanwhile are not discarded.
+
+While a run on the topic is unfinished it is refused. Of a run that begins while discard writes, the letters that it has
+read already go back all the same; discard says so then, and show tells what became of each.`,
 		Example: `  redrive discard orders.dlq --class orders.SKUError --why sold-out
   redrive discard orders.dlq --offset 3:41 --by ada --why duplicate --yes`,
 		Args:              oneTopic("TOPIC"),
@@ -62,7 +57,8 @@ It counts them first and asks for that number to be typed. Letters that come mea
 	}
 	flags = selection.AddFlags(cmd.Flags())
 	completeSelection(cmd)
-	t.addDecision(cmd, &d)
+	d.operator = t.addOperator(cmd.Flags())
+	cmd.Flags().BoolVar(&d.yes, "yes", false, "go on without asking")
 	return cmd
 }
 
@@ -72,6 +68,9 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 		return err
 	}
 	ledger, err := t.readLedger(ctx, s, c.sibling, toWrite)
+	if err == nil {
+		err = redrive.RefuseUnfinished(ledger)
+	}
 	if err != nil {
 		return err
 	}
@@ -89,6 +88,9 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 			return err
 		}
 	}
+	if err := stillIdle(ctx, ledger); err != nil {
+		return err
+	}
 	var done int64
 	n, err := ledger.Discard(ctx, c.Filter, c.bounds, d.by, d.why, func(headers.Position, error) {
 		if done++; done%1000 == 0 {
@@ -99,6 +101,9 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 	if err != nil {
 		t.screen.Say("%s of %s were discarded before it went wrong: once more discards the rest", letters(n), topic)
 		return onTopic("WRITE", ledger.Name(), err)
+	}
+	if err := stillIdle(ctx, ledger); err != nil {
+		t.screen.Warn("%v; a run that began meanwhile brings back what it had read before: redrive show tells what became of a letter", err)
 	}
 	return t.screen.Object(
 		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -20,7 +21,10 @@ func newImport(t *tool) *cobra.Command {
 dead letters: key, value and headers byte for byte, each into the partition that it was in.
 
 All of the file is checked first, and nothing is written of one that is cut short or broken. A letter that the topic
-still holds counts once, however often it is imported, unless siding did not write it.`,
+still holds counts once, however often it is imported, unless siding did not write it.
+
+While a run on the topic is unfinished it is refused, and a run that begins meanwhile may abort itself: letters that come
+to a dead-letter topic look like failures to it.`,
 		Example: `  redrive import orders.dlq orders.jsonl
   redrive import orders.dlq archive.jsonl --keep-timestamps`,
 		Args: oneTopic("TOPIC", "FILE"),
@@ -60,13 +64,24 @@ func openArchive(name string) (*os.File, error) {
 }
 
 func (t *tool) importLetters(ctx context.Context, s *session, topic string, file *os.File, how dlq.ImportOptions) error {
-	if _, err := s.deadLetters(ctx, topic); err != nil {
+	f, err := s.deadLetters(ctx, topic)
+	if err != nil {
+		return err
+	}
+	ledger, err := t.readLedger(ctx, s, f, toCount)
+	if err == nil {
+		err = redrive.RefuseUnfinished(ledger)
+	}
+	if err != nil {
 		return err
 	}
 	t.screen.Status("importing %s …", file.Name())
 	n, err := dlq.Import(ctx, topic, file, how, s.opts...)
 	t.screen.Status("")
 	if err != nil {
+		if n > 0 {
+			t.screen.Say("%s of %s were imported before it went wrong: once more imports the rest, and none twice that siding wrote", letters(n), file.Name())
+		}
 		return onTopic("WRITE", topic, fmt.Errorf("%s: %w", file.Name(), err))
 	}
 	return t.screen.Object(

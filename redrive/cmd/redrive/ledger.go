@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -54,6 +55,14 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpos
 		t.screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
 	}
 	return l, nil
+}
+
+// stillIdle reads what was written since, and refuses where a run has begun: whoever was asked something may have thought about it for long.
+func stillIdle(ctx context.Context, ledger *dlq.Ledger) error {
+	if err := ledger.Read(ctx, nil, nil); err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
+		return onTopic("READ", ledger.Name(), err)
+	}
+	return redrive.RefuseUnfinished(ledger)
 }
 
 // progress is a status line with a bar, for what is told how many offsets of how many were passed.

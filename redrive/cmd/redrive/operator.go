@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os/user"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -12,44 +11,72 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/edit"
 )
 
-// operator is who does something that is kept, and why.
+// operator is who does something that the ledger keeps, and why.
 type operator struct{ by, why string }
 
-func addOperator(set *pflag.FlagSet) *operator {
+// addBy gives a verb the flag that says who does it.
+func (t *tool) addBy(set *pflag.FlagSet) *operator {
 	o := &operator{}
-	set.StringVar(&o.by, "by", "", "`name` that is kept as who did it; the user of this machine by default")
-	set.StringVar(&o.why, "why", "", "`text` that is kept as the reason: a ticket, what was fixed")
+	set.StringVar(&o.by, "by", t.user, "`name` of who does it, for the ledger; by default that of the system's user")
 	return o
 }
 
-func (o *operator) who() string {
-	if o.by != "" {
-		return o.by
+// addOperator gives a verb the flags that say who does it, and why.
+func (t *tool) addOperator(set *pflag.FlagSet) *operator {
+	o := t.addBy(set)
+	set.StringVar(&o.why, "why", "", "`reason`, for the ledger: a ticket, what was fixed")
+	return o
+}
+
+func (o *operator) check() error {
+	if o.by == "" {
+		return errors.New("--by is missing: the ledger keeps who does it")
 	}
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	return "unknown"
+	return nil
 }
 
 // redriver is the engine, on this session's cluster.
 func (s *session) redriver(o *operator) (*redrive.Redriver, error) {
-	return redrive.New(redrive.Config{Kafka: s.opts, Naming: s.Naming, By: o.who(), Why: o.why, MergePatch: edit.MergePatch})
+	r, err := redrive.New(redrive.Config{Kafka: s.opts, Naming: s.Naming, By: o.by, Why: o.why, MergePatch: edit.MergePatch, Logger: s.log})
+	return r, usage(err)
 }
+
+// reader is an engine for those who write nothing, whose name nobody gets to see.
+func (s *session) reader() (*redrive.Redriver, error) { return s.redriver(&operator{by: "nobody"}) }
 
 // parseRun reads topic/id, as run and runs print it.
 func parseRun(s string) (topic, id string, err error) {
 	i := strings.LastIndexByte(s, '/')
 	if i <= 0 || i == len(s)-1 {
-		return "", "", fmt.Errorf("%q is no run: runs TOPIC prints them, as orders.dlq/20260102-150405-a1b2c3", s)
+		return "", "", fmt.Errorf("%q is no run: redrive runs TOPIC prints them, as orders.dlq/20260102-150405-a1b2c3", s)
 	}
 	return s[:i], s[i+1:], nil
 }
 
-// engineFailed is an error of the engine, in the command's terms.
-func engineFailed(topic string, err error) error {
-	if isA[*redrive.RefusedError](err) || isA[*redrive.ReappearedError](err) || errors.Is(err, redrive.ErrTaken) {
-		return err
+// remedy is what the command line has for a refusal.
+func remedy(err error) string {
+	r, ok := errors.AsType[*redrive.RefusedError](err)
+	if !ok {
+		return ""
 	}
-	return onTopic("READ", topic, err)
+	switch r.Reason {
+	case redrive.RefusedUnfinished:
+		run := r.Topic + "/" + r.Run.ID
+		return fmt.Sprintf("redrive resume %s goes on with it, redrive abort %s ends it", run, run)
+	case redrive.RefusedNothing:
+		return fmt.Sprintf("redrive summary %s shows what is open; --target takes letters that don't say whose they are", r.Topic)
+	case redrive.RefusedNoTier:
+		return "--target names another topic to bring them back to"
+	case redrive.RefusedNoMembers:
+		return "--wait lets the run wait for them"
+	case redrive.RefusedCompacted:
+		return "--force does it notwithstanding"
+	case redrive.RefusedTooOften:
+		return "--max-redrives raises the limit, redrive discard gives them up"
+	case redrive.RefusedRetention:
+		return "leave out --keep-timestamp, or choose younger ones by --since"
+	case redrive.RefusedPartitions:
+		return "--target names another topic"
+	}
+	return ""
 }

@@ -18,27 +18,32 @@ var runColumns = []output.Column{
 	{Key: "selected", Title: "SELECTED", Right: true},
 	{Key: "sent", Title: "SENT", Right: true},
 	{Key: "succeeded", Title: "SUCCEEDED", Right: true},
-	{Key: "failed", Title: "FAILED AGAIN", Right: true},
-	{Key: "discarded", Title: "DISCARDED", Right: true},
+	{Key: "failed", Title: "FAILED", Right: true},
+	{Key: "discarded"},
 	{Key: "pending", Title: "PENDING", Right: true},
-	{Key: "unknown", Title: "UNKNOWN", Right: true},
+	{Key: "unknown"},
 	{Key: "by", Title: "BY"},
 	{Key: "why", Title: "WHY", Cut: true},
 	{Key: "cause"},
 	{Key: "owner"},
+	{Key: "heartbeat"},
 }
 
 func runCells(o redrive.Outcome) []any {
 	c := o.Counts
 	return []any{
 		o.Topic + "/" + o.ID, string(o.State), when(o.Started), when(o.Ended), c.Selected, c.Sent, c.Succeeded, c.Failed, c.Discarded, c.Pending, c.Unknown,
-		o.By, orNil(o.Why), orNil(o.Cause), o.Owner,
+		o.By, orNil(o.Why), orNil(o.Cause), o.Owner, when(o.Heartbeat),
 	}
 }
 
 // showOutcome shows what is known of a run.
 func (t *tool) showOutcome(o redrive.Outcome) error {
 	c := o.Counts
+	heartbeat := "HEARTBEAT"
+	if o.State.Finished() {
+		heartbeat = "" // of interest only as long as there is something to wait for
+	}
 	field := func(key, title string, cell any) output.Field {
 		return output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell}
 	}
@@ -50,7 +55,7 @@ func (t *tool) showOutcome(o redrive.Outcome) error {
 		field("by", "BY", o.By),
 		field("why", "WHY", orNil(o.Why)),
 		field("owner", "OWNER", o.Owner),
-		field("heartbeat", "HEARTBEAT", when(o.Heartbeat)),
+		field("heartbeat", heartbeat, when(o.Heartbeat)),
 		field("started", "STARTED", when(o.Started)),
 		field("ended", "ENDED", when(o.Ended)),
 		field("selected", "SELECTED", c.Selected),

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -26,9 +28,9 @@ type intent struct {
 	maxRedrives int
 }
 
-func addIntent(cmd *cobra.Command) *intent {
+func (t *tool) addIntent(cmd *cobra.Command) *intent {
 	set := cmd.Flags()
-	i := &intent{operator: addOperator(set), letters: selection.AddFlags(set), edit: edit.AddFlags(set), pace: addPace(set)}
+	i := &intent{operator: t.addOperator(set), letters: selection.AddFlags(set), edit: edit.AddFlags(set), pace: addPace(set)}
 	set.StringVar(&i.target.Topic, "target", "", "`topic` to bring the records back to: the source, or another; all groups that read it get them. The failing group's first retry topic by default")
 	set.BoolVar(&i.target.Wait, "wait", false, "wait for a group without members, instead of refusing")
 	set.BoolVar(&i.target.Force, "force", false, "bring records back to a compacted source")
@@ -45,7 +47,7 @@ func (t *tool) plan(ctx context.Context, s *session, topic string, i *intent, se
 	}
 	r, err := s.redriver(i.operator)
 	if err != nil {
-		return nil, usage(err)
+		return nil, err
 	}
 	most := i.maxRedrives
 	if most == 0 {
@@ -55,10 +57,7 @@ func (t *tool) plan(ctx context.Context, s *session, topic string, i *intent, se
 	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: most, Edit: e})
 	t.screen.Status("")
 	t.doubt(sel)
-	if err != nil {
-		return nil, engineFailed(topic, err)
-	}
-	return p, nil
+	return p, err
 }
 
 // compile is what the flags say, with all that is wrong with them.
@@ -70,7 +69,7 @@ func (i *intent) compile(t *tool) (*selection.Selection, redrive.Edit, redrive.P
 	if i.maxRedrives < 0 {
 		err4 = errors.New("--max-redrives is less than nothing")
 	}
-	return sel, e, pace, errors.Join(err1, err2, err3, err4)
+	return sel, e, pace, errors.Join(err1, err2, err3, err4, i.check())
 }
 
 func newPlan(t *tool) *cobra.Command {
@@ -79,7 +78,7 @@ func newPlan(t *tool) *cobra.Command {
 		Use:   "plan TOPIC",
 		Short: "Say what a run with these options would do",
 		Long: `Plan finds the open dead letters that fit, where they would go, who would see them there and how long it would
-take. It changes nothing. Run takes the same options.`,
+take. It changes nothing. Run takes the same options, and looks anew.`,
 		Example: `  redrive plan orders.dlq --class http.503
   redrive plan orders.dlq --since 2h --rate 200
   redrive plan orders.dlq --class decode --patch '{"currency":"EUR"}'`,
@@ -99,7 +98,7 @@ take. It changes nothing. Run takes the same options.`,
 			return t.showPlan(p, pace)
 		},
 	}
-	i = addIntent(cmd)
+	i = t.addIntent(cmd)
 	return cmd
 }
 
@@ -107,13 +106,13 @@ func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
 	field := func(key, title string, cell any) output.Field {
 		return output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell}
 	}
-	classes := counts("class", "CLASS", p.ByClass)
+	classes, partitions := counts("class", "CLASS", p.ByClass), counts("partition", "PARTITION", p.ByPartition)
 	err := t.screen.Object(
 		field("topic", "TOPIC", p.Selection.Topic),
 		field("letters", "LETTERS", p.Letters),
 		field("targets", "TARGET", output.Pair{Table: strings.Join(slices.Sorted(maps.Keys(p.Targets)), ", "), JSON: p.Targets}),
 		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
-		field("seconds", "SENDING TAKES", output.Pair{Table: p.Duration(pace).Round(time.Second).String(), JSON: p.Duration(pace).Seconds()}),
+		field("seconds", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: p.Duration(pace).Round(time.Millisecond).Seconds()}),
 		field("skipped", "LEFT OUT", output.Pair{Table: said(p.Skipped), JSON: p.Skipped}),
 		field("classes", "", classes),
 		field("partitions", "", output.Pair{JSON: p.ByPartition}),
@@ -129,20 +128,30 @@ func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
 	if t.screen.Format != output.Table {
 		return nil
 	}
-	if _, err := t.screen.Data().Write([]byte("\n")); err != nil {
-		return err
+	for _, rows := range []output.Rows{classes, partitions} {
+		if _, err := t.screen.Data().Write([]byte("\n")); err != nil {
+			return err
+		}
+		if err := t.screen.Rows(rows); err != nil {
+			return err
+		}
 	}
-	return t.screen.Rows(classes)
+	return nil
+}
+
+// sendingTakes is how long the sending would take, and why.
+func sendingTakes(p *redrive.Plan, pace redrive.Pace) string {
+	if pace.Rate < 0 {
+		return "as long as it takes, without a limit"
+	}
+	return fmt.Sprintf("%s at %g/s", p.Duration(pace).Round(time.Second), pace.Rate)
 }
 
 // counts are rows, the most first.
-func counts(key, title string, of map[string]int64) output.Rows {
+func counts[K cmp.Ordered](key, title string, of map[K]int64) output.Rows {
 	rows := output.Rows{Columns: []output.Column{{Key: "letters", Title: "LETTERS", Right: true}, {Key: key, Title: title}}}
-	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
-		if of[a] != of[b] {
-			return int(max(-1, min(1, of[b]-of[a])))
-		}
-		return strings.Compare(a, b)
+	names := slices.SortedFunc(maps.Keys(of), func(a, b K) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
 	})
 	for _, name := range names {
 		rows.Cells = append(rows.Cells, []any{of[name], name})

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
@@ -30,7 +31,10 @@ open. Kafka deletes from the beginning only: what is settled behind an open lett
 
 With --older-than open letters go as well that were written before; their number has to be typed then. With --archive
 all that is going to be deleted is written to a file first, as export does, and nothing is deleted unless all of it is
-there. What is deleted can't be brought back otherwise.`,
+there. What is deleted can't be brought back otherwise.
+
+While a run on the topic is unfinished it is refused. A run that begins while prune deletes counts the letters that are
+gone as expired, and leaves them out.`,
 		Example: `  redrive prune orders.dlq
   redrive prune orders.dlq --older-than 30d --archive orders.jsonl`,
 		Args:              oneTopic("TOPIC"),
@@ -71,6 +75,9 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 		return err
 	}
 	ledger, err := t.readLedger(ctx, s, f, toLook)
+	if err == nil {
+		err = redrive.RefuseUnfinished(ledger)
+	}
 	if err != nil {
 		return err
 	}
@@ -96,6 +103,9 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 		}
 		archive = p.archive
 	}
+	if err := stillIdle(ctx, ledger); err != nil {
+		return notDeleted(err, p.archive)
+	}
 	t.screen.Status("deleting …")
 	err = ledger.Prune(ctx, found)
 	t.screen.Status("")
@@ -103,6 +113,14 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 		return onTopic("DELETE", topic, err)
 	}
 	return t.pruned(topic, found, archive)
+}
+
+// notDeleted is an error after which there may be an archive of letters that are still there.
+func notDeleted(err error, archive string) error {
+	if archive == "" {
+		return err
+	}
+	return fmt.Errorf("%w; nothing was deleted, and what %s has is still in the topic", err, archive)
 }
 
 func (t *tool) pruned(topic string, p *dlq.Prunable, archive any) error {

@@ -39,7 +39,7 @@ the dead-letter topic, as list prints them.`,
 				return err
 			}
 			l, err := s.letter(cmd.Context(), args[0], partition, offset)
-			if isA[*accessError](err) {
+			if aboutResource(err) {
 				return err
 			}
 			fate, unsaid := s.fateOf(cmd.Context(), f, partition, offset)
@@ -172,13 +172,21 @@ func letterFields(l *dlq.Letter) []output.Field {
 	add("consumerVersion", "VERSION", orNil(m.Version))
 	add("environment", "ENVIRONMENT", orNil(m.Environment))
 	add("host", "HOST", orNil(m.Host))
-	add("valueOmitted", "VALUE OMITTED", m.ValueOmitted)
+	add("valueOmitted", "VALUE OMITTED", unlessFalse(m.ValueOmitted))
 	var unread any
 	if l.MetaErr != nil {
 		unread = l.MetaErr.Error()
 	}
 	add("headersError", "UNREADABLE", unread)
 	return fields
+}
+
+// unlessFalse is what is not usual, left out where it is not so.
+func unlessFalse(b bool) any {
+	if !b {
+		return output.Pair{JSON: b}
+	}
+	return b
 }
 
 func timesText(n int) string {

@@ -69,6 +69,9 @@ func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
 			t.screen.Say("  %s", line)
 		}
 	}
+	if hint := remedy(err); hint != "" {
+		t.screen.Say("  %s", hint)
+	}
 	if exitCode(err) == exitUsage {
 		t.screen.Say("see %s --help", cmd.CommandPath())
 	}
@@ -79,6 +82,7 @@ type session struct {
 	*connect.Cluster
 	admin *kadm.Client
 	opts  []kgo.Opt
+	log   *slog.Logger // nil unless -v is given
 }
 
 // connect finds out which cluster is meant, and makes sure that it answers. The session must be closed. It takes what else
@@ -99,8 +103,8 @@ func (t *tool) connect(ctx context.Context, wrong ...error) (*session, error) {
 	}
 	s := &session{Cluster: c, opts: c.Opts()}
 	if t.verbose {
-		log := slog.New(slog.NewTextHandler(t.screen.Words(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-		s.opts = append(s.opts, kgo.WithLogger(kslog.New(log)))
+		s.log = slog.New(slog.NewTextHandler(t.screen.Words(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		s.opts = append(s.opts, kgo.WithLogger(kslog.New(s.log)))
 	}
 	cl, err := kgo.NewClient(s.opts...)
 	if err != nil {

@@ -52,20 +52,30 @@ lie before the group, waiting or due.`,
 	return cmd
 }
 
-var topicColumns = []output.Column{
-	{Key: "topic", Title: "TOPIC"},
-	{Key: "source", Title: "SOURCE"},
-	{Key: "sourceGone"},
-	{Key: "partitions", Title: "PARTITIONS", Right: true},
-	{Key: "letters", Title: "LETTERS", Right: true},
-	{Key: "open", Title: "OPEN", Right: true},
-	{Key: "resolved", Title: "RESOLVED", Right: true},
-	{Key: "oldestOpen", Title: "OLDEST OPEN"},
-	{Key: "topClass", Title: "TOP CLASS"},
-	{Key: "groups", Title: "GROUPS", Cut: true},
-	{Key: "lastHour", Title: "LAST HOUR", Right: true},
-	{Key: "retentionMs", Title: "KEPT FOR"},
-	{Key: "nextExpiry", Title: "NEXT EXPIRY"},
+// topicColumns are the same in JSON, whether the topics were read or not. A table has no columns for what was not asked for.
+func topicColumns(quick bool) []output.Column {
+	columns := []output.Column{
+		{Key: "topic", Title: "TOPIC"},
+		{Key: "source"},
+		{Key: "sourceGone"},
+		{Key: "partitions"},
+		{Key: "letters"},
+		{Key: "open", Title: "OPEN", Right: true},
+		{Key: "resolved", Title: "RESOLVED", Right: true},
+		{Key: "oldestOpen", Title: "OLDEST OPEN"},
+		{Key: "topClass", Title: "TOP CLASS"},
+		{Key: "groups", Title: "GROUPS", Cut: true},
+		{Key: "lastHour", Title: "LAST HOUR", Right: true},
+		{Key: "retentionMs", Title: "KEPT FOR"},
+		{Key: "nextExpiry", Title: "NEXT EXPIRY"},
+	}
+	if quick {
+		columns[4].Title, columns[4].Right = "LETTERS", true
+		for i := range columns[5:10] {
+			columns[5+i].Title = ""
+		}
+	}
+	return columns
 }
 
 func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool) error {
@@ -78,7 +88,7 @@ func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool)
 		t.screen.Say("no dead-letter topics are named like %s, or this user may see none", s.template(retrytopics.KindDLQ))
 	}
 	stocks, problems := s.stocks(ctx, names(found), t.now())
-	list := t.screen.List(topicColumns...)
+	list := t.screen.List(topicColumns(quick)...)
 	for _, f := range found {
 		stock := stocks[f.topic]
 		cells := make([]any, 5)
@@ -90,11 +100,14 @@ func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool)
 				problems = append(problems, err)
 			}
 		}
+		name := output.Pair{Table: f.topic, JSON: f.topic}
+		if f.sourceGone {
+			name.Table += " (its source is gone)"
+		}
 		row := slices.Concat(
-			[]any{f.topic, f.Source, f.sourceGone, f.partitions, stock.letters()}, cells,
+			[]any{name, f.Source, f.sourceGone, f.partitions, stock.letters()}, cells,
 			[]any{stock.lastHour(), stock.kept(), stock.expiry(t.now())})
-		err := list.Row(row...)
-		if err != nil {
+		if err := list.Row(row...); err != nil {
 			return err
 		}
 	}

@@ -195,6 +195,9 @@ func (s *Screen) Status(format string, args ...any) {
 	s.redraw(fmt.Sprintf(format, escapeAll(args)...))
 }
 
+// HasStatus reports whether [Screen.Status] shows anything.
+func (s *Screen) HasStatus() bool { return s.wordsTTY }
+
 // erase takes the status line away and returns it. The caller holds the lock.
 func (s *Screen) erase() string {
 	was := s.status

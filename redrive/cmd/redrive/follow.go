@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// sayEvery is how often a run tells how far it is where there is no status line, as in the log of a job.
+const sayEvery = time.Minute
+
+// follow shows how a run goes on: a status line, and a line for what happens.
+func (t *tool) follow() func(redrive.Event) {
+	state, waiting := redrive.State(""), ""
+	said := t.now()
+	var speed speed
+	return func(e redrive.Event) {
+		if e.Message != "" {
+			t.screen.Say("%s", e.Message)
+		}
+		switch {
+		case e.State == redrive.Waiting && e.Waiting != waiting:
+			t.screen.Say("waiting: %s", e.Waiting)
+		case e.State == state || e.State.Finished():
+		case state == redrive.Waiting:
+			t.screen.Say("going on: %s", e.State)
+		case state == redrive.Canary && e.State == redrive.Sending && e.Counts.Succeeded > 0:
+			t.screen.Say("the canary succeeded; %s", stateWords[e.State])
+		case e.State != redrive.Waiting:
+			t.screen.Say("%s", stateWords[e.State])
+		}
+		state, waiting = e.State, e.Waiting
+		now := t.now()
+		speed.add(now, e.Counts.Sent)
+		if !e.State.Finished() && !t.screen.HasStatus() && now.Sub(said) >= sayEvery {
+			said = now
+			t.screen.Say("%s, %s", e.State, soFar(e.Counts, speed.perSecond()))
+		}
+		t.screen.Status("%s %s  %s", e.State, output.Bar(e.Counts.Sent, e.Counts.Selected), soFar(e.Counts, speed.perSecond()))
+	}
+}
+
+var stateWords = map[redrive.State]string{
+	redrive.Canary:   "canary: the first records are sent, and their outcome is awaited",
+	redrive.Sending:  "sending",
+	redrive.Watching: "all is sent; failures are looked for until the window is over",
+}
+
+func soFar(c redrive.Counts, perSecond float64) string {
+	return fmt.Sprintf("%d sent at %.0f/s, %d succeeded, %d failed again, %d pending", c.Sent, perSecond, c.Succeeded, c.Failed+c.Retrying, c.Pending-c.Retrying)
+}
+
+// speed measures how many records were sent a second, over the last seconds.
+type speed struct{ samples []sample }
+
+type sample struct {
+	at   time.Time
+	sent int64
+}
+
+// over is how long a speed looks back.
+const over = 3 * time.Second
+
+func (s *speed) add(at time.Time, sent int64) {
+	s.samples = append(s.samples, sample{at, sent})
+	for len(s.samples) > 2 && at.Sub(s.samples[1].at) >= over {
+		s.samples = s.samples[1:]
+	}
+}
+
+func (s *speed) perSecond() float64 {
+	first, last := s.samples[0], s.samples[len(s.samples)-1]
+	d := last.at.Sub(first.at).Seconds()
+	if d <= 0 {
+		return 0
+	}
+	return max(0, float64(last.sent-first.sent)/d)
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/redrive"
+)
+
+func newStatus(t *tool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status RUN",
+		Short: "Say how far a run is, and what became of its records",
+		Long: `Status says how far a run is, whoever has it, and what became of the records that it brought back. It looks itself:
+records of a run that is over may have an outcome since. It writes nothing.`,
+		Example: `  redrive status orders.dlq/20260102-150405-a1b2c3
+  redrive status orders.dlq/20260102-150405-a1b2c3 -o json | jq .pending`,
+		Args:              oneTopic("RUN"),
+		ValidArgsFunction: completeRun(t, anyRun),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return t.onRun(cmd.Context(), args[0], &operator{by: "nobody"}, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+				t.screen.Status("reading what became of %s/%s …", topic, id)
+				o, err := r.Status(ctx, topic, id)
+				t.screen.Status("")
+				if err != nil {
+					return err
+				}
+				t.warnOfSilence(o)
+				return t.showOutcome(o)
+			})
+		},
+	}
+}
+
+func newRuns(t *tool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "runs TOPIC",
+		Short: "List the runs of a dead-letter topic",
+		Long: `Runs lists the runs of a dead-letter topic, oldest first, with what they have written down themselves; status looks
+anew. A run is kept for as long as the ledger keeps its records.`,
+		Example: `  redrive runs orders.dlq
+  redrive runs orders.dlq -o jsonl | jq -r 'select(.ended == null) | .run'`,
+		Args:              oneTopic("TOPIC"),
+		ValidArgsFunction: completeTopic(t),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := t.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			if _, err := s.deadLetters(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			r, err := s.reader()
+			if err != nil {
+				return err
+			}
+			runs, unread := r.Runs(cmd.Context(), args[0])
+			list := t.screen.List(runColumns...)
+			for _, o := range runs {
+				if err := list.Row(runCells(o)...); err != nil {
+					return err
+				}
+			}
+			if err := list.Close(); err != nil {
+				return err
+			}
+			if len(runs) == 0 && unread == nil {
+				t.screen.Say("%s had no run, or the ledger does not know it any more", args[0])
+			}
+			for _, o := range runs {
+				t.warnOfSilence(o)
+			}
+			return unread
+		},
+	}
+}
+
+// quiet is three heartbeats of an engine and some delay.
+const quiet = 20 * time.Second
+
+// warnOfSilence tells of an unfinished run from which nothing was heard for some time.
+func (t *tool) warnOfSilence(o redrive.Outcome) {
+	if silent := t.now().Sub(o.Heartbeat); !o.State.Finished() && silent > quiet {
+		run := o.Topic + "/" + o.ID
+		t.screen.Warn("run %s is unfinished, and %s was last heard of %s ago: redrive resume %s goes on with it, redrive abort %s ends it",
+			run, o.Owner, silent.Round(time.Second), run, run)
+	}
+}
