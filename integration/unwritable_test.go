@@ -176,6 +176,23 @@ func (l *line) blocked(says string) {
 	l.t.Fatalf("health is %+v, want lane 1 blocked by what says %q, and lane 0 not", h, says)
 }
 
+// untilRefused has records fail until the copy of one is refused. A broker takes copies until it hears that the topic is deleted; they
+// are gone with it.
+func (l *line) untilRefused() {
+	l.t.Helper()
+	for deadline := time.Now().Add(l.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		lane := l.Health().Lanes[1]
+		switch last := len(l.failing) - 1; {
+		case lane.State == consumer.StateBlocked:
+			l.failing = l.failing[last:]
+			return
+		case lane.Offsets[0].Committed > l.failing[last].Offset:
+			l.fail(1)
+		}
+	}
+	l.t.Fatalf("every copy is taken on %s, which was deleted; health is %+v", l.copies, l.Health())
+}
+
 // over waits until all is done, counts the copies, one of each, and ends the consumer.
 func (l *line) over() {
 	l.t.Helper()
@@ -260,8 +277,9 @@ func TestCopiesWaitForATopicThatIsMadeAnew(t *testing.T) {
 	if _, err := l.admin.DeleteTopic(t.Context(), l.copies); err != nil {
 		t.Fatal(err)
 	}
-	l.failing, l.gone = nil, true
-	l.fail(10)
+	l.gone = true
+	l.untilRefused()
+	l.fail(9)
 	l.blocked(l.copies + ": UNKNOWN_TOPIC")
 	l.Handled(l.produce(0, "fine"), 1)
 	l.make(l.copies, 1, one, one)

@@ -128,8 +128,10 @@ func (k *Kafka) CreateTopic(name string, partitions int32) {
 	k.tb.Helper()
 	ctx, cancel := k.within()
 	defer cancel()
+	var made kadm.CreateTopicResponse
 	for {
-		_, err := k.admin.CreateTopic(ctx, partitions, -1, nil, name)
+		var err error
+		made, err = k.admin.CreateTopic(ctx, partitions, -1, nil, name)
 		if err == nil {
 			break
 		}
@@ -143,10 +145,10 @@ func (k *Kafka) CreateTopic(name string, partitions int32) {
 	k.mu.Lock()
 	delete(k.deleted, name)
 	k.mu.Unlock()
-	// A broker answers for a new topic a moment later than the controller made it.
+	// A broker answers for a new topic a moment later than the controller made it, and until then for the one that it replaces.
 	for {
 		d, err := k.admin.ListTopics(ctx, name)
-		if err == nil && d[name].Err == nil && len(d[name].Partitions) == int(partitions) && allLed(d[name]) {
+		if err == nil && d[name].Err == nil && d[name].ID == made.ID && len(d[name].Partitions) == int(partitions) && allLed(d[name]) {
 			return
 		}
 		select {
