@@ -59,7 +59,11 @@ func (s *service) config() consumer.Config {
 // incident makes n dead letters of each class.
 func incident(t *testing.T, k *consumertest.Kafka, s *service, n int, classes ...string) {
 	t.Helper()
-	k.Run(s.config())
+	incidentOf(k, s.config(), n, classes...)
+}
+
+func incidentOf(k *consumertest.Kafka, cfg consumer.Config, n int, classes ...string) {
+	k.Run(cfg)
 	var records []*kgo.Record
 	for _, c := range classes {
 		for i := range n {
