@@ -45,6 +45,13 @@ func (a *alarm) fire(cause string) {
 	}
 }
 
+// quit fires it for a reason of the run's own.
+func (a *alarm) quit(cause string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fire(cause)
+}
+
 // failedAgain takes down that a letter of the run failed again, for the first time.
 func (a *alarm) failedAgain(key string, f Failure) {
 	a.mu.Lock()

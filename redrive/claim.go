@@ -22,6 +22,8 @@ type held struct {
 	topicID [16]byte
 
 	left    selection         // what is still to be sent
+	skipped map[string]int64  // as the run itself says
+	anew    bool              // the dead-letter topic is another one by now: nothing else is known
 	copies  selection         // duplicates of letters, which the ledger is to be told of
 	flights map[place]*flight // what was sent, and has no outcome
 }
@@ -71,6 +73,9 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	if err := RefuseUnfinished(ledger); err != nil {
 		return nil, err
 	}
+	if isOther(p.topicID, ledger.TopicID()) {
+		return nil, p.stale()
+	}
 	left := selection{}
 	skipped := map[string]int64{}
 	for partition, set := range p.chosen {
@@ -90,13 +95,13 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 		return nil, err
 	}
 	now := time.Now()
-	pieces := left.notes(t.ledger, p.ID)
+	pieces := p.chosen.notes(t.ledger, p.ID)
 	rec := &record{
-		V: runVersion, ID: p.ID, State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
+		V: runVersion, ID: p.ID, TopicID: idText(ledger.TopicID()), State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
 		Target: p.Selection.Target, Tiers: p.tiers, Edit: p.Selection.Edit, Pace: pace, Groups: groupsOf(p), Classes: classesOf(p),
 		Pieces: len(pieces), Watch: watch,
 	}
-	rec.Counts.Selected, rec.Counts.Skipped = left.len(), skipped
+	rec.Counts.Selected, rec.Counts.Skipped = p.chosen.len(), skipped
 	if pace.Canary == 0 {
 		rec.State = Sending
 	}
@@ -115,7 +120,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 }
 
 // take takes a run over, from whoever has it, with what the ledger knows of it.
-func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*record) error) (*held, error) {
+func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*held) error) (*held, error) {
 	for {
 		w, err := r.openWriters(ctx, t.dlq)
 		if err != nil {
@@ -124,7 +129,7 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*
 		h, err := r.read(ctx, t, id)
 		if err == nil {
 			h.writers = w
-			if err = change(h.rec); err == nil {
+			if err = change(h); err == nil {
 				err = w.write(ctx, 0, h.rec.note(t.ledger))
 			}
 		}
@@ -147,14 +152,15 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*
 func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error) {
 	h := &held{r: r, topics: t, left: selection{}, flights: map[place]*flight{}}
 	entries := map[place]dlq.Entry{}
+	pieces := map[string][]byte{}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	var bad error
 	err := ledger.Read(ctx, nil, func(n *dlq.Note) {
 		switch {
 		case n.Run == id && n.Record.Value != nil:
 			h.rec, bad = parseRecord(n.Record.Value)
-		case isPiece(n.Run, id) && n.Record.Value != nil:
-			bad = errors.Join(bad, h.left.parse(n.Record.Value))
+		case isPiece(n.Run, id):
+			pieces[n.Run] = n.Record.Value
 		case n.Run == "" && n.Err == nil && n.Letter >= 0:
 			at := place{n.Record.Partition, n.Letter}
 			if n.Entry.Run == id {
@@ -173,11 +179,30 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 	if h.rec == nil {
 		return nil, fmt.Errorf("run %s: %w", id, ErrNoRun)
 	}
-	h.topicID = ledger.TopicID()
+	h.topicID, h.skipped = ledger.TopicID(), h.rec.Counts.Skipped
+	if isOther(h.rec.topicID(), h.topicID) {
+		h.topicID, h.anew = h.rec.topicID(), true
+		return h, nil // the ledger passes over what it says of that topic
+	}
+	if h.rec.State.Finished() {
+		h.reckon(entries)
+		return h, nil
+	}
+	if err := h.left.join(id, h.rec.Pieces, pieces); err != nil {
+		return nil, unreadable(t.ledger, id, err)
+	}
+	h.recount(entries, ledger)
+	return h, nil
+}
+
+// recount counts anew what became of the letters of a run that is unfinished: the entries came with the copies, and what the run says
+// of itself is some seconds old.
+func (h *held) recount(entries map[place]dlq.Entry, ledger *dlq.Ledger) {
 	h.rec.Counts = Counts{Selected: h.rec.Counts.Selected}
 	for at, e := range entries {
-		h.left.remove(at.partition, at.offset)
-		h.count(at, e)
+		if h.left.remove(at.partition, at.offset) { // what somebody says of others is not believed
+			h.count(at, e)
+		}
 	}
 	h.rec.Counts.Pending = int64(len(h.flights))
 	for partition, set := range h.left { // settled by others
@@ -188,7 +213,30 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 			}
 		}
 	}
-	return h, nil
+	h.rec.Counts.Pending = int64(len(h.flights))
+	for why, n := range h.rec.Counts.Skipped {
+		if h.skipped == nil {
+			h.skipped = map[string]int64{}
+		}
+		h.skipped[why] = max(h.skipped[why], n)
+	}
+}
+
+// reckon adds to the counts of a finished run what became known since: that a consumer discarded what was pending. Of its letters
+// others may have been brought back again by now, so the entries alone do not say what became of them then.
+func (h *held) reckon(entries map[place]dlq.Entry) {
+	c := &h.rec.Counts
+	discarded := int64(0)
+	for at, e := range entries {
+		switch e.State {
+		case dlq.Redriven:
+			h.flights[at] = &flight{at: e.Target, hops: 1}
+		case dlq.Discarded:
+			discarded++
+		}
+	}
+	c.Discarded = max(c.Discarded, min(discarded, c.Discarded+c.Pending))
+	c.Pending, c.Retrying = int64(len(h.flights)), 0
 }
 
 func groupsOf(p *Plan) (groups []string) {

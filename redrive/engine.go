@@ -61,6 +61,7 @@ type engine struct {
 	lookedAt time.Time
 	idle     []string
 	lag      int64
+	gone     bool // the dead-letter topic is another one by now
 
 	problems chan error
 	said     map[string]time.Time
@@ -96,7 +97,7 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 		return err
 	}
 	defer e.watch.close()
-	e.looks = &outcomes{watch: e.watch, topics: h.topics, groups: h.rec.Groups, named: h.rec.Target.Topic, last: map[string]*groupOffsets{}}
+	e.looks = h.outcomes(e.watch)
 	e.letters = h.readLetters(work)
 	// A copy of a letter is open again when its original is gone, unless the ledger says what it is.
 	for partition, set := range h.copies {
@@ -165,6 +166,9 @@ func (e *engine) problem(err error) {
 
 // advance moves the run from state to state, and sees to what is due. It reports whether the run is over.
 func (e *engine) advance(work context.Context, now time.Time) (over bool, err error) {
+	if e.gone {
+		return true, e.abandon()
+	}
 	e.waiting = ""
 	c := e.flights.tally()
 	switch e.state {
@@ -312,6 +316,7 @@ func (e *engine) read(r reading) {
 		e.skip(s)
 	}
 	if r.err != nil {
+		e.gone = e.gone || errors.Is(r.err, ErrMadeAnew)
 		e.say(r.err.Error())
 	}
 	if !r.end {
@@ -351,6 +356,7 @@ func (e *engine) look(work context.Context) {
 func (e *engine) settle(l look) {
 	e.looking, e.lookedAt = false, time.Now()
 	if l.err != nil {
+		e.gone = e.gone || errors.Is(l.err, ErrMadeAnew)
 		e.say("the outcomes could not be looked at: " + l.err.Error())
 		return
 	}
@@ -439,8 +445,26 @@ func (e *engine) finish(work context.Context) error {
 	return e.conclude(work, Done, "")
 }
 
-// abort ends a run whose class has reappeared: what is in a transaction that is not committed yet never will be.
+// abort ends a run whose class has reappeared.
 func (e *engine) abort() error {
+	cause, seen := e.alarm.result()
+	if err := e.halt(cause); err != nil {
+		return err
+	}
+	return &ReappearedError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
+}
+
+// abandon ends a run whose letters are gone.
+func (e *engine) abandon() error {
+	e.alarm.quit(ErrMadeAnew.Error())
+	if err := e.halt(ErrMadeAnew.Error()); err != nil {
+		return err
+	}
+	return fmt.Errorf("run %s: %w", e.rec.ID, ErrMadeAnew)
+}
+
+// halt aborts: what is in a transaction that is not committed yet never will be.
+func (e *engine) halt(cause string) error {
 	if e.open != nil {
 		abort(e.open.cl)
 		e.open = nil
@@ -453,11 +477,7 @@ func (e *engine) abort() error {
 	for e.looking {
 		e.settle(<-e.looked)
 	}
-	cause, seen := e.alarm.result()
-	if err := e.conclude(ctx, Aborted, cause); err != nil {
-		return err
-	}
-	return &ReappearedError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
+	return e.conclude(ctx, Aborted, cause)
 }
 
 // interrupt leaves a run as it stands, to be resumed.

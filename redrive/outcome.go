@@ -18,10 +18,15 @@ import (
 // when the copy that tells of its failure is written: so of a letter that the offsets are past, a copy would have been read.
 type outcomes struct {
 	watch  *watch
+	held   *held
 	topics *topics
 	groups []string
 	named  string // the target, where it is not the groups' tiers
 	last   map[string]*groupOffsets
+}
+
+func (h *held) outcomes(w *watch) *outcomes {
+	return &outcomes{watch: w, held: h, topics: h.topics, groups: h.rec.Groups, named: h.rec.Target.Topic, last: map[string]*groupOffsets{}}
 }
 
 // groupOffsets are what a group had committed at a time.
@@ -81,6 +86,10 @@ func (o *outcomes) verdicts(ctx context.Context) ([]verdict, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.held.same(found); err != nil {
+		return nil, err
+	}
+	o.watch.anew(found)
 	to, err := ends(ctx, o.watch.adm, found.Names())
 	if err != nil {
 		return nil, err
@@ -180,15 +189,15 @@ func (g *groupOffsets) standing(at headers.Position, starts kadm.ListedOffsets) 
 	if g == nil {
 		return standsBehind
 	}
-	committed, ok := g.at[at.Topic][at.Partition]
 	if s, reset := g.reset[at.Topic][at.Partition]; reset && at.Offset >= s.from && at.Offset < s.until {
 		return standsUnknown
 	}
-	if ok && committed > at.Offset {
-		return standsPast
-	}
+	// The starts were read after the offsets. One that expired by then may have been passed since there was nothing left to run.
 	if start, found := starts.Lookup(at.Topic, at.Partition); found && start.Err == nil && start.Offset > at.Offset {
-		return standsUnknown // it expired before it was passed
+		return standsUnknown
+	}
+	if committed, ok := g.at[at.Topic][at.Partition]; ok && committed > at.Offset {
+		return standsPast
 	}
 	return standsBehind
 }

@@ -48,8 +48,19 @@ func TestARunKeepsItsRate(t *testing.T) {
 // written are the times at which the records of a topic were written.
 func written(t *testing.T, k *consumertest.Kafka, topic string) (all []time.Time) {
 	t.Helper()
+	for _, r := range on(t, k, topic) {
+		all = append(all, r.Timestamp)
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	return all
+}
+
+// on are the records of a topic's first partition, as a committed reader finds them.
+func on(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
+	t.Helper()
 	end := k.Cluster.PartitionInfo(topic, 0).HighWatermark
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())...)
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,10 +69,9 @@ func written(t *testing.T, k *consumertest.Kafka, topic string) (all []time.Time
 		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
 			at = r.Offset + 1
 			if !r.Attrs.IsControl() {
-				all = append(all, r.Timestamp)
+				all = append(all, r)
 			}
 		})
 	}
-	slices.SortFunc(all, time.Time.Compare)
 	return all
 }

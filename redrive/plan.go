@@ -41,6 +41,7 @@ type Plan struct {
 	Warnings []string
 
 	topics     *topics
+	topicID    [16]byte // of the dead-letter topic
 	chosen     selection
 	duplicates selection // of letters that fit, the ledger does not know of them
 	tiers      map[string]string
@@ -115,6 +116,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	if err := RefuseUnfinished(ledger); err != nil {
 		return nil, err
 	}
+	p.topicID = ledger.TopicID()
 	for l, err := range ledger.Letters(ctx, s.Filter, dlq.Cursor{}) {
 		if err != nil {
 			return nil, fmt.Errorf("redrive: %w", Denied("READ", "topic", t.dlq, err))

@@ -169,6 +169,20 @@ func pieceName(id string, n int) string { return fmt.Sprintf("%s/selection/%d", 
 // isPiece reports whether a note of a ledger is a piece of a run's selection.
 func isPiece(name, id string) bool { return strings.HasPrefix(name, id+"/selection/") }
 
+// join makes a selection of its pieces, of which none may be missing.
+func (s selection) join(id string, n int, pieces map[string][]byte) error {
+	for i := range n {
+		value, ok := pieces[pieceName(id, i)]
+		if !ok || value == nil {
+			return fmt.Errorf("piece %d of the %d of its selection is gone", i, n)
+		}
+		if err := s.parse(value); err != nil {
+			return fmt.Errorf("piece %d of its selection: %w", i, err)
+		}
+	}
+	return nil
+}
+
 func (s selection) parse(value []byte) error {
 	var p piece
 	if err := json.Unmarshal(value, &p); err != nil {

@@ -46,6 +46,9 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) error {
 	if err := RefuseUnfinished(ledger); err != nil {
 		return err
 	}
+	if isOther(p.topicID, ledger.TopicID()) {
+		return p.stale()
+	}
 	cl, err := kgo.NewClient(r.cfg.Kafka...)
 	if err != nil {
 		return err
@@ -67,6 +70,7 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 	if err != nil {
 		return Outcome{}, within(topic, err)
 	}
+	h.rec.Counts.Skipped = h.skipped
 	o := h.rec.outcome(topic)
 	if len(h.flights) == 0 {
 		return o, nil
@@ -77,7 +81,7 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 		return o, within(topic, err)
 	}
 	defer w.close()
-	looks := &outcomes{watch: w, topics: t, groups: h.rec.Groups, last: map[string]*groupOffsets{}}
+	looks := h.outcomes(w)
 	if l := looks.look(ctx); l.err != nil {
 		return o, within(topic, l.err)
 	}
@@ -93,7 +97,11 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event))
 	if err != nil {
 		return Outcome{}, err
 	}
-	h, err := r.take(ctx, t, id, func(rec *record) error {
+	h, err := r.take(ctx, t, id, func(h *held) error {
+		rec := h.rec
+		if h.anew {
+			return fmt.Errorf("run %s: %w: abort it", id, ErrMadeAnew)
+		}
 		if rec.State.Finished() {
 			return fmt.Errorf("run %s is %s: there is nothing to resume", id, rec.State)
 		}
@@ -123,8 +131,10 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
 	} else if rec.rec.State.Finished() {
 		return nil
 	}
-	h, err := r.take(ctx, t, id, func(rec *record) error {
+	h, err := r.take(ctx, t, id, func(h *held) error {
+		rec := h.rec
 		now := time.Now()
+		rec.Counts.Skipped = h.skipped
 		rec.Token, rec.Owner, rec.Heartbeat, rec.Ended = token(8), r.owner, now, &now
 		rec.State, rec.Cause = Aborted, "aborted by "+r.owner
 		if r.cfg.Why != "" {
@@ -194,7 +204,7 @@ func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome,
 func (r *Redriver) retake(ctx context.Context, h *held) (*held, error) {
 	for {
 		again, err := r.takeBack(ctx, h)
-		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrMadeAnew) || ctx.Err() != nil {
 			return again, err
 		}
 		r.log.Warn("redrive: trying again", "topic", h.topics.dlq, "run", h.rec.ID, "error", err)
@@ -208,16 +218,19 @@ func (r *Redriver) retake(ctx context.Context, h *held) (*held, error) {
 
 // takeBack is one try of it. It reads the ledger before it initialises the ids: that would fence whoever has the run by now.
 func (r *Redriver) takeBack(ctx context.Context, h *held) (*held, error) {
-	claimed := func(rec *record) error {
-		if rec.Token != h.rec.Token {
+	claimed := func(now *held) error {
+		switch rec := now.rec; {
+		case rec.Token != h.rec.Token:
 			return fmt.Errorf("run %s: %w: %s, which is %s", rec.ID, ErrTaken, rec.Owner, rec.State)
+		case now.anew:
+			return fmt.Errorf("run %s: %w: abort it", rec.ID, ErrMadeAnew)
 		}
-		rec.Heartbeat = time.Now()
+		now.rec.Heartbeat = time.Now()
 		return nil
 	}
 	now, err := r.read(ctx, h.topics, h.rec.ID)
 	if err == nil {
-		err = claimed(now.rec)
+		err = claimed(now)
 	}
 	if err != nil {
 		return nil, err

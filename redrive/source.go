@@ -69,6 +69,17 @@ func (h *held) readOnce(ctx context.Context, todo selection, out chan<- reading)
 		return true
 	}
 	var batch reading
+	same := false
+	still := func() bool { // asked once a letter came: a client that reads a topic does not go on with another one of its name
+		if same {
+			return true
+		}
+		err := h.still(ctx)
+		if same = err == nil; !same {
+			hand(ctx, out, reading{err: err})
+		}
+		return same
+	}
 	flush := func() bool {
 		if len(batch.ready)+len(batch.skipped) == 0 {
 			return true
@@ -86,6 +97,9 @@ func (h *held) readOnce(ctx context.Context, todo selection, out chan<- reading)
 				return false
 			}
 			continue
+		}
+		if !still() {
+			return false
 		}
 		o, why, err := h.prepare(ctx, l)
 		if ctx.Err() != nil {
@@ -112,7 +126,7 @@ func (h *held) readOnce(ctx context.Context, todo selection, out chan<- reading)
 			since = time.Now()
 		}
 	}
-	return flush() && whole
+	return still() && flush() && whole
 }
 
 // prepare makes the copy of a letter, or says why it is not sent; neither if the broker has to be asked again.

@@ -36,6 +36,7 @@ type watch struct {
 	at    positions
 	moved chan struct{}  // closed when at moves
 	lossy map[int32]bool // partitions of which something may have been missed
+	ids   map[string]kadm.TopicID
 }
 
 // watchFrom is where a watch begins that misses nothing from now on.
@@ -70,7 +71,7 @@ func ends(ctx context.Context, adm *kadm.Client, names []string) (positions, err
 func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem func(error)) (*watch, error) {
 	w := &watch{
 		topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a, problem: problem, stopped: make(chan struct{}), resumed: len(h.flights) > 0,
-		at: positions{}, moved: make(chan struct{}), lossy: map[int32]bool{},
+		at: positions{}, moved: make(chan struct{}), lossy: map[int32]bool{}, ids: map[string]kadm.TopicID{},
 	}
 	cl, err := kgo.NewClient(append(slices.Clip(h.r.cfg.Kafka),
 		kgo.FetchIsolationLevel(kgo.ReadUncommitted()),
@@ -89,9 +90,17 @@ func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem fu
 		cl.Close()
 		return nil, fmt.Errorf("list start offsets: %w", err)
 	}
+	to, err := w.adm.ListEndOffsets(ctx, slices.Collect(maps.Keys(h.rec.Watch))...)
+	if err != nil {
+		cl.Close()
+		return nil, fmt.Errorf("list end offsets: %w", err)
+	}
 	for topic, partitions := range h.rec.Watch {
 		for p, at := range partitions {
 			if o, ok := starts.Lookup(topic, p); ok && o.Err == nil && o.Offset > at {
+				w.lossy[p] = true
+			}
+			if o, ok := to.Lookup(topic, p); ok && o.Err == nil && o.Offset < at { // another topic of that name
 				w.lossy[p] = true
 			}
 		}
@@ -160,14 +169,14 @@ func (w *watch) see(r *kgo.Record) {
 		w.seeEntry(r)
 		return
 	}
-	if w.own(r.Headers) {
+	dead := r.Topic == w.topics.dlq
+	if !dead && w.own(r.Headers) { // a copy that was found to be malformed is a dead letter with its headers as they were
 		return
 	}
 	m, err := headers.Parse(r.Headers)
-	if err != nil {
-		return
+	if err != nil && m.Redrive.ID != w.run {
+		return // whatever else is broken in a letter of the run, it came back
 	}
-	dead := r.Topic == w.topics.dlq
 	at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
 	failure := Failure{Record: at.String(), Class: m.Class, Fingerprint: m.Fingerprint, Message: m.Message, At: r.Timestamp}
 	if failure.Class == "" && dead {
@@ -193,23 +202,25 @@ func (w *watch) see(r *kgo.Record) {
 }
 
 // own reports whether a record is a copy that this run wrote, which nobody has run yet; most are. Of a run that was resumed they say
-// whose they are.
+// whose they are. One that a consumer wrote again, since it was not due by its clock, is none: the letter has moved there.
 func (w *watch) own(h []kgo.RecordHeader) bool {
 	if w.resumed {
 		return false
 	}
-	ours, untried := false, false
+	ours, untried, first := false, false, true
 	for i := range h {
 		switch h[i].Key {
 		case headers.RedriveID:
 			ours = string(h[i].Value) == w.run
 		case headers.Attempts:
 			untried = string(h[i].Value) == "0"
+		case headers.Hops:
+			first = string(h[i].Value) == "1"
 		case headers.Held:
 			return false
 		}
 	}
-	return ours && untried
+	return ours && untried && first
 }
 
 // discarded is in the value of each entry that says so.

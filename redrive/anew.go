@@ -1,0 +1,80 @@
+package redrive
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// A dead-letter topic that is deleted and made anew has the old name, other letters at the old offsets, and another id. So a plan and a
+// run are about an id: what was selected from the one topic is never sent from the other, and nothing is concluded from what the other
+// lacks.
+
+// ErrMadeAnew is wrapped by the error of a run whose dead-letter topic was deleted and
+// made anew, or deleted: its letters are gone. A run that finds out aborts itself.
+var ErrMadeAnew = errors.New("the dead-letter topic was deleted or made anew since the run began, and the letters that it is about are gone")
+
+// idText is a topic's id in a run's record, as it is in the ledger's entries.
+func idText(id [16]byte) string {
+	if id == ([16]byte{}) {
+		return "" // of brokers that have none
+	}
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// topicID is that of the dead-letter topic that a run is about; zero where it is not known.
+func (r *record) topicID() (id [16]byte) {
+	if b, err := base64.RawURLEncoding.DecodeString(r.TopicID); err == nil && len(b) == len(id) {
+		copy(id[:], b)
+	}
+	return id
+}
+
+// isOther reports whether an id is known to be another topic's.
+func isOther(id, now [16]byte) bool {
+	return id != ([16]byte{}) && now != ([16]byte{}) && id != now
+}
+
+// still makes sure that the dead-letter topic is the one that the run is about.
+func (h *held) still(ctx context.Context) error {
+	adm, err := kadm.NewOptClient(h.r.cfg.Kafka...)
+	if err != nil {
+		return err
+	}
+	defer adm.Close()
+	found, err := adm.ListTopics(ctx, h.topics.dlq)
+	if err != nil {
+		return fmt.Errorf("list topics: %w", err)
+	}
+	return h.same(found)
+}
+
+func (h *held) same(found kadm.TopicDetails) error {
+	if d, ok := found[h.topics.dlq]; ok && d.Err == nil && isOther(h.topicID, d.ID) {
+		return ErrMadeAnew
+	}
+	return nil
+}
+
+// anew takes down the ids of watched topics. Of one that has another than before something may have been missed.
+func (w *watch) anew(found kadm.TopicDetails) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, d := range found {
+		if was, ok := w.ids[name]; ok && isOther(was, d.ID) {
+			for p := range w.at[name] {
+				w.lossy[p] = true
+			}
+			continue
+		}
+		w.ids[name] = d.ID
+	}
+}
+
+// stale is the refusal of a plan whose dead-letter topic was made anew.
+func (p *Plan) stale() error {
+	return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNothing, Detail: "the dead-letter topic was made anew since it was planned, and what was selected is gone: plan again"}
+}

@@ -1,0 +1,187 @@
+package redrive_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// remake deletes the dead-letter topic, makes it anew, and has n other letters written to it.
+func remake(t *testing.T, k *consumertest.Kafka, s *switched, n int) {
+	t.Helper()
+	k.DeleteTopic("orders.dlq")
+	k.CreateTopic("orders.dlq", 1)
+	s.set(failing("new"))
+	var records []*kgo.Record
+	for range n {
+		records = append(records, &kgo.Record{Topic: "orders", Value: []byte("new")})
+	}
+	all := k.Produce(records...)
+	k.DeadLettered(all[n-1], "terminal")
+}
+
+// nothingNew checks that no letter of the topic that was made anew was sent, and that all of them are open.
+func nothingNew(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver, n int64) {
+	t.Helper()
+	for _, c := range on(t, k, "orders.retry.5s") {
+		if string(c.Value) == "new" {
+			t.Fatalf("a letter was sent that was not selected: %d", c.Offset)
+		}
+	}
+	if p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"}); err != nil || p.Letters != n {
+		t.Errorf("a new plan: %v; want that it has the %d new letters", err, n)
+	}
+}
+
+func TestAPlanOfATopicThatWasMadeAnewIsRefused(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		r := redriver(t, k)
+		p := plan(t, r)
+		remake(t, k, &s, 30)
+		_, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, nil)
+		if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedNothing || !strings.Contains(err.Error(), "plan again") {
+			t.Errorf("got %v", err)
+		}
+		nothingNew(t, k, r, 30)
+	})
+}
+
+func TestARunOfATopicThatIsMadeAnewAborts(t *testing.T) {
+	t.Parallel()
+	for name, pace := range map[string]redrive.Pace{
+		"while letters are read":  {Rate: 10, Canary: -1, Ramp: -1},
+		"while all is sent":       {Canary: -1, Ramp: -1, Rate: -1, Window: time.Hour},
+		"while the canary's away": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				letters(t, k, &s, 1500)
+				s.set(func(ctx context.Context, _ *kgo.Record) error {
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				r := redriver(t, k)
+				p := plan(t, r)
+				result := make(chan error)
+				var o redrive.Outcome
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				go func() {
+					var err error
+					o, err = r.Run(ctx, p, pace, nil)
+					result <- err
+				}()
+				time.Sleep(5 * time.Second)
+				k.DeleteTopic("orders.dlq")
+				k.CreateTopic("orders.dlq", 1)
+				err := <-result
+				if !errors.Is(err, redrive.ErrMadeAnew) || o.State != redrive.Aborted || o.Counts.Succeeded != 0 || o.Counts.Sent == 0 || o.Counts.Skipped["expired"] != 0 {
+					t.Errorf("the run ended with %v, and %+v", err, o)
+				}
+				now, err := r.Status(t.Context(), "orders.dlq", p.ID)
+				if err != nil || now.Counts.Sent != o.Counts.Sent || now.Counts.Pending != o.Counts.Sent {
+					t.Errorf("later it is %+v, %v", now, err)
+				}
+			})
+		})
+	}
+}
+
+func incompressible() []byte {
+	b := make([]byte, 1000)
+	rand.Read(b) //nolint:errcheck // it never fails
+	return b
+}
+
+// The letters of the new topic have the offsets that were selected from the old one.
+func TestTheReaderOfLettersDoesNotGoOnWithAnotherTopic(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 1)
+		var records []*kgo.Record // more than is read ahead
+		for range 4000 {
+			records = append(records, &kgo.Record{Topic: "orders", Value: incompressible()})
+		}
+		k.DeadLettered(k.Produce(records...)[3999], "terminal")
+		s.set(succeeding)
+		r := redriver(t, k)
+		p := plan(t, r)
+		others := on(t, k, "orders.dlq")
+		for _, l := range others {
+			*l = kgo.Record{Topic: "orders.dlq", Key: l.Key, Value: []byte("new"), Headers: l.Headers}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		result := make(chan error)
+		go func() {
+			_, err := r.Run(ctx, p, redrive.Pace{Rate: 50, Canary: -1, Ramp: -1, MaxLag: -1}, nil)
+			result <- err
+		}()
+		time.Sleep(5 * time.Second)
+		looks := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
+		defer looks.Remove()
+		k.DeleteTopic("orders.dlq")
+		k.CreateTopic("orders.dlq", 1)
+		k.Produce(others...)
+		if err := <-result; !errors.Is(err, redrive.ErrMadeAnew) {
+			t.Errorf("the run ended with %v", err)
+		}
+		looks.Remove()
+		for _, c := range on(t, k, "orders.retry.5s") {
+			if string(c.Value) == "new" {
+				t.Fatalf("a letter was sent that was not selected: %d", c.Offset)
+			}
+		}
+	})
+}
+
+func TestARunIsNotResumedOnATopicThatWasMadeAnew(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 100)
+		s.set(succeeding)
+		r := redriver(t, k)
+		p := plan(t, r)
+		ctx, stop := context.WithCancel(t.Context())
+		if _, err := r.Run(ctx, p, redrive.Pace{Canary: -1, Rate: 10, Ramp: -1}, func(e redrive.Event) {
+			if e.Counts.Sent > 20 {
+				stop()
+			}
+		}); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		sent := len(on(t, k, "orders.retry.5s"))
+		remake(t, k, &s, 200)
+		if _, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil); !errors.Is(err, redrive.ErrMadeAnew) || !strings.Contains(err.Error(), "abort it") {
+			t.Errorf("it is resumed with %v", err)
+		}
+		if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Sent != int64(sent) || o.Counts.Failed != 0 {
+			t.Errorf("it is %+v, %v; want %d sent, as it was written down", o, err, sent)
+		}
+		if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"}); err == nil {
+			t.Error("another run was planned beside it")
+		}
+		if err := r.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
+			t.Fatal(err)
+		}
+		nothingNew(t, k, r, 200)
+	})
+}
