@@ -75,3 +75,24 @@ func on(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
 	}
 	return all
 }
+
+// A short run is over before the ramp is, and takes longer than at the mean of its rate.
+func TestAPlanKnowsHowLongItsRampTakes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		letters int64
+		pace    redrive.Pace
+		want    time.Duration
+	}{
+		{100, redrive.Pace{Rate: 50, Ramp: -1}, 2 * time.Second},
+		{15, redrive.Pace{Rate: 10, Ramp: 10 * time.Second}, 4768 * time.Millisecond},
+		{55, redrive.Pace{Rate: 10, Ramp: 10 * time.Second}, 10 * time.Second},
+		{155, redrive.Pace{Rate: 10, Ramp: 10 * time.Second}, 20 * time.Second},
+		{1000, redrive.Pace{Rate: -1}, 0},
+	} {
+		p := redrive.Plan{Letters: c.letters}
+		if got := p.Duration(c.pace).Round(time.Millisecond); got != c.want {
+			t.Errorf("%d letters at %+v: %v, want %v", c.letters, c.pace, got, c.want)
+		}
+	}
+}

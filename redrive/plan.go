@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -79,8 +80,9 @@ func (p *Plan) Duration(pace Pace) time.Duration {
 	}
 	left := float64(p.Letters)
 	ramp := pace.Ramp.Seconds()
-	if inRamp := 0.55 * pace.Rate * ramp; left <= inRamp { // from a tenth to all of the rate
-		return time.Duration(left / (0.55 * pace.Rate) * float64(time.Second))
+	if inRamp := 0.55 * pace.Rate * ramp; left <= inRamp {
+		// From a tenth to all of the rate: after a time t as many are sent as rate × (0.1 t + 0.45 t²/ramp).
+		return time.Duration(ramp * (math.Sqrt(0.01+1.8*left/(pace.Rate*ramp)) - 0.1) / 0.9 * float64(time.Second))
 	}
 	return time.Duration((ramp + (left-0.55*pace.Rate*ramp)/pace.Rate) * float64(time.Second))
 }

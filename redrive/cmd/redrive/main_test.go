@@ -98,21 +98,44 @@ type invocation struct {
 	env    map[string]string
 	stdin  string
 	typed  func() // before stdin is read
-	folder string // of configuration
+	now    func() time.Time
+	heard  func(words string) // each time that something is written to stderr
+	folder string             // of configuration
 }
 
 func (i invocation) run(t *testing.T, args ...string) result {
 	t.Helper()
+	return i.in(t.Context(), t, args...)
+}
+
+func (i invocation) in(ctx context.Context, t *testing.T, args ...string) result {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
-	p := process{
-		stdin: typist{strings.NewReader(i.stdin), i.typed}, stdout: &stdout, stderr: &stderr,
-		env: connect.Environment{Getenv: func(k string) string { return i.env[k] }, Folder: i.folder},
-		now: func() time.Time { return noon }, user: "oncall",
+	if i.now == nil {
+		i.now = func() time.Time { return noon }
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	p := process{
+		stdin: typist{strings.NewReader(i.stdin), i.typed}, stdout: &stdout, stderr: listener{&stderr, i.heard},
+		env: connect.Environment{Getenv: func(k string) string { return i.env[k] }, Folder: i.folder},
+		now: i.now, user: "oncall",
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	code := run(ctx, p, args)
 	return result{stdout.String(), stderr.String(), code}
+}
+
+// listener does something when it hears words.
+type listener struct {
+	io.Writer
+	heard func(string)
+}
+
+func (l listener) Write(p []byte) (int, error) {
+	if l.heard != nil {
+		l.heard(string(p))
+	}
+	return l.Writer.Write(p)
 }
 
 // typist does something before it types.

@@ -17,7 +17,7 @@ type operator struct{ by, why string }
 // addBy gives a verb the flag that says who does it.
 func (t *tool) addBy(set *pflag.FlagSet) *operator {
 	o := &operator{}
-	set.StringVar(&o.by, "by", t.user, "`name` of who does it, for the ledger; by default that of the system's user")
+	set.StringVar(&o.by, "by", t.user, "`name` of who does it, for the ledger")
 	return o
 }
 

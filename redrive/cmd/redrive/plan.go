@@ -110,13 +110,13 @@ func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
 	err := t.screen.Object(
 		field("topic", "TOPIC", p.Selection.Topic),
 		field("letters", "LETTERS", p.Letters),
-		field("targets", "TARGET", output.Pair{Table: strings.Join(slices.Sorted(maps.Keys(p.Targets)), ", "), JSON: p.Targets}),
+		field("targets", "TARGET", output.Pair{Table: targetsOf(p), JSON: counts("topic", "TOPIC", p.Targets)}),
 		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
 		field("seconds", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: p.Duration(pace).Round(time.Millisecond).Seconds()}),
 		field("skipped", "LEFT OUT", output.Pair{Table: said(p.Skipped), JSON: p.Skipped}),
 		field("classes", "", classes),
-		field("partitions", "", output.Pair{JSON: p.ByPartition}),
-		field("groups", "", output.Pair{JSON: p.ByGroup}),
+		field("partitions", "", partitions),
+		field("groups", "", counts("group", "GROUP", p.ByGroup)),
 		field("warnings", "", output.Pair{JSON: p.Warnings}),
 	)
 	if err != nil {

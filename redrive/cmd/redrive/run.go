@@ -46,7 +46,7 @@ The run and what became of each letter are kept in the ledger beside the dead-le
 			for _, w := range p.Warnings {
 				t.screen.Warn("%s", w)
 			}
-			t.screen.Say("run %s/%s: %s to %s, in %s at the least", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
+			t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
 			o, err := r.Run(ctx, p, pace, t.follow())
 			return t.ended(ctx, r, o, err)
 		},
@@ -163,7 +163,7 @@ func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome
 
 // showFailures shows what made a run abort itself.
 func (t *tool) showFailures(again *redrive.ReappearedError, o redrive.Outcome) {
-	t.screen.Say("seen to fail, %s of the run not sent:", letters(o.Counts.Selected-o.Counts.Sent))
+	t.screen.Say("%s of the run were not sent, and are open; what was seen to fail:", letters(o.Counts.Selected-o.Counts.Sent))
 	for _, f := range again.Seen {
 		what := "new traffic"
 		if f.Letter != "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-func incident(t *testing.T) *broker {
+func someTopics(t *testing.T) *broker {
 	t.Helper()
 	b := newBroker(t).open(t)
 	b.topic(t, "orders", 3, nil)
@@ -52,7 +52,7 @@ func incident(t *testing.T) *broker {
 
 func TestTopicsTellsWhatTheClusterKnows(t *testing.T) {
 	t.Parallel()
-	b := incident(t)
+	b := someTopics(t)
 	for _, f := range output.Formats {
 		for file, args := range map[string][]string{"topics." + f: {"topics"}, "parked." + f: {"topics", "--parked"}} {
 			got := b.redrive(t, append(args, "-o", f)...)
@@ -126,7 +126,7 @@ func TestAClusterWithoutDeadLettersIsNoError(t *testing.T) {
 // What could not be found out is unknown, never zero: an operator would take zero for good news.
 func TestWhatTheBrokersDoNotTellIsNotZero(t *testing.T) {
 	t.Parallel()
-	b := incident(t)
+	b := someTopics(t)
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	for _, args := range [][]string{{"topics"}, {"topics", "--parked"}} {
 		got := b.redrive(t, append(args, "-o", "json")...)

@@ -1,7 +1,6 @@
 package selection
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/dlq"
@@ -37,7 +35,7 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	set.StringArrayVar(&f.keys, "key", nil, "record `key`, exactly; repeat for several")
 	set.StringSliceVar(&f.partitions, "partition", nil, "`partition` of the dead-letter topic")
 	set.StringSliceVar(&f.offsets, "offset", nil, "`P:FROM-TO`, both included, or P:OFFSET, P:FROM-, P:-TO; several are joined")
-	set.StringArrayVar(&f.headers, "header", nil, "has the header `name=value`, or name with any value; of several all must be there")
+	set.StringArrayVar(&f.headers, "header", nil, "has the header `name=value`, or name with any value; of several names all must be there, of one's values any")
 	set.StringVar(&f.attempts, "attempts", "", "`number` of attempts, or FROM-TO, FROM-, -TO")
 	set.StringVar(&f.where, "where", "", "`expression` over class, fingerprint, reason, group, message, attempts, partition, offset, topic, key, text, value (JSON), headers, failedAt, firstFailedAt, timestamp and redrives")
 	return f
@@ -56,8 +54,6 @@ type Selection struct {
 	Filter dlq.Filter
 	// Where is the expression, and knows on how many letters it failed. Nil without one.
 	Where *Where
-
-	places places
 }
 
 // Compile makes a selection of the flags. Its error has every problem, one a line. Durations count back from now.
@@ -85,7 +81,7 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 		}
 		s.Filter.Reasons = append(s.Filter.Reasons, headers.Reason(r))
 	}
-	s.Filter.Classes, s.Filter.Fingerprints, s.Filter.Groups = f.classes, f.fingerprints, f.groups
+	s.Filter.Classes, s.Filter.Fingerprints, s.Filter.Groups, s.Filter.Keys = f.classes, f.fingerprints, f.groups, f.keys
 
 	var err error
 	s.Filter.Since, err = ParseTime(f.since, now)
@@ -96,26 +92,16 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 		errs = append(errs, fmt.Errorf("--since %s is not before --until %s: nothing can fail between", f.since, f.until))
 	}
 
-	var asked []func(*dlq.Letter) bool
-	s.places, err = parsePlaces(f.partitions, f.offsets)
+	s.Filter.Ranges, err = parseRanges(f.partitions, f.offsets)
 	errs = append(errs, err)
-	if s.places != nil {
-		asked = append(asked, func(l *dlq.Letter) bool { return s.places.has(l.Record.Partition, l.Record.Offset) })
-	}
-	if len(f.keys) > 0 {
-		asked = append(asked, func(l *dlq.Letter) bool {
-			// A record without a key has not the empty one.
-			return l.Record.Key != nil && slices.Contains(f.keys, string(l.Record.Key))
-		})
-	}
+	s.Filter.Headers = parseHeaders(f.headers)
+
+	var asked []func(*dlq.Letter) bool
 	if f.attempts != "" {
 		r, err := parseRange(f.attempts)
 		complain("attempts", err)
+		// Not by the filter's own bounds, to which zero is none: letters that siding did not write have no attempts.
 		asked = append(asked, func(l *dlq.Letter) bool { return r.has(int64(l.Meta.Attempts)) })
-	}
-	for _, h := range f.headers {
-		name, value, exact := strings.Cut(h, "=")
-		asked = append(asked, func(l *dlq.Letter) bool { return hasHeader(l.Record.Headers, name, value, exact) })
 	}
 	if f.where != "" {
 		s.Where, err = compileWhere(f.where)
@@ -134,18 +120,19 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	return s, nil
 }
 
-// Everything reports whether no flag was given, so that all letters are chosen.
-func (f *Flags) Everything() bool {
-	for _, list := range [][]string{f.classes, f.fingerprints, f.reasons, f.groups, f.keys, f.headers, f.partitions, f.offsets} {
-		if len(list) > 0 {
-			return false
+// parseHeaders are the values of each header that must be there, none for any.
+func parseHeaders(all []string) map[string][]string {
+	if len(all) == 0 {
+		return nil
+	}
+	values := map[string][]string{}
+	for _, h := range all {
+		name, value, exact := strings.Cut(h, "=")
+		if exact {
+			values[name] = append(values[name], value)
+		} else if _, said := values[name]; !said {
+			values[name] = nil
 		}
 	}
-	return f.since+f.until+f.attempts+f.where == ""
-}
-
-func hasHeader(all []kgo.RecordHeader, name, value string, exact bool) bool {
-	return slices.ContainsFunc(all, func(h kgo.RecordHeader) bool {
-		return h.Key == name && (!exact || bytes.Equal(h.Value, []byte(value)))
-	})
+	return values
 }

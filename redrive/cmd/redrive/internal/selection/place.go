@@ -44,27 +44,18 @@ func parseNumber(s string) (int64, error) {
 	return int64(n), err
 }
 
-// places are the offsets that are wanted of each partition. Nil is all of all.
-type places map[int32][]span
-
-func (ps places) has(partition int32, offset int64) bool {
-	return slices.ContainsFunc(ps[partition], func(r span) bool { return r.has(offset) })
-}
-
-// parsePlaces reads the flags partition and offset. Of a partition with ranges those count; one without is whole.
-func parsePlaces(partitions, offsets []string) (places, error) {
-	if len(partitions)+len(offsets) == 0 {
-		return nil, nil
-	}
-	ps := places{}
+// parseRanges reads the flags partition and offset. Of a partition with ranges those count; one without is whole.
+func parseRanges(partitions, offsets []string) ([]dlq.Range, error) {
+	var ranges []dlq.Range
 	var errs []error
+	whole := map[int32]bool{} // of those that are named, and have no range
 	for _, s := range partitions {
 		p, err := strconv.ParseUint(s, 10, 31)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--partition: %q is not the number of a partition", s))
 			continue
 		}
-		ps[int32(p)] = nil
+		whole[int32(p)] = true
 	}
 	for _, s := range offsets {
 		number, text, ok := strings.Cut(s, ":")
@@ -78,47 +69,53 @@ func parsePlaces(partitions, offsets []string) (places, error) {
 			errs = append(errs, fmt.Errorf("--offset: partition %d: %w", p, err))
 			continue
 		}
-		if _, named := ps[int32(p)]; len(partitions) > 0 && !named {
+		if _, named := whole[int32(p)]; len(partitions) > 0 && !named {
 			errs = append(errs, fmt.Errorf("--offset: partition %d is not among those of --partition: take one of the two out", p))
 			continue
 		}
-		ps[int32(p)] = append(ps[int32(p)], r)
+		whole[int32(p)] = false
+		ranges = append(ranges, dlq.Range{Partition: int32(p), From: r.from, Until: (r.to + 1) & math.MaxInt64}) // without a bound it is zero
 	}
-	for p, ranges := range ps {
-		if ranges == nil {
-			ps[p] = []span{{0, math.MaxInt64}}
+	for _, p := range slices.Sorted(maps.Keys(whole)) {
+		if whole[p] {
+			ranges = append(ranges, dlq.Range{Partition: p})
 		}
 	}
-	return ps, errors.Join(errs...)
+	return ranges, errors.Join(errs...)
 }
 
-// Narrow leaves out of a frozen cursor what --partition and --offset rule out, so that it need not be read. What lies
-// between two ranges is still within, and left to the filter. A partition of which nothing is left keeps its end: without
-// any, a cursor would be of all there is.
+// Narrow leaves out of a frozen cursor what --partition and --offset rule out. The filter does so as well, and nothing of it is read;
+// but a cursor that has come to the end of what is asked for says so. A partition of which nothing is left keeps its end: without any,
+// a cursor would be of all there is.
 func (s *Selection) Narrow(c dlq.Cursor) dlq.Cursor {
-	if s.places == nil {
+	if len(s.Filter.Ranges) == 0 {
 		return c
 	}
 	n := dlq.Cursor{Topic: c.Topic, At: map[int32]int64{}, End: map[int32]int64{}}
-	for p, end := range c.End {
-		if len(s.places[p]) == 0 {
+	for _, r := range s.Filter.Ranges {
+		end, ok := c.End[r.Partition]
+		if !ok {
 			continue
 		}
-		first, last := int64(math.MaxInt64), int64(-1)
-		for _, r := range s.places[p] {
-			first, last = min(first, r.from), max(last, r.to)
+		from, until := max(r.From, c.At[r.Partition]), end
+		if r.Until > 0 {
+			until = min(end, r.Until)
 		}
-		first = max(first, c.At[p])
-		if last < math.MaxInt64 {
-			end = min(end, last+1)
+		if before, ok := n.End[r.Partition]; ok {
+			from, until = min(from, n.At[r.Partition]), max(until, before)
 		}
-		n.At[p], n.End[p] = min(first, end), end
+		n.At[r.Partition], n.End[r.Partition] = min(from, until), until
 	}
 	return n
 }
 
 // Missing are partitions that are asked for and that a topic with so many has not.
-func (s *Selection) Missing(partitions int32) []int32 {
-	all := slices.Sorted(maps.Keys(s.places))
-	return slices.DeleteFunc(all, func(p int32) bool { return p < partitions })
+func (s *Selection) Missing(partitions int32) (gone []int32) {
+	for _, r := range s.Filter.Ranges {
+		if r.Partition >= partitions && !slices.Contains(gone, r.Partition) {
+			gone = append(gone, r.Partition)
+		}
+	}
+	slices.Sort(gone)
+	return gone
 }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// The demo is the first that somebody sees of the tool, and the runbook is made of it: what it says must be what happened.
+func TestTheDemoTellsTheTruthWithinAMinute(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	began := time.Now()
+	i := invocation{now: time.Now, heard: func(words string) { all.WriteString(words) }, env: map[string]string{
+		"SIDING_BROKERS": "127.0.0.1:1", "SIDING_SASL": "PLAIN", "SIDING_DLQ_NAME": "{topic}.dead", // the user's own, which the demo is not about
+	}}
+	got := i.run(t, "demo")
+	if took := time.Since(began); got.code != exitDone || took > demoTime {
+		t.Fatalf("exit code %d after %s: %s", got.code, took, got.stderr)
+	}
+	inOrder(t, got.stderr,
+		"has put 2000 records into orders.dlq",
+		"$ redrive summary orders.dlq\n",
+		"$ redrive plan orders.dlq --class tax.TableMiss --rate 150 --ramp 2s --window 3s\n",
+		"$ redrive run orders.dlq --class tax.TableMiss --rate 150 --ramp 2s --window 3s --why OPS-4711\n",
+		": 1200 letters to orders.retry.1s",
+		"the canary succeeded; sending\n",
+		"$ redrive run orders.dlq --class payment.Declined --rate 150 --ramp 2s --window 3s --why OPS-4712\n",
+		"499 letters of the run were not sent",
+		" aborted: letter orders.dlq/",
+		"exit code 3",
+		"$ redrive runs orders.dlq\n",
+		"$ redrive summary orders.dlq\n",
+		"The service has processed 1200 records, each once.",
+	)
+	inOrder(t, got.stdout,
+		"OPEN         2000\n", " 1200  tax.TableMiss", "  500  payment.Declined", "  300  decode",
+		"LETTERS        1200\n", "SEEN BY        billing\n",
+		"STATE         done\n", "SENT          1200\n", "SUCCEEDED     1200\n", "FAILED AGAIN  0\n",
+		"STATE         aborted\n", "CAUSE         letter orders.dlq/", "SENT          1\n", "FAILED AGAIN  1\n",
+		"OPEN         800\n", "  500  payment.Declined", "  300  decode",
+	)
+}
+
+// inOrder checks that texts come one after the other.
+func inOrder(t *testing.T, all string, want ...string) {
+	t.Helper()
+	rest := all
+	for _, w := range want {
+		_, after, ok := strings.Cut(rest, w)
+		if !ok {
+			t.Errorf("it does not say %q where it should:\n%s", w, all)
+			return
+		}
+		rest = after
+	}
+}
