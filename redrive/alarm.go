@@ -31,7 +31,7 @@ const maxSeen = 10
 const leastDead = 10
 
 func newAlarm(rec *record) *alarm {
-	return &alarm{classes: rec.Classes, tolerate: rec.Pace.Tolerate, window: rec.Pace.Window, canary: rec.State == Canary, fired: make(chan struct{})}
+	return &alarm{classes: rec.Classes, tolerate: rec.Pace.Tolerate, window: rec.Pace.Window, canary: rec.State == Canary || rec.State == Waiting, fired: make(chan struct{})}
 }
 
 // recent is how old a failure of new traffic may be to count.
@@ -45,10 +45,11 @@ func (a *alarm) fire(cause string) {
 	}
 }
 
-// quit fires it for a reason of the run's own.
-func (a *alarm) quit(cause string) {
+// quit fires it for a reason that was found elsewhere.
+func (a *alarm) quit(cause string, seen ...Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.seen = append(a.seen, seen...)
 	a.fire(cause)
 }
 
@@ -84,10 +85,10 @@ func (a *alarm) note(f Failure, what string) {
 }
 
 // died takes down that a letter of the run's groups came to the dead-letter topic.
-func (a *alarm) died(now time.Time) {
+func (a *alarm) died(at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.dead.add(now, 1)
+	a.dead.add(at, 1)
 }
 
 // went takes down that letters were sent.

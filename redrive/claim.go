@@ -24,6 +24,7 @@ type held struct {
 	left    selection         // what is still to be sent
 	skipped map[string]int64  // as the run itself says
 	anew    bool              // the dead-letter topic is another one by now: nothing else is known
+	doomed  *ReappearedError  // it was to abort, and could not write that down
 	copies  selection         // duplicates of letters, which the ledger is to be told of
 	flights map[place]*flight // what was sent, and has no outcome
 }

@@ -61,6 +61,7 @@ type engine struct {
 	lookedAt time.Time
 	idle     []string
 	lag      int64
+	behind   bool // of a run that was taken over: what happened meanwhile was not read yet, and nothing is sent before
 	gone     bool // the dead-letter topic is another one by now
 
 	problems chan error
@@ -89,6 +90,12 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 	if h.pastCanary() { // what it sent since may wait in a retry topic for long
 		e.state, e.ramp = Sending, now
 		e.alarm.stage(false, now)
+	}
+	if e.behind = h.rec.Counts.Sent > 0; e.behind {
+		e.lookedAt = time.Time{}
+	}
+	if h.doomed != nil {
+		e.alarm.quit(h.doomed.Cause, h.doomed.Seen...)
 	}
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -232,7 +239,7 @@ func (e *engine) canaryFull() bool {
 
 // pump sends what may be sent now. It returns how long it is until the next token, where that is what is missing.
 func (e *engine) pump() (wait time.Duration, err error) {
-	for len(e.buffer) > 0 && e.waiting == "" && (e.state == Sending || e.state == Canary && !e.canaryFull()) {
+	for len(e.buffer) > 0 && e.waiting == "" && !e.behind && (e.state == Sending || e.state == Canary && !e.canaryFull()) {
 		if e.open == nil {
 			if e.busy[e.next] {
 				return 0, nil
@@ -360,7 +367,7 @@ func (e *engine) settle(l look) {
 		e.say("the outcomes could not be looked at: " + l.err.Error())
 		return
 	}
-	e.idle, e.lag = l.idle, l.lag
+	e.idle, e.lag, e.behind = l.idle, l.lag, false
 	for _, v := range l.verdicts {
 		e.notes = append(e.notes, e.entry(v.letter, v.entry))
 	}
@@ -448,10 +455,11 @@ func (e *engine) finish(work context.Context) error {
 // abort ends a run whose class has reappeared.
 func (e *engine) abort() error {
 	cause, seen := e.alarm.result()
+	e.doomed = &ReappearedError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
 	if err := e.halt(cause); err != nil {
 		return err
 	}
-	return &ReappearedError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
+	return e.doomed
 }
 
 // abandon ends a run whose letters are gone.

@@ -196,6 +196,7 @@ func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome,
 		if err != nil {
 			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
 		}
+		again.doomed = h.doomed
 		h = again
 	}
 }

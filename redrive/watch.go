@@ -37,6 +37,7 @@ type watch struct {
 	moved chan struct{}  // closed when at moves
 	lossy map[int32]bool // partitions of which something may have been missed
 	ids   map[string]kadm.TopicID
+	live  positions // where its topics ended when it began; it does not change
 }
 
 // watchFrom is where a watch begins that misses nothing from now on.
@@ -71,7 +72,7 @@ func ends(ctx context.Context, adm *kadm.Client, names []string) (positions, err
 func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem func(error)) (*watch, error) {
 	w := &watch{
 		topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a, problem: problem, stopped: make(chan struct{}), resumed: len(h.flights) > 0,
-		at: positions{}, moved: make(chan struct{}), lossy: map[int32]bool{}, ids: map[string]kadm.TopicID{},
+		at: positions{}, moved: make(chan struct{}), lossy: map[int32]bool{}, ids: map[string]kadm.TopicID{}, live: positions{},
 	}
 	cl, err := kgo.NewClient(append(slices.Clip(h.r.cfg.Kafka),
 		kgo.FetchIsolationLevel(kgo.ReadUncommitted()),
@@ -100,8 +101,11 @@ func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem fu
 			if o, ok := starts.Lookup(topic, p); ok && o.Err == nil && o.Offset > at {
 				w.lossy[p] = true
 			}
-			if o, ok := to.Lookup(topic, p); ok && o.Err == nil && o.Offset < at { // another topic of that name
-				w.lossy[p] = true
+			if o, ok := to.Lookup(topic, p); ok && o.Err == nil {
+				w.live.set(topic, p, o.Offset)
+				if o.Offset < at { // another topic of that name
+					w.lossy[p] = true
+				}
 			}
 		}
 	}
@@ -183,8 +187,9 @@ func (w *watch) see(r *kgo.Record) {
 		failure.Class = string(m.Reason)
 	}
 	key := classKey(failure.Class, m.Fingerprint)
-	if dead && slices.Contains(w.groups, m.Group) {
-		w.alarm.died(time.Now())
+	recent, came := w.recent(r)
+	if dead && recent && slices.Contains(w.groups, m.Group) {
+		w.alarm.died(came)
 	}
 	switch {
 	case m.Redrive.ID == w.run && m.Redrive.From.Topic == w.topics.dlq:
@@ -194,11 +199,20 @@ func (w *watch) see(r *kgo.Record) {
 			failure.Letter = from.String()
 			w.alarm.failedAgain(key, failure)
 		}
-	case m.Redrive.ID == "" && !m.Held && m.Attempts == 1 && slices.Contains(w.groups, m.Group) && time.Since(r.Timestamp) <= w.alarm.recent():
-		// Its first copy was written after the run began, so it failed first since then, whatever the clocks say; and not long before
-		// now, as where a run is resumed.
+	case m.Redrive.ID == "" && !m.Held && m.Attempts == 1 && recent && slices.Contains(w.groups, m.Group):
+		// Its first copy was written after the run began, so it failed first since then, whatever the clocks say.
 		w.alarm.failedNew(key, failure)
 	}
+}
+
+// recent reports whether a record came within the window, and when. What comes while we watch does, whatever the clocks say; only what
+// came before, of a run that was taken over, is judged by its timestamp.
+func (w *watch) recent(r *kgo.Record) (recent bool, came time.Time) {
+	now := time.Now()
+	if r.Offset >= w.live[r.Topic][r.Partition] {
+		return true, now
+	}
+	return now.Sub(r.Timestamp) <= w.alarm.recent(), r.Timestamp
 }
 
 // own reports whether a record is a copy that this run wrote, which nobody has run yet; most are. Of a run that was resumed they say

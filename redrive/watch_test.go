@@ -1,0 +1,173 @@
+package redrive_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// stopped runs until so many are sent, and stops.
+func stopped(t *testing.T, r *redrive.Redriver, p *redrive.Plan, pace redrive.Pace, at int64) redrive.Outcome {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	o, err := r.Run(ctx, p, pace, func(e redrive.Event) {
+		if e.Counts.Sent >= at {
+			stop()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || o.State.Finished() {
+		t.Fatalf("the run ended with %v, and %+v", err, o)
+	}
+	return o
+}
+
+// The watch of a run that is resumed reads from where it began: what came then did not come now.
+func TestOldFailuresDoNotAbortARunThatIsResumed(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 200)
+		r := redriver(t, k)
+		p := plan(t, r)
+		stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 2, Ramp: -1, Tolerate: 1000}, 20)
+		s.set(failing("other"))
+		var others []*kgo.Record
+		for range 100 {
+			others = append(others, &kgo.Record{Topic: "orders", Value: []byte("y")})
+		}
+		k.DeadLettered(k.Produce(others...)[99], "terminal")
+		s.set(succeeding)
+		time.Sleep(time.Hour)
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if c := o.Counts; err != nil || c.Sent != 200 || c.Failed < 20 || c.Failed+c.Succeeded != 200 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
+}
+
+func TestAResumedRunSendsNothingBeforeItKnowsWhatHappenedMeanwhile(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 300)
+		release := make(chan struct{})
+		s.set(func(context.Context, *kgo.Record) error {
+			<-release
+			return classify.Retryable(classify.As(errors.New("no"), "tax"))
+		})
+		r := redriver(t, k)
+		p := plan(t, r)
+		before := stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 50, Ramp: -1, MaxLag: -1}, 100)
+		close(release)
+		time.Sleep(10 * time.Second)
+		slow := time.Now().Add(2 * time.Second)
+		k.Cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			time.Sleep(5 * time.Millisecond) // a client asks again at once
+			return nil, nil, false
+		})
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.retry.30s", Count: -1, When: func(req kmsg.Request) bool {
+			return req.(*kmsg.FetchRequest).IsolationLevel == 0 && time.Now().Before(slow) // the watch's
+		}})
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		reappeared(t, o, err)
+		if o.Counts.Sent != before.Counts.Sent {
+			t.Errorf("%d were sent before it was resumed, and then %d", before.Counts.Sent, o.Counts.Sent)
+		}
+	})
+}
+
+// The clock of whoever brings letters back may be wrong by as much as it likes.
+func TestNewTrafficThatFailsIsSeenWhateverTheClocksSay(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]time.Duration{"behind": -time.Hour, "ahead": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				letters(t, k, &s, 3)
+				s.set(succeeding)
+				alter(t, k, "orders.dlq", "message.timestamp.type", "CreateTime")
+				letter := on(t, k, "orders.dlq")[0]
+				r := redriver(t, k)
+				var once sync.Once
+				o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, func(e redrive.Event) {
+					if e.State == redrive.Watching {
+						once.Do(func() {
+							m, err := headers.Parse(letter.Headers)
+							if err != nil {
+								t.Error(err)
+							}
+							m.Original.Offset = 1000
+							go k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: m.Append(nil), Timestamp: time.Now().Add(off)})
+						})
+					}
+				})
+				if cause := reappeared(t, o, err); !strings.Contains(cause, "new traffic fails with tax") {
+					t.Errorf("the cause is %q", cause)
+				}
+			})
+		})
+	}
+}
+
+// The run is to abort, and just then its transaction does not go through.
+func TestARunThatCouldNotWriteThatItAbortsAbortsNevertheless(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		s := newService("tax")
+		incident(t, k, s, 500, "tax")
+		s.has("sku")
+		fault := k.Cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.InvalidProducerEpoch,
+			When: func(req kmsg.Request) bool {
+				for _, t := range req.(*kmsg.ProduceRequest).Topics {
+					for _, p := range t.Partitions {
+						if bytes.Contains(p.Records, []byte(`"state":"aborted"`)) {
+							return true
+						}
+					}
+				}
+				return false
+			},
+		})
+		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.ProducerBatchCompression(kgo.NoCompression())), By: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := plan(t, r)
+		done := make(chan struct{})
+		go func() { // 10 a second of another class, where 5 are brought back, until it is noticed
+			defer close(done)
+			for fault.Hits() == 0 {
+				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")})
+				time.Sleep(100 * time.Millisecond)
+			}
+		}()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
+		<-done
+		if cause := reappeared(t, o, err); !strings.Contains(cause, "fills faster") {
+			t.Errorf("the cause is %q", cause)
+		}
+		sent := o.Counts.Sent
+		if now, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || now.State != redrive.Aborted || now.Counts.Sent != sent {
+			t.Errorf("the ledger says %+v, %v", now, err)
+		}
+	})
+}
