@@ -1,0 +1,176 @@
+package integration_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// The fix holds for the first letters, and not for the others. All times are the broker's: a sibling's records have the time of their
+// writing, and so have the marks of transactions.
+func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
+	t.Parallel()
+	binary(t)
+	for _, c := range []struct {
+		rate, letters, good int
+	}{{50, 400, 60}, {5000, 30_000, 6000}} {
+		t.Run(fmt.Sprint(c.rate), func(t *testing.T) {
+			t.Parallel()
+			s := onKafka(t)
+			topic := topicName(t)
+			s.CreateTopic(topic, 4)
+			v := s.deploy(topic, topic, time.Second, time.Hour)
+			s.incident(topic, "order", c.letters)
+			var ran atomic.Int64
+			v.deploys(func(string, consumer.Facts) error {
+				if ran.Add(1) > int64(c.good) {
+					return busy("tax") // to the next retry topic, and not to the dead letters
+				}
+				return nil
+			})
+			p := s.begin("run", topic+".dlq", "--rate", fmt.Sprint(c.rate), "--ramp", "0", "--max-lag", "-1", "-o", "json").ends(3)
+			status := s.rows("status", s.rows("runs", topic+".dlq")[0].text("run"))[0]
+			if status.text("state") != "aborted" || !strings.Contains(status.text("cause"), "failed again with tax") {
+				t.Errorf("the status is %v", status)
+			}
+
+			failed := first(s.read(topic+".retry.1h", kgo.ReadCommitted()))
+			target := topic + ".retry.1s"
+			var last time.Time
+			for _, r := range s.read(target, kgo.ReadCommitted()) { // with the marks of transactions, which make them visible
+				if r.Timestamp.After(last) && (r.Attrs.IsControl() && committing(r) || !r.Attrs.IsControl()) {
+					last = r.Timestamp
+				}
+			}
+			took := last.Sub(failed)
+			t.Logf("at %d/s the last record became visible %v after the first copy of one that failed again", c.rate, took)
+			if failed.IsZero() || took > time.Second {
+				t.Errorf("a record failed again at %v, and at %v another one became visible: %v later", failed, last, took)
+			}
+
+			// What is visible is what the ledger knows of, and what was in the open transaction is neither.
+			visible, all := s.returned(target, kgo.ReadCommitted()), s.returned(target, kgo.ReadUncommitted())
+			entries := s.entries(topic + ".dlq")
+			for from, found := range visible {
+				if e := entries[from]; len(found) != 1 || e.State == "" {
+					t.Fatalf("letter %v is visible %d times, and the ledger says %+v", from, len(found), e)
+				}
+			}
+			if len(entries) != len(visible) || status.number("sent") != int64(len(visible)) {
+				t.Errorf("%d letters are visible on the target, and the ledger knows of %d, and the status is %v", len(visible), len(entries), status)
+			}
+			if c.rate > 1000 && len(all) <= len(visible) {
+				t.Errorf("%d letters are visible of %d written: there was nothing in the open transaction", len(visible), len(all))
+			}
+			if len(visible) >= c.letters {
+				t.Errorf("all %d letters were sent before it aborted; it says\n%s", c.letters, p.said())
+			}
+		})
+	}
+}
+
+// first is when the first record was written that a run brought back and that failed.
+func first(records []*kgo.Record) (at time.Time) {
+	for _, r := range records {
+		if _, ok := redriven(r); ok && (at.IsZero() || r.Timestamp.Before(at)) {
+			at = r.Timestamp
+		}
+	}
+	return at
+}
+
+// committing reports whether a control record commits a transaction: its key is a version and a type, of two bytes each.
+func committing(r *kgo.Record) bool { return slices.Equal(r.Key, []byte{0, 0, 0, 1}) }
+
+// What fails beside a run for other reasons does not end it.
+func TestARunGoesOnWhileOthersFail(t *testing.T) {
+	t.Parallel()
+	binary(t)
+	s := onKafka(t)
+	topic := topicName(t)
+	s.CreateTopic(topic, 2)
+	v := s.deploy(topic, topic, time.Second, 2*time.Second, 3*time.Second, time.Hour)
+	audit := s.deploy(topic, topic+"-audit", time.Second, 2*time.Second, 3*time.Second, time.Hour)
+	audit.fixed()
+	s.incident(topic, "order", 500)
+	audit.failing("tax") // of what comes now
+	v.deploys(func(value string, f consumer.Facts) error {
+		switch what, _, _ := strings.Cut(value, " "); what {
+		case "old": // failed first before the run, and hops on
+			return busy("tax")
+		case "other":
+			return bug("sku")
+		case "otherbusy":
+			return busy("sku")
+		}
+		return nil
+	})
+	produce := func(what string, n int) {
+		var records []*kgo.Record
+		for i := range n {
+			records = append(records, &kgo.Record{Topic: topic, Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, "%s %d", what, i)})
+		}
+		s.Produce(records...)
+	}
+	produce("old", 20)
+	s.await("copies of what failed before the run", func() bool { return s.count(topic+".retry.1s") >= 20 })
+
+	p := s.begin("run", topic+".dlq", "--group", topic, "--rate", "100", "--ramp", "0", "--window", "3s")
+	if !p.says("sending") {
+		t.Fatalf("it does not send, and says\n%s", p.said())
+	}
+	produce("other", 3)
+	produce("otherbusy", 3)
+	produce("fresh", 3) // the other group fails these with the run's class
+	s.hold(topic, 5)
+	p.ends(0)
+
+	if status := s.rows("status", s.rows("runs", topic+".dlq")[0].text("run"))[0]; status.text("state") != "done" || status.number("succeeded") != 500 {
+		t.Errorf("the status is %v", status)
+	}
+	// All of it did fail while the run went on.
+	deepest := s.read(topic+".retry.1h", kgo.ReadCommitted())
+	if n := of(deepest, topic, "old", "tax"); n < 20 {
+		t.Errorf("%d of the old records hopped to the last retry topic, want 20", n)
+	}
+	letters := s.read(topic+".dlq", kgo.ReadCommitted())
+	if n := of(letters, topic, "other", "sku"); n != 3 {
+		t.Errorf("%d letters are of another class, want 3", n)
+	}
+	if n := of(letters, topic+"-audit", "fresh", "tax"); n != 3 {
+		t.Errorf("%d letters are of another group, want 3", n)
+	}
+}
+
+// of counts copies of a group's failures with a class, of records whose values begin with a word.
+func of(records []*kgo.Record, group, word, class string) (n int) {
+	for _, r := range records {
+		if m, err := headers.Parse(r.Headers); err == nil && m.Group == group && m.Class == class && strings.HasPrefix(string(r.Value), word+" ") {
+			n++
+		}
+	}
+	return n
+}
+
+// hold puts followers into the first retry topic of a group named like the topic, that wait behind their key's head, whose class they
+// carry: half have not run, and half had before they had to wait.
+func (s *site) hold(topic string, n int) {
+	s.t.Helper()
+	var records []*kgo.Record
+	for i := range n {
+		m := headers.Meta{
+			Original: headers.Position{Topic: topic, Partition: 1, Offset: 1_000_000 + int64(i), Timestamp: time.Now()}, Group: topic, Held: true, Hops: 1,
+			Attempts: i % 2, Class: "tax", Message: "cannot go on", NotBefore: time.Now(), FirstFailedAt: time.Now(), FailedAt: time.Now(),
+		}
+		records = append(records, &kgo.Record{Topic: topic + ".retry.1s", Partition: 1, Value: []byte("held"), Headers: m.Append(nil)})
+	}
+	s.Produce(records...)
+}
