@@ -130,6 +130,13 @@ func (v *service) results() map[string][]string {
 	return maps.Clone(v.ran)
 }
 
+// forget forgets them.
+func (v *service) forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ran = map[string][]string{}
+}
+
 // incident has n records fail, whose values begin with a word, and waits until all are dead letters of the topic.
 func (s *site) incident(topic, word string, n int) {
 	s.t.Helper()

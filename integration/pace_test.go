@@ -1,0 +1,62 @@
+package integration_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// The proof that a run keeps its rate is in virtual time (redrive/pace_test.go), where nothing else wants the machine. Here it is held
+// to what a bucket promises also where it is busy: the times are those at which the program handed its records over, on a topic that
+// keeps them; a broker's own would count its pauses as well. What a full bucket could not take is no shortfall.
+func TestTheProgramKeepsItsRate(t *testing.T) {
+	t.Parallel()
+	binary(t)
+	const span = 15 * time.Second
+	for _, rate := range []int{50, 1000} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			t.Parallel()
+			s := onKafka(t)
+			topic := topicName(t)
+			s.CreateTopic(topic, 2)
+			s.CreateTopic(topic+"-fixed", 2)
+			s.deploy(topic, topic, time.Second)
+			s.incident(topic, "order", 16*rate)
+			s.begin("run", topic+".dlq", "--target", topic+"-fixed", "--rate", fmt.Sprint(rate), "--canary", "0", "--ramp", "0", "--window", "0", "--max-lag", "-1").ends(0)
+
+			var sent []time.Time
+			for _, found := range s.returned(topic+"-fixed", kgo.ReadCommitted()) {
+				for _, r := range found {
+					sent = append(sent, r.Timestamp)
+				}
+			}
+			slices.SortFunc(sent, time.Time.Compare)
+			if len(sent) != 16*rate {
+				t.Fatalf("%d letters were sent, want %d", len(sent), 16*rate)
+			}
+			burst := rate / 10
+			full := time.Duration(burst) * time.Second / time.Duration(rate) // after so long the bucket takes no more
+			within, idle := 0, time.Duration(0)
+			for i, at := range sent {
+				if at.Sub(sent[0]) < span {
+					if within++; i > 0 {
+						idle += max(at.Sub(sent[i-1])-full, 0)
+					}
+				}
+				// A timestamp is up to a millisecond off, and so is each end of a second.
+				if j := i + rate + burst + 2*rate/1000 + 1; j < len(sent) && sent[j].Sub(at) < time.Second {
+					t.Fatalf("records %d to %d were sent within %v", i, j, sent[j].Sub(at))
+				}
+			}
+			most := float64(rate) * span.Seconds()
+			least := float64(rate) * (span - idle).Seconds()
+			t.Logf("%d were sent in %v, which had %v without", within, span, idle)
+			if float64(within) < 0.99*least || float64(within) > 1.01*most+float64(burst) {
+				t.Errorf("%d were sent in %v, want %.0f", within, span, most)
+			}
+		})
+	}
+}
