@@ -21,10 +21,8 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 	ctx, opts := t.Context(), kafka.Opts()
 	cl := client(t, kafka, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	adm := kadm.NewClient(cl)
-	if _, err := adm.CreateTopic(ctx, 2, -1, nil, "ledgered"); err != nil {
-		t.Fatal(err)
-	}
-	siblings, err := retrytopics.Naming{}.Siblings("ledgered", "billing", 5*time.Second)
+	source := createTopic(t, kafka, 2)
+	siblings, err := retrytopics.Naming{}.Siblings(source, "billing", 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +37,7 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 		}
 		done := make(chan error, 1)
 		w.Write(ctx, &kgo.Record{Partition: int32(i % 2), Value: fmt.Append(nil, i)}, headers.Meta{
-			Original: headers.Position{Topic: "ledgered", Partition: int32(i % 2), Offset: offset}, Group: "billing", Class: "sku",
+			Original: headers.Position{Topic: source, Partition: int32(i % 2), Offset: offset}, Group: "billing", Class: "sku",
 			Reason: headers.ReasonTerminal, FailedAt: time.Now(), Message: "no such SKU",
 		}, func(err error) { done <- err })
 		if err := <-done; err != nil {
@@ -63,7 +61,7 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 	}
 
 	// What an engine writes: one transaction counts, the other does not.
-	tx := client(t, kafka, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("ledgered"))
+	tx := client(t, kafka, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID(source))
 	for i, end := range []kgo.TransactionEndTry{kgo.TryAbort, kgo.TryCommit} {
 		if err := tx.BeginTransaction(); err != nil {
 			t.Fatal(err)

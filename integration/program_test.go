@@ -94,7 +94,7 @@ func (p *process) said() string {
 	return p.stderr.String()
 }
 
-// says waits until a line of what it says begins with one of these; not if it ends before.
+// says waits until it has said one of these; not if it ends before.
 func (p *process) says(any ...string) bool {
 	p.t.Helper()
 	deadline := time.After(2 * time.Minute)
@@ -103,7 +103,7 @@ func (p *process) says(any ...string) bool {
 		said, changed := p.stderr.String(), p.changed
 		p.mu.Unlock()
 		for _, words := range any {
-			if strings.HasPrefix(said, words) || strings.Contains(said, "\n"+words) {
+			if strings.Contains(said, words) {
 				return true
 			}
 		}
