@@ -42,7 +42,10 @@ func (e *DeniedError) Unwrap() error { return e.Err }
 func Denied(operation, resource, name string, err error) error {
 	switch {
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		resource = "cluster"
+		// So a broker calls it, too, when an idempotent producer may write to no topic at all; before Kafka 3.0 it needs IDEMPOTENT_WRITE.
+		if operation != "WRITE" || resource != "topic" {
+			resource = "cluster"
+		}
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
 	default:
 		return err
@@ -67,9 +70,10 @@ func (p *Plan) rights(watched []string) map[string][]kmsg.ACLOperation {
 	return needs
 }
 
-// checkRights asks for what the user may do on the topics, before anything is done. Its error has all that is lacking, a line each.
-// Brokers that don't tell refuse later what they refuse.
-func checkRights(ctx context.Context, cl *kgo.Client, needs map[string][]kmsg.ACLOperation) error {
+// CheckRights asks what the user may do on topics, before anything is done. Its error has
+// a *[DeniedError] for each operation that may not be, a line each. Brokers that don't
+// tell (before Kafka 2.3) refuse later what they refuse.
+func CheckRights(ctx context.Context, cl *kgo.Client, needs map[string][]kmsg.ACLOperation) error {
 	req := kmsg.NewPtrMetadataRequest()
 	req.IncludeTopicAuthorizedOperations = true
 	for topic := range needs {
@@ -106,5 +110,5 @@ func (p *Plan) checkRights(ctx context.Context, adm *kadm.Client, cl *kgo.Client
 	if err != nil {
 		return err
 	}
-	return checkRights(ctx, cl, p.rights(watched.Names()))
+	return CheckRights(ctx, cl, p.rights(watched.Names()))
 }

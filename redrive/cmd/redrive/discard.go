@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
@@ -71,6 +72,9 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 	if err == nil {
 		err = redrive.RefuseUnfinished(ledger)
 	}
+	if err == nil {
+		err = s.may(ctx, map[string][]kmsg.ACLOperation{ledger.Name(): {kmsg.ACLOperationWrite}})
+	}
 	if err != nil {
 		return err
 	}
@@ -99,7 +103,9 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 	})
 	t.screen.Status("")
 	if err != nil {
-		t.screen.Say("%s of %s were discarded before it went wrong: once more discards the rest", letters(n), topic)
+		if n > 0 {
+			t.screen.Say("%s of %s were discarded before it went wrong: once more discards the rest", letters(n), topic)
+		}
 		return onTopic("WRITE", ledger.Name(), err)
 	}
 	if err := stillIdle(ctx, ledger); err != nil {

@@ -55,7 +55,9 @@ func (t *tool) export(ctx context.Context, s *session, topic string, sel *select
 	n, err := t.writeLetters(t.screen.Data(), found)
 	t.doubt(sel)
 	if err != nil {
-		t.screen.Say("%s of %s were exported before it went wrong", letters(n), topic)
+		if n > 0 {
+			t.screen.Say("%s of %s were exported before it went wrong: what there is of the file is not all", letters(n), topic)
+		}
 		return readFailed(topic, err)
 	}
 	if n == 0 {

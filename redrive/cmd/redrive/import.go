@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
@@ -72,8 +73,17 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 	if err == nil {
 		err = redrive.RefuseUnfinished(ledger)
 	}
+	if err == nil {
+		err = s.may(ctx, map[string][]kmsg.ACLOperation{topic: {kmsg.ACLOperationWrite}})
+	}
 	if err != nil {
 		return err
+	}
+	if how.KeepTimestamps { // then it looks at the retention
+		configs, err := s.admin.DescribeTopicConfigs(ctx, topic)
+		if _, err := retentionOf(configs, err, topic); err != nil {
+			return onTopic("DESCRIBE_CONFIGS", topic, err)
+		}
 	}
 	t.screen.Status("importing %s …", file.Name())
 	n, err := dlq.Import(ctx, topic, file, how, s.opts...)

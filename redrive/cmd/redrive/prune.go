@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
@@ -77,6 +78,9 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 	ledger, err := t.readLedger(ctx, s, f, toLook)
 	if err == nil {
 		err = redrive.RefuseUnfinished(ledger)
+	}
+	if err == nil {
+		err = s.may(ctx, map[string][]kmsg.ACLOperation{topic: {kmsg.ACLOperationDelete}, ledger.Name(): {kmsg.ACLOperationWrite}})
 	}
 	if err != nil {
 		return err

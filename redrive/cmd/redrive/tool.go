@@ -80,6 +80,7 @@ func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
 // session is a cluster that answered.
 type session struct {
 	*connect.Cluster
+	cl    *kgo.Client
 	admin *kadm.Client
 	opts  []kgo.Opt
 	log   *slog.Logger // nil unless -v is given
@@ -110,7 +111,7 @@ func (t *tool) connect(ctx context.Context, wrong ...error) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	s.admin = kadm.NewClient(cl)
+	s.cl, s.admin = cl, kadm.NewClient(cl)
 	return s, nil
 }
 

@@ -71,7 +71,7 @@ func (c *Cluster) ask(ctx context.Context, broker string) error {
 func (c *Cluster) hint(err error) string {
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
-		return fmt.Sprintf("the broker refuses %s by %s: check --%s and its secret", c.who(), c.sasl, user)
+		return fmt.Sprintf("the broker refuses %s by %s: check %s", c.who(), c.sasl, c.credentials())
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return fmt.Sprintf("the broker does not offer %s: choose another --%s", c.sasl, mechanism)
 	case isType[x509.UnknownAuthorityError](err), isType[*tls.CertificateVerificationError](err) && !isType[x509.HostnameError](err):
@@ -87,7 +87,7 @@ func (c *Cluster) hint(err error) string {
 	case isType[*kgo.ErrFirstReadEOF](err):
 		return fmt.Sprintf("this port may not speak TLS (--%s), or want authentication (--%s) or a certificate (--%s)", useTLS, mechanism, tlsCert)
 	case errors.Is(err, io.EOF) && c.sasl != "":
-		return fmt.Sprintf("it hung up on %s by %s: check --%s and its secret", c.who(), c.sasl, user)
+		return fmt.Sprintf("it hung up on %s by %s: check %s", c.who(), c.sasl, c.credentials())
 	case isType[*net.DNSError](err):
 		return fmt.Sprintf("check the name, in --%s or what the profile says", brokers)
 	}
@@ -105,6 +105,14 @@ func (c *Cluster) who() string {
 		return "the token"
 	}
 	return "user " + c.user
+}
+
+// credentials are the options that say who we are.
+func (c *Cluster) credentials() string {
+	if c.sasl == saslOAuth {
+		return fmt.Sprintf("--%s or %s", token+fileSuffix, Variable(token))
+	}
+	return fmt.Sprintf("--%s and its secret", user)
 }
 
 func isType[E error](err error) bool {

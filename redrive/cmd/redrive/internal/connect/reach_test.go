@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func cluster(t *testing.T, opts ...kfake.Opt) string {
@@ -20,6 +22,34 @@ func cluster(t *testing.T, opts ...kfake.Opt) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	return strings.Join(c.ListenAddrs(), ",")
+}
+
+// bearers is a cluster that lets in who has a token: the embedded broker has no OAUTHBEARER of its own, so the test answers for it.
+func bearers(t *testing.T, token string) string {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
+		resp.SupportedMechanisms = []string{saslOAuth}
+		if req.(*kmsg.SASLHandshakeRequest).Mechanism != saslOAuth {
+			resp.ErrorCode = kerr.UnsupportedSaslMechanism.Code
+		}
+		return resp, nil, true
+	})
+	c.ControlKey(int16(kmsg.SASLAuthenticate), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
+		if string(req.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes) != "n,,\x01auth=Bearer "+token+"\x01\x01" { // RFC 7628
+			resp.ErrorCode = kerr.SaslAuthenticationFailed.Code
+		}
+		return resp, nil, true
+	})
 	return strings.Join(c.ListenAddrs(), ",")
 }
 
@@ -48,6 +78,7 @@ func TestEachWayIntoAClusterWorks(t *testing.T) {
 	encrypted := cluster(t, kfake.TLS(ca.server(t, "kafka")))
 	both := cluster(t, kfake.TLS(mutual))
 	users := cluster(t, kfake.EnableSASL(), kfake.Superuser(saslPlain, "p", hunter), kfake.Superuser(saslSCRAM256, "a", hunter), kfake.Superuser(saslSCRAM512, "b", hunter))
+	tokens := bearers(t, hunter)
 	for _, c := range []struct {
 		name string
 		args []string
@@ -62,7 +93,11 @@ func TestEachWayIntoAClusterWorks(t *testing.T) {
 		{"PLAIN", []string{"--brokers", users, "--sasl", "plain", "--sasl-user", "p", "--sasl-password-file", pass}, nil, ""},
 		{"SCRAM-SHA-256", []string{"--brokers", users, "--sasl", "scram-sha-256", "--sasl-user", "a"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, ""},
 		{"SCRAM-SHA-512", []string{"--brokers", users, "--sasl", "SCRAM-SHA-512", "--sasl-user", "b", "--sasl-password-file", pass}, nil, ""},
+		{"OAUTHBEARER", []string{"--brokers", tokens, "--sasl", "OAUTHBEARER", "--sasl-token-file", pass}, nil, ""},
+		{"OAUTHBEARER by variable", []string{"--brokers", tokens, "--sasl", "oauthbearer"}, map[string]string{"SIDING_SASL_TOKEN": hunter}, ""},
 
+		{"a wrong token", []string{"--brokers", tokens, "--sasl", "oauthbearer"}, map[string]string{"SIDING_SASL_TOKEN": "hunter3"}, "the broker refuses the token by OAUTHBEARER: check --sasl-token-file or SIDING_SASL_TOKEN"},
+		{"another mechanism than tokens", []string{"--brokers", tokens, "--sasl", "plain", "--sasl-user", "p"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, "choose another --sasl"},
 		{"a wrong password", []string{"--brokers", users, "--sasl", "plain", "--sasl-user", "p"}, map[string]string{"SIDING_SASL_PASSWORD": "hunter3"}, "user p by PLAIN: check --sasl-user and its secret"},
 		{"no user", []string{"--brokers", users}, nil, "it hung up at once; this port may want TLS (--tls) or authentication (--sasl)"},
 		{"an unknown authority", []string{"--brokers", encrypted, "--tls"}, nil, "give the authority that signed its certificate by --tls-ca"},
