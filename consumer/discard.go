@@ -24,19 +24,29 @@ func (l *lane) drop(f *feed, offset int64, m *headers.Meta) {
 	l.finish(f, offset)
 }
 
-// discardNote is the entry of the ledger that says so; nil for a record that was not brought back from this lane's dead letters,
-// whatever else its headers claim.
+// discardNote is the entry of the ledger that says so; nil for a record that was not brought back from this source's dead letters,
+// whatever else its headers claim. Letters are on their lane's partition, unless somebody else put them there, so the entry may be
+// for another one. An entry about a run that the ledger does not know counts for nothing: see [dlq.Ledger].
 func (l *lane) discardNote(m *headers.Meta) *kgo.Record {
 	from := m.Redrive.From
-	if m.Redrive.ID == "" || from.Topic != l.siblings.DLQ || from.Partition != l.partition {
+	if m.Redrive.ID == "" || from.Topic != l.siblings.DLQ {
 		return nil
 	}
 	e := dlq.Entry{State: dlq.Discarded, Run: m.Redrive.ID, At: time.Now(), By: "group " + l.c.cfg.Group, Why: m.Message, Class: m.Class}
 	return e.Record(l.siblings.Ledger, from.Partition, from.Offset)
 }
 
+// noteTries is how often a note is tried for which there is no place: three quarters of a minute. The lane waits so long, and health
+// says what for.
+const noteTries = 8
+
 // unwritable reports whether a note need not be tried again: without a ledger, or with one that takes no entry, there is nobody to tell,
-// and a header that somebody made up must not hold up a lane.
+// and a header that somebody made up must not hold up a lane for ever. A run has no outcome without its ledger, so none is wrong.
 func (fw *forward) unwritable(err error) bool {
-	return fw.note && (errors.Is(err, kerr.UnknownTopicOrPartition) || oversize.Refused(err) && fw.alone)
+	if !fw.note {
+		return false
+	}
+	code := (*kerr.Error)(nil)
+	nowhere := errors.Is(err, kerr.UnknownTopicOrPartition) || fw.partition != fw.feed.lane.partition && !errors.As(err, &code)
+	return oversize.Refused(err) && fw.alone || nowhere && fw.tries >= noteTries
 }

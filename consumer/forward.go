@@ -82,6 +82,7 @@ type forward struct {
 	size            int64
 	tries           int32         // that were refused
 	life            int32         // of its topic for the client, see remade
+	partition       int32         // the lane's, but for a note about a letter that is elsewhere
 	landed          int64         // offset of the copy, once it is safe
 	alone           bool          // it goes by Consumer.solo: a batch that it was in was too large
 	note            bool          // for the ledger, see discard.go
@@ -117,7 +118,10 @@ func (l *lane) forwardMalformed(f *feed, r *kgo.Record, err error) {
 }
 
 func (l *lane) send(fw *forward) {
-	fw.Context, fw.rec.Partition, fw.written = l.abandon, l.partition, fw.rec.Headers
+	if !fw.note {
+		fw.rec.Partition = l.partition
+	}
+	fw.Context, fw.partition, fw.written = l.abandon, fw.rec.Partition, fw.rec.Headers
 	fw.size = recordSize(&fw.rec)
 	l.mu.Lock()
 	if l.forwards.outstanding == 0 {
@@ -138,7 +142,7 @@ func (l *lane) produce(r *kgo.Record, fw *forward) {
 
 // at is where the copy goes.
 func (fw *forward) at() topicPartition {
-	return topicPartition{fw.rec.Topic, fw.feed.lane.partition}
+	return topicPartition{fw.rec.Topic, fw.partition}
 }
 
 // way is what the client that the copy goes by knows of topics that were made anew.
@@ -159,7 +163,7 @@ func (fw *forward) headers() []kgo.RecordHeader {
 // again is the record of the next try, made anew, since kgo changes and keeps the one that it is given.
 func (fw *forward) again() *kgo.Record {
 	h, value := fw.step.Of(fw.written, fw.rec.Value)
-	return &kgo.Record{Topic: fw.rec.Topic, Partition: fw.feed.lane.partition, Key: fw.rec.Key, Value: value, Headers: h}
+	return &kgo.Record{Topic: fw.rec.Topic, Partition: fw.partition, Key: fw.rec.Key, Value: value, Headers: h}
 }
 
 // promise is kgo's promise of every copy of the lane.

@@ -69,6 +69,17 @@ func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) 
 		},
 	}
 	s.run(ctx, Cursor{})
+	if len(l.hearsay) > 0 { // the runs are on the first partition
+		s.narrow = (&Filter{Ranges: []Range{{Partition: 0}}}).narrow
+		s.keep = func(r *kgo.Record) bool {
+			if n := newNote(r); n.Run != "" {
+				l.keep(n)
+			}
+			return true
+		}
+		s.run(ctx, Cursor{})
+		l.believe()
+	}
 	return notes
 }
 

@@ -21,7 +21,8 @@ const maxBroken = 100
 // Ledger is what became of the letters of a dead-letter topic, as the records of
 // its ledger topic say: the last one about a letter counts. Letters of which
 // nothing is said are open, and so are those whose entry is broken. Entries about
-// a dead-letter topic of the same name that was deleted since are passed over.
+// a dead-letter topic of the same name that was deleted since are passed over, and
+// so is what a consumer says of a run that the ledger does not know.
 //
 // It takes at most two bytes of memory a letter that it knows of, and a bit where
 // they are dense; where they are so sparse that of many thousands in a row only a
@@ -41,6 +42,8 @@ type Ledger struct {
 	fates  map[int32]*fates
 	runs   map[string][]byte
 	broken map[place]*EntryError // some of them
+
+	hearsay hearsay
 }
 
 // place is where a letter stands in its topic.
@@ -69,7 +72,7 @@ func NewLedger(topic, ledger string, opts ...kgo.Opt) *Ledger {
 // forget makes it one of which nothing was read.
 func (l *Ledger) forget() {
 	l.at, l.fates, l.runs, l.broken = Cursor{}, map[int32]*fates{}, map[string][]byte{}, map[place]*EntryError{}
-	l.whole = false
+	l.hearsay, l.whole = hearsay{}, false
 }
 
 // Topic is the name of the dead-letter topic, and Name that of the ledger's.
@@ -129,6 +132,7 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
 	}
 	l.whole = true
+	l.believe()
 	return l.newer()
 }
 
@@ -202,10 +206,11 @@ func (l *Ledger) take(n *Note) bool {
 		// Nothing else can be said of it; it is told apart from letters by where it stands itself.
 		at.offset = -1 - n.Record.Offset
 	}
-	f := l.fates[at.partition]
-	if f == nil {
-		f = &fates{}
-		l.fates[at.partition] = f
+	f := l.fate(at.partition)
+	l.hearsay.drop(at)
+	if n.Entry.isHearsay() && !l.knows(n.Entry.Run) {
+		l.hearsay.add(n.Entry.Run, at)
+		return true
 	}
 	delete(l.broken, at)
 	fate := fateOf(n.Entry.State)
@@ -222,6 +227,15 @@ func (l *Ledger) take(n *Note) bool {
 		f.set(n.Letter, fate)
 	}
 	return true
+}
+
+func (l *Ledger) fate(partition int32) *fates {
+	f := l.fates[partition]
+	if f == nil {
+		f = &fates{}
+		l.fates[partition] = f
+	}
+	return f
 }
 
 // keep keeps the state of a run. Whatever else it has is under longer keys, and for who asked to get each note.

@@ -1,0 +1,263 @@
+package consumer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// broughtBack is a record on the first retry topic as a redrive run writes it: from a letter, due at once, with no attempt.
+func broughtBack(from headers.Position, value []byte) *kgo.Record {
+	m := headers.Meta{
+		Original: headers.Position{Topic: "orders", Partition: 1, Offset: 7}, Group: "billing", NotBefore: time.Now(), Hops: 1,
+		Redrive: headers.Redrive{ID: "run-1", Count: 1, From: from},
+	}
+	return &kgo.Record{Topic: "orders.retry.300ms", Partition: 1, Value: value, Headers: m.Append(nil)}
+}
+
+// letter is where the letter was.
+var letter = headers.Position{Topic: "orders.dlq", Partition: 1, Offset: 40}
+
+// entries are what the ledger says, as "partition/offset state run by class".
+func entries(t *testing.T, k *consumertest.Kafka) (all []string) {
+	t.Helper()
+	for _, r := range content(t, k, "orders.dlq.ledger") {
+		offset, e, err := dlq.ParseEntry(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fmt.Sprintf("%d/%d %s %s %s, %s", r.Partition, offset, e.State, e.Run, e.By, e.Class))
+	}
+	return all
+}
+
+// givesUp fails a record in the way that its value says.
+func givesUp(_ context.Context, r *kgo.Record) error {
+	err := classify.As(errors.New("no such SKU"), "sku")
+	switch {
+	case bytes.HasPrefix(r.Value, []byte("discard")):
+		return classify.Discard(err)
+	case bytes.HasPrefix(r.Value, []byte("busy")):
+		return classify.Retryable(err)
+	case bytes.HasPrefix(r.Value, []byte("bad")):
+		return classify.Terminal(err)
+	}
+	return nil
+}
+
+func givingUp(p consumer.Policy) consumer.Config {
+	cfg := config(givesUp)
+	p.Tiers = []time.Duration{tier1}
+	cfg.Policy = p
+	return cfg
+}
+
+// It leaves no copy behind, and would count as one that succeeded.
+func TestTheLedgerIsToldOfARecordThatWasBroughtBackAndIsDiscarded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		policy consumer.Policy
+		value  []byte
+		source bool
+	}{
+		"by its handler":           {value: []byte("discard")},
+		"on the source":            {value: []byte("discard"), source: true},
+		"by OnTerminal":            {policy: consumer.Policy{OnTerminal: consumer.Discard}, value: []byte("bad")},
+		"after its last attempt":   {policy: consumer.Policy{OnExhausted: consumer.Discard, MaxAttempts: 2}, value: []byte("busy")},
+		"since it failed too long": {policy: consumer.Policy{OnExhausted: consumer.Discard, MaxAttempts: 9, MaxAge: 100 * time.Millisecond}, value: []byte("busy")},
+		"as too large to rest":     {policy: consumer.Policy{OnOversize: consumer.Discard}, value: append([]byte("bad"), noise(10_000)...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				makeSiblings(t, k, 20_000, 9_000)
+				h := k.Run(givingUp(c.policy))
+				slow := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: -1})
+				r := broughtBack(letter, c.value)
+				if c.source {
+					r = &kgo.Record{Topic: "orders", Partition: 1, Value: c.value, Headers: (&headers.Redrive{ID: "run-1", Count: 1, From: letter}).Append(nil)}
+				}
+				at := k.Produce(r)[0]
+				time.Sleep(time.Minute)
+				before := int64(0)
+				if string(c.value) == "busy" { // it is its second copy that is discarded
+					before = 1
+				}
+				if got := k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset; got != before {
+					t.Errorf("%d is committed before the ledger has it", got)
+				}
+				if l := h.Health().Lanes[1]; l.State != consumer.StateBlocked {
+					t.Errorf("lane 1 is %+v, want it blocked", l)
+				}
+				slow.Remove()
+				eventually(t, "it is finished", func() bool { return k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset > before })
+				time.Sleep(time.Minute)
+				if got, want := entries(t, k), []string{"1/40 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
+					t.Errorf("the ledger says %q, want %q", got, want)
+				}
+				if n := len(content(t, k, "orders.dlq")); n != 0 {
+					t.Errorf("there are %d dead letters", n)
+				}
+				if h := h.Health(); !h.OK {
+					t.Errorf("health is %+v", h)
+				}
+			})
+		})
+	}
+}
+
+func TestTheLedgerIsToldNothingOfOtherRecordsThatAreDiscarded(t *testing.T) {
+	t.Parallel()
+	mark := func(from headers.Position) []kgo.RecordHeader {
+		return (&headers.Redrive{ID: "run-1", Count: 1, From: from}).Append(nil)
+	}
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, unlimited, unlimited)
+		k.Run(givingUp(consumer.Policy{}))
+		other := headers.Position{Topic: "payments.dlq", Partition: 1, Offset: 3}
+		last := k.Produce(
+			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard")},
+			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: mark(other)},
+			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: mark(letter)[:2]},
+			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: append(mark(letter), mark(letter)...)},
+			broughtBack(other, []byte("discard")),
+			broughtBack(letter, []byte("fine")),
+			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine"), Headers: mark(letter)},
+		)
+		k.Handled(last[6], 1)
+		finished(t, k, "orders", last[6].Offset+1)
+		finished(t, k, "orders.retry.300ms", 2)
+		if got := entries(t, k); len(got) > 0 {
+			t.Errorf("the ledger says %q", got)
+		}
+	})
+}
+
+// A dead-letter topic whose letters somebody else has put where they are.
+func TestALetterOfAnotherPartitionHasItsEntryThere(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, unlimited, unlimited)
+		c := k.Run(givingUp(consumer.Policy{}))
+		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Offset: 5}, []byte("discard")))
+		finished(t, k, "orders.retry.300ms", 1)
+		if got, want := entries(t, k), []string{"0/5 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
+			t.Errorf("the ledger says %q, want %q", got, want)
+		}
+		// One that somebody made up names a partition that there is not.
+		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Partition: 99, Offset: 5}, []byte("discard")))
+		finished(t, k, "orders.retry.300ms", 2)
+		if got := entries(t, k); len(got) != 1 {
+			t.Errorf("the ledger says %q", got)
+		}
+		if h := c.Health(); !h.OK {
+			t.Errorf("health is %+v", h)
+		}
+	})
+}
+
+func TestALaneWaitsForALedgerThatCannotBeWrittenTo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault kfake.Fault
+		says  string
+		waits time.Duration
+	}{
+		"not authorized": {kfake.Fault{Err: kerr.TopicAuthorizationFailed}, "orders.dlq.ledger: TOPIC_AUTHORIZATION_FAILED", time.Hour},
+		"no leader":      {kfake.Fault{Err: kerr.NotLeaderForPartition}, "leader", time.Hour},
+		"a missing one, for a moment": {
+			kfake.Fault{Err: kerr.UnknownTopicOrPartition}, "orders.dlq.ledger: UNKNOWN_TOPIC", 20 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				makeSiblings(t, k, unlimited, unlimited)
+				h := k.Run(givingUp(consumer.Policy{}))
+				f := c.fault
+				f.Keys, f.Topic, f.Count = []kmsg.Key{kmsg.Produce}, "orders.dlq.ledger", -1
+				fault := k.Cluster.Fault(f)
+				k.Produce(broughtBack(letter, []byte("discard")))
+				time.Sleep(c.waits)
+				l := h.Health().Lanes[1]
+				if l.State != consumer.StateBlocked || !strings.Contains(l.Why, c.says) || k.Cluster.GroupInfo("billing").Commits["orders.retry.300ms"][1].Offset != 0 {
+					t.Errorf("lane 1 is %+v, want it blocked by what says %q", l, c.says)
+				}
+				fault.Remove()
+				finished(t, k, "orders.retry.300ms", 1)
+				if got := entries(t, k); len(got) != 1 {
+					t.Errorf("the ledger says %q", got)
+				}
+			})
+		})
+	}
+}
+
+// Without a ledger there is no run either. A header that somebody made up must not hold up a lane for ever.
+func TestALaneGoesOnWhereThereIsNoLedger(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, unlimited, unlimited)
+		c := k.Run(givingUp(consumer.Policy{}))
+		k.DeleteTopic("orders.dlq.ledger")
+		k.Produce(broughtBack(letter, []byte("discard")))
+		began := time.Now()
+		finished(t, k, "orders.retry.300ms", 1)
+		if d := time.Since(began); d < 30*time.Second || d > 5*time.Minute {
+			t.Errorf("it went on after %v", d)
+		}
+		if h := c.Health(); !h.OK {
+			t.Errorf("health is %+v", h)
+		}
+	})
+}
+
+// The process dies after the ledger has it and before the offset moved: the record runs again, and the entry is written again.
+func TestADiscardThatIsToldTwiceIsOne(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, unlimited, unlimited)
+		cfg := givingUp(consumer.Policy{})
+		var ran atomic.Int32
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			ran.Add(1)
+			return givesUp(ctx, r)
+		}
+		c := k.Run(cfg)
+		commits := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.UnknownServerError, Count: -1})
+		k.Produce(broughtBack(letter, []byte("discard")))
+		eventually(t, "the ledger has it", func() bool { return len(entries(t, k)) == 1 })
+		_ = c.Err() // it could not commit
+		commits.Remove()
+		k.Run(cfg)
+		finished(t, k, "orders.retry.300ms", 1)
+		if got := entries(t, k); ran.Load() != 2 || len(got) != 2 || got[0] != got[1] {
+			t.Errorf("it ran %d times, and the ledger says %q", ran.Load(), got)
+		}
+		ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
+		k.Produce(dlq.RunRecord("orders.dlq.ledger", "run-1", []byte(`{"v":1,"id":"run-1"}`)))
+		if err := ledger.Read(t.Context(), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if ledger.State(1, 40) != dlq.Discarded || ledger.Count(dlq.Discarded) != 1 {
+			t.Errorf("the letter is %q, and %d are discarded", ledger.State(1, 40), ledger.Count(dlq.Discarded))
+		}
+	})
+}
