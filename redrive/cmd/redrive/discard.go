@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/headers"
@@ -56,9 +57,9 @@ read already go back all the same; discard says so then, and show tells what bec
 			return t.discard(cmd.Context(), s, args[0], sel, d)
 		},
 	}
-	flags = selection.AddFlags(cmd.Flags())
+	section(cmd, sectionLetters, func(set *pflag.FlagSet) { flags = selection.AddFlags(set) })
 	completeSelection(cmd)
-	d.operator = t.addOperator(cmd.Flags())
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { d.operator = t.addOperator(set) })
 	cmd.Flags().BoolVar(&d.yes, "yes", false, "go on without asking")
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
@@ -37,7 +38,7 @@ It changes nothing; what was exported can be discarded with the same filters.`,
 			return t.export(cmd.Context(), s, args[0], sel, all)
 		},
 	}
-	flags = selection.AddFlags(cmd.Flags())
+	section(cmd, sectionLetters, func(set *pflag.FlagSet) { flags = selection.AddFlags(set) })
 	completeSelection(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "those too of which something became, and copies")
 	return cmd

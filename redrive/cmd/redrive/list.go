@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -48,7 +49,7 @@ With --all it does not read what became of the letters: show tells that of one.`
 			return t.list(cmd.Context(), s, args[0], sel, from, how)
 		},
 	}
-	flags = selection.AddFlags(cmd.Flags())
+	section(cmd, sectionLetters, func(set *pflag.FlagSet) { flags = selection.AddFlags(set) })
 	completeSelection(cmd)
 	cmd.Flags().BoolVar(&how.all, "all", false, "those too of which something became, and copies")
 	cmd.Flags().IntVar(&how.limit, "limit", 50, "`number` of letters on a page; 0 for no end")

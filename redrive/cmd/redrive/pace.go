@@ -19,11 +19,10 @@ type paceFlags struct {
 	tolerate     int
 	ramp, window time.Duration
 	maxLag       int64
-	set          *pflag.FlagSet
 }
 
 func addPace(set *pflag.FlagSet) *paceFlags {
-	p := &paceFlags{set: set}
+	p := &paceFlags{}
 	set.Float64Var(&p.rate, "rate", 50, "`records` a second; 0 for no limit")
 	set.IntVar(&p.burst, "burst", 0, "`records` that may go at once after a pause (a tenth of the rate by default)")
 	set.IntVar(&p.canary, "canary", 1, "`records` that go first, whose outcome is awaited before the others follow; 0 for none")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/edit"
@@ -29,13 +30,18 @@ type intent struct {
 }
 
 func (t *tool) addIntent(cmd *cobra.Command) *intent {
-	set := cmd.Flags()
-	i := &intent{operator: t.addOperator(set), letters: selection.AddFlags(set), edit: edit.AddFlags(set), pace: addPace(set)}
-	set.StringVar(&i.target.Topic, "target", "", "`topic` to bring the records back to: the source, or another; all groups that read it get them. The failing group's first retry topic by default")
-	set.BoolVar(&i.target.Wait, "wait", false, "wait for a group without members, instead of refusing")
-	set.BoolVar(&i.target.Force, "force", false, "bring records back to a compacted source")
-	set.BoolVar(&i.target.KeepTimestamp, "keep-timestamp", false, "give the copies the records' first timestamps, on a --target")
-	set.IntVar(&i.maxRedrives, "max-redrives", 3, "`times` that a record is brought back at most, over all runs; 0 for any number")
+	i := &intent{}
+	section(cmd, sectionLetters, func(set *pflag.FlagSet) { i.letters = selection.AddFlags(set) })
+	section(cmd, sectionTarget, func(set *pflag.FlagSet) {
+		set.StringVar(&i.target.Topic, "target", "", "`topic` to bring the records back to: the source, or another; all groups that read it get them. The failing group's first retry topic by default")
+		set.BoolVar(&i.target.Wait, "wait", false, "wait for a group without members, instead of refusing")
+		set.BoolVar(&i.target.Force, "force", false, "bring records back to a compacted source")
+		set.BoolVar(&i.target.KeepTimestamp, "keep-timestamp", false, "give the copies the records' first timestamps, on a --target")
+		set.IntVar(&i.maxRedrives, "max-redrives", 3, "`times` that a record is brought back at most, over all runs; 0 for any number")
+	})
+	section(cmd, sectionEdit, func(set *pflag.FlagSet) { i.edit = edit.AddFlags(set) })
+	section(cmd, sectionPace, func(set *pflag.FlagSet) { i.pace = addPace(set) })
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { i.operator = t.addOperator(set) })
 	completeSelection(cmd)
 	return i
 }

@@ -126,8 +126,14 @@ func TestABrokenLedgerIsTold(t *testing.T) {
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,`)), dlq.RunRecord("orders.dlq.ledger", "r-2", []byte(`{"v":1,"id":"r-2","state":"done","by":"ada"}`)))
 	says := "run r-1 can't be read from the ledger: unexpected end of JSON input; a record without a value, with the key run/r-1 and on partition 0 of orders.dlq.ledger, takes it away"
 	for _, args := range [][]string{
-		{"plan", "orders.dlq"}, {"run", "orders.dlq"}, {"discard", "orders.dlq", "--why", "x", "--yes"}, {"prune", "orders.dlq", "--older-than", "1ms", "--yes"}, {"import", "orders.dlq", save(t, "")},
-		{"status", "orders.dlq/r-1"}, {"abort", "orders.dlq/r-1"}, {"resume", "orders.dlq/r-1"},
+		{"plan", "orders.dlq"},
+		{"run", "orders.dlq"},
+		{"discard", "orders.dlq", "--why", "x", "--yes"},
+		{"prune", "orders.dlq", "--older-than", "1ms", "--yes"},
+		{"import", "orders.dlq", save(t, "")},
+		{"status", "orders.dlq/r-1"},
+		{"abort", "orders.dlq/r-1"},
+		{"resume", "orders.dlq/r-1"},
 	} {
 		got := b.redrive(t, args...)
 		if got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, says) {

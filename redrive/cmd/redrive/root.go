@@ -56,7 +56,22 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	all.BoolVar(&t.utc, "utc", false, "tables show times in UTC instead of local time; JSON always does")
 	all.BoolVarP(&t.verbose, "verbose", "v", false, "log what the Kafka client does to stderr")
 
-	root.AddCommand(newTopics(t), newSummary(t), newList(t), newShow(t), newDiscard(t), newExport(t), newImport(t), newPrune(t), newPlan(t), newRun(t), newRuns(t), newStatus(t), newAbort(t), newResume(t), newDemo(t), newVersion(t))
+	for _, g := range []struct {
+		title string
+		verbs []*cobra.Command
+	}{
+		{groupLook, []*cobra.Command{newTopics(t), newSummary(t), newList(t), newShow(t)}},
+		{groupRun, []*cobra.Command{newPlan(t), newRun(t), newRuns(t), newStatus(t), newResume(t), newAbort(t)}},
+		{groupSettle, []*cobra.Command{newDiscard(t), newExport(t), newImport(t), newPrune(t)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, verb := range g.verbs {
+			verb.GroupID = g.title
+			root.AddCommand(verb)
+		}
+	}
+	root.AddCommand(newDemo(t), newVersion(t))
+	root.SetUsageFunc(help)
 	root.InitDefaultCompletionCmd()
 	completeFlags(t, root)
 	for _, cmd := range root.Commands() {

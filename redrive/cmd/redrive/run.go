@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/redrive"
 )
@@ -79,7 +80,7 @@ out. Letters, target, edits and pace are those that it began with. A process tha
 			})
 		},
 	}
-	o = t.addBy(cmd.Flags())
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = t.addBy(set) })
 	return cmd
 }
 
@@ -115,7 +116,7 @@ sent, and status tells what becomes of it; all other letters stay open.`,
 			})
 		},
 	}
-	o = t.addOperator(cmd.Flags())
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = t.addOperator(set) })
 	return cmd
 }
 

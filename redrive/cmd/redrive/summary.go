@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -35,7 +36,7 @@ It takes 1,000 kinds of failure apart; the rest is counted as (other).`,
 			return t.summarize(cmd.Context(), s, args[0], sel)
 		},
 	}
-	flags = selection.AddFlags(cmd.Flags())
+	section(cmd, sectionLetters, func(set *pflag.FlagSet) { flags = selection.AddFlags(set) })
 	completeSelection(cmd)
 	return cmd
 }

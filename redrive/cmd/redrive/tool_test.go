@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
@@ -63,6 +65,17 @@ func TestHelpAndVersionAreData(t *testing.T) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
+}
+
+// Thirty flags in the order of the alphabet are none that one finds.
+func TestHelpPutsFlagsAndVerbsUnderHeadings(t *testing.T) {
+	t.Parallel()
+	got := invocation{}.run(t, "run", "--help")
+	inOrder(t, got.stdout,
+		"Usage:\n  redrive run TOPIC [flags]\n", "\nExamples:\n", "\nWhich letters:\n", "--class", "--where", "\nWhere to:\n", "--target", "\nChanges on the way:\n", "--patch",
+		"\nHow fast, and when to stop:\n", "--rate", "\nFor the ledger:\n", "--by", "--why", "\nConnection, names, output:\n", "--brokers",
+	)
+	inOrder(t, invocation{}.run(t).stdout, "\nSee what is there:\n  topics ", "\nBring it back:\n  plan ", "\nGive up, keep, tidy up:\n  discard ", "\nOthers:\n  demo ", "\nFlags:\n")
 }
 
 func TestEachVerbHasHelpWithExamplesThatParse(t *testing.T) {
@@ -232,5 +245,25 @@ func TestCompletionOffersWhatThereIs(t *testing.T) {
 	got := invocation{env: map[string]string{"SIDING_BROKERS": "127.0.0.1:1"}}.run(t, "__complete", "show", "")
 	if got.stdout != ":4\n" || got.code != exitDone {
 		t.Errorf("without a cluster: %+v", got)
+	}
+}
+
+func TestCompletionOffersRunsOfTheTopicThatWasTyped(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	for i, state := range []string{"done", "sending", "aborted"} {
+		id := fmt.Sprint("r-", i)
+		b.produce(t, dlq.RunRecord("orders.dlq.ledger", id, fmt.Appendf(nil, `{"v":1,"id":%q,"state":%q,"startedAt":"2026-11-20T0%d:00:00Z"}`, id, state, i)))
+	}
+	for _, c := range []struct{ verb, typed, want string }{
+		{"status", "", "orders.dlq/\n:6\n"},
+		{"status", "orders.dlq/", "orders.dlq/r-2\norders.dlq/r-1\norders.dlq/r-0\n:36\n"},
+		{"resume", "orders.dlq/r", "orders.dlq/r-1\n:36\n"}, // it is the only one to go on with
+		{"abort", "orders.dlq/", "orders.dlq/r-1\n:36\n"},
+		{"abort", "none.dlq/", ":36\n"},
+	} {
+		if got := b.redrive(t, "__complete", c.verb, c.typed); got.stdout != c.want || got.code != exitDone {
+			t.Errorf("%s %q: %+v, want %q", c.verb, c.typed, got, c.want)
+		}
 	}
 }

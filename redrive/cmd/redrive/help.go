@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The sections of a verb's help, and of the list of verbs.
+const (
+	sectionLetters = "Which letters"
+	sectionTarget  = "Where to"
+	sectionEdit    = "Changes on the way"
+	sectionPace    = "How fast, and when to stop"
+	sectionLedger  = "For the ledger"
+
+	groupLook   = "See what is there"
+	groupRun    = "Bring it back"
+	groupSettle = "Give up, keep, tidy up"
+)
+
+const sectionKey = "section"
+
+// The order of verbs is that in which one needs them.
+func init() { cobra.EnableCommandSorting = false }
+
+// section gives a verb flags that belong together, under a heading of its help.
+func section(cmd *cobra.Command, title string, add func(*pflag.FlagSet)) {
+	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	set.SortFlags = false
+	add(set)
+	set.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{sectionKey: {title}} })
+	cmd.Flags().SortFlags = false
+	cmd.Flags().AddFlagSet(set)
+}
+
+// help writes how a verb is used, as cobra does, but for flags and verbs under headings.
+func help(cmd *cobra.Command) error {
+	w := cmd.OutOrStdout()
+	fmt.Fprintf(w, "Usage:\n  %s\n", cmd.UseLine())
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+	}
+	helpVerbs(w, cmd)
+	helpFlags(w, cmd)
+	if cmd.HasAvailableInheritedFlags() {
+		fmt.Fprintf(w, "\nConnection, names, output:\n%s", cmd.InheritedFlags().FlagUsages())
+	}
+	return nil
+}
+
+func helpVerbs(w io.Writer, cmd *cobra.Command) {
+	under := map[string][]string{}
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			under[sub.GroupID] = append(under[sub.GroupID], fmt.Sprintf("  %-12s%s\n", sub.Name(), sub.Short))
+		}
+	}
+	for _, g := range append(cmd.Groups(), &cobra.Group{Title: "Others"}) {
+		if lines := under[g.ID]; len(lines) > 0 {
+			fmt.Fprintf(w, "\n%s:\n%s", g.Title, strings.Join(lines, ""))
+		}
+	}
+}
+
+func helpFlags(w io.Writer, cmd *cobra.Command) {
+	var titles []string
+	sets := map[string]*pflag.FlagSet{}
+	cmd.LocalFlags().SortFlags = false
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" { // whoever reads this knows it
+			return
+		}
+		title := "Flags"
+		if of := f.Annotations[sectionKey]; len(of) > 0 {
+			title = of[0]
+		}
+		if sets[title] == nil {
+			sets[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
+			sets[title].SortFlags = false
+			titles = append(titles, title)
+		}
+		sets[title].AddFlag(f)
+	})
+	for _, title := range titles {
+		if usages := sets[title].FlagUsages(); usages != "" {
+			fmt.Fprintf(w, "\n%s:\n%s", title, usages)
+		}
+	}
+}
