@@ -103,7 +103,10 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 		Pieces: len(pieces), Watch: watch,
 	}
 	rec.Counts.Selected, rec.Counts.Skipped = p.chosen.len(), skipped
-	if pace.Canary == 0 {
+	if len(rec.Groups) == 0 {
+		rec.Pace.Canary = 0 // it would have no outcome
+	}
+	if rec.Pace.Canary == 0 {
 		rec.State = Sending
 	}
 	// The selection first: a claim whose selection is not there could not be resumed. Pieces without a claim mean nothing.

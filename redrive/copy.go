@@ -25,7 +25,7 @@ func originalTime(l *dlq.Letter) time.Time {
 func (r *record) copyOf(l *dlq.Letter, h []kgo.RecordHeader, value []byte, topic string, partition int32, now time.Time) *kgo.Record {
 	mark := headers.Redrive{ID: r.ID, Count: l.Meta.Redrive.Count + 1, From: headers.Position{Topic: l.Record.Topic, Partition: l.Record.Partition, Offset: l.Record.Offset}}
 	out := &kgo.Record{Topic: topic, Partition: partition, Key: l.Record.Key, Value: value}
-	if r.Target.Topic == "" {
+	if r.toTier() {
 		m := headers.Meta{
 			Original: l.Meta.Original, Group: l.Meta.Group, NotBefore: now, Redrive: mark, Hops: 1, TraceParent: l.Meta.TraceParent,
 			Version: l.Meta.Version, Environment: l.Meta.Environment, Host: l.Meta.Host,

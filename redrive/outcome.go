@@ -26,7 +26,11 @@ type outcomes struct {
 }
 
 func (h *held) outcomes(w *watch) *outcomes {
-	return &outcomes{watch: w, held: h, topics: h.topics, groups: h.rec.Groups, named: h.rec.Target.Topic, last: map[string]*groupOffsets{}}
+	o := &outcomes{watch: w, held: h, topics: h.topics, groups: h.rec.Groups, last: map[string]*groupOffsets{}}
+	if !h.rec.toTier() {
+		o.named = h.rec.Target.Topic
+	}
+	return o
 }
 
 // groupOffsets are what a group had committed at a time.

@@ -43,6 +43,7 @@ type Plan struct {
 
 	topics     *topics
 	topicID    [16]byte // of the dead-letter topic
+	toTier     bool     // the letters go to retry topics
 	chosen     selection
 	duplicates selection // of letters that fit, the ledger does not know of them
 	tiers      map[string]string
@@ -98,6 +99,10 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	toTier, err := t.isTier(s.Target)
+	if err != nil {
+		return nil, within(t.dlq, err)
+	}
 	cl, err := kgo.NewClient(r.cfg.Kafka...)
 	if err != nil {
 		return nil, fmt.Errorf("redrive: %w", err)
@@ -105,7 +110,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	defer cl.Close()
 	now := time.Now()
 	p := &Plan{
-		Selection: s, ID: newID(now), Created: now, topics: t, chosen: selection{}, duplicates: selection{}, by: map[destination]int64{},
+		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: selection{}, duplicates: selection{}, by: map[destination]int64{},
 		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
@@ -165,7 +170,7 @@ func (p *Plan) take(l *dlq.Letter) {
 	case most >= 0 && l.Meta.Redrive.Count >= most:
 		p.Skipped[SkippedTooOften]++
 		return
-	case p.Selection.Target.Topic == "" && (l.MetaErr != nil || l.Meta.Group == "" || l.Meta.Original.Topic != p.topics.source):
+	case p.toTier && (l.MetaErr != nil || l.Meta.Group == "" || l.Meta.Original.Topic != p.topics.source):
 		p.Skipped[SkippedNoGroup]++
 		return
 	}
@@ -216,7 +221,7 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 		return fmt.Errorf("redrive: %s: a new value is for one letter, and %d are selected", t.dlq, p.Letters)
 	}
 	groups := slices.Sorted(maps.Keys(p.ByGroup))
-	if target.Topic != "" {
+	if !p.toTier {
 		p.Targets[target.Topic] = p.Letters
 		if err := t.checkNamed(ctx, adm, target, p); err != nil {
 			return within(t.dlq, err)
@@ -250,12 +255,15 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	if n := p.Skipped[SkippedNoGroup]; n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: they don't say whose they are; name a target topic for them", n))
 	}
+	if n := p.ByGroup[""]; n > 0 && n == p.Letters {
+		p.Warnings = append(p.Warnings, "no letter says whose it is: what becomes of them can't be told, and there is no canary")
+	}
 	return nil
 }
 
 func (p *Plan) settleTiers(ctx context.Context, adm *kadm.Client) error {
 	wanted := slices.SortedFunc(maps.Keys(p.by), func(a, b destination) int { return strings.Compare(a.String(), b.String()) })
-	tiers, err := p.topics.tiersOf(ctx, adm, wanted)
+	tiers, err := p.topics.tiersOf(ctx, adm, wanted, p.Selection.Target.Topic)
 	if err != nil {
 		return err
 	}
@@ -268,7 +276,10 @@ func (p *Plan) settleTiers(ctx context.Context, adm *kadm.Client) error {
 			lacking = append(lacking, fmt.Sprintf("%s on partition %d", d.group, d.partition))
 		}
 	}
-	if len(lacking) > 0 {
+	if named := p.Selection.Target.Topic; len(lacking) > 0 && named != "" {
+		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
+			"%s has no committed offset of group %s, so it would not be read: leave the target out, or name another one", named, strings.Join(lacking, ", "))}
+	} else if len(lacking) > 0 {
 		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
 			"no retry topic of %s has a committed offset of group %s: start its consumer once, or name a target topic", p.topics.source, strings.Join(lacking, ", "))}
 	}

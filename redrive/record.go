@@ -43,6 +43,9 @@ type record struct {
 	Watch     positions         `json:"watch"`  // where the watch began
 }
 
+// toTier reports whether the letters go to retry topics.
+func (r *record) toTier() bool { return len(r.Tiers) > 0 }
+
 // positions are offsets by topic and partition.
 type positions map[string]map[int32]int64
 

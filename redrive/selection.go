@@ -31,7 +31,8 @@ const defaultMaxRedrives = 3
 // Target is where letters are brought back to. The zero value is the failing group's
 // first retry topic, due at once: only that group sees the records again.
 type Target struct {
-	// Topic is another target: the source topic, or any. All groups that read it will see the records.
+	// Topic is another target: the source topic, or any that is no sibling. All groups that read it will see the records. It may as
+	// well be a retry topic of the source that the failing groups read, another one than their first.
 	Topic string `json:"topic,omitempty"`
 	// Wait lets a run wait for a group without members instead of refusing.
 	Wait bool `json:"wait,omitempty"`
@@ -50,7 +51,7 @@ type Edit struct {
 	// Patch is a JSON merge patch (RFC 7396) of the value. A letter to whose value it can't be applied is not sent.
 	Patch []byte `json:"patch,omitempty"`
 	// Value is a new value, for a run of one letter.
-	Value []byte `json:"value,omitempty"`
+	Value []byte `json:"value,omitzero"` // an empty one is a value too
 }
 
 // IsZero reports whether nothing is changed.

@@ -146,7 +146,7 @@ func (h *held) prepare(ctx context.Context, l *dlq.Letter) (o *outgoing, skipped
 	}
 	partition := homeOf(l, h.topics.source)
 	topic := rec.Target.Topic
-	if topic == "" {
+	if rec.toTier() {
 		topic = rec.Tiers[destination{l.Meta.Group, partition}.String()]
 		if topic == "" {
 			return nil, SkippedNoGroup, nil

@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // destination is where letters of a group and a partition go.
@@ -20,9 +22,28 @@ type destination struct {
 
 func (d destination) String() string { return fmt.Sprintf("%s/%d", d.group, d.partition) }
 
+// isTier reports whether letters go to retry topics, where they are records that have yet to fail: with no target named, or with one
+// that is a retry topic of the source. Other siblings are no targets.
+func (t *topics) isTier(target Target) (bool, error) {
+	name, sibling := t.naming.Parse(target.Topic)
+	switch {
+	case target.Topic == "":
+		return true, nil
+	case !sibling:
+		return false, nil
+	case name.Kind != retrytopics.KindRetry:
+		return false, fmt.Errorf("%s is the %s topic of %s by its name: choose another target", target.Topic, name.Kind, name.Source)
+	case name.Source != t.source:
+		return false, fmt.Errorf("%s is a retry topic of %s, where records of %s can't run: choose another target", target.Topic, name.Source, t.source)
+	case target.KeepTimestamp:
+		return false, fmt.Errorf("%s is a retry topic, whose records keep their timestamp in a header: leave KeepTimestamp out", target.Topic)
+	}
+	return true, nil
+}
+
 // tiersOf returns the first retry topic of each destination: the shortest tier on which the group has a committed offset for that
-// partition, which is what it reads. Those without one are missing.
-func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destination) (map[string]string, error) {
+// partition, which is what it reads; or the one that is named, if it has one there. Those without one are missing.
+func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destination, named string) (map[string]string, error) {
 	tiers := map[string]string{}
 	offsets := map[string]kadm.OffsetResponses{}
 	for _, d := range wanted {
@@ -36,7 +57,7 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 		}
 		var names []string
 		for topic := range committed {
-			if o, ok := committed.Lookup(topic, d.partition); ok && o.At >= 0 {
+			if o, ok := committed.Lookup(topic, d.partition); ok && o.At >= 0 && (named == "" || topic == named) {
 				names = append(names, topic)
 			}
 		}

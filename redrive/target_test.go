@@ -1,0 +1,161 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// On a retry topic a record without siding's headers would be dead-lettered as malformed, whoever named it.
+func TestLettersGoToARetryTopicThatIsNamedAsToTheFirst(t *testing.T) {
+	t.Parallel()
+	for _, tier := range []string{"", "orders.retry.5s", "orders.retry.30s"} {
+		t.Run(tier, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				letters(t, k, &s, 20)
+				s.set(succeeding)
+				r := redriver(t, k)
+				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: tier}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tier == "" {
+					tier = "orders.retry.5s"
+				}
+				if p.Targets[tier] != 20 || len(p.Targets) != 1 || !slices.Equal(p.SeenBy, []string{"billing"}) {
+					t.Errorf("the plan has the targets %v, seen by %v", p.Targets, p.SeenBy)
+				}
+				began := time.Now()
+				o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: -1, Window: time.Second}, nil)
+				if err != nil || o.Counts.Succeeded != 20 || time.Since(began) > 10*time.Second {
+					t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
+				}
+				for i, c := range on(t, k, tier) {
+					m, err := headers.Parse(c.Headers)
+					if err != nil || m.Group != "billing" || m.Attempts != 0 || m.Original.Offset != int64(i) || m.Class != "" || m.Redrive.ID != p.ID || m.Redrive.Count != 1 {
+						t.Fatalf("copy %d has %+v, %v", i, m, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestATargetThatRecordsCanNotRunOnIsAnError(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 2)
+		k.CreateTopic("orders.retry.7s", 1)
+		k.CreateTopic("bills.retry.5s", 1)
+		r := redriver(t, k)
+		for _, c := range []struct {
+			target  redrive.Target
+			refused redrive.Refusal
+			want    string
+		}{
+			{redrive.Target{Topic: "orders.retry.7s"}, redrive.RefusedNoTier, "orders.retry.7s has no committed offset of group billing on partition 0"},
+			{redrive.Target{Topic: "bills.retry.5s"}, "", "is a retry topic of bills, where records of orders can't run"},
+			{redrive.Target{Topic: "orders.dlq"}, "", "orders.dlq is the dlq topic of orders"},
+			{redrive.Target{Topic: "bills.dlq"}, "", "bills.dlq is the dlq topic of bills"},
+			{redrive.Target{Topic: "orders.dlq.ledger"}, "", "orders.dlq.ledger is the ledger topic"},
+			{redrive.Target{Topic: "orders.retry.5s", KeepTimestamp: true}, "", "leave KeepTimestamp out"},
+			{redrive.Target{Topic: "nowhere"}, "", "nowhere does not exist"},
+		} {
+			_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: c.target})
+			e, refused := errors.AsType[*redrive.RefusedError](err)
+			if err == nil || !strings.Contains(err.Error(), c.want) || refused != (c.refused != "") || refused && e.Reason != c.refused {
+				t.Errorf("%+v: %v; want %q in it, refused as %q", c.target, err, c.want, c.refused)
+			}
+		}
+	})
+}
+
+// Dead letters that siding did not write, on a target of which nobody says that they were run.
+func TestLettersThatSayNothingOfThemselvesGoToATopicThatIsNamed(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 1)
+		k.CreateTopic("replay", 1)
+		var foreign []*kgo.Record
+		for i := range 100 {
+			foreign = append(foreign, &kgo.Record{Topic: "orders.dlq", Key: []byte("k"), Value: fmt.Append(nil, i), Headers: []kgo.RecordHeader{{Key: "x-death", Value: []byte("1")}}})
+		}
+		k.Produce(foreign...)
+		r := redriver(t, k)
+		filter := dlq.Filter{Match: func(l *dlq.Letter) bool { return l.Meta.Group == "" }}
+		if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: filter}); err == nil || !strings.Contains(err.Error(), "100 letters fit, and none says whose it is: name a target topic") {
+			t.Errorf("without a target: %v", err)
+		}
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: filter, Target: redrive.Target{Topic: "replay"}})
+		if err != nil || p.Letters != 100 || !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "can't be told") }) {
+			t.Fatalf("the plan is %+v, %v", p, err)
+		}
+		began := time.Now()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil)
+		if c := o.Counts; err != nil || c.Sent != 100 || c.Unknown != 100 || time.Since(began) > 10*time.Second {
+			t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
+		}
+		for i, c := range on(t, k, "replay") {
+			if string(c.Value) != fmt.Sprint(i) || string(c.Key) != "k" || len(c.Headers) != 4 || c.Headers[0].Key != "x-death" {
+				t.Fatalf("copy %d is %s with %v", i, c.Value, c.Headers)
+			}
+		}
+	})
+}
+
+func TestANewValueIsForOneLetterAndOutlivesItsProcess(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"new", ""} {
+		t.Run(value, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				letters(t, k, &s, 2)
+				var got received
+				s.set(got.take)
+				r := redriver(t, k)
+				edit := redrive.Edit{Value: []byte(value)}
+				if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: edit}); err == nil || !strings.Contains(err.Error(), "for one letter, and 2 are selected") {
+					t.Errorf("of two: %v", err)
+				}
+				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: edit, Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				if _, err := r.Run(ctx, p, redrive.Pace{}, func(redrive.Event) { stop() }); !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+				if err != nil || o.Counts.Succeeded != 1 {
+					t.Errorf("the run ended with %v, and %+v", err, o)
+				}
+				if len(got.all) != 1 || string(got.all[0].Value) != value || got.all[0].Value == nil || got.all[0].Offset != 1 {
+					t.Errorf("the handler got %v", got.all)
+				}
+				letter, notes, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Find(t.Context(), 0, 1)
+				if err != nil || string(letter.Record.Value) != "x" || len(notes) == 0 {
+					t.Fatalf("the letter is %v, %v; want it as it was", letter, err)
+				}
+				if e := notes[0].Entry; !slices.Equal(e.Edited, []string{"value"}) || e.By != "ann" || e.Why != "JIRA-1" {
+					t.Errorf("the ledger says %+v", e)
+				}
+			})
+		})
+	}
+}
