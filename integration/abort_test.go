@@ -124,7 +124,7 @@ func TestARunGoesOnWhileOthersFail(t *testing.T) {
 	s.await("copies of what failed before the run", func() bool { return s.count(topic+".retry.1s") >= 20 })
 
 	p := s.begin("run", topic+".dlq", "--group", topic, "--rate", "100", "--ramp", "0", "--window", "3s")
-	if !p.says("sending") {
+	if !p.says("sending\n") {
 		t.Fatalf("it does not send, and says\n%s", p.said())
 	}
 	produce("other", 3)

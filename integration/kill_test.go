@@ -86,8 +86,8 @@ var phases = []string{"claim", "canary", "sending", "window", "conclude"}
 
 // begun are the words by which the program says that a phase has begun; one of a later phase says so too. A claim begins with the process.
 var begun = map[string][]string{
-	"canary":   {"canary:", "sending", "all is sent"},
-	"sending":  {"sending", "all is sent"},
+	"canary":   {"canary:", "sending\n", "all is sent"},
+	"sending":  {"sending\n", "all is sent"},
 	"window":   {"all is sent"},
 	"conclude": {"all is sent"},
 }
@@ -168,6 +168,7 @@ func (v *victim) liveAndDie() {
 		default:
 			args = []string{"resume", v.run}
 		}
+		began := time.Now()
 		p := v.begin(args...)
 		if turn < v.kills {
 			v.kill(p, turn)
@@ -179,7 +180,7 @@ func (v *victim) liveAndDie() {
 		default:
 			v.t.Fatalf("%s ended with code %d, and says\n%s", p, code, said)
 		}
-		v.Ended = append(v.Ended, fmt.Sprintf("%s: %d", p.Args[1], p.code))
+		v.Ended = append(v.Ended, fmt.Sprintf("%s: %d after %v", p.Args[1], p.code, time.Since(began).Round(time.Millisecond)))
 	}
 }
 

@@ -76,7 +76,7 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 			v.fixed()
 			dlq, target := topic+".dlq", topic+".retry.1s"
 			sleeper := s.begin("run", dlq, "--by", "ann", "--rate", "300", "--canary", "0", "--ramp", "0", "--window", "1s")
-			if !sleeper.says("sending") {
+			if !sleeper.says("sending\n") {
 				t.Fatalf("it does not send, and says\n%s", sleeper.said())
 			}
 			// Stopped where the target has records of a transaction that is open.
@@ -93,7 +93,7 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 			other := s.begin("resume", run, "--by", "bob")
 			if wakes == "when the other is done" {
 				other.ends(0)
-			} else if !other.says("sending") {
+			} else if !other.says("sending\n") {
 				t.Fatalf("the other does not send, and says\n%s", other.said())
 			}
 			owner := s.rows("runs", dlq)[0].text("owner")
