@@ -49,6 +49,10 @@ func TestARunGoesOnThroughFaultsAndDoublesNothing(t *testing.T) {
 				if err != nil || o.State != redrive.Done || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
 					t.Errorf("the run ended with %v, and %+v", err, o)
 				}
+				// An open transaction of its own, which holds up who reads the target, ends before the broker ends it.
+				if took := time.Since(began); took > 38*time.Second {
+					t.Errorf("it took %v, with a window of 30 s", took)
+				}
 				if f == nil || f.Hits() == 0 {
 					t.Error("there was no fault")
 				}

@@ -192,7 +192,7 @@ func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome,
 		if on != nil {
 			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: err.Error() + "; looking at the ledger"})
 		}
-		again, err := r.retake(ctx, h)
+		again, err := r.retake(ctx, h, err)
 		if err != nil {
 			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
 		}
@@ -202,9 +202,9 @@ func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome,
 }
 
 // retake takes a run again whose producers were fenced, or whose last transaction may stand or not, if nobody else has taken it.
-func (r *Redriver) retake(ctx context.Context, h *held) (*held, error) {
+func (r *Redriver) retake(ctx context.Context, h *held, why error) (*held, error) {
 	for {
-		again, err := r.takeBack(ctx, h)
+		again, err := r.takeBack(ctx, h, why)
 		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrMadeAnew) || ctx.Err() != nil {
 			return again, err
 		}
@@ -217,8 +217,15 @@ func (r *Redriver) retake(ctx context.Context, h *held) (*held, error) {
 	}
 }
 
-// takeBack is one try of it. It reads the ledger before it initialises the ids: that would fence whoever has the run by now.
-func (r *Redriver) takeBack(ctx context.Context, h *held) (*held, error) {
+// How long the ledger is read before the ids are initialised: of a run that was fenced nothing is open any more; of another one it may
+// be its own transaction for which the reading waits, and to initialise them ends it.
+const (
+	peekFenced = 5 * time.Second
+	peek       = time.Second
+)
+
+// takeBack is one try of it. The ledger is read first, since to initialise the ids fences whoever has the run by now.
+func (r *Redriver) takeBack(ctx context.Context, h *held, why error) (*held, error) {
 	claimed := func(now *held) error {
 		switch rec := now.rec; {
 		case rec.Token != h.rec.Token:
@@ -229,11 +236,17 @@ func (r *Redriver) takeBack(ctx context.Context, h *held) (*held, error) {
 		now.rec.Heartbeat = time.Now()
 		return nil
 	}
-	now, err := r.read(ctx, h.topics, h.rec.ID)
+	patience := peek
+	if isFenced(why) {
+		patience = peekFenced
+	}
+	first, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	now, err := r.read(first, h.topics, h.rec.ID)
 	if err == nil {
 		err = claimed(now)
 	}
-	if err != nil {
+	if err != nil && first.Err() == nil {
 		return nil, err
 	}
 	return r.take(ctx, h.topics, h.rec.ID, claimed)
