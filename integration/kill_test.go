@@ -16,6 +16,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
 )
 
 // How often runs are killed, and how one is killed again as it was. The moments of a kill are drawn from the seed, but no two
@@ -122,11 +123,11 @@ type report struct {
 
 // death is one kill of a victim.
 type death struct {
-	Phase   string `json:"phase"`   // it was meant for
-	After   string `json:"after"`   // the phase began
-	Found   string `json:"found"`   // in the ledger after it: the state of the run, "" where there is no claim
-	Entries int    `json:"entries"` // how many letters the ledger knew something of then
-	Alive   bool   `json:"alive"`   // it was: otherwise the process had ended by then
+	Phase   string        `json:"phase"`   // it was meant for
+	After   string        `json:"after"`   // the phase began
+	Found   redrive.State `json:"found"`   // in the ledger after it; "" where there is no claim
+	Entries int           `json:"entries"` // how many letters the ledger knew something of then
+	Alive   bool          `json:"alive"`   // it was: otherwise the process had ended by then
 }
 
 func newVictim(s *site, kind string, seed uint64) *victim {
@@ -157,14 +158,13 @@ func (v *victim) liveAndDie() {
 			v.t.Fatal("it does not come to an end")
 		}
 		args := append([]string{"run", v.topic + ".dlq"}, v.args...)
-		state := v.find()
-		switch state.text("state") {
+		switch state, _ := v.find(); state {
 		case "":
-		case "done":
+		case redrive.Done:
 			v.Took = time.Since(v.began).Round(time.Millisecond).String()
 			return
-		case "aborted":
-			v.t.Fatalf("it aborted itself: %v", state)
+		case redrive.Aborted:
+			v.t.Fatal("it aborted itself")
 		default:
 			args = []string{"resume", v.run}
 		}
@@ -184,18 +184,32 @@ func (v *victim) liveAndDie() {
 	}
 }
 
-// find looks up the run in the ledger.
-func (v *victim) find() row {
+// find looks up the run in the ledger, and of how many letters that knows something: as far as a committed reader sees now, since who
+// reads it to its end would wait for the transaction that is open, and it is to be resumed at once.
+func (v *victim) find() (state redrive.State, letters int) {
 	v.t.Helper()
-	runs := v.rows("runs", v.topic+".dlq")
-	if len(runs) == 0 {
-		return nil
+	known := map[string]bool{}
+	for _, r := range v.read(v.topic+".dlq.ledger", kgo.ReadCommitted()) {
+		name, ok := strings.CutPrefix(string(r.Key), "run/")
+		switch {
+		case r.Attrs.IsControl(), strings.Contains(name, "/"):
+			continue
+		case !ok:
+			known[fmt.Sprintf("%d/%s", r.Partition, name)] = true
+			continue
+		}
+		var run struct {
+			State redrive.State `json:"state"`
+		}
+		if err := json.Unmarshal(r.Value, &run); err != nil {
+			v.t.Fatal(err)
+		}
+		if v.run != "" && v.run != v.topic+".dlq/"+name {
+			v.t.Fatalf("there is another run besides %s: %s", v.run, name)
+		}
+		v.run, state = v.topic+".dlq/"+name, run.State
 	}
-	if len(runs) > 1 || v.run != "" && runs[0].text("run") != v.run {
-		v.t.Fatalf("there is more than the one run %s: %v", v.run, runs)
-	}
-	v.run = runs[0].text("run")
-	return runs[0]
+	return state, len(known)
 }
 
 // kill kills a process some time after a phase of the run began.
@@ -227,9 +241,7 @@ func (v *victim) kill(p *process, turn int) {
 	case <-p.exited:
 	}
 	d.Alive = p.end() == -1
-	if state := v.find(); state != nil {
-		d.Found, d.Entries = state.text("state"), len(v.entries(v.topic+".dlq"))
-	}
+	d.Found, d.Entries = v.find()
 	v.Kills = append(v.Kills, d)
 }
 
