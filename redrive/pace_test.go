@@ -58,8 +58,13 @@ func written(t *testing.T, k *consumertest.Kafka, topic string) (all []time.Time
 // on are the records of a topic's first partition, as a committed reader finds them.
 func on(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
 	t.Helper()
-	end := k.Cluster.PartitionInfo(topic, 0).HighWatermark
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}),
+	return at(t, k, topic, 0)
+}
+
+func at(t *testing.T, k *consumertest.Kafka, topic string, partition int32) (all []*kgo.Record) {
+	t.Helper()
+	end := k.Cluster.PartitionInfo(topic, partition).HighWatermark
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())...)
 	if err != nil {
 		t.Fatal(err)
