@@ -164,7 +164,10 @@ func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome
 
 // showFailures shows what made a run abort itself.
 func (t *tool) showFailures(again *redrive.ReappearedError, o redrive.Outcome) {
-	t.screen.Say("%s of the run were not sent, and are open; what was seen to fail:", letters(o.Counts.Selected-o.Counts.Sent))
+	if left := o.Counts.Selected - o.Counts.Sent; left > 0 {
+		t.screen.Say("not sent, and open: %s", letters(left))
+	}
+	t.screen.Say("what failed:")
 	for _, f := range again.Seen {
 		what := "new traffic"
 		if f.Letter != "" {

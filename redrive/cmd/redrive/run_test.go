@@ -169,7 +169,7 @@ func TestAClassThatFailsAgainAbortsWithItsCode(t *testing.T) {
 	if got.code != exitReappeared || o.State != "aborted" || o.Sent != 1 || o.Cause == nil || !strings.Contains(*o.Cause, "failed again with payment") {
 		t.Errorf("%+v", got)
 	}
-	for _, want := range []string{"39 letters of the run were not sent, and are open", ": payment: the bank said no\n    redrive show orders.dlq ", "redrive: " + o.Run + " aborted: letter orders.dlq/"} {
+	for _, want := range []string{"not sent, and open: 39 letters\nwhat failed:\n  letter orders.dlq/", ": payment: the bank said no\n    redrive show orders.dlq ", "redrive: " + o.Run + " aborted: letter orders.dlq/"} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("it does not say %q: %s", want, got.stderr)
 		}
