@@ -234,7 +234,7 @@ func (h *held) reckon(entries map[place]dlq.Entry) {
 	for at, e := range entries {
 		switch e.State {
 		case dlq.Redriven:
-			h.flights[at] = &flight{at: e.Target, hops: 1}
+			h.flights[at] = &flight{at: e.Target, hops: h.rec.hops()}
 		case dlq.Discarded:
 			discarded++
 		}
@@ -274,7 +274,7 @@ func (h *held) count(at place, e dlq.Entry) {
 		c.skip(SkippedExpired)
 	case dlq.Redriven:
 		c.Sent++
-		h.flights[at] = &flight{at: e.Target, hops: 1}
+		h.flights[at] = &flight{at: e.Target, hops: h.rec.hops()}
 	default:
 		c.Sent++
 		c.settle(e)

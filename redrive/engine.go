@@ -305,7 +305,7 @@ func (e *engine) ended(done ended) error {
 	}
 	now := time.Now()
 	if len(done.copies) > 0 {
-		e.flights.sent(done.sentLetters())
+		e.flights.sent(done.sentLetters(e.rec.hops()))
 		e.alarm.went(now, len(done.copies))
 		e.lastSent, e.canaryAt = now, now
 	}

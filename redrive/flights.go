@@ -94,7 +94,7 @@ func (f *flights) sent(letters []sentLetter) {
 	defer f.mu.Unlock()
 	for _, l := range letters {
 		f.counts.Sent++
-		next := &flight{group: l.group, at: l.target, hops: 1}
+		next := &flight{group: l.group, at: l.target, hops: l.hops}
 		// The consumer was faster than the broker's answer; or the watch, which reads uncommitted, saw a copy of a transaction that was
 		// aborted: where the copy stands that counts, only the answer says.
 		if seen := f.early[l.at]; seen != nil {
@@ -114,6 +114,7 @@ func (f *flights) sent(letters []sentLetter) {
 type sentLetter struct {
 	at     place
 	target headers.Position
+	hops   int
 	group  string
 }
 

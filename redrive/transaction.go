@@ -149,10 +149,10 @@ func isRefusal(err error) bool {
 }
 
 // sentLetters are those of a transaction that is committed.
-func (t *transaction) sentLetters() []sentLetter {
+func (t *transaction) sentLetters(hops int) []sentLetter {
 	all := make([]sentLetter, 0, len(t.copies))
 	for _, o := range t.copies {
-		all = append(all, sentLetter{at: o.place(), target: target(o.copy), group: o.letter.Meta.Group})
+		all = append(all, sentLetter{at: o.place(), target: target(o.copy), hops: hops, group: o.letter.Meta.Group})
 	}
 	return all
 }
