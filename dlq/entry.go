@@ -85,6 +85,11 @@ func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record
 
 // append appends the entry as encoding/json would write an entryJSON; a run writes one with each letter, so it is not left to reflection.
 func (e *Entry) append(b []byte) []byte {
+	return e.appendTail(e.appendTarget(e.appendHead(b)))
+}
+
+// appendHead appends what comes before the target, appendTail what comes behind it.
+func (e *Entry) appendHead(b []byte) []byte {
 	b = append(b, `{"v":1`...)
 	if e.TopicID != ([16]byte{}) {
 		b = append(b, `,"topicId":"`...)
@@ -103,9 +108,27 @@ func (e *Entry) append(b []byte) []byte {
 			b = appendField(b, f.name, f.value)
 		}
 	}
-	if e.Target.Topic != "" {
-		b = appendField(b, "target", e.Target.String())
+	return b
+}
+
+func (e *Entry) appendTarget(b []byte) []byte {
+	if e.Target.Topic == "" {
+		return b
 	}
+	b = append(b, `,"target":`...)
+	if !plain(e.Target.Topic) {
+		return appendText(b, e.Target.String())
+	}
+	b = append(b, '"')
+	b = append(b, e.Target.Topic...)
+	b = append(b, '/')
+	b = strconv.AppendInt(b, int64(e.Target.Partition), 10)
+	b = append(b, '/')
+	b = strconv.AppendInt(b, e.Target.Offset, 10)
+	return append(b, '"')
+}
+
+func (e *Entry) appendTail(b []byte) []byte {
 	if e.Class != "" {
 		b = appendField(b, "class", e.Class)
 	}
@@ -132,18 +155,26 @@ func appendField(b []byte, name, value string) []byte {
 
 // appendText appends a JSON string.
 func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			text, err := json.Marshal(s)
-			if err != nil {
-				panic(err) // it is a string
-			}
-			return append(b, text...)
+	if !plain(s) {
+		text, err := json.Marshal(s)
+		if err != nil {
+			panic(err) // it is a string
 		}
+		return append(b, text...)
 	}
 	b = append(b, '"')
 	b = append(b, s...)
 	return append(b, '"')
+}
+
+// plain reports whether a text stands in JSON as it is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
 }
 
 // ErrNewerVersion is about an entry that a newer siding wrote: what it says is not known, so nothing should be done to its letter.
@@ -205,8 +236,11 @@ func parseOffset(key []byte) (int64, bool) {
 
 // parseEntry also returns the topic id of one that is wrong otherwise, so that it is known whether that matters.
 func parseEntry(value []byte) (e Entry, err error) {
-	var j entryJSON
-	err = json.Unmarshal(value, &j) // where a type is wrong it reads the other fields
+	j, ok := scanEntry(string(value))
+	if !ok {
+		j = entryJSON{}
+		err = json.Unmarshal(value, &j) // where a type is wrong it reads the other fields
+	}
 	if j.TopicID != "" {
 		id, bad := base64.RawURLEncoding.Strict().DecodeString(j.TopicID)
 		if bad != nil || len(id) != len(e.TopicID) {
