@@ -116,12 +116,15 @@ func TestTheReaderOfLettersDoesNotGoOnWithAnotherTopic(t *testing.T) {
 		var s switched
 		letters(t, k, &s, 1)
 		var records []*kgo.Record // more than is read ahead
-		for range 4000 {
+		for range 6000 {
 			records = append(records, &kgo.Record{Topic: "orders", Value: incompressible()})
 		}
-		k.DeadLettered(k.Produce(records...)[3999], "terminal")
+		k.DeadLettered(k.Produce(records...)[5999], "terminal")
 		s.set(succeeding)
-		r := redriver(t, k)
+		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.FetchMaxPartitionBytes(256<<10)), By: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
 		p := plan(t, r)
 		others := on(t, k, "orders.dlq")
 		for _, l := range others {

@@ -21,12 +21,12 @@ type held struct {
 	writers *writers
 	topicID [16]byte
 
-	left    selection         // what is still to be sent
-	skipped map[string]int64  // as the run itself says
-	anew    bool              // the dead-letter topic is another one by now: nothing else is known
-	doomed  *ReappearedError  // it was to abort, and could not write that down
-	copies  selection         // duplicates of letters, which the ledger is to be told of
-	flights map[place]*flight // what was sent, and has no outcome
+	left    selection        // what is still to be sent
+	skipped map[string]int64 // as the run itself says
+	anew    bool             // the dead-letter topic is another one by now: nothing else is known
+	doomed  *ReappearedError // it was to abort, and could not write that down
+	copies  selection        // duplicates of letters, which the ledger is to be told of
+	flying  []sentLetter     // what was sent, and has no outcome
 }
 
 // place is where a letter stands.
@@ -120,7 +120,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	if err := w.write(ctx, 0, rec.note(t.ledger)); err != nil {
 		return nil, err
 	}
-	return &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left, copies: p.duplicates, flights: map[place]*flight{}}, nil
+	return &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left, copies: p.duplicates}, nil
 }
 
 // take takes a run over, from whoever has it, with what the ledger knows of it.
@@ -154,7 +154,7 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*
 
 // read reads what the ledger knows of a run: its selection less what has an entry, and what was sent without an outcome.
 func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error) {
-	h := &held{r: r, topics: t, left: selection{}, flights: map[place]*flight{}}
+	h := &held{r: r, topics: t, left: selection{}}
 	entries := map[place]dlq.Entry{}
 	pieces := map[string][]byte{}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
@@ -208,7 +208,7 @@ func (h *held) recount(entries map[place]dlq.Entry, ledger *dlq.Ledger) {
 			h.count(at, e)
 		}
 	}
-	h.rec.Counts.Pending = int64(len(h.flights))
+	h.rec.Counts.Pending = int64(len(h.flying))
 	for partition, set := range h.left { // settled by others
 		for _, offset := range slices.Collect(set.All()) {
 			if ledger.Settled(partition, offset) {
@@ -217,7 +217,7 @@ func (h *held) recount(entries map[place]dlq.Entry, ledger *dlq.Ledger) {
 			}
 		}
 	}
-	h.rec.Counts.Pending = int64(len(h.flights))
+	h.rec.Counts.Pending = int64(len(h.flying))
 	for why, n := range h.rec.Counts.Skipped {
 		if h.skipped == nil {
 			h.skipped = map[string]int64{}
@@ -234,13 +234,13 @@ func (h *held) reckon(entries map[place]dlq.Entry) {
 	for at, e := range entries {
 		switch e.State {
 		case dlq.Redriven:
-			h.flights[at] = &flight{at: e.Target, hops: h.rec.hops()}
+			h.flying = append(h.flying, sentLetter{at, lineUp{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
 		case dlq.Discarded:
 			discarded++
 		}
 	}
 	c.Discarded = max(c.Discarded, min(discarded, c.Discarded+c.Pending))
-	c.Pending, c.Retrying = int64(len(h.flights)), 0
+	c.Pending, c.Retrying = int64(len(h.flying)), 0
 }
 
 func groupsOf(p *Plan) (groups []string) {
@@ -274,7 +274,7 @@ func (h *held) count(at place, e dlq.Entry) {
 		c.skip(SkippedExpired)
 	case dlq.Redriven:
 		c.Sent++
-		h.flights[at] = &flight{at: e.Target, hops: h.rec.hops()}
+		h.flying = append(h.flying, sentLetter{at, lineUp{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
 	default:
 		c.Sent++
 		c.settle(e)

@@ -20,6 +20,8 @@ const (
 	heartbeatEvery = 5 * time.Second
 	// lookTimeout bounds one look at the outcomes.
 	lookTimeout = 15 * time.Second
+	// lookGrace is how long a run that is aborted waits for the one that is under way; what it does not find can be found later.
+	lookGrace = 2 * time.Second
 	// closeTimeout bounds what is done after the caller's context ended.
 	closeTimeout = 10 * time.Second
 )
@@ -43,7 +45,6 @@ type engine struct {
 	heartbeat time.Time
 	told      time.Time
 
-	unseen  selection // letters that were not read yet
 	letters <-chan reading
 	buffer  []*outgoing // read, and not sent
 	whole   bool        // all were read
@@ -58,6 +59,7 @@ type engine struct {
 
 	looked   chan look
 	looking  bool
+	unlook   context.CancelFunc // ends the one that is under way
 	lookedAt time.Time
 	idle     []string
 	lag      int64
@@ -80,9 +82,9 @@ type look struct {
 func (h *held) run(ctx context.Context, on func(Event)) error {
 	now := time.Now()
 	e := &engine{
-		held: h, on: on, flights: newFlights(h.rec.Counts, h.flights), alarm: newAlarm(h.rec),
+		held: h, on: on, flights: newFlights(h.rec.Counts, h.flying), alarm: newAlarm(h.rec),
 		bucket: newBucket(h.rec.Pace.Rate, h.rec.Pace.Burst, now),
-		state:  Canary, lastSent: now, canaryAt: now, heartbeat: now, unseen: h.left.clone(), taken: h.rec.Counts.Sent,
+		state:  Canary, lastSent: now, canaryAt: now, heartbeat: now, taken: h.rec.Counts.Sent,
 		before: make(chan struct{}), broken: new(atomic.Bool), ends: make(chan ended, 2),
 		looked: make(chan look, 1), lookedAt: now, problems: make(chan error, 16), said: map[string]time.Time{},
 	}
@@ -177,6 +179,7 @@ func (e *engine) advance(work context.Context, now time.Time) (over bool, err er
 		return true, e.abandon()
 	}
 	e.waiting = ""
+	was := e.state
 	c := e.flights.tally()
 	switch e.state {
 	case Canary:
@@ -212,7 +215,7 @@ func (e *engine) advance(work context.Context, now time.Time) (over bool, err er
 		e.heartbeat = now
 		e.notes = append(e.notes, e.record(now).note(e.topics.ledger))
 	}
-	if now.Sub(e.told) >= 200*time.Millisecond {
+	if e.state != was || now.Sub(e.told) >= 200*time.Millisecond {
 		e.tell("")
 	}
 	if e.open == nil && len(e.notes) > 0 && !e.busy[e.next] {
@@ -273,6 +276,9 @@ func (e *engine) handOver(ctx context.Context) {
 	go func() {
 		defer close(after)
 		done := e.end(ctx, t, before, e.alarm.fired, e.broken)
+		if done.committed {
+			e.watch.wrote(t.written())
+		}
 		if !done.committed && len(done.refused) == 0 {
 			e.broken.Store(true)
 		}
@@ -290,11 +296,11 @@ func (e *engine) ended(done ended) error {
 		var again []*outgoing
 		for _, o := range done.copies {
 			e.taken--
-			if o.err == nil {
+			if done.transaction.err(o) == nil {
 				again = append(again, o.fresh())
 				continue
 			}
-			e.skip(skip{o.place(), SkippedTooLarge, o.err})
+			e.skip(skip{o.place, SkippedTooLarge, done.transaction.err(o)})
 		}
 		e.buffer = append(again, e.buffer...)
 		e.notes = append(done.notes, e.notes...)
@@ -305,7 +311,7 @@ func (e *engine) ended(done ended) error {
 	}
 	now := time.Now()
 	if len(done.copies) > 0 {
-		e.flights.sent(done.sentLetters(e.rec.hops()))
+		e.flights.sent(done.sentLetters())
 		e.alarm.went(now, len(done.copies))
 		e.lastSent, e.canaryAt = now, now
 	}
@@ -314,12 +320,8 @@ func (e *engine) ended(done ended) error {
 
 // read takes what the reader has to tell.
 func (e *engine) read(r reading) {
-	for _, o := range r.ready {
-		e.unseen.remove(o.letter.Record.Partition, o.letter.Record.Offset)
-	}
 	e.buffer = append(e.buffer, r.ready...)
 	for _, s := range r.skipped {
-		e.unseen.remove(s.at.partition, s.at.offset)
 		e.skip(s)
 	}
 	if r.err != nil {
@@ -330,13 +332,12 @@ func (e *engine) read(r reading) {
 		return
 	}
 	e.whole, e.letters = true, nil
-	for partition, set := range e.unseen { // retention took them since the plan was made
+	for partition, set := range r.missing { // retention took them since the plan was made
 		for offset := range set.All() {
 			e.flights.skip(SkippedExpired)
 			e.notes = append(e.notes, e.entry(place{partition, offset}, dlq.Entry{State: dlq.Expired}))
 		}
 	}
-	e.unseen = selection{}
 }
 
 // skip counts a letter that is not sent, and says so.
@@ -352,8 +353,9 @@ func (e *engine) skip(s skip) {
 // look begins a look at the outcomes.
 func (e *engine) look(work context.Context) {
 	e.looking = true
+	ctx, cancel := context.WithTimeout(work, lookTimeout)
+	e.unlook = cancel
 	go func() {
-		ctx, cancel := context.WithTimeout(work, lookTimeout)
 		defer cancel()
 		e.looked <- e.looks.look(ctx)
 	}()
@@ -480,11 +482,17 @@ func (e *engine) halt(cause string) error {
 	if err := e.drain(); err != nil {
 		return err
 	}
+	for e.looking {
+		select {
+		case l := <-e.looked:
+			e.settle(l)
+		case <-time.After(lookGrace):
+			e.unlook()
+			e.settle(<-e.looked)
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	for e.looking {
-		e.settle(<-e.looked)
-	}
 	return e.conclude(ctx, Aborted, cause)
 }
 

@@ -1,7 +1,7 @@
 package redrive
 
 import (
-	"container/heap"
+	"cmp"
 	"slices"
 	"sync"
 
@@ -9,10 +9,10 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// flight is a letter that was brought back and has no outcome yet.
+// flight is what is known of a letter of which more was seen than that it was sent.
 type flight struct {
 	group string           // whose it is; empty where that is not known
-	at    headers.Position // where it is now: its target, or the copy of it that was written last
+	at    headers.Position // where it is now: the copy of it that was written last; empty: its target
 	hops  int              // of that copy
 	// class and fingerprint are of its last failure; empty while it has not failed.
 	class, fingerprint string
@@ -20,19 +20,21 @@ type flight struct {
 	discarded          bool // the ledger says that the consumer discarded it
 }
 
-// stage is how far a flight is.
+// stage is how far a letter is.
 type stage uint8
 
 const (
 	fresh    stage = iota // on its target, for all that is known
 	retrying              // in a retry topic, after it failed again
-	landed                // it has its outcome, which is to be written down
+	landed                // it is a dead letter again, which is to be written down
 	stages
 )
 
 func (fl *flight) stage() stage {
 	switch {
-	case fl.dead || fl.discarded:
+	case fl == nil:
+		return fresh
+	case fl.dead:
 		return landed
 	case fl.class != "":
 		return retrying
@@ -40,82 +42,107 @@ func (fl *flight) stage() stage {
 	return fresh
 }
 
-// flights are those of a run, and what became of the others. It has a lock, since the watch and the sender work on it.
+// flights are the letters of a run that were sent and have no outcome yet, and what became of the others. Nearly all of them go
+// straight to their outcome: of such a one there is a bit in a set and a place in a line, some thirty bytes.
+//
+// It has a lock, since the watch and the sender work on it.
 type flights struct {
 	mu     sync.Mutex
-	by     map[place]*flight
-	early  map[place]*flight // seen to fail before the sender knew that they are there
+	out    selection         // those that were sent and have no outcome
+	seen   map[place]*flight // those of which a copy was seen, or that were discarded: also before the sender knew that they are there
 	counts Counts
-	staged [stages]int64  // how many of by are that far
-	lines  queues         // those of by that have no outcome
-	done   []place        // those of by that have one
+	staged [stages]int64  // how many of out are that far
+	lines  queues         // those of out that are not landed
+	done   []place        // those that are
 	failed map[place]bool // those that failed at least once, and have been counted for that
 }
 
-func newFlights(counts Counts, by map[place]*flight) *flights {
-	f := &flights{by: by, early: map[place]*flight{}, counts: counts, failed: map[place]bool{}, lines: queues{}}
-	for letter, fl := range by {
-		f.enter(letter, fl)
+// newFlights takes over what was sent before.
+func newFlights(counts Counts, sent []sentLetter) *flights {
+	f := &flights{out: selection{}, seen: map[place]*flight{}, counts: counts, failed: map[place]bool{}, lines: queues{}}
+	slices.SortFunc(sent, func(a, b sentLetter) int { return cmp.Compare(a.offset, b.offset) }) // what lines are good at
+	for _, l := range sent {
+		f.out.add(l.at.partition, l.at.offset)
+		f.staged[fresh]++
+		if l.topic == "" { // its entry does not say
+			continue
+		}
+		f.lines.line(l.lineUp).add(queued{l.offset, l.at.offset, l.at.partition})
 	}
 	return f
 }
 
-// enter lines a flight up.
-func (f *flights) enter(letter place, fl *flight) {
-	f.staged[fl.stage()]++
-	if fl.stage() == landed {
-		f.done = append(f.done, letter)
-	} else {
-		f.lines.add(fl, letter)
-	}
-}
-
-// flying finds a flight, and where it is not known yet notes it among the early ones. The caller calls back when it has changed it.
-func (f *flights) flying(letter place) (fl *flight, changed func()) {
-	if fl = f.by[letter]; fl != nil {
-		was := *fl
-		return fl, func() {
-			if was != *fl {
-				f.staged[was.stage()]--
-				f.enter(letter, fl)
-			}
-		}
-	}
-	if fl = f.early[letter]; fl == nil {
-		fl = &flight{}
-		f.early[letter] = fl
-	}
-	return fl, func() {}
+// sentLetter is a letter whose copy is committed: where it stands, and in which line at what offset its copy is.
+type sentLetter struct {
+	at place
+	lineUp
+	offset int64
 }
 
 // sent takes down letters that are on their targets.
 func (f *flights) sent(letters []sentLetter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, l := range letters {
-		f.counts.Sent++
-		next := &flight{group: l.group, at: l.target, hops: l.hops}
+	f.counts.Sent += int64(len(letters))
+	var (
+		last lineUp
+		line *queue
+	)
+	for i := range letters {
+		l := &letters[i]
+		f.out.add(l.at.partition, l.at.offset)
 		// The consumer was faster than the broker's answer; or the watch, which reads uncommitted, saw a copy of a transaction that was
 		// aborted: where the copy stands that counts, only the answer says.
-		if seen := f.early[l.at]; seen != nil {
-			delete(f.early, l.at)
-			seen.group = l.group
-			if seen.class == "" && seen.hops <= next.hops {
-				seen.at, seen.hops = next.at, next.hops
+		if fl := f.seen[l.at]; fl != nil {
+			fl.group = l.group
+			if fl.class == "" && fl.hops <= 1 {
+				fl.at, fl.hops = headers.Position{}, 1
 			}
-			next = seen
+			f.enter(l.at, fl)
+			if fl.at.Topic != "" {
+				continue
+			}
+		} else {
+			f.staged[fresh]++
 		}
-		f.by[l.at] = next
-		f.enter(l.at, next)
+		if line == nil || last != l.lineUp {
+			last, line = l.lineUp, f.lines.line(l.lineUp)
+		}
+		line.add(queued{l.offset, l.at.offset, l.at.partition})
 	}
 }
 
-// sentLetter is a letter whose copy is committed.
-type sentLetter struct {
-	at     place
-	target headers.Position
-	hops   int
-	group  string
+// enter counts a letter of which a copy was seen, and lines it up where that is.
+func (f *flights) enter(letter place, fl *flight) {
+	f.staged[fl.stage()]++
+	switch {
+	case fl.stage() == landed:
+		f.done = append(f.done, letter)
+	case fl.at.Topic != "":
+		f.lines.line(lineUp{fl.group, fl.at.Topic, fl.at.Partition}).add(queued{fl.at.Offset, letter.offset, letter.partition})
+	}
+}
+
+// flying finds what is known of a letter. The caller calls back when it has changed it.
+func (f *flights) flying(letter place) (fl *flight, changed func()) {
+	sent := f.out.has(letter.partition, letter.offset)
+	if fl = f.seen[letter]; fl == nil {
+		fl = &flight{}
+		if sent {
+			fl.hops = 1
+		}
+		f.seen[letter] = fl
+	}
+	if !sent {
+		return fl, func() {}
+	}
+	was := *fl
+	return fl, func() {
+		if was != *fl {
+			f.staged[was.stage()]--
+			f.enter(letter, fl)
+		}
+	}
 }
 
 // sighting is a copy of a letter of the run, as the watch found it.
@@ -128,8 +155,8 @@ type sighting struct {
 	dead               bool
 }
 
-// seen takes down a copy that was found. It reports whether that is the letter's first failure.
-func (f *flights) seen(s sighting) (first bool) {
+// saw takes down a copy that was found. It reports whether that is the letter's first failure.
+func (f *flights) saw(s sighting) (first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fl, changed := f.flying(s.letter)
@@ -151,7 +178,7 @@ func (f *flights) seen(s sighting) (first bool) {
 	return true
 }
 
-// discard takes down that the consumer discarded a letter.
+// discard takes down that the consumer discarded a letter: that is its outcome, once the group is past it.
 func (f *flights) discard(letter place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,7 +199,7 @@ func (f *flights) tally() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.counts.clone()
-	c.Pending, c.Retrying = int64(len(f.by)), f.staged[retrying]
+	c.Pending, c.Retrying = f.staged[fresh]+f.staged[retrying]+f.staged[landed], f.staged[retrying]
 	return c
 }
 
@@ -195,39 +222,40 @@ func (f *flights) settle(passed func(group string, at headers.Position) standing
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	settle := func(letter place, fl *flight, e dlq.Entry) {
-		e.Target = fl.at
-		delete(f.by, letter)
+		f.out.remove(letter.partition, letter.offset)
+		delete(f.seen, letter)
 		f.staged[fl.stage()]--
 		f.counts.settle(e)
 		done = append(done, verdict{letter, e})
 	}
 	for _, letter := range f.done {
-		switch fl := f.by[letter]; {
-		case fl == nil: // it was in the list twice
-		case fl.dead:
-			settle(letter, fl, dlq.Entry{State: dlq.Failed, Class: fl.class})
-		case fl.discarded:
-			settle(letter, fl, dlq.Entry{State: dlq.Discarded})
+		if fl := f.seen[letter]; fl != nil && f.out.has(letter.partition, letter.offset) { // or it was in the list twice
+			settle(letter, fl, dlq.Entry{State: dlq.Failed, Class: fl.class, Target: fl.at})
 		}
 	}
 	f.done = nil
 	for line, q := range f.lines {
-		for q.Len() > 0 {
-			next := (*q)[0]
-			if fl := f.by[next.letter]; line.is(fl, next.offset) && fl.stage() != landed {
-				s := passed(fl.group, fl.at)
+		for next, ok := q.first(); ok; next, ok = q.first() {
+			letter := next.place()
+			fl := f.seen[letter]
+			if f.out.has(letter.partition, letter.offset) && fl.stage() != landed && (fl == nil || fl.at.Topic == "" || line.is(fl, next.offset)) {
+				at := headers.Position{Topic: line.topic, Partition: line.partition, Offset: next.offset}
+				s := passed(line.group, at)
 				if s == standsBehind {
 					break // and so are all behind it
 				}
 				state := dlq.Succeeded
-				if s == standsUnknown {
+				switch {
+				case fl != nil && fl.discarded:
+					state = dlq.Discarded
+				case s == standsUnknown:
 					state = dlq.Unknown
 				}
-				settle(next.letter, fl, dlq.Entry{State: state})
+				settle(letter, fl, dlq.Entry{State: state, Target: at})
 			}
-			heap.Pop(q)
+			q.pop()
 		}
-		if q.Len() == 0 {
+		if _, ok := q.first(); !ok {
 			delete(f.lines, line)
 		}
 	}

@@ -1,6 +1,6 @@
 package redrive
 
-import "container/heap"
+import "slices"
 
 // lineUp is whose letters wait where: those of a group on one partition are passed in the order of their offsets.
 type lineUp struct {
@@ -8,46 +8,55 @@ type lineUp struct {
 	partition    int32
 }
 
-// queue has the letters of a line, the least offset first. Of a letter that has moved on since, the old place stays until it is met.
-type queue []queued
-
+// queued is a letter in a line, and where it stands there.
 type queued struct {
-	offset int64
-	letter place
+	offset, letter int64
+	home           int32 // the letter's partition
 }
 
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].offset < q[j].offset }
-func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q queued) place() place { return place{q.home, q.letter} }
 
-// Push and Pop are the heap's.
-func (q *queue) Push(x any) { *q = append(*q, x.(queued)) }
-
-// Pop is Push's counterpart.
-func (q *queue) Pop() any {
-	old := *q
-	last := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return last
+// queue has the letters of a line, the least offset first. Of a letter that has moved on since, the old place stays until it is met.
+// Nothing in it points anywhere, so millions of letters cost the garbage collector nothing.
+type queue struct {
+	waiting []queued
+	passed  int // of waiting, that are gone
 }
+
+// add takes a letter in. They come in order but for a few, those of two transactions that were written at the same time.
+func (q *queue) add(next queued) {
+	if len(q.waiting) == cap(q.waiting) && q.passed > len(q.waiting)/2 {
+		q.waiting, q.passed = append(q.waiting[:0], q.waiting[q.passed:]...), 0
+	}
+	i := len(q.waiting)
+	for i > q.passed && q.waiting[i-1].offset > next.offset {
+		i--
+	}
+	q.waiting = slices.Insert(q.waiting, i, next)
+}
+
+func (q *queue) first() (next queued, ok bool) {
+	if q.passed == len(q.waiting) {
+		return queued{}, false
+	}
+	return q.waiting[q.passed], true
+}
+
+func (q *queue) pop() { q.passed++ }
 
 // queues are the lines of a run.
 type queues map[lineUp]*queue
 
-func (qs queues) add(fl *flight, letter place) {
-	if fl.at.Topic == "" {
-		return
-	}
-	at := lineUp{fl.group, fl.at.Topic, fl.at.Partition}
+func (qs queues) line(at lineUp) *queue {
 	q := qs[at]
 	if q == nil {
 		q = &queue{}
 		qs[at] = q
 	}
-	heap.Push(q, queued{fl.at.Offset, letter})
+	return q
 }
 
-// is reports whether a flight still is where it was lined up.
+// is reports whether a flight of which a copy was seen still is where it was lined up.
 func (l lineUp) is(fl *flight, offset int64) bool {
-	return fl != nil && fl.group == l.group && fl.at.Topic == l.topic && fl.at.Partition == l.partition && fl.at.Offset == offset
+	return fl.group == l.group && fl.at.Topic == l.topic && fl.at.Partition == l.partition && fl.at.Offset == offset
 }

@@ -46,15 +46,6 @@ type record struct {
 // toTier reports whether the letters go to retry topics.
 func (r *record) toTier() bool { return len(r.Tiers) > 0 }
 
-// hops is how many the copies count that the run writes: one of them on a retry topic, none on any other topic, where the first one
-// that a consumer writes is the first.
-func (r *record) hops() int {
-	if r.toTier() {
-		return 1
-	}
-	return 0
-}
-
 // positions are offsets by topic and partition.
 type positions map[string]map[int32]int64
 

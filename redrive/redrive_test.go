@@ -178,7 +178,7 @@ func TestNewTrafficThatFailsAbortsWithinTheWindowOnly(t *testing.T) {
 				o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, func(e redrive.Event) {
 					if e.State == redrive.Watching {
 						once.Do(func() {
-							time.AfterFunc(after-time.Second, func() {
+							time.AfterFunc(after-time.Second/2, func() {
 								s.has("tax")
 								k.Produce(&kgo.Record{Topic: "orders", Value: []byte("tax:new")})
 							})

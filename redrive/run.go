@@ -72,10 +72,10 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 	}
 	h.rec.Counts.Skipped = h.skipped
 	o := h.rec.outcome(topic)
-	if len(h.flights) == 0 {
+	if len(h.flying) == 0 {
 		return o, nil
 	}
-	fl := newFlights(h.rec.Counts, h.flights)
+	fl := newFlights(h.rec.Counts, h.flying)
 	w, err := h.startWatch(ctx, fl, newAlarm(h.rec), func(error) {})
 	if err != nil {
 		return o, within(topic, err)

@@ -5,20 +5,29 @@ import (
 	"errors"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// readBatch is how many letters are handed over at once.
-const readBatch = 256
+const (
+	// readBatch is how many letters are handed over at once.
+	readBatch = 512
+	// readWait is how long the first of them waits for the others, while more come.
+	readWait = 10 * time.Millisecond
+	// fetchBytes bounds an answer of the broker, and so what is read ahead of a slow run; it costs a fast one nothing.
+	fetchBytes = 8 << 20
+)
 
 // reading is what the reader of letters has to tell: some that are ready to go, some that can't, or how it ended.
 type reading struct {
 	ready   []*outgoing
 	skipped []skip
-	err     error // it goes on after a moment
-	end     bool
+	err     error     // it goes on after a moment
+	end     bool      // nothing more comes
+	missing selection // with end: those that are not there any more
 }
 
 // skip is a letter that is not sent.
@@ -30,12 +39,12 @@ type skip struct {
 
 // readLetters reads what is left of the selection, and makes the copies.
 func (h *held) readLetters(ctx context.Context) <-chan reading {
-	out := make(chan reading, 8)
-	todo := h.left.clone()
+	out := make(chan reading, 4)
+	s := &source{held: h, copier: newCopier(h), todo: h.left.clone(), out: out}
 	go func() {
 		for ctx.Err() == nil {
-			if h.readOnce(ctx, todo, out) {
-				hand(ctx, out, reading{end: true})
+			if s.read(ctx) {
+				s.hand(ctx, reading{end: true, missing: s.todo})
 				return
 			}
 			select {
@@ -47,92 +56,119 @@ func (h *held) readLetters(ctx context.Context) <-chan reading {
 	return out
 }
 
-func hand(ctx context.Context, out chan<- reading, r reading) bool {
+// source reads the letters of a run.
+type source struct {
+	*held
+	copier *copier
+	todo   selection
+	out    chan<- reading
+
+	batch reading
+	since time.Time // when the batch was begun
+}
+
+func (s *source) hand(ctx context.Context, r reading) bool {
 	select {
-	case out <- r:
+	case s.out <- r:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// readOnce reads to the end of the selection, unless something keeps it from that.
-func (h *held) readOnce(ctx context.Context, todo selection, out chan<- reading) (whole bool) {
-	f := dlq.Filter{Match: func(l *dlq.Letter) bool { return todo.has(l.Record.Partition, l.Record.Offset) }}
-	for p, set := range todo {
-		if least, ok := set.Min(); ok {
-			most, _ := set.Max()
-			f.Ranges = append(f.Ranges, dlq.Range{Partition: p, From: least, Until: most + 1})
-		}
-	}
-	if len(f.Ranges) == 0 {
+// flush hands over what there is.
+func (s *source) flush(ctx context.Context) bool {
+	if len(s.batch.ready)+len(s.batch.skipped) == 0 {
 		return true
 	}
-	var batch reading
-	same := false
-	still := func() bool { // asked once a letter came: a client that reads a topic does not go on with another one of its name
-		if same {
-			return true
+	ok := s.hand(ctx, s.batch)
+	s.batch = reading{}
+	return ok
+}
+
+// read reads to the end of the selection, unless something keeps it from that.
+func (s *source) read(ctx context.Context) (whole bool) {
+	var ranges []dlq.Range
+	for p, set := range s.todo {
+		if least, ok := set.Min(); ok {
+			most, _ := set.Max()
+			ranges = append(ranges, dlq.Range{Partition: p, From: least, Until: most + 1})
 		}
-		err := h.still(ctx)
-		if same = err == nil; !same {
-			hand(ctx, out, reading{err: err})
-		}
-		return same
 	}
-	flush := func() bool {
-		if len(batch.ready)+len(batch.skipped) == 0 {
-			return true
-		}
-		ok := hand(ctx, out, batch)
-		batch = reading{}
-		return ok
+	if len(ranges) == 0 {
+		return true
 	}
 	whole = true
-	since := time.Now()
-	for l, err := range dlq.Read(ctx, h.topics.dlq, f, dlq.Cursor{}, h.r.cfg.Kafka...) {
-		if err != nil {
-			whole = false
-			if !flush() || !hand(ctx, out, reading{err: err}) {
+	same := false // asked once a letter came: a client that reads a topic does not go on with another one of its name
+	opts := append([]kgo.Opt{kgo.FetchMaxBytes(fetchBytes)}, s.r.cfg.Kafka...)
+	for r, err := range dlq.Records(ctx, s.topics.dlq, ranges, opts...) {
+		if err == nil && !same {
+			if same = s.still(ctx); !same {
 				return false
 			}
+		}
+		if err == nil && !s.todo.remove(r.Partition, r.Offset) {
 			continue
 		}
-		if !still() {
-			return false
+		if err == nil {
+			err = s.take(ctx, r)
 		}
-		o, why, err := h.prepare(ctx, l)
 		if ctx.Err() != nil {
 			return false
 		}
-		if o == nil && why == "" { // to be tried again
+		if err != nil {
 			whole = false
-			if !hand(ctx, out, reading{err: err}) {
+			if !s.flush(ctx) || !s.hand(ctx, reading{err: err}) {
 				return false
 			}
 			continue
 		}
-		todo.remove(l.Record.Partition, l.Record.Offset)
-		at := place{l.Record.Partition, l.Record.Offset}
-		if o == nil {
-			batch.skipped = append(batch.skipped, skip{at, why, err})
-		} else {
-			batch.ready = append(batch.ready, o)
-		}
-		if len(batch.ready)+len(batch.skipped) >= readBatch || time.Since(since) > 10*time.Millisecond {
-			if !flush() {
+		switch n := len(s.batch.ready) + len(s.batch.skipped); {
+		case n == 1:
+			s.since = time.Now()
+		case n >= readBatch || n%32 == 0 && time.Since(s.since) > readWait:
+			if !s.flush(ctx) {
 				return false
 			}
-			since = time.Now()
 		}
 	}
-	return still() && flush() && whole
+	return (same || s.still(ctx)) && s.flush(ctx) && whole
+}
+
+// still reports whether the topic is the one that the run is about, and says so if it is not, or that is not known.
+func (s *source) still(ctx context.Context) bool {
+	err := s.held.still(ctx)
+	return err == nil || s.hand(ctx, reading{err: err}) && false
+}
+
+// take takes a letter into the batch. An error says that the broker has to be asked again.
+func (s *source) take(ctx context.Context, r *kgo.Record) error {
+	if s.batch.ready == nil {
+		s.batch.ready = make([]*outgoing, 0, readBatch)
+	}
+	if o := s.copier.plain(r); o != nil {
+		s.batch.ready = append(s.batch.ready, o)
+		return nil
+	}
+	o, why, err := s.prepare(ctx, r)
+	switch {
+	case o != nil:
+		s.batch.ready = append(s.batch.ready, o)
+	case why != "":
+		s.batch.skipped = append(s.batch.skipped, skip{place{r.Partition, r.Offset}, why, err})
+	default:
+		s.todo.add(r.Partition, r.Offset)
+		return err
+	}
+	return nil
 }
 
 // prepare makes the copy of a letter, or says why it is not sent; neither if the broker has to be asked again.
-func (h *held) prepare(ctx context.Context, l *dlq.Letter) (o *outgoing, skipped string, err error) {
+func (h *held) prepare(ctx context.Context, r *kgo.Record) (o *outgoing, skipped string, err error) {
+	l := &dlq.Letter{Record: r}
+	l.Meta, l.MetaErr = headers.Parse(r.Headers)
 	rec := h.rec
-	value := l.Record.Value
+	value := r.Value
 	if l.Meta.ValueOmitted && rec.Edit.Value == nil {
 		if value, err = h.r.originalValue(ctx, l.Meta.Original); errors.Is(err, errValueLost) {
 			return nil, SkippedValueLost, err
@@ -140,7 +176,7 @@ func (h *held) prepare(ctx context.Context, l *dlq.Letter) (o *outgoing, skipped
 			return nil, "", err
 		}
 	}
-	kept, value, err := rec.Edit.Apply(headers.Strip(l.Record.Headers), value, h.r.cfg.MergePatch)
+	kept, value, err := rec.Edit.Apply(headers.Strip(r.Headers), value, h.r.cfg.MergePatch)
 	if err != nil {
 		return nil, SkippedEdit, err
 	}
@@ -152,7 +188,17 @@ func (h *held) prepare(ctx context.Context, l *dlq.Letter) (o *outgoing, skipped
 			return nil, SkippedNoGroup, nil
 		}
 	}
-	return &outgoing{letter: l, copy: rec.copyOf(l, kept, value, topic, partition, time.Now()), edited: rec.Edit.what()}, "", nil
+	return &outgoing{place: place{r.Partition, r.Offset}, group: h.groupNamed(l.Meta.Group), copy: *rec.copyOf(l, kept, value, topic, partition, time.Now())}, "", nil
+}
+
+// groupNamed is the run's own string of a group's name: that of a letter keeps all of its story in memory.
+func (h *held) groupNamed(name string) string {
+	for _, g := range h.rec.Groups {
+		if g == name {
+			return g
+		}
+	}
+	return name
 }
 
 func (s selection) clone() selection {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"iter"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,37 +30,47 @@ type transaction struct {
 	began  time.Time
 	copies []*outgoing
 	notes  []*kgo.Record
+	told   []*kgo.Record // the ledger's entries about the copies
+
+	mu     sync.Mutex
+	failed map[*kgo.Record]error // of the copies that the client could not write
 }
 
 // outgoing is a letter on its way.
 type outgoing struct {
-	letter *dlq.Letter
-	copy   *kgo.Record
-	edited []string
-	err    error // set by the broker's answer
+	place
+	group string // whose it is; empty where that is not known
+	copy  kgo.Record
 }
 
 // fresh is the letter to be sent once more: a client keeps the record that it was given.
 func (o *outgoing) fresh() *outgoing {
-	c := *o.copy
-	c.Offset, c.Attrs = 0, kgo.RecordAttrs{}
-	return &outgoing{letter: o.letter, copy: &c, edited: o.edited}
+	c := *o
+	c.copy.Offset, c.copy.Attrs = 0, kgo.RecordAttrs{}
+	return &c
 }
-
-func (o *outgoing) place() place { return place{o.letter.Record.Partition, o.letter.Record.Offset} }
 
 func (h *held) begin(which int) (*transaction, error) {
 	cl := h.writers.cl[which]
 	if err := cl.BeginTransaction(); err != nil {
 		return nil, fmt.Errorf("begin: %w: %w", errUncertain, err)
 	}
-	return &transaction{which: which, cl: cl, began: time.Now()}, nil
+	return &transaction{which: which, cl: cl, began: time.Now(), failed: map[*kgo.Record]error{}}, nil
 }
 
 // add sends a copy.
 func (t *transaction) add(o *outgoing) {
 	t.copies = append(t.copies, o)
-	t.cl.Produce(context.Background(), o.copy, func(_ *kgo.Record, err error) { o.err = err })
+	t.cl.Produce(context.Background(), &o.copy, t.promise)
+}
+
+// promise takes the answer about a copy.
+func (t *transaction) promise(r *kgo.Record, err error) {
+	if err != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.failed[r] = err
+	}
 }
 
 // ended is how a transaction ended.
@@ -81,16 +92,16 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 		return e
 	}
 	for _, o := range t.copies {
-		switch {
-		case o.err == nil:
-		case isRefusal(o.err):
+		switch err := t.err(o); {
+		case err == nil:
+		case isRefusal(err):
 			e.refused = append(e.refused, o)
-		case isDenied(o.err):
+		case isDenied(err):
 			abort(t.cl)
-			e.err = Denied("WRITE", "topic", o.copy.Topic, o.err)
+			e.err = Denied("WRITE", "topic", o.copy.Topic, err)
 			return e
 		default:
-			e.err = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.place().position(h.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, o.err)
+			e.err = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.position(h.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, err)
 			return e
 		}
 	}
@@ -98,11 +109,7 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 		abort(t.cl)
 		return e
 	}
-	records := slices.Clip(t.notes)
-	for _, o := range t.copies {
-		records = append(records, h.entry(o.place(), dlq.Entry{State: dlq.Redriven, Target: target(o.copy), Edited: o.edited}))
-	}
-	if err := t.cl.ProduceSync(ctx, records...).FirstErr(); isDenied(err) {
+	if err := h.tell(ctx, t); isDenied(err) {
 		abort(t.cl)
 		e.err = Denied("WRITE", "topic", h.topics.ledger, err)
 		return e
@@ -139,8 +146,47 @@ func isDenied(err error) bool {
 	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.TransactionalIDAuthorizationFailed)
 }
 
-func target(r *kgo.Record) headers.Position {
-	return headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+// err is what was answered about a copy, after the flush.
+func (t *transaction) err(o *outgoing) error {
+	if len(t.failed) == 0 {
+		return nil
+	}
+	return t.failed[&o.copy]
+}
+
+// tell writes the ledger's entries of a transaction.
+func (h *held) tell(ctx context.Context, t *transaction) error {
+	var failed firstError
+	for _, r := range t.notes {
+		t.cl.Produce(ctx, r, failed.promise)
+	}
+	var encoder dlq.EntryEncoder
+	t.told = make([]*kgo.Record, 0, len(t.copies))
+	e := dlq.Entry{
+		TopicID: h.topicID, Run: h.rec.ID, At: time.Now(), By: h.rec.By, Why: h.rec.Why, State: dlq.Redriven, Edited: h.rec.Edit.what(),
+	}
+	for _, o := range t.copies {
+		e.Target = headers.Position{Topic: o.copy.Topic, Partition: o.copy.Partition, Offset: o.copy.Offset}
+		r := encoder.Record(&e, h.topics.ledger, o.partition, o.offset)
+		t.told = append(t.told, r)
+		t.cl.Produce(ctx, r, failed.promise)
+	}
+	if err := t.cl.Flush(ctx); err != nil {
+		return err
+	}
+	return failed.err
+}
+
+// firstError is the first of what a client answers.
+type firstError struct {
+	once sync.Once
+	err  error // to be read after a flush
+}
+
+func (f *firstError) promise(_ *kgo.Record, err error) {
+	if err != nil {
+		f.once.Do(func() { f.err = err })
+	}
 }
 
 // isRefusal reports whether a broker, or the client, will not take this very record.
@@ -148,11 +194,27 @@ func isRefusal(err error) bool {
 	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.InvalidTimestamp)
 }
 
+// written are the records of a transaction that is committed.
+func (t *transaction) written() iter.Seq[*kgo.Record] {
+	return func(yield func(*kgo.Record) bool) {
+		for _, o := range t.copies {
+			if !yield(&o.copy) {
+				return
+			}
+		}
+		for _, r := range t.told {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
 // sentLetters are those of a transaction that is committed.
-func (t *transaction) sentLetters(hops int) []sentLetter {
+func (t *transaction) sentLetters() []sentLetter {
 	all := make([]sentLetter, 0, len(t.copies))
 	for _, o := range t.copies {
-		all = append(all, sentLetter{at: o.place(), target: target(o.copy), hops: hops, group: o.letter.Meta.Group})
+		all = append(all, sentLetter{o.place, lineUp{o.group, o.copy.Topic, o.copy.Partition}, o.copy.Offset})
 	}
 	return all
 }

@@ -57,6 +57,19 @@ func (r *Redriver) openWriters(ctx context.Context, dlq string) (*writers, error
 	return w, nil
 }
 
+// ids are the producer ids under which the run writes, and their epochs now: older ones are of those who had the run before.
+func (w *writers) ids(ctx context.Context) (map[int64]int16, error) {
+	ids := map[int64]int16{}
+	for _, cl := range w.cl {
+		id, epoch, err := cl.ProducerID(ctx)
+		if err != nil {
+			return nil, err
+		}
+		ids[id] = epoch
+	}
+	return ids, nil
+}
+
 func (w *writers) close() {
 	for _, cl := range w.cl {
 		if cl != nil {

@@ -1,0 +1,464 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	// tailWait is how long a broker waits for something to come before it answers.
+	tailWait = 200 * time.Millisecond
+	// tailPause is how far apart the brokers are asked where nothing comes but what the run writes itself.
+	tailPause = 50 * time.Millisecond
+	// describeEvery is how often it is looked whether a partition that has no leader has got one, or a topic is back that was deleted.
+	describeEvery = time.Second
+	// What is asked of a partition: little, to look at the heads of batches, much where others write to it, and more and more for
+	// a batch that is larger.
+	tailGlance = 16 << 10
+	tailFill   = 1 << 20
+	tailMost   = 128 << 20
+	tailTotal  = 50 << 20 // of one answer
+)
+
+// tail reads partitions from a position on, uncommitted, and shows the records of others than the run. A run writes to the topics that it
+// watches more than everybody else does: all of its copies and entries. Reading these again would cost about as much as bringing the letters
+// back, so it is not done: the client's answers tell at what offsets they are, and the heads of batches who wrote them. That is why
+// it fetches by itself, and not through the client.
+type tail struct {
+	cl      *kgo.Client
+	show    func(*kgo.Record) // of others; called from one goroutine, in the order of each partition
+	problem func(error)
+	stop    context.CancelFunc
+	stopped chan struct{}
+
+	producers map[int64]int16 // ids of the run, and the epochs from which they are its own
+
+	cluster   map[string]tailed // what is known of the cluster; of the loop alone
+	described time.Time
+
+	mu    sync.Mutex
+	at    map[string]map[int32]*tailPartition
+	moved chan struct{}  // closed when a position moves
+	lossy map[int32]bool // partitions of which something may have been missed
+}
+
+// tailed is a topic as the cluster describes it.
+type tailed struct {
+	id      [16]byte
+	leaders []int32 // by partition; -1 where there is none
+}
+
+// tailPartition is how far a partition was read.
+type tailPartition struct {
+	at    int64
+	own   []extent // ahead of it, what the run wrote
+	limit int32    // bytes to ask for
+	stuck int64    // where an answer had nothing, though there is something; -1
+}
+
+// extent is some offsets in a row.
+type extent struct{ from, until int64 }
+
+func newTail(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *tail {
+	return &tail{
+		cl: cl, show: show, problem: problem, producers: map[int64]int16{}, stopped: make(chan struct{}),
+		at: map[string]map[int32]*tailPartition{}, moved: make(chan struct{}), lossy: map[int32]bool{},
+	}
+}
+
+// start begins to read.
+func (t *tail) start(ctx context.Context) {
+	ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go t.loop(ctx)
+}
+
+// close ends the reading, and closes the client.
+func (t *tail) close() {
+	t.stop()
+	<-t.stopped
+	t.cl.Close()
+}
+
+// add reads more partitions.
+func (t *tail) add(from positions) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for topic, partitions := range from {
+		if t.at[topic] == nil {
+			t.at[topic] = map[int32]*tailPartition{}
+		}
+		for p, at := range partitions {
+			if t.at[topic][p] == nil {
+				t.at[topic][p] = &tailPartition{at: at, limit: tailGlance, stuck: -1}
+			}
+		}
+	}
+}
+
+// wrote says where the run wrote records, as it was answered.
+func (t *tail) wrote(records iter.Seq[*kgo.Record]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var (
+		topic     string
+		partition int32
+		p         *tailPartition
+	)
+	for r := range records {
+		if p == nil || partition != r.Partition || topic != r.Topic {
+			topic, partition, p = r.Topic, r.Partition, t.at[r.Topic][r.Partition]
+			if p == nil { // it is not watched
+				continue
+			}
+		}
+		if n := len(p.own); n > 0 && p.own[n-1].until == r.Offset {
+			p.own[n-1].until++
+		} else {
+			p.own = append(p.own, extent{r.Offset, r.Offset + 1})
+		}
+	}
+}
+
+// pass moves on over what the run wrote.
+func (p *tailPartition) pass() {
+	if len(p.own) == 0 {
+		return
+	}
+	if len(p.own) > 1 { // those of two transactions that were written at the same time
+		slices.SortFunc(p.own, func(a, b extent) int { return int(min(max(a.from-b.from, -1), 1)) })
+	}
+	i := 0
+	for ; i < len(p.own) && p.own[i].from <= p.at; i++ {
+		p.at = max(p.at, p.own[i].until)
+	}
+	p.own = slices.Delete(p.own, 0, i)
+}
+
+func (t *tail) loop(ctx context.Context) {
+	defer close(t.stopped)
+	for ctx.Err() == nil {
+		began := time.Now()
+		pause := tailPause
+		switch others, err := t.round(ctx); {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			t.cluster = nil
+			if !kerr.IsRetriable(err) {
+				t.problem(fmt.Errorf("watch: %w", err))
+			}
+			pause = tailWait
+		case others:
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause - time.Since(began)):
+		}
+	}
+}
+
+// answer is what a broker said.
+type answer struct {
+	resp *kmsg.FetchResponse
+	err  error
+}
+
+// round asks each broker once. It reports whether somebody else than the run wrote something.
+func (t *tail) round(ctx context.Context) (others bool, err error) {
+	if err := t.describe(ctx); err != nil {
+		return false, err
+	}
+	requests := t.requests()
+	answers := make(chan answer)
+	for leader, req := range requests {
+		go func() {
+			resp, err := req.RequestWith(ctx, t.cl.Broker(int(leader)))
+			answers <- answer{resp, err}
+		}()
+	}
+	var errs []error
+	for range requests {
+		a := <-answers
+		switch {
+		case a.err != nil:
+			errs = append(errs, a.err)
+		case a.resp.ErrorCode != 0:
+			errs = append(errs, kerr.ErrorForCode(a.resp.ErrorCode))
+		default:
+			more, err := t.take(ctx, a.resp)
+			others = others || more
+			errs = append(errs, err)
+		}
+	}
+	t.mu.Lock()
+	close(t.moved)
+	t.moved = make(chan struct{})
+	t.mu.Unlock()
+	return others, joined(errs)
+}
+
+// joined is the first that matters of some errors.
+func joined(errs []error) (err error) {
+	for _, e := range errs {
+		if e != nil && (err == nil || kerr.IsRetriable(err)) {
+			err = e
+		}
+	}
+	return err
+}
+
+// describe asks for the topics' leaders, unless they are known.
+func (t *tail) describe(ctx context.Context) error {
+	t.mu.Lock()
+	var unknown []string
+	for topic, partitions := range t.at {
+		if known := t.cluster[topic]; len(known.leaders) == 0 {
+			unknown = append(unknown, topic)
+		} else {
+			for p := range partitions {
+				if int(p) >= len(known.leaders) || known.leaders[p] < 0 {
+					unknown = append(unknown, topic)
+					break
+				}
+			}
+		}
+	}
+	t.mu.Unlock()
+	if len(unknown) == 0 || t.cluster != nil && time.Since(t.described) < describeEvery {
+		return nil
+	}
+	t.described = time.Now()
+	req := kmsg.NewPtrMetadataRequest()
+	for _, topic := range unknown {
+		r := kmsg.NewMetadataRequestTopic()
+		r.Topic = kmsg.StringPtr(topic)
+		req.Topics = append(req.Topics, r)
+	}
+	resp, err := req.RequestWith(ctx, t.cl)
+	if err != nil {
+		return err
+	}
+	if t.cluster == nil {
+		t.cluster = map[string]tailed{}
+	}
+	for _, found := range resp.Topics {
+		if err := kerr.ErrorForCode(found.ErrorCode); err != nil {
+			if !errors.Is(err, kerr.UnknownTopicOrPartition) { // it was deleted
+				return fmt.Errorf("describe topic %q: %w", *found.Topic, err)
+			}
+			continue
+		}
+		d := tailed{id: found.TopicID}
+		for _, p := range found.Partitions {
+			for int(p.Partition) >= len(d.leaders) {
+				d.leaders = append(d.leaders, -1)
+			}
+			d.leaders[p.Partition] = p.Leader
+		}
+		t.cluster[*found.Topic] = d
+	}
+	return nil
+}
+
+// requests are for each leader one, about what is not known yet.
+func (t *tail) requests() map[int32]*kmsg.FetchRequest {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	requests := map[int32]*kmsg.FetchRequest{}
+	for topic, partitions := range t.at {
+		known := t.cluster[topic]
+		for p, state := range partitions {
+			if int(p) >= len(known.leaders) || known.leaders[p] < 0 {
+				continue
+			}
+			state.pass()
+			req := requests[known.leaders[p]]
+			if req == nil {
+				req = kmsg.NewPtrFetchRequest()
+				req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch = int32(tailWait/time.Millisecond), 1, tailTotal, -1
+				requests[known.leaders[p]] = req
+			}
+			if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != topic {
+				ask := kmsg.NewFetchRequestTopic()
+				ask.Topic, ask.TopicID = topic, known.id
+				req.Topics = append(req.Topics, ask)
+			}
+			ask := kmsg.NewFetchRequestTopicPartition()
+			ask.Partition, ask.FetchOffset, ask.PartitionMaxBytes = p, state.at, state.limit
+			of := &req.Topics[len(req.Topics)-1]
+			of.Partitions = append(of.Partitions, ask)
+		}
+	}
+	return requests
+}
+
+// take goes through an answer.
+func (t *tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool, err error) {
+	names := map[[16]byte]string{}
+	if resp.Version >= 13 { // KIP-516
+		for name, d := range t.cluster {
+			names[d.id] = name
+		}
+	}
+	var errs []error
+	for i := range resp.Topics {
+		found := &resp.Topics[i]
+		topic := found.Topic
+		if resp.Version >= 13 {
+			topic = names[found.TopicID]
+		}
+		for j := range found.Partitions {
+			more, err := t.takePartition(topic, &found.Partitions[j])
+			if errors.Is(err, kerr.OffsetOutOfRange) {
+				err = t.reset(ctx, topic, found.Partitions[j].Partition)
+			}
+			if err != nil && !kerr.IsRetriable(err) {
+				err = fmt.Errorf("%s/%d: %w", topic, found.Partitions[j].Partition, err)
+			}
+			others = others || more
+			errs = append(errs, err)
+		}
+	}
+	return others, joined(errs)
+}
+
+// takePartition shows what others wrote to a partition, as far as the answer goes.
+func (t *tail) takePartition(topic string, found *kmsg.FetchResponseTopicPartition) (others bool, err error) {
+	t.mu.Lock()
+	state := t.at[topic][found.Partition]
+	var at int64
+	if state != nil {
+		at = state.at
+	}
+	t.mu.Unlock()
+	if err := kerr.ErrorForCode(found.ErrorCode); state == nil || err != nil {
+		return false, err
+	}
+	left := found.RecordBatches
+	for len(left) > 0 && err == nil {
+		head, known, whole := parseBatch(left)
+		switch {
+		case !known:
+			at, err = t.read(topic, found, left, at)
+			others, left = true, nil
+			continue
+		case !whole:
+			left = nil
+			continue
+		}
+		if head.last >= at {
+			if first, own := t.producers[head.producer]; !head.control && !(own && head.epoch >= first) {
+				others = true
+				if _, err = t.read(topic, found, left[:head.size], at); err != nil {
+					break
+				}
+			}
+			at = head.last + 1
+		}
+		left = left[head.size:]
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	state.ask(at, others, found.HighWatermark)
+	return others, err
+}
+
+// reset goes to the start of a partition: retention was faster, or a broker lost what was there.
+func (t *tail) reset(ctx context.Context, topic string, partition int32) error {
+	starts, err := kadm.NewClient(t.cl).ListStartOffsets(ctx, topic)
+	if err != nil {
+		return err
+	}
+	start, ok := starts.Lookup(topic, partition)
+	if !ok || start.Err != nil {
+		return start.Err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lossy[partition] = true
+	p := t.at[topic][partition]
+	p.at, p.own = start.Offset, nil
+	return nil
+}
+
+// read shows the records of batches from an offset on, and returns where they end.
+func (t *tail) read(topic string, found *kmsg.FetchResponseTopicPartition, batches []byte, from int64) (at int64, err error) {
+	part := *found
+	part.RecordBatches = batches
+	o := kgo.ProcessFetchPartitionOpts{Offset: from, Topic: topic, Partition: found.Partition}
+	fetched, at := kgo.ProcessFetchPartition(o, &part, kgo.DefaultDecompressor(), nil)
+	for _, r := range fetched.Records {
+		t.show(r)
+	}
+	return at, fetched.Err
+}
+
+// ask moves on, and sees to how much is asked for the next time.
+func (p *tailPartition) ask(at int64, others bool, end int64) {
+	nothing := at <= p.at && p.at < end
+	p.at = max(p.at, at)
+	switch {
+	case nothing && p.stuck == p.at: // a batch that is larger than the limit, and not one of the run's that will be passed over
+		p.limit = min(max(tailFill, p.limit*4), tailMost)
+	case others:
+		p.limit = max(p.limit, tailFill)
+	case !nothing:
+		p.limit = tailGlance
+	}
+	p.stuck = -1
+	if nothing {
+		p.stuck = p.at
+	}
+}
+
+// reach waits until the reading has come to a position everywhere.
+func (t *tail) reach(ctx context.Context, to positions) error {
+	for {
+		t.mu.Lock()
+		topic, partition, short := t.short(to)
+		moved := t.moved
+		t.mu.Unlock()
+		if !short {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("watch %s/%d up to %d: %w", topic, partition, to[topic][partition], context.Cause(ctx))
+		}
+	}
+}
+
+// short names a partition on which the reading has not come that far.
+func (t *tail) short(to positions) (topic string, partition int32, short bool) {
+	for topic, partitions := range to {
+		for p, end := range partitions {
+			state := t.at[topic][p]
+			if state == nil {
+				return topic, p, end > 0
+			}
+			if state.pass(); state.at < end {
+				return topic, p, true
+			}
+		}
+	}
+	return "", 0, false
+}
+
+// missed reports whether something of a partition may have been missed: retention took it before it was read.
+func (t *tail) missed(partition int32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lossy[partition]
+}

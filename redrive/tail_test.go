@@ -1,0 +1,173 @@
+package redrive
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Somebody else's record among the run's own is shown, once, however large it is, and whether or not the run knows already where its own
+// are; nothing of the run's is shown, also of a transaction that was aborted.
+func TestTheTailShowsWhatOthersWriteAndNothingElse(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	client := func(opts ...kgo.Opt) *kgo.Client {
+		cl, err := kgo.NewClient(append(opts, kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(cl.Close)
+		return cl
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	own, other := client(kgo.TransactionalID("run")), client()
+	adm := kadm.NewClient(other)
+	size := "5000000"
+	if _, err := adm.CreateTopic(ctx, 4, 1, map[string]*string{"max.message.bytes": &size}, "t"); err != nil {
+		t.Fatal(err)
+	}
+	id, epoch, err := own.ProducerID(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := make(chan *kgo.Record, 10_000)
+	w := newTail(client(), func(r *kgo.Record) { shown <- r }, func(err error) { t.Error(err) })
+	w.producers[id] = epoch
+	w.add(positions{"t": {0: 0, 1: 0, 2: 0, 3: 0}})
+	w.start(ctx)
+	defer w.close()
+	noise := rand.NewChaCha8([32]byte{})
+	for round, size := range []int{10, 100_000, 900_000, 4_000_000, 10} {
+		if err := own.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		var mine []*kgo.Record
+		for i := range 400 {
+			mine = append(mine, &kgo.Record{Topic: "t", Partition: int32(i % 4), Value: make([]byte, 10_000)})
+			noise.Read(mine[i].Value)
+		}
+		if err := own.ProduceSync(ctx, mine...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		theirs := &kgo.Record{Topic: "t", Partition: int32(round % 4), Value: make([]byte, size)}
+		noise.Read(theirs.Value)
+		if err := other.ProduceSync(ctx, theirs).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if round%2 == 0 {
+			w.wrote(slices.Values(mine))
+		}
+		if err := own.EndTransaction(ctx, kgo.TransactionEndTry(round != 2)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case r := <-shown:
+			if r.Partition != theirs.Partition || r.Offset != theirs.Offset || len(r.Value) != size {
+				t.Errorf("round %d: %d/%d with %d bytes was shown, want %d/%d with %d", round, r.Partition, r.Offset, len(r.Value), theirs.Partition, theirs.Offset, size)
+			}
+		case <-ctx.Done():
+			t.Fatalf("round %d: nothing was shown", round)
+		}
+	}
+	to, err := ends(ctx, adm, []string{"t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.reach(ctx, to); err != nil {
+		t.Error(err)
+	}
+	if len(shown) > 0 {
+		t.Errorf("%d more were shown", len(shown))
+	}
+}
+
+// What the run wrote is passed over, and not one offset more: that could be a failure that nobody saw.
+func TestOnlyWhatTheRunWroteIsPassedOver(t *testing.T) {
+	t.Parallel()
+	const n = 300
+	for seed := range uint64(200) {
+		draw := rand.New(rand.NewPCG(seed, 1))
+		own := map[int64]bool{}
+		var answers []*kgo.Record
+		for o := range int64(n) {
+			if draw.IntN(20) > 0 {
+				own[o] = true
+				answers = append(answers, &kgo.Record{Topic: "t", Offset: o})
+			}
+		}
+		// Those of two transactions come in turn.
+		cut := draw.IntN(len(answers) + 1)
+		answers = append(slices.Clone(answers[cut:]), answers[:cut]...)
+		w := newTail(nil, nil, nil)
+		w.add(positions{"t": {0: 0}})
+		p := w.at["t"][0]
+		for p.at < n {
+			k := min(draw.IntN(40), len(answers))
+			w.wrote(slices.Values(answers[:k]))
+			answers = answers[k:]
+			before := p.at
+			p.pass()
+			for o := before; o < p.at; o++ {
+				if !own[o] {
+					t.Fatalf("seed %d: offset %d is of somebody else, and was passed over", seed, o)
+				}
+			}
+			if len(answers) > 0 {
+				continue
+			}
+			if own[p.at] {
+				t.Fatalf("seed %d: it stays at %d, which the run wrote", seed, p.at)
+			}
+			p.ask(p.at+1, true, n) // somebody else's was read
+		}
+	}
+}
+
+// A batch that is larger than what is asked for stops nothing: more is asked for until it fits, but not for one that is the run's own, and
+// will be passed over.
+func TestMoreIsAskedForUntilABatchFits(t *testing.T) {
+	t.Parallel()
+	p := &tailPartition{at: 7, limit: tailGlance, stuck: -1}
+	p.ask(7, false, 100)
+	if p.limit != tailGlance {
+		t.Errorf("after one empty answer %d bytes are asked for, want %d: the batch may be the run's", p.limit, tailGlance)
+	}
+	for i, want := range []int32{tailFill, 4 * tailFill, 16 * tailFill, 64 * tailFill, tailMost, tailMost} {
+		if p.ask(7, false, 100); p.limit != want {
+			t.Errorf("after %d more %d bytes are asked for, want %d", i+1, p.limit, want)
+		}
+	}
+	if p.ask(8, false, 100); p.limit != tailGlance || p.at != 8 {
+		t.Errorf("behind it %d bytes are asked for from %d on", p.limit, p.at)
+	}
+	if p.ask(100, true, 100); p.limit != tailFill {
+		t.Errorf("where others write %d bytes are asked for, want %d", p.limit, tailFill)
+	}
+	if p.ask(100, false, 100); p.limit != tailGlance {
+		t.Errorf("at the end %d bytes are asked for, want %d", p.limit, tailGlance)
+	}
+}
+
+func FuzzABatchThatIsCutOffOrBrokenIsNotRead(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(make([]byte, 17))
+	f.Add(slices.Concat(make([]byte, 11), []byte{100}, []byte{0, 0, 0, 0, 2}, make([]byte, 200)))
+	f.Add(slices.Concat(make([]byte, 8), []byte{0xff, 0xff, 0xff, 0xff}, []byte{0, 0, 0, 0, 2}, make([]byte, 200)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		head, known, whole := parseBatch(b)
+		if known && whole && (head.size < batchHeader || head.size > len(b)) {
+			t.Errorf("a batch of %d bytes in %d", head.size, len(b))
+		}
+	})
+}
