@@ -82,6 +82,35 @@ var benches = []bench{
 		},
 	},
 	{
+		name:   "redrive",
+		rounds: longRounds,
+		open:   redriveBench,
+		lines:  []line{{name: "redrive", unit: "x", goal: atLeast(0.7), of: ratio(report.rate)}},
+	},
+	{
+		name: "summary",
+		open: summaryBench,
+		lines: []line{
+			{name: "summary", unit: "x", goal: atMost(1.3), of: ratio(func(r report) float64 { return r.Seconds })},
+			{name: "summary-heap", unit: "MiB", goal: atMost(summaryHeap), of: sidings(report.heapMiB), worst: true},
+		},
+	},
+	{
+		name:   "summary-4m",
+		rounds: 1,
+		open:   summaryManyBench,
+		lines:  []line{{name: "summary-4m-heap", unit: "MiB", goal: atMost(summaryHeap), of: sidings(report.heapMiB), worst: true}},
+	},
+	{
+		name:   "list",
+		rounds: shortRounds,
+		open:   listBench,
+		lines: []line{
+			{name: "list-all", unit: "ms", goal: atMost(listFirst), of: figure("all", report.p50)},
+			{name: "list-open", unit: "ms", goal: atMost(listFirst), of: figure("open", report.p50)},
+		},
+	},
+	{
 		name: "lanes",
 		open: lanesBench,
 		lines: []line{{name: "lanes", unit: "x", goal: atMost(1.2), of: func(round map[string]report) float64 {
@@ -109,8 +138,11 @@ func surplus(of func(report) float64) func(map[string]report) float64 {
 }
 
 // sidings is a figure of the siding program that stands for itself.
-func sidings(of func(report) float64) func(map[string]report) float64 {
-	return func(round map[string]report) float64 { return of(round["siding"]) }
+func sidings(of func(report) float64) func(map[string]report) float64 { return figure("siding", of) }
+
+// figure is one of a program that stands for itself.
+func figure(program string, of func(report) float64) func(map[string]report) float64 {
+	return func(round map[string]report) float64 { return of(round[program]) }
 }
 
 // late is the 99th percentile of a tier's lateness.
@@ -253,10 +285,15 @@ var programs = map[string]program{
 	"bare-consume": bareConsume,
 	"bare-pool":    barePool,
 	"bare-bridge":  bareBridge,
+	"bare-redrive": bareRedrive,
+	"bare-read":    bareRead,
 
 	"siding-consume": sidingConsume,
 	"siding-keyed":   sidingKeyed,
 	"siding-bridge":  sidingBridge,
 	"siding-poison":  sidingPoison,
 	"siding-parked":  sidingParked,
+	"siding-redrive": sidingRedrive,
+	"siding-summary": sidingSummary,
+	"siding-list":    sidingList,
 }

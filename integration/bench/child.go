@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"time"
+
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // childFlag makes the command run one job from its standard input instead.
@@ -24,7 +26,10 @@ type job struct {
 	Seeds   []string
 	Group   string
 	Data    data
-	To      string        // topic that a bridge writes to
+	To      string // topic that a bridge writes to
+	Naming  retrytopics.Naming
+	Ledger  string
+	Settled int           // letters that the ledger settles
 	Headers int           // headers that a bridge adds
 	Slots   int           // handlers at a time
 	Spin    time.Duration // CPU that the handler burns
@@ -66,6 +71,9 @@ func (r report) rate() float64             { return float64(r.Records) / r.Secon
 func (r report) cpuPerMillion() float64    { return r.CPU / float64(r.Records) * 1e6 }
 func (r report) mallocsPerRecord() float64 { return float64(r.Mallocs) / float64(r.Records) }
 func (r report) bytesPerRecord() float64   { return float64(r.Bytes) / float64(r.Records) }
+
+// p50 is the median latency in milliseconds.
+func (r report) p50() float64 { return r.P50 }
 
 // early counts the records that ran before their time.
 func (r report) early() float64 {

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// A transaction of the bare program is as long as one of siding's.
+const (
+	bareTxnLength  = 150 * time.Millisecond
+	bareTxnLetters = 20_000
+)
+
+// bareRedrive moves dead letters to a tier in transactions, by the shortest
+// way that there is: it reads the topic, makes copies by the batch, and writes
+// them under two transactional ids in turn, so that one is committed while the
+// other one's transaction is filled. It keeps no record of what it did, and
+// looks at nothing else.
+//
+// What is measured begins when the ids are initialised, with nothing read
+// yet, and ends when the last transaction is committed.
+func bareRedrive(ctx context.Context, j job) (report, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var m meter
+	w := bareWriters{}
+	defer w.close()
+	for i := range w.cl {
+		cl, err := kgo.NewClient(
+			kgo.SeedBrokers(j.Seeds...),
+			kgo.TransactionalID(j.To+strconv.Itoa(i)),
+			kgo.RecordPartitioner(kgo.ManualPartitioner()),
+			kgo.ProducerBatchCompression(kgo.NoCompression()),
+			kgo.ProducerLinger(0),
+			kgo.MaxBufferedRecords(1<<20),
+		)
+		if err != nil {
+			return report{}, err
+		}
+		w.cl[i] = cl
+		if _, _, err := cl.ProducerID(ctx); err != nil {
+			return report{}, fmt.Errorf("initialising a transactional id: %w", err)
+		}
+	}
+	m.begin()
+	from := map[int32]kgo.Offset{}
+	for p := range j.Data.Ends {
+		from[int32(p)] = kgo.NewOffset().At(0)
+	}
+	cl, err := kgo.NewClient(
+		kgo.SeedBrokers(j.Seeds...),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{j.Data.Topic: from}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	)
+	if err != nil {
+		return report{}, err
+	}
+	defer cl.Close()
+	total := j.Data.records()
+	for sent := int64(0); sent < total; {
+		fetches := cl.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			return report{}, errors.Join(err, context.Cause(ctx))
+		}
+		var failed error
+		fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
+			for records := fp.Records; len(records) > 0 && failed == nil; {
+				n := min(len(records), 1_000)
+				sent += int64(n)
+				failed = w.write(ctx, bareCopies(records[:n], j), cancel)
+				records = records[n:]
+			}
+		})
+		if failed != nil {
+			return report{}, failed
+		}
+	}
+	w.commit(ctx, cancel)
+	w.ends.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return report{}, err
+	}
+	return m.end(total), nil
+}
+
+// bareWriters are two producers that take turns.
+type bareWriters struct {
+	cl    [2]*kgo.Client
+	free  [2]sync.Mutex // held while a transaction is filled or ended
+	which int
+	begun time.Time // zero: no transaction is being filled
+	n     int
+	ends  sync.WaitGroup
+}
+
+func (w *bareWriters) close() {
+	w.ends.Wait()
+	for _, cl := range w.cl {
+		if cl != nil {
+			cl.Close()
+		}
+	}
+}
+
+func (w *bareWriters) write(ctx context.Context, copies []kgo.Record, cancel context.CancelCauseFunc) error {
+	if w.begun.IsZero() {
+		w.free[w.which].Lock()
+		if err := w.cl[w.which].BeginTransaction(); err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+		w.begun, w.n = time.Now(), 0
+	}
+	promise := func(_ *kgo.Record, err error) {
+		if err != nil {
+			cancel(err)
+		}
+	}
+	for i := range copies {
+		w.cl[w.which].Produce(ctx, &copies[i], promise)
+	}
+	if w.n += len(copies); w.n >= bareTxnLetters || time.Since(w.begun) >= bareTxnLength {
+		w.commit(ctx, cancel)
+	}
+	return ctx.Err()
+}
+
+// commit ends the transaction while the next one is filled.
+func (w *bareWriters) commit(ctx context.Context, cancel context.CancelCauseFunc) {
+	if w.begun.IsZero() {
+		return
+	}
+	which := w.which
+	w.begun, w.which = time.Time{}, 1-which
+	w.ends.Go(func() {
+		defer w.free[which].Unlock()
+		if err := errors.Join(w.cl[which].Flush(ctx), w.cl[which].EndTransaction(ctx, kgo.TryCommit)); err != nil {
+			cancel(fmt.Errorf("commit: %w", err))
+		}
+	})
+}
+
+// keptHeaders are those of a letter that its copy has as well, as they are.
+var keptHeaders = map[string]bool{
+	headers.OriginalTopic: true, headers.OriginalTopicID: true, headers.OriginalPartition: true, headers.OriginalOffset: true,
+	headers.OriginalTimestamp: true, headers.Group: true, headers.Host: true,
+}
+
+// bareCopies builds the copies of one partition's letters, with the headers
+// that siding gives them: one allocation each for the records, the headers and
+// the text of the numbers.
+func bareCopies(records []*kgo.Record, j job) []kgo.Record {
+	const own = 6
+	var (
+		slab = make([]kgo.Record, len(records))
+		all  = make([]kgo.RecordHeader, 0, len(records)*(len(keptHeaders)+own))
+		text = make([]byte, 0, len(records)*(len(j.Data.Topic)+16))
+		now  = strconv.AppendInt(nil, time.Now().UnixMilli(), 10)
+		run  = []byte("20260102-150405-0a1b2c")
+		zero = []byte("0")
+		one  = []byte("1")
+	)
+	for i, r := range records {
+		from := len(all)
+		for _, h := range r.Headers {
+			if keptHeaders[h.Key] {
+				all = append(all, h)
+			}
+		}
+		begin := len(text)
+		text = append(text, r.Topic...)
+		text = append(text, '/')
+		text = strconv.AppendInt(text, int64(r.Partition), 10)
+		text = append(text, '/')
+		text = strconv.AppendInt(text, r.Offset, 10)
+		all = append(all,
+			kgo.RecordHeader{Key: headers.Attempts, Value: zero},
+			kgo.RecordHeader{Key: headers.NotBefore, Value: now},
+			kgo.RecordHeader{Key: headers.Hops, Value: one},
+			kgo.RecordHeader{Key: headers.RedriveID, Value: run},
+			kgo.RecordHeader{Key: headers.RedriveCount, Value: one},
+			kgo.RecordHeader{Key: headers.RedriveFrom, Value: text[begin:len(text):len(text)]})
+		slab[i] = kgo.Record{Topic: j.To, Partition: r.Partition, Key: r.Key, Value: r.Value, Headers: all[from:len(all):len(all)]}
+	}
+	return slab
+}

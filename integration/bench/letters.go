@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// letters are dead letters of a topic that was never written to: only their
+// headers tell of it.
+type letters struct {
+	data                  // the dead-letter topic
+	source, group, ledger string
+	id, dlqID             kadm.TopicID // of the source and of the dead-letter topic
+}
+
+// faults is how many kinds of failure the letters are of, in five classes.
+const faults = 50
+
+// bury writes n dead letters beside a source topic of eight partitions, as
+// siding writes them: with their whole story, of a record that was tried four
+// times, and of one record in forty, as an incident leaves them.
+func (r *rig) bury(ctx context.Context, label string, n int) (letters, error) {
+	const partitions = 8
+	source, err := r.topic(ctx, label, partitions)
+	if err != nil {
+		return letters{}, err
+	}
+	l := letters{source: source, group: r.group(label, 0)}
+	siblings, err := retrytopics.Naming{}.Siblings(source, l.group)
+	if err != nil {
+		return letters{}, err
+	}
+	if _, err := retrytopics.Ensure(ctx, r.admin, retrytopics.Spec{}, siblings); err != nil {
+		return letters{}, err
+	}
+	topics, err := r.admin.ListTopics(ctx, source, siblings.DLQ)
+	if err != nil {
+		return letters{}, fmt.Errorf("looking up %s: %w", source, err)
+	}
+	l.ledger, l.id, l.dlqID = siblings.Ledger, topics[source].ID, topics[siblings.DLQ].ID
+	l.data = data{Topic: siblings.DLQ, Ends: make([]int64, partitions)}
+	return l, r.write(ctx, kgo.ProducerBatchMaxBytes(64<<10), l.stories(n))
+}
+
+// stories are the records of the letters.
+func (l *letters) stories(n int) func(yield func(*kgo.Record) bool) {
+	const every = 40 // record that failed, by its offset
+	host, _ := os.Hostname()
+	return func(yield func(*kgo.Record) bool) {
+		var (
+			encoder headers.Encoder
+			noise   = noise()
+			begun   = time.Now().Add(-time.Hour)
+			draw    = rand.New(rand.NewPCG(1, 1))
+		)
+		for i := range n {
+			p := int32(i % len(l.Ends))
+			fault := draw.IntN(faults)
+			at := begun.Add(time.Duration(i) * time.Millisecond / 10).Truncate(time.Millisecond)
+			class := fmt.Sprintf("orders.fault%d", fault%5)
+			m := headers.Meta{
+				Original: headers.Position{Topic: l.source, TopicID: l.id, Partition: p, Offset: l.Ends[p] * every, Timestamp: at},
+				Group:    l.group, Attempts: 4, Class: class, Fingerprint: fmt.Sprintf("%016x", 0x9e3779b97f4a7c15*uint64(fault+1)),
+				Message: fmt.Sprintf("order %d: the warehouse of fault %d has no such item", i, fault),
+				Reason:  headers.ReasonExhausted, FirstFailedAt: at, FailedAt: at.Add(6 * time.Minute), Hops: 4, Host: host,
+			}
+			for a := range 4 {
+				m.History = append(m.History, headers.Attempt{Number: a + 1, Class: class, At: at.Add(time.Duration(a) * time.Minute)})
+			}
+			b := make([]byte, 8, 8+valueSize)
+			binary.BigEndian.PutUint64(b, uint64(i))
+			b = append(b, noise...)
+			binary.BigEndian.PutUint64(b[8:], uint64(i))
+			l.Ends[p]++
+			if !yield(&kgo.Record{Topic: l.Topic, Partition: p, Key: b[:8:8], Value: b[8:], Headers: encoder.Append(&m, nil)}) {
+				return
+			}
+		}
+	}
+}
+
+// settle writes into the ledger that the first n letters were discarded.
+func (r *rig) settle(ctx context.Context, l letters, n int) error {
+	return r.write(ctx, kgo.ProducerBatchMaxBytes(64<<10), func(yield func(*kgo.Record) bool) {
+		e := dlq.Entry{TopicID: l.dlqID, State: dlq.Discarded, At: time.Now(), By: "bench", Why: "to be passed over"}
+		for i := range n {
+			if !yield(e.Record(l.ledger, int32(i%len(l.Ends)), int64(i/len(l.Ends)))) {
+				return
+			}
+		}
+	})
+}
+
+// write writes records to the partitions that they name, uncompressed.
+func (r *rig) write(ctx context.Context, batches kgo.Opt, records func(yield func(*kgo.Record) bool)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cl, err := kgo.NewClient(
+		kgo.SeedBrokers(r.seeds...),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ProducerLinger(50*time.Millisecond),
+		kgo.MaxBufferedRecords(200_000),
+		batches,
+	)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	promise := func(rec *kgo.Record, err error) {
+		if err != nil {
+			cancel(fmt.Errorf("writing to %s/%d: %w", rec.Topic, rec.Partition, err))
+		}
+	}
+	for rec := range records {
+		cl.Produce(ctx, rec, promise)
+	}
+	if err := cl.Flush(ctx); err != nil || ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

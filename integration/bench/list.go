@@ -1,0 +1,25 @@
+package main
+
+import "context"
+
+// What is listed: of the letters, the first ones are settled, so that they all
+// have to be passed over on the way to the first that is open.
+const (
+	listLetters = 1_000_000
+	listSettled = 10_000
+	listFirst   = 300 // milliseconds to the first row
+)
+
+func listBench(ctx context.Context, r *rig) ([]arm, error) {
+	l, err := r.bury(ctx, "src", listLetters)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.settle(ctx, l, listSettled); err != nil {
+		return nil, err
+	}
+	return []arm{
+		r.reader("all", "siding-list", l, 0),
+		r.reader("open", "siding-list", l, listSettled),
+	}, nil
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// sidingSummary counts the open letters of a topic, as the verb does, with the
+// reading of its ledger. The heap is looked at when the summary is there, and
+// what it was made of is not given back yet.
+func sidingSummary(ctx context.Context, j job) (report, error) {
+	var m meter
+	m.begin()
+	l := dlq.NewLedger(j.Data.Topic, j.Ledger, kgo.SeedBrokers(j.Seeds...))
+	s, err := l.Summarize(ctx, dlq.Filter{}, dlq.Cursor{}, nil)
+	if err != nil {
+		return report{}, err
+	}
+	rep := m.end(s.Open)
+	if want := j.Data.records() - int64(j.Settled); s.Open != want || s.Resolved != int64(j.Settled) || len(s.Failures) != faults {
+		return report{}, fmt.Errorf("the summary has %d open letters, want %d, and %d settled ones, want %d, of %d faults, want %d",
+			s.Open, want, s.Resolved, j.Settled, len(s.Failures), faults)
+	}
+	rep.Records = j.Data.records()
+	var mem runtime.MemStats
+	runtime.GC()
+	runtime.GC() // the first leaves what pools and finalizers still held
+	runtime.ReadMemStats(&mem)
+	rep.HeapInuse = mem.HeapInuse
+	runtime.KeepAlive(l)
+	runtime.KeepAlive(s)
+	return rep, nil
+}
