@@ -1,0 +1,95 @@
+package redrive
+
+import (
+	"flag"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/offsetset"
+)
+
+var update = flag.Bool("update", false, "write a golden file that is not there")
+
+// A run that was begun by one version is resumed, looked at or aborted by a later one. What testdata holds was written by version 1 and is
+// never edited: a version that writes something which this one would misread takes another number, and reads both.
+func TestRunsOfThisVersionAreWrittenAndReadAsInItsGoldenFile(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 11, 21, 3, 0, 0, 250e6, time.UTC)
+	ended := began.Add(time.Minute)
+	run := &record{
+		V: 1, ID: "20261121-030000-7f3a01", TopicID: "-wECAwQFBgcICQoLDA0O_w", State: Aborted, Waiting: "nobody would run the records",
+		Cause: "letter orders.dlq/0/7 failed again with orders.SKUError", By: "ada", Why: "fixed in v1.4.2", Owner: "ada on host, process 7",
+		Token: "0011223344556677", Started: began, Heartbeat: began.Add(5 * time.Second), Ended: &ended,
+		Target: Target{Topic: "orders", Wait: true, Force: true, KeepTimestamp: true},
+		Tiers:  map[string]string{"billing/0": "orders.retry.5s", "billing/1": "orders.retry.30s"},
+		Edit: Edit{
+			Set: []kgo.RecordHeader{{Key: "region", Value: []byte("EU")}}, Unset: []string{"trace"}, Patch: []byte(`{"a":null}`), Value: []byte("new"),
+		},
+		Pace:   Pace{Rate: 50, Burst: 5, Canary: 1, Tolerate: 2, Ramp: 30 * time.Second, Window: time.Minute, MaxLag: 1000},
+		Groups: []string{"billing"}, Classes: []string{"orders.SKUError", "unclassified#00112233"},
+		Counts: Counts{
+			Selected: 10, Sent: 8, Succeeded: 1, Failed: 2, FailedByClass: map[string]int64{"orders.SKUError": 2}, Discarded: 1, Retrying: 1,
+			Pending: 3, Unknown: 1, Skipped: map[string]int64{SkippedExpired: 2},
+		},
+		Pieces: 1, Watch: positions{"orders.dlq": {0: 100, 1: 0}, "orders.retry.5s": {0: 7}},
+	}
+	letters := selection{3: &offsetset.Set{}}
+	for _, offset := range []int64{0, 1, 2, 7, 300, 1 << 40} {
+		letters.add(3, offset)
+	}
+	written := append([]*kgo.Record{run.note("orders.dlq.ledger")}, letters.notes("orders.dlq.ledger", run.ID)...)
+	var lines strings.Builder
+	for _, r := range written {
+		lines.WriteString(string(r.Key) + " " + string(r.Value) + "\n")
+	}
+
+	const file = "testdata/run-v1.txt"
+	golden, err := os.ReadFile(file)
+	if os.IsNotExist(err) && *update {
+		golden, err = []byte(lines.String()), os.WriteFile(file, []byte(lines.String()), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines.String() != string(golden) {
+		t.Errorf("written is\n%s, and %s has\n%s", lines.String(), file, golden)
+	}
+
+	kept := strings.SplitN(strings.TrimSpace(string(golden)), "\n", 2)
+	_, value, _ := strings.Cut(kept[0], " ")
+	if got, err := parseRecord([]byte(value)); err != nil || !reflect.DeepEqual(got, run) {
+		t.Errorf("read is\n%+v, %v; want\n%+v", got, err, run)
+	}
+	key, value, _ := strings.Cut(kept[1], " ")
+	name := strings.TrimPrefix(key, "run/")
+	if !isPiece(name, run.ID) {
+		t.Errorf("%q is not taken for a piece of the selection", name)
+	}
+	got := selection{}
+	if err := got.join(run.ID, 1, map[string][]byte{name: []byte(value)}); err != nil {
+		t.Error(err)
+	}
+	if offsets := slices.Collect(got[3].All()); !slices.Equal(offsets, slices.Collect(letters[3].All())) {
+		t.Errorf("the selection is %v", offsets)
+	}
+}
+
+// What a newer version wrote is left alone, and its own is read whatever a newer one added.
+func TestRunsOfANewerVersionAreRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := parseRecord([]byte(`{"v":2,"id":"x","state":"canary"}`)); err == nil || !strings.Contains(err.Error(), "take a newer siding") {
+		t.Errorf("a run of version 2: %v", err)
+	}
+	if err := (selection{}).parse([]byte(`{"v":2,"partition":0,"offsets":""}`)); err == nil || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("a selection of version 2: %v", err)
+	}
+	if r, err := parseRecord([]byte(`{"v":1,"id":"x","state":"canary","later":[1]}`)); err != nil || r.ID != "x" {
+		t.Errorf("a field that is not known: %v, %v", r, err)
+	}
+}
