@@ -104,7 +104,7 @@ func TestARunOfATopicThatIsMadeAnewAborts(t *testing.T) {
 }
 
 func incompressible() []byte {
-	b := make([]byte, 1000)
+	b := make([]byte, 2000)
 	rand.Read(b) // it never fails
 	return b
 }

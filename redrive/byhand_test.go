@@ -236,3 +236,38 @@ func TestACanaryThatFailsWithAnyClassAborts(t *testing.T) {
 		})
 	}
 }
+
+// A copy that a consumer finds to be malformed is a dead letter with its headers as they were: those of one that has not run.
+func TestALetterThatComesBackWithBrokenHeadersHasFailed(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string][]kgo.RecordHeader{
+		"out of bounds": nil,
+		"broken":        {{Key: headers.FirstFailedAt, Value: []byte("yesterday")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				h := takeOver(t, k, letters(t, k, &s, 1))
+				r := redriver(t, k)
+				p := plan(t, r)
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					time.Sleep(5 * time.Second)
+					found := headers.Malformed(append(on(t, k, "orders.retry.5s")[0].Headers, broken...), errors.New("out of bounds"), time.Now())
+					if err := h.cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: found}).FirstErr(); err != nil {
+						t.Error(err)
+					}
+					h.commit("orders.retry.5s", 2)
+				}()
+				o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+				<-done
+				reappeared(t, o, err)
+				if c := o.Counts; c.Succeeded != 0 || c.Failed != 1 {
+					t.Errorf("the run says %+v", c)
+				}
+			})
+		})
+	}
+}

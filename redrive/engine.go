@@ -366,7 +366,9 @@ func (e *engine) settle(l look) {
 	e.looking, e.lookedAt = false, time.Now()
 	if l.err != nil {
 		e.gone = e.gone || errors.Is(l.err, ErrMadeAnew)
-		e.say("the outcomes could not be looked at: " + l.err.Error())
+		if !errors.Is(l.err, context.Canceled) {
+			e.say("the outcomes could not be looked at: " + l.err.Error())
+		}
 		return
 	}
 	e.idle, e.lag, e.behind = l.idle, l.lag, false

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
@@ -234,6 +235,24 @@ func TestTwoOperatorsAtOnceAreOneRun(t *testing.T) {
 		s := newService("tax")
 		incident(t, k, s, 100, "tax")
 		s.has()
+		// Neither has claimed before both have looked whether somebody else did.
+		both := make(chan struct{})
+		inits := 0
+		k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if inits++; inits == 1 {
+				k.Cluster.SleepControl(func() {
+					select {
+					case <-both:
+					case <-time.After(time.Minute):
+						t.Error("the other one did not come so far")
+					}
+				})
+			} else if inits == 2 {
+				close(both)
+			}
+			return nil, nil, false
+		})
 		type result struct {
 			o   redrive.Outcome
 			err error

@@ -171,3 +171,29 @@ func TestARunThatCouldNotWriteThatItAbortsAbortsNevertheless(t *testing.T) {
 		}
 	})
 }
+
+// A look at the outcomes takes as long as the brokers do; who aborts has no time for that.
+func TestAnAbortDoesNotWaitForALook(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 100)
+		s.set(func(ctx context.Context, r *kgo.Record) error {
+			time.Sleep(3 * time.Second)
+			return failing("tax")(ctx, r)
+		})
+		r := redriver(t, k)
+		p := plan(t, r)
+		began := time.Now()
+		var once sync.Once
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: 10}, func(redrive.Event) {
+			once.Do(func() {
+				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
+			})
+		})
+		reappeared(t, o, err)
+		if d := time.Since(began); d > 8*time.Second {
+			t.Errorf("it took %v", d)
+		}
+	})
+}
