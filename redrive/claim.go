@@ -99,7 +99,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	pieces := p.chosen.notes(t.ledger, p.ID)
 	rec := &record{
 		V: runVersion, ID: p.ID, TopicID: idText(ledger.TopicID()), State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
-		Target: p.Selection.Target, Tiers: p.tiers, Edit: p.Selection.Edit, Pace: pace, Groups: groupsOf(p), Classes: classesOf(p),
+		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: pace, Groups: groupsOf(p), Classes: classesOf(p),
 		Pieces: len(pieces), Watch: watch,
 	}
 	rec.Counts.Selected, rec.Counts.Skipped = p.chosen.len(), skipped

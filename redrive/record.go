@@ -34,13 +34,48 @@ type record struct {
 	Ended     *time.Time        `json:"endedAt,omitempty"`
 	Target    Target            `json:"target"`
 	Tiers     map[string]string `json:"tiers,omitempty"` // by group and partition ("group/3"): where its letters go
-	Edit      Edit              `json:"edit,omitzero"`
+	Edit      editRecord        `json:"edit,omitzero"`
 	Pace      Pace              `json:"pace"`
 	Groups    []string          `json:"groups"`
 	Classes   []string          `json:"classes"` // as classKey gives them
 	Counts    Counts            `json:"counts"`
 	Pieces    int               `json:"pieces"` // of the selection, under run/<id>/selection/<n>
 	Watch     positions         `json:"watch"`  // where the watch began
+}
+
+// editRecord is an edit as it stands in the ledger.
+type editRecord struct{ Edit }
+
+type editFields struct {
+	Set   []setHeader `json:"set,omitempty"`
+	Unset []string    `json:"unset,omitempty"`
+	Patch []byte      `json:"patch,omitempty"`
+	Value []byte      `json:"value,omitzero"` // an empty one is a value too
+}
+
+type setHeader struct {
+	Key   string `json:"key"`
+	Value []byte `json:"value"`
+}
+
+func (e editRecord) MarshalJSON() ([]byte, error) {
+	f := editFields{Unset: e.Unset, Patch: e.Patch, Value: e.Value}
+	for _, h := range e.Set {
+		f.Set = append(f.Set, setHeader(h))
+	}
+	return json.Marshal(f)
+}
+
+func (e *editRecord) UnmarshalJSON(text []byte) error {
+	var f editFields
+	if err := json.Unmarshal(text, &f); err != nil {
+		return err
+	}
+	e.Edit = Edit{Unset: f.Unset, Patch: f.Patch, Value: f.Value}
+	for _, h := range f.Set {
+		e.Set = append(e.Set, kgo.RecordHeader(h))
+	}
+	return nil
 }
 
 // toTier reports whether the letters go to retry topics.

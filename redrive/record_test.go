@@ -28,9 +28,9 @@ func TestRunsOfThisVersionAreWrittenAndReadAsInItsGoldenFile(t *testing.T) {
 		Token: "0011223344556677", Started: began, Heartbeat: began.Add(5 * time.Second), Ended: &ended,
 		Target: Target{Topic: "orders", Wait: true, Force: true, KeepTimestamp: true},
 		Tiers:  map[string]string{"billing/0": "orders.retry.5s", "billing/1": "orders.retry.30s"},
-		Edit: Edit{
+		Edit: editRecord{Edit{
 			Set: []kgo.RecordHeader{{Key: "region", Value: []byte("EU")}}, Unset: []string{"trace"}, Patch: []byte(`{"a":null}`), Value: []byte("new"),
-		},
+		}},
 		Pace:   Pace{Rate: 50, Burst: 5, Canary: 1, Tolerate: 2, Ramp: 30 * time.Second, Window: time.Minute, MaxLag: 1000},
 		Groups: []string{"billing"}, Classes: []string{"orders.SKUError", "unclassified#00112233"},
 		Counts: Counts{

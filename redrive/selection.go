@@ -46,12 +46,12 @@ type Target struct {
 // says that the copy was edited. Headers are unset first, then set.
 type Edit struct {
 	// Set are headers to set: each replaces all of its key. Unset are keys of headers to take off. siding's own can't be edited.
-	Set   []kgo.RecordHeader `json:"set,omitempty"`
-	Unset []string           `json:"unset,omitempty"`
+	Set   []kgo.RecordHeader
+	Unset []string
 	// Patch is a JSON merge patch (RFC 7396) of the value. A letter to whose value it can't be applied is not sent.
-	Patch []byte `json:"patch,omitempty"`
-	// Value is a new value, for a run of one letter.
-	Value []byte `json:"value,omitzero"` // an empty one is a value too
+	Patch []byte
+	// Value is a new value, for a run of one letter; an empty one is a value too.
+	Value []byte
 }
 
 // IsZero reports whether nothing is changed.
