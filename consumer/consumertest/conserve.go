@@ -16,7 +16,8 @@ import (
 )
 
 // Conserved waits until every record that Produce wrote to a consumed topic is in exactly one place: handled, parked in a
-// tier, in the dead-letter topic, or not consumed yet. A record that was discarded on purpose is in none.
+// tier, in the dead-letter topic, or not consumed yet. A record that was discarded on purpose is in none. A dead letter that a
+// redrive run brought back, as its ledger says, is where its copy is.
 func (k *Kafka) Conserved() {
 	k.tb.Helper()
 	deadline := time.Now().Add(k.Patience)
@@ -74,14 +75,27 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 			}
 			return 0
 		}
+		back, err := k.broughtBack(ctx, topic, s)
+		if err != nil {
+			return nil, err
+		}
 		for at, p := range found {
 			if at.topic == topic && at.offset >= floor(topic, at.partition) {
 				p.unread = 1
 			}
 		}
+		for at := range back.copies {
+			if p := found[back.origin(at)]; p != nil {
+				n, _ := k.journal.times(at)
+				p.handled += n
+				if at.offset >= floor(topic, at.partition) {
+					p.unread = 1
+				}
+			}
+		}
 		for _, tier := range s.tiers {
 			err := k.scan(ctx, tier.Topic, func(r *kgo.Record, m headers.Meta) {
-				if p := found[originalOf(m.Original)]; p != nil && r.Offset >= floor(tier.Topic, r.Partition) && slices.Contains(s.groups, m.Group) {
+				if p := found[back.origin(originalOf(m.Original))]; p != nil && r.Offset >= floor(tier.Topic, r.Partition) && slices.Contains(s.groups, m.Group) {
 					p.parked++
 				}
 			})
@@ -90,8 +104,8 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 			}
 		}
 		for _, dlq := range s.dlqs {
-			err := k.scan(ctx, dlq, func(_ *kgo.Record, m headers.Meta) {
-				if p := found[originalOf(m.Original)]; p != nil && slices.Contains(s.groups, m.Group) {
+			err := k.scan(ctx, dlq, func(r *kgo.Record, m headers.Meta) {
+				if p := found[back.origin(originalOf(m.Original))]; p != nil && slices.Contains(s.groups, m.Group) && !back.letters[positionOf(r)] {
 					p.dead++
 				}
 			})
@@ -101,7 +115,8 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 		}
 	}
 	for at, p := range found {
-		if p.handled, _ = k.journal.times(at); p.sum() != 1 {
+		n, _ := k.journal.times(at)
+		if p.handled += n; p.sum() != 1 {
 			problems = append(problems, fmt.Sprintf("%v: handled %d times, parked %d, dead-lettered %d, not consumed %d", at, p.handled, p.parked, p.dead, p.unread))
 		}
 	}

@@ -59,7 +59,8 @@ type Kafka struct {
 type consumed struct {
 	groups []string // the current one first, then former ones
 	tiers  []retrytopics.Tier
-	dlqs   []string // the current one first
+	dlqs   []string          // the current one first
+	ledger map[string]string // by its dead-letter topic
 }
 
 // Virtual runs f in a testing/synctest bubble with an embedded broker on a virtual network: time.Sleep is free, and a record

@@ -73,7 +73,7 @@ func (k *Kafka) learn(cfg consumer.Config) {
 		if err != nil {
 			k.tb.Fatalf("consumertest: %v", err)
 		}
-		now := consumed{append([]string{cfg.Group}, cfg.FormerGroups...), s.Tiers, []string{s.DLQ}}
+		now := consumed{append([]string{cfg.Group}, cfg.FormerGroups...), s.Tiers, []string{s.DLQ}, map[string]string{s.DLQ: s.Ledger}}
 		before := k.siblings[topic]
 		for _, tier := range before.tiers {
 			if !slices.Contains(now.tiers, tier) {
@@ -83,6 +83,7 @@ func (k *Kafka) learn(cfg consumer.Config) {
 		for _, dlq := range before.dlqs {
 			if !slices.Contains(now.dlqs, dlq) {
 				now.dlqs = append(now.dlqs, dlq)
+				now.ledger[dlq] = before.ledger[dlq]
 			}
 		}
 		k.siblings[topic] = now

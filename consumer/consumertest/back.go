@@ -1,0 +1,70 @@
+package consumertest
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// broughtBack is what redrive runs brought back of a source's dead letters. On a retry topic a copy says which record it is; on the
+// source it is a new record, and says which letter it was.
+type broughtBack struct {
+	letters map[position]bool     // those that are where their copy is
+	origins map[position]position // by letter: where its record was read
+	copies  map[position]position // on the source: their letters
+}
+
+// origin is the record that was produced, of one that may have come back to the source, perhaps more than once.
+func (b *broughtBack) origin(at position) position {
+	for range len(b.copies) {
+		letter, ok := b.copies[at]
+		if !ok {
+			break
+		}
+		at = b.origins[letter]
+	}
+	return at
+}
+
+func (k *Kafka) broughtBack(ctx context.Context, source string, s consumed) (*broughtBack, error) {
+	b := &broughtBack{letters: map[position]bool{}, origins: map[position]position{}, copies: map[position]position{}}
+	for _, topic := range s.dlqs {
+		if err := k.readLedger(ctx, b, topic, s.ledger[topic]); err != nil {
+			return nil, err
+		}
+	}
+	if len(b.letters) == 0 {
+		return b, nil
+	}
+	return b, k.scan(ctx, source, func(r *kgo.Record, m headers.Meta) {
+		if letter := originalOf(m.Redrive.From); b.letters[letter] {
+			b.copies[positionOf(r)] = letter
+		}
+	})
+}
+
+// readLedger takes down what a ledger says of the letters of a dead-letter topic.
+func (k *Kafka) readLedger(ctx context.Context, b *broughtBack, topic, name string) error {
+	there, err := k.admin.ListTopics(ctx, topic, name)
+	if err != nil || there[topic].Err != nil || there[name].Err != nil {
+		return err // without a ledger nothing was brought back
+	}
+	ledger := dlq.NewLedger(topic, name, k.Opts()...)
+	if err := ledger.Read(ctx, nil, nil); err != nil {
+		return err
+	}
+	if ledger.Count(dlq.Redriven)+ledger.Count(dlq.Succeeded)+ledger.Count(dlq.Failed) == 0 {
+		return nil
+	}
+	return k.scan(ctx, topic, func(r *kgo.Record, m headers.Meta) {
+		at := positionOf(r)
+		b.origins[at] = originalOf(m.Original)
+		switch ledger.State(r.Partition, r.Offset) {
+		case dlq.Redriven, dlq.Succeeded, dlq.Failed:
+			b.letters[at] = true
+		}
+	})
+}
