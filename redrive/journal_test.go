@@ -26,8 +26,18 @@ var ways = []struct {
 	does string // a letter for each run; the last one is repeated
 	ends dlq.State
 }{
-	{"s", dlq.Succeeded}, {"s", dlq.Succeeded}, {"f", dlq.Failed}, {"d", dlq.Discarded}, {"rs", dlq.Succeeded}, {"rrs", dlq.Succeeded}, {"rf", dlq.Failed},
-	{"rd", dlq.Discarded}, {"r", dlq.Failed}, {"l", dlq.Redriven}, {"rl", dlq.Redriven}, {"p", dlq.Failed},
+	{"s", dlq.Succeeded},
+	{"s", dlq.Succeeded},
+	{"f", dlq.Failed},
+	{"d", dlq.Discarded},
+	{"rs", dlq.Succeeded},
+	{"rrs", dlq.Succeeded},
+	{"rf", dlq.Failed},
+	{"rd", dlq.Discarded},
+	{"r", dlq.Failed},
+	{"l", dlq.Redriven},
+	{"rl", dlq.Redriven},
+	{"p", dlq.Failed},
 }
 
 // journal is a handler that keeps what it did.

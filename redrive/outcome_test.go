@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -94,7 +95,8 @@ func TestWhatWaitsInARetryTopicIsPendingUntilItHasRun(t *testing.T) {
 	})
 }
 
-// Were the topics' ends read before the group's offsets, the failure between the two would be seen by neither.
+// Were the topics' ends read before the group's offsets, the failure between the two would be seen by neither: the watch, which reads all
+// the time, is slow here.
 func TestAFailureBetweenTheReadingsOfALookIsSeen(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -106,6 +108,10 @@ func TestAFailureBetweenTheReadingsOfALookIsSeen(t *testing.T) {
 			return classify.Terminal(classify.As(errors.New("no"), "other"))
 		})
 		committed := func() bool { return k.Cluster.GroupInfo("billing").Commits["orders.retry.5s"][0].Offset > 0 }
+		var slow atomic.Int64 // until then
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Count: -1, When: func(req kmsg.Request) bool {
+			return req.(*kmsg.FetchRequest).IsolationLevel == 0 && time.Now().UnixNano() < slow.Load()
+		}})
 		var once sync.Once
 		k.Cluster.ControlKey(int16(kmsg.OffsetFetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
@@ -114,6 +120,7 @@ func TestAFailureBetweenTheReadingsOfALookIsSeen(t *testing.T) {
 			}
 			once.Do(func() {
 				k.Cluster.SleepControl(func() {
+					slow.Store(time.Now().Add(5 * time.Second).UnixNano())
 					close(release)
 					for !committed() {
 						time.Sleep(10 * time.Millisecond)

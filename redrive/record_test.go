@@ -93,3 +93,28 @@ func TestRunsOfANewerVersionAreRefused(t *testing.T) {
 		t.Errorf("a field that is not known: %v, %v", r, err)
 	}
 }
+
+// Without one of its pieces a selection would be a smaller one, and nobody would know.
+func TestASelectionWithoutOneOfItsPiecesIsAnError(t *testing.T) {
+	t.Parallel()
+	letters := selection{}
+	letters.add(0, 7)
+	letters.add(1, 8)
+	pieces := map[string][]byte{}
+	for _, r := range letters.notes("orders.dlq.ledger", "r") {
+		pieces[strings.TrimPrefix(string(r.Key), "run/")] = r.Value
+	}
+	if got := (selection{}); got.join("r", 2, pieces) != nil || got.len() != 2 {
+		t.Errorf("of both pieces it has %d letters", got.len())
+	}
+	for what, value := range map[string][]byte{"taken away": nil, "broken": []byte(`{"v":1,"off`), "cut": []byte(`{"v":1,"partition":1,"offsets":"/w=="}`)} {
+		pieces["r/selection/1"] = value
+		if err := (selection{}).join("r", 2, pieces); err == nil || !strings.Contains(err.Error(), "piece 1 of") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	delete(pieces, "r/selection/1")
+	if err := (selection{}).join("r", 2, pieces); err == nil {
+		t.Error("one is missing, and that is no error")
+	}
+}
