@@ -70,7 +70,7 @@ func TestDiscardDoesNothingUnlessItShould(t *testing.T) {
 		{[]string{"--why", "x"}, "", "nobody typed 5, nothing was done", exitRefused},
 		{[]string{"--why", "x"}, "7\n", `"7" is not 5, nothing was done`, exitRefused},
 		{[]string{"--yes"}, "", "--why is missing: the ledger keeps the reason", exitUsage},
-		{[]string{"--why", "x", "--by", "", "--yes"}, "", "--by is missing", exitUsage},
+		{[]string{"--why", "x", "--by", "", "--yes"}, "", `invalid argument "" for "--by" flag: it is empty`, exitUsage},
 		{[]string{"--why", "x", "--class", "none", "--yes"}, "", "nothing was discarded: no open letter of orders.dlq fits", exitRefused},
 		{[]string{"--why", "x", "--yes", "--ledger-name", "{topic}.fates"}, "", "topic orders.fates does not exist, so nothing can be written down", exitError},
 	} {

@@ -74,6 +74,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	root.SetUsageFunc(help)
 	root.InitDefaultCompletionCmd()
 	completeFlags(t, root)
+	refuseEmpty(root)
 	for _, cmd := range root.Commands() {
 		t.guard(cmd)
 	}

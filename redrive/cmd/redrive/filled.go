@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// mayBeEmpty are the flags of which an empty value is one that somebody can mean.
+var mayBeEmpty = []string{"key"}
+
+var errEmpty = errors.New("it is empty, as a variable that is not set: give a value, or leave the flag out")
+
+// A filled value is a flag's that is not taken empty. Without it --class "$X" would choose all letters where X is not set, and
+// --archive "$X" would delete without an archive.
+type filled struct{ pflag.Value }
+
+// Set refuses an empty value, and an empty part of several.
+func (v filled) Set(s string) error {
+	parts := []string{s}
+	if v.Type() == "stringSlice" {
+		parts = strings.Split(s, ",")
+	}
+	if slices.ContainsFunc(parts, func(part string) bool { return strings.TrimSpace(part) == "" }) {
+		return errEmpty
+	}
+	return v.Value.Set(s)
+}
+
+// refuseEmpty makes it so for all flags of a command, and of those below it, that are text: others don't take nothing anyway.
+func refuseEmpty(cmd *cobra.Command) {
+	for _, set := range []*pflag.FlagSet{cmd.PersistentFlags(), cmd.Flags()} {
+		set.VisitAll(func(f *pflag.Flag) {
+			if !strings.HasPrefix(f.Value.Type(), "string") || slices.Contains(mayBeEmpty, f.Name) {
+				return
+			}
+			if f.DefValue == "[]" {
+				f.DefValue = "" // or help would show it: pflag knows its own lists only
+			}
+			f.Value = filled{f.Value}
+		})
+	}
+	for _, sub := range cmd.Commands() {
+		refuseEmpty(sub)
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// A variable that is not set, as in --class "$X", must not choose all letters, nor delete without an archive. It holds for each
+// flag that there is, and for those that are still to come.
+func TestAnEmptyValueOfAFlagIsAnErrorOfUsage(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	before := b.hold(t, "orders.dlq")
+	arguments := map[string][]string{
+		"topics": nil, "version": nil, "demo": nil, "show": {"orders.dlq", "0:1"}, "import": {"orders.dlq", save(t, "")},
+		"status": {"orders.dlq/x"}, "resume": {"orders.dlq/x"}, "abort": {"orders.dlq/x"},
+	}
+	tried := 0
+	for _, verb := range newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })}).Commands() {
+		if verb.Name() == "completion" || verb.Name() == "help" {
+			continue
+		}
+		args, ok := arguments[verb.Name()]
+		if !ok {
+			args = []string{"orders.dlq"}
+		}
+		// What else would keep the verb from going on is given.
+		for _, more := range []string{"why", "yes"} {
+			if f := verb.Flags().Lookup(more); f != nil && f.Value.Type() == "bool" {
+				args = append(args, "--"+more)
+			} else if f != nil {
+				args = append(args, "--"+more, "x")
+			}
+		}
+		try := func(f *pflag.Flag, values ...string) {
+			for _, value := range values {
+				tried++
+				got := b.redrive(t, append(append([]string{verb.Name()}, args...), "--"+f.Name+"="+value)...)
+				if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, "--"+f.Name) {
+					t.Errorf("%s --%s=%q: %+v, want exit code %d", verb.Name(), f.Name, value, got, exitUsage)
+				}
+			}
+		}
+		verb.Flags().VisitAll(func(f *pflag.Flag) {
+			switch {
+			case f.Name == "key": // a record's key may be empty
+			case f.Value.Type() == "stringSlice":
+				try(f, "", " ", ",", "a,")
+			default:
+				try(f, "", " ")
+			}
+		})
+	}
+	root := newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })})
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		tried++
+		got := b.redrive(t, "list", "orders.dlq", "--"+f.Name+"=")
+		if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, "--"+f.Name) {
+			t.Errorf("--%s=: %+v, want exit code %d", f.Name, got, exitUsage)
+		}
+	})
+	if tried < 100 {
+		t.Errorf("%d were tried: the flags are not found", tried)
+	}
+	if open := b.openLetters(t); open != "0:1 0:3 1:0 1:1 1:2" || len(b.hold(t, "orders.dlq")[0]) != len(before[0]) {
+		t.Errorf("something was done: open are %s", open)
+	}
+	if got := b.redrive(t, "list", "orders.dlq", "--key", ""); got.code != exitDone {
+		t.Errorf("an empty key is one that a record may have: %+v", got)
+	}
+}
+
+// Help does not show that a list of flags begins empty.
+func TestHelpShowsNoEmptyDefaults(t *testing.T) {
+	t.Parallel()
+	root := newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })})
+	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
+		if usages := cmd.Flags().FlagUsages() + cmd.PersistentFlags().FlagUsages(); strings.Contains(usages, "[]") || strings.Contains(usages, `""`) {
+			t.Errorf("%s: %s", cmd.Name(), usages)
+		}
+	}
+}
