@@ -102,8 +102,9 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: pace, Groups: groupsOf(p), Classes: classesOf(p),
 		Pieces: len(pieces), Watch: watch,
 	}
+	rec.Groupless = p.ByGroup[""]
 	rec.Counts.Selected, rec.Counts.Skipped = p.chosen.len(), skipped
-	if len(rec.Groups) == 0 {
+	if n, _ := p.unfollowed(); n == p.Letters {
 		rec.Pace.Canary = 0 // it would have no outcome
 	}
 	if rec.Pace.Canary == 0 {
@@ -232,10 +233,10 @@ func (h *held) reckon(entries map[place]dlq.Entry) {
 	c := &h.rec.Counts
 	discarded := int64(0)
 	for at, e := range entries {
-		switch e.State {
-		case dlq.Redriven:
+		switch {
+		case e.State == dlq.Redriven && h.followsSent():
 			h.flying = append(h.flying, sentLetter{at, lineUp{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
-		case dlq.Discarded:
+		case e.State == dlq.Discarded:
 			discarded++
 		}
 	}
@@ -274,6 +275,10 @@ func (h *held) count(at place, e dlq.Entry) {
 		c.skip(SkippedExpired)
 	case dlq.Redriven:
 		c.Sent++
+		if !h.followsSent() {
+			c.Unfollowed++
+			return
+		}
 		h.flying = append(h.flying, sentLetter{at, lineUp{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
 	default:
 		c.Sent++

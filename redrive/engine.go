@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -120,7 +121,7 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 // pastCanary reports whether the canary of a run that is taken over had its outcome: it says so itself, or has sent more since.
 func (h *held) pastCanary() bool {
 	c := h.rec.Counts
-	return h.rec.State == Sending || h.rec.State == Watching || c.Sent-c.Unknown > int64(h.rec.Pace.Canary)
+	return h.rec.State == Sending || h.rec.State == Watching || c.Sent-c.Unknown-c.Unfollowed > int64(h.rec.Pace.Canary)
 }
 
 func (e *engine) loop(ctx, work context.Context) error {
@@ -184,7 +185,7 @@ func (e *engine) advance(work context.Context, now time.Time) (over bool, err er
 	switch e.state {
 	case Canary:
 		switch {
-		case c.Sent-c.Unknown >= int64(e.rec.Pace.Canary) && c.Pending == 0 || e.sentAll() && c.Pending == 0:
+		case c.Sent-c.Unknown-c.Unfollowed >= int64(e.rec.Pace.Canary) && c.Pending == 0 || e.sentAll() && c.Pending == 0:
 			e.state, e.ramp = Sending, now
 			e.alarm.stage(false, now)
 		case e.canaryFull() && now.Sub(e.canaryAt) >= canaryPatience:
@@ -237,7 +238,8 @@ func (e *engine) sentAll() bool {
 
 // canaryFull reports whether as many were taken as a canary has.
 func (e *engine) canaryFull() bool {
-	return e.taken-e.flights.tally().Unknown >= int64(e.rec.Pace.Canary)
+	c := e.flights.tally()
+	return e.taken-c.Unknown-c.Unfollowed >= int64(e.rec.Pace.Canary)
 }
 
 // pump sends what may be sent now. It returns how long it is until the next token, where that is what is missing.
@@ -311,7 +313,9 @@ func (e *engine) ended(done ended) error {
 	}
 	now := time.Now()
 	if len(done.copies) > 0 {
-		e.flights.sent(done.sentLetters())
+		followed := slices.DeleteFunc(done.sentLetters(), func(l sentLetter) bool { return !e.follows(l.group) })
+		e.flights.sent(followed)
+		e.flights.leave(int64(len(done.copies) - len(followed)))
 		e.alarm.went(now, len(done.copies))
 		e.lastSent, e.canaryAt = now, now
 	}

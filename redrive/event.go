@@ -32,10 +32,13 @@ type Counts struct {
 	Discarded     int64            `json:"discarded"`
 	// Retrying are those that failed again and wait in a retry topic, a part of Pending.
 	Retrying int64 `json:"retrying"`
-	// Pending are those of which nothing is known yet.
+	// Pending are those that were sent, are followed, and have no outcome yet.
 	Pending int64 `json:"pending"`
 	// Unknown are those of which nothing can be known: an offset was reset, or their target expired.
 	Unknown int64 `json:"unknown"`
+	// Unfollowed are those that were sent where nobody tells what becomes of them: to another topic than the source and its retry
+	// topics, or to the source without that they say whose they are. They stay redriven in the ledger, and no run sends them again.
+	Unfollowed int64 `json:"unfollowed,omitempty"`
 	// Skipped were selected and not sent, by reason: they stay open, but for "expired".
 	Skipped map[string]int64 `json:"skipped,omitempty"`
 }

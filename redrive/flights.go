@@ -112,6 +112,14 @@ func (f *flights) sent(letters []sentLetter) {
 	}
 }
 
+// leave takes down that letters were sent that are not followed.
+func (f *flights) leave(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts.Sent += n
+	f.counts.Unfollowed += n
+}
+
 // enter counts a letter of which a copy was seen, and lines it up where that is.
 func (f *flights) enter(letter place, fl *flight) {
 	f.staged[fl.stage()]++

@@ -255,8 +255,10 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	if n := p.Skipped[SkippedNoGroup]; n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: they don't say whose they are; name a target topic for them", n))
 	}
-	if n := p.ByGroup[""]; n > 0 && n == p.Letters {
-		p.Warnings = append(p.Warnings, "no letter says whose it is: what becomes of them can't be told, and there is no canary")
+	if n, why := p.unfollowed(); n == p.Letters {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("nobody will tell what becomes of the letters, and there is no canary: %s; once sent they count as settled", why))
+	} else if n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("nobody will tell what becomes of %d of the letters: %s; once sent they count as settled", n, why))
 	}
 	return nil
 }

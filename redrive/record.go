@@ -37,7 +37,8 @@ type record struct {
 	Edit      editRecord        `json:"edit,omitzero"`
 	Pace      Pace              `json:"pace"`
 	Groups    []string          `json:"groups"`
-	Classes   []string          `json:"classes"` // as classKey gives them
+	Classes   []string          `json:"classes"`             // as classKey gives them
+	Groupless int64             `json:"groupless,omitempty"` // letters of which it is not known whose they are
 	Counts    Counts            `json:"counts"`
 	Pieces    int               `json:"pieces"` // of the selection, under run/<id>/selection/<n>
 	Watch     positions         `json:"watch"`  // where the watch began

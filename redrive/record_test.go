@@ -32,10 +32,10 @@ func TestRunsOfThisVersionAreWrittenAndReadAsInItsGoldenFile(t *testing.T) {
 			Set: []kgo.RecordHeader{{Key: "region", Value: []byte("EU")}}, Unset: []string{"trace"}, Patch: []byte(`{"a":null}`), Value: []byte("new"),
 		}},
 		Pace:   Pace{Rate: 50, Burst: 5, Canary: 1, Tolerate: 2, Ramp: 30 * time.Second, Window: time.Minute, MaxLag: 1000},
-		Groups: []string{"billing"}, Classes: []string{"orders.SKUError", "unclassified#00112233"},
+		Groups: []string{"billing"}, Classes: []string{"orders.SKUError", "unclassified#00112233"}, Groupless: 1,
 		Counts: Counts{
 			Selected: 10, Sent: 8, Succeeded: 1, Failed: 2, FailedByClass: map[string]int64{"orders.SKUError": 2}, Discarded: 1, Retrying: 1,
-			Pending: 3, Unknown: 1, Skipped: map[string]int64{SkippedExpired: 2},
+			Pending: 2, Unknown: 1, Unfollowed: 1, Skipped: map[string]int64{SkippedExpired: 2},
 		},
 		Pieces: 1, Watch: positions{"orders.dlq": {0: 100, 1: 0}, "orders.retry.5s": {0: 7}},
 	}

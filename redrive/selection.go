@@ -31,8 +31,8 @@ const defaultMaxRedrives = 3
 // Target is where letters are brought back to. The zero value is the failing group's
 // first retry topic, due at once: only that group sees the records again.
 type Target struct {
-	// Topic is another target: the source topic, or any that is no sibling. All groups that read it will see the records. It may as
-	// well be a retry topic of the source that the failing groups read, another one than their first.
+	// Topic is another target: the source topic, or any that is no sibling. All groups that read it will see the records; of what
+	// goes to another one than the source nobody tells what becomes of it ([Counts.Unfollowed]). It may as well be a retry topic of the source that the failing groups read, another one than their first.
 	Topic string `json:"topic,omitempty"`
 	// Wait lets a run wait for a group without members instead of refusing.
 	Wait bool `json:"wait,omitempty"`

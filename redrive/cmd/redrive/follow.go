@@ -49,7 +49,11 @@ var stateWords = map[redrive.State]string{
 }
 
 func soFar(c redrive.Counts, perSecond float64) string {
-	return fmt.Sprintf("%d sent at %.0f/s, %d succeeded, %d failed again, %d pending", c.Sent, perSecond, c.Succeeded, c.Failed+c.Retrying, c.Pending-c.Retrying)
+	text := fmt.Sprintf("%d sent at %.0f/s, %d succeeded, %d failed again, %d pending", c.Sent, perSecond, c.Succeeded, c.Failed+c.Retrying, c.Pending-c.Retrying)
+	if c.Unfollowed > 0 {
+		text += fmt.Sprintf(", %d not followed", c.Unfollowed)
+	}
+	return text
 }
 
 // speed measures how many records were sent a second, over the last seconds.

@@ -22,6 +22,7 @@ var runColumns = []output.Column{
 	{Key: "discarded"},
 	{Key: "pending", Title: "PENDING", Right: true},
 	{Key: "unknown"},
+	{Key: "unfollowed"},
 	{Key: "by", Title: "BY"},
 	{Key: "why", Title: "WHY", Cut: true},
 	{Key: "cause"},
@@ -32,7 +33,7 @@ var runColumns = []output.Column{
 func runCells(o redrive.Outcome) []any {
 	c := o.Counts
 	return []any{
-		o.Topic + "/" + o.ID, string(o.State), when(o.Started), when(o.Ended), c.Selected, c.Sent, c.Succeeded, c.Failed, c.Discarded, c.Pending, c.Unknown,
+		o.Topic + "/" + o.ID, string(o.State), when(o.Started), when(o.Ended), c.Selected, c.Sent, c.Succeeded, c.Failed, c.Discarded, c.Pending, c.Unknown, c.Unfollowed,
 		o.By, orNil(o.Why), orNil(o.Cause), o.Owner, when(o.Heartbeat),
 	}
 }
@@ -67,6 +68,7 @@ func (t *tool) showOutcome(o redrive.Outcome) error {
 		field("discarded", "DISCARDED", unlessZero(c.Discarded)),
 		field("pending", "PENDING", c.Pending),
 		field("unknown", "UNKNOWN", unlessZero(c.Unknown)),
+		field("unfollowed", "NOT FOLLOWED", unlessZero(c.Unfollowed)),
 		field("skipped", "NOT SENT", output.Pair{Table: said(c.Skipped), JSON: c.Skipped}),
 	)
 }

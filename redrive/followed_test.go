@@ -1,0 +1,115 @@
+package redrive_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// states counts the letters of the dead-letter topic by what the ledger says of them.
+func states(t *testing.T, k *consumertest.Kafka) map[dlq.State]int {
+	t.Helper()
+	got := map[dlq.State]int{}
+	for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[l.State]++
+	}
+	return got
+}
+
+// They all fail again there, into that topic's own dead-letter topic: a run that looked at the group's offsets called them succeeded.
+func TestOfLettersOnAnotherTopicNobodySaysThatTheySucceeded(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.CreateTopic("bills", 1)
+		var s switched
+		s.set(failing("tax"))
+		k.Run(consumer.Config{Group: "billing", Topics: []string{"orders", "bills"}, Handler: s.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, 30 * time.Second}}})
+		k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Value: []byte("x")})[0], headers.ReasonTerminal)
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "bills"}})
+		if err != nil || !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "bills is another topic than orders") }) {
+			t.Fatalf("the plan warns of %v, %v", p, err)
+		}
+		stopped(t, r, p, redrive.Pace{Ramp: -1}, 1)
+		if c := asked(t, k, r, p.ID).Counts; c.Sent != 1 || c.Unfollowed != 1 || c.Pending+c.Succeeded != 0 {
+			t.Errorf("of a run that was interrupted the status is %+v", c)
+		}
+		began := time.Now()
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if c := o.Counts; err != nil || o.State != redrive.Done || c.Sent != 1 || c.Unfollowed != 1 || c.Pending+c.Succeeded+c.Unknown != 0 || time.Since(began) > time.Minute {
+			t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
+		}
+		if got := states(t, k); got[dlq.Redriven] != 1 {
+			t.Errorf("the ledger says %v", got)
+		}
+		if c := asked(t, k, r, p.ID).Counts; c.Unfollowed != 1 || c.Pending+c.Succeeded != 0 {
+			t.Errorf("of the run that is over the status is %+v", c)
+		}
+	})
+}
+
+// They were open again after each run, since what became of them was unknown, and so every run sent them once more.
+func TestLettersThatSayNothingOfThemselvesAreSentOnce(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 1)
+		k.CreateTopic("replay", 1)
+		for range 10 {
+			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("f")})
+		}
+		r := redriver(t, k)
+		all := redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}, Filter: dlq.Filter{Match: func(l *dlq.Letter) bool { return l.Meta.Group == "" }}}
+		p, err := r.Plan(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil); err != nil || o.Counts.Unfollowed != 10 {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+		if p, err := r.Plan(t.Context(), all); err == nil {
+			t.Errorf("%d of them would be sent again", p.Letters)
+		}
+		if n := len(on(t, k, "replay")); n != 10 {
+			t.Errorf("%d are on the target", n)
+		}
+	})
+}
+
+// The canary is of those that are followed, and the end waits for no other.
+func TestOnTheSourceOnlyLettersThatSayWhoseTheyAreAreFollowed(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 5)
+		for range 5 {
+			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("f")})
+		}
+		s.set(succeeding)
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
+		if err != nil || !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "becomes of 5 of the letters: they don't say") }) {
+			t.Fatalf("the plan warns of %v, %v", p, err)
+		}
+		o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil)
+		if c := o.Counts; err != nil || c.Sent != 10 || c.Succeeded != 5 || c.Unfollowed != 5 || c.Pending+c.Unknown != 0 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if got := states(t, k); got[dlq.Redriven] != 5 || got[dlq.Succeeded] != 5 {
+			t.Errorf("the ledger says %v", got)
+		}
+	})
+}
