@@ -52,7 +52,7 @@ func TestWhatIsExportedCanBeImportedByteForByte(t *testing.T) {
 		t.Fatalf("export: %+v", got)
 	}
 	got = b.redrive(t, "import", "again.dlq", save(t, got.stdout), "-o", "json")
-	if want := `{"topic":"again.dlq","imported":8}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
+	if want := `{"topic":"again.dlq","imported":8,"reopened":0}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
 		t.Errorf("import: %+v, want %s", got, want)
 	}
 	if diff := cmp.Diff(b.hold(t, "orders.dlq"), b.hold(t, "again.dlq")); diff != "" {
@@ -126,5 +126,50 @@ func TestAnExportOfNothingIsEmpty(t *testing.T) {
 	b := aftermath(t)
 	if got := b.redrive(t, "export", "orders.dlq", "--class", "none"); got.code != exitDone || got.stdout != "" || !strings.Contains(got.stderr, "no open letter of orders.dlq fits") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A run would bring back once more what has succeeded, so nobody gets to import that unasked.
+func TestImportAsksBeforeItReopensWhatHadAnOutcome(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: noon})
+	file := filepath.Join(t.TempDir(), "archive.jsonl")
+	if got := b.redrive(t, "prune", "orders.dlq", "--archive", file); got.code != exitDone || !strings.Contains(got.stdout, "DELETED  3\n") {
+		t.Fatalf("%+v", got)
+	}
+	const open = "0:3 1:0 1:1 1:2"
+	asks := file + " had an outcome (1 discarded, 1 succeeded) and will be open again, so that a run brings them back once more; type 2 to go on:"
+	env := map[string]string{"SIDING_BROKERS": b.addr}
+	for _, typed := range []string{"", "3\n"} {
+		got := invocation{env: env, stdin: typed}.run(t, "import", "orders.dlq", file)
+		if got.code != exitRefused || got.stdout != "" || !strings.Contains(got.stderr, "2 letters of "+asks) {
+			t.Errorf("%q: %+v", typed, got)
+		}
+		if now := b.openLetters(t); now != open {
+			t.Errorf("%q: open are %s", typed, now)
+		}
+	}
+	// A broken file is not asked about, and one for another topic has letters of which nothing is known there.
+	archive, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.redrive(t, "import", "orders.dlq", save(t, string(archive)+"{")); got.code != exitError || strings.Contains(got.stderr, "outcome") {
+		t.Errorf("a broken file: %+v", got)
+	}
+	b.topic(t, "again.dlq", 2, nil)
+	if got := b.redrive(t, "import", "again.dlq", file); got.code != exitDone || got.stderr != "" {
+		t.Errorf("another topic: %+v", got)
+	}
+	got := invocation{env: env, stdin: "2\n"}.run(t, "import", "orders.dlq", file, "-o", "json")
+	if want := `{"topic":"orders.dlq","imported":3,"reopened":2}` + "\n"; got.code != exitDone || got.stdout != want {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	if now := b.openLetters(t); now != "0:3 0:4 0:5 1:0 1:1 1:2" {
+		t.Errorf("open are %s", now)
+	}
+	if got := b.redrive(t, "import", "orders.dlq", file, "--yes"); got.code != exitDone {
+		t.Errorf("--yes: %+v", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 func newImport(t *tool) *cobra.Command {
 	var how dlq.ImportOptions
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "import TOPIC FILE",
 		Short: "Write the letters of an export into a dead-letter topic",
@@ -23,6 +24,10 @@ dead letters: key, value and headers byte for byte, each into the partition that
 
 All of the file is checked first, and nothing is written of one that is cut short or broken. A letter that the topic
 still holds counts once, however often it is imported, unless siding did not write it.
+
+Letters that are imported are open, whatever became of them before they were deleted: a run would bring back again what
+has succeeded. Import counts those of which the topic's ledger knows an outcome, and asks for that number to be typed; of
+letters of another topic or cluster nothing is known. An archive of prune is of settled letters, so import what is needed.
 
 While a run on the topic is unfinished it is refused, and a run that begins meanwhile may abort itself: letters that come
 to a dead-letter topic look like failures to it.`,
@@ -45,10 +50,11 @@ to a dead-letter topic look like failures to it.`,
 				return err
 			}
 			defer s.close()
-			return t.importLetters(cmd.Context(), s, args[0], file, how)
+			return t.importLetters(cmd.Context(), s, args[0], file, how, yes)
 		},
 	}
 	cmd.Flags().BoolVar(&how.KeepTimestamps, "keep-timestamps", false, "letters keep the times at which they were written, where the topic allows that; retention goes by them")
+	cmd.Flags().BoolVar(&yes, "yes", false, "go on without asking")
 	return cmd
 }
 
@@ -64,7 +70,7 @@ func openArchive(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-func (t *tool) importLetters(ctx context.Context, s *session, topic string, file *os.File, how dlq.ImportOptions) error {
+func (t *tool) importLetters(ctx context.Context, s *session, topic string, file *os.File, how dlq.ImportOptions, yes bool) error {
 	f, err := s.deadLetters(ctx, topic)
 	if err != nil {
 		return err
@@ -85,6 +91,19 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 			return onTopic("DESCRIBE_CONFIGS", topic, err)
 		}
 	}
+	again, err := t.reopened(ctx, s, ledger, file)
+	if err != nil {
+		return err
+	}
+	if n := again.letters(); n > 0 && !yes {
+		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so that a run brings them back once more", letters(n), file.Name(), again)
+		if err := t.confirm(ctx, what, n); err != nil {
+			return err
+		}
+		if err := stillIdle(ctx, ledger); err != nil {
+			return err
+		}
+	}
 	t.screen.Status("importing %s …", file.Name())
 	n, err := dlq.Import(ctx, topic, file, how, s.opts...)
 	t.screen.Status("")
@@ -97,5 +116,6 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 	return t.screen.Object(
 		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},
 		output.Field{Column: output.Column{Key: "imported", Title: "IMPORTED"}, Cell: n},
+		output.Field{Column: output.Column{Key: "reopened", Title: "OPEN AGAIN"}, Cell: unlessZero(again.letters())},
 	)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,10 @@ func TestARunThatShouldNotBeginIsRefused(t *testing.T) {
 	if _, err := s.broker.admin.CommitOffsets(t.Context(), "gone", offsets); err != nil {
 		t.Fatal(err)
 	}
-	before := s.redrive(t, "export", "orders.dlq").stdout
+	exported := func() []string { // partitions come as they are fetched
+		return slices.Sorted(strings.Lines(s.redrive(t, "export", "orders.dlq").stdout))
+	}
+	before := exported()
 	for _, c := range []struct{ args, reason, says, remedy string }{
 		{"--class none", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows"},
 		{"--class foreign", "nothing selected", "none says whose it is", "redrive summary orders.dlq shows"},
@@ -57,7 +61,7 @@ func TestARunThatShouldNotBeginIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if after := s.redrive(t, "export", "orders.dlq").stdout; after != before {
+	if after := exported(); !slices.Equal(after, before) {
 		t.Error("something was done")
 	}
 	if got := s.redrive(t, "runs", "orders.dlq"); got.stdout != "" {
