@@ -53,18 +53,20 @@ type flights struct {
 	counts Counts
 	staged [stages]int64  // how many of out are that far
 	lines  queues         // those of out that are not landed
+	lost   selection      // those whose entry does not say where their copies are
 	done   []place        // those that are
 	failed map[place]bool // those that failed at least once, and have been counted for that
 }
 
 // newFlights takes over what was sent before.
 func newFlights(counts Counts, sent []sentLetter) *flights {
-	f := &flights{out: selection{}, seen: map[place]*flight{}, counts: counts, failed: map[place]bool{}, lines: queues{}}
+	f := &flights{out: selection{}, seen: map[place]*flight{}, counts: counts, failed: map[place]bool{}, lines: queues{}, lost: selection{}}
 	slices.SortFunc(sent, func(a, b sentLetter) int { return cmp.Compare(a.offset, b.offset) }) // what lines are good at
 	for _, l := range sent {
 		f.out.add(l.at.partition, l.at.offset)
 		f.staged[fresh]++
-		if l.topic == "" { // its entry does not say
+		if l.topic == "" {
+			f.lost.add(l.at.partition, l.at.offset)
 			continue
 		}
 		f.lines.line(l.lineUp).add(queued{l.offset, l.at.offset, l.at.partition})
@@ -91,13 +93,8 @@ func (f *flights) sent(letters []sentLetter) {
 	for i := range letters {
 		l := &letters[i]
 		f.out.add(l.at.partition, l.at.offset)
-		// The consumer was faster than the broker's answer; or the watch, which reads uncommitted, saw a copy of a transaction that was
-		// aborted: where the copy stands that counts, only the answer says.
-		if fl := f.seen[l.at]; fl != nil {
-			fl.group = l.group
-			if fl.class == "" && fl.hops <= 1 {
-				fl.at, fl.hops = headers.Position{}, 1
-			}
+		if fl := f.seen[l.at]; fl != nil { // the consumer was faster than the broker's answer
+			fl.group, fl.hops = l.group, max(fl.hops, 1)
 			f.enter(l.at, fl)
 			if fl.at.Topic != "" {
 				continue
@@ -167,10 +164,17 @@ type sighting struct {
 func (f *flights) saw(s sighting) (first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	written := s.class == "" && s.hops <= 1 && !s.dead // by the run
+	if written && !f.stands(s) {
+		return false
+	}
 	fl, changed := f.flying(s.letter)
 	defer changed()
+	if written && (fl.hops > 1 || fl.class != "") { // it has moved on
+		return false
+	}
 	if s.class == "" { // the copy that the run wrote, or one that waits behind its key's head
-		if fl.at.Topic == "" || s.hops > fl.hops {
+		if written || fl.at.Topic == "" || s.hops > fl.hops {
 			fl.at, fl.hops = s.at, s.hops
 		}
 		fl.group = s.group
@@ -184,6 +188,20 @@ func (f *flights) saw(s sighting) (first bool) {
 	}
 	f.failed[s.letter] = true
 	return true
+}
+
+// stands reports whether a copy that the run wrote is the one that counts. The watch reads uncommitted, and so it sees those of
+// transactions that were aborted as well: only the answer to the commit, or the ledger's entry, says where a letter stands. Where the
+// entry does not, the copy that came last does.
+func (f *flights) stands(s sighting) bool {
+	if !f.out.has(s.letter.partition, s.letter.offset) {
+		return false
+	}
+	if f.lost.has(s.letter.partition, s.letter.offset) {
+		return true
+	}
+	q := f.lines[lineUp{"", s.at.Topic, s.at.Partition}]
+	return q != nil && q.has(queued{s.at.Offset, s.letter.offset, s.letter.partition})
 }
 
 // discard takes down that the consumer discarded a letter: that is its outcome, once the group is past it.

@@ -1,6 +1,9 @@
 package redrive
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // lineUp is whose letters wait where: those of a group on one partition are passed in the order of their offsets.
 type lineUp struct {
@@ -40,6 +43,12 @@ func (q *queue) first() (next queued, ok bool) {
 		return queued{}, false
 	}
 	return q.waiting[q.passed], true
+}
+
+// has reports whether a letter waits at an offset.
+func (q *queue) has(a queued) bool {
+	i, found := slices.BinarySearchFunc(q.waiting[q.passed:], a.offset, func(b queued, offset int64) int { return cmp.Compare(b.offset, offset) })
+	return found && q.waiting[q.passed+i] == a
 }
 
 func (q *queue) pop() { q.passed++ }

@@ -197,3 +197,78 @@ func TestAnAbortDoesNotWaitForALook(t *testing.T) {
 		}
 	})
 }
+
+// The watch reads uncommitted: what a transaction left that was aborted is no letter's place.
+func TestACopyInAnAbortedTransactionIsNotTakenForTheRealOne(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 3)
+		release := make(chan struct{})
+		s.set(func(ctx context.Context, r *kgo.Record) error {
+			if r.Offset < 2 {
+				return nil
+			}
+			select {
+			case <-release:
+				return classify.Terminal(classify.As(errors.New("no"), "other"))
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		r := redriver(t, k)
+		p := plan(t, r)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var once sync.Once
+		if _, err := r.Run(ctx, p, redrive.Pace{Canary: -1, Ramp: -1, Rate: 1, Burst: 1}, func(e redrive.Event) {
+			if e.Counts.Sent == 1 {
+				once.Do(func() { abortedCopy(t, k, p.ID, 2) })
+			}
+			if e.Counts.Succeeded == 2 && e.Counts.Sent == 3 {
+				stop()
+			}
+		}); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		resumed := time.Now()
+		var late sync.Once
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) {
+			if time.Since(resumed) > 10*time.Second {
+				late.Do(func() {
+					if c := e.Counts; c.Succeeded != 2 || c.Pending != 1 {
+						t.Errorf("while the third runs the counts are %+v", c)
+					}
+					close(release)
+				})
+			}
+		})
+		if c := o.Counts; err != nil || c.Succeeded != 2 || c.Failed != 1 || c.Pending != 0 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
+}
+
+// abortedCopy leaves a copy of a letter of a run in a transaction that is aborted.
+func abortedCopy(t *testing.T, k *consumertest.Kafka, run string, letter int64) {
+	t.Helper()
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer cl.Close()
+	if err := cl.BeginTransaction(); err != nil {
+		t.Error(err)
+	}
+	m := headers.Meta{
+		Original: headers.Position{Topic: "orders", Offset: letter, Timestamp: time.Now()}, Group: "billing", NotBefore: time.Now(), Hops: 1,
+		Redrive: headers.Redrive{ID: run, Count: 1, From: headers.Position{Topic: "orders.dlq", Offset: letter}},
+	}
+	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.retry.5s", Value: []byte("x"), Headers: m.Append(nil)}).FirstErr(); err != nil {
+		t.Error(err)
+	}
+	if err := cl.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+		t.Error(err)
+	}
+}

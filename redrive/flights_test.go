@@ -1,0 +1,61 @@
+package redrive
+
+import (
+	"testing"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// The watch reads uncommitted, so it sees copies that do not count.
+func TestOnlyTheCopyThatTheLedgerNamesSaysWhoseALetterIs(t *testing.T) {
+	t.Parallel()
+	const tier = "orders.retry.5s"
+	letter := place{0, 2}
+	copyAt := func(offset int64, hops int) sighting {
+		return sighting{letter: letter, at: headers.Position{Topic: tier, Offset: offset}, group: "billing", hops: hops}
+	}
+	for name, c := range map[string]struct {
+		entry int64 // where the ledger says that the copy is; negative: it does not say
+		seen  []sighting
+		want  int64 // where the letter waits for its group
+		group string
+	}{
+		"the copy itself":                  {entry: 7, seen: []sighting{copyAt(7, 1)}, want: 7, group: "billing"},
+		"one of an aborted transaction":    {entry: 7, seen: []sighting{copyAt(5, 1)}, want: 7},
+		"both":                             {entry: 7, seen: []sighting{copyAt(5, 1), copyAt(7, 1)}, want: 7, group: "billing"},
+		"both, the other one later":        {entry: 7, seen: []sighting{copyAt(7, 1), copyAt(9, 1)}, want: 7, group: "billing"},
+		"it moved on":                      {entry: 7, seen: []sighting{copyAt(7, 1), copyAt(9, 2)}, want: 9, group: "billing"},
+		"it moved on, which is seen first": {entry: 7, seen: []sighting{copyAt(9, 2), copyAt(7, 1)}, want: 9, group: "billing"},
+		"the entry does not say":           {entry: -1, seen: []sighting{copyAt(5, 1), copyAt(7, 1)}, want: 7, group: "billing"},
+	} {
+		sent := sentLetter{at: letter}
+		if c.entry >= 0 {
+			sent.lineUp, sent.offset = lineUp{"", tier, 0}, c.entry
+		}
+		f := newFlights(Counts{Sent: 1}, []sentLetter{sent})
+		for _, s := range c.seen {
+			f.saw(s)
+		}
+		asked, whose := int64(-1), ""
+		done := f.settle(func(group string, at headers.Position) standing {
+			if at.Offset < c.want {
+				return standsPast
+			}
+			asked, whose = at.Offset, group
+			return standsBehind
+		})
+		if len(done) != 0 || asked != c.want || whose != c.group {
+			t.Errorf("%s: it waits for %q at %d, want %q at %d; settled are %v", name, whose, asked, c.group, c.want, done)
+		}
+	}
+}
+
+// A run of millions that is resumed sees the copies of all that are settled.
+func TestACopyOfASettledLetterTakesNoRoom(t *testing.T) {
+	t.Parallel()
+	f := newFlights(Counts{}, nil)
+	f.saw(sighting{letter: place{0, 2}, at: headers.Position{Topic: "orders.retry.5s", Offset: 5}, group: "billing", hops: 1})
+	if n := len(f.seen); n != 0 {
+		t.Errorf("%d are kept", n)
+	}
+}
