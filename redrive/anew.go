@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // A dead-letter topic that is deleted and made anew has the old name, other letters at the old offsets, and another id. So a plan and a
@@ -14,7 +16,8 @@ import (
 // lacks.
 
 // ErrMadeAnew is wrapped by the error of a run whose dead-letter topic was deleted and
-// made anew, or deleted: its letters are gone. A run that finds out aborts itself.
+// made anew, or deleted and for ten seconds not made again: its letters are gone. A run
+// that finds out aborts itself.
 var ErrMadeAnew = errors.New("the dead-letter topic was deleted or made anew since the run began, and the letters that it is about are gone")
 
 // idText is a topic's id in a run's record, as it is in the ledger's entries.
@@ -57,6 +60,51 @@ func (h *held) same(found kadm.TopicDetails) error {
 		return ErrMadeAnew
 	}
 	return nil
+}
+
+// The dead-letter topic is gone when that many looks in a row, over that time at least, did not find it: a single broker may be behind.
+const (
+	absentLooks = 10
+	absentFor   = absentLooks * lookEvery
+)
+
+// absence is how often in a row the dead-letter topic was not there.
+type absence struct {
+	looks int
+	since time.Time
+}
+
+// saw takes down a look, and reports whether the topic is gone.
+func (a *absence) saw(there bool, now time.Time) (gone bool) {
+	if there {
+		*a = absence{}
+		return false
+	}
+	if a.looks++; a.looks == 1 {
+		a.since = now
+	}
+	return a.looks >= absentLooks && now.Sub(a.since) >= absentFor
+}
+
+// there makes sure that a look found the dead-letter topic. A list of all topics leaves out those that may not be described, so it is
+// asked for by its name.
+func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
+	name := o.topics.dlq
+	if found.Has(name) {
+		o.absence.saw(true, time.Now())
+		return nil
+	}
+	named, err := o.watch.adm.ListTopics(ctx, name)
+	if err != nil {
+		return fmt.Errorf("list topics: %w", err)
+	}
+	if err := named[name].Err; !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return fmt.Errorf("describe topic %q: not among all topics: %w", name, Denied("DESCRIBE", "topic", name, err))
+	}
+	if o.absence.saw(false, time.Now()) {
+		return ErrMadeAnew
+	}
+	return fmt.Errorf("the dead-letter topic %s is not there", name)
 }
 
 // anew takes down the ids of watched topics. Of one that has another than before something may have been missed.

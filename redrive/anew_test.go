@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -151,6 +152,32 @@ func TestTheReaderOfLettersDoesNotGoOnWithAnotherTopic(t *testing.T) {
 			if string(c.Value) == "new" {
 				t.Fatalf("a letter was sent that was not selected: %d", c.Offset)
 			}
+		}
+	})
+}
+
+func TestARunOfATopicThatIsDeletedAndNotMadeAgainAborts(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 1500)
+		s.set(succeeding)
+		r := redriver(t, k)
+		p := plan(t, r)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		var once sync.Once
+		deleted := time.Now()
+		o, err := r.Run(ctx, p, redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, func(e redrive.Event) {
+			if e.Counts.Sent > 50 {
+				once.Do(func() {
+					deleted = time.Now()
+					k.DeleteTopic("orders.dlq")
+				})
+			}
+		})
+		if took := time.Since(deleted); !errors.Is(err, redrive.ErrMadeAnew) || o.State != redrive.Aborted || took < 10*time.Second || took > 40*time.Second {
+			t.Errorf("after %v the run ended with %v, and %+v", took, err, o)
 		}
 	})
 }

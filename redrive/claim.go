@@ -74,6 +74,9 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	if err := RefuseUnfinished(ledger); err != nil {
 		return nil, err
 	}
+	if _, begun := ledger.Runs()[p.ID]; begun {
+		return nil, p.begun()
+	}
 	if isOther(p.topicID, ledger.TopicID()) {
 		return nil, p.stale()
 	}

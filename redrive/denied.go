@@ -110,5 +110,9 @@ func (p *Plan) checkRights(ctx context.Context, adm *kadm.Client, cl *kgo.Client
 	if err != nil {
 		return err
 	}
+	if has, needs := len(watched[p.topics.ledger].Partitions), len(watched[p.topics.dlq].Partitions); has < needs {
+		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedPartitions, Detail: fmt.Sprintf(
+			"the ledger %s has %d partitions, and %s has %d: grow the ledger to as many first", p.topics.ledger, has, p.topics.dlq, needs)}
+	}
 	return CheckRights(ctx, cl, p.rights(watched.Names()))
 }

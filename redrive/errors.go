@@ -17,7 +17,7 @@ const (
 	RefusedNoMembers  Refusal = "no members"       // nobody would run what is sent, and the run was not told to wait
 	RefusedCompacted  Refusal = "compacted source" // an old value would become the latest of its key
 	RefusedTooOften   Refusal = "too many redrives"
-	RefusedPartitions Refusal = "too few partitions" // of the target
+	RefusedPartitions Refusal = "too few partitions" // of the target, or of the ledger
 	RefusedRetention  Refusal = "retention"          // of the target, which would delete the copies at once
 )
 

@@ -51,7 +51,10 @@ func (r *Redriver) originalValue(ctx context.Context, at headers.Position) ([]by
 	}
 	first, ok1 := starts.Lookup(at.Topic, at.Partition)
 	last, ok2 := end.Lookup(at.Topic, at.Partition)
-	if !ok1 || !ok2 || first.Err != nil || last.Err != nil {
+	if !ok1 || !ok2 {
+		return nil, errValueLost // the topic has fewer partitions
+	}
+	if first.Err != nil || last.Err != nil {
 		return nil, fmt.Errorf("the bounds of %s/%d are not known", at.Topic, at.Partition)
 	}
 	if at.Offset < first.Offset || at.Offset >= last.Offset {

@@ -23,6 +23,8 @@ type outcomes struct {
 	groups []string
 	named  string // the target, where it is not the groups' tiers
 	last   map[string]*groupOffsets
+
+	absence absence // of the dead-letter topic
 }
 
 func (h *held) outcomes(w *watch) *outcomes {
@@ -91,6 +93,9 @@ func (o *outcomes) verdicts(ctx context.Context) ([]verdict, error) {
 		return nil, err
 	}
 	if err := o.held.same(found); err != nil {
+		return nil, err
+	}
+	if err := o.there(ctx, found); err != nil {
 		return nil, err
 	}
 	o.watch.anew(found)

@@ -307,3 +307,8 @@ func within(topic string, err error) error {
 	}
 	return &topicError{topic, err}
 }
+
+// begun is the refusal of a plan that was run already: a run's id is one run's.
+func (p *Plan) begun() error {
+	return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNothing, Detail: fmt.Sprintf("the plan was run already, as %s/%s: plan again", p.topics.dlq, p.ID)}
+}

@@ -42,6 +42,17 @@ func TestARunThatWouldGoWrongIsRefused(t *testing.T) {
 		says   string
 	}{
 		"a filter that nothing fits": {s: redrive.Selection{Filter: dlq.Filter{Classes: []string{"other"}}}, want: redrive.RefusedNothing, says: "no open letter fits"},
+		"a ledger with fewer partitions than the letters'": {
+			before: func(_ *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
+				k.DeleteTopic("orders.dlq.ledger")
+				k.CreateTopic("orders.dlq.ledger", 1)
+				k.DeleteTopic("orders.dlq")
+				k.CreateTopic("orders.dlq", 2)
+				k.Produce(&kgo.Record{Topic: "orders.dlq"})
+			},
+			s: redrive.Selection{Target: redrive.Target{Topic: "orders"}}, want: redrive.RefusedPartitions,
+			says: "orders.dlq.ledger has 1 partitions, and orders.dlq has 2: grow the ledger",
+		},
 		"a group that has no tiers": {
 			before: func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer) {
 				if err := c.Stop(); err != nil {

@@ -19,7 +19,8 @@ import (
 //
 // A *RefusedError says that it did not begin, a *[ReappearedError] that it aborted
 // itself. When ctx ends it stops cleanly, and returns its cause: the run is
-// unfinished, and [Redriver.Resume] goes on with it. So it does after a crash. An
+// unfinished, and [Redriver.Resume] goes on with it. So it does after a crash, and
+// after a *[DeniedError] about a right that was taken away meanwhile. An
 // error that wraps [ErrTaken] says that somebody else resumed or aborted it. While
 // brokers can't be reached it waits. The Outcome is what is known then.
 func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) (Outcome, error) {
@@ -27,8 +28,10 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 	if err := pace.validate(); err != nil {
 		return Outcome{}, within(p.topics.dlq, err)
 	}
-	if err := r.recheck(ctx, p); err != nil {
-		return Outcome{}, within(p.topics.dlq, err)
+	topic := p.topics.dlq
+	p, err := r.recheck(ctx, p)
+	if err != nil {
+		return Outcome{}, within(topic, err)
 	}
 	h, err := r.claim(ctx, p, pace)
 	if err != nil {
@@ -37,25 +40,33 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 	return r.drive(ctx, h, on)
 }
 
-// recheck looks whether all is still as it was when the plan was made: another run would be fenced by the claim, though it would stand.
-func (r *Redriver) recheck(ctx context.Context, p *Plan) error {
+// recheck looks whether all is still as it was when the plan was made, and returns the plan as it would be made now: another run would
+// be fenced by the claim, though it would stand.
+func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	ledger := dlq.NewLedger(p.topics.dlq, p.topics.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return Denied("READ", "topic", p.topics.ledger, err)
+		return nil, Denied("READ", "topic", p.topics.ledger, err)
 	}
 	if err := RefuseUnfinished(ledger); err != nil {
-		return err
+		return nil, err
+	}
+	if _, begun := ledger.Runs()[p.ID]; begun {
+		return nil, p.begun()
 	}
 	if isOther(p.topicID, ledger.TopicID()) {
-		return p.stale()
+		return nil, p.stale()
 	}
 	cl, err := kgo.NewClient(r.cfg.Kafka...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer cl.Close()
-	p.Targets, p.Warnings = map[string]int64{}, nil
-	return p.settle(ctx, cl)
+	now := *p // the plan is the caller's, and may have been looked at by others
+	now.Targets, now.Warnings, now.tiers = map[string]int64{}, nil, nil
+	if err := now.settle(ctx, cl); err != nil {
+		return nil, err
+	}
+	return &now, nil
 }
 
 // Status is what became of a run's letters by now. It writes nothing, and finds out
@@ -192,7 +203,7 @@ func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome,
 		if on != nil {
 			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: err.Error() + "; looking at the ledger"})
 		}
-		again, err := r.retake(ctx, h, err)
+		again, err := r.retake(ctx, h, err, on)
 		if err != nil {
 			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
 		}
@@ -202,11 +213,19 @@ func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome,
 }
 
 // retake takes a run again whose producers were fenced, or whose last transaction may stand or not, if nobody else has taken it.
-func (r *Redriver) retake(ctx context.Context, h *held, why error) (*held, error) {
+func (r *Redriver) retake(ctx context.Context, h *held, why error, on func(Event)) (*held, error) {
+	said := map[string]time.Time{}
 	for {
 		again, err := r.takeBack(ctx, h, why)
+		if _, denied := errors.AsType[*DeniedError](err); denied { // somebody has to grant it, and then resume
+			return nil, err
+		}
 		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrMadeAnew) || ctx.Err() != nil {
 			return again, err
+		}
+		if text := err.Error(); on != nil && time.Since(said[text]) >= 10*time.Second {
+			said[text] = time.Now()
+			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: text + "; trying again"})
 		}
 		r.log.Warn("redrive: trying again", "topic", h.topics.dlq, "run", h.rec.ID, "error", err)
 		select {

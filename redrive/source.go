@@ -170,6 +170,9 @@ func (h *held) prepare(ctx context.Context, r *kgo.Record) (o *outgoing, skipped
 	rec := h.rec
 	value := r.Value
 	if l.Meta.ValueOmitted && rec.Edit.Value == nil {
+		if l.Meta.Original.Topic == "" {
+			return nil, SkippedValueLost, errors.New("it does not say where it was first read")
+		}
 		if value, err = h.r.originalValue(ctx, l.Meta.Original); errors.Is(err, errValueLost) {
 			return nil, SkippedValueLost, err
 		} else if err != nil {
