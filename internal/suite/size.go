@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,11 +89,18 @@ var size = map[string]func(*testing.T, *fixture){
 		}
 	},
 	"what does not even fit without its value blocks its lane until it does": func(t *testing.T, f *fixture) {
-		c := f.Run(f.oversized(t, 9_000, 9_000))
+		cfg := f.oversized(t, 9_000, 9_000)
+		log := &refusals{}
+		cfg.Logger = slog.New(log)
+		c := f.Run(cfg)
 		large := f.Produce(&kgo.Record{Topic: f.topic, Partition: 1, Key: noise(10_000), Value: []byte("v")})[0]
 		eventually(t, "the lane is blocked", func() bool { return c.Health().Lanes[1].State == consumer.StateBlocked })
 		other := f.Produce(&kgo.Record{Topic: f.topic, Key: f.keyOf(0), Value: []byte("v")})[0]
 		f.DeadLettered(other, headers.ReasonExhausted)
+		// The limit is raised while the lane waits for some seconds. In the middle of a try, which gives up more and more of the copy, there
+		// would be room for what it is about to write.
+		before := log.tries.Load()
+		eventually(t, "the copy was refused again", func() bool { return log.tries.Load() > max(before, 3) })
 		f.limit(t, f.topic+".dlq", 1<<20)
 		if m := f.DeadLettered(large, headers.ReasonTooLarge); m.Message == "" || m.ValueOmitted {
 			t.Errorf("the dead letter says %+v, want all of it now that there is room", m)
@@ -99,6 +108,22 @@ var size = map[string]func(*testing.T, *fixture){
 		f.Conserved()
 		eventually(t, "health is OK", func() bool { return c.Health().OK })
 	},
+}
+
+// refusals is a log in which only refused copies are looked for: the number of the last one's try.
+type refusals struct{ tries atomic.Int64 }
+
+func (*refusals) Enabled(context.Context, slog.Level) bool { return true }
+func (l *refusals) WithAttrs([]slog.Attr) slog.Handler     { return l }
+func (l *refusals) WithGroup(string) slog.Handler          { return l }
+func (l *refusals) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "try" {
+			l.tries.Store(a.Value.Int64())
+		}
+		return true
+	})
+	return nil
 }
 
 // oversized makes the siblings of one tier with limits, and a configuration whose handler fails with a lot to say.
