@@ -69,6 +69,7 @@ type engine struct {
 
 	problems chan error
 	said     map[string]time.Time
+	skips    int // letters that are not sent, as this process found
 }
 
 // look is what a look at the outcomes found.
@@ -344,9 +345,16 @@ func (e *engine) read(r reading) {
 	}
 }
 
-// skip counts a letter that is not sent, and says so.
+// toldSkips is of how many letters that are not sent a run tells one by one: of a thousand with the same reason nobody reads each.
+const toldSkips = 10
+
+// skip counts a letter that is not sent, and says so of the first ones.
 func (e *engine) skip(s skip) {
 	e.flights.skip(s.why)
+	if e.skips++; e.skips > toldSkips {
+		e.say("more letters stay, which are only counted")
+		return
+	}
 	text := fmt.Sprintf("letter %v stays: %s", s.at.position(e.topics.dlq), s.why)
 	if s.err != nil {
 		text += ": " + s.err.Error()

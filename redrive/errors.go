@@ -18,6 +18,7 @@ const (
 	RefusedCompacted  Refusal = "compacted source" // an old value would become the latest of its key
 	RefusedTooOften   Refusal = "too many redrives"
 	RefusedPartitions Refusal = "too few partitions" // of the target, or of the ledger
+	RefusedEdit       Refusal = "edit failed"        // the patch can't be applied to any letter that fits
 	RefusedRetention  Refusal = "retention"          // of the target, which would delete the copies at once
 )
 

@@ -49,6 +49,7 @@ type Plan struct {
 	tiers      map[string]string
 	by         map[destination]int64
 	oldest     time.Time
+	unfit      error // of the first letter that can't be edited
 }
 
 // The reasons for which letters that fit are left out.
@@ -130,7 +131,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		}
 		switch at := l.Record; {
 		case !l.State.Settles():
-			p.take(l)
+			p.take(l, r.cfg.MergePatch)
 		case l.State == dlq.Duplicate && ledger.State(at.Partition, at.Offset) == "":
 			p.duplicates.add(at.Partition, at.Offset)
 		}
@@ -163,7 +164,7 @@ func RefuseUnfinished(ledger *dlq.Ledger) error {
 }
 
 // take takes a letter into the plan, or notes why not.
-func (p *Plan) take(l *dlq.Letter) {
+func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte, error)) {
 	most := p.Selection.MaxRedrives
 	set(&most, defaultMaxRedrives)
 	switch {
@@ -173,6 +174,14 @@ func (p *Plan) take(l *dlq.Letter) {
 	case p.toTier && (l.MetaErr != nil || l.Meta.Group == "" || l.Meta.Original.Topic != p.topics.source):
 		p.Skipped[SkippedNoGroup]++
 		return
+	case l.Meta.ValueOmitted: // a run sees whether an edit fits what it reads elsewhere
+	default:
+		if _, err := p.Selection.Edit.valueOf(l.Record.Value, mergePatch); err != nil {
+			if p.Skipped[SkippedEdit]++; p.unfit == nil {
+				p.unfit = fmt.Errorf("letter %s/%d/%d: %w", l.Record.Topic, l.Record.Partition, l.Record.Offset, err)
+			}
+			return
+		}
 	}
 	if !p.chosen.add(l.Record.Partition, l.Record.Offset) {
 		return
@@ -213,6 +222,8 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	case p.Letters == 0 && p.Skipped[SkippedTooOften] > 0:
 		return refuse(RefusedTooOften, fmt.Sprintf("%d letters fit, and all were brought back that often before: find out why they fail again, "+
 			"raise the limit, or discard them", p.Skipped[SkippedTooOften]))
+	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
+		return refuse(RefusedEdit, fmt.Sprintf("%d letters fit, and the edit can't be applied to the value of any; the first: %v", p.Skipped[SkippedEdit], p.unfit))
 	case p.Letters == 0 && p.Skipped[SkippedNoGroup] > 0:
 		return refuse(RefusedNothing, fmt.Sprintf("%d letters fit, and none says whose it is: name a target topic", p.Skipped[SkippedNoGroup]))
 	case p.Letters == 0:
@@ -251,6 +262,9 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	}
 	if n := p.Skipped[SkippedTooOften]; n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: they were brought back too often", n))
+	}
+	if n := p.Skipped[SkippedEdit]; n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: the edit can't be applied to their values; the first: %v", n, p.unfit))
 	}
 	if n := p.Skipped[SkippedNoGroup]; n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: they don't say whose they are; name a target topic for them", n))

@@ -202,8 +202,15 @@ func TestRecordsCanBeEditedOnTheirWayBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if p.Letters != 1 || p.Skipped[redrive.SkippedEdit] != 1 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "1 letters stay: the edit can't be applied to their values; the first: letter orders.dlq/0/1: patch: ") {
+			t.Errorf("the plan is %+v", p)
+		}
+		_, err = r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}, Edit: redrive.Edit{Patch: []byte(`{}`)}})
+		if refused, ok := errors.AsType[*redrive.RefusedError](err); !ok || refused.Reason != redrive.RefusedEdit || !strings.Contains(refused.Detail, "letter orders.dlq/0/1: patch: ") {
+			t.Errorf("of a letter that can't be edited: %v", err)
+		}
 		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
-		if c := o.Counts; err != nil || c.Sent != 1 || c.Succeeded != 1 || c.Skipped[redrive.SkippedEdit] != 1 {
+		if c := o.Counts; err != nil || c.Sent != 1 || c.Succeeded != 1 || len(c.Skipped) != 0 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}
 		if len(got.all) != 1 || string(got.all[0].Value) != `{"a":1,"b":3}` || fmt.Sprint(got.all[0].Headers) != "[{y [50]} {z [57]}]" {

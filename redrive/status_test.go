@@ -131,9 +131,15 @@ func TestWhatARunLeftOutIsKept(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		var s switched
-		letters(t, k, &s, 10)
+		letters(t, k, &s, 30)
 		s.set(succeeding)
-		r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(value, _ []byte) ([]byte, error) { return nil, errors.New("no JSON") }})
+		planned := false
+		r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(value, _ []byte) ([]byte, error) {
+			if planned {
+				return nil, errors.New("no JSON")
+			}
+			return value, nil
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,10 +147,20 @@ func TestWhatARunLeftOutIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Skipped[redrive.SkippedEdit] != 10 {
+		planned = true
+		var told []string
+		o, err := r.Run(t.Context(), p, redrive.Pace{}, func(e redrive.Event) {
+			if strings.Contains(e.Message, "stay") {
+				told = append(told, e.Message)
+			}
+		})
+		if err != nil || o.Counts.Skipped[redrive.SkippedEdit] != 30 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}
-		if c := asked(t, k, r, p.ID).Counts; c.Selected != 10 || c.Sent != 0 || c.Skipped[redrive.SkippedEdit] != 10 {
+		if len(told) != 11 || told[10] != "more letters stay, which are only counted" {
+			t.Errorf("it tells %d lines of letters: %q", len(told), told)
+		}
+		if c := asked(t, k, r, p.ID).Counts; c.Selected != 30 || c.Sent != 0 || c.Skipped[redrive.SkippedEdit] != 30 {
 			t.Errorf("later it is %+v", c)
 		}
 	})

@@ -65,6 +65,8 @@ func remedy(err error) string {
 		return fmt.Sprintf("redrive resume %s goes on with it, redrive abort %s ends it", run, run)
 	case redrive.RefusedNothing:
 		return fmt.Sprintf("redrive summary %s shows what is open; --target takes letters that don't say whose they are", r.Topic)
+	case redrive.RefusedEdit:
+		return fmt.Sprintf("redrive show %s P:OFFSET shows a letter's value; choose letters that the patch is for, by --class or --where", r.Topic)
 	case redrive.RefusedNoTier:
 		return "--target names another topic to bring them back to"
 	case redrive.RefusedNoMembers:

@@ -48,6 +48,7 @@ func TestARunThatShouldNotBeginIsRefused(t *testing.T) {
 		{"--class foreign", "nothing selected", "none says whose it is", "redrive summary orders.dlq shows"},
 		{"--class stranger", "no tier", "group stranger on partition 0", "--target names"},
 		{"--class often", "too many redrives", "1 letters fit", "--max-redrives raises"},
+		{"--class payment --patch {}", "edit failed", "40 letters fit, and the edit can't be applied to the value of any; the first: letter orders.dlq/", "redrive show orders.dlq P:OFFSET shows"},
 		{"--class gone", "no members", "gone without members", "--wait lets"},
 		{"--class tax --target compacted", "compacted source", "compacted is compacted", "--force does"},
 		{"--class tax --target narrow", "too few partitions", "narrow has 1 partitions", "--target names"},

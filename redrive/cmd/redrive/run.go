@@ -153,6 +153,9 @@ func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome
 	if err := t.showOutcome(o); err != nil {
 		return err
 	}
+	if len(o.Counts.Skipped) > 0 {
+		t.screen.Warn("not sent: %s", said(o.Counts.Skipped))
+	}
 	if again, ok := errors.AsType[*redrive.ReappearedError](err); ok {
 		t.showFailures(again, o)
 	}
