@@ -49,6 +49,8 @@ type engine struct {
 	letters <-chan reading
 	buffer  []*outgoing // read, and not sent
 	whole   bool        // all were read
+	most    int         // letters that a transaction takes
+	calm    int         // transactions that were taken since most changed
 	taken   int64       // handed to a transaction, by this process and before
 	open    *transaction
 	next    int     // the producer whose turn it is
@@ -86,7 +88,7 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 	e := &engine{
 		held: h, on: on, flights: newFlights(h.rec.Counts, h.flying), alarm: newAlarm(h.rec),
 		bucket: newBucket(h.rec.Pace.Rate, h.rec.Pace.Burst, now),
-		state:  Canary, lastSent: now, canaryAt: now, heartbeat: now, taken: h.rec.Counts.Sent,
+		state:  Canary, most: txnLetters, lastSent: now, canaryAt: now, heartbeat: now, taken: h.rec.Counts.Sent,
 		before: make(chan struct{}), broken: new(atomic.Bool), ends: make(chan ended, 2),
 		looked: make(chan look, 1), lookedAt: now, problems: make(chan error, 16), said: map[string]time.Time{},
 	}
@@ -261,7 +263,7 @@ func (e *engine) pump() (wait time.Duration, err error) {
 		e.buffer[0] = nil
 		e.buffer = e.buffer[1:]
 		e.taken++
-		if len(e.open.copies) >= txnLetters || e.state == Canary && e.canaryFull() {
+		if len(e.open.copies) >= e.most || e.state == Canary && e.canaryFull() {
 			e.handOver(context.Background())
 		}
 	}
@@ -295,18 +297,8 @@ func (e *engine) ended(done ended) error {
 	if done.err != nil {
 		return done.err
 	}
-	if len(done.refused) > 0 { // none of it stands; what the broker will take is sent again
-		var again []*outgoing
-		for _, o := range done.copies {
-			e.taken--
-			if done.transaction.err(o) == nil {
-				again = append(again, o.fresh())
-				continue
-			}
-			e.skip(skip{o.place, SkippedTooLarge, done.transaction.err(o)})
-		}
-		e.buffer = append(again, e.buffer...)
-		e.notes = append(done.notes, e.notes...)
+	if len(done.refused) > 0 {
+		e.refused(done)
 		return nil
 	}
 	if !done.committed {
@@ -314,6 +306,7 @@ func (e *engine) ended(done ended) error {
 	}
 	now := time.Now()
 	if len(done.copies) > 0 {
+		e.accepted()
 		followed := slices.DeleteFunc(done.sentLetters(), func(l sentLetter) bool { return !e.follows(l.group) })
 		e.flights.sent(followed)
 		e.flights.leave(int64(len(done.copies) - len(followed)))
@@ -321,6 +314,42 @@ func (e *engine) ended(done ended) error {
 		e.lastSent, e.canaryAt = now, now
 	}
 	return nil
+}
+
+// refused takes down that a broker will not take what was in a transaction, of which nothing stands then. It refuses whole batches, and
+// does not say for which of their letters: so they go again with fewer at a time, until the one is alone that it will not take. That
+// stays.
+func (e *engine) refused(done ended) {
+	var alone *outgoing
+	if len(done.refused) == 1 {
+		alone = done.refused[0]
+	}
+	again := make([]*outgoing, 0, len(done.copies)+len(e.buffer))
+	for _, o := range done.copies {
+		e.taken--
+		if o != alone {
+			again = append(again, o.fresh())
+		}
+	}
+	if alone != nil {
+		err := done.transaction.err(alone)
+		e.skip(skip{alone.place, refusal(err), err})
+	} else {
+		e.most, e.calm = max(1, min(e.most, len(done.refused)/2)), 0
+	}
+	e.buffer = append(again, e.buffer...)
+	e.notes = append(done.notes, e.notes...)
+}
+
+// growAfter is how many transactions are taken, one after the other, before the next has twice as many letters again: where it is the
+// batches that are too large, and no letter, few are refused in vain.
+const growAfter = 4
+
+// accepted takes down that a transaction with letters was committed.
+func (e *engine) accepted() {
+	if e.calm++; e.calm >= growAfter {
+		e.most, e.calm = min(2*e.most, txnLetters), 0
+	}
 }
 
 // read takes what the reader has to tell.

@@ -59,7 +59,8 @@ const (
 	SkippedValueLost = "value lost"               // its value was left out, and the original record is gone
 	SkippedEdit      = "edit failed"              // the patch can't be applied to its value
 	SkippedExpired   = "expired"                  // retention took it first
-	SkippedTooLarge  = "too large for the target" // as the broker says
+	SkippedTooLarge  = "too large for the target" // as the broker says, of it alone
+	SkippedRefused   = "refused by the target"    // the same, for its timestamp or what the topic asks of records
 	SkippedSettled   = "settled meanwhile"        // somebody discarded it, or another tool brought it back
 )
 

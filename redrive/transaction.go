@@ -77,7 +77,7 @@ func (t *transaction) promise(r *kgo.Record, err error) {
 type ended struct {
 	*transaction
 	committed bool
-	refused   []*outgoing // that the broker will not take, whatever is with them; none was written
+	refused   []*outgoing // that the broker will not take, or the batches that they were in; nothing was written
 	err       error
 }
 
@@ -189,9 +189,18 @@ func (f *firstError) promise(_ *kgo.Record, err error) {
 	}
 }
 
-// isRefusal reports whether a broker, or the client, will not take this very record.
-func isRefusal(err error) bool {
-	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.InvalidTimestamp)
+// isRefusal reports whether a broker, or the client, will not take this very record, or the batch that it is in.
+func isRefusal(err error) bool { return refusal(err) != "" }
+
+// refusal is why a letter is skipped that is refused; empty for other errors.
+func refusal(err error) string {
+	switch {
+	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
+		return SkippedTooLarge
+	case errors.Is(err, kerr.InvalidRecord), errors.Is(err, kerr.InvalidTimestamp):
+		return SkippedRefused
+	}
+	return ""
 }
 
 // written are the records of a transaction that is committed.
