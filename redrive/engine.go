@@ -301,7 +301,8 @@ func (e *engine) ended(done ended) error {
 		e.refused(done)
 		return nil
 	}
-	if !done.committed {
+	if !done.committed { // the alarm was faster; what the ledger is to be told, it is told at the end
+		e.notes = append(e.notes, unsent(done.notes)...)
 		return nil
 	}
 	now := time.Now()
@@ -405,6 +406,9 @@ func (e *engine) look(work context.Context) {
 // settle takes what a look found.
 func (e *engine) settle(l look) {
 	e.looking, e.lookedAt = false, time.Now()
+	for _, v := range l.verdicts { // whatever failed after them: the flights have let go of these
+		e.notes = append(e.notes, e.entry(v.letter, v.entry))
+	}
 	if l.err != nil {
 		e.gone = e.gone || errors.Is(l.err, ErrMadeAnew)
 		if !errors.Is(l.err, context.Canceled) {
@@ -413,9 +417,6 @@ func (e *engine) settle(l look) {
 		return
 	}
 	e.idle, e.lag, e.behind = l.idle, l.lag, false
-	for _, v := range l.verdicts {
-		e.notes = append(e.notes, e.entry(v.letter, v.entry))
-	}
 }
 
 // record is the run as it stands now.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -17,6 +18,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -311,6 +313,44 @@ func TestADeadLetterTopicThatFillsFasterThanItIsDrainedAbortsTheRun(t *testing.T
 		}
 		if d := time.Since(began); d < 30*time.Second || d > 40*time.Second {
 			t.Errorf("it took %v, want a window", d)
+		}
+	})
+}
+
+// The group's lag on a target that was named is read after the outcomes, and that can fail by itself.
+func TestOutcomesThatWereCountedAreInTheLedger(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		s.set(succeeding)
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fault *kfake.FaultHandle
+		began := time.Now()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1}, func(redrive.Event) {
+			switch {
+			case fault == nil:
+				fault = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Err: kerr.UnknownServerError, Count: -1})
+			case time.Since(began) > 5*time.Second:
+				fault.Remove()
+			}
+		})
+		if err != nil || o.Counts.Succeeded != 20 || fault.Hits() == 0 {
+			t.Errorf("the run ended with %v, and %+v; %d readings failed", err, o, fault.Hits())
+		}
+		got := map[dlq.State]int{}
+		for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[l.State]++
+		}
+		if got[dlq.Succeeded] != 20 {
+			t.Errorf("the ledger says %v", got)
 		}
 	})
 }

@@ -50,6 +50,15 @@ func (o *outgoing) fresh() *outgoing {
 	return &c
 }
 
+// unsent are records to be sent once more.
+func unsent(notes []*kgo.Record) []*kgo.Record {
+	again := make([]*kgo.Record, len(notes))
+	for i, n := range notes {
+		again[i] = &kgo.Record{Topic: n.Topic, Partition: n.Partition, Key: n.Key, Value: n.Value, Headers: n.Headers}
+	}
+	return again
+}
+
 func (h *held) begin(which int) (*transaction, error) {
 	cl := h.writers.cl[which]
 	if err := cl.BeginTransaction(); err != nil {
