@@ -63,7 +63,10 @@ type engine struct {
 	looked   chan look
 	looking  bool
 	unlook   context.CancelFunc // ends the one that is under way
-	lookedAt time.Time
+	lookedAt time.Time          // when the last one ended
+	asOf     time.Time          // when the last one began that found all
+	asking   time.Time          // when the one that is under way began
+	blind    error              // why the last one did not
 	idle     []string
 	lag      int64
 	behind   bool // of a run that was taken over: what happened meanwhile was not read yet, and nothing is sent before
@@ -205,8 +208,14 @@ func (e *engine) advance(work context.Context, now time.Time) (over bool, err er
 		}
 		e.alarm.check(now)
 	case Watching:
-		if now.Sub(e.lastSent) >= e.rec.Pace.Window && !e.looking {
+		switch end := e.lastSent.Add(e.rec.Pace.Window); {
+		case now.Before(end):
+		case !e.asOf.Before(end):
 			return true, e.finish(work)
+		case !e.looking && e.lookedAt.Before(end):
+			e.look(work)
+		case e.blind != nil:
+			e.waiting = "the window is over, and nobody knows what failed within it: " + e.blind.Error()
 		}
 	}
 	if e.waiting == "" && len(e.idle) > 0 && e.state != Watching {
@@ -394,7 +403,7 @@ func (e *engine) skip(s skip) {
 
 // look begins a look at the outcomes.
 func (e *engine) look(work context.Context) {
-	e.looking = true
+	e.looking, e.asking = true, time.Now()
 	ctx, cancel := context.WithTimeout(work, lookTimeout)
 	e.unlook = cancel
 	go func() {
@@ -409,13 +418,14 @@ func (e *engine) settle(l look) {
 	for _, v := range l.verdicts { // whatever failed after them: the flights have let go of these
 		e.notes = append(e.notes, e.entry(v.letter, v.entry))
 	}
-	if l.err != nil {
+	if e.blind = l.err; l.err != nil {
 		e.gone = e.gone || errors.Is(l.err, ErrMadeAnew)
 		if !errors.Is(l.err, context.Canceled) {
 			e.say("the outcomes could not be looked at: " + l.err.Error())
 		}
 		return
 	}
+	e.asOf = e.asking
 	e.idle, e.lag, e.behind = l.idle, l.lag, false
 }
 
@@ -423,7 +433,7 @@ func (e *engine) settle(l look) {
 func (e *engine) record(now time.Time) *record {
 	rec := *e.rec
 	rec.State, rec.Waiting, rec.Heartbeat, rec.Counts = e.state, e.waiting, now, e.flights.tally()
-	if e.waiting != "" {
+	if e.waiting != "" && e.state != Watching { // where nothing is sent anyway
 		rec.State = Waiting
 	}
 	return &rec
@@ -482,14 +492,11 @@ func (e *engine) conclude(ctx context.Context, state State, cause string) error 
 	return nil
 }
 
-// finish ends a run whose window is over.
+// finish ends a run whose window is over, and which has looked since.
 func (e *engine) finish(work context.Context) error {
 	if err := e.drain(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(work, lookTimeout)
-	defer cancel()
-	e.settle(e.looks.look(ctx))
 	select {
 	case <-e.alarm.fired: // by what was read just now
 		return e.abort()

@@ -272,3 +272,46 @@ func abortedCopy(t *testing.T, k *consumertest.Kafka, run string, letter int64) 
 		t.Error(err)
 	}
 }
+
+// The window says nothing of a dead-letter topic that cannot be read meanwhile.
+func TestARunThatCannotLookIsNotDone(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		release := make(chan struct{})
+		s.set(func(ctx context.Context, r *kgo.Record) error {
+			<-release
+			return failing("tax")(ctx, r)
+		})
+		r := redriver(t, k)
+		p := plan(t, r)
+		var (
+			fault  *kfake.FaultHandle
+			blind  time.Time
+			waited string
+		)
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1}, func(e redrive.Event) {
+			if e.State == redrive.Watching && e.Waiting != "" {
+				waited = e.Waiting
+			}
+			switch {
+			case fault == nil && e.Counts.Sent == 20:
+				fault = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.UnknownServerError, Count: -1})
+				blind = time.Now()
+				close(release)
+			case fault != nil && time.Since(blind) > 2*time.Minute:
+				fault.Remove()
+			}
+		})
+		if cause := reappeared(t, o, err); !strings.Contains(cause, "failed again with tax") {
+			t.Errorf("the cause is %q", cause)
+		}
+		if d := o.Ended.Sub(blind); d < 2*time.Minute || d > 2*time.Minute+30*time.Second {
+			t.Errorf("it ended after %v", d)
+		}
+		if !strings.Contains(waited, "nobody knows what failed") {
+			t.Errorf("it said %q", waited)
+		}
+	})
+}
