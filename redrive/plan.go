@@ -85,9 +85,17 @@ func (p *Plan) Duration(pace Pace) time.Duration {
 	ramp := pace.Ramp.Seconds()
 	if inRamp := 0.55 * pace.Rate * ramp; left <= inRamp {
 		// From a tenth to all of the rate: after a time t as many are sent as rate × (0.1 t + 0.45 t²/ramp).
-		return time.Duration(ramp * (math.Sqrt(0.01+1.8*left/(pace.Rate*ramp)) - 0.1) / 0.9 * float64(time.Second))
+		return lasting(ramp * (math.Sqrt(0.01+1.8*left/(pace.Rate*ramp)) - 0.1) / 0.9)
 	}
-	return time.Duration((ramp + (left-0.55*pace.Rate*ramp)/pace.Rate) * float64(time.Second))
+	return lasting(ramp + (left-0.55*pace.Rate*ramp)/pace.Rate)
+}
+
+// lasting is a duration of so many seconds, or the longest that there is.
+func lasting(seconds float64) time.Duration {
+	if ns := seconds * float64(time.Second); ns < math.MaxInt64 {
+		return time.Duration(ns)
+	}
+	return math.MaxInt64
 }
 
 // Plan freezes a selection: it reads the ledger and the dead-letter topic once, up to

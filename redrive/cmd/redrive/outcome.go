@@ -63,13 +63,13 @@ func (t *tool) showOutcome(o redrive.Outcome) error {
 		field("sent", "SENT", c.Sent),
 		field("succeeded", "SUCCEEDED", c.Succeeded),
 		field("failed", "FAILED AGAIN", c.Failed),
-		field("failedByClass", "", output.Pair{JSON: c.FailedByClass}),
+		field("failedByClass", "", output.Pair{JSON: some(c.FailedByClass)}),
 		field("retrying", "RETRYING", unlessZero(c.Retrying)),
 		field("discarded", "DISCARDED", unlessZero(c.Discarded)),
 		field("pending", "PENDING", c.Pending),
 		field("unknown", "UNKNOWN", unlessZero(c.Unknown)),
 		field("unfollowed", "NOT FOLLOWED", unlessZero(c.Unfollowed)),
-		field("skipped", "NOT SENT", output.Pair{Table: said(c.Skipped), JSON: c.Skipped}),
+		field("skipped", "NOT SENT", output.Pair{Table: said(c.Skipped), JSON: some(c.Skipped)}),
 	)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -33,8 +34,24 @@ func addPace(set *pflag.FlagSet) *paceFlags {
 	return p
 }
 
+// The rates that somebody can mean: from one record a day to more than any broker takes.
+const (
+	leastRate = 1.0 / (24 * 60 * 60)
+	mostRate  = 1e9
+)
+
+func checkRate(rate float64) error {
+	if math.IsNaN(rate) || rate > mostRate || rate > 0 && rate < leastRate {
+		return fmt.Errorf("--rate: %g is no number of records a second that makes sense; 0 is no limit", rate)
+	}
+	return nil
+}
+
 func (p *paceFlags) pace() (redrive.Pace, error) {
 	var errs []error
+	if err := checkRate(p.rate); err != nil {
+		errs = append(errs, err)
+	}
 	for name, bad := range map[string]bool{
 		"rate": p.rate < 0, "burst": p.burst < 0, "canary": p.canary < 0, "tolerate": p.tolerate < 0, "ramp": p.ramp < 0, "window": p.window < 0, "max-lag": p.maxLag < -1,
 	} {

@@ -118,8 +118,8 @@ func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
 		field("letters", "LETTERS", p.Letters),
 		field("targets", "TARGET", output.Pair{Table: targetsOf(p), JSON: counts("topic", "TOPIC", p.Targets)}),
 		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
-		field("seconds", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: p.Duration(pace).Round(time.Millisecond).Seconds()}),
-		field("skipped", "LEFT OUT", output.Pair{Table: said(p.Skipped), JSON: p.Skipped}),
+		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: sendingMs(p, pace)}),
+		field("skipped", "LEFT OUT", output.Pair{Table: said(p.Skipped), JSON: some(p.Skipped)}),
 		field("classes", "", classes),
 		field("partitions", "", partitions),
 		field("groups", "", counts("group", "GROUP", p.ByGroup)),
@@ -151,6 +151,22 @@ func sendingTakes(p *redrive.Plan, pace redrive.Pace) string {
 		return "as long as it takes, without a limit"
 	}
 	return fmt.Sprintf("%s at %g/s", p.Duration(pace).Round(time.Second), pace.Rate)
+}
+
+// sendingMs is how long the sending would take; without a limit nobody knows.
+func sendingMs(p *redrive.Plan, pace redrive.Pace) any {
+	if pace.Rate < 0 {
+		return nil
+	}
+	return p.Duration(pace)
+}
+
+// some are counts by name as JSON has them: of none an object without any, since it is known that there are none.
+func some(of map[string]int64) map[string]int64 {
+	if of == nil {
+		return map[string]int64{}
+	}
+	return of
 }
 
 // counts are rows, the most first.

@@ -83,7 +83,7 @@ func TestPlanSaysWhatARunWouldDoAndDoesNothing(t *testing.T) {
 		Topic                                string
 		Letters                              int64
 		SeenBy, Warnings                     []string
-		Seconds                              float64
+		SendingMs                            *int64
 		Skipped                              map[string]int64
 		Targets, Classes, Partitions, Groups []share
 	}
@@ -91,10 +91,13 @@ func TestPlanSaysWhatARunWouldDoAndDoesNothing(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &p); err != nil || got.code != exitDone || got.stderr != "" {
 		t.Fatalf("%+v: %v", got, err)
 	}
-	if p.Topic != "orders.dlq" || p.Letters != 100 || fmt.Sprint(p.SeenBy) != "[billing]" || p.Seconds != 10 || p.Warnings == nil ||
+	if p.Topic != "orders.dlq" || p.Letters != 100 || fmt.Sprint(p.SeenBy) != "[billing]" || p.SendingMs == nil || *p.SendingMs != 10_000 || p.Warnings == nil ||
 		!slices.Equal(p.Targets, []share{{Letters: 100, Topic: "orders.retry.1s"}}) || !slices.Equal(p.Groups, []share{{Letters: 100, Group: "billing"}}) ||
 		!slices.Equal(p.Classes, []share{{Letters: 60, Class: "tax"}, {Letters: 40, Class: "payment"}}) {
 		t.Errorf("the plan is %+v", p)
+	}
+	if got := s.redrive(t, "plan", "orders.dlq", "-o", "json", "--rate", "0"); !strings.Contains(got.stdout, `"sendingMs":null,"skipped":{},`) {
+		t.Errorf("without a limit: %+v", got)
 	}
 	var sum int64
 	for _, of := range p.Partitions {

@@ -151,7 +151,7 @@ func TestEveryProblemIsToldAtOnceWithWhatToDo(t *testing.T) {
 		{
 			"an unset variable",
 			world{config: "profile: a\nprofiles:\n  a: {brokers: x, sasl: plain, sasl-user: u, sasl-password-env: NONE}"},
-			[]string{"sasl-password-env of profile a: the variable NONE is not set"},
+			[]string{"sasl-password-env of profile a: the variable that it names is not set"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -87,9 +87,10 @@ func (l profileLayer) secret(name string) (Secret, bool, error) {
 	case isEnv:
 		text := l.lookup(env.text)
 		if text == "" {
-			return Secret{}, false, fmt.Errorf("%s: the variable %s is not set", env.from, env.text)
+			// Not quoted: it may be the secret itself, put there by mistake.
+			return Secret{}, false, fmt.Errorf("%s: the variable that it names is not set; it takes a variable's name, not the secret", env.from)
 		}
-		return Secret{from: env.text, text: text, rank: profileRank}, true, nil
+		return Secret{from: env.from, text: text, rank: profileRank}, true, nil
 	}
 	return Secret{from: file.from, file: file.text, rank: profileRank}, isFile, nil
 }

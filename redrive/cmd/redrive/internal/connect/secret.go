@@ -37,6 +37,10 @@ func (s Secret) reveal() (string, error) {
 	}
 	b, err := os.ReadFile(s.file)
 	if err != nil {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok && s.rank == profileRank {
+			// Not quoted: it may be the secret itself, put there by mistake.
+			return "", fmt.Errorf("%s: read the file that it names: %w; it takes a file's name, not the secret", s.from, pe.Err)
+		}
 		return "", fmt.Errorf("%s: %w", s.from, unread(err))
 	}
 	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))

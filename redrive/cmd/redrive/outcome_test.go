@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// What run, resume, status and abort print is the same, whichever of them has looked: no count is null where it is known to be none.
+func TestARunIsPrintedWithAllItsCounts(t *testing.T) {
+	t.Parallel()
+	begun := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Canary, By: "ada", Owner: "host/1", Started: noon, Heartbeat: noon}
+	begun.Counts.Selected = 60
+	over := begun
+	over.State, over.Cause, over.Why, over.Ended = redrive.Aborted, "it failed again", "OPS-1", noon.Add(time.Minute)
+	over.Counts = redrive.Counts{
+		Selected: 60, Sent: 12, Succeeded: 3, Failed: 2, FailedByClass: map[string]int64{"http.503": 1, "tax": 1}, Pending: 4, Retrying: 1,
+		Discarded: 1, Unknown: 2, Skipped: map[string]int64{redrive.SkippedExpired: 1, redrive.SkippedEdit: 20},
+	}
+	for name, o := range map[string]redrive.Outcome{"run-begun": begun, "run-over": over} {
+		for _, f := range output.Formats {
+			var data bytes.Buffer
+			tl := &tool{screen: output.NewScreen(&data, io.Discard, func(string) string { return "" })}
+			tl.screen.Look = output.Look{Now: func() time.Time { return noon.Add(time.Hour) }, Zone: time.UTC}
+			if err := tl.screen.Format.Set(f); err != nil {
+				t.Fatal(err)
+			}
+			if err := tl.showOutcome(o); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+"."+f, data.String())
+		}
+	}
+}
