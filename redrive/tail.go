@@ -22,6 +22,8 @@ const (
 	tailPause = 50 * time.Millisecond
 	// describeEvery is how often it is looked whether a partition that has no leader has got one, or a topic is back that was deleted.
 	describeEvery = time.Second
+	// resetTimeout bounds the asking for where a partition begins now, since nothing else is read meanwhile.
+	resetTimeout = 2 * time.Second
 	// What is asked of a partition: little, to look at the heads of batches, much where others write to it, and more and more for
 	// a batch that is larger.
 	tailGlance = 16 << 10
@@ -43,8 +45,10 @@ type tail struct {
 
 	producers map[int64]int16 // ids of the run, and the epochs from which they are its own
 
-	cluster   map[string]tailed // what is known of the cluster; of the loop alone
-	described time.Time
+	// Of the loop alone.
+	cluster   map[string]tailed // what is known of the cluster
+	described time.Time         // when it was asked for that last
+	stale     bool              // a broker could not tell something since
 
 	mu    sync.Mutex
 	at    map[string]map[int32]*tailPartition
@@ -71,7 +75,7 @@ type extent struct{ from, until int64 }
 
 func newTail(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *tail {
 	return &tail{
-		cl: cl, show: show, problem: problem, producers: map[int64]int16{}, stopped: make(chan struct{}),
+		cl: cl, show: show, problem: problem, producers: map[int64]int16{}, cluster: map[string]tailed{}, stopped: make(chan struct{}),
 		at: map[string]map[int32]*tailPartition{}, moved: make(chan struct{}), lossy: map[int32]bool{},
 	}
 }
@@ -144,68 +148,107 @@ func (p *tailPartition) pass() {
 	p.own = slices.Delete(p.own, 0, i)
 }
 
-func (t *tail) loop(ctx context.Context) {
-	defer close(t.stopped)
-	for ctx.Err() == nil {
-		began := time.Now()
-		pause := tailPause
-		switch others, err := t.round(ctx); {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			t.cluster = nil
-			if !kerr.IsRetriable(err) {
-				t.problem(fmt.Errorf("watch: %w", err))
-			}
-			pause = tailWait
-		case others:
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause - time.Since(began)):
-		}
-	}
-}
-
 // answer is what a broker said.
 type answer struct {
-	resp *kmsg.FetchResponse
+	leader int32
+	began  time.Time
+	resp   *kmsg.FetchResponse
+	err    error
+}
+
+// description is what the cluster said of some topics.
+type description struct {
+	resp *kmsg.MetadataResponse
 	err  error
 }
 
-// round asks each broker once. It reports whether somebody else than the run wrote something.
-func (t *tail) round(ctx context.Context) (others bool, err error) {
-	if err := t.describe(ctx); err != nil {
-		return false, err
-	}
-	requests := t.requests()
-	answers := make(chan answer)
-	for leader, req := range requests {
-		go func() {
-			resp, err := req.RequestWith(ctx, t.cl.Broker(int(leader)))
-			answers <- answer{resp, err}
-		}()
-	}
-	var errs []error
-	for range requests {
-		a := <-answers
-		switch {
-		case a.err != nil:
-			errs = append(errs, a.err)
-		case a.resp.ErrorCode != 0:
-			errs = append(errs, kerr.ErrorForCode(a.resp.ErrorCode))
-		default:
-			more, err := t.take(ctx, a.resp)
-			others = others || more
-			errs = append(errs, err)
+// loop asks each broker again as soon as it has answered, and waits for none before it asks another: one that hangs keeps nobody from
+// seeing what the others have. The answers are gone through one by one.
+func (t *tail) loop(ctx context.Context) {
+	defer close(t.stopped)
+	var (
+		answers   = make(chan answer)
+		described = make(chan description)
+		asked     = map[int32]bool{}      // leaders that have yet to answer
+		next      = map[int32]time.Time{} // when the others are asked
+		asking    bool                    // the cluster, for its leaders
+		timer     = time.NewTimer(0)
+	)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		now := time.Now()
+		if topics := t.undescribed(now); len(topics) > 0 && !asking {
+			asking, t.described = true, now
+			go func() {
+				resp, err := describe(ctx, t.cl, topics)
+				select {
+				case described <- description{resp, err}:
+				case <-ctx.Done():
+				}
+			}()
+		}
+		wake := tailPause
+		for leader, req := range t.requests(func(leader int32) bool {
+			if wait := next[leader].Sub(now); wait > 0 && !asked[leader] {
+				wake = min(wake, wait)
+				return false
+			}
+			return !asked[leader]
+		}) {
+			asked[leader] = true
+			go func() {
+				resp, err := req.RequestWith(ctx, t.cl.Broker(int(leader)))
+				select {
+				case answers <- answer{leader, now, resp, err}:
+				case <-ctx.Done():
+				}
+			}()
+		}
+		timer.Reset(wake)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case d := <-described:
+			asking = false
+			if err := t.learn(d); err != nil {
+				t.fail(err)
+			}
+		case a := <-answers:
+			asked[a.leader] = false
+			switch others, err := t.answered(ctx, a); {
+			case ctx.Err() != nil:
+			case err != nil:
+				t.fail(err)
+				next[a.leader] = a.began.Add(tailWait)
+			case !others:
+				next[a.leader] = a.began.Add(tailPause)
+			}
 		}
 	}
+}
+
+// fail takes down that a broker could not tell something: who leads what is asked for again.
+func (t *tail) fail(err error) {
+	t.stale = true
+	if !kerr.IsRetriable(err) {
+		t.problem(fmt.Errorf("watch: %w", err))
+	}
+}
+
+// answered takes an answer. It reports whether somebody else than the run wrote something.
+func (t *tail) answered(ctx context.Context, a answer) (others bool, err error) {
+	switch {
+	case a.err != nil:
+		return false, a.err
+	case a.resp.ErrorCode != 0:
+		return false, kerr.ErrorForCode(a.resp.ErrorCode)
+	}
+	others, err = t.take(ctx, a.resp)
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	close(t.moved)
 	t.moved = make(chan struct{})
-	t.mu.Unlock()
-	return others, joined(errs)
+	return others, err
 }
 
 // joined is the first that matters of some errors.
@@ -218,61 +261,66 @@ func joined(errs []error) (err error) {
 	return err
 }
 
-// describe asks for the topics' leaders, unless they are known.
-func (t *tail) describe(ctx context.Context) error {
-	t.mu.Lock()
-	var unknown []string
-	for topic, partitions := range t.at {
-		if known := t.cluster[topic]; len(known.leaders) == 0 {
-			unknown = append(unknown, topic)
-		} else {
-			for p := range partitions {
-				if int(p) >= len(known.leaders) || known.leaders[p] < 0 {
-					unknown = append(unknown, topic)
-					break
-				}
-			}
-		}
-	}
-	t.mu.Unlock()
-	if len(unknown) == 0 || t.cluster != nil && time.Since(t.described) < describeEvery {
+// undescribed are the topics whose leaders are to be asked for now.
+func (t *tail) undescribed(now time.Time) (topics []string) {
+	since := now.Sub(t.described)
+	if !t.described.IsZero() && (since < tailWait || since < describeEvery && !t.stale) {
 		return nil
 	}
-	t.described = time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for topic, partitions := range t.at {
+		known := t.cluster[topic]
+		lacks := t.stale || len(known.leaders) == 0
+		for p := range partitions {
+			lacks = lacks || int(p) >= len(known.leaders) || known.leaders[p] < 0
+		}
+		if lacks {
+			topics = append(topics, topic)
+		}
+	}
+	return topics
+}
+
+func describe(ctx context.Context, cl *kgo.Client, topics []string) (*kmsg.MetadataResponse, error) {
 	req := kmsg.NewPtrMetadataRequest()
-	for _, topic := range unknown {
+	for _, topic := range topics {
 		r := kmsg.NewMetadataRequestTopic()
 		r.Topic = kmsg.StringPtr(topic)
 		req.Topics = append(req.Topics, r)
 	}
-	resp, err := req.RequestWith(ctx, t.cl)
-	if err != nil {
-		return err
+	return req.RequestWith(ctx, cl)
+}
+
+// learn takes down what the cluster said of topics.
+func (t *tail) learn(d description) error {
+	if d.err != nil {
+		return d.err
 	}
-	if t.cluster == nil {
-		t.cluster = map[string]tailed{}
-	}
-	for _, found := range resp.Topics {
+	t.stale = false
+	var errs []error
+	for _, found := range d.resp.Topics {
 		if err := kerr.ErrorForCode(found.ErrorCode); err != nil {
-			if !errors.Is(err, kerr.UnknownTopicOrPartition) { // it was deleted
-				return fmt.Errorf("describe topic %q: %w", *found.Topic, err)
+			delete(t.cluster, *found.Topic)
+			if !errors.Is(err, kerr.UnknownTopicOrPartition) { // else it was deleted
+				errs = append(errs, fmt.Errorf("describe topic %q: %w", *found.Topic, err))
 			}
 			continue
 		}
-		d := tailed{id: found.TopicID}
+		known := tailed{id: found.TopicID}
 		for _, p := range found.Partitions {
-			for int(p.Partition) >= len(d.leaders) {
-				d.leaders = append(d.leaders, -1)
+			for int(p.Partition) >= len(known.leaders) {
+				known.leaders = append(known.leaders, -1)
 			}
-			d.leaders[p.Partition] = p.Leader
+			known.leaders[p.Partition] = p.Leader
 		}
-		t.cluster[*found.Topic] = d
+		t.cluster[*found.Topic] = known
 	}
-	return nil
+	return joined(errs)
 }
 
-// requests are for each leader one, about what is not known yet.
-func (t *tail) requests() map[int32]*kmsg.FetchRequest {
+// requests are for each leader one that may be asked, about what is not known yet.
+func (t *tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchRequest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	requests := map[int32]*kmsg.FetchRequest{}
@@ -282,13 +330,17 @@ func (t *tail) requests() map[int32]*kmsg.FetchRequest {
 			if int(p) >= len(known.leaders) || known.leaders[p] < 0 {
 				continue
 			}
-			state.pass()
-			req := requests[known.leaders[p]]
-			if req == nil {
+			leader := known.leaders[p]
+			req, ready := requests[leader]
+			if !ready && may(leader) {
 				req = kmsg.NewPtrFetchRequest()
 				req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch = int32(tailWait/time.Millisecond), 1, tailTotal, -1
-				requests[known.leaders[p]] = req
+				requests[leader] = req
 			}
+			if req == nil {
+				continue
+			}
+			state.pass()
 			if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != topic {
 				ask := kmsg.NewFetchRequestTopic()
 				ask.Topic, ask.TopicID = topic, known.id
@@ -376,6 +428,8 @@ func (t *tail) takePartition(topic string, found *kmsg.FetchResponseTopicPartiti
 
 // reset goes to the start of a partition: retention was faster, or a broker lost what was there.
 func (t *tail) reset(ctx context.Context, topic string, partition int32) error {
+	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
+	defer cancel()
 	starts, err := kadm.NewClient(t.cl).ListStartOffsets(ctx, topic)
 	if err != nil {
 		return err

@@ -4,12 +4,14 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Somebody else's record among the run's own is shown, once, however large it is, and whether or not the run knows already where its own
@@ -89,6 +91,67 @@ func TestTheTailShowsWhatOthersWriteAndNothingElse(t *testing.T) {
 	}
 	if len(shown) > 0 {
 		t.Errorf("%d more were shown", len(shown))
+	}
+}
+
+// One broker that does not answer kept the watch from seeing what the others had, for as long as the client waits: no run aborted within
+// a second of the failure then.
+func TestABrokerThatHangsKeepsNobodyFromSeeingTheOthers(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SleepOutOfOrder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	client := func() *kgo.Client {
+		cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(cl.Close)
+		return cl
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cl := client()
+	if _, err := kadm.NewClient(cl).CreateTopic(ctx, 2, 1, nil, "t"); err != nil {
+		t.Fatal(err)
+	}
+	for p := range int32(2) {
+		if err := cluster.MoveTopicPartition("t", p, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hangs, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	var once sync.Once
+	cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		if cluster.CurrentNode() == 1 {
+			once.Do(func() { close(hangs) })
+			cluster.SleepControl(func() { <-release })
+		}
+		return nil, nil, false
+	})
+	shown := make(chan *kgo.Record, 10)
+	w := newTail(client(), func(r *kgo.Record) { shown <- r }, func(error) {})
+	w.add(positions{"t": {0: 0, 1: 0}})
+	w.start(ctx)
+	defer w.close()
+	<-hangs
+	for i := range 3 { // one may have been seen by what was asked for already
+		began := time.Now()
+		if err := cl.ProduceSync(ctx, &kgo.Record{Topic: "t", Partition: 0, Value: []byte("x")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-shown:
+			if took := time.Since(began); took > 3*time.Second {
+				t.Errorf("record %d was seen after %v", i, took)
+			}
+		case <-ctx.Done():
+			t.Fatalf("record %d was not seen", i)
+		}
 	}
 }
 
