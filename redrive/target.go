@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -68,11 +69,18 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 	return tiers, nil
 }
 
-// members is how many members a group has.
+// members is how many members a group has. It asks in the protocol of KIP-848 first, and in the classic one only of a group that the
+// first does not know, or a broker: there a group of the other kind is none at all, and would have no members.
 func members(ctx context.Context, adm *kadm.Client, group string) (int, error) {
 	next, err := adm.DescribeConsumerGroups(ctx, group)
-	if d, ok := next[group]; err == nil && ok && d.Err == nil {
-		return len(d.Members), nil
+	if err == nil {
+		err = next[group].Err
+	}
+	if _, ok := next[group]; ok && err == nil {
+		return len(next[group].Members), nil
+	}
+	if err != nil && !unknownByKIP848(err) {
+		return 0, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, err))
 	}
 	classic, err := adm.DescribeGroups(ctx, group)
 	if err != nil {
@@ -83,6 +91,15 @@ func members(ctx context.Context, adm *kadm.Client, group string) (int, error) {
 		return 0, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, d.Err))
 	}
 	return len(d.Members), nil
+}
+
+// unknownByKIP848 reports whether an error says that a group is of the classic protocol, or that a broker knows no other. For the latter
+// the client has an error that it does not export, so what else it may be is told apart.
+func unknownByKIP848(err error) bool {
+	if _, said := errors.AsType[*kerr.Error](err); said {
+		return errors.Is(err, kerr.GroupIDNotFound) || errors.Is(err, kerr.UnsupportedVersion)
+	}
+	return !kgo.IsRetryableBrokerErr(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
 // idle lists those of the groups that have no members.
