@@ -159,7 +159,7 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*
 // read reads what the ledger knows of a run: its selection less what has an entry, and what was sent without an outcome.
 func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error) {
 	h := &held{r: r, topics: t, left: selection{}}
-	entries := map[place]dlq.Entry{}
+	entries := newSaid()
 	pieces := map[string][]byte{}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	var bad error
@@ -172,9 +172,9 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 		case n.Run == "" && n.Err == nil && n.Letter >= 0:
 			at := place{n.Record.Partition, n.Letter}
 			if n.Entry.Run == id {
-				entries[at] = n.Entry
+				entries.say(at, &n.Entry)
 			} else {
-				delete(entries, at)
+				entries.forget(at)
 			}
 		}
 	})
@@ -205,14 +205,13 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 
 // recount counts anew what became of the letters of a run that is unfinished: the entries came with the copies, and what the run says
 // of itself is some seconds old.
-func (h *held) recount(entries map[place]dlq.Entry, ledger *dlq.Ledger) {
+func (h *held) recount(entries *said, ledger *dlq.Ledger) {
 	h.rec.Counts = Counts{Selected: h.rec.Counts.Selected}
-	for at, e := range entries {
+	entries.each(func(at place, e dlq.Entry) {
 		if h.left.remove(at.partition, at.offset) { // what somebody says of others is not believed
 			h.count(at, e)
 		}
-	}
-	h.rec.Counts.Pending = int64(len(h.flying))
+	})
 	for partition, set := range h.left { // settled by others
 		for _, offset := range slices.Collect(set.All()) {
 			if ledger.Settled(partition, offset) {
@@ -232,17 +231,17 @@ func (h *held) recount(entries map[place]dlq.Entry, ledger *dlq.Ledger) {
 
 // reckon adds to the counts of a finished run what became known since: that a consumer discarded what was pending. Of its letters
 // others may have been brought back again by now, so the entries alone do not say what became of them then.
-func (h *held) reckon(entries map[place]dlq.Entry) {
+func (h *held) reckon(entries *said) {
 	c := &h.rec.Counts
 	discarded := int64(0)
-	for at, e := range entries {
+	entries.each(func(at place, e dlq.Entry) {
 		switch {
 		case e.State == dlq.Redriven && h.followsSent():
 			h.flying = append(h.flying, sentLetter{at, lineUp{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
 		case e.State == dlq.Discarded:
 			discarded++
 		}
-	}
+	})
 	c.Discarded = max(c.Discarded, min(discarded, c.Discarded+c.Pending))
 	c.Pending, c.Retrying = int64(len(h.flying)), 0
 }

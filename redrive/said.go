@@ -1,0 +1,122 @@
+package redrive
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// said is what a ledger says of the letters of a run: of each the last entry, as far as a run wants it. A letter is in the set of its
+// state, and one that was sent takes 24 bytes more, so that the entries of millions fit into memory.
+type said struct {
+	all    selection
+	states map[dlq.State]selection // but for those that failed
+	failed map[string]selection    // by class
+
+	copies map[int32][]copied // by partition of the letters, in the ledger's order: of a letter the last counts
+	topics map[string]string
+	lines  []lineUp // their targets
+	index  map[lineUp]uint32
+}
+
+// copied says where the copy of a letter is.
+type copied struct {
+	letter, at int64
+	line       uint32
+}
+
+func newSaid() *said {
+	return &said{
+		all: selection{}, states: map[dlq.State]selection{}, failed: map[string]selection{},
+		copies: map[int32][]copied{}, topics: map[string]string{}, index: map[lineUp]uint32{},
+	}
+}
+
+// forget takes back what was said of a letter.
+func (s *said) forget(at place) {
+	if !s.all.remove(at.partition, at.offset) {
+		return
+	}
+	for _, of := range s.states {
+		if of.remove(at.partition, at.offset) {
+			return
+		}
+	}
+	for _, of := range s.failed {
+		if of.remove(at.partition, at.offset) {
+			return
+		}
+	}
+}
+
+// say takes down an entry, of which nothing is kept: its strings are parts of the record.
+func (s *said) say(at place, e *dlq.Entry) {
+	s.forget(at)
+	s.all.add(at.partition, at.offset)
+	if e.State == dlq.Failed {
+		of := s.failed[e.Class]
+		if of == nil {
+			of = selection{}
+			s.failed[strings.Clone(e.Class)] = of
+		}
+		of.add(at.partition, at.offset)
+		return
+	}
+	of := s.states[e.State]
+	if of == nil {
+		of = selection{}
+		s.states[dlq.State(strings.Clone(string(e.State)))] = of
+	}
+	of.add(at.partition, at.offset)
+	if e.State == dlq.Redriven {
+		s.copies[at.partition] = append(s.copies[at.partition], copied{at.offset, e.Target.Offset, s.line(e.Target)})
+	}
+}
+
+func (s *said) line(target headers.Position) uint32 {
+	topic, ok := s.topics[target.Topic]
+	if !ok {
+		topic = strings.Clone(target.Topic)
+		s.topics[topic] = topic
+	}
+	l := lineUp{"", topic, target.Partition}
+	i, ok := s.index[l]
+	if !ok {
+		i = uint32(len(s.lines))
+		s.index[l], s.lines = i, append(s.lines, l)
+	}
+	return i
+}
+
+// each tells of each letter its state, the class of one that failed, and the target of one of which no more is known than that it was sent.
+func (s *said) each(tell func(place, dlq.Entry)) {
+	all := func(letters selection, e dlq.Entry) {
+		for partition, set := range letters {
+			for offset := range set.All() {
+				tell(place{partition, offset}, e)
+			}
+		}
+	}
+	for state, letters := range s.states {
+		if state != dlq.Redriven {
+			all(letters, dlq.Entry{State: state})
+		}
+	}
+	for class, letters := range s.failed {
+		all(letters, dlq.Entry{State: dlq.Failed, Class: class})
+	}
+	sent := s.states[dlq.Redriven]
+	for partition, copies := range s.copies {
+		slices.SortStableFunc(copies, func(a, b copied) int { return cmp.Compare(a.letter, b.letter) })
+		for i, c := range copies {
+			if i+1 < len(copies) && copies[i+1].letter == c.letter || !sent.has(partition, c.letter) {
+				continue
+			}
+			l := s.lines[c.line]
+			tell(place{partition, c.letter}, dlq.Entry{State: dlq.Redriven, Target: headers.Position{Topic: l.topic, Partition: l.partition, Offset: c.at}})
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package redrive
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"testing"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// However entries follow each other, of each letter the last one counts, as in a map of all.
+func TestOfEachLetterTheLastEntryCounts(t *testing.T) {
+	t.Parallel()
+	states := []dlq.State{dlq.Redriven, dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Failed, dlq.Discarded, dlq.Expired, dlq.Duplicate, dlq.Unknown}
+	for seed := range uint64(50) {
+		draw := rand.New(rand.NewPCG(seed, 1))
+		s, want := newSaid(), map[place]dlq.Entry{}
+		for range 500 {
+			at := place{draw.Int32N(3), draw.Int64N(60)}
+			if draw.IntN(10) == 0 {
+				s.forget(at)
+				delete(want, at)
+				continue
+			}
+			e := dlq.Entry{State: states[draw.IntN(len(states))]}
+			switch e.State {
+			case dlq.Redriven:
+				e.Target = headers.Position{Topic: []string{"a", "b"}[draw.IntN(2)], Partition: draw.Int32N(3), Offset: draw.Int64N(1000)}
+			case dlq.Failed:
+				e.Class = []string{"", "tax", "sku"}[draw.IntN(3)]
+			}
+			s.say(at, &e)
+			want[at] = e
+		}
+		got := map[place]dlq.Entry{}
+		s.each(func(at place, e dlq.Entry) {
+			if _, twice := got[at]; twice {
+				t.Fatalf("seed %d: %v is told of twice", seed, at)
+			}
+			got[at] = e
+		})
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
+		}
+	}
+}
+
+// As a map of entries they took half a gigabyte, for whoever asked for the status of a run.
+func TestTheEntriesOfAMillionLettersTakeLittleMemory(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	s := newSaid()
+	for i := range int64(1_000_000) {
+		e := dlq.Entry{State: dlq.Redriven, Run: "r", By: "ann", Target: headers.Position{Topic: "orders.retry.5s", Partition: int32(i % 8), Offset: i}}
+		letter, parsed, err := dlq.ParseEntry(e.Record("orders.dlq.ledger", int32(i%8), i/8))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.say(place{int32(i % 8), letter}, &parsed)
+		if i%2 == 0 {
+			s.say(place{int32(i % 8), letter}, &dlq.Entry{State: dlq.Succeeded})
+		}
+	}
+	if took := (heap() - before) >> 20; took > 48 {
+		t.Errorf("they take %d MiB", took)
+	}
+	runtime.KeepAlive(s)
+}
