@@ -18,7 +18,7 @@ func (t *tool) follow() func(redrive.Event) {
 	var speed speed
 	return func(e redrive.Event) {
 		if e.Message != "" {
-			t.screen.Say("%s", e.Message)
+			t.screen.Say("%s", withoutGuess(e.Message))
 		}
 		switch {
 		case e.State == redrive.Waiting && e.Waiting != waiting:

@@ -111,7 +111,11 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 		if n > 0 {
 			t.screen.Say("%s of %s were imported before it went wrong: once more imports the rest, and none twice that siding wrote", letters(n), file.Name())
 		}
-		return onTopic("WRITE", topic, fmt.Errorf("%s: %w", file.Name(), err))
+		err = fmt.Errorf("%s: %w", file.Name(), err)
+		if denied := onTopic("WRITE", topic, err); isA[*redrive.DeniedError](denied) {
+			return denied
+		}
+		return err // it names the topic
 	}
 	return t.screen.Object(
 		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},

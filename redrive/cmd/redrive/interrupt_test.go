@@ -32,6 +32,8 @@ func deaf() {
 	fmt.Println("working")
 	<-ctx.Done()
 	fmt.Println("finishing:", context.Cause(ctx))
+	time.Sleep(2 * together)
+	fmt.Println("still finishing")
 	time.Sleep(time.Minute)
 }
 
@@ -55,6 +57,15 @@ func start(t *testing.T, as string, args ...string) (cmd *exec.Cmd, stdout *bufi
 
 func TestTheFirstInterruptStopsAndTheSecondEnds(t *testing.T) {
 	t.Parallel()
+	for _, first := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(first.String(), func(t *testing.T) {
+			t.Parallel()
+			interruptedTwice(t, first)
+		})
+	}
+}
+
+func interruptedTwice(t *testing.T, first syscall.Signal) {
 	cmd, out, _ := start(t, "deaf")
 	next := func(want string) {
 		if !out.Scan() || out.Text() != want {
@@ -62,10 +73,16 @@ func TestTheFirstInterruptStopsAndTheSecondEnds(t *testing.T) {
 		}
 	}
 	next("working")
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	for range 3 { // as coreutils' timeout does: it means one
+		if err := cmd.Process.Signal(first); err != nil {
+			t.Fatal(err)
+		}
 	}
 	next("finishing: interrupted")
+	if err := cmd.Process.Signal(first); err != nil {
+		t.Fatal(err)
+	}
+	next("still finishing")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

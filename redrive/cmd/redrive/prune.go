@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -114,7 +115,11 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 	err = ledger.Prune(ctx, found)
 	t.screen.Status("")
 	if err != nil {
-		return onTopic("DELETE", topic, err)
+		err = onTopic("DELETE", topic, err)
+		if p.archive != "" {
+			err = fmt.Errorf("%w; the archive %s exists, and has all that was to be deleted: once more takes another name", err, p.archive)
+		}
+		return err
 	}
 	return t.pruned(topic, found, archive)
 }
@@ -139,6 +144,9 @@ func (t *tool) pruned(topic string, p *dlq.Prunable, archive any) error {
 // archive writes all that is going to be deleted to a new file. What it could not finish it takes away.
 func (t *tool) archive(ctx context.Context, s *session, topic string, p *dlq.Prunable, name string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // an archive is never written over
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("nothing was deleted: archive: %s is there already, and is never written over: choose another name", name)
+	}
 	if err != nil {
 		return fmt.Errorf("nothing was deleted: archive: %w", err)
 	}

@@ -79,7 +79,7 @@ func TestPruneDeletesNothingWithoutItsArchive(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--archive", taken}, exitError, "nothing was deleted: archive: open " + taken + ": file exists"},
+		{[]string{"--archive", taken}, exitError, "nothing was deleted: archive: " + taken + " is there already, and is never written over: choose another name"},
 		{[]string{"--archive", filepath.Join(absent, "x")}, exitError, "nothing was deleted: archive: "},
 		{[]string{"--older-than", "0s"}, exitUsage, "--older-than: 0s is not past"},
 		{[]string{"--older-than", "soon"}, exitUsage, `--older-than: "soon" is neither a duration`},
@@ -97,6 +97,11 @@ func TestPruneDeletesNothingWithoutItsArchive(t *testing.T) {
 	got := b.redrive(t, "prune", "orders.dlq")
 	if got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, "redrive: not authorized: the user needs DELETE on topic orders.dlq") {
 		t.Errorf("%+v", got)
+	}
+	file := filepath.Join(t.TempDir(), "archive.jsonl")
+	got = b.redrive(t, "prune", "orders.dlq", "--archive", file)
+	if got.code != exitError || !strings.Contains(got.stderr, "the user needs DELETE on topic orders.dlq") || !strings.Contains(got.stderr, "; the archive "+file+" exists, and has all that was to be deleted") {
+		t.Errorf("with an archive: %+v", got)
 	}
 	if diff := cmp.Diff(was, b.hold(t, "orders.dlq")); diff != "" {
 		t.Errorf("-was +is:\n%s", diff)

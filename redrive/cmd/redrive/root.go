@@ -73,6 +73,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	root.AddCommand(newDemo(t), newVersion(t))
 	root.SetUsageFunc(help)
 	root.InitDefaultCompletionCmd()
+	nameShell(root)
 	completeFlags(t, root)
 	refuseEmpty(root)
 	for _, cmd := range root.Commands() {
@@ -98,6 +99,26 @@ func (t *tool) guard(cmd *cobra.Command) {
 		}
 		return verb(cmd, args)
 	}
+}
+
+// nameShell has completion ask for a shell that it knows, instead of showing help as if all were well.
+func nameShell(root *cobra.Command) {
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		panic(err) // cobra has made it
+	}
+	var shells []string
+	for _, shell := range completion.Commands() {
+		shells = append(shells, shell.Name())
+	}
+	completion.Use = "completion SHELL"
+	completion.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("the shell is missing: choose %s", strings.Join(shells, ", "))
+		}
+		return fmt.Errorf("%q is no shell known here: choose %s", args[0], strings.Join(shells, ", "))
+	}
+	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // never: without it the arguments are not looked at
 }
 
 func noSuchVerb(cmd *cobra.Command, args []string) error {

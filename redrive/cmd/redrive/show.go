@@ -85,11 +85,11 @@ func (s *session) letter(ctx context.Context, topic string, partition int32, off
 	case !ok:
 		return nil, fmt.Errorf("%s has no partition %d: it has %d", topic, partition, len(bounds.End))
 	case start == end:
-		return nil, fmt.Errorf("partition %d of %s holds nothing: retention took what was before offset %d", partition, topic, end)
+		return nil, fmt.Errorf("partition %d of %s holds nothing: retention or prune took what was before offset %d", partition, topic, end)
 	case offset >= end:
 		return nil, fmt.Errorf("%s/%d/%d is not there yet: the partition holds %d to %d", topic, partition, offset, start, end-1)
 	case offset < start:
-		return nil, fmt.Errorf("%s/%d/%d is gone, retention took it: the partition holds %d to %d", topic, partition, offset, start, end-1)
+		return nil, fmt.Errorf("%s/%d/%d is gone, retention or prune took it: the partition holds %d to %d", topic, partition, offset, start, end-1)
 	}
 	only := dlq.Cursor{Topic: topic, At: map[int32]int64{partition: offset}, End: map[int32]int64{partition: offset + 1}}
 	for l, err := range dlq.Read(ctx, topic, dlq.Filter{}, only, s.opts...) {

@@ -67,7 +67,7 @@ func TestShowSaysWhyThereIsNoLetter(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"orders.dlq", "0:1"}, exitError, "orders.dlq/0/1 is gone, retention took it: the partition holds 2 to 2"},
+		{[]string{"orders.dlq", "0:1"}, exitError, "orders.dlq/0/1 is gone, retention or prune took it: the partition holds 2 to 2"},
 		{[]string{"orders.dlq", "0:3"}, exitError, "orders.dlq/0/3 is not there yet: the partition holds 2 to 2"},
 		{[]string{"orders.dlq", "1:0"}, exitError, "partition 1 of orders.dlq holds nothing"},
 		{[]string{"orders.dlq", "3:0"}, exitError, "orders.dlq has no partition 3: it has 3"},
@@ -115,7 +115,7 @@ func TestShowTellsWhatBecameOfALetter(t *testing.T) {
 	}
 	b.deleteTo(t, "orders.dlq", 0, 1)
 	got = b.redrive(t, "show", "orders.dlq", "0:0")
-	if want := "is gone, retention took it: the partition holds 1 to 3; the ledger still says: discarded at "; got.code != exitError || !strings.Contains(got.stderr, want) {
+	if want := "is gone, retention or prune took it: the partition holds 1 to 3; the ledger still says: discarded at "; got.code != exitError || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 	"time"
 
@@ -61,7 +62,7 @@ func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
 		t.screen.Say("redrive: interrupted")
 		return
 	}
-	lines := strings.Split(strings.TrimPrefix(err.Error(), "redrive: "), "\n") // the engine's begin with it, too
+	lines := strings.Split(strings.TrimPrefix(withoutGuess(err.Error()), "redrive: "), "\n") // the engine's begin with it, too
 	for i, line := range lines {
 		if i == 0 {
 			t.screen.Say("redrive: %s", line)
@@ -76,6 +77,14 @@ func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
 		t.screen.Say("see %s --help", cmd.CommandPath())
 	}
 }
+
+// withoutGuess takes the client's guess out of an error: that TLS or SASL may be missing is no help where the broker has answered
+// before. Where it has not, [connect.UnreachableError] has a better one.
+func withoutGuess(text string) string {
+	return guess.ReplaceAllString(text, "the broker hung up at once")
+}
+
+var guess = regexp.MustCompile(`broker closed the connection immediately [^:]*: is (TLS|SASL) [^?]*\?`)
 
 // session is a cluster that answered.
 type session struct {

@@ -32,6 +32,8 @@ func TestAWrongCommandLineEndsWithTheCodeForUsage(t *testing.T) {
 		want []string
 	}{
 		{[]string{"topcs"}, []string{`redrive: there is no verb "topcs"; did you mean topics?`, "see redrive --help"}},
+		{[]string{"completion"}, []string{"redrive: the shell is missing: choose bash, zsh, fish, powershell\n"}},
+		{[]string{"completion", "tcsh"}, []string{`redrive: "tcsh" is no shell known here: choose bash, zsh, fish, powershell`}},
 		{[]string{"topics", "x"}, []string{"redrive: it takes no arguments", "see redrive topics --help"}},
 		{[]string{"topics", "--nope"}, []string{"redrive: unknown flag: --nope"}},
 		{[]string{"topics", "-o", "xml"}, []string{"choose table, json, jsonl"}},
