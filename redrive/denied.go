@@ -57,9 +57,9 @@ func Denied(operation, resource, name string, err error) error {
 }
 
 // rights are the operations on topics that a run needs.
-func (p *Plan) rights(watched []string) map[string][]kmsg.ACLOperation {
-	read, write := kmsg.ACLOperationRead, kmsg.ACLOperationWrite
-	needs := map[string][]kmsg.ACLOperation{}
+func (p *Plan) rights(watched []string) map[string][]string {
+	const read, write = "READ", "WRITE"
+	needs := map[string][]string{}
 	for _, topic := range watched { // the dead-letter topic and the ledger are among them
 		needs[topic] = append(needs[topic], read)
 	}
@@ -70,10 +70,11 @@ func (p *Plan) rights(watched []string) map[string][]kmsg.ACLOperation {
 	return needs
 }
 
-// CheckRights asks what the user may do on topics, before anything is done. Its error has
-// a *[DeniedError] for each operation that may not be, a line each. Brokers that don't
-// tell (before Kafka 2.3) refuse later what they refuse.
-func CheckRights(ctx context.Context, cl *kgo.Client, needs map[string][]kmsg.ACLOperation) error {
+// CheckRights asks whether the user may do on topics what is needed, before anything is
+// done: operations by topic, as [DeniedError] names them. Its error has a *DeniedError
+// for each that may not be, a line each. Brokers that don't tell (before Kafka 2.3)
+// refuse later what they refuse.
+func CheckRights(ctx context.Context, cl *kgo.Client, needs map[string][]string) error {
 	req := kmsg.NewPtrMetadataRequest()
 	req.IncludeTopicAuthorizedOperations = true
 	for topic := range needs {
@@ -86,8 +87,8 @@ func CheckRights(ctx context.Context, cl *kgo.Client, needs map[string][]kmsg.AC
 		return fmt.Errorf("describe topics: %w", err)
 	}
 	var errs []error
-	lacks := func(topic string, op kmsg.ACLOperation) {
-		errs = append(errs, &DeniedError{Operation: op.String(), Resource: "topic", Name: topic})
+	lacks := func(topic, op string) {
+		errs = append(errs, &DeniedError{Operation: op, Resource: "topic", Name: topic})
 	}
 	slices.SortFunc(resp.Topics, func(a, b kmsg.MetadataResponseTopic) int { return strings.Compare(*a.Topic, *b.Topic) })
 	for _, t := range resp.Topics {
@@ -96,7 +97,7 @@ func CheckRights(ctx context.Context, cl *kgo.Client, needs map[string][]kmsg.AC
 			switch {
 			case t.ErrorCode == kerr.TopicAuthorizationFailed.Code:
 				lacks(*t.Topic, op)
-			case t.ErrorCode == 0 && t.AuthorizedOperations != math.MinInt32 && !slices.Contains(may, op):
+			case t.ErrorCode == 0 && t.AuthorizedOperations != math.MinInt32 && !slices.ContainsFunc(may, func(m kmsg.ACLOperation) bool { return m.String() == op }):
 				lacks(*t.Topic, op)
 			}
 		}

@@ -43,7 +43,10 @@ type Counts struct {
 	Skipped map[string]int64 `json:"skipped,omitempty"`
 }
 
-// Outcome is what is known of a run.
+// Outcome is what is known of a run. While a process has it, it finds out that somebody
+// sets a group's offset by hand, and no letter that was passed so is called succeeded.
+// One that is set past letters while no process has the run can't be told from one that
+// the group's members committed: these count as succeeded.
 type Outcome struct {
 	// Topic is the dead-letter topic, ID the run's.
 	Topic, ID string

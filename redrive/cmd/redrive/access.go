@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -38,7 +36,7 @@ func aboutResource(err error) bool {
 }
 
 // may looks whether the user may do on topics what a verb is about to do there, so that it does all of it or nothing.
-func (s *session) may(ctx context.Context, needs map[string][]kmsg.ACLOperation) error {
+func (s *session) may(ctx context.Context, needs map[string][]string) error {
 	return redrive.CheckRights(ctx, s.cl, needs)
 }
 

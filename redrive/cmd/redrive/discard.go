@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
@@ -74,7 +73,7 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 		err = redrive.RefuseUnfinished(ledger)
 	}
 	if err == nil {
-		err = s.may(ctx, map[string][]kmsg.ACLOperation{ledger.Name(): {kmsg.ACLOperationWrite}})
+		err = s.may(ctx, map[string][]string{ledger.Name(): {"WRITE"}})
 	}
 	if err != nil {
 		return err

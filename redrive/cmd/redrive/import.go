@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
@@ -80,7 +79,7 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 		err = redrive.RefuseUnfinished(ledger)
 	}
 	if err == nil {
-		err = s.may(ctx, map[string][]kmsg.ACLOperation{topic: {kmsg.ACLOperationWrite}})
+		err = s.may(ctx, map[string][]string{topic: {"WRITE"}})
 	}
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
@@ -81,7 +80,7 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 		err = redrive.RefuseUnfinished(ledger)
 	}
 	if err == nil {
-		err = s.may(ctx, map[string][]kmsg.ACLOperation{topic: {kmsg.ACLOperationDelete}, ledger.Name(): {kmsg.ACLOperationWrite}})
+		err = s.may(ctx, map[string][]string{topic: {"DELETE"}, ledger.Name(): {"WRITE"}})
 	}
 	if err != nil {
 		return err
