@@ -206,7 +206,6 @@ func (e *engine) advance(work context.Context, now time.Time) (over bool, err er
 		case limit > 0 && max(e.flights.unfinished(), e.lag) >= limit:
 			e.waiting = fmt.Sprintf("the group is behind: %d records are due and unfinished, and the limit is %d", max(e.flights.unfinished(), e.lag), limit)
 		}
-		e.alarm.check(now)
 	case Watching:
 		switch end := e.lastSent.Add(e.rec.Pace.Window); {
 		case now.Before(end):
@@ -220,6 +219,12 @@ func (e *engine) advance(work context.Context, now time.Time) (over bool, err er
 	}
 	if e.waiting == "" && len(e.idle) > 0 && e.state != Watching {
 		e.waiting = fmt.Sprintf("nobody would run the records: %s without members", strings.Join(e.idle, ", "))
+	}
+	if e.state == Sending {
+		if e.waiting != "" || e.behind { // what is held back drains nothing, for a reason of its own
+			e.alarm.stage(false, now)
+		}
+		e.alarm.check(now)
 	}
 	if !e.looking && now.Sub(e.lookedAt) >= lookEvery {
 		e.look(work)

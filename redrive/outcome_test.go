@@ -354,3 +354,49 @@ func TestOutcomesThatWereCountedAreInTheLedger(t *testing.T) {
 		}
 	})
 }
+
+// A run that waits for its group brings nothing back meanwhile, and so drains nothing.
+func TestARunThatIsHeldBackIsNotAccusedOfDrainingTooSlowly(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 200)
+		var slow atomic.Bool
+		slow.Store(true)
+		s.set(func(ctx context.Context, r *kgo.Record) error {
+			if string(r.Value) == "sku" {
+				return failing("sku")(ctx, r)
+			}
+			if slow.Load() {
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		})
+		r := redriver(t, k)
+		p := plan(t, r)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		stopped := make(chan struct{})
+		go func() { // a letter every two seconds, of another class: 15 within a window, in which the group runs three
+			defer close(stopped)
+			for ctx.Err() == nil {
+				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku")})
+				time.Sleep(2 * time.Second)
+			}
+		}()
+		began, behind := time.Now(), 0
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, MaxLag: 50}, func(e redrive.Event) {
+			if strings.Contains(e.Waiting, "behind") {
+				behind++
+			}
+			if slow.Load() && time.Since(began) > 2*time.Minute {
+				slow.Store(false)
+			}
+		})
+		stop()
+		<-stopped
+		if c := o.Counts; err != nil || c.Succeeded != 200 || behind == 0 {
+			t.Errorf("the run ended with %v, and %+v; it waited %d times", err, o, behind)
+		}
+	})
+}
