@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -87,6 +88,12 @@ type look struct {
 
 // run goes on with a run until it is over, aborts itself, is interrupted by ctx, or is lost.
 func (h *held) run(ctx context.Context, on func(Event)) error {
+	if h.rec.State.Finished() { // its final record stands: only the answer to it was lost
+		if h.doomed != nil {
+			return h.doomed
+		}
+		return nil
+	}
 	now := time.Now()
 	e := &engine{
 		held: h, on: on, flights: newFlights(h.rec.Counts, h.flying), alarm: newAlarm(h.rec),
@@ -403,7 +410,7 @@ func (e *engine) skip(s skip) {
 	if s.err != nil {
 		text += ": " + s.err.Error()
 	}
-	e.say(text)
+	e.tell(text) // once for each letter
 }
 
 // look begins a look at the outcomes.
@@ -455,12 +462,26 @@ func (e *engine) tell(message string) {
 	e.on(ev)
 }
 
+// sayEvery is how often the same is told, and maxSaid of how many messages that is remembered.
+const (
+	sayEvery = 10 * time.Second
+	maxSaid  = 1_000
+)
+
 // say tells something once in ten seconds.
 func (e *engine) say(message string) {
-	if now := time.Now(); now.Sub(e.said[message]) >= 10*time.Second {
-		e.said[message] = now
-		e.tell(message)
+	now := time.Now()
+	if now.Sub(e.said[message]) < sayEvery {
+		return
 	}
+	if len(e.said) >= maxSaid {
+		maps.DeleteFunc(e.said, func(_ string, at time.Time) bool { return now.Sub(at) >= sayEvery })
+	}
+	if len(e.said) >= maxSaid { // rather the same twice than all of them kept
+		clear(e.said)
+	}
+	e.said[message] = now
+	e.tell(message)
 }
 
 // drain waits for the transactions that are being ended.
@@ -480,11 +501,8 @@ func (e *engine) conclude(ctx context.Context, state State, cause string) error 
 	e.settle(look{verdicts: e.flights.settle(func(string, headers.Position) standing { return standsBehind }), idle: e.idle, lag: e.lag})
 	e.rec.Cause = cause
 	e.rec.Ended = &now
-	for n := range e.rec.Pieces {
-		e.notes = append(e.notes, dlq.RunRecord(e.topics.ledger, pieceName(e.rec.ID, n), nil))
-	}
 	rec := e.record(now)
-	e.notes = append(e.notes, rec.note(e.topics.ledger))
+	e.notes = append(e.notes, rec.last(e.topics.ledger)...)
 	for len(e.notes) > 0 {
 		n := min(len(e.notes), txnLetters)
 		if err := e.writers.write(ctx, e.next, e.notes[:n]...); err != nil {
@@ -514,8 +532,8 @@ func (e *engine) finish(work context.Context) error {
 func (e *engine) abort() error {
 	cause, seen := e.alarm.result()
 	e.doomed = &ReappearedError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
-	if err := e.halt(cause); err != nil {
-		return err
+	if err := e.halt(cause); err != nil { // that it aborts is true also where the ledger cannot be told
+		return errors.Join(e.doomed, err)
 	}
 	return e.doomed
 }
@@ -523,10 +541,11 @@ func (e *engine) abort() error {
 // abandon ends a run whose letters are gone.
 func (e *engine) abandon() error {
 	e.alarm.quit(ErrMadeAnew.Error())
-	if err := e.halt(ErrMadeAnew.Error()); err != nil {
-		return err
+	err := fmt.Errorf("run %s: %w", e.rec.ID, ErrMadeAnew)
+	if failed := e.halt(ErrMadeAnew.Error()); failed != nil {
+		return errors.Join(err, failed)
 	}
-	return fmt.Errorf("run %s: %w", e.rec.ID, ErrMadeAnew)
+	return err
 }
 
 // halt aborts: what is in a transaction that is not committed yet never will be.

@@ -1,6 +1,9 @@
 package redrive
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,5 +31,50 @@ func TestWhatAStoppedTransactionHadForTheLedgerIsToldAtTheEnd(t *testing.T) {
 	n := e.notes[0]
 	if l, got, err := dlq.ParseEntry(n); err != nil || l != letter || got.State != want.State || n.Topic != "orders.dlq.ledger" || n.Partition != 3 || n.Offset != 0 || n.ProducerID != 0 {
 		t.Errorf("what is left is %+v, %v", n, err)
+	}
+}
+
+// With many outcomes they go in two transactions, and the process may end between them.
+func TestARunIsOverBeforeItsSelectionIsGone(t *testing.T) {
+	t.Parallel()
+	rec := &record{V: runVersion, ID: "r", State: Done, Pieces: 3}
+	var got []string
+	for _, n := range rec.last("orders.dlq.ledger") {
+		got = append(got, fmt.Sprintf("%s %t", n.Key, n.Value != nil))
+	}
+	if got, want := strings.Join(got, ", "), "run/r true, run/r/selection/0 false, run/r/selection/1 false, run/r/selection/2 false"; got != want {
+		t.Errorf("the last records are %s, want %s", got, want)
+	}
+}
+
+// The answer to the last commit was lost: the run takes itself back, and is over. Another record of it would have no selection.
+func TestARunWhoseFinalRecordStandsWritesNoMore(t *testing.T) {
+	t.Parallel()
+	doomed := &ReappearedError{Cause: "tax"}
+	for _, h := range []*held{{rec: &record{State: Done}}, {rec: &record{State: Aborted}, doomed: doomed}} {
+		err := h.run(t.Context(), nil) // without writers
+		if again, _ := errors.AsType[*ReappearedError](err); again != h.doomed || (err != nil) != (h.doomed != nil) {
+			t.Errorf("a run that is %s ended with %v", h.rec.State, err)
+		}
+	}
+}
+
+// A broker that says something else each time is no reason to keep it all.
+func TestWhatWasSaidIsForgotten(t *testing.T) {
+	t.Parallel()
+	told := map[string]int{}
+	e := &engine{
+		held: &held{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}}, flights: newFlights(Counts{}, nil), bucket: newBucket(1, 1, time.Now()),
+		on: func(e Event) { told[e.Message]++ }, said: map[string]time.Time{},
+	}
+	for i := range 3 * maxSaid {
+		e.say(fmt.Sprint(i))
+		e.say(fmt.Sprint(i))
+	}
+	if len(e.said) > maxSaid {
+		t.Errorf("%d messages are kept", len(e.said))
+	}
+	if len(told) != 3*maxSaid || told["7"] != 1 {
+		t.Errorf("%d messages were told, want %d; one of them %d times", len(told), 3*maxSaid, told["7"])
 	}
 }

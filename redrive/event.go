@@ -13,7 +13,7 @@ const (
 	Canary   State = "canary"   // the first letters are sent, and their outcome is awaited
 	Sending  State = "sending"  // at the ramp's rate, then at the full one
 	Waiting  State = "waiting"  // nothing is sent; Outcome.Waiting says why
-	Watching State = "watching" // all is sent, and the window is not over
+	Watching State = "watching" // all is sent, and the window is not over, or nobody could look since; then Outcome.Waiting says why
 	Done     State = "done"
 	Aborted  State = "aborted" // Outcome.Cause says why
 )

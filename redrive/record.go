@@ -127,6 +127,16 @@ func (r *record) note(ledger string) *kgo.Record {
 	return dlq.RunRecord(ledger, r.ID, value)
 }
 
+// last are the records of the ledger that end a run: its final state, and then that its selection is gone. They may go in two
+// transactions, and a run without its selection could neither be resumed nor aborted; a selection without a run means nothing.
+func (r *record) last(ledger string) []*kgo.Record {
+	notes := []*kgo.Record{r.note(ledger)}
+	for n := range r.Pieces {
+		notes = append(notes, dlq.RunRecord(ledger, pieceName(r.ID, n), nil))
+	}
+	return notes
+}
+
 func (r *record) outcome(topic string) Outcome {
 	o := Outcome{
 		Topic: topic, ID: r.ID, State: r.State, Waiting: r.Waiting, Cause: r.Cause, By: r.By, Why: r.Why,

@@ -315,3 +315,36 @@ func TestARunThatCannotLookIsNotDone(t *testing.T) {
 		}
 	})
 }
+
+// Whoever asks why the run ended is to hear that the class is back, whatever else went wrong then.
+func TestARunThatMayNotWriteThatItAbortsSaysWhyItAborts(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		k.Cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.TopicAuthorizationFailed, Count: -1,
+			When: func(req kmsg.Request) bool {
+				for _, t := range req.(*kmsg.ProduceRequest).Topics {
+					for _, p := range t.Partitions {
+						if bytes.Contains(p.Records, []byte(`"state":"aborted"`)) {
+							return true
+						}
+					}
+				}
+				return false
+			},
+		})
+		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.ProducerBatchCompression(kgo.NoCompression())), By: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil)
+		if again, ok := errors.AsType[*redrive.ReappearedError](err); !ok || !strings.Contains(again.Cause, "failed again with tax") {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if _, ok := errors.AsType[*redrive.DeniedError](err); !ok {
+			t.Errorf("that it could not be written down is not in %v", err)
+		}
+	})
+}
