@@ -100,6 +100,7 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 		e.err = fmt.Errorf("write copies: %w: %w", errUncertain, err)
 		return e
 	}
+	var failed error
 	for _, o := range t.copies {
 		switch err := t.err(o); {
 		case err == nil:
@@ -109,13 +110,16 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 			abort(t.cl)
 			e.err = Denied("WRITE", "topic", o.copy.Topic, err)
 			return e
-		default:
-			e.err = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.position(h.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, err)
-			return e
+		case failed == nil:
+			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.position(h.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, err)
 		}
 	}
-	if len(e.refused) > 0 {
+	if len(e.refused) > 0 { // and batches behind one that was refused are out of order
 		abort(t.cl)
+		return e
+	}
+	if failed != nil {
+		e.err = failed
 		return e
 	}
 	if err := h.tell(ctx, t); isDenied(err) {
