@@ -31,7 +31,7 @@ func newList(t *tool) *cobra.Command {
 Where a page ends and there is more, it says how to go on; letters that came since the first page are not on the
 following ones.
 
-With --all it does not read what became of the letters: show tells that of one.`,
+With --all it does not read what became of the letters, and has no column for it: show tells that of one.`,
 		Example: `  redrive list orders.dlq
   redrive list orders.dlq --class http.503 --since 2h
   redrive list orders.dlq --cursor v1/orders.dlq/0:50-312,1:7-298
@@ -83,10 +83,10 @@ var letterColumns = []output.Column{
 	{Key: "offset"},
 	{Key: "class", Title: "CLASS"},
 	{Key: "fingerprint"},
-	{Key: "reason", Title: "REASON"},
-	{Key: "group", Title: "GROUP"},
-	{Key: "attempts", Title: "ATTEMPTS", Right: true},
-	{Key: "failedAt", Title: "FAILED AT"},
+	{Key: "reason", Title: "REASON", Spare: 3},
+	{Key: "group", Title: "GROUP", Spare: 1},
+	{Key: "attempts", Title: "ATTEMPTS", Right: true, Spare: 4},
+	{Key: "failedAt", Title: "FAILED AT", Spare: 2},
 	{Key: "key", Title: "KEY", Cut: true},
 	{Key: "keyEncoding"},
 	{Key: "message", Title: "MESSAGE", Cut: true},

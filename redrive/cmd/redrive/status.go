@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,6 +74,9 @@ anew. A run is kept for as long as the ledger keeps its records.`,
 			for _, o := range runs {
 				t.warnOfSilence(o)
 			}
+			if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.State.Finished() && o.Counts.Pending > 0 }); i >= 0 {
+				t.screen.Say("what is pending may have an outcome since its run ended: redrive status %s/%s looks anew", runs[i].Topic, runs[i].ID)
+			}
 			return unread
 		},
 	}
@@ -85,7 +89,11 @@ const quiet = 20 * time.Second
 func (t *tool) warnOfSilence(o redrive.Outcome) {
 	if silent := t.now().Sub(o.Heartbeat); !o.State.Finished() && silent > quiet {
 		run := o.Topic + "/" + o.ID
-		t.screen.Warn("run %s is unfinished, and %s was last heard of %s ago: redrive resume %s goes on with it, redrive abort %s ends it",
-			run, o.Owner, silent.Round(time.Second), run, run)
+		where := ""
+		if o.Waiting != "" {
+			where = " (" + o.Waiting + ")"
+		}
+		t.screen.Warn("run %s is unfinished%s, and %s was last heard of %s ago: redrive resume %s goes on with it, redrive abort %s ends it",
+			run, where, o.Owner, silent.Round(time.Second), run, run)
 	}
 }

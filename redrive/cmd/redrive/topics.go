@@ -61,13 +61,13 @@ func topicColumns(quick bool) []output.Column {
 		{Key: "partitions"},
 		{Key: "letters"},
 		{Key: "open", Title: "OPEN", Right: true},
-		{Key: "resolved", Title: "RESOLVED", Right: true},
-		{Key: "oldestOpen", Title: "OLDEST OPEN"},
+		{Key: "resolved", Title: "RESOLVED", Right: true, Spare: 5},
+		{Key: "oldestOpen", Title: "OLDEST OPEN", Spare: 1},
 		{Key: "topClass", Title: "TOP CLASS"},
-		{Key: "groups", Title: "GROUPS", Cut: true},
-		{Key: "lastHour", Title: "LAST HOUR", Right: true},
-		{Key: "retentionMs", Title: "KEPT FOR"},
-		{Key: "nextExpiry", Title: "NEXT EXPIRY"},
+		{Key: "groups", Title: "GROUPS", Cut: true, Spare: 3},
+		{Key: "lastHour", Title: "LAST HOUR", Right: true, Spare: 2},
+		{Key: "retentionMs", Title: "KEPT FOR", Spare: 6},
+		{Key: "nextExpiry", Title: "NEXT EXPIRY", Spare: 4},
 	}
 	if quick {
 		columns[4].Title, columns[4].Right = "LETTERS", true

@@ -19,6 +19,9 @@ type Column struct {
 	Right bool
 	// Cut lets the column be cut where the terminal ends.
 	Cut bool
+	// Spare is how soon a table does without the column where the terminal is too narrow for all, the highest first. Zero is never.
+	// Only the first page is looked at; JSON has every column.
+	Spare int
 }
 
 // Cells hold nil (nothing is known), strings, []string, bools, integers, floats, and:

@@ -18,6 +18,8 @@ type Screen struct {
 	Format Format
 	// Look is how tables show times.
 	Look Look
+	// Width is how wide tables may be. Zero is as wide as the terminal, or any width without one.
+	Width int
 
 	data, words       io.Writer
 	dataTTY, wordsTTY bool
@@ -118,6 +120,9 @@ func (s *Screen) format() Format {
 }
 
 func (s *Screen) width() int {
+	if s.Width > 0 {
+		return s.Width
+	}
 	if f, ok := s.data.(*os.File); ok && s.dataTTY {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
 			return w

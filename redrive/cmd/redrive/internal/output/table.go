@@ -22,6 +22,8 @@ type table struct {
 	heading func(string) string
 
 	mu     sync.Mutex
+	cut    int    // how wide columns may be that can be cut
+	gone   []bool // columns for which there is no room
 	widths []int
 	page   [][]string
 	begun  bool
@@ -71,6 +73,10 @@ func (t *table) write() {
 			t.widths[i] = max(t.widths[i], width(text))
 		}
 	}
+	if !t.begun {
+		t.makeRoom()
+	}
+	t.cut = t.cuttingAt()
 	var b strings.Builder
 	if !t.begun {
 		titles := make([]string, len(t.columns))
@@ -89,14 +95,16 @@ func (t *table) write() {
 
 func (t *table) line(cells []string) string {
 	var b strings.Builder
-	over := t.over()
 	for i, text := range cells {
-		if i > 0 {
+		if t.gone[i] {
+			continue
+		}
+		if b.Len() > 0 {
 			b.WriteString(gap)
 		}
 		w := t.widths[i]
 		if t.columns[i].Cut {
-			w = max(w-over, min(w, 12))
+			w = min(w, t.cut)
 			text = cut(text, w)
 		}
 		fill := strings.Repeat(" ", max(0, w-width(text)))
@@ -109,20 +117,61 @@ func (t *table) line(cells []string) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// over is by how much each column that may be cut has to be narrower for the line to fit the terminal.
-func (t *table) over() int {
-	if t.limit <= 0 {
-		return 0
+// leastCut is how much of a column is left that is cut.
+const leastCut = 12
+
+// makeRoom takes columns out, those that are spared first, until the others fit the terminal as narrow as they may be cut.
+func (t *table) makeRoom() {
+	t.gone = make([]bool, len(t.columns))
+	for t.limit > 0 {
+		total, next := -len(gap), -1
+		for i, c := range t.columns {
+			if t.gone[i] {
+				continue
+			}
+			w := t.widths[i]
+			if c.Cut {
+				w = min(w, leastCut)
+			}
+			total += len(gap) + w
+			if c.Spare > 0 && (next < 0 || c.Spare > t.columns[next].Spare) {
+				next = i
+			}
+		}
+		if total <= t.limit || next < 0 {
+			return
+		}
+		t.gone[next] = true
 	}
-	total, cut := len(gap)*(len(t.columns)-1), 0
+}
+
+// cuttingAt is how wide columns may be that can be cut, for the line to fit the terminal: the widest are cut first.
+func (t *table) cuttingAt() int {
+	fixed, widest := -len(gap), 0
+	var cuts []int
 	for i, w := range t.widths {
-		total += w
-		if t.columns[i].Cut {
-			cut++
+		switch {
+		case t.gone[i]:
+			continue
+		case t.columns[i].Cut:
+			cuts, widest = append(cuts, w), max(widest, w)
+		default:
+			fixed += w
+		}
+		fixed += len(gap)
+	}
+	at := max(widest, leastCut)
+	if t.limit <= 0 {
+		return at
+	}
+	for ; at > leastCut; at-- {
+		total := fixed
+		for _, w := range cuts {
+			total += min(w, at)
+		}
+		if total <= t.limit {
+			break
 		}
 	}
-	if cut == 0 || total <= t.limit {
-		return 0
-	}
-	return (total - t.limit + cut - 1) / cut
+	return at
 }

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// Runs shows what runs have written down themselves; where that is old, it says who knows better.
+func TestRunsNamesStatusWhereSomethingWasPending(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	hint := "redrive status orders.dlq/r-2 looks anew"
+	for _, c := range []struct {
+		id, record string
+		want       bool
+	}{
+		{"r-1", `"state":"done","counts":{"selected":2,"sent":2,"succeeded":2}`, false},
+		{"r-3", `"state":"sending","counts":{"selected":2,"sent":2,"pending":2}`, false},
+		{"r-2", `"state":"done","counts":{"selected":2,"sent":2,"pending":2}`, true},
+	} {
+		b.produce(t, dlq.RunRecord("orders.dlq.ledger", c.id, []byte(`{"v":1,"id":"`+c.id+`","by":"ada","owner":"ada",`+c.record+`}`)))
+		if got := b.redrive(t, "runs", "orders.dlq"); got.code != exitDone || strings.Contains(got.stderr, hint) != c.want {
+			t.Errorf("%s: %+v", c.id, got)
+		}
+	}
+}

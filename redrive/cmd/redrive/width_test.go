@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// A table that is too wide for its terminal does without some columns, and not without those that one acts by.
+func TestTablesFitATerminalOf80Columns(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long ", 30)
+	letter := &dlq.Letter{Record: &kgo.Record{Topic: "orders.dlq", Partition: 11, Offset: 1234567, Key: []byte("order-1234567")}, Meta: headers.Meta{
+		Class: "payment.Declined", Reason: headers.ReasonExhausted, Group: "billing-service", Attempts: 12, FailedAt: noon, Message: long,
+	}}
+	run := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Watching, By: "oncall", Why: long, Started: noon, Ended: noon}
+	run.Counts = redrive.Counts{Selected: 123456, Sent: 123456, Succeeded: 123456, Failed: 123456, Pending: 123456}
+	topic := []any{
+		"payments-service.dlq", "payments-service", false, 12, 123456, 123456, 123456, output.Ago(noon), "payment.Declined",
+		[]string{"billing-service", "mail"}, 123456, 336 * time.Hour, output.Ago(noon),
+	}
+	for name, c := range map[string]struct {
+		columns []output.Column
+		cells   []any
+		needs   []string
+	}{
+		"list":   {letterColumns, letterCells(letter), []string{"PLACE", "CLASS", "KEY", "MESSAGE"}},
+		"runs":   {runColumns, runCells(run), []string{"RUN", "STATE", "SUCCEEDED", "FAILED", "PENDING"}},
+		"topics": {topicColumns(false), topic, []string{"TOPIC", "OPEN", "TOP CLASS"}},
+	} {
+		for _, width := range []int{80, 1000} {
+			var data bytes.Buffer
+			s := output.NewScreen(&data, io.Discard, func(string) string { return "" })
+			s.Width, s.Look = width, output.Look{Now: func() time.Time { return noon.Add(26*time.Hour + 7*time.Minute) }, Zone: time.UTC}
+			list := s.List(c.columns...)
+			if err := list.Row(c.cells...); err != nil {
+				t.Fatal(err)
+			}
+			if err := list.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(data.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+					t.Errorf("%s: %d wide, want %d at most: %s", name, n, width, line)
+				}
+			}
+			title, _, _ := strings.Cut(data.String(), "\n")
+			for _, column := range c.columns {
+				needed := width == 1000 && column.Title != ""
+				for _, n := range c.needs {
+					needed = needed || n == column.Title
+				}
+				if needed && !strings.Contains(title, column.Title) {
+					t.Errorf("%s at %d: %s is gone: %s", name, width, column.Title, title)
+				}
+			}
+		}
+	}
+}
