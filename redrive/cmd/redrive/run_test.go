@@ -210,7 +210,7 @@ func TestARunThatWasInterruptedGoesOnWhereItWas(t *testing.T) {
 	i := s.as()
 	i.now = func() time.Time { return time.Now().Add(time.Hour) }
 	for _, args := range [][]string{{"status", o.Run}, {"runs", "orders.dlq"}} {
-		if got := i.run(t, args...); got.code != exitDone || !strings.Contains(got.stderr, "warning: run "+o.Run+" is unfinished, and oncall on ") || !strings.Contains(got.stderr, "redrive resume "+o.Run+" goes on with it") {
+		if got := i.run(t, args...); got.code != exitDone || !strings.Contains(got.stderr, "warning: run "+o.Run+" is unfinished (it was stopped at ") || !strings.Contains(got.stderr, "Z, and waits to be resumed or aborted), and oncall on ") || !strings.Contains(got.stderr, "redrive resume "+o.Run+" goes on with it") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
