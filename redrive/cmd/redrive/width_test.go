@@ -27,7 +27,8 @@ func TestTablesFitATerminalOf80Columns(t *testing.T) {
 	run.Counts = redrive.Counts{Selected: 123456, Sent: 123456, Succeeded: 123456, Failed: 123456, Pending: 123456}
 	topic := []any{
 		"payments-service.dlq", "payments-service", false, 12, 123456, 123456, 123456, output.Ago(noon), "payment.Declined",
-		[]string{"billing-service", "mail"}, 123456, 336 * time.Hour, output.Ago(noon),
+		[]string{"billing-service", "mail"},
+		123456, 336 * time.Hour, output.Ago(noon),
 	}
 	for name, c := range map[string]struct {
 		columns []output.Column
