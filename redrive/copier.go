@@ -28,10 +28,10 @@ type copier struct {
 	left int    // letters for which now is good enough
 }
 
-// What a copier allocates at a time.
+// What a copier allocates at a time: less than 32 KiB, since the runtime has more to do for what is larger.
 const (
-	chunkLetters = 256
-	chunkHeaders = 4_096
+	chunkLetters = 160
+	chunkHeaders = 800
 	chunkText    = 16 << 10
 )
 
@@ -44,26 +44,40 @@ func newCopier(h *held) *copier {
 	return &copier{h: h, off: h.rec.Target.Topic != "" || !h.rec.Edit.IsZero(), run: []byte(h.rec.ID), tiers: map[destination]string{}}
 }
 
-// The headers that a copy keeps, but for the user's.
+// What a copier looks for in a letter's headers.
 const (
-	keepsTopic = 1 << iota
-	keepsPartition
-	keepsOffset
-	keepsGroup
-	keepsTopicID
-	keepsTimestamp
-	keepsTraceParent
-	keepsVersion
-	keepsEnvironment
-	keepsHost
-	hasCount
-	hasID
-	hasFrom
-	hasAttempts
+	seesTopic = 1 << iota
+	seesPartition
+	seesOffset
+	seesGroup
+	seesTopicID
+	seesTimestamp
+	seesTraceParent
+	seesVersion
+	seesEnvironment
+	seesHost
+	seesAttempts
+	seesCount
+	seesID
+	seesFrom
+	seesOmitted
 
-	needed   = keepsTopic | keepsPartition | keepsOffset | keepsGroup | hasAttempts
-	redriven = hasCount | hasID | hasFrom
+	kept     = seesTopic | seesPartition | seesOffset | seesGroup | seesTopicID | seesTimestamp | seesTraceParent | seesVersion | seesEnvironment | seesHost
+	needed   = seesTopic | seesPartition | seesOffset | seesGroup | seesAttempts
+	redriven = seesCount | seesID | seesFrom
 )
+
+// sees is that by the code of a header's key; siding's others are passed over.
+var sees = func() (t [256]uint32) {
+	for i, key := range []string{
+		headers.OriginalTopic, headers.OriginalPartition, headers.OriginalOffset, headers.Group, headers.OriginalTopicID, headers.OriginalTimestamp,
+		headers.TraceParent, headers.ConsumerVersion, headers.Environment, headers.Host, headers.Attempts, headers.RedriveCount, headers.RedriveID,
+		headers.RedriveFrom, headers.ValueOmitted,
+	} {
+		t[headers.Code(key)] = 1 << i
+	}
+	return t
+}()
 
 // plain makes the copy of a letter; nil where it is not as siding writes them.
 func (c *copier) plain(r *kgo.Record) *outgoing {
@@ -77,72 +91,43 @@ func (c *copier) plain(r *kgo.Record) *outgoing {
 	var (
 		all      = c.all[len(c.all):]
 		seen     uint32
-		twice    bool
 		to       destination
 		redrives int64
+		ok       = true
 	)
-	keep := func(bit uint32, h kgo.RecordHeader) {
-		twice = twice || seen&bit != 0
-		seen |= bit
-		all = append(all, h)
-	}
-	note := func(bit uint32) {
-		twice = twice || seen&bit != 0
-		seen |= bit
-	}
 	for _, h := range r.Headers {
-		switch h.Key {
-		case headers.OriginalTopic:
-			if string(h.Value) != c.h.topics.source {
-				return nil
-			}
-			keep(keepsTopic, h)
-		case headers.OriginalPartition:
-			n, ok := digits(h.Value)
-			if !ok {
-				return nil
-			}
+		code := headers.Code(h.Key)
+		if code == 0 {
+			all = append(all, h)
+			continue
+		}
+		bit := sees[code]
+		if seen&bit != 0 {
+			return nil // it is there twice
+		}
+		seen |= bit
+		if bit&kept != 0 { // with a key that lives for ever, so that the letter's own need not
+			all = append(all, kgo.RecordHeader{Key: headers.Name(code), Value: h.Value})
+		}
+		switch bit {
+		case seesTopic:
+			ok = string(h.Value) == c.h.topics.source
+		case seesPartition:
+			var n int64
+			n, ok = digits(h.Value)
 			to.partition = int32(n)
-			keep(keepsPartition, h)
-		case headers.Group:
+		case seesGroup:
 			to.group = c.group(h.Value)
-			keep(keepsGroup, h)
-		case headers.OriginalOffset:
-			keep(keepsOffset, h)
-		case headers.OriginalTopicID:
-			keep(keepsTopicID, h)
-		case headers.OriginalTimestamp:
-			keep(keepsTimestamp, h)
-		case headers.TraceParent:
-			keep(keepsTraceParent, h)
-		case headers.ConsumerVersion:
-			keep(keepsVersion, h)
-		case headers.Environment:
-			keep(keepsEnvironment, h)
-		case headers.Host:
-			keep(keepsHost, h)
-		case headers.RedriveCount:
-			n, ok := digits(h.Value)
-			if !ok {
-				return nil
-			}
-			redrives = n
-			note(hasCount)
-		case headers.RedriveID:
-			note(hasID)
-		case headers.RedriveFrom:
-			note(hasFrom)
-		case headers.Attempts:
-			note(hasAttempts)
-		case headers.ValueOmitted:
+		case seesCount:
+			redrives, ok = digits(h.Value)
+		case seesOmitted:
+			ok = false
+		}
+		if !ok {
 			return nil
-		default:
-			if !headers.Reserved(h.Key) {
-				all = append(all, h)
-			}
 		}
 	}
-	if twice || seen&needed != needed || seen&redriven != 0 && seen&redriven != redriven {
+	if seen&needed != needed || seen&redriven != 0 && seen&redriven != redriven {
 		return nil
 	}
 	tier := c.tier(to)

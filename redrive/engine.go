@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -277,8 +276,10 @@ func (e *engine) pump() (wait time.Duration, err error) {
 				return 0, err
 			}
 		}
-		if wait := e.bucket.take(time.Now()); wait > 0 {
-			return wait, nil
+		if e.bucket.rate >= 0 { // the clock costs as much as all the rest
+			if wait := e.bucket.take(time.Now()); wait > 0 {
+				return wait, nil
+			}
 		}
 		e.open.add(e.buffer[0])
 		e.buffer[0] = nil
@@ -329,9 +330,15 @@ func (e *engine) ended(done ended) error {
 	now := time.Now()
 	if len(done.copies) > 0 {
 		e.accepted()
-		followed := slices.DeleteFunc(done.sentLetters(), func(l sentLetter) bool { return !e.follows(l.group) })
-		e.flights.sent(followed)
-		e.flights.leave(int64(len(done.copies) - len(followed)))
+		left := int64(0)
+		e.flights.sent(done.sentLetters(func(group string) bool {
+			follows := e.follows(group)
+			if !follows {
+				left++
+			}
+			return follows
+		}))
+		e.flights.leave(left)
 		e.alarm.went(now, len(done.copies))
 		e.lastSent, e.canaryAt = now, now
 	}

@@ -2,6 +2,7 @@ package redrive
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sync"
 
@@ -82,16 +83,15 @@ type sentLetter struct {
 }
 
 // sent takes down letters that are on their targets.
-func (f *flights) sent(letters []sentLetter) {
+func (f *flights) sent(letters iter.Seq[sentLetter]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.counts.Sent += int64(len(letters))
 	var (
 		last lineUp
 		line *queue
 	)
-	for i := range letters {
-		l := &letters[i]
+	for l := range letters {
+		f.counts.Sent++
 		f.out.add(l.at.partition, l.at.offset)
 		if fl := f.seen[l.at]; fl != nil { // the consumer was faster than the broker's answer
 			fl.group, fl.hops = l.group, max(fl.hops, 1)

@@ -232,11 +232,13 @@ func (t *transaction) written() iter.Seq[*kgo.Record] {
 	}
 }
 
-// sentLetters are those of a transaction that is committed.
-func (t *transaction) sentLetters() []sentLetter {
-	all := make([]sentLetter, 0, len(t.copies))
-	for _, o := range t.copies {
-		all = append(all, sentLetter{o.place, lineUp{o.group, o.copy.Topic, o.copy.Partition}, o.copy.Offset})
+// sentLetters are those of a transaction that is committed, of the groups that are asked for.
+func (t *transaction) sentLetters(of func(group string) bool) iter.Seq[sentLetter] {
+	return func(yield func(sentLetter) bool) {
+		for _, o := range t.copies {
+			if of(o.group) && !yield(sentLetter{o.place, lineUp{o.group, o.copy.Topic, o.copy.Partition}, o.copy.Offset}) {
+				return
+			}
+		}
 	}
-	return all
 }
