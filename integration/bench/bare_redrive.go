@@ -147,20 +147,23 @@ func (w *bareWriters) commit(ctx context.Context, cancel context.CancelCauseFunc
 	})
 }
 
-// keptHeaders are those of a letter that its copy has as well, as they are.
-var keptHeaders = map[string]bool{
-	headers.OriginalTopic: true, headers.OriginalTopicID: true, headers.OriginalPartition: true, headers.OriginalOffset: true,
-	headers.OriginalTimestamp: true, headers.Group: true, headers.Host: true,
+// keeps reports whether a letter's copy has a header of it as it is.
+func keeps(key string) bool {
+	switch key {
+	case headers.OriginalTopic, headers.OriginalTopicID, headers.OriginalPartition, headers.OriginalOffset, headers.OriginalTimestamp, headers.Group, headers.Host:
+		return true
+	}
+	return false
 }
 
 // bareCopies builds the copies of one partition's letters, with the headers
 // that siding gives them: one allocation each for the records, the headers and
 // the text of the numbers.
 func bareCopies(records []*kgo.Record, j job) []kgo.Record {
-	const own = 6
+	const kept, own = 7, 6
 	var (
 		slab = make([]kgo.Record, len(records))
-		all  = make([]kgo.RecordHeader, 0, len(records)*(len(keptHeaders)+own))
+		all  = make([]kgo.RecordHeader, 0, len(records)*(kept+own))
 		text = make([]byte, 0, len(records)*(len(j.Data.Topic)+16))
 		now  = strconv.AppendInt(nil, time.Now().UnixMilli(), 10)
 		run  = []byte("20260102-150405-0a1b2c")
@@ -170,7 +173,7 @@ func bareCopies(records []*kgo.Record, j job) []kgo.Record {
 	for i, r := range records {
 		from := len(all)
 		for _, h := range r.Headers {
-			if keptHeaders[h.Key] {
+			if keeps(h.Key) {
 				all = append(all, h)
 			}
 		}

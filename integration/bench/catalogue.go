@@ -82,14 +82,14 @@ var benches = []bench{
 		},
 	},
 	{
-		name:   "redrive",
-		rounds: longRounds,
-		open:   redriveBench,
-		lines:  []line{{name: "redrive", unit: "x", goal: atLeast(0.7), of: ratio(report.rate)}},
+		name:  "redrive",
+		open:  redriveBench,
+		lines: []line{{name: "redrive", unit: "x", goal: atLeast(0.7), of: ratio(report.rate)}},
 	},
 	{
-		name: "summary",
-		open: summaryBench,
+		name:   "summary",
+		rounds: shortRounds,
+		open:   summaryBench,
 		lines: []line{
 			{name: "summary", unit: "x", goal: atMost(1.3), of: ratio(func(r report) float64 { return r.Seconds })},
 			{name: "summary-heap", unit: "MiB", goal: atMost(summaryHeap), of: sidings(report.heapMiB), worst: true},
