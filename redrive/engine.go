@@ -120,7 +120,17 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 	}
 	defer e.watch.close()
 	e.looks = h.outcomes(e.watch)
-	e.letters = h.readLetters(work)
+	letters := h.readLetters(work)
+	e.letters = letters
+	defer func() { // nothing of the run goes on when it has ended
+		stop()
+		for range letters {
+			// They are not sent any more.
+		}
+		if e.looking {
+			<-e.looked
+		}
+	}()
 	// A copy of a letter is open again when its original is gone, unless the ledger says what it is.
 	for partition, set := range h.copies {
 		for offset := range set.All() {

@@ -37,11 +37,16 @@ type skip struct {
 	err error
 }
 
-// readLetters reads what is left of the selection, and makes the copies.
+// readLetters reads what is left of the selection, and makes the copies. The channel is closed when that has ended, which it does when
+// ctx ends at the latest. It looks at the run as it is now: what becomes of that is the engine's to write down.
 func (h *held) readLetters(ctx context.Context) <-chan reading {
+	own, rec := *h, *h.rec
+	own.rec = &rec
+	h = &own
 	out := make(chan reading, 4)
 	s := &source{held: h, copier: newCopier(h), todo: h.left.clone(), out: out}
 	go func() {
+		defer close(out)
 		for ctx.Err() == nil {
 			if s.read(ctx) {
 				s.hand(ctx, reading{end: true, missing: s.todo})
