@@ -41,7 +41,7 @@ func (p place) position(topic string) headers.Position {
 
 // claim begins a run of a plan. The order is what makes two operators at a time one run: the ids are initialised, then the ledger is
 // read to its end, and only then the claim is written, which the broker refuses if somebody initialised the ids meanwhile.
-func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace) (*held, error) {
+func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*held, error) {
 	t := p.topics
 	for {
 		w, err := r.openWriters(ctx, t.dlq)
@@ -56,6 +56,16 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace) (*held, error)
 		if !errors.Is(err, errUncertain) {
 			return nil, within(t.dlq, err)
 		}
+		if h != nil { // its claim may stand, and who begins again would meet it as another's
+			again, err := r.retake(ctx, h, err, on)
+			if err == nil {
+				again.copies = h.copies
+				return again, nil
+			}
+			if !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrTaken) {
+				return nil, within(t.dlq, err)
+			}
+		}
 		// Somebody else initialised the ids: their claim stands, or is about to, and then it is what is found next. Or they gave up.
 		select {
 		case <-ctx.Done():
@@ -65,6 +75,7 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace) (*held, error)
 	}
 }
 
+// tryClaim is one try of it. Of a claim that may stand or not it returns the run with the error.
 func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers) (*held, error) {
 	t := p.topics
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
@@ -121,10 +132,8 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 		}
 		pieces = pieces[n:]
 	}
-	if err := w.write(ctx, 0, rec.note(t.ledger)); err != nil {
-		return nil, err
-	}
-	return &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left, copies: p.duplicates}, nil
+	h := &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left, copies: p.duplicates}
+	return h, w.write(ctx, 0, rec.note(t.ledger))
 }
 
 // take takes a run over, from whoever has it, with what the ledger knows of it.

@@ -33,7 +33,7 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 	if err != nil {
 		return Outcome{}, within(topic, err)
 	}
-	h, err := r.claim(ctx, p, pace)
+	h, err := r.claim(ctx, p, pace, on)
 	if err != nil {
 		return Outcome{}, err
 	}
