@@ -13,6 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/plugin/kslog"
+
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // Three clients share the user's options: one in the group for the sources, one that reads the retry partitions directly,
@@ -68,7 +70,7 @@ type ownedOpt struct {
 func probe(opts ...kgo.Opt) (*kgo.Client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return kgo.NewClient(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(silent{}))...)
+	return client.New(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(silent{}))...)
 }
 
 // silent is the logger of a probe: what it would say is about a client that nobody uses.
@@ -216,7 +218,7 @@ const fetchWait = 250 * time.Millisecond
 
 // groupClient is the member of the group, and reads the sources.
 func (c *Consumer) groupClient() (*kgo.Client, error) {
-	return kgo.NewClient(c.options([]kgo.Opt{
+	return client.New(c.options([]kgo.Opt{
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxWait(fetchWait),
 	}, []kgo.Opt{
@@ -237,7 +239,7 @@ const retryFetch = 4 << 20
 
 // retryClient reads the tiers, always read committed, since redrive writes in transactions.
 func (c *Consumer) retryClient() (*kgo.Client, error) {
-	return kgo.NewClient(c.options([]kgo.Opt{
+	return client.New(c.options([]kgo.Opt{
 		kgo.FetchMaxWait(fetchWait),
 		kgo.FetchMaxBytes(retryFetch),
 		kgo.MetadataMinAge(time.Second),
@@ -249,7 +251,7 @@ func (c *Consumer) retryClient() (*kgo.Client, error) {
 
 // producerClient writes copies to the partition that the record has for life.
 func (c *Consumer) producerClient() (*kgo.Client, error) {
-	return kgo.NewClient(c.producerOptions(kgo.ProducerBatchMaxBytesFn(c.batchLimit))...)
+	return client.New(c.producerOptions(kgo.ProducerBatchMaxBytesFn(c.batchLimit))...)
 }
 
 // soloClient writes copies that are large, each in a batch of its own. How long a request may be is all that bounds them before
@@ -257,7 +259,7 @@ func (c *Consumer) producerClient() (*kgo.Client, error) {
 // up); the user's kgo.ProducerBatchMaxBytes is for batches, and a record that is larger has one of its own.
 func (c *Consumer) soloClient() (*kgo.Client, error) {
 	limit, _ := c.producer.OptValue(kgo.BrokerMaxWriteBytes).(int32)
-	return kgo.NewClient(c.producerOptions(kgo.ProducerBatchMaxBytes(limit), kgo.ProducerLinger(0))...)
+	return client.New(c.producerOptions(kgo.ProducerBatchMaxBytes(limit), kgo.ProducerLinger(0))...)
 }
 
 func (c *Consumer) producerOptions(more ...kgo.Opt) []kgo.Opt {

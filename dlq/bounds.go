@@ -10,6 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // Freeze returns the cursor of a read of the topic from its start to where it
@@ -42,7 +44,7 @@ func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map
 	if from.Topic != "" && from.Topic != topic {
 		return nil, fmt.Errorf("the cursor is of topic %q", from.Topic)
 	}
-	adm, err := kadm.NewOptClient(opts...)
+	adm, err := client.NewAdmin(opts...)
 	if err != nil {
 		return nil, err
 	}

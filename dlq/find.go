@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // ErrNoLetter says that there is no letter at a place: it expired, or never was.
@@ -85,7 +86,7 @@ func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) 
 
 // inRange says why there can be no letter at a place.
 func (l *Ledger) inRange(ctx context.Context, at place) error {
-	adm, err := kadm.NewOptClient(l.opts...)
+	adm, err := client.NewAdmin(l.opts...)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // ImportOptions says how letters are imported.
@@ -84,7 +85,7 @@ func (i *importer) run(ctx context.Context) (int64, error) {
 
 // look looks at what the topic can take.
 func (i *importer) look(ctx context.Context) error {
-	adm, err := kadm.NewOptClient(i.opts...)
+	adm, err := client.NewAdmin(i.opts...)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (i *importer) check(ctx context.Context, p parsed) error {
 }
 
 func (i *importer) write(ctx context.Context) (int64, error) {
-	cl, err := kgo.NewClient(writeOpts(i.opts)...)
+	cl, err := client.New(writeOpts(i.opts)...)
 	if err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // maxBroken is how many broken entries of a ledger are kept, to be shown.
@@ -156,7 +157,7 @@ func (l *Ledger) look(ctx context.Context) (s sight, err error) {
 	if l.topic == "" || l.name == "" {
 		return s, errors.New("there is no topic, or no ledger")
 	}
-	adm, err := kadm.NewOptClient(l.opts...)
+	adm, err := client.NewAdmin(l.opts...)
 	if err != nil {
 		return s, err
 	}

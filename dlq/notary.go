@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // maxNamed is how many letters an error names; it counts the rest.
@@ -37,7 +38,7 @@ func (l *Ledger) notary(ctx context.Context, done func(headers.Position, error))
 	case seen.entries < seen.letters: // every letter has its partition in the ledger, or nothing is written
 		return nil, fmt.Errorf("the ledger %q has %d partitions, %q has %d: give it as many first", l.name, seen.entries, l.topic, seen.letters)
 	}
-	cl, err := kgo.NewClient(writeOpts(l.opts)...)
+	cl, err := client.New(writeOpts(l.opts)...)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
@@ -140,7 +141,7 @@ func (l *Ledger) prune(ctx context.Context, p *Prunable) error {
 	if err := l.noteDuplicates(ctx, p); err != nil {
 		return err
 	}
-	adm, err := kadm.NewOptClient(l.opts...)
+	adm, err := client.NewAdmin(l.opts...)
 	if err != nil {
 		return err
 	}

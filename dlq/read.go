@@ -11,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 const (
@@ -87,7 +89,7 @@ func (s *scan) run(ctx context.Context, from Cursor) bool {
 	if len(left) == 0 {
 		return true
 	}
-	r.cl, err = kgo.NewClient(s.options(left)...)
+	r.cl, err = client.New(s.options(left)...)
 	if err != nil {
 		return s.problem(err) && false
 	}

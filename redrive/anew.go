@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // A dead-letter topic that is deleted and made anew has the old name, other letters at the old offsets, and another id. So a plan and a
@@ -43,7 +45,7 @@ func isOther(id, now [16]byte) bool {
 
 // still makes sure that the dead-letter topic is the one that the run is about.
 func (h *held) still(ctx context.Context) error {
-	adm, err := kadm.NewOptClient(h.r.cfg.Kafka...)
+	adm, err := client.NewAdmin(h.r.cfg.Kafka...)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // errValueLost says that a value which a letter lacks is not at its original place any more.
@@ -23,7 +24,7 @@ const originalWait = 10 * time.Second
 func (r *Redriver) originalValue(ctx context.Context, at headers.Position) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, originalWait)
 	defer cancel()
-	cl, err := kgo.NewClient(append(slices.Clip(r.cfg.Kafka),
+	cl, err := client.New(append(slices.Clip(r.cfg.Kafka),
 		kgo.FetchIsolationLevel(kgo.ReadUncommitted()), // it was read once, so it was committed
 		kgo.FetchMaxWait(250*time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // Plan is a redrive that was not begun: which letters, frozen, and where they would
@@ -113,7 +114,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	if err != nil {
 		return nil, within(t.dlq, err)
 	}
-	cl, err := kgo.NewClient(r.cfg.Kafka...)
+	cl, err := client.New(r.cfg.Kafka...)
 	if err != nil {
 		return nil, fmt.Errorf("redrive: %w", err)
 	}

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // Run brings back what a plan has frozen, until the window after the last record is
@@ -56,7 +55,7 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	if isOther(p.topicID, ledger.TopicID()) {
 		return nil, p.stale()
 	}
-	cl, err := kgo.NewClient(r.cfg.Kafka...)
+	cl, err := client.New(r.cfg.Kafka...)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // watch reads the retry topics, the dead-letter topic and the ledger while a run goes on: uncommitted, since a committed reader sees
@@ -32,7 +33,7 @@ type watch struct {
 
 // watchFrom is where a watch begins that misses nothing from now on.
 func (r *Redriver) watchFrom(ctx context.Context, t *topics, groups []string) (positions, error) {
-	adm, err := kadm.NewOptClient(r.cfg.Kafka...)
+	adm, err := client.NewAdmin(r.cfg.Kafka...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func ends(ctx context.Context, adm *kadm.Client, names []string) (positions, err
 
 // startWatch begins to read where the run's watch began.
 func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem func(error)) (*watch, error) {
-	cl, err := kgo.NewClient(append(slices.Clip(h.r.cfg.Kafka),
+	cl, err := client.New(append(slices.Clip(h.r.cfg.Kafka),
 		kgo.MetadataMinAge(250*time.Millisecond),
 		kgo.WithContext(context.WithoutCancel(ctx)),
 	)...)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // txnTimeout bounds a transaction on the broker: an open one of an engine that died holds back who reads the target for as long.
@@ -37,7 +39,7 @@ func (r *Redriver) openWriters(ctx context.Context, dlq string) (*writers, error
 			kgo.MaxBufferedRecords(1 << 20),
 			kgo.MaxBufferedBytes(256 << 20),
 		}, r.cfg.Kafka...)
-		cl, err := kgo.NewClient(append(opts,
+		cl, err := client.New(append(opts,
 			kgo.TransactionalID(transactionalID(dlq, i)),
 			kgo.TransactionTimeout(txnTimeout),
 			kgo.RecordPartitioner(kgo.ManualPartitioner()),

@@ -1,0 +1,44 @@
+package redrive_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// The clients of a Redriver are made of the same options, and one of kgo's has its clients write to what it holds. The race detector
+// fails this.
+func TestTheMethodsOfARedriverMayBeUsedAtOnce(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 5)
+		s.set(succeeding)
+		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.ProducerBatchCompression(kgo.SnappyCompression(), kgo.NoCompression())), By: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := plan(t, r)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"}); err != nil {
+					t.Error(err)
+				}
+			})
+			wg.Go(func() {
+				if _, err := r.Runs(t.Context(), "orders.dlq"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 5 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
+}
