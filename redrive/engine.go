@@ -600,6 +600,7 @@ func (e *engine) interrupt(cause error) error {
 	}
 	now := time.Now()
 	rec := e.record(now)
+	rec.Stopped = &now
 	rec.Waiting = "it was stopped at " + now.UTC().Format(time.RFC3339) + ", and waits to be resumed or aborted" // nobody sends
 	if err := e.writers.write(ctx, e.next, append(e.notes, rec.note(e.topics.ledger))...); err == nil {
 		*e.rec = *rec

@@ -58,8 +58,9 @@ type Outcome struct {
 	// Owner says which process has it, or had it last; Heartbeat is when that last said so.
 	Owner     string
 	Heartbeat time.Time
-	// Started and Ended are the times of the claim and of the final state.
-	Started, Ended time.Time
+	// Started and Ended are the times of the claim and of the final state. Stopped is when its process left it to be resumed or
+	// aborted, as it says itself; one that crashed says nothing. It is zero while nobody has stopped it.
+	Started, Stopped, Ended time.Time
 	// Counts say what became of its letters.
 	Counts Counts
 }

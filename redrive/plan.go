@@ -167,8 +167,11 @@ func RefuseUnfinished(ledger *dlq.Ledger) error {
 			continue
 		}
 		o := rec.outcome(topic)
-		return &RefusedError{Topic: topic, Reason: RefusedUnfinished, Run: &o, Detail: fmt.Sprintf(
-			"run %s/%s of %s is %s, its last heartbeat was at %s: resume or abort it first", topic, id, rec.Owner, rec.State, rec.Heartbeat.UTC().Format(time.RFC3339))}
+		how := fmt.Sprintf("is %s, its last heartbeat was at %s", rec.State, rec.Heartbeat.UTC().Format(time.RFC3339))
+		if rec.Stopped != nil {
+			how = "was stopped at " + rec.Stopped.UTC().Format(time.RFC3339)
+		}
+		return &RefusedError{Topic: topic, Reason: RefusedUnfinished, Run: &o, Detail: fmt.Sprintf("run %s/%s of %s %s: resume or abort it first", topic, id, rec.Owner, how)}
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ type record struct {
 	Token     string            `json:"token"` // of the claim: who has another one has lost the run
 	Started   time.Time         `json:"startedAt"`
 	Heartbeat time.Time         `json:"at"`
+	Stopped   *time.Time        `json:"stoppedAt,omitempty"` // by its process, which wrote this last
 	Ended     *time.Time        `json:"endedAt,omitempty"`
 	Target    Target            `json:"target"`
 	Tiers     map[string]string `json:"tiers,omitempty"` // by group and partition ("group/3"): where its letters go
@@ -143,6 +144,9 @@ func (r *record) outcome(topic string) Outcome {
 		Owner: r.Owner, Heartbeat: r.Heartbeat, Started: r.Started, Counts: r.Counts,
 	}
 	o.Counts = r.Counts.clone()
+	if r.Stopped != nil {
+		o.Stopped = *r.Stopped
+	}
 	if r.Ended != nil {
 		o.Ended = *r.Ended
 	}

@@ -118,7 +118,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event))
 		if rec.Edit.Patch != nil && r.cfg.MergePatch == nil {
 			return errors.New("the run has a patch, and Config.MergePatch is nil")
 		}
-		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting = token(8), r.owner, time.Now(), ""
+		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = token(8), r.owner, time.Now(), "", nil
 		return nil
 	})
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
 		rec := h.rec
 		now := time.Now()
 		rec.Counts.Skipped = h.skipped
-		rec.Token, rec.Owner, rec.Heartbeat, rec.Ended, rec.Waiting = token(8), r.owner, now, &now, ""
+		rec.Token, rec.Owner, rec.Heartbeat, rec.Ended, rec.Waiting, rec.Stopped = token(8), r.owner, now, &now, "", nil
 		rec.State, rec.Cause = Aborted, "aborted by "+r.owner
 		if r.cfg.Why != "" {
 			rec.Cause += ": " + r.cfg.Why

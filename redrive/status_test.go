@@ -191,3 +191,24 @@ func TestARunThatThereIsNotIsAnError(t *testing.T) {
 		}
 	})
 }
+
+// Of a run that was stopped its record has the state in which it was.
+func TestARunThatWasStoppedIsKnownToBe(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 40)
+		s.set(succeeding)
+		r := redriver(t, k)
+		p := plan(t, r)
+		o := stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 10, Ramp: -1}, 10)
+		if at := time.Now(); o.State != redrive.Sending || o.Stopped.IsZero() || at.Sub(o.Stopped) > time.Second || !asked(t, k, r, p.ID).Stopped.Equal(o.Stopped) {
+			t.Errorf("at %v it is %+v", at, o)
+		}
+		var while redrive.Outcome
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) { while = e.Outcome })
+		if err != nil || !while.Stopped.IsZero() || !o.Stopped.IsZero() || !asked(t, k, r, p.ID).Stopped.IsZero() {
+			t.Errorf("resumed it ended with %v, and %+v", err, o)
+		}
+	})
+}

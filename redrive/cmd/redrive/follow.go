@@ -21,7 +21,7 @@ func (t *tool) follow() func(redrive.Event) {
 			t.screen.Say("%s", withoutGuess(e.Message))
 		}
 		switch {
-		case e.State == redrive.Waiting && e.Waiting != waiting:
+		case e.Waiting != "" && e.Waiting != waiting: // also when all is sent, and nobody can look
 			t.screen.Say("waiting: %s", e.Waiting)
 		case e.State == state || e.State.Finished():
 		case state == redrive.Waiting:
@@ -31,7 +31,10 @@ func (t *tool) follow() func(redrive.Event) {
 		case e.State != redrive.Waiting:
 			t.screen.Say("%s", stateWords[e.State])
 		}
-		state, waiting = e.State, e.Waiting
+		if e.State != state || e.Waiting != "" {
+			waiting = e.Waiting
+		}
+		state = e.State
 		now := t.now()
 		speed.add(now, e.Counts.Sent)
 		if !e.State.Finished() && !t.screen.HasStatus() && now.Sub(said) >= sayEvery {

@@ -14,6 +14,7 @@ var runColumns = []output.Column{
 	{Key: "run", Title: "RUN"},
 	{Key: "state", Title: "STATE"},
 	{Key: "started", Title: "STARTED", Spare: 2},
+	{Key: "stopped"},
 	{Key: "ended", Title: "ENDED", Spare: 4},
 	{Key: "selected", Title: "SELECTED", Right: true, Spare: 3},
 	{Key: "sent", Title: "SENT", Right: true, Spare: 1},
@@ -30,10 +31,10 @@ var runColumns = []output.Column{
 	{Key: "heartbeat"},
 }
 
-func runCells(o redrive.Outcome) []any {
+func runCells(o redrive.Outcome, now time.Time) []any {
 	c := o.Counts
 	return []any{
-		o.Topic + "/" + o.ID, string(o.State), when(o.Started), when(o.Ended), c.Selected, c.Sent, c.Succeeded, c.Failed, c.Discarded, c.Pending, c.Unknown, c.Unfollowed,
+		o.Topic + "/" + o.ID, stateOf(o, now), when(o.Started), when(o.Stopped), when(o.Ended), c.Selected, c.Sent, c.Succeeded, c.Failed, c.Discarded, c.Pending, c.Unknown, c.Unfollowed,
 		o.By, orNil(o.Why), orNil(o.Cause), o.Owner, when(o.Heartbeat),
 	}
 }
@@ -41,23 +42,27 @@ func runCells(o redrive.Outcome) []any {
 // showOutcome shows what is known of a run.
 func (t *tool) showOutcome(o redrive.Outcome) error {
 	c := o.Counts
-	heartbeat := "HEARTBEAT"
+	heartbeat, waits := "HEARTBEAT", "WAITS FOR"
 	if o.State.Finished() {
 		heartbeat = "" // of interest only as long as there is something to wait for
+	}
+	if !o.Stopped.IsZero() {
+		waits = "" // to be resumed or aborted, as is said beside
 	}
 	field := func(key, title string, cell any) output.Field {
 		return output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell}
 	}
 	return t.screen.Object(
 		field("run", "RUN", o.Topic+"/"+o.ID),
-		field("state", "STATE", string(o.State)),
-		field("waiting", "WAITS FOR", orNil(o.Waiting)),
+		field("state", "STATE", stateOf(o, t.now())),
+		field("waiting", waits, orNil(o.Waiting)),
 		field("cause", "CAUSE", orNil(o.Cause)),
 		field("by", "BY", o.By),
 		field("why", "WHY", orNil(o.Why)),
 		field("owner", "OWNER", o.Owner),
 		field("heartbeat", heartbeat, when(o.Heartbeat)),
 		field("started", "STARTED", when(o.Started)),
+		field("stopped", "STOPPED", when(o.Stopped)),
 		field("ended", "ENDED", when(o.Ended)),
 		field("selected", "SELECTED", c.Selected),
 		field("sent", "SENT", c.Sent),
@@ -71,6 +76,26 @@ func (t *tool) showOutcome(o redrive.Outcome) error {
 		field("unfollowed", "NOT FOLLOWED", unlessZero(c.Unfollowed)),
 		field("skipped", "NOT SENT", output.Pair{Table: said(c.Skipped), JSON: some(c.Skipped)}),
 	)
+}
+
+// quiet is three heartbeats of an engine and some delay.
+const quiet = 20 * time.Second
+
+// silent is for how long nothing was heard of an unfinished run, if that is so long that nobody has it.
+func silent(o redrive.Outcome, now time.Time) (since time.Duration, yes bool) {
+	since = now.Sub(o.Heartbeat)
+	return since, !o.State.Finished() && since > quiet
+}
+
+// stateOf is where a run is. For people that is not what its process did when it was stopped, or was last heard of.
+func stateOf(o redrive.Outcome, now time.Time) any {
+	cell := output.Pair{Table: string(o.State), JSON: string(o.State)}
+	if _, gone := silent(o, now); !o.Stopped.IsZero() && !o.State.Finished() {
+		cell.Table = "stopped"
+	} else if gone {
+		cell.Table = "unfinished"
+	}
+	return cell
 }
 
 // when is a time, or nothing.

@@ -21,10 +21,12 @@ func TestARunIsPrintedWithAllItsCounts(t *testing.T) {
 		Selected: 60, Sent: 12, Succeeded: 3, Failed: 2, FailedByClass: map[string]int64{"http.503": 1, "tax": 1}, Pending: 4, Retrying: 1,
 		Discarded: 1, Unknown: 2, Skipped: map[string]int64{redrive.SkippedExpired: 1, redrive.SkippedEdit: 20},
 	}
-	for name, o := range map[string]redrive.Outcome{"run-begun": begun, "run-over": over} {
+	stopped := begun
+	stopped.State, stopped.Stopped, stopped.Waiting = redrive.Sending, noon.Add(time.Second), "it was stopped"
+	for name, o := range map[string]redrive.Outcome{"run-begun": begun, "run-over": over, "run-stopped": stopped} {
 		for _, f := range output.Formats {
 			var data bytes.Buffer
-			tl := &tool{screen: output.NewScreen(&data, io.Discard, func(string) string { return "" })}
+			tl := &tool{process: process{now: func() time.Time { return noon.Add(time.Second) }}, screen: output.NewScreen(&data, io.Discard, func(string) string { return "" })}
 			tl.screen.Look = output.Look{Now: func() time.Time { return noon.Add(time.Hour) }, Zone: time.UTC}
 			if err := tl.screen.Format.Set(f); err != nil {
 				t.Fatal(err)
@@ -33,6 +35,30 @@ func TestARunIsPrintedWithAllItsCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, name+"."+f, data.String())
+		}
+	}
+}
+
+// The state that a run wrote down is what its process did then: of one that was stopped, or whose process is gone, "sending" is not true.
+func TestTheStateOfARunThatNobodyHasIsNotWhatItsProcessDid(t *testing.T) {
+	t.Parallel()
+	o := redrive.Outcome{State: redrive.Sending, Heartbeat: noon}
+	stopped, over := o, o
+	stopped.Stopped = noon
+	over.State = redrive.Done
+	for name, c := range map[string]struct {
+		o     redrive.Outcome
+		after time.Duration
+		want  string
+	}{
+		"goes on":                  {o, quiet, "sending"},
+		"was not heard of":         {o, quiet + 1, "unfinished"},
+		"was stopped":              {stopped, 0, "stopped"},
+		"was stopped, a while ago": {stopped, time.Hour, "stopped"},
+		"is over":                  {over, time.Hour, "done"},
+	} {
+		if got, want := stateOf(c.o, noon.Add(c.after)), (output.Pair{Table: c.want, JSON: string(c.o.State)}); got != want {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 	}
 }

@@ -247,7 +247,7 @@ func TestWhileARunIsUnfinishedNothingElseIsDone(t *testing.T) {
 	} {
 		got := s.redrive(t, args...)
 		want := "redrive: orders.dlq: refused: unfinished run: run " + o.Run + " of oncall on "
-		if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, "\n  redrive resume "+o.Run+" goes on with it, redrive abort "+o.Run+" ends it\n") {
+		if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, " was stopped at ") || !strings.Contains(got.stderr, "\n  redrive resume "+o.Run+" goes on with it, redrive abort "+o.Run+" ends it\n") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}

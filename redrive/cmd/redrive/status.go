@@ -61,7 +61,7 @@ anew. A run is kept for as long as the ledger keeps its records.`,
 			runs, unread := r.Runs(cmd.Context(), args[0])
 			list := t.screen.List(runColumns...)
 			for _, o := range runs {
-				if err := list.Row(runCells(o)...); err != nil {
+				if err := list.Row(runCells(o, t.now())...); err != nil {
 					return err
 				}
 			}
@@ -82,18 +82,15 @@ anew. A run is kept for as long as the ledger keeps its records.`,
 	}
 }
 
-// quiet is three heartbeats of an engine and some delay.
-const quiet = 20 * time.Second
-
 // warnOfSilence tells of an unfinished run from which nothing was heard for some time.
 func (t *tool) warnOfSilence(o redrive.Outcome) {
-	if silent := t.now().Sub(o.Heartbeat); !o.State.Finished() && silent > quiet {
+	if since, gone := silent(o, t.now()); gone {
 		run := o.Topic + "/" + o.ID
 		where := ""
 		if o.Waiting != "" {
 			where = " (" + o.Waiting + ")"
 		}
 		t.screen.Warn("run %s is unfinished%s, and %s was last heard of %s ago: redrive resume %s goes on with it, redrive abort %s ends it",
-			run, where, o.Owner, silent.Round(time.Second), run, run)
+			run, where, o.Owner, since.Round(time.Second), run, run)
 	}
 }

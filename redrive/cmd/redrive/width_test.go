@@ -36,7 +36,7 @@ func TestTablesFitATerminalOf80Columns(t *testing.T) {
 		needs   []string
 	}{
 		"list":   {letterColumns, letterCells(letter), []string{"PLACE", "CLASS", "KEY", "MESSAGE"}},
-		"runs":   {runColumns, runCells(run), []string{"RUN", "STATE", "SUCCEEDED", "FAILED", "PENDING"}},
+		"runs":   {runColumns, runCells(run, noon), []string{"RUN", "STATE", "SUCCEEDED", "FAILED", "PENDING"}},
 		"topics": {topicColumns(false), topic, []string{"TOPIC", "OPEN", "TOP CLASS"}},
 	} {
 		for _, width := range []int{80, 1000} {

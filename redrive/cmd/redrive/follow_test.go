@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// Of a run that had sent all and did not end, since nobody could look, one saw "watching" and no reason.
+func TestWhatARunWaitsForIsSaidOnceInAnyState(t *testing.T) {
+	t.Parallel()
+	event := func(state redrive.State, waiting string) redrive.Event {
+		return redrive.Event{Outcome: redrive.Outcome{State: state, Waiting: waiting}}
+	}
+	var words bytes.Buffer
+	tl := &tool{process: process{now: func() time.Time { return noon }}, screen: output.NewScreen(io.Discard, &words, func(string) string { return "" })}
+	on := tl.follow()
+	for _, e := range []redrive.Event{
+		event(redrive.Sending, ""),
+		event(redrive.Waiting, "the group is behind"), event(redrive.Waiting, "the group is behind"),
+		event(redrive.Sending, ""),
+		event(redrive.Waiting, "the group is behind"),
+		event(redrive.Watching, ""),
+		event(redrive.Watching, "nobody knows"), event(redrive.Watching, "nobody knows"),
+		event(redrive.Watching, ""), // it looks
+		event(redrive.Watching, "nobody knows"),
+		event(redrive.Done, ""),
+	} {
+		on(e)
+	}
+	want := "sending\nwaiting: the group is behind\ngoing on: sending\nwaiting: the group is behind\ngoing on: watching\nwaiting: nobody knows\n"
+	if got := words.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
