@@ -65,9 +65,9 @@ func (t *tool) summarize(ctx context.Context, s *session, topic string, sel *sel
 var failureColumns = []output.Column{
 	{Key: "count", Title: "COUNT", Right: true},
 	{Key: "class", Title: "CLASS"},
-	{Key: "fingerprint", Title: "FINGERPRINT"},
+	{Key: "fingerprint", Title: "FINGERPRINT", Spare: 1},
 	{Key: "other"},
-	{Key: "first", Title: "FIRST"},
+	{Key: "first", Title: "FIRST", Spare: 2},
 	{Key: "last", Title: "LAST"},
 	{Key: "samplePlace", Title: "SHOW"},
 	{Key: "sample", Title: "SAMPLE", Cut: true},

@@ -34,10 +34,14 @@ func TestTablesFitATerminalOf80Columns(t *testing.T) {
 		columns []output.Column
 		cells   []any
 		needs   []string
+		shows   string // whole, though there is something to be cut
 	}{
-		"list":   {letterColumns, letterCells(letter), []string{"PLACE", "CLASS", "KEY", "MESSAGE"}},
-		"runs":   {runColumns, runCells(run, noon), []string{"RUN", "STATE", "SUCCEEDED", "FAILED", "PENDING"}},
-		"topics": {topicColumns(false), topic, []string{"TOPIC", "OPEN", "TOP CLASS"}},
+		"list":                    {letterColumns, letterCells(letter), []string{"PLACE", "CLASS", "KEY", "MESSAGE"}, "payment.Declined"},
+		"runs":                    {runColumns, runCells(run, noon), []string{"RUN", "STATE", "SUCCEEDED", "FAILED", "PENDING"}, run.ID},
+		"summary":                 {failureColumns, failureRows(failures("payment.Declined", long)).Cells[0], []string{"COUNT", "CLASS", "FINGERPRINT", "LAST", "SHOW", "SAMPLE"}, "3649751aadbf4e23"},
+		"summary of a long class": {failureColumns, failureRows(failures("java.lang.IllegalStateException", long)).Cells[0], []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "java.lang.IllegalStateException"},
+		"summary of a longer one": {failureColumns, failureRows(failures(strings.Repeat("com.example.", 10), long)).Cells[0], []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "11:1234567"},
+		"topics":                  {topicColumns(false), topic, []string{"TOPIC", "OPEN", "TOP CLASS"}, "payment.Declined"},
 	} {
 		for _, width := range []int{80, 1000} {
 			var data bytes.Buffer
@@ -55,6 +59,9 @@ func TestTablesFitATerminalOf80Columns(t *testing.T) {
 					t.Errorf("%s: %d wide, want %d at most: %s", name, n, width, line)
 				}
 			}
+			if !strings.Contains(data.String(), c.shows) {
+				t.Errorf("%s at %d: %s is gone: %s", name, width, c.shows, data.String())
+			}
 			title, _, _ := strings.Cut(data.String(), "\n")
 			for _, column := range c.columns {
 				needed := width == 1000 && column.Title != ""
@@ -67,4 +74,11 @@ func TestTablesFitATerminalOf80Columns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// failures is a summary with one.
+func failures(class, sample string) *dlq.Summary {
+	return &dlq.Summary{Failures: []dlq.Failure{{
+		Class: class, Fingerprint: "3649751aadbf4e23", Count: 123456, First: noon, Last: noon, Partition: 11, Offset: 1234567, Sample: sample,
+	}}}
 }

@@ -20,7 +20,7 @@ type Column struct {
 	// Cut lets the column be cut where the terminal ends.
 	Cut bool
 	// Spare is how soon a table does without the column where the terminal is too narrow for all, the highest first. Zero is never.
-	// Only the first page is looked at; JSON has every column.
+	// A later page that is wider may take more away; JSON has every column.
 	Spare int
 }
 

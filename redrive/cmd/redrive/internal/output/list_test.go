@@ -196,6 +196,32 @@ func TestALineFitsTheTerminalWhereAColumnMayBeCut(t *testing.T) {
 	}
 }
 
+// The columns were chosen by the first page, and what was wider came on two lines.
+func TestLaterPagesFitTheTerminalToo(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	tb := &table{
+		out: &b, limit: 40, heading: func(s string) string { return s },
+		columns: []Column{{Title: "PLACE"}, {Title: "CLASS"}, {Title: "GROUP", Spare: 1}, {Title: "REASON", Spare: 2}, {Title: "N", Right: true}},
+	}
+	for _, class := range []string{"tax", "tax.TableMiss", "tax", "java.lang.IllegalStateException"} {
+		if err := errors.Join(tb.add([]string{"0:12345", class, "billing", "terminal", "1"}), tb.flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `PLACE    CLASS  GROUP    REASON    N
+0:12345  tax    billing  terminal  1
+PLACE    CLASS          GROUP    N
+0:12345  tax.TableMiss  billing  1
+0:12345  tax            billing  1
+PLACE    CLASS                         N
+0:12345  java.lang.IllegalStateExcep…  1
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestAStreamThatIsClosedEndsTheList(t *testing.T) {
 	t.Parallel()
 	full := errors.New("no space left on device")

@@ -14,7 +14,8 @@ const (
 )
 
 // table writes rows in pages, so that the first one is there soon and the columns are as wide as what is in them. A
-// column never gets narrower again: a long list stays aligned, and moves to the right where it must.
+// column never gets narrower again for what is in it: a long list stays aligned, and moves to the right where it must.
+// Where a later page is too wide for the terminal, it goes on without some columns, under a heading of its own.
 type table struct {
 	out     io.Writer
 	columns []Column
@@ -24,6 +25,7 @@ type table struct {
 	mu     sync.Mutex
 	cut    int    // how wide columns may be that can be cut
 	gone   []bool // columns for which there is no room
+	tight  bool   // and still there is too little: all columns of text may be cut but the first, by which one acts
 	widths []int
 	page   [][]string
 	begun  bool
@@ -73,12 +75,10 @@ func (t *table) write() {
 			t.widths[i] = max(t.widths[i], width(text))
 		}
 	}
-	if !t.begun {
-		t.makeRoom()
-	}
+	moved := t.makeRoom()
 	t.cut = t.cuttingAt()
 	var b strings.Builder
-	if !t.begun {
+	if moved || !t.begun {
 		titles := make([]string, len(t.columns))
 		for i, c := range t.columns {
 			titles[i] = c.Title
@@ -103,7 +103,7 @@ func (t *table) line(cells []string) string {
 			b.WriteString(gap)
 		}
 		w := t.widths[i]
-		if t.columns[i].Cut {
+		if t.cuts(i) {
 			w = min(w, t.cut)
 			text = cut(text, w)
 		}
@@ -120,9 +120,17 @@ func (t *table) line(cells []string) string {
 // leastCut is how much of a column is left that is cut.
 const leastCut = 12
 
+// cuts reports whether what is in a column may be cut.
+func (t *table) cuts(i int) bool {
+	return t.columns[i].Cut || t.tight && i > 0 && !t.columns[i].Right
+}
+
 // makeRoom takes columns out, those that are spared first, until the others fit the terminal as narrow as they may be cut.
-func (t *table) makeRoom() {
-	t.gone = make([]bool, len(t.columns))
+// It reports whether there are others than before.
+func (t *table) makeRoom() (moved bool) {
+	if t.gone == nil {
+		t.gone = make([]bool, len(t.columns))
+	}
 	for t.limit > 0 {
 		total, next := -len(gap), -1
 		for i, c := range t.columns {
@@ -139,10 +147,12 @@ func (t *table) makeRoom() {
 			}
 		}
 		if total <= t.limit || next < 0 {
-			return
+			t.tight = total > t.limit
+			break
 		}
-		t.gone[next] = true
+		t.gone[next], moved = true, true
 	}
+	return moved
 }
 
 // cuttingAt is how wide columns may be that can be cut, for the line to fit the terminal: the widest are cut first.
@@ -153,7 +163,7 @@ func (t *table) cuttingAt() int {
 		switch {
 		case t.gone[i]:
 			continue
-		case t.columns[i].Cut:
+		case t.cuts(i):
 			cuts, widest = append(cuts, w), max(widest, w)
 		default:
 			fixed += w
