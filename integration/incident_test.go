@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration"
 )
 
 // site is a cluster, with what was deployed on it, as those see it who are called after an incident.
@@ -30,7 +31,12 @@ type site struct {
 // onKafka is a site on the shared cluster.
 func onKafka(t *testing.T) *site {
 	t.Helper()
-	kafka := shared.Kafka(t)
+	return on(t, shared.Kafka(t))
+}
+
+// on is a site on a cluster.
+func on(t *testing.T, kafka *integration.Kafka) *site {
+	t.Helper()
 	k := consumertest.On(t, append(kafka.Opts(), kgo.HeartbeatInterval(500*time.Millisecond))...)
 	k.Patience = 2 * time.Minute
 	return newSite(t, k, kafka.Brokers())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -40,7 +41,8 @@ func (p place) position(topic string) headers.Position {
 }
 
 // claim begins a run of a plan. The order is what makes two operators at a time one run: the ids are initialised, then the ledger is
-// read to its end, and only then the claim is written, which the broker refuses if somebody initialised the ids meanwhile.
+// read to its end, and only then the claim is written, which the broker refuses if somebody initialised the ids meanwhile. The fence is
+// raised before: the reading waits for what is open in the ledger.
 func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*held, error) {
 	t := p.topics
 	for {
@@ -78,6 +80,12 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 // tryClaim is one try of it. Of a claim that may stand or not it returns the run with the error.
 func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers) (*held, error) {
 	t := p.topics
+	if err := r.fence(ctx, w, t.ledger, t.ledger); err != nil {
+		return nil, err
+	}
+	if err := r.fence(ctx, w, t.ledger, slices.Collect(maps.Keys(p.Targets))...); err != nil {
+		return nil, err
+	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
 		return nil, Denied("READ", "topic", t.ledger, err)
@@ -143,13 +151,7 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*
 		if err != nil {
 			return nil, within(t.dlq, err)
 		}
-		h, err := r.read(ctx, t, id)
-		if err == nil {
-			h.writers = w
-			if err = change(h); err == nil {
-				err = w.write(ctx, 0, h.rec.note(t.ledger))
-			}
-		}
+		h, err := r.tryTake(ctx, t, id, change, w)
 		if err == nil {
 			return h, nil
 		}
@@ -163,6 +165,24 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change func(*held) error, w *writers) (*held, error) {
+	if err := r.fence(ctx, w, t.ledger, t.ledger); err != nil {
+		return nil, err
+	}
+	h, err := r.read(ctx, t, id)
+	if err != nil {
+		return nil, err
+	}
+	h.writers = w
+	if err := change(h); err != nil {
+		return nil, err
+	}
+	if err := r.fence(ctx, w, t.ledger, h.rec.targets()...); err != nil {
+		return nil, err
+	}
+	return h, w.write(ctx, 0, h.rec.note(t.ledger))
 }
 
 // read reads what the ledger knows of a run: its selection less what has an entry, and what was sent without an outcome.

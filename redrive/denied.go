@@ -117,3 +117,12 @@ func (p *Plan) checkRights(ctx context.Context, adm *kadm.Client, cl *kgo.Client
 	}
 	return CheckRights(ctx, cl, p.rights(watched.Names()))
 }
+
+// isUnsupported reports whether an error says that a broker is too old for a request. For most of that the client has errors that it
+// does not export, so what else it may be is told apart.
+func isUnsupported(err error) bool {
+	if _, said := errors.AsType[*kerr.Error](err); said {
+		return errors.Is(err, kerr.UnsupportedVersion)
+	}
+	return err != nil && !kgo.IsRetryableBrokerErr(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+}

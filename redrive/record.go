@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -82,6 +83,14 @@ func (e *editRecord) UnmarshalJSON(text []byte) error {
 
 // toTier reports whether the letters go to retry topics.
 func (r *record) toTier() bool { return len(r.Tiers) > 0 }
+
+// targets are the topics to which the letters go.
+func (r *record) targets() []string {
+	if !r.toTier() {
+		return []string{r.Target.Topic}
+	}
+	return slices.Compact(slices.Sorted(maps.Values(r.Tiers)))
+}
 
 // positions are offsets by topic and partition.
 type positions map[string]map[int32]int64

@@ -10,7 +10,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -93,13 +92,9 @@ func members(ctx context.Context, adm *kadm.Client, group string) (int, error) {
 	return len(d.Members), nil
 }
 
-// unknownByKIP848 reports whether an error says that a group is of the classic protocol, or that a broker knows no other. For the latter
-// the client has an error that it does not export, so what else it may be is told apart.
+// unknownByKIP848 reports whether an error says that a group is of the classic protocol, or that a broker knows no other.
 func unknownByKIP848(err error) bool {
-	if _, said := errors.AsType[*kerr.Error](err); said {
-		return errors.Is(err, kerr.GroupIDNotFound) || errors.Is(err, kerr.UnsupportedVersion)
-	}
-	return !kgo.IsRetryableBrokerErr(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+	return errors.Is(err, kerr.GroupIDNotFound) || isUnsupported(err)
 }
 
 // idle lists those of the groups that have no members.

@@ -19,7 +19,8 @@ const txnTimeout = 10 * time.Second
 // has fenced all others. They are used in turn: a broker takes some 20 ms to finish a transaction before the same id can begin the
 // next one, and the other one is filled meanwhile.
 type writers struct {
-	cl [2]*kgo.Client
+	cl  [2]*kgo.Client
+	txn [2]string // their transactional ids
 }
 
 // errUncertain is wrapped by errors of writing: what was written last may stand or not, and somebody else may have the run. The ledger
@@ -34,13 +35,14 @@ func transactionalID(dlq string, which int) string {
 func (r *Redriver) openWriters(ctx context.Context, dlq string) (*writers, error) {
 	w := &writers{}
 	for i := range w.cl {
+		w.txn[i] = transactionalID(dlq, i)
 		opts := append([]kgo.Opt{
 			kgo.ProducerLinger(0),
 			kgo.MaxBufferedRecords(1 << 20),
 			kgo.MaxBufferedBytes(256 << 20),
 		}, r.cfg.Kafka...)
 		cl, err := client.New(append(opts,
-			kgo.TransactionalID(transactionalID(dlq, i)),
+			kgo.TransactionalID(w.txn[i]),
 			kgo.TransactionTimeout(txnTimeout),
 			kgo.RecordPartitioner(kgo.ManualPartitioner()),
 			kgo.RecordDeliveryTimeout(txnTimeout),
@@ -53,7 +55,7 @@ func (r *Redriver) openWriters(ctx context.Context, dlq string) (*writers, error
 		w.cl[i] = cl
 		if _, _, err := cl.ProducerID(ctx); err != nil {
 			w.close()
-			return nil, fmt.Errorf("initialise transactional id %q: %w", transactionalID(dlq, i), Denied("WRITE", "transactional-id", transactionalID(dlq, i), err))
+			return nil, fmt.Errorf("initialise transactional id %q: %w", w.txn[i], Denied("WRITE", "transactional-id", w.txn[i], err))
 		}
 	}
 	return w, nil

@@ -1,0 +1,148 @@
+package integration_test
+
+import (
+	bytes "encoding/binary"
+	"hash/crc32"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration"
+)
+
+// What a run wrote may stand open on a partition though the coordinator has ended its transaction: the partition had no leader then, or
+// the batch came late. The next commit of the same producer made it visible, whatever it was.
+func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
+	t.Parallel()
+	binary(t)
+	// A broker that does not ask the coordinator, as all before Kafka 3.6, can be brought into that state by hand.
+	kafka := integration.StartKafka(t, integration.WithConfig("transaction.partition.verification.enable", "false"),
+		integration.WithConfig("broker.session.timeout.ms", "2000"), integration.WithConfig("broker.heartbeat.interval.ms", "500"))
+
+	t.Run("by hand", func(t *testing.T) {
+		s := on(t, kafka)
+		topic := topicName(t)
+		target, ledger, archive := topic+".retry.1s", topic+".dlq.ledger", topic+".archive"
+		s.CreateTopic(topic, 2)
+		s.CreateTopic(archive, 1)
+		v := s.deploy(topic, topic, time.Second)
+		s.incident(topic, "order", 600)
+		v.fixed()
+		p := s.begin("run", topic+".dlq", "--canary", "0", "--ramp", "0", "--window", "1s", "--rate", "200")
+		s.await("progress", func() bool { return len(s.returned(target, kgo.ReadCommitted())) > 100 })
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		p.ends(1)
+		run := s.rows("runs", topic+".dlq")[0].text("run") // nobody can read the ledger to its end from here on
+
+		entry := func(letter int64, copyAt headers.Position) *kgo.Record {
+			e := dlq.Entry{State: dlq.Redriven, Run: "another", At: time.Now(), Target: copyAt}
+			return e.Record(ledger, int32(letter%2), letter)
+		}
+		stale := func(r *kgo.Record) headers.Position { return s.stale("siding-redrive-"+topic+".dlq-a", r) }
+		told := stale(&kgo.Record{Topic: target, Partition: 0, Value: []byte("told")})
+		untold := stale(&kgo.Record{Topic: target, Partition: 1, Value: []byte("untold")})
+		seen := s.Produce(&kgo.Record{Topic: archive, Value: []byte("seen")})[0]
+		stale(entry(1_000_000, headers.Position{Topic: archive, Offset: seen.Offset}))
+		stale(entry(1_000_001, untold))
+		s.Produce(entry(1_000_002, told))
+
+		s.begin("resume", run).ends(0)
+		s.onceEach(topic, target, 600)
+		visible := map[string]bool{}
+		for _, r := range append(s.read(target, kgo.ReadCommitted()), s.read(ledger, kgo.ReadCommitted())...) {
+			visible[string(r.Value)], visible[string(r.Key)] = true, true
+		}
+		for what, want := range map[string]bool{"told": true, "untold": false, "1000000": true, "1000001": false, "1000002": true} {
+			if visible[what] != want {
+				t.Errorf("%s is visible: %v, want %v", what, visible[what], want)
+			}
+		}
+	})
+
+	t.Run("by a broker that was frozen", func(t *testing.T) {
+		s := on(t, kafka)
+		const letters = 3000
+		topic := topicName(t)
+		s.CreateTopic(topic, 2)
+		v := s.deploy(topic, topic, time.Second)
+		s.incident(topic, "order", letters)
+		v.fixed()
+		p := s.begin("run", topic+".dlq", "--rate", "500", "--ramp", "0", "--window", "2s")
+		for i := range int64(3) {
+			s.await("progress", func() bool { return s.count(topic+".retry.1s") > (2*i+1)*letters/8 })
+			kafka.Pause(t, 1)
+			<-time.After(4 * time.Second) // twice its session
+			kafka.Unpause(t, 1)
+		}
+		p.ends(0)
+		s.onceEach(topic, topic+".retry.1s", letters)
+	})
+}
+
+// stale writes a record into a transaction of which the coordinator knows nothing, as the producer that had a transactional id last.
+func (s *site) stale(id string, r *kgo.Record) headers.Position {
+	s.t.Helper()
+	described, err := s.admin.DescribeTransactions(s.t.Context(), id)
+	if err == nil {
+		err = described[id].Err
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	versions := kversion.Stable()
+	versions.SetMaxKeyVersion(kmsg.Produce.Int16(), 11) // later ones tell the coordinator
+	cl, err := kgo.NewClient(append(s.Opts(), kgo.MaxVersions(versions))...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer cl.Close()
+	found, err := s.admin.ListTopics(s.t.Context(), r.Topic)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req := kmsg.NewPtrProduceRequest()
+	req.TransactionID, req.Acks, req.TimeoutMillis = &id, -1, 5000
+	rt := kmsg.NewProduceRequestTopic()
+	rt.Topic = r.Topic
+	rp := kmsg.NewProduceRequestTopicPartition()
+	rp.Partition, rp.Records = r.Partition, batchOf(r, described[id].ProducerID, described[id].ProducerEpoch)
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	at := headers.Position{Topic: r.Topic, Partition: r.Partition}
+	resp, err := req.RequestWith(s.t.Context(), cl.Broker(int(found[r.Topic].Partitions[r.Partition].Leader)))
+	if err == nil {
+		answer := resp.Topics[0].Partitions[0]
+		at.Offset, err = answer.BaseOffset, kerr.ErrorForCode(answer.ErrorCode)
+	}
+	if err != nil {
+		s.t.Fatalf("leave something open on %s/%d: %v", r.Topic, r.Partition, err)
+	}
+	return at
+}
+
+// batchOf is a transactional batch of one record.
+func batchOf(record *kgo.Record, id int64, epoch int16) []byte {
+	r := kmsg.NewRecord()
+	r.Key, r.Value = record.Key, record.Value
+	n := len(r.AppendTo(nil)) - 1 // without the length itself, which takes a byte so far
+	r.Length = int32(n)
+	b := kmsg.NewRecordBatch()
+	b.Magic, b.Attributes, b.NumRecords = 2, 1<<4, 1
+	b.FirstTimestamp, b.MaxTimestamp = time.Now().UnixMilli(), time.Now().UnixMilli()
+	b.ProducerID, b.ProducerEpoch = id, epoch
+	b.Records = r.AppendTo(nil)
+	raw := b.AppendTo(nil)
+	const lengthAt, afterLength, crcAt, afterCRC = 8, 12, 17, 21
+	bytes.BigEndian.PutUint32(raw[lengthAt:], uint32(len(raw)-afterLength))
+	bytes.BigEndian.PutUint32(raw[crcAt:], crc32.Checksum(raw[afterCRC:], crc32.MakeTable(crc32.Castagnoli)))
+	return raw
+}

@@ -1,0 +1,226 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/sidingkafka/siding/internal/client"
+)
+
+// To initialise a transactional id aborts what is open under it. So the coordinator says, and a partition may know nothing of it: one
+// without a leader at that moment is passed over, as after a broker was frozen for so long that its controller gave it up (seen with Kafka
+// 4.3), and brokers that do not ask the coordinator about each new transaction take a batch that comes late (KIP-890). What stands there
+// is under the producer id that the next owner gets too, and the marker of the next commit makes it visible: letters twice, or the
+// claim of a run that nobody has. So the partitions themselves are asked, and those on which the id was used get a marker with the new
+// epoch. It ends what is open, and has them refuse what is older.
+//
+// It ends it as it ended elsewhere, since a commit can have passed over a partition as well: to abort a copy of which the ledger tells
+// would lose its letter, and to abort the ledger's entry about a copy that is visible would send it again.
+
+const (
+	fencePatience = 30 * time.Second
+	fenceEvery    = 50 * time.Millisecond
+	// fenceAgain is how long a marker may take before another one is asked for.
+	fenceAgain = time.Second
+)
+
+// fence has the partitions of topics end what was written to them under the ids before, and refuse what of that comes late. The ledger
+// comes first: of what is open in it nothing is said before, and to read it to its end takes it to have ended.
+func (r *Redriver) fence(ctx context.Context, w *writers, ledger string, topics ...string) error {
+	// The producers go on with the epochs that they have, which newer versions of EndTxn would raise.
+	versions := kversion.Stable()
+	versions.SetMaxKeyVersion(kmsg.EndTxn.Int16(), 4)
+	cl, err := client.New(slices.Concat(r.cfg.Kafka, []kgo.Opt{kgo.MaxVersions(versions)})...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	for which, producer := range w.cl {
+		id, epoch, err := producer.ProducerID(ctx)
+		if err != nil {
+			return err
+		}
+		f := &fence{
+			opts: r.cfg.Kafka, cl: cl, adm: kadm.NewClient(cl), ledger: ledger,
+			txn: w.txn[which], id: id, epoch: epoch, blind: map[string]bool{}, stands: map[gap]bool{},
+		}
+		if err := f.raise(ctx, topics); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fence is one id's.
+type fence struct {
+	opts   []kgo.Opt
+	cl     *kgo.Client
+	adm    *kadm.Client
+	ledger string
+	txn    string
+	id     int64
+	epoch  int16
+	blind  map[string]bool // topics that can't be asked, and have got their markers
+	stands map[gap]bool    // of what is open, whether it is to be committed
+}
+
+// gap is a partition without a marker of the epoch.
+type gap struct {
+	topic     string
+	partition int32
+	open      int64 // where the first record stands that is open; -1 if none is, or nobody says
+}
+
+func (g gap) String() string { return fmt.Sprintf("%s/%d", g.topic, g.partition) }
+
+// raise asks for markers until all stand. A marker is written after its transaction was ended, or never: so it looks for them, and asks
+// again.
+func (f *fence) raise(ctx context.Context, topics []string) error {
+	patience, cancel := context.WithTimeout(ctx, fencePatience)
+	defer cancel()
+	var asked time.Time
+	why := context.DeadlineExceeded
+	for {
+		gaps, blind, err := f.gaps(patience, topics)
+		if err == nil && len(gaps) == 0 {
+			return nil
+		}
+		if err == nil && time.Since(asked) >= fenceAgain {
+			if err = f.close(patience, gaps); err == nil {
+				asked = time.Now()
+				maps.Copy(f.blind, blind)
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case patience.Err() != nil:
+			return fmt.Errorf("make sure that nothing of an earlier run is open under the transactional id %q: %w; see whether the brokers are well, and try again", f.txn, why)
+		case err == nil:
+			why = fmt.Errorf("no marker came to %v", gaps)
+		case isPassing(err):
+			why = err
+		default:
+			return err
+		}
+		select {
+		case <-time.After(fenceEvery):
+		case <-patience.Done():
+		}
+	}
+}
+
+// gaps are the partitions on which the id was used in an older epoch, or has something open, and all of the topics that can't be asked.
+func (f *fence) gaps(ctx context.Context, topics []string) (gaps []gap, blind map[string]bool, err error) {
+	found, err := f.adm.ListTopics(ctx, topics...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list topics: %w", err)
+	}
+	blind = map[string]bool{}
+	for topic, d := range found {
+		if d.Err != nil || f.blind[topic] { // one that is not there, or that the user may not see, is an error of those who write to it
+			continue
+		}
+		all := kadm.TopicsSet{}
+		all.Add(topic, d.Partitions.Numbers()...)
+		said, err := f.adm.DescribeProducers(ctx, all)
+		for _, p := range said[topic].Partitions {
+			if err == nil && p.Err != nil {
+				err = fmt.Errorf("partition %d: %w", p.Partition, p.Err)
+			}
+			if a, ok := p.ActiveProducers[f.id]; ok && (a.ProducerEpoch < f.epoch || a.CurrentTxnStartOffset >= 0) {
+				gaps = append(gaps, gap{topic, p.Partition, a.CurrentTxnStartOffset})
+			}
+		}
+		if isDenied(err) || isUnsupported(err) {
+			blind[topic] = true
+			for partition := range d.Partitions {
+				gaps = append(gaps, gap{topic, partition, -1})
+			}
+		} else if err != nil {
+			return nil, nil, fmt.Errorf("describe the producers of %s: %w", topic, err)
+		}
+	}
+	return gaps, blind, nil
+}
+
+// close has each gap closed by a marker: of an abort, except where what is open was committed elsewhere.
+func (f *fence) close(ctx context.Context, gaps []gap) error {
+	if err := f.judge(ctx, gaps); err != nil {
+		return err
+	}
+	var abort, commit []gap
+	for _, g := range gaps {
+		if f.stands[g] {
+			commit = append(commit, g)
+		} else {
+			abort = append(abort, g)
+		}
+	}
+	if err := f.mark(ctx, commit, true); err != nil {
+		return err
+	}
+	return f.mark(ctx, abort, false)
+}
+
+// mark ends a transaction that has nothing but partitions, whose leaders get its markers.
+func (f *fence) mark(ctx context.Context, gaps []gap, commit bool) error {
+	if len(gaps) == 0 {
+		return nil
+	}
+	partitions := kadm.TopicsSet{}
+	for _, g := range gaps {
+		partitions.Add(g.topic, g.partition)
+	}
+	add := kmsg.NewPtrAddPartitionsToTxnRequest()
+	add.TransactionalID, add.ProducerID, add.ProducerEpoch = f.txn, f.id, f.epoch
+	for _, t := range partitions.Sorted() {
+		rt := kmsg.NewAddPartitionsToTxnRequestTopic()
+		rt.Topic, rt.Partitions = t.Topic, t.Partitions
+		add.Topics = append(add.Topics, rt)
+	}
+	added, err := add.RequestWith(ctx, f.cl)
+	if err != nil {
+		return fmt.Errorf("add partitions to a transaction of %q: %w", f.txn, err)
+	}
+	for _, t := range added.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil && !errors.Is(err, kerr.OperationNotAttempted) {
+				return f.lost(fmt.Errorf("add %s/%d to a transaction of %q: %w", t.Topic, p.Partition, f.txn, Denied("WRITE", "topic", t.Topic, err)))
+			}
+		}
+	}
+	end := kmsg.NewPtrEndTxnRequest()
+	end.TransactionalID, end.ProducerID, end.ProducerEpoch, end.Commit = f.txn, f.id, f.epoch, commit
+	ended, err := end.RequestWith(ctx, f.cl)
+	if err == nil {
+		err = kerr.ErrorForCode(ended.ErrorCode)
+	}
+	if err != nil {
+		return f.lost(fmt.Errorf("end a transaction of %q: %w", f.txn, err))
+	}
+	return nil
+}
+
+// lost tells of an answer whether it means that somebody else has initialised the id.
+func (f *fence) lost(err error) error {
+	if isFenced(err) {
+		return fmt.Errorf("%w: %w", errUncertain, err)
+	}
+	return err
+}
+
+// isPassing reports whether a broker is likely to do a little later what it would not do now.
+func isPassing(err error) bool {
+	return kerr.IsRetriable(err) || kgo.IsRetryableBrokerErr(err) || errors.Is(err, kerr.ConcurrentTransactions)
+}
