@@ -11,9 +11,9 @@ import (
 
 // Discard gives up the open letters that the filter selects, from the cursor on:
 // they are written down as [Discarded], with who says so and why, which must not be
-// empty, and duplicates among them as [Duplicate], so that they stay what they are
-// when the letter before them has expired. The letters themselves stay where they
-// are. If the ledger was not read before, it is read first, and what is written
+// empty, and their copies, whatever the filter says of these, as [Duplicate], so that
+// they stay what they are when the letter before them has expired. The letters
+// themselves stay where they are. If the ledger was not read before, it is read first, and what is written
 // counts when it is read again.
 //
 // Freeze a cursor, count, ask, and pass the same cursor, so that letters which come
@@ -43,18 +43,15 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why str
 		return 0, fail(err)
 	}
 	var errs []error
-	for letter, err := range l.Letters(ctx, f, from) {
+	for letter, err := range l.Chosen(ctx, f, from) {
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		at := place{letter.Record.Partition, letter.Record.Offset}
 		e := Entry{TopicID: l.id, State: Discarded, At: time.Now(), By: by, Why: why}
-		switch {
-		case letter.State == Duplicate && l.State(at.partition, at.offset) == "":
+		if letter.State == Duplicate {
 			e.State, e.By, e.Why = Duplicate, "", ""
-		case letter.State.Settles():
-			continue
 		}
 		n.write(ctx, at, e)
 	}

@@ -81,6 +81,30 @@ func TestACopyOfADiscardedLetterStaysSettledWhenThatExpires(t *testing.T) {
 	})
 }
 
+// The copy is in no range of the filter, was delivered more often, and is farther behind its letter than a page looks back.
+func TestACopyOfADiscardedLetterStaysSettledWhateverTheFilterSays(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.write(t, "one.dlq", &kgo.Record{}, from(7))
+		k.write(t, "one.dlq", &kgo.Record{}, from(8)) // open, and not chosen
+		for range lookBack {
+			k.produce(t, &kgo.Record{Topic: "one.dlq"})
+		}
+		for _, offset := range []int64{7, 8} {
+			k.write(t, "one.dlq", &kgo.Record{}, changed(from(offset), func(m *headers.Meta) { m.Attempts = 9 }))
+		}
+		l := k.ledger("one.dlq")
+		f := Filter{Ranges: []Range{At(0, 0)}, MaxAttempts: 8}
+		if n, err := l.Discard(t.Context(), f, Cursor{}, "ada", "test", nil); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		if err := k.DeleteRecords("one.dlq", 0, lookBack+2); err != nil {
+			t.Fatal(err)
+		}
+		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, fmt.Sprint("0:", lookBack+3))
+	})
+}
+
 func TestNothingIsDiscardedWhereItCantBeWrittenDown(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

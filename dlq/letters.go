@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -61,6 +62,81 @@ func (l *Ledger) letters(ctx context.Context, f Filter, from Cursor, wanted func
 		}
 		s.run(ctx, from)
 	}
+}
+
+// Chosen is [Ledger.Open] for who settles what it yields: behind the letters come their copies, with the
+// state [Duplicate], whatever the filter says of these, and those of letters that are settled already.
+// Where the ledger does not say of a copy what it is, it is open once its letter has expired: write that
+// down with the rest. To know all of them it reads each partition that the filter names from its
+// beginning, up to where the cursor ends.
+//
+// Of a letter that Filter.Match does not take, copies are not yielded: they are what is left when it has
+// expired.
+func (l *Ledger) Chosen(ctx context.Context, f Filter, from Cursor) iter.Seq2[*Letter, error] {
+	return func(yield func(*Letter, error) bool) {
+		if err := l.ensure(ctx); err != nil {
+			yield(nil, err)
+			return
+		}
+		c := choosing{filter: &f, judge: newJudge(l), gone: newLineages(), begin: map[int32]int64{}}
+		s := scan{
+			topic: l.topic, opts: l.opts, soon: true, narrow: c.narrow,
+			keep: func(r *kgo.Record) bool {
+				letter := c.look(r)
+				return letter == nil || yield(letter, nil)
+			},
+			problem: func(err error) bool { return yield(nil, fmt.Errorf("dlq: read %q: %w", l.topic, err)) },
+		}
+		s.run(ctx, from)
+	}
+}
+
+// choosing looks for letters to settle.
+type choosing struct {
+	filter *Filter
+	judge  *judge
+	gone   *lineages // of letters that are settled, or about to be
+	begin  map[int32]int64
+}
+
+// narrow leaves whole partitions: a letter may have its copy anywhere behind it.
+func (c *choosing) narrow(left map[int32]span) {
+	named := maps.Clone(left)
+	c.filter.narrow(named)
+	for p, s := range left {
+		if _, ok := named[p]; !ok {
+			delete(left, p)
+			continue
+		}
+		c.begin[p], s.at = s.at, s.start
+		left[p] = s
+	}
+}
+
+// look returns the letter if it is one of those that are looked for.
+func (c *choosing) look(r *kgo.Record) *Letter {
+	state := c.judge.state(r)
+	switch {
+	case c.judge.unsaid:
+		if !c.gone.has(r.Partition, &c.judge.glance) {
+			return nil
+		}
+	case state.Settles():
+		c.gone.duplicate(r.Partition, &c.judge.glance)
+		return nil
+	case r.Offset < c.begin[r.Partition]:
+		return nil
+	}
+	letter := newLetter(r)
+	letter.State = state
+	if c.judge.unsaid {
+		return letter
+	}
+	if !c.filter.Selects(letter) {
+		return nil
+	}
+	c.gone.duplicate(r.Partition, &c.judge.glance)
+	return letter
 }
 
 // back is the span with what is looked at before it.

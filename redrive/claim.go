@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -26,7 +27,6 @@ type held struct {
 	skipped map[string]int64 // as the run itself says
 	anew    bool             // the dead-letter topic is another one by now: nothing else is known
 	doomed  *ReappearedError // it was to abort, and could not write that down
-	copies  selection        // duplicates of letters, which the ledger is to be told of
 	flying  []sentLetter     // what was sent, and has no outcome
 }
 
@@ -60,12 +60,8 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 		}
 		if h != nil { // its claim may stand, and who begins again would meet it as another's
 			again, err := r.retake(ctx, h, err, on)
-			if err == nil {
-				again.copies = h.copies
-				return again, nil
-			}
-			if !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrTaken) {
-				return nil, within(t.dlq, err)
+			if err == nil || !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrTaken) {
+				return again, within(t.dlq, err)
 			}
 		}
 		// Somebody else initialised the ids: their claim stands, or is about to, and then it is what is found next. Or they gave up.
@@ -87,7 +83,8 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 		return nil, err
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, nil); err != nil {
+	orphans := strays{}
+	if err := ledger.Read(ctx, nil, orphans.see); err != nil {
 		return nil, Denied("READ", "topic", t.ledger, err)
 	}
 	if err := RefuseUnfinished(ledger); err != nil {
@@ -132,16 +129,68 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	if rec.Pace.Canary == 0 {
 		rec.State = Sending
 	}
-	// The selection first: a claim whose selection is not there could not be resumed. Pieces without a claim mean nothing.
-	for len(pieces) > 0 {
-		n := min(len(pieces), 16)
-		if err := w.write(ctx, 0, pieces[:n]...); err != nil {
-			return nil, err
-		}
-		pieces = pieces[n:]
+	h := &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left}
+	return h, h.declare(ctx, slices.Concat(orphans.of(ledger), pieces, h.duplicates(p, ledger)))
+}
+
+// strays are pieces of selections, by run.
+type strays map[string][]string
+
+// see takes down what a ledger has of a selection.
+func (s strays) see(n *dlq.Note) {
+	id, _, ok := strings.Cut(n.Run, "/selection/")
+	switch {
+	case !ok:
+	case n.Record.Value != nil:
+		s[id] = append(s[id], n.Run)
+	default:
+		s[id] = slices.DeleteFunc(s[id], func(name string) bool { return name == n.Run })
 	}
-	h := &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left, copies: p.duplicates}
-	return h, w.write(ctx, 0, rec.note(t.ledger))
+}
+
+// of are the records that take away what nobody needs, where no run is unfinished: who was fenced before its claim, or crashed, left
+// pieces that mean nothing, and that no compaction takes.
+func (s strays) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
+	for _, names := range s {
+		for _, name := range names {
+			gone = append(gone, dlq.RunRecord(ledger.Name(), name, nil))
+		}
+	}
+	return gone
+}
+
+// duplicates are the entries about copies of letters, of which the ledger says nothing yet: a copy is open again when its letter has
+// expired, unless the ledger says what it is.
+func (h *held) duplicates(p *Plan, ledger *dlq.Ledger) (entries []*kgo.Record) {
+	for partition, set := range p.duplicates {
+		for offset := range set.All() {
+			if !ledger.Settled(partition, offset) {
+				entries = append(entries, h.entry(place{partition, offset}, dlq.Entry{State: dlq.Duplicate}))
+			}
+		}
+	}
+	return entries
+}
+
+// beginBytes bounds what of a claim goes in one transaction, which a slow network has to take within its timeout.
+const beginBytes = 8 << 20
+
+// declare writes the claim, with what goes before it: a claim whose selection is not there could not be resumed, and who resumes a run
+// does not look for copies. All of it is one transaction, or of a large selection a few, of which the claim is in the last.
+func (h *held) declare(ctx context.Context, notes []*kgo.Record) error {
+	notes = append(notes, h.rec.note(h.topics.ledger))
+	for len(notes) > 0 {
+		n, size := 0, 0
+		for n < min(len(notes), txnLetters) && (n == 0 || size+len(notes[n].Value) <= beginBytes) {
+			size += len(notes[n].Value)
+			n++
+		}
+		if err := h.writers.write(ctx, 0, notes[:n]...); err != nil {
+			return err
+		}
+		notes = notes[n:]
+	}
+	return nil
 }
 
 // take takes a run over, from whoever has it, with what the ledger knows of it.

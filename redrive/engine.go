@@ -131,12 +131,6 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 			<-e.looked
 		}
 	}()
-	// A copy of a letter is open again when its original is gone, unless the ledger says what it is.
-	for partition, set := range h.copies {
-		for offset := range set.All() {
-			e.notes = append(e.notes, e.entry(place{partition, offset}, dlq.Entry{State: dlq.Duplicate}))
-		}
-	}
 	return e.loop(ctx, work)
 }
 

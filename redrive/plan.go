@@ -46,7 +46,7 @@ type Plan struct {
 	topicID    [16]byte // of the dead-letter topic
 	toTier     bool     // the letters go to retry topics
 	chosen     selection
-	duplicates selection // of letters that fit, the ledger does not know of them
+	duplicates selection // copies of letters that are chosen or settled, the ledger does not know of them
 	tiers      map[string]string
 	by         map[destination]int64
 	oldest     time.Time
@@ -135,15 +135,16 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		return nil, err
 	}
 	p.topicID = ledger.TopicID()
-	for l, err := range ledger.Letters(ctx, s.Filter, dlq.Cursor{}) {
+	fits := s.Filter
+	fits.Match = func(l *dlq.Letter) bool {
+		return (s.Filter.Match == nil || s.Filter.Match(l)) && p.take(l, r.cfg.MergePatch)
+	}
+	for l, err := range ledger.Chosen(ctx, fits, dlq.Cursor{}) {
 		if err != nil {
 			return nil, fmt.Errorf("redrive: %w", Denied("READ", "topic", t.dlq, err))
 		}
-		switch at := l.Record; {
-		case !l.State.Settles():
-			p.take(l, r.cfg.MergePatch)
-		case l.State == dlq.Duplicate && ledger.State(at.Partition, at.Offset) == "":
-			p.duplicates.add(at.Partition, at.Offset)
+		if l.State == dlq.Duplicate {
+			p.duplicates.add(l.Record.Partition, l.Record.Offset)
 		}
 	}
 	if err := p.settle(ctx, cl); err != nil {
@@ -176,28 +177,28 @@ func RefuseUnfinished(ledger *dlq.Ledger) error {
 	return nil
 }
 
-// take takes a letter into the plan, or notes why not.
-func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte, error)) {
+// take takes a letter into the plan, or notes why not; it reports which.
+func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte, error)) bool {
 	most := p.Selection.MaxRedrives
 	set(&most, defaultMaxRedrives)
 	switch {
 	case most >= 0 && l.Meta.Redrive.Count >= most:
 		p.Skipped[SkippedTooOften]++
-		return
+		return false
 	case p.toTier && (l.MetaErr != nil || l.Meta.Group == "" || l.Meta.Original.Topic != p.topics.source):
 		p.Skipped[SkippedNoGroup]++
-		return
+		return false
 	case l.Meta.ValueOmitted: // a run sees whether an edit fits what it reads elsewhere
 	default:
 		if _, err := p.Selection.Edit.valueOf(l.Record.Value, mergePatch); err != nil {
 			if p.Skipped[SkippedEdit]++; p.unfit == nil {
 				p.unfit = fmt.Errorf("letter %s/%d/%d: %w", l.Record.Topic, l.Record.Partition, l.Record.Offset, err)
 			}
-			return
+			return false
 		}
 	}
 	if !p.chosen.add(l.Record.Partition, l.Record.Offset) {
-		return
+		return false
 	}
 	p.Letters++
 	p.ByClass[classKey(l.Meta.Class, l.Meta.Fingerprint)]++
@@ -207,6 +208,7 @@ func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte,
 	if at := originalTime(l); p.oldest.IsZero() || at.Before(p.oldest) {
 		p.oldest = at
 	}
+	return true
 }
 
 // homeOf is the partition on which a letter's record has its lane: that of the source, for life.

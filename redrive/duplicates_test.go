@@ -1,0 +1,103 @@
+package redrive_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// copied makes a letter, and n records later the same once more: the consumer crashed before it committed.
+func copied(t *testing.T, k *consumertest.Kafka, s *switched, n int) {
+	t.Helper()
+	letters(t, k, s, 1)
+	was := on(t, k, "orders.dlq")[0]
+	for range n {
+		k.Produce(&kgo.Record{Topic: "orders.dlq"})
+	}
+	k.Produce(&kgo.Record{Topic: "orders.dlq", Value: was.Value, Headers: was.Headers})
+	s.set(succeeding)
+}
+
+// outlived has retention take the first letter, and looks whether its copy is open.
+func outlived(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
+	t.Helper()
+	end := k.Cluster.PartitionInfo("orders.dlq", 0).HighWatermark
+	if err := k.Cluster.DeleteRecords("orders.dlq", 0, end-1); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"}); err == nil {
+		t.Errorf("a new plan has %d letters: the record would run twice", again.Letters)
+	}
+}
+
+// It was noted only where the selection had it as well.
+func TestACopyOfWhatARunBroughtBackIsNeverOpen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		filter dlq.Filter
+		apart  int
+	}{
+		"whatever the filter says":     {dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 0)}}, 0},
+		"however far behind it is":     {dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 0)}}, 5_000},
+		"with the filter that it fits": {dlq.Filter{}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				copied(t, k, &s, c.apart)
+				r := redriver(t, k)
+				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: c.filter})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if o, err := r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil); err != nil || o.Counts.Sent != 1 || o.Counts.Succeeded != 1 {
+					t.Fatal(o, err)
+				}
+				outlived(t, k, r)
+			})
+		})
+	}
+}
+
+// Alone it would be judged by what the filter leaves of the topic, and be a letter of its own.
+func TestACopyIsNoneToBringBackHoweverFarBehindItsLetterItIs(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		copied(t, k, &s, 5_000)
+		_, err := redriver(t, k).Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 5_001)}}})
+		if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedNothing {
+			t.Errorf("the plan ended with %v, want it refused", err)
+		}
+	})
+}
+
+// What a process knew and had not written yet, whoever took the run from it did not know.
+func TestACopyIsWrittenDownBeforeItsLetterIsSent(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		copied(t, k, &s, 0)
+		r := redriver(t, k)
+		var f *kfake.FaultHandle
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, func(redrive.Event) {
+			if f == nil { // the first transaction with letters does not stand, and the run is taken back
+				f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1})
+			}
+		})
+		if err != nil || o.Counts.Succeeded != 1 || f.Hits() != 1 {
+			t.Fatal(o, err, f.Hits())
+		}
+		outlived(t, k, r)
+	})
+}
