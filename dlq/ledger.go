@@ -299,6 +299,13 @@ func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 	return letters, some
 }
 
+// Unreadable reports whether the last entry about a letter can't be read: its
+// letter counts as open, and nobody knows whether it was brought back.
+func (l *Ledger) Unreadable(partition int32, offset int64) bool {
+	f := l.fates[partition]
+	return f != nil && (f[fateBroken].Has(offset) || f[fateNewer].Has(offset))
+}
+
 // Runs are the redrive runs of the topic: the last value under the key of each
 // run's id. They are the ledger's, not to be written into.
 func (l *Ledger) Runs() map[string][]byte { return maps.Clone(l.runs) }

@@ -127,6 +127,11 @@ func TestABrokenEntryIsNamedAndItsLetterIsOpen(t *testing.T) {
 		if n != 1 || len(some) != 3 {
 			t.Fatalf("%d letters have broken entries: %v", n, some)
 		}
+		for offset, want := range []bool{false, true, false, false, false} {
+			if got := l.Unreadable(0, int64(offset)); got != want || l.Unreadable(1, int64(offset)) {
+				t.Errorf("what is said of letter %d is unreadable: %t, want %t", offset, got, want)
+			}
+		}
 		all := fmt.Sprint(some)
 		for _, want := range []string{`one.dlq.ledger/0/4 with key "1"`, `one.dlq.ledger/0/6 with key "garbage"`, `one.dlq.ledger/0/7 with key ""`} {
 			if !strings.Contains(all, want) {

@@ -51,6 +51,7 @@ type Plan struct {
 	by         map[destination]int64
 	oldest     time.Time
 	unfit      error // of the first letter that can't be edited
+	unread     unread
 }
 
 // The reasons for which letters that fit are left out.
@@ -147,6 +148,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 			p.duplicates.add(l.Record.Partition, l.Record.Offset)
 		}
 	}
+	p.unread = p.unreadOf(ledger)
 	if err := p.settle(ctx, cl); err != nil {
 		return nil, err
 	}
@@ -274,6 +276,9 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 			return refuse(RefusedNoMembers, what+"; start the consumer, or let the run wait for it")
 		}
 		p.Warnings = append(p.Warnings, what+"; the run waits for them")
+	}
+	if p.unread.letters > 0 {
+		p.Warnings = append(p.Warnings, p.unread.warning(t.ledger))
 	}
 	if n := p.Skipped[SkippedTooOften]; n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: they were brought back too often", n))

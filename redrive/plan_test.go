@@ -160,6 +160,38 @@ func TestBadInputIsAnErrorThatNamesIt(t *testing.T) {
 	})
 }
 
+// An entry that can't be read may have said that its letter was brought back. Nobody goes on over that without a word.
+func TestAPlanNamesTheLettersOfWhichTheLedgerCanNotBeRead(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		r := redriver(t, k)
+		if p := plan(t, r); len(p.Warnings) != 0 {
+			t.Errorf("of a ledger that is whole it warns %q", p.Warnings)
+		}
+		k.Produce(&kgo.Record{Topic: "orders.dlq.ledger", Key: []byte("foo"), Value: []byte("bar")}) // is about no letter
+		for offset := range 12 {
+			k.Produce(&kgo.Record{Topic: "orders.dlq.ledger", Key: fmt.Append(nil, offset), Value: []byte(`{"v":1,"sta`)})
+		}
+		for want, ranges := range map[string][]dlq.Range{
+			"what orders.dlq.ledger says of 12 of the letters can't be read, so they may be brought back a second time: orders.dlq/0/0, ": nil,
+			"orders.dlq/0/9 and 2 more; ":           nil,
+			"says of 1 of the letters":              {dlq.At(0, 11), dlq.At(0, 12)},
+			"a second time: orders.dlq/0/11; leave": {dlq.At(0, 11), dlq.At(0, 12)},
+		} {
+			p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: ranges}})
+			if err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], want) {
+				t.Errorf("%v: %v, it warns %q, want %q", ranges, err, p.Warnings, want)
+			}
+		}
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 15)}}})
+		if err != nil || len(p.Warnings) != 0 {
+			t.Errorf("of a letter whose entry can be read: %v, it warns %q", err, p.Warnings)
+		}
+	})
+}
+
 // received are the records that a handler got, by value.
 type received struct {
 	mu  sync.Mutex

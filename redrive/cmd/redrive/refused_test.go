@@ -127,6 +127,11 @@ func TestABrokenLedgerIsTold(t *testing.T) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
+	// One that may have been brought back is named, by whoever would bring it back.
+	if got := b.redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"); got.code != exitDone ||
+		!strings.Contains(got.stderr, "warning: what orders.dlq.ledger says of 1 of the letters can't be read, so they may be brought back a second time: orders.dlq/0/1; ") {
+		t.Errorf("%+v", got)
+	}
 	// A run that can't be read: nobody knows whether it goes on.
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,`)), dlq.RunRecord("orders.dlq.ledger", "r-2", []byte(`{"v":1,"id":"r-2","state":"done","by":"ada"}`)))
 	says := "run r-1 can't be read from the ledger: unexpected end of JSON input; a record without a value, with the key run/r-1 and on partition 0 of orders.dlq.ledger, takes it away"

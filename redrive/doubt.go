@@ -1,0 +1,44 @@
+package redrive
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// maxNamed is how many letters a warning names.
+const maxNamed = 10
+
+// unread are letters of a plan about which the ledger's last entry can't be read.
+type unread struct {
+	letters int64
+	named   []string
+}
+
+// unreadOf finds them. They count as open, and may have been brought back all the same.
+func (p *Plan) unreadOf(ledger *dlq.Ledger) (u unread) {
+	if n, _ := ledger.Broken(); n == 0 {
+		return u
+	}
+	for partition, set := range p.chosen {
+		for offset := range set.All() {
+			if !ledger.Unreadable(partition, offset) {
+				continue
+			}
+			if u.letters++; len(u.named) < maxNamed {
+				u.named = append(u.named, place{partition, offset}.position(p.topics.dlq).String())
+			}
+		}
+	}
+	return u
+}
+
+func (u unread) warning(ledger string) string {
+	names := strings.Join(u.named, ", ")
+	if more := u.letters - int64(len(u.named)); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("what %s says of %d of the letters can't be read, so they may be brought back a second time: %s; leave them out, or find out first what became of them",
+		ledger, u.letters, names)
+}
