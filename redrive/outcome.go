@@ -104,15 +104,15 @@ func (o *outcomes) verdicts(ctx context.Context) ([]verdict, error) {
 		return nil, err
 	}
 	o.watch.adopt(to)
-	starts, err := o.watch.adm.ListStartOffsets(ctx, o.targets(found)...)
+	from, err := starts(ctx, o.watch.adm, o.targets(found))
 	if err != nil {
-		return nil, fmt.Errorf("list start offsets: %w", err)
+		return nil, err
 	}
 	// (3)
 	if err := o.watch.reach(ctx, to); err != nil {
 		return nil, err
 	}
-	return o.watch.flights.settle(func(group string, at headers.Position) standing { return o.standing(group, at, starts) }), nil
+	return o.watch.flights.settle(func(group string, at headers.Position) standing { return o.standing(group, at, from) }), nil
 }
 
 // targets are the topics on which letters are in flight.
@@ -202,7 +202,10 @@ func (g *groupOffsets) standing(at headers.Position, starts kadm.ListedOffsets) 
 		return standsUnknown
 	}
 	// The starts were read after the offsets. One that expired by then may have been passed since there was nothing left to run.
-	if start, found := starts.Lookup(at.Topic, at.Partition); found && start.Err == nil && start.Offset > at.Offset {
+	switch start, found := starts.Lookup(at.Topic, at.Partition); {
+	case !found: // the topic is gone, or a broker does not know it yet: nothing can be concluded
+		return standsBehind
+	case start.Offset > at.Offset:
 		return standsUnknown
 	}
 	if committed, ok := g.at[at.Topic][at.Partition]; ok && committed > at.Offset {

@@ -45,20 +45,6 @@ func (r *Redriver) watchFrom(ctx context.Context, t *topics, groups []string) (p
 	return ends(ctx, adm, all.Names())
 }
 
-// ends are the high watermarks of topics.
-func ends(ctx context.Context, adm *kadm.Client, names []string) (positions, error) {
-	listed, err := adm.ListEndOffsets(ctx, names...)
-	if err == nil {
-		err = listed.Error()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list end offsets: %w", err)
-	}
-	at := positions{}
-	listed.Each(func(o kadm.ListedOffset) { at.set(o.Topic, o.Partition, o.Offset) })
-	return at, nil
-}
-
 // startWatch begins to read where the run's watch began.
 func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem func(error)) (*watch, error) {
 	cl, err := client.New(append(slices.Clip(h.r.cfg.Kafka),
@@ -70,41 +56,44 @@ func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem fu
 	}
 	w := &watch{
 		adm: kadm.NewClient(cl), topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a, resumed: len(h.flying) > 0,
-		ids: map[string]kadm.TopicID{}, live: positions{},
+		ids: map[string]kadm.TopicID{},
 	}
 	w.tail = newTail(cl, w.see, problem)
-	starts, err := w.adm.ListStartOffsets(ctx, slices.Collect(maps.Keys(h.rec.Watch))...)
-	if err != nil {
+	if err := w.began(ctx, h); err != nil {
 		cl.Close()
-		return nil, fmt.Errorf("list start offsets: %w", err)
-	}
-	to, err := w.adm.ListEndOffsets(ctx, slices.Collect(maps.Keys(h.rec.Watch))...)
-	if err != nil {
-		cl.Close()
-		return nil, fmt.Errorf("list end offsets: %w", err)
-	}
-	if h.writers != nil {
-		if w.producers, err = h.writers.ids(ctx); err != nil {
-			cl.Close()
-			return nil, fmt.Errorf("initialise transactional ids: %w", err)
-		}
-	}
-	for topic, partitions := range h.rec.Watch {
-		for p, at := range partitions {
-			if o, ok := starts.Lookup(topic, p); ok && o.Err == nil && o.Offset > at {
-				w.lossy[p] = true
-			}
-			if o, ok := to.Lookup(topic, p); ok && o.Err == nil {
-				w.live.set(topic, p, o.Offset)
-				if o.Offset < at { // another topic of that name
-					w.lossy[p] = true
-				}
-			}
-		}
+		return nil, err
 	}
 	w.add(h.rec.Watch)
 	w.start(ctx)
 	return w, nil
+}
+
+// began finds out what happened to the topics since the run began, and who writes for it.
+func (w *watch) began(ctx context.Context, h *held) (err error) {
+	names := slices.Collect(maps.Keys(h.rec.Watch))
+	from, err := starts(ctx, w.adm, names)
+	if err != nil {
+		return err
+	}
+	if w.live, err = endsOfThoseLeft(ctx, w.adm, names); err != nil {
+		return err
+	}
+	if h.writers != nil {
+		if w.producers, err = h.writers.ids(ctx); err != nil {
+			return fmt.Errorf("initialise transactional ids: %w", err)
+		}
+	}
+	for topic, partitions := range h.rec.Watch {
+		for p, at := range partitions {
+			if o, ok := from.Lookup(topic, p); ok && o.Offset > at {
+				w.lossy[p] = true
+			}
+			if end, ok := w.live[topic][p]; ok && end < at { // another topic of that name
+				w.lossy[p] = true
+			}
+		}
+	}
+	return nil
 }
 
 // see is about one record.
