@@ -115,8 +115,8 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var err error
-	if e.watch, err = h.startWatch(work, e.flights, e.alarm, e.problem); err != nil {
-		return err
+	if e.watch, err = h.startWatch(ctx, e.flights, e.alarm, e.problem); err != nil {
+		return e.unwatched(ctx, err)
 	}
 	defer e.watch.close()
 	e.looks = h.outcomes(e.watch)
@@ -147,7 +147,7 @@ func (e *engine) loop(ctx, work context.Context) error {
 	defer token.Stop()
 	for {
 		now := time.Now()
-		if done, err := e.advance(work, now); done || err != nil {
+		if done, err := e.advance(ctx, work, now); done || err != nil {
 			return err
 		}
 		wait, err := e.pump()
@@ -191,7 +191,7 @@ func (e *engine) problem(err error) {
 }
 
 // advance moves the run from state to state, and sees to what is due. It reports whether the run is over.
-func (e *engine) advance(work context.Context, now time.Time) (over bool, err error) {
+func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, err error) {
 	if e.gone {
 		return true, e.abandon()
 	}
@@ -220,7 +220,7 @@ func (e *engine) advance(work context.Context, now time.Time) (over bool, err er
 		switch end := e.lastSent.Add(e.rec.Pace.Window); {
 		case now.Before(end):
 		case !e.asOf.Before(end):
-			return true, e.finish(work)
+			return true, e.finish(ctx)
 		case !e.looking && e.lookedAt.Before(end):
 			e.look(work)
 		case e.blind != nil:
@@ -510,14 +510,13 @@ func (e *engine) conclude(ctx context.Context, state State, cause string) error 
 	now := time.Now()
 	e.state, e.waiting = state, ""
 	e.settle(look{verdicts: e.flights.settle(func(string, headers.Position) standing { return standsBehind }), idle: e.idle, lag: e.lag})
-	e.rec.Cause = cause
-	e.rec.Ended = &now
 	rec := e.record(now)
+	rec.Cause, rec.Ended = cause, &now
 	e.notes = append(e.notes, rec.last(e.topics.ledger)...)
 	for len(e.notes) > 0 {
 		n := min(len(e.notes), txnLetters)
 		if err := e.writers.write(ctx, e.next, e.notes[:n]...); err != nil {
-			return err
+			return uncertain(err)
 		}
 		e.notes, e.next = e.notes[n:], 1-e.next
 	}
@@ -527,7 +526,7 @@ func (e *engine) conclude(ctx context.Context, state State, cause string) error 
 }
 
 // finish ends a run whose window is over, and which has looked since.
-func (e *engine) finish(work context.Context) error {
+func (e *engine) finish(ctx context.Context) error {
 	if err := e.drain(); err != nil {
 		return err
 	}
@@ -536,7 +535,9 @@ func (e *engine) finish(work context.Context) error {
 		return e.abort()
 	default:
 	}
-	return e.conclude(work, Done, "")
+	ctx, cancel := lingering(ctx)
+	defer cancel()
+	return e.conclude(ctx, Done, "")
 }
 
 // abort ends a run whose class has reappeared.
@@ -580,6 +581,30 @@ func (e *engine) halt(cause string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return e.conclude(ctx, Aborted, cause)
+}
+
+// lingering is a context that outlives another one by closeTimeout.
+func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(closeTimeout, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
+// errUnwatched is wrapped by the error of a run that could not begin to watch.
+var errUnwatched = errors.New("the watch could not begin")
+
+// unwatched ends a run that could not begin to watch: by ctx, by a right that is missing, or to be taken back.
+func (e *engine) unwatched(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return e.interrupt(context.Cause(ctx))
+	}
+	if _, denied := errors.AsType[*DeniedError](err); denied {
+		return e.interrupt(err)
+	}
+	return fmt.Errorf("%w: %w", errUnwatched, err)
 }
 
 // interrupt leaves a run as it stands, to be resumed.

@@ -20,8 +20,9 @@ import (
 // itself. When ctx ends it stops cleanly, and returns its cause: the run is
 // unfinished, and [Redriver.Resume] goes on with it. So it does after a crash, and
 // after a *[DeniedError] about a right that was taken away meanwhile. An
-// error that wraps [ErrTaken] says that somebody else resumed or aborted it. While
-// brokers can't be reached it waits. The Outcome is what is known then.
+// error that wraps [ErrTaken] says that somebody else resumed or aborted it. Once it
+// has begun it waits while brokers can't be reached, and tells on what for. The
+// Outcome is what is known then.
 func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) (Outcome, error) {
 	pace = pace.withDefaults()
 	if err := pace.validate(); err != nil {
@@ -195,20 +196,26 @@ func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
 // drive goes on with a run through what the network and other operators do to it.
 func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome, error) {
 	for {
+		began := time.Now()
 		err := h.run(ctx, on)
 		h.writers.close()
-		if !errors.Is(err, errUncertain) || ctx.Err() != nil {
+		again := errors.Is(err, errUncertain) || errors.Is(err, errUnwatched)
+		if again && ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+		if !again || ctx.Err() != nil {
 			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
 		}
 		if on != nil {
 			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: err.Error() + "; looking at the ledger"})
 		}
-		again, err := r.retake(ctx, h, err, on)
+		pause(ctx, time.Until(began.Add(time.Second)))
+		back, err := r.retake(ctx, h, err, on)
 		if err != nil {
 			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
 		}
-		again.doomed = h.doomed
-		h = again
+		back.doomed = h.doomed
+		h = back
 	}
 }
 
@@ -220,19 +227,26 @@ func (r *Redriver) retake(ctx context.Context, h *held, why error, on func(Event
 		if _, denied := errors.AsType[*DeniedError](err); denied { // somebody has to grant it, and then resume
 			return nil, err
 		}
-		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrMadeAnew) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrMadeAnew) {
 			return again, err
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		if text := err.Error(); on != nil && time.Since(said[text]) >= 10*time.Second {
 			said[text] = time.Now()
 			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: text + "; trying again"})
 		}
 		r.log.Warn("redrive: trying again", "topic", h.topics.dlq, "run", h.rec.ID, "error", err)
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(time.Second):
-		}
+		pause(ctx, time.Second)
+	}
+}
+
+// pause waits, but not for longer than ctx lasts.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 

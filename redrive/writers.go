@@ -27,6 +27,14 @@ type writers struct {
 // says, after the ids were initialised again.
 var errUncertain = errors.New("it is not known what was written last")
 
+// uncertain is an error of writing after which a run takes itself back: all but what would be refused again.
+func uncertain(err error) error {
+	if _, denied := errors.AsType[*DeniedError](err); denied || err == nil || isRefusal(err) || errors.Is(err, errUncertain) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errUncertain, err)
+}
+
 func transactionalID(dlq string, which int) string {
 	return "siding-redrive-" + dlq + [...]string{"-a", "-b"}[which]
 }
