@@ -56,17 +56,57 @@ func Denied(operation, resource, name string, err error) error {
 	return &DeniedError{Operation: operation, Resource: resource, Name: name, Err: err}
 }
 
-// rights are the operations on topics that a run needs.
+// lacking are the rights that errors tell of, each once and a line each; nil where they tell of none.
+func lacking(errs ...error) error {
+	var all []error
+	told := map[[3]string]bool{}
+	for _, err := range errs {
+		for _, d := range deniedIn(err) {
+			if key := [3]string{d.Operation, d.Resource, d.Name}; !told[key] {
+				told[key] = true
+				all = append(all, d)
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// deniedIn finds the rights that an error tells of, as errors.As finds the first.
+func deniedIn(err error) (all []*DeniedError) {
+	if d, ok := err.(*DeniedError); ok { //nolint:errorlint // what it wraps is unwrapped here
+		return []*DeniedError{d}
+	}
+	switch err := err.(type) { //nolint:errorlint // the same
+	case interface{ Unwrap() error }:
+		return deniedIn(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, e := range err.Unwrap() {
+			all = append(all, deniedIn(e)...)
+		}
+	}
+	return all
+}
+
+// rights are the operations on topics that a run needs, as far as is known yet where its letters go.
 func (p *Plan) rights(watched []string) map[string][]string {
 	const read, write = "READ", "WRITE"
-	needs := map[string][]string{}
-	for _, topic := range watched { // the dead-letter topic and the ledger are among them
-		needs[topic] = append(needs[topic], read)
+	needs := map[string][]string{p.topics.dlq: {read}, p.topics.ledger: {read, write}}
+	for _, topic := range watched {
+		if topic != p.topics.dlq && topic != p.topics.ledger {
+			needs[topic] = []string{read}
+		}
 	}
-	for topic := range p.Targets {
-		needs[topic] = append(needs[topic], write)
+	named := p.Selection.Target.Topic
+	switch {
+	case !p.toTier:
+		needs[named] = []string{"DESCRIBE_CONFIGS", write}
+	case named != "":
+		needs[named] = []string{read, write}
+	default:
+		for tier := range p.Targets {
+			needs[tier] = []string{read, write}
+		}
 	}
-	needs[p.topics.ledger] = append(needs[p.topics.ledger], write)
 	return needs
 }
 
@@ -105,17 +145,48 @@ func CheckRights(ctx context.Context, cl *kgo.Client, needs map[string][]string)
 	return errors.Join(errs...)
 }
 
-// checkRights looks whether a run may do all that it would.
-func (p *Plan) checkRights(ctx context.Context, adm *kadm.Client, cl *kgo.Client) error {
-	watched, err := p.topics.watched(ctx, adm, slices.Collect(maps.Keys(p.ByGroup)))
+// checkRights looks whether a run may do all that it would. Before it is known where the letters go it says what is known.
+func (p *Plan) checkRights(ctx context.Context, cl *kgo.Client) error {
+	watched, err := p.topics.watched(ctx, kadm.NewClient(cl), slices.Collect(maps.Keys(p.ByGroup)))
 	if err != nil {
+		return err
+	}
+	if err := errors.Join(CheckRights(ctx, cl, p.rights(watched.Names())), p.topics.checkIDs(ctx, cl)); err != nil {
 		return err
 	}
 	if has, needs := len(watched[p.topics.ledger].Partitions), len(watched[p.topics.dlq].Partitions); has < needs {
 		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedPartitions, Detail: fmt.Sprintf(
 			"the ledger %s has %d partitions, and %s has %d: grow the ledger to as many first", p.topics.ledger, has, p.topics.dlq, needs)}
 	}
-	return CheckRights(ctx, cl, p.rights(watched.Names()))
+	return nil
+}
+
+// checkIDs looks whether the user may use the transactional ids of a run. To use them is to take the run from whoever has one, so it is
+// asked where their coordinators are, which wants DESCRIBE: WRITE includes it, and who has it alone is refused by the claim.
+func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
+	req := kmsg.NewPtrFindCoordinatorRequest()
+	req.CoordinatorType = 1 // of transactions
+	req.CoordinatorKeys = []string{transactionalID(t.dlq, 0), transactionalID(t.dlq, 1)}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return fmt.Errorf("find the coordinators of transactional ids: %w", err)
+	}
+	var errs []error
+	slices.SortFunc(resp.Coordinators, func(a, b kmsg.FindCoordinatorResponseCoordinator) int { return strings.Compare(a.Key, b.Key) })
+	for _, c := range resp.Coordinators {
+		if err := kerr.ErrorForCode(c.ErrorCode); errors.Is(err, kerr.TransactionalIDAuthorizationFailed) { // for any other the run waits
+			errs = append(errs, Denied("WRITE", "transactional-id", c.Key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// allLacking is an error about rights with all others that are missing, as far as that can be known; any other is returned as it is.
+func (p *Plan) allLacking(ctx context.Context, cl *kgo.Client, err error) error {
+	if lacking(err) == nil {
+		return err
+	}
+	return lacking(err, p.checkRights(ctx, cl))
 }
 
 // isUnsupported reports whether an error says that a broker is too old for a request. For most of that the client has errors that it

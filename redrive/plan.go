@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,7 +128,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, fmt.Errorf("redrive: %w", Denied("READ", "topic", t.ledger, err))
+		return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, Denied("READ", "topic", t.ledger, err)))
 	}
 	if ledger.Missing() {
 		return nil, fmt.Errorf("redrive: %s has no ledger: create the topic %s, compacted, with as many partitions", t.dlq, t.ledger)
@@ -142,7 +143,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	}
 	for l, err := range ledger.Chosen(ctx, fits, dlq.Cursor{}) {
 		if err != nil {
-			return nil, fmt.Errorf("redrive: %w", Denied("READ", "topic", t.dlq, err))
+			return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, Denied("READ", "topic", t.dlq, err)))
 		}
 		if l.State == dlq.Duplicate {
 			p.duplicates.add(l.Record.Partition, l.Record.Offset)
@@ -249,7 +250,18 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 		return fmt.Errorf("redrive: %s: a new value is for one letter, and %d are selected", t.dlq, p.Letters)
 	}
 	groups := slices.Sorted(maps.Keys(p.ByGroup))
-	if !p.toTier {
+	var unreached error
+	if p.toTier {
+		unreached = p.settleTiers(ctx, adm)
+	}
+	rights := p.checkRights(ctx, cl)
+	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return g == "" }))
+	if err := cmp.Or(lacking(rights, unreached, unasked), unreached, rights, unasked); err != nil { // rights first, and all at once
+		return within(t.dlq, err)
+	}
+	if p.toTier {
+		p.SeenBy = groups
+	} else {
 		p.Targets[target.Topic] = p.Letters
 		if err := t.checkNamed(ctx, adm, target, p); err != nil {
 			return within(t.dlq, err)
@@ -257,18 +269,6 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 		if len(p.SeenBy) > 1 {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%d groups read %s and will all get the records again: %s", len(p.SeenBy), target.Topic, strings.Join(p.SeenBy, ", ")))
 		}
-	} else {
-		if err := p.settleTiers(ctx, adm); err != nil {
-			return within(t.dlq, err)
-		}
-		p.SeenBy = groups
-	}
-	if err := p.checkRights(ctx, adm, cl); err != nil {
-		return within(t.dlq, err)
-	}
-	without, err := idle(ctx, adm, slices.DeleteFunc(groups, func(g string) bool { return g == "" }))
-	if err != nil {
-		return within(t.dlq, err)
 	}
 	if len(without) > 0 {
 		what := fmt.Sprintf("nobody would run the records: %s without members", strings.Join(without, ", "))
@@ -317,7 +317,8 @@ func (p *Plan) settleTiers(ctx context.Context, adm *kadm.Client) error {
 			"%s has no committed offset of group %s, so it would not be read: leave the target out, or name another one", named, strings.Join(lacking, ", "))}
 	} else if len(lacking) > 0 {
 		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
-			"no retry topic of %s has a committed offset of group %s: start its consumer once, or name a target topic", p.topics.source, strings.Join(lacking, ", "))}
+			"no retry topic of %s has a committed offset of group %s that this user may see: have READ and WRITE on its retry topics granted if they are hidden, "+
+				"start its consumer once if there are none, or name a target topic", p.topics.source, strings.Join(lacking, ", "))}
 	}
 	return nil
 }

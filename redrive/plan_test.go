@@ -67,7 +67,7 @@ func TestARunThatWouldGoWrongIsRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			want: redrive.RefusedNoTier, says: "billing on partition 0",
+			want: redrive.RefusedNoTier, says: "no retry topic of orders has a committed offset of group billing on partition 0, billing on partition 1 that this user may see: have READ and WRITE on its retry topics granted",
 		},
 		"a group without members": {
 			before: func(t *testing.T, _ *consumertest.Kafka, c *consumertest.Consumer) {

@@ -46,12 +46,13 @@ func (t *topics) isTier(target Target) (bool, error) {
 func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destination, named string) (map[string]string, error) {
 	tiers := map[string]string{}
 	offsets := map[string]kadm.OffsetResponses{}
+	var errs []error
 	for _, d := range wanted {
 		committed, ok := offsets[d.group]
 		if !ok {
 			var err error
 			if committed, err = adm.FetchOffsets(ctx, d.group); err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-				return nil, fmt.Errorf("fetch offsets of group %q: %w", d.group, Denied("DESCRIBE", "group", d.group, err))
+				errs = append(errs, fmt.Errorf("fetch offsets of group %q: %w", d.group, Denied("DESCRIBE", "group", d.group, err)))
 			}
 			offsets[d.group] = committed
 		}
@@ -65,7 +66,7 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 			tiers[d.String()] = among[0].Topic
 		}
 	}
-	return tiers, nil
+	return tiers, errors.Join(errs...)
 }
 
 // members is how many members a group has. It asks in the protocol of KIP-848 first, and in the classic one only of a group that the
@@ -99,16 +100,16 @@ func unknownByKIP848(err error) bool {
 
 // idle lists those of the groups that have no members.
 func idle(ctx context.Context, adm *kadm.Client, groups []string) (without []string, err error) {
+	var errs []error
 	for _, g := range groups {
 		n, err := members(ctx, adm, g)
 		if err != nil {
-			return nil, err
-		}
-		if n == 0 {
+			errs = append(errs, err)
+		} else if n == 0 {
 			without = append(without, g)
 		}
 	}
-	return without, nil
+	return without, errors.Join(errs...)
 }
 
 // readers lists the groups that have a committed offset on a topic, of those that may be described.

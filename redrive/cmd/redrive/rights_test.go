@@ -25,7 +25,7 @@ func TestTheDocumentedRightsAreEnoughAndAMissingOneIsNamed(t *testing.T) {
 	file := save(t, guarded(t, nil).as("admin").run(t, "export", "orders.dlq").stdout)
 	for column, verbs := range [][][]string{
 		{{"summary", "orders.dlq"}, {"list", "orders.dlq"}, {"show", "orders.dlq", "0:1"}, {"export", "orders.dlq"}, {"runs", "orders.dlq"}},
-		{{"run", "orders.dlq", "--canary", "0", "--window", "0", "--ramp", "0"}},
+		{{"plan", "orders.dlq"}, {"run", "orders.dlq", "--canary", "0", "--window", "0", "--ramp", "0"}},
 		{{"discard", "orders.dlq", "--why", "x", "--yes"}},
 		{{"import", "orders.dlq", file, "--keep-timestamps"}},
 		{{"prune", "orders.dlq"}},
@@ -61,6 +61,54 @@ func TestTheDocumentedRightsAreEnoughAndAMissingOneIsNamed(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Who has to ask for rights asks once: a plan names all that are missing, with those on the transactional ids that only a run uses.
+func TestAPlanNamesAllRightsThatAreMissing(t *testing.T) {
+	t.Parallel()
+	all := slices.Concat(documentedRights(t, 0), documentedRights(t, 1))
+	without := func(names ...string) (rights []kfake.ACL) {
+		for _, r := range all {
+			if !slices.Contains(names, r.Operation.String()+" "+r.Name) {
+				rights = append(rights, r)
+			}
+		}
+		return rights
+	}
+	ids := []string{"WRITE on transactional-id siding-redrive-orders.dlq-a", "WRITE on transactional-id siding-redrive-orders.dlq-b"}
+	for name, c := range map[string]struct {
+		rights []kfake.ACL
+		more   []string
+		want   []string
+	}{
+		"all but to look": {rights: documentedRights(t, 0), want: slices.Concat([]string{"WRITE on topic orders.dlq.ledger"}, ids, []string{"DESCRIBE on group billing"})},
+		"some":            {rights: without("READ orders.dlq", "WRITE siding-redrive-orders.dlq-b"), more: []string{"--offset", "0:1"}, want: []string{"DESCRIBE on topic orders.dlq"}},
+		"the ledger, to read": {
+			rights: without("READ orders.dlq.ledger", "WRITE siding-redrive-orders.dlq-b"), want: []string{"READ on topic orders.dlq.ledger", ids[1]},
+		},
+		"on a target": {
+			rights: without("WRITE siding-redrive-orders.dlq-a"), more: []string{"--target", "orders"},
+			want: []string{"DESCRIBE_CONFIGS on topic orders", "WRITE on topic orders", ids[0]},
+		},
+		"on a retry topic as the target": {
+			rights: without("READ orders.retry.5s", "WRITE orders.retry.5s"), more: []string{"--target", "orders.retry.5s"}, want: []string{"READ on topic orders.retry.5s", "WRITE on topic orders.retry.5s"},
+		},
+		"of retry topics": {
+			rights: without("READ orders.retry.5s", "WRITE orders.retry.5s"), want: []string{"READ on topic orders.retry.5s", "WRITE on topic orders.retry.5s"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := guarded(t, c.rights).as("ann").run(t, append([]string{"plan", "orders.dlq"}, c.more...)...)
+			var named []string
+			for _, m := range regexp.MustCompile(`not authorized: the user needs (.*): have it granted`).FindAllStringSubmatch(got.stderr, -1) {
+				named = append(named, m[1])
+			}
+			if got.code != exitError || got.stdout != "" || !slices.Equal(named, c.want) {
+				t.Errorf("%+v, it names %q, want %q", got, named, c.want)
+			}
+		})
 	}
 }
 
