@@ -220,14 +220,27 @@ func (l *Ledger) take(n *Note) bool {
 		if errors.Is(e, ErrNewerVersion) {
 			fate = fateNewer
 		}
-		if len(l.broken) < maxBroken {
-			l.broken[at] = e
-		}
+		l.keepBroken(at, e)
 	}
 	if n.Letter >= 0 {
 		f.set(n.Letter, fate)
 	}
 	return true
+}
+
+// keepBroken keeps a broken entry to be shown. One about a letter takes the room of a record that is about none: those do no harm.
+func (l *Ledger) keepBroken(at place, e *EntryError) {
+	if len(l.broken) >= maxBroken {
+		for other := range l.broken {
+			if at.offset >= 0 && other.offset < 0 {
+				delete(l.broken, other)
+				break
+			}
+		}
+	}
+	if len(l.broken) < maxBroken {
+		l.broken[at] = e
+	}
 }
 
 func (l *Ledger) fate(partition int32) *fates {
@@ -287,13 +300,22 @@ func (l *Ledger) Count(s State) (n int64) {
 }
 
 // Broken is how many letters have a last entry that can't be read, and the first
-// of what those are, 100 at most, by partition and offset; with them there are
+// of what those are, 100 at most, by partition and offset; after them there are
 // records whose key says nothing.
 func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 	for _, f := range l.fates {
 		letters += int64(f[fateBroken].Len() + f[fateNewer].Len())
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(l.broken), place.compare) {
+	letterFirst := func(a, b place) int {
+		if about := a.offset >= 0; about != (b.offset >= 0) {
+			if about {
+				return -1
+			}
+			return 1
+		}
+		return a.compare(b)
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(l.broken), letterFirst) {
 		some = append(some, l.broken[at])
 	}
 	return letters, some

@@ -132,11 +132,31 @@ func TestABrokenEntryIsNamedAndItsLetterIsOpen(t *testing.T) {
 				t.Errorf("what is said of letter %d is unreadable: %t, want %t", offset, got, want)
 			}
 		}
+		if some[0].Key != "1" {
+			t.Errorf("the first is %v, which is about no letter", some[0])
+		}
 		all := fmt.Sprint(some)
 		for _, want := range []string{`one.dlq.ledger/0/4 with key "1"`, `one.dlq.ledger/0/6 with key "garbage"`, `one.dlq.ledger/0/7 with key ""`} {
 			if !strings.Contains(all, want) {
 				t.Errorf("%s does not name %s", all, want)
 			}
+		}
+	})
+}
+
+// Records that are about no letter do no harm: they must not hide the one that does.
+func TestABrokenEntryIsNamedAmongManyThatAreAboutNoLetter(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 2)
+		for i := range maxBroken + 10 {
+			k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: fmt.Appendf(nil, "garbage %d", i)})
+		}
+		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte("1"), Value: []byte("{")})
+		l := k.ledger("one.dlq")
+		read(t, l)
+		if n, some := l.Broken(); n != 1 || len(some) != maxBroken || some[0].Key != "1" {
+			t.Errorf("%d letters have broken entries, of %d the first is %v", n, len(some), some[0])
 		}
 	})
 }

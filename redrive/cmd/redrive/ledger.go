@@ -45,8 +45,12 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpos
 		t.screen.Warn("%v; these letters count as open", err)
 		return l, nil
 	}
-	if n, some := l.Broken(); n > 0 && len(some) > 0 {
-		t.screen.Warn("%s: what it says of %s can't be read, so they count as open; the first: %v", name, letters(n), some[0])
+	if n, some := l.Broken(); n > 0 {
+		first := ""
+		if len(some) > 0 {
+			first = fmt.Sprintf("; the first: %v", some[0])
+		}
+		t.screen.Warn("%s: what it says of %s can't be read, so they count as open%s", name, letters(n), first)
 	}
 	switch {
 	case l.Missing() && why == toWrite:
