@@ -166,7 +166,7 @@ func (v *victim) liveAndDie() {
 		case redrive.Aborted:
 			v.t.Fatal("it aborted itself")
 		default:
-			args = []string{"resume", v.run}
+			args = []string{"resume", v.run, "--yes"}
 		}
 		began := time.Now()
 		p := v.begin(args...)

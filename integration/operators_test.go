@@ -90,7 +90,7 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 			}
 			run := s.rows("runs", dlq)[0].text("run")
 			resumed := time.Now()
-			other := s.begin("resume", run, "--by", "bob")
+			other := s.begin("resume", run, "--by", "bob", "--yes")
 			if wakes == "when the other is done" {
 				other.ends(0)
 			} else if !other.says("sending\n") {

@@ -156,6 +156,9 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	return p, nil
 }
 
+// lively is how long after its last heartbeat a run is taken to go on: three of them, and some delay.
+const lively = 20 * time.Second
+
 // RefuseUnfinished returns a *RefusedError where a ledger, as it was read last, has an
 // unfinished run. Who writes into the dead-letter topic, deletes from it or settles its
 // letters by other means than a run asks it first: the run would take new letters for
@@ -171,11 +174,13 @@ func RefuseUnfinished(ledger *dlq.Ledger) error {
 			continue
 		}
 		o := rec.outcome(topic)
-		how := fmt.Sprintf("is %s, its last heartbeat was at %s", rec.State, rec.Heartbeat.UTC().Format(time.RFC3339))
+		how := fmt.Sprintf("is %s, its last heartbeat was at %s: resume or abort it first", rec.State, rec.Heartbeat.UTC().Format(time.RFC3339))
 		if rec.Stopped != nil {
-			how = "was stopped at " + rec.Stopped.UTC().Format(time.RFC3339)
+			how = fmt.Sprintf("was stopped at %s: resume or abort it first", rec.Stopped.UTC().Format(time.RFC3339))
+		} else if since := time.Since(rec.Heartbeat); since <= lively {
+			how = fmt.Sprintf("is %s, its process was heard of %s ago: let it end first", rec.State, max(0, since).Round(time.Second))
 		}
-		return &RefusedError{Topic: topic, Reason: RefusedUnfinished, Run: &o, Detail: fmt.Sprintf("run %s/%s of %s %s: resume or abort it first", topic, id, rec.Owner, how)}
+		return &RefusedError{Topic: topic, Reason: RefusedUnfinished, Run: &o, Detail: fmt.Sprintf("run %s/%s of %s %s", topic, id, rec.Owner, how)}
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func completeSelection(cmd *cobra.Command) {
 func completeTopic(t *tool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
-			names = t.ask(cmd, deadLetterTopics)
+			names = t.lookUp(cmd, deadLetterTopics)
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -64,12 +64,12 @@ func completeRun(t *tool, which func(redrive.Outcome) bool) cobra.CompletionFunc
 		switch {
 		case len(args) > 0:
 		case !whole:
-			for _, name := range t.ask(cmd, deadLetterTopics) {
+			for _, name := range t.lookUp(cmd, deadLetterTopics) {
 				names = append(names, name+"/")
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		default:
-			names = t.ask(cmd, func(ctx context.Context, c *connect.Cluster) (names []string, err error) {
+			names = t.lookUp(cmd, func(ctx context.Context, c *connect.Cluster) (names []string, err error) {
 				r, err := redrive.New(redrive.Config{Kafka: append(c.Opts(), kgo.DisableClientMetrics()), Naming: c.Naming, By: "nobody"})
 				if err != nil {
 					return nil, err
@@ -87,8 +87,8 @@ func completeRun(t *tool, which func(redrive.Outcome) bool) cobra.CompletionFunc
 	}
 }
 
-// ask asks the cluster for what could be completed. Who presses Tab waits a second, not ten, and sees no error.
-func (t *tool) ask(cmd *cobra.Command, what func(context.Context, *connect.Cluster) ([]string, error)) []string {
+// lookUp asks the cluster for what could be completed. Who presses Tab waits a second, not ten, and sees no error.
+func (t *tool) lookUp(cmd *cobra.Command, what func(context.Context, *connect.Cluster) ([]string, error)) []string {
 	c, err := t.flags.Cluster(t.env)
 	if err != nil {
 		return nil

@@ -19,10 +19,14 @@ func refuse(format string, args ...any) error {
 	return &refusedError{fmt.Errorf(format, args...)}
 }
 
-// confirm has a count typed before something is done that nothing can undo: whoever types it has read it. Without anybody
-// at stdin, and with any other answer, it is refused.
+// confirm has a count typed before something is done that nothing can undo: whoever types it has read it.
 func (t *tool) confirm(ctx context.Context, what string, count int64) error {
-	t.screen.Say("%s; type %d to go on:", what, count)
+	return t.ask(ctx, what, strconv.FormatInt(count, 10))
+}
+
+// ask has something typed before what should not be done unread. Without anybody at stdin, and with any other answer, it is refused.
+func (t *tool) ask(ctx context.Context, what, want string) error {
+	t.screen.Say("%s; type %s to go on:", what, want)
 	answer := make(chan string, 1)
 	go func() {
 		// It may wait for a key until the process ends: reading from a terminal can't be cancelled.
@@ -31,14 +35,20 @@ func (t *tool) confirm(ctx context.Context, what string, count int64) error {
 	}()
 	select {
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return &unansweredError{context.Cause(ctx)}
 	case a := <-answer:
-		switch {
-		case a == strconv.FormatInt(count, 10):
+		switch a {
+		case want:
 			return nil
-		case a == "":
-			return refuse("nobody typed %d, nothing was done: --yes goes on without asking", count)
+		case "":
+			return refuse("nobody typed %s, nothing was done: --yes goes on without asking", want)
 		}
-		return refuse("%q is not %d, nothing was done", a, count)
+		return refuse("%q is not %s, nothing was done", a, want)
 	}
 }
+
+// unansweredError is why a verb ended while it asked.
+type unansweredError struct{ err error }
+
+func (e *unansweredError) Error() string { return e.err.Error() + ", nothing was done" }
+func (e *unansweredError) Unwrap() error { return e.err }

@@ -89,7 +89,14 @@ func TestAnInterruptIsNoAnswer(t *testing.T) {
 	defer w.Close()
 	tl := &tool{process: process{stdin: r}, screen: output.NewScreen(io.Discard, io.Discard, func(string) string { return "" })}
 	cancel(errInterrupted)
-	if err := tl.confirm(ctx, "x", 1); !errors.Is(err, errInterrupted) {
+	err := tl.confirm(ctx, "x", 1)
+	if !errors.Is(err, errInterrupted) {
 		t.Errorf("%v, want %v", err, errInterrupted)
+	}
+	var words bytes.Buffer
+	tl.screen = output.NewScreen(io.Discard, &words, func(string) string { return "" })
+	tl.tell(ctx, nil, err)
+	if got, want := words.String(), "redrive: interrupted, nothing was done\n"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
 	}
 }

@@ -54,7 +54,7 @@ func parseRun(s string) (topic, id string, err error) {
 }
 
 // remedy is what the command line has for a refusal.
-func remedy(err error) string {
+func (t *tool) remedy(err error) string {
 	r, ok := errors.AsType[*redrive.RefusedError](err)
 	if !ok {
 		return ""
@@ -62,6 +62,9 @@ func remedy(err error) string {
 	switch r.Reason {
 	case redrive.RefusedUnfinished:
 		run := r.Topic + "/" + r.Run.ID
+		if _, yes := t.goesOn(*r.Run); yes { // nobody is asked to end what may be a colleague's
+			return fmt.Sprintf("redrive status %s shows how far it is", run)
+		}
 		return fmt.Sprintf("redrive resume %s goes on with it, redrive abort %s ends it", run, run)
 	case redrive.RefusedNothing:
 		return fmt.Sprintf("redrive summary %s shows what is open; --target takes letters that don't say whose they are", r.Topic)

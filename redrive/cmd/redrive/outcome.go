@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -69,13 +70,26 @@ func (t *tool) showOutcome(o redrive.Outcome) error {
 		field("succeeded", "SUCCEEDED", c.Succeeded),
 		field("failed", "FAILED AGAIN", c.Failed),
 		field("failedByClass", "", output.Pair{JSON: some(c.FailedByClass)}),
-		field("retrying", "RETRYING", unlessZero(c.Retrying)),
+		field("retrying", "RETRYING", retrying(c.Retrying)),
 		field("discarded", "DISCARDED", unlessZero(c.Discarded)),
 		field("pending", "PENDING", c.Pending),
 		field("unknown", "UNKNOWN", unlessZero(c.Unknown)),
 		field("unfollowed", "NOT FOLLOWED", unlessZero(c.Unfollowed)),
 		field("skipped", "NOT SENT", output.Pair{Table: said(c.Skipped), JSON: some(c.Skipped)}),
 	)
+}
+
+// retrying is what is pending although it failed again.
+func retrying(n int64) any {
+	if n == 0 {
+		return output.Pair{JSON: n}
+	}
+	return output.Pair{Table: fmt.Sprintf("%d of the pending: failed again, and in a retry topic", n), JSON: n}
+}
+
+// openOf is how many letters of a run were not sent and are open. What was left out is, too, but for what expired, or was settled by others.
+func openOf(c redrive.Counts) int64 {
+	return c.Selected - c.Sent - c.Skipped[redrive.SkippedExpired] - c.Skipped[redrive.SkippedSettled]
 }
 
 // quiet is three heartbeats of an engine and some delay.

@@ -62,3 +62,32 @@ func TestTheStateOfARunThatNobodyHasIsNotWhatItsProcessDid(t *testing.T) {
 		}
 	}
 }
+
+// What a run leaves behind is counted: of what it left out, some is open and some is not.
+func TestWhatARunLeavesBehindIsSaid(t *testing.T) {
+	t.Parallel()
+	var words bytes.Buffer
+	tl := &tool{screen: output.NewScreen(io.Discard, &words, func(string) string { return "" })}
+	o := redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Aborted}
+	o.Counts = redrive.Counts{Selected: 60, Sent: 12, Failed: 1, Retrying: 11, Pending: 11, Skipped: map[string]int64{
+		redrive.SkippedExpired: 3, redrive.SkippedSettled: 5, redrive.SkippedEdit: 2,
+	}}
+	tl.sayLeft(o)
+	seen := []redrive.Failure{{Record: "orders.retry.1s/0/1", Letter: "orders.dlq/0/1", Class: "tax", Message: "no"}, {Record: "orders.dlq/0/7", Class: "tax", Message: "no"}}
+	tl.showFailures(&redrive.ReappearedError{Seen: seen}, o)
+	want := `not sent, and open: 40 letters
+what becomes of the pending ones, redrive status orders.dlq/r-1 tells later
+what failed:
+  letter orders.dlq/0/1, at orders.retry.1s/0/1: tax: no
+  new traffic, at orders.dlq/0/7: tax: no
+    redrive show orders.dlq 0:7
+  and 11 letters more that failed again
+`
+	if got := words.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	words.Reset()
+	if tl.sayLeft(redrive.Outcome{Counts: redrive.Counts{Selected: 2, Sent: 2, Succeeded: 2}}); words.String() != "" {
+		t.Errorf("nothing is left, and it says %s", words.String())
+	}
+}

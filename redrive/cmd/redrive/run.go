@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -58,16 +60,24 @@ The run and what became of each letter are kept in the ledger beside the dead-le
 
 func newResume(t *tool) *cobra.Command {
 	var o *operator
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Go on with a run that was stopped, or whose process died",
 		Long: `Resume goes on with an unfinished run where the ledger says that it is: nothing is sent twice, and nothing is left
-out. Letters, target, edits and pace are those that it began with. A process that still has the run loses it.`,
-		Example:           "  redrive resume orders.dlq/20260102-150405-a1b2c3",
+out. Letters, target, edits and pace are those that it began with. A process that still has the run loses it: where it
+was heard of within the last 20 seconds, and did not say that it stopped, resume names it and asks first.`,
+		Example: `  redrive resume orders.dlq/20260102-150405-a1b2c3
+  redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
 		Args:              oneTopic("RUN"),
 		ValidArgsFunction: completeRun(t, unfinished),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.onRun(cmd.Context(), args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+				if !yes {
+					if err := t.mayTake(ctx, r, topic, id); err != nil {
+						return err
+					}
+				}
 				begun, on := false, t.follow()
 				out, err := r.Resume(ctx, topic, id, func(e redrive.Event) {
 					if !begun {
@@ -81,6 +91,7 @@ out. Letters, target, edits and pace are those that it began with. A process tha
 		},
 	}
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = t.addBy(set) })
+	cmd.Flags().BoolVar(&yes, "yes", false, "take it from a process that still has it without asking")
 	return cmd
 }
 
@@ -90,15 +101,16 @@ func newAbort(t *tool) *cobra.Command {
 		Use:   "abort RUN",
 		Short: "End a run for good, wherever its process is",
 		Long: `Abort ends an unfinished run: what its process has not committed by then never becomes visible. What was sent stays
-sent, and status tells what becomes of it; all other letters stay open.`,
+sent, and status tells what becomes of it; all other letters stay open. It does not ask: who has the run is told, and
+resume is possible no more.`,
 		Example: `  redrive abort orders.dlq/20260102-150405-a1b2c3
   redrive abort orders.dlq/20260102-150405-a1b2c3 --why rolled-back`,
 		Args:              oneTopic("RUN"),
 		ValidArgsFunction: completeRun(t, unfinished),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.onRun(cmd.Context(), args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
-				runs, _ := r.Runs(ctx, topic) // what is wrong there, Abort finds too
-				over := slices.ContainsFunc(runs, func(o redrive.Outcome) bool { return o.ID == id && o.State.Finished() })
+				before := t.peek(ctx, r, topic, id)
+				over := before.State.Finished()
 				if err := r.Abort(ctx, topic, id); err != nil {
 					return err
 				}
@@ -109,10 +121,17 @@ sent, and status tells what becomes of it; all other letters stay open.`,
 				case err != nil:
 					t.screen.Say("run %s/%s is aborted; what became of its records is not known yet", topic, id)
 				}
+				if has, goesOn := t.goesOn(before); goesOn && !over {
+					t.screen.Say("it was stopped while it went on: %s", has)
+				}
 				if err != nil {
 					return err
 				}
-				return t.showOutcome(out)
+				if err := t.showOutcome(out); err != nil || over {
+					return err
+				}
+				t.sayLeft(out)
+				return nil
 			})
 		},
 	}
@@ -138,6 +157,39 @@ func (t *tool) onRun(ctx context.Context, name string, o *operator, do func(ctx 
 	return do(ctx, r, topic, id)
 }
 
+// peekTime is how long it may take to look who has a run: as long as a process that goes on lets nobody wait for its transactions. Of
+// one that died they may stay open longer than that.
+const peekTime = 3 * time.Second
+
+// peek looks how a run stands before something is done to it; what is wrong there is found when that is done.
+func (t *tool) peek(ctx context.Context, r *redrive.Redriver, topic, id string) redrive.Outcome {
+	ctx, cancel := context.WithTimeout(ctx, peekTime)
+	defer cancel()
+	runs, _ := r.Runs(ctx, topic)
+	if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.ID == id }); i >= 0 {
+		return runs[i]
+	}
+	return redrive.Outcome{}
+}
+
+// mayTake asks before a run is taken from a process that seems to have it.
+func (t *tool) mayTake(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+	has, yes := t.goesOn(t.peek(ctx, r, topic, id))
+	if !yes {
+		return nil
+	}
+	return t.ask(ctx, fmt.Sprintf("run %s/%s goes on: %s, and would lose it", topic, id, has), "yes")
+}
+
+// goesOn is who has a run, if it seems that somebody does, in words.
+func (t *tool) goesOn(o redrive.Outcome) (has string, yes bool) {
+	since, gone := silent(o, t.now())
+	if o.ID == "" || o.State.Finished() || !o.Stopped.IsZero() || gone {
+		return "", false
+	}
+	return fmt.Sprintf("%s was heard of %s ago", o.Owner, max(0, since).Round(time.Second)), true
+}
+
 // ended shows what a run came to, and makes its error the command's.
 func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome, err error) error {
 	t.screen.Status("")
@@ -156,6 +208,9 @@ func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome
 	if len(o.Counts.Skipped) > 0 {
 		t.screen.Warn("not sent: %s", said(o.Counts.Skipped))
 	}
+	if o.State.Finished() {
+		t.sayLeft(o)
+	}
 	if again, ok := errors.AsType[*redrive.ReappearedError](err); ok {
 		t.showFailures(again, o)
 	}
@@ -167,19 +222,31 @@ func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome
 
 // showFailures shows what made a run abort itself.
 func (t *tool) showFailures(again *redrive.ReappearedError, o redrive.Outcome) {
-	if left := o.Counts.Selected - o.Counts.Sent; left > 0 {
-		t.screen.Say("not sent, and open: %s", letters(left))
-	}
 	t.screen.Say("what failed:")
+	more := o.Counts.Failed + o.Counts.Retrying
 	for _, f := range again.Seen {
 		what := "new traffic"
 		if f.Letter != "" {
 			what = "letter " + f.Letter
+			more--
 		}
 		t.screen.Say("  %s, at %s: %s: %s", what, f.Record, f.Class, f.Message)
 		if place, ok := strings.CutPrefix(f.Record, o.Topic+"/"); ok {
 			t.screen.Say("    redrive show %s %s", o.Topic, strings.Replace(place, "/", ":", 1))
 		}
+	}
+	if more > 0 {
+		t.screen.Say("  and %s more that failed again", letters(more))
+	}
+}
+
+// sayLeft says of a run that is over what it leaves behind.
+func (t *tool) sayLeft(o redrive.Outcome) {
+	if open := openOf(o.Counts); open > 0 {
+		t.screen.Say("not sent, and open: %s", letters(open))
+	}
+	if o.Counts.Pending > 0 {
+		t.screen.Say("what becomes of the pending ones, redrive status %s/%s tells later", o.Topic, o.ID)
 	}
 }
 

@@ -257,7 +257,8 @@ func TestWhileARunIsUnfinishedNothingElseIsDone(t *testing.T) {
 	if _, err := os.Stat(file + ".archive"); err == nil {
 		t.Error("there is an archive")
 	}
-	if got := s.redrive(t, "abort", o.Run, "--why", "OPS-2"); got.code != exitDone || !strings.Contains(got.stdout, "STATE         aborted\nCAUSE         aborted by oncall on ") || !strings.Contains(got.stdout, ": OPS-2\n") {
+	if got := s.redrive(t, "abort", o.Run, "--why", "OPS-2"); got.code != exitDone || !strings.Contains(got.stdout, "STATE         aborted\nCAUSE         aborted by oncall on ") || !strings.Contains(got.stdout, ": OPS-2\n") ||
+		!strings.Contains(got.stderr, fmt.Sprintf("not sent, and open: %d letters\n", 60-o.Sent)) || strings.Contains(got.stderr, "while it went on") {
 		t.Errorf("abort: %+v", got)
 	}
 	if got := s.redrive(t, "discard", "orders.dlq", "--class", "payment", "--why", "x", "--yes"); got.code != exitDone {
@@ -310,7 +311,9 @@ func TestAbortEndsARunThatGoesOnElsewhere(t *testing.T) {
 	}
 	got := i.run(t, "run", "orders.dlq", "--class", "tax", "--rate", "20", "--ramp", "0", "--window", "2s", "-o", "json")
 	<-done
-	if o := outcomeOf(t, aborted.stdout); aborted.code != exitDone || o.State != "aborted" || o.Sent == o.Selected {
+	o := outcomeOf(t, aborted.stdout)
+	if aborted.code != exitDone || o.State != "aborted" || o.Sent == o.Selected || !strings.Contains(aborted.stderr, "it was stopped while it went on: oncall on ") ||
+		!strings.Contains(aborted.stderr, fmt.Sprintf("\nnot sent, and open: %d letters\n", o.Selected-o.Sent)) {
 		t.Errorf("abort: %+v", aborted)
 	}
 	// The one who lost it says so, and how it stands now.
@@ -319,5 +322,45 @@ func TestAbortEndsARunThatGoesOnElsewhere(t *testing.T) {
 	}
 	if got := s.redrive(t, "abort", name); got.code != exitDone || got.stderr != "run "+name+" was over already, and nothing was changed\n" {
 		t.Errorf("once more: %+v", got)
+	}
+}
+
+// Whoever is refused for a colleague's run must not be led to end it, and takes it only knowing whose it is.
+func TestARunThatGoesOnIsNotTakenUnasked(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	s.fix("tax")
+	var refused, unasked, took result
+	done := make(chan struct{})
+	i, name := s.as(), ""
+	i.heard = func(words string) {
+		if id, ok := strings.CutPrefix(words, "run "); ok {
+			name, _, _ = strings.Cut(id, ":")
+		}
+		if strings.HasPrefix(words, "the canary succeeded") {
+			go func() {
+				defer close(done)
+				refused = s.redrive(t, "plan", "orders.dlq")
+				unasked = s.redrive(t, "resume", name)
+				knowing := s.as()
+				knowing.stdin = "yes\n"
+				took = knowing.run(t, "resume", name, "--by", "ada", "-o", "json")
+			}()
+		}
+	}
+	lost := i.run(t, "run", "orders.dlq", "--class", "tax", "--rate", "20", "--ramp", "0", "--window", "2s", "-o", "json")
+	<-done
+	if refused.code != exitRefused || !strings.Contains(refused.stderr, "s ago: let it end first\n  redrive status "+name+" shows how far it is\n") || strings.Contains(refused.stderr, "resume") {
+		t.Errorf("plan: %+v", refused)
+	}
+	asks := "run " + name + " goes on: oncall on "
+	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.Contains(unasked.stderr, "s ago, and would lose it; type yes to go on:\nredrive: nobody typed yes, nothing was done: --yes goes on without asking\n") {
+		t.Errorf("resume unasked: %+v", unasked)
+	}
+	if o := outcomeOf(t, took.stdout); took.code != exitDone || o.Succeeded != 60 || !strings.HasPrefix(o.Owner, "ada on ") || !strings.HasPrefix(took.stderr, asks) {
+		t.Errorf("resume: %+v", took)
+	}
+	if lost.code != exitError {
+		t.Errorf("run: %+v", lost)
 	}
 }

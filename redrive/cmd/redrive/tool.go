@@ -59,7 +59,10 @@ func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
 	case err == nil:
 		return
 	case interrupted(ctx):
-		t.screen.Say("redrive: interrupted")
+		if !isA[*unansweredError](err) {
+			err = errInterrupted
+		}
+		t.screen.Say("redrive: %v", err)
 		return
 	}
 	lines := strings.Split(strings.TrimPrefix(withoutGuess(err.Error()), "redrive: "), "\n") // the engine's begin with it, too
@@ -70,7 +73,7 @@ func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
 			t.screen.Say("  %s", line)
 		}
 	}
-	if hint := remedy(err); hint != "" {
+	if hint := t.remedy(err); hint != "" {
 		t.screen.Say("  %s", hint)
 	}
 	if exitCode(err) == exitUsage {
