@@ -1,6 +1,10 @@
 package consumer
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/sidingkafka/siding/internal/commitmark"
+)
 
 // tracker knows, for one physical partition, which of the delivered records are unfinished. Records finish in any
 // order; only the floor, below which everything is finished, may be committed.
@@ -13,7 +17,7 @@ import "math/bits"
 // contiguous batch that finishes in order, delivering and finishing are a handful of word writes a batch.
 //
 // A tracker is not safe for concurrent use; its lane's lock guards it. It also owns what goes into the commit's
-// metadata, which is empty in this version.
+// metadata, which is only a mark in this version.
 type tracker struct {
 	next      int64 // where the next delivered record may start: all delivered records lie below
 	committed int64 // last offset the broker acknowledged for the group; -1 when there is none
@@ -193,5 +197,5 @@ func clearRange(words *[chunkBits / 64]uint64, from, n int) (cleared int) {
 // mask has its low n bits set, 1 ≤ n ≤ 64.
 func mask(n int) uint64 { return ^uint64(0) >> (64 - n) }
 
-// metadata is what a commit of the floor carries besides: nothing yet.
-func (t *tracker) metadata() string { return "" }
+// metadata is what a commit of the floor carries besides: that a consumer made it, and nobody's tool.
+func (t *tracker) metadata() string { return commitmark.Mark }

@@ -44,9 +44,11 @@ type Counts struct {
 }
 
 // Outcome is what is known of a run. While a process has it, it finds out that somebody
-// sets a group's offset by hand, and no letter that was passed so is called succeeded.
-// One that is set past letters while no process has the run can't be told from one that
-// the group's members committed: these count as succeeded.
+// sets a group's offset by hand, and no letter that was passed so is called succeeded;
+// but for one that is set while the group is stopped, and from which its consumer
+// starts and commits, all within the second between two looks, or while looks fail. One
+// that is set past letters while no process has the run can't be told from one that
+// the group's members committed either: these count as succeeded.
 type Outcome struct {
 	// Topic is the dead-letter topic, ID the run's.
 	Topic, ID string

@@ -2,13 +2,10 @@ package redrive
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/headers"
 )
@@ -35,16 +32,6 @@ func (h *held) outcomes(w *watch) *outcomes {
 	return o
 }
 
-// groupOffsets are what a group had committed at a time.
-type groupOffsets struct {
-	members int
-	at      positions
-	reset   map[string]map[int32]span // moved by something else than the group's members
-}
-
-// span is a part of a partition whose records nobody knows to have run.
-type span struct{ from, until int64 }
-
 // look settles what can be settled.
 func (o *outcomes) look(ctx context.Context) (l look) {
 	l.verdicts, l.err = o.verdicts(ctx)
@@ -52,7 +39,7 @@ func (o *outcomes) look(ctx context.Context) (l look) {
 		return l
 	}
 	for _, g := range o.groups {
-		if o.last[g].members == 0 {
+		if len(o.last[g].members) == 0 {
 			l.idle = append(l.idle, g)
 		}
 	}
@@ -127,52 +114,6 @@ func (o *outcomes) targets(found kadm.TopicDetails) []string {
 	return slices.Collect(maps.Keys(names))
 }
 
-// fetch reads what a group has committed.
-func (o *outcomes) fetch(ctx context.Context, group string) error {
-	n, err := members(ctx, o.watch.adm, group)
-	if err != nil {
-		return err
-	}
-	offsets, err := o.watch.adm.FetchOffsets(kadm.RequireStable(ctx), group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return fmt.Errorf("fetch offsets of group %q: %w", group, err)
-	}
-	before := o.last[group]
-	now := &groupOffsets{members: n, at: positions{}, reset: map[string]map[int32]span{}}
-	if before != nil {
-		now.reset = before.reset
-	}
-	offsets.Each(func(r kadm.OffsetResponse) {
-		if r.Err != nil || r.At < 0 {
-			return
-		}
-		now.at.set(r.Topic, r.Partition, r.At)
-		if before == nil {
-			return
-		}
-		was, known := before.at[r.Topic][r.Partition]
-		switch {
-		case !known:
-		case r.At < was: // back: what lies between runs again, or will not
-			now.mark(r.Topic, r.Partition, span{r.At, was})
-		case r.At > was && n == 0 && before.members == 0: // nobody ran what lies between
-			now.mark(r.Topic, r.Partition, span{was, r.At})
-		}
-	})
-	o.last[group] = now
-	return nil
-}
-
-func (g *groupOffsets) mark(topic string, partition int32, s span) {
-	if g.reset[topic] == nil {
-		g.reset[topic] = map[int32]span{}
-	}
-	if old, ok := g.reset[topic][partition]; ok {
-		s = span{min(s.from, old.from), max(s.until, old.until)}
-	}
-	g.reset[topic][partition] = s
-}
-
 // standing is where a group stands; all groups of the run where it is not known whose the letter is.
 func (o *outcomes) standing(group string, at headers.Position, starts kadm.ListedOffsets) standing {
 	groups := []string{group}
@@ -192,24 +133,4 @@ func (o *outcomes) standing(group string, at headers.Position, starts kadm.Liste
 		return standsUnknown
 	}
 	return worst
-}
-
-func (g *groupOffsets) standing(at headers.Position, starts kadm.ListedOffsets) standing {
-	if g == nil {
-		return standsBehind
-	}
-	if s, reset := g.reset[at.Topic][at.Partition]; reset && at.Offset >= s.from && at.Offset < s.until {
-		return standsUnknown
-	}
-	// The starts were read after the offsets. One that expired by then may have been passed since there was nothing left to run.
-	switch start, found := starts.Lookup(at.Topic, at.Partition); {
-	case !found: // the topic is gone, or a broker does not know it yet: nothing can be concluded
-		return standsBehind
-	case start.Offset > at.Offset:
-		return standsUnknown
-	}
-	if committed, ok := g.at[at.Topic][at.Partition]; ok && committed > at.Offset {
-		return standsPast
-	}
-	return standsBehind
 }

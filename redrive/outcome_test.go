@@ -142,38 +142,96 @@ func TestAFailureBetweenTheReadingsOfALookIsSeen(t *testing.T) {
 // Somebody sets the group's offset past what was brought back, while its consumer is stopped: nobody ran it.
 func TestWhatAnOffsetWasSetPastIsUnknown(t *testing.T) {
 	t.Parallel()
+	const looks = 3 * time.Second
+	for name, set := range map[string]func(*testing.T, *consumertest.Kafka){
+		"between two looks": func(*testing.T, *consumertest.Kafka) {},
+		"a while later":     func(*testing.T, *consumertest.Kafka) { time.Sleep(looks) },
+		"after the group was deleted": func(t *testing.T, k *consumertest.Kafka) {
+			time.Sleep(looks)
+			forgetGroup(t, k)
+			time.Sleep(looks)
+		},
+		"as the group was deleted": forgetGroup,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				c := letters(t, k, &s, 20)
+				stop := make(chan struct{})
+				s.set(func(ctx context.Context, r *kgo.Record) error {
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				r := redriver(t, k)
+				p := plan(t, r)
+				var once sync.Once
+				go func() {
+					<-stop
+					if err := c.Stop(); err != nil {
+						t.Error(err)
+					}
+					set(t, k)
+					setOffset(t, k, "orders.retry.5s", 1000)
+				}()
+				o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
+					if e.State == redrive.Watching {
+						once.Do(func() { close(stop) })
+					}
+				})
+				if c := o.Counts; err != nil || c.Unknown != 20 || c.Succeeded != 0 {
+					t.Errorf("the run ended with %v, and %+v", err, o)
+				}
+				again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
+				if err != nil || again.Letters != 20 {
+					t.Errorf("letters without a known outcome are to be open; a new plan has %v, %v", again, err)
+				}
+			})
+		})
+	}
+}
+
+// A service that is deployed anew commits what it did, and is gone before the next look.
+func TestWhatAConsumerCommitsAsItStopsSucceeded(t *testing.T) {
+	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		var s switched
 		c := letters(t, k, &s, 20)
-		stop := make(chan struct{})
-		s.set(func(ctx context.Context, r *kgo.Record) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
+		release := make(chan struct{})
+		s.set(func(context.Context, *kgo.Record) error { <-release; return nil })
 		r := redriver(t, k)
 		p := plan(t, r)
+		stop := make(chan struct{})
 		var once sync.Once
 		go func() {
 			<-stop
+			go close(release)
 			if err := c.Stop(); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(3 * time.Second)
-			setOffset(t, k, "orders.retry.5s", 1000)
 		}()
 		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
 			if e.State == redrive.Watching {
 				once.Do(func() { close(stop) })
 			}
 		})
-		if c := o.Counts; err != nil || c.Unknown != 20 || c.Succeeded != 0 {
+		if c := o.Counts; err != nil || c.Succeeded == 0 || c.Unknown != 0 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}
-		again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
-		if err != nil || again.Letters != 20 {
-			t.Errorf("letters without a known outcome are to be open; a new plan has %v, %v", again, err)
-		}
 	})
+}
+
+// forgetGroup deletes the group, and with it what it had committed.
+func forgetGroup(t *testing.T, k *consumertest.Kafka) {
+	t.Helper()
+	adm, err := kadm.NewOptClient(k.Opts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer adm.Close()
+	if deleted, err := adm.DeleteGroups(t.Context(), "billing"); err != nil || deleted.Error() != nil {
+		t.Errorf("delete the group: %v, %v", err, deleted.Error())
+	}
 }
 
 func setOffset(t *testing.T, k *consumertest.Kafka, topic string, at int64) {

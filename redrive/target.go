@@ -69,28 +69,33 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 	return tiers, errors.Join(errs...)
 }
 
-// members is how many members a group has. It asks in the protocol of KIP-848 first, and in the classic one only of a group that the
+// members are the ids of a group's members. It asks in the protocol of KIP-848 first, and in the classic one only of a group that the
 // first does not know, or a broker: there a group of the other kind is none at all, and would have no members.
-func members(ctx context.Context, adm *kadm.Client, group string) (int, error) {
+func members(ctx context.Context, adm *kadm.Client, group string) (ids []string, err error) {
 	next, err := adm.DescribeConsumerGroups(ctx, group)
 	if err == nil {
 		err = next[group].Err
 	}
 	if _, ok := next[group]; ok && err == nil {
-		return len(next[group].Members), nil
+		for _, m := range next[group].Members {
+			ids = append(ids, m.MemberID)
+		}
+		return ids, nil
 	}
 	if err != nil && !unknownByKIP848(err) {
-		return 0, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, err))
+		return nil, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, err))
 	}
 	classic, err := adm.DescribeGroups(ctx, group)
+	if err == nil && !errors.Is(classic[group].Err, kerr.GroupIDNotFound) {
+		err = classic[group].Err
+	}
 	if err != nil {
-		return 0, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, err))
+		return nil, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, err))
 	}
-	d := classic[group]
-	if d.Err != nil && !errors.Is(d.Err, kerr.GroupIDNotFound) {
-		return 0, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, d.Err))
+	for _, m := range classic[group].Members {
+		ids = append(ids, m.MemberID)
 	}
-	return len(d.Members), nil
+	return ids, nil
 }
 
 // unknownByKIP848 reports whether an error says that a group is of the classic protocol, or that a broker knows no other.
@@ -102,10 +107,10 @@ func unknownByKIP848(err error) bool {
 func idle(ctx context.Context, adm *kadm.Client, groups []string) (without []string, err error) {
 	var errs []error
 	for _, g := range groups {
-		n, err := members(ctx, adm, g)
+		ids, err := members(ctx, adm, g)
 		if err != nil {
 			errs = append(errs, err)
-		} else if n == 0 {
+		} else if len(ids) == 0 {
 			without = append(without, g)
 		}
 	}
