@@ -120,6 +120,7 @@ func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
 		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
 		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: sendingMs(p, pace)}),
 		field("skipped", "LEFT OUT", output.Pair{Table: said(p.Skipped), JSON: some(p.Skipped)}),
+		edited(p.Selection.Edit),
 		field("classes", "", classes),
 		field("partitions", "", partitions),
 		field("groups", "", counts("group", "GROUP", p.ByGroup)),

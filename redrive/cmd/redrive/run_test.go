@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -111,6 +112,29 @@ func TestPlanSaysWhatARunWouldDoAndDoesNothing(t *testing.T) {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("the table does not say %q:\n%s", want, got.stdout)
 		}
+	}
+	if strings.Contains(got.stdout, "EDITED") {
+		t.Errorf("nothing is edited:\n%s", got.stdout)
+	}
+	const nothing = `"edited":{"value":null,"setHeaders":[],"unsetHeaders":[]}`
+	for _, c := range []struct {
+		flags       []string
+		table, json string
+	}{
+		{nil, "", nothing},
+		{[]string{"--set-header", "region=eu", "--unset-header", "trace"}, "EDITED         headers region, trace\n", `"edited":{"value":null,"setHeaders":["region"],"unsetHeaders":["trace"]}`},
+		{[]string{"--value-file", save(t, "x"), "--offset", "0:0"}, "EDITED         value (new)\n", `"edited":{"value":"new","setHeaders":[],"unsetHeaders":[]}`},
+	} {
+		for format, want := range map[string]string{"table": c.table, "json": c.json} {
+			got := s.redrive(t, append([]string{"plan", "orders.dlq", "-o", format}, c.flags...)...)
+			if got.code != exitDone || !strings.Contains(got.stdout, want) {
+				t.Errorf("%q: %+v, want %s", c.flags, got, want)
+			}
+		}
+	}
+	e := redrive.Edit{Patch: []byte("{}"), Set: []kgo.RecordHeader{{Key: "b"}, {Key: "a"}, {Key: "a"}}}
+	if got := edited(e).Cell.(output.Pair).Table; got != "value (patch), headers a, b" {
+		t.Errorf("a patch and headers are %q", got)
 	}
 	for _, f := range output.Formats {
 		got := s.redrive(t, "runs", "orders.dlq", "-o", f)

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// edited is what would be changed on the way back: of headers which ones, and of the value how.
+func edited(e redrive.Edit) output.Field {
+	var set []string
+	for _, h := range e.Set {
+		set = append(set, h.Key)
+	}
+	var words []string
+	var value any
+	switch {
+	case e.Patch != nil:
+		value, words = "patch", []string{"value (patch)"}
+	case e.Value != nil:
+		value, words = "new", []string{"value (new)"}
+	}
+	if keys := slices.Compact(slices.Sorted(slices.Values(slices.Concat(set, e.Unset)))); len(keys) > 0 {
+		words = append(words, "headers "+strings.Join(keys, ", "))
+	}
+	title := "EDITED"
+	if e.IsZero() {
+		title = ""
+	}
+	fields := struct {
+		Value any      `json:"value"`
+		Set   []string `json:"setHeaders"`
+		Unset []string `json:"unsetHeaders"`
+	}{value, append([]string{}, set...), append([]string{}, e.Unset...)}
+	return output.Field{Column: output.Column{Key: "edited", Title: title}, Cell: output.Pair{Table: strings.Join(words, ", "), JSON: fields}}
+}
