@@ -160,6 +160,20 @@ func TestBadInputIsAnErrorThatNamesIt(t *testing.T) {
 	})
 }
 
+// Who forces it knew of it, and whoever reads the plan may be somebody else.
+func TestAPlanThatIsForcedStillWarns(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 2)
+		alter(t, k, "orders", "cleanup.policy", "compact,delete")
+		p, err := redriver(t, k).Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Force: true}})
+		if want := []string{"orders is compacted: an old value would become the latest of its key"}; err != nil || !slices.Equal(p.Warnings, want) {
+			t.Errorf("%v, it warns %q, want %q", err, p.Warnings, want)
+		}
+	})
+}
+
 // An entry that can't be read may have said that its letter was brought back. Nobody goes on over that without a word.
 func TestAPlanNamesTheLettersOfWhichTheLedgerCanNotBeRead(t *testing.T) {
 	t.Parallel()

@@ -169,9 +169,12 @@ func (t *topics) checkNamed(ctx context.Context, adm *kadm.Client, target Target
 	for _, v := range c.Configs {
 		values[v.Key] = v.MaybeValue()
 	}
-	if strings.Contains(values["cleanup.policy"], "compact") && !target.Force {
-		return &RefusedError{Topic: t.dlq, Reason: RefusedCompacted, Detail: target.Topic +
-			" is compacted: an old value would become the latest of its key; bring the letters back to the group's retry topic, or force it"}
+	if strings.Contains(values["cleanup.policy"], "compact") {
+		what := target.Topic + " is compacted: an old value would become the latest of its key"
+		if !target.Force {
+			return &RefusedError{Topic: t.dlq, Reason: RefusedCompacted, Detail: what + "; bring the letters back to the group's retry topic, or force it"}
+		}
+		p.Warnings = append(p.Warnings, what)
 	}
 	if target.KeepTimestamp {
 		if ms, limited := retention(values); limited && p.oldest.Before(p.Created.Add(-ms)) {
