@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -20,7 +21,7 @@ type sibling struct {
 	topic string
 	retrytopics.Name
 	partitions int
-	sourceGone bool
+	sourceSeen bool
 }
 
 // siblings lists the cluster's topics of one kind, sorted by name.
@@ -31,9 +32,37 @@ func siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics
 		if !ok || name.Kind != kind {
 			continue
 		}
-		found = append(found, sibling{topic: topic, Name: name, partitions: len(all[topic].Partitions), sourceGone: !all.Has(name.Source)})
+		found = append(found, sibling{topic: topic, Name: name, partitions: len(all[topic].Partitions), sourceSeen: all.Has(name.Source)})
 	}
 	return found
+}
+
+// gone asks which sources are not there, of those that a list of all topics has not: it leaves out what the user may not see. Of these,
+// and of others that nobody tells about, it is not known: they are not in the answer.
+func (s *session) gone(ctx context.Context, all []sibling) map[string]bool {
+	known := map[string]bool{}
+	req := kmsg.NewPtrMetadataRequest() // not by kadm, which tells of none where one may not be seen
+	for _, f := range all {
+		if known[f.Source] = false; !f.sourceSeen {
+			delete(known, f.Source)
+			t := kmsg.NewMetadataRequestTopic()
+			t.Topic = kmsg.StringPtr(f.Source)
+			req.Topics = append(req.Topics, t)
+		}
+	}
+	if len(req.Topics) == 0 {
+		return known
+	}
+	resp, err := req.RequestWith(ctx, s.cl)
+	if err != nil {
+		return known
+	}
+	for _, t := range resp.Topics {
+		if missing := t.ErrorCode == kerr.UnknownTopicOrPartition.Code; t.Topic != nil && (missing || t.ErrorCode == 0) {
+			known[*t.Topic] = missing
+		}
+	}
+	return known
 }
 
 func names(all []sibling) []string {

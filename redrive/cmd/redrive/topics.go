@@ -28,7 +28,8 @@ It reads the topics and their ledgers too, to tell how many letters are open or 
 written, the class that most of them have, and the groups that failed. --quick does without, and takes no time.
 
 With --parked it lists the retry topics instead, a line for each consumer group that reads one: how many records
-lie before the group, waiting or due.`,
+lie before the group, waiting or due. Where there are more than 100,000, or they can't be read, offsets are counted,
+marks of transactions among them: <= says so (exact is false in JSON).`,
 		Example: `  redrive topics
   redrive topics --quick
   redrive topics --parked
@@ -88,6 +89,7 @@ func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool)
 		t.screen.Say("no dead-letter topics are named like %s, or this user may see none", s.template(retrytopics.KindDLQ))
 	}
 	stocks, problems := s.stocks(ctx, names(found), t.now())
+	sourceGone := s.gone(ctx, found)
 	list := t.screen.List(topicColumns(quick)...)
 	for _, f := range found {
 		stock := stocks[f.topic]
@@ -101,11 +103,15 @@ func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool)
 			}
 		}
 		name := output.Pair{Table: f.topic, JSON: f.topic}
-		if f.sourceGone {
+		var gone any
+		if is, ok := sourceGone[f.Source]; ok {
+			gone = is
+		}
+		if gone == true {
 			name.Table += " (its source is gone)"
 		}
 		row := slices.Concat(
-			[]any{name, f.Source, f.sourceGone, f.partitions, stock.letters()}, cells,
+			[]any{name, f.Source, gone, f.partitions, stock.letters()}, cells,
 			[]any{stock.lastHour(), stock.kept(), stock.expiry(t.now())})
 		if err := list.Row(row...); err != nil {
 			return err
@@ -174,6 +180,7 @@ var parkedColumns = []output.Column{
 	{Key: "partitions", Title: "PARTITIONS", Right: true},
 	{Key: "group", Title: "GROUP"},
 	{Key: "parked", Title: "PARKED", Right: true},
+	{Key: "exact"},
 }
 
 func (t *tool) listParked(ctx context.Context, s *session) error {
@@ -190,7 +197,7 @@ func (t *tool) listParked(ctx context.Context, s *session) error {
 	list := t.screen.List(parkedColumns...)
 	for _, tier := range tiers {
 		for _, b := range backlogs[tier.topic] {
-			if err := list.Row(tier.topic, tier.Source, tier.Delay, tier.partitions, b.group, b.parked); err != nil {
+			if err := list.Row(tier.topic, tier.Source, tier.Delay, tier.partitions, b.group, b.parked, b.exact); err != nil {
 				return err
 			}
 		}

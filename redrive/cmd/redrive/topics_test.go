@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/headers"
@@ -103,9 +104,83 @@ func TestTopicsGoesByTheNaming(t *testing.T) {
 	if got := b.redrive(t, append(naming, "topics")...); !strings.HasPrefix(got.stdout, `{"topic":"dead_orders","source":"orders","sourceGone":true,"partitions":1,"letters":0,"open":0,"resolved":0,"oldestOpen":null,"topClass":null,"groups":[],"lastHour":0,`) || strings.Count(got.stdout, "\n") != 1 {
 		t.Errorf("topics: %+v", got)
 	}
-	want := `{"topic":"parked_orders_5s","source":"orders","delayMs":5000,"partitions":1,"group":null,"parked":0}` + "\n"
+	want := `{"topic":"parked_orders_5s","source":"orders","delayMs":5000,"partitions":1,"group":null,"parked":0,"exact":true}` + "\n"
 	if got := b.redrive(t, append(naming, "topics", "--parked")...); got.stdout != want {
 		t.Errorf("parked: %+v, want %s", got, want)
+	}
+}
+
+// A run leaves a mark on each partition behind its last record, past which nobody commits: five were parked there for ever.
+func TestMarksOfTransactionsAreNotParked(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	b.topic(t, "orders.retry.5s", 1, nil)
+	tx, err := kgo.NewClient(kgo.SeedBrokers(b.ListenAddrs()...), kgo.TransactionalID("run"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tx.Close)
+	send := func(end func()) {
+		t.Helper()
+		if err := tx.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		r := letter("orders.retry.5s", 0, 0, headers.Meta{})
+		if err := tx.ProduceSync(t.Context(), r, letter("orders.retry.5s", 0, 0, headers.Meta{})).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		end()
+	}
+	commit := func() {
+		t.Helper()
+		if err := tx.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := func(group string, at int64) {
+		t.Helper()
+		offsets := kadm.Offsets{}
+		offsets.Add(kadm.Offset{Topic: "orders.retry.5s", Partition: 0, At: at, LeaderEpoch: -1})
+		if _, err := b.admin.CommitOffsets(t.Context(), group, offsets); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows := func(when, table, json string) {
+		t.Helper()
+		if got := b.redrive(t, "topics", "--parked"); got.code != exitDone || got.stderr != "" || !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), table) {
+			t.Errorf("%s: %+v, want %s", when, got, table)
+		}
+		if got := b.redrive(t, "topics", "--parked", "-o", "jsonl"); !strings.Contains(got.stdout, `"group":"billing",`+json) {
+			t.Errorf("%s: %+v, want %s", when, got, json)
+		}
+	}
+	send(commit)
+	reads("billing", 2)
+	reads("mail", 1)
+	shows("all is handled", "billing 0 orders.retry.5s orders 5s 1 mail 1", `"parked":0,"exact":true}`)
+	send(commit)
+	shows("two more", "billing 2", `"parked":2,"exact":true}`)
+	send(func() {})
+	shows("a transaction is open", "billing <= 4", `"parked":4,"exact":false}`)
+	commit()
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	shows("it may not be read", "billing <= 7", `"parked":7,"exact":false}`)
+}
+
+// A source that the user may not see is not gone, for all that is known.
+func TestASourceThatMayNotBeSeenIsNotGone(t *testing.T) {
+	t.Parallel()
+	acl := func(topic string, op kmsg.ACLOperation) kfake.ACL {
+		return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
+	}
+	b := guarded(t, []kfake.ACL{acl("audit.dlq", kmsg.ACLOperationRead), acl("audit", kmsg.ACLOperationDescribe), acl("orders.dlq", kmsg.ACLOperationRead), acl("orders.dlq.ledger", kmsg.ACLOperationRead), acl("orders.dlq", kmsg.ACLOperationDescribeConfigs)})
+	b.topic(t, "audit.dlq", 1, nil) // whose source is gone, and may be seen
+	got := b.as("ann").run(t, "topics", "-o", "jsonl")
+	if got.code != exitDone || !strings.Contains(got.stdout, `"topic":"orders.dlq","source":"orders","sourceGone":null,`) || !strings.Contains(got.stdout, `"topic":"audit.dlq","source":"audit","sourceGone":true,`) {
+		t.Errorf("%+v", got)
+	}
+	if got := b.as("ann").run(t, "topics"); strings.Count(got.stdout, "gone") != 1 || !strings.Contains(got.stdout, "audit.dlq (its source is gone)") {
+		t.Errorf("%+v", got)
 	}
 }
 
