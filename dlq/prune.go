@@ -25,13 +25,18 @@ type Prunable struct {
 	// Letters is how many would go, and Open how many of them are open: only where
 	// it was asked for by age.
 	Letters, Open int64
+	// Pending is how many stay that were brought back, and of which nobody has
+	// written down what became of them. What is behind the first of a partition
+	// stays with it.
+	Pending int64
 
 	duplicates map[int32]*offsetset.Set // that stay, while the letters that they are copies of go
 }
 
 // Prunable reads the topic once and returns what can be deleted: in each partition
-// what is before the first letter that is open and was written at before or later.
-// The zero time spares every open one. If the ledger was not read before, it is
+// what is before the first letter that is open, or was brought back with an outcome
+// that is not known ([Redriven]), and that was written at before or later. The zero
+// time spares every such one. If the ledger was not read before, it is
 // read first; progress may be nil, is not told of that, and is told how many
 // offsets of how many were passed.
 //
@@ -78,6 +83,7 @@ type prunedPart struct {
 	start, until  int64
 	stays         bool // until is a letter
 	letters, open int64
+	pending       int64
 	duplicates    offsetset.Set
 }
 
@@ -95,21 +101,30 @@ func (p *pruning) add(r *kgo.Record) {
 	default:
 		open = true
 	}
-	switch {
-	case part.stays:
-	case open && !r.Timestamp.Before(p.before):
+	pending := state == Redriven // it is all that there is of the record, if its copy was lost
+	if !part.stays && (open || pending) && !r.Timestamp.Before(p.before) {
 		part.stays, part.until = true, r.Offset
+	}
+	part.count(open, pending)
+}
+
+func (p *prunedPart) count(open, pending bool) {
+	switch {
+	case p.stays && pending:
+		p.pending++
+	case p.stays:
+	case open:
+		p.open++
+		fallthrough
 	default:
-		part.letters++
-		if open {
-			part.open++
-		}
+		p.letters++
 	}
 }
 
 func (p *pruning) prunable() *Prunable {
 	all := &Prunable{Until: map[int32]int64{}, duplicates: map[int32]*offsetset.Set{}}
 	for i, part := range p.parts {
+		all.Pending += part.pending
 		if part.until <= part.start {
 			continue
 		}

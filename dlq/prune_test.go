@@ -22,7 +22,7 @@ func TestPruningSparesWhatIsOpenAndWhatIsBehindIt(t *testing.T) {
 			k.note(t, "orders.dlq", 0, offset, Entry{State: Succeeded})
 		}
 		for offset := range int64(4) {
-			k.note(t, "orders.dlq", 1, offset, Entry{State: Redriven})
+			k.note(t, "orders.dlq", 1, offset, Entry{State: Discarded})
 		}
 		l := k.ledger("orders.dlq")
 		var told [2]int64
@@ -45,6 +45,30 @@ func TestPruningSparesWhatIsOpenAndWhatIsBehindIt(t *testing.T) {
 		}
 		if err := l.Prune(t.Context(), p); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Of a letter that was brought back and has no outcome the copy may be lost: nobody may ever know.
+func TestPruningSparesWhatHasNoOutcome(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 4)
+		k.fill(t, "orders.dlq", 1, 2)
+		for offset, state := range []State{Succeeded, Redriven, Failed, Redriven} {
+			k.note(t, "orders.dlq", 0, int64(offset), Entry{State: state, Run: "r"})
+		}
+		for offset, state := range []State{Redriven, Expired} {
+			k.note(t, "orders.dlq", 1, int64(offset), Entry{State: state, Run: "r"})
+		}
+		l := k.ledger("orders.dlq")
+		p, err := l.Prunable(t.Context(), time.Time{}, nil)
+		if want := map[int32]int64{0: 1}; err != nil || !maps.Equal(p.Until, want) || p.Letters != 1 || p.Pending != 3 {
+			t.Errorf("prunable %+v, %v; want until %v", p, err, want)
+		}
+		p, err = l.Prunable(t.Context(), time.Now().Add(time.Hour), nil)
+		if want := map[int32]int64{0: 4, 1: 2}; err != nil || !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 0 || p.Pending != 0 {
+			t.Errorf("by their age %+v, %v; want until %v", p, err, want)
 		}
 	})
 }

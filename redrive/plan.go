@@ -47,6 +47,7 @@ type Plan struct {
 	topicID    [16]byte // of the dead-letter topic
 	toTier     bool     // the letters go to retry topics
 	chosen     selection
+	unknown    int64     // of the letters, what became of them the last time
 	duplicates selection // copies of letters that are chosen or settled, the ledger does not know of them
 	tiers      map[string]string
 	by         map[destination]int64
@@ -145,8 +146,11 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, Denied("READ", "topic", t.dlq, err)))
 		}
-		if l.State == dlq.Duplicate {
+		switch l.State {
+		case dlq.Duplicate:
 			p.duplicates.add(l.Record.Partition, l.Record.Offset)
+		case dlq.Unknown:
+			p.unknown++
 		}
 	}
 	p.unread = p.unreadOf(ledger)
@@ -284,6 +288,9 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	}
 	if p.unread.letters > 0 {
 		p.Warnings = append(p.Warnings, p.unread.warning(t.ledger))
+	}
+	if p.unknown > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters were brought back before, and nobody knows what became of them: they may be processed twice", p.unknown))
 	}
 	if n := p.Skipped[SkippedTooOften]; n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: they were brought back too often", n))

@@ -83,20 +83,11 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 	}
 	h.rec.Counts.Skipped = h.skipped
 	o := h.rec.outcome(topic)
-	if len(h.flying) == 0 {
-		return o, nil
-	}
-	fl := newFlights(h.rec.Counts, h.flying)
-	w, err := h.startWatch(ctx, fl, newAlarm(h.rec), func(error) {})
+	_, counts, err := h.derive(ctx)
 	if err != nil {
 		return o, within(topic, err)
 	}
-	defer w.close()
-	looks := h.outcomes(w)
-	if l := looks.look(ctx); l.err != nil {
-		return o, within(topic, l.err)
-	}
-	o.Counts = fl.tally()
+	o.Counts = counts
 	return o, nil
 }
 

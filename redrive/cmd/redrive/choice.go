@@ -13,7 +13,8 @@ import (
 type choice struct {
 	sibling
 	*selection.Selection
-	bounds dlq.Cursor
+	frozen dlq.Cursor // all of the topic
+	bounds dlq.Cursor // what of it can fit
 }
 
 // choose finds the topic and what of it has to be read.
@@ -25,11 +26,11 @@ func (s *session) choose(ctx context.Context, topic string, sel *selection.Selec
 	if gone := sel.Missing(int32(f.partitions)); len(gone) > 0 {
 		return nil, usage(fmt.Errorf("%s has no partition %d: it has %d, from 0 on", topic, gone[0], f.partitions))
 	}
-	bounds, err := dlq.Freeze(ctx, topic, s.opts...)
+	frozen, err := dlq.Freeze(ctx, topic, s.opts...)
 	if err != nil {
 		return nil, onTopic("DESCRIBE", topic, err)
 	}
-	return &choice{sibling: f, Selection: sel, bounds: sel.Narrow(bounds)}, nil
+	return &choice{sibling: f, Selection: sel, frozen: frozen, bounds: sel.Narrow(frozen)}, nil
 }
 
 // doubt tells of letters that an expression could not judge.

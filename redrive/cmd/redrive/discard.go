@@ -96,7 +96,7 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 		return err
 	}
 	var done int64
-	n, err := ledger.Discard(ctx, c.Filter, c.bounds, d.by, d.why, func(headers.Position, error) {
+	n, err := ledger.Discard(ctx, c.Filter, c.frozen, d.by, d.why, func(headers.Position, error) {
 		if done++; done%1000 == 0 {
 			t.screen.Status("discarding %s", output.Bar(done, sum.Open))
 		}

@@ -98,3 +98,18 @@ func TestDiscardSaysWhatItMayNotWrite(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// The copy is behind what --offset names, and would be open once its letter has expired.
+func TestDiscardWritesDownCopiesThatNoFlagNames(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	if got := b.redrive(t, "discard", "orders.dlq", "--offset", "0:1", "--why", "sold-out", "--yes"); got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	if err := b.DeleteRecords("orders.dlq", 0, 2); err != nil {
+		t.Fatal(err)
+	}
+	if open := b.openLetters(t); !strings.HasPrefix(open, "0:3 ") {
+		t.Errorf("open are %s", open)
+	}
+}

@@ -59,11 +59,28 @@ func (t *tool) plan(ctx context.Context, s *session, topic string, i *intent, se
 	if most == 0 {
 		most = -1
 	}
+	unsettled := t.settle(ctx, r, topic)
 	t.screen.Status("reading %s …", topic)
 	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: most, Edit: e})
 	t.screen.Status("")
 	t.doubt(sel)
+	if err == nil {
+		unsettled()
+	}
 	return p, err
+}
+
+// settle writes down what became of letters since their runs ended: of some it will never be known, and they are open again. What keeps it
+// from that keeps nobody from anything else, and is told by who goes on.
+func (t *tool) settle(ctx context.Context, r *redrive.Redriver, topic string) (tell func()) {
+	t.screen.Status("looking what became of the letters of earlier runs …")
+	_, err := r.Settle(ctx, topic)
+	t.screen.Status("")
+	return func() {
+		if err != nil {
+			t.screen.Warn("what became of the letters of earlier runs is not written down: %v", err)
+		}
+	}
 }
 
 // compile is what the flags say, with all that is wrong with them.
@@ -84,7 +101,8 @@ func newPlan(t *tool) *cobra.Command {
 		Use:   "plan TOPIC",
 		Short: "Say what a run with these options would do",
 		Long: `Plan finds the open dead letters that fit, where they would go, who would see them there and how long it would
-take. It changes nothing. Run takes the same options, and looks anew.`,
+take. It sends nothing: all that it writes down is what became since of letters that earlier runs brought back. Run takes
+the same options, and looks anew.`,
 		Example: `  redrive plan orders.dlq --class http.503
   redrive plan orders.dlq --since 2h --rate 200
   redrive plan orders.dlq --class decode --patch '{"currency":"EUR"}'`,

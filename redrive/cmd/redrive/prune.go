@@ -28,9 +28,10 @@ func newPrune(t *tool) *cobra.Command {
 		Use:   "prune TOPIC",
 		Short: "Delete settled dead letters, up to the first open one",
 		Long: `Prune deletes, from the beginning of each partition, the letters of which something became, up to the first that is
-open. Kafka deletes from the beginning only: what is settled behind an open letter stays.
+open, or was brought back and has no outcome yet. Kafka deletes from the beginning only: what is settled behind such a
+letter stays. What became of letters since their runs ended is looked at first.
 
-With --older-than open letters go as well that were written before; their number has to be typed then. With --archive
+With --older-than such letters go as well that were written before; the number of open ones has to be typed then. With --archive
 all that is going to be deleted is written to a file first, as export does, and nothing is deleted unless all of it is
 there. What is deleted can't be brought back otherwise.
 
@@ -75,6 +76,11 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 	if err != nil {
 		return err
 	}
+	r, err := s.reader()
+	if err != nil {
+		return err
+	}
+	unsettled := t.settle(ctx, r, topic)
 	ledger, err := t.readLedger(ctx, s, f, toLook)
 	if err == nil {
 		err = redrive.RefuseUnfinished(ledger)
@@ -85,14 +91,16 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 	if err != nil {
 		return err
 	}
+	unsettled()
 	found, err := ledger.Prunable(ctx, before, t.progress("reading "+topic))
 	t.screen.Status("")
 	switch {
 	case err != nil:
 		return readFailed(topic, err)
 	case len(found.Until) == 0:
-		t.screen.Say("nothing of %s can be deleted: each partition is empty or begins with an open letter", topic)
-		return t.pruned(topic, &dlq.Prunable{}, nil)
+		t.screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome", topic)
+		t.tellPending(topic, found)
+		return t.pruned(topic, found, nil)
 	}
 	if found.Open > 0 && !p.yes {
 		what := fmt.Sprintf("%s of %s will be deleted, %d of them open", letters(found.Letters), topic, found.Open)
@@ -120,7 +128,21 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 		}
 		return err
 	}
+	t.tellPending(topic, found)
 	return t.pruned(topic, found, archive)
+}
+
+// tellPending tells of letters that hold others up.
+func (t *tool) tellPending(topic string, found *dlq.Prunable) {
+	if found.Pending == 0 {
+		return
+	}
+	have := "have"
+	if found.Pending == 1 {
+		have = "has"
+	}
+	t.screen.Say("%s of %s %s no outcome yet since brought back, and what is behind stays as well: redrive runs %s names the runs, "+
+		"status RUN says what is known; --older-than goes by age alone", letters(found.Pending), topic, have, topic)
 }
 
 // notDeleted is an error after which there may be an archive of letters that are still there.
@@ -136,6 +158,7 @@ func (t *tool) pruned(topic string, p *dlq.Prunable, archive any) error {
 		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},
 		output.Field{Column: output.Column{Key: "deleted", Title: "DELETED"}, Cell: p.Letters},
 		output.Field{Column: output.Column{Key: "open", Title: "OPEN"}, Cell: unlessZero(p.Open)},
+		output.Field{Column: output.Column{Key: "pending", Title: "PENDING"}, Cell: unlessZero(p.Pending)},
 		output.Field{Column: output.Column{Key: "archive", Title: "ARCHIVE"}, Cell: archive},
 	)
 }

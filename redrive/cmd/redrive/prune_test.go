@@ -20,7 +20,7 @@ func TestPruneSparesWhatIsOpen(t *testing.T) {
 	b.note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: noon}) // behind an open one: it stays
 	before := b.openLetters(t)
 	got := b.redrive(t, "prune", "orders.dlq", "-o", "json")
-	if want := `{"topic":"orders.dlq","deleted":1,"open":0,"archive":null}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
+	if want := `{"topic":"orders.dlq","deleted":1,"open":0,"pending":0,"archive":null}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
 		t.Errorf("%+v, want %s", got, want)
 	}
 	if after := b.openLetters(t); after != before {
@@ -33,6 +33,22 @@ func TestPruneSparesWhatIsOpen(t *testing.T) {
 	got = b.redrive(t, "prune", "orders.dlq", "-o", "json")
 	if got.code != exitDone || !strings.Contains(got.stdout, `"deleted":0,`) || !strings.Contains(got.stderr, "nothing of orders.dlq can be deleted") {
 		t.Errorf("once more: %+v", got)
+	}
+}
+
+// Nobody may ever know what became of it, and then the letter is all that there is of the record.
+func TestPruneSparesWhatHasNoOutcomeAndSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.note(t, 0, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: noon})
+	got := b.redrive(t, "prune", "orders.dlq", "-o", "json")
+	if want := `{"topic":"orders.dlq","deleted":0,"open":0,"pending":1,"archive":null}` + "\n"; got.code != exitDone || got.stdout != want {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	for _, says := range []string{"nothing of orders.dlq can be deleted", "1 letter of orders.dlq has no outcome yet", "redrive runs orders.dlq", "status RUN", "--older-than"} {
+		if !strings.Contains(got.stderr, says) {
+			t.Errorf("it says %q, and nothing of %q", got.stderr, says)
+		}
 	}
 }
 
@@ -53,7 +69,7 @@ func TestPruneByAgeAsksForTheOpenOnesAndArchives(t *testing.T) {
 		t.Errorf("-was +is:\n%s", diff)
 	}
 	got = invocation{env: env, stdin: "3\n"}.run(t, args...)
-	if got.code != exitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":4,"open":3,"archive":"`) {
+	if got.code != exitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":4,"open":3,"pending":0,"archive":"`) {
 		t.Errorf("%+v", got)
 	}
 	if open := b.openLetters(t); open != "0:3 1:1 1:2" {

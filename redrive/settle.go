@@ -1,0 +1,147 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// Settle writes down what became of letters that had no outcome yet when their runs
+// ended, as [Redriver.Status] finds it out, and returns of how many. Until somebody
+// does, the ledger says of them that they were brought back: they are not open,
+// though it may never be known whether they were processed, and can't be pruned. Call
+// it before [Redriver.Plan]; as the plan changes nothing, it does not do so itself.
+//
+// It leaves alone what belongs to a run that is not over, and does nothing at all
+// while there is one. Who begins a run meanwhile, or settles, is not disturbed.
+func (r *Redriver) Settle(ctx context.Context, topic string) (settled int64, err error) {
+	t, err := r.topicsOf(topic, nil)
+	if err != nil {
+		return 0, err
+	}
+	ids, err := r.unsettled(ctx, t)
+	for _, id := range ids {
+		var n int64
+		if n, err = r.settle(ctx, t, id); err != nil {
+			err = fmt.Errorf("settle run %s: %w", id, err)
+			break
+		}
+		settled += n
+	}
+	return settled, within(topic, err)
+}
+
+// unsettled are the runs that ended while letters were pending; none while another one goes on.
+func (r *Redriver) unsettled(ctx context.Context, t *topics) (ids []string, err error) {
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	if err := ledger.Read(ctx, nil, nil); err != nil {
+		return nil, Denied("READ", "topic", t.ledger, err)
+	}
+	if ledger.Count(dlq.Redriven) == 0 {
+		return nil, nil
+	}
+	runs := ledger.Runs()
+	for _, id := range slices.Sorted(maps.Keys(runs)) {
+		rec, err := parseRecord(runs[id])
+		switch {
+		case err != nil:
+			return nil, unreadable(t.ledger, id, err)
+		case !rec.State.Finished():
+			return nil, nil
+		case rec.Counts.Pending > 0 && !isOther(rec.topicID(), ledger.TopicID()):
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// settle settles a run. Where somebody else had the ids meanwhile it begins again: they may have settled it, or have a run now.
+func (r *Redriver) settle(ctx context.Context, t *topics, id string) (int64, error) {
+	for {
+		n, err := r.trySettle(ctx, t, id)
+		if !errors.Is(err, errUncertain) {
+			return n, err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// trySettle is one try of it. The outcomes are found before the ids are initialised, which takes the time of others. They are written as
+// a claim is: the ledger is read to its end after that, and the broker refuses what is written when somebody else has the ids. So no
+// letter is touched that another run has brought back since.
+func (r *Redriver) trySettle(ctx context.Context, t *topics, id string) (int64, error) {
+	h, err := r.read(ctx, t, id)
+	if err != nil {
+		return 0, err
+	}
+	verdicts, _, err := h.derive(ctx)
+	if err != nil || len(verdicts) == 0 {
+		return 0, err
+	}
+	w, err := r.openWriters(ctx, t.dlq)
+	if err != nil {
+		return 0, err
+	}
+	defer w.close()
+	if err := r.fence(ctx, w, t.ledger, t.ledger); err != nil {
+		return 0, err
+	}
+	if ids, err := r.unsettled(ctx, t); err != nil || !slices.Contains(ids, id) {
+		return 0, err
+	}
+	now, err := r.read(ctx, t, id)
+	if err != nil {
+		return 0, err
+	}
+	now.writers = w
+	return now.writeDown(ctx, verdicts)
+}
+
+// writeDown writes outcomes down, of letters that have none in the ledger, and with them what the run counts then.
+func (h *held) writeDown(ctx context.Context, verdicts []verdict) (settled int64, err error) {
+	pending := selection{}
+	for _, l := range h.flying {
+		pending.add(l.at.partition, l.at.offset)
+	}
+	for some := range slices.Chunk(verdicts, txnLetters) {
+		var notes []*kgo.Record
+		for _, v := range some {
+			if pending.remove(v.letter.partition, v.letter.offset) {
+				notes = append(notes, h.entry(v.letter, v.entry))
+				h.rec.Counts.settle(v.entry)
+			}
+		}
+		h.rec.Counts.Pending = pending.len()
+		if err := h.writers.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger))...); err != nil {
+			return settled, err
+		}
+		settled += int64(len(notes))
+	}
+	return settled, nil
+}
+
+// derive finds out what became of the letters of a run of which the ledger says no more than that they were sent, and what it counts then.
+func (h *held) derive(ctx context.Context) ([]verdict, Counts, error) {
+	if len(h.flying) == 0 {
+		return nil, h.rec.Counts.clone(), nil
+	}
+	fl := newFlights(h.rec.Counts, h.flying)
+	w, err := h.startWatch(ctx, fl, newAlarm(h.rec), func(error) {})
+	if err != nil {
+		return nil, Counts{}, err
+	}
+	defer w.close()
+	l := h.outcomes(w).look(ctx)
+	return l.verdicts, fl.tally(), l.err
+}
