@@ -52,7 +52,7 @@ func TestWhatIsExportedCanBeImportedByteForByte(t *testing.T) {
 		t.Fatalf("export: %+v", got)
 	}
 	got = b.redrive(t, "import", "again.dlq", save(t, got.stdout), "-o", "json")
-	if want := `{"topic":"again.dlq","imported":8,"reopened":0}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
+	if want := `{"topic":"again.dlq","imported":8,"reopened":0,"copies":1}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
 		t.Errorf("import: %+v, want %s", got, want)
 	}
 	if diff := cmp.Diff(b.hold(t, "orders.dlq"), b.hold(t, "again.dlq")); diff != "" {
@@ -64,7 +64,12 @@ func TestWhatIsExportedCanBeImportedByteForByte(t *testing.T) {
 	if strings.Count(got.stdout, "\n") != 2 {
 		t.Errorf("export of open letters: %+v", got)
 	}
-	if got = b.redrive(t, "import", "orders.dlq", save(t, got.stdout)); got.code != exitDone {
+	if got = b.redrive(t, "import", "orders.dlq", save(t, got.stdout)); got.code != exitDone || !strings.Contains(got.stdout, "COPIES    2: the topic holds their letters") || strings.Contains(got.stdout, "AGAIN") {
+		t.Errorf("import: %+v", got)
+	}
+	// Those that are settled as well: they are, and will be.
+	settled := b.redrive(t, "export", "orders.dlq", "--all", "--offset", "0:0")
+	if got = b.redrive(t, "import", "orders.dlq", save(t, settled.stdout), "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":1,"reopened":0,"copies":1}`+"\n" {
 		t.Errorf("import: %+v", got)
 	}
 	if after := b.openLetters(t); after != before {
@@ -163,13 +168,17 @@ func TestImportAsksBeforeItReopensWhatHadAnOutcome(t *testing.T) {
 		t.Errorf("another topic: %+v", got)
 	}
 	got := invocation{env: env, stdin: "2\n"}.run(t, "import", "orders.dlq", file, "-o", "json")
-	if want := `{"topic":"orders.dlq","imported":3,"reopened":2}` + "\n"; got.code != exitDone || got.stdout != want {
+	if want := `{"topic":"orders.dlq","imported":3,"reopened":2,"copies":1}` + "\n"; got.code != exitDone || got.stdout != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
 	if now := b.openLetters(t); now != "0:3 0:4 0:5 1:0 1:1 1:2" {
 		t.Errorf("open are %s", now)
 	}
-	if got := b.redrive(t, "import", "orders.dlq", file, "--yes"); got.code != exitDone {
-		t.Errorf("--yes: %+v", got)
+	// They are open now, and nothing is asked of them once more.
+	if got := b.redrive(t, "import", "orders.dlq", file, "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":3,"reopened":0,"copies":3}`+"\n" || got.stderr != "" {
+		t.Errorf("again: %+v", got)
+	}
+	if now := b.openLetters(t); now != "0:3 0:4 0:5 1:0 1:1 1:2" {
+		t.Errorf("open are %s", now)
 	}
 }

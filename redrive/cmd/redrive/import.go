@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,11 +25,12 @@ func newImport(t *tool) *cobra.Command {
 dead letters: key, value and headers byte for byte, each into the partition that it was in.
 
 All of the file is checked first, and nothing is written of one that is cut short or broken. A letter that the topic
-still holds counts once, however often it is imported, unless siding did not write it.
+still holds counts once, however often it is imported, and has the fate that it had, unless siding did not write it.
 
-Letters that are imported are open, whatever became of them before they were deleted: a run would bring back again what
-has succeeded. Import counts those of which the topic's ledger knows an outcome, and asks for that number to be typed; of
-letters of another topic or cluster nothing is known. An archive of prune is of settled letters, so import what is needed.
+Other letters that are imported are open, whatever became of them before they were deleted: a run would bring back again
+what has succeeded. Import counts those of which the topic's ledger knows an outcome, and asks for that number to be
+typed; of letters of another topic or cluster nothing is known. An archive of prune is of settled letters, so import what
+is needed.
 
 While a run on the topic is unfinished it is refused, and a run that begins meanwhile may abort itself: letters that come
 to a dead-letter topic look like failures to it.`,
@@ -90,12 +94,13 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 			return onTopic("DESCRIBE_CONFIGS", topic, err)
 		}
 	}
-	again, err := t.reopened(ctx, s, ledger, file)
+	outlook, err := ledger.Foresee(ctx, file, t.progress("reading "+topic))
+	t.screen.Status("")
 	if err != nil {
-		return err
+		return readFailed(topic, err)
 	}
-	if n := again.letters(); n > 0 && !yes {
-		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so that a run brings them back once more", letters(n), file.Name(), again)
+	if n := reopened(outlook); n > 0 && !yes && outlook.Broken == nil {
+		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so that a run brings them back once more", letters(n), file.Name(), outcomes(outlook))
 		if err := t.confirm(ctx, what, n); err != nil {
 			return err
 		}
@@ -119,6 +124,32 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 	return t.screen.Object(
 		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},
 		output.Field{Column: output.Column{Key: "imported", Title: "IMPORTED"}, Cell: n},
-		output.Field{Column: output.Column{Key: "reopened", Title: "OPEN AGAIN"}, Cell: unlessZero(again.letters())},
+		output.Field{Column: output.Column{Key: "reopened", Title: "OPEN AGAIN"}, Cell: unlessZero(reopened(outlook))},
+		output.Field{Column: output.Column{Key: "copies", Title: "COPIES"}, Cell: copies(outlook.Copies)},
 	)
+}
+
+// reopened is how many letters of a file were settled, and will be open.
+func reopened(o dlq.Outlook) (n int64) {
+	for _, of := range o.Reopened {
+		n += of
+	}
+	return n
+}
+
+// outcomes are what became of them, in words.
+func outcomes(o dlq.Outlook) string {
+	var parts []string
+	for _, state := range slices.Sorted(maps.Keys(o.Reopened)) {
+		parts = append(parts, fmt.Sprintf("%d %s", o.Reopened[state], state))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// copies are the letters by which nothing becomes open.
+func copies(n int64) any {
+	if n == 0 {
+		return output.Pair{JSON: n}
+	}
+	return output.Pair{Table: fmt.Sprintf("%d: the topic holds their letters, or the file has them twice", n), JSON: n}
 }

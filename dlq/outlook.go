@@ -1,0 +1,86 @@
+package dlq
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Outlook is what an import of a file would do to a topic.
+type Outlook struct {
+	// Letters are those of the file.
+	Letters int64
+	// Copies are those among them that the topic holds, or that the file has twice, see
+	// [Ledger.Letters]: they share the fate of the one that was first, so that nothing
+	// becomes open by them.
+	Copies int64
+	// Reopened are those of this topic that had an outcome at the place where they
+	// were, by what it was. Imported, they are open.
+	Reopened map[State]int64
+	// Broken says what is wrong with a line of the file. Nothing of such a file is
+	// imported; the counts are of what comes before the line.
+	Broken error
+}
+
+// Foresee says what an [Import] of a file into the topic would do to it, as it is now,
+// and leaves the file where it stood. It reads all of the topic, and the ledger if it
+// was not read before. progress, if not nil, is told how many offsets of the topic of
+// how many were passed.
+func (l *Ledger) Foresee(ctx context.Context, file io.ReadSeeker, progress func(read, total int64)) (Outlook, error) {
+	o := Outlook{Reopened: map[State]int64{}}
+	if err := l.ensure(ctx); err != nil {
+		return o, err
+	}
+	begin, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return o, fmt.Errorf("dlq: foresee an import into %q: the input can't be read twice, save it to a file first: %w", l.topic, err)
+	}
+	held, err := l.held(ctx, progress)
+	if err != nil {
+		return o, err
+	}
+	var g glance
+	for _, p := range exportLines(file) {
+		if ctx.Err() != nil {
+			return o, context.Cause(ctx)
+		}
+		if o.Broken = p.err; p.err != nil {
+			break
+		}
+		o.Letters++
+		r := p.record
+		g.read(r.Headers)
+		if held.duplicate(r.Partition, &g) {
+			o.Copies++
+		} else if state := l.State(r.Partition, r.Offset); r.Topic == l.topic && state.Settles() {
+			o.Reopened[state]++
+		}
+	}
+	if _, err := file.Seek(begin, io.SeekStart); err != nil {
+		return o, fmt.Errorf("dlq: foresee an import into %q: %w", l.topic, err)
+	}
+	return o, nil
+}
+
+// held are the letters that the topic holds.
+func (l *Ledger) held(ctx context.Context, progress func(read, total int64)) (*lineages, error) {
+	held := newLineages()
+	var g glance
+	var err error
+	s := scan{
+		topic: l.topic, opts: l.opts, progress: progress,
+		keep: func(r *kgo.Record) bool {
+			g.read(r.Headers)
+			held.duplicate(r.Partition, &g)
+			return true
+		},
+		problem: func(e error) bool {
+			err = fmt.Errorf("dlq: read %q: %w", l.topic, e)
+			return false
+		},
+	}
+	s.run(ctx, Cursor{})
+	return held, err
+}

@@ -1,0 +1,83 @@
+package dlq
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// What is foreseen of an import is what the ledger counts after it.
+func TestWhatIsForeseenOfAnImportIsWhatItDoes(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		meta := func(offset int64) headers.Meta {
+			return headers.Meta{Reason: headers.ReasonTerminal, Group: "billing", Original: headers.Position{Topic: "one", Offset: offset}}
+		}
+		for _, offset := range []int64{0, 1, 2, 3, 3} { // one is there twice
+			k.write(t, "one.dlq", &kgo.Record{Value: []byte("x")}, meta(offset))
+		}
+		k.produce(t, &kgo.Record{Topic: "one.dlq", Value: []byte("foreign")})
+		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		k.note(t, "one.dlq", 0, 1, Entry{State: Discarded})
+		k.note(t, "one.dlq", 0, 2, Entry{State: Discarded})
+		k.note(t, "one.dlq", 0, 5, Entry{State: Discarded})
+		var b bytes.Buffer
+		if _, err := Export(&b, Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts()...)); err != nil {
+			t.Fatal(err)
+		}
+		l := k.ledger("one.dlq")
+		read(t, l)
+		if err := l.Prune(t.Context(), &Prunable{Until: map[int32]int64{0: 2}}); err != nil {
+			t.Fatal(err)
+		}
+		file := bytes.NewReader(append([]byte("begun"), b.Bytes()...))
+		foresee := func(copies, opened int64, reopened map[State]int64) {
+			t.Helper()
+			if _, err := file.Seek(5, io.SeekStart); err != nil {
+				t.Fatal(err)
+			}
+			l := k.ledger("one.dlq")
+			read(t, l)
+			before, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := l.Foresee(t.Context(), file, nil)
+			if err != nil || o.Broken != nil || o.Letters != 6 || o.Copies != copies || !maps.Equal(o.Reopened, reopened) {
+				t.Errorf("foreseen is %+v, %v; want %d copies and %v", o, err, copies, reopened)
+			}
+			if n, err := Import(t.Context(), "one.dlq", file, ImportOptions{}, k.opts()...); n != 6 || err != nil {
+				t.Fatalf("%d were imported, %v", n, err)
+			}
+			after, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := after.Open - before.Open; got != opened {
+				t.Errorf("%d letters are open that were not, want %d", got, opened)
+			}
+		}
+		// Of those that were pruned two are open again; and the one that siding did not write, which nobody can know again.
+		foresee(3, 3, map[State]int64{Succeeded: 1, Discarded: 2})
+		foresee(5, 1, map[State]int64{Discarded: 1})
+	})
+}
+
+func TestOfABrokenFileNothingIsForeseenBehindTheFault(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		good := export(t, []*kgo.Record{{Topic: "orders.dlq", Timestamp: time.Now()}})
+		file := bytes.NewReader(append(append(bytes.Clone(good), "{\n"...), good...))
+		o, err := k.ledger("orders.dlq").Foresee(t.Context(), file, nil)
+		if err != nil || o.Letters != 1 || o.Broken == nil || !strings.Contains(o.Broken.Error(), "line 2: ") || file.Len() != int(file.Size()) {
+			t.Errorf("foreseen is %+v, %v, with %d bytes left of the file", o, err, file.Len())
+		}
+	})
+}
