@@ -20,6 +20,8 @@ const (
 	RefusedPartitions Refusal = "too few partitions" // of the target, or of the ledger
 	RefusedEdit       Refusal = "edit failed"        // the patch can't be applied to any letter that fits
 	RefusedRetention  Refusal = "retention"          // of the target, which would delete the copies at once
+	RefusedTarget     Refusal = "no target"          // the topic is not there, or is not one to bring letters back to
+	RefusedMany       Refusal = "too many letters"   // a new value is for one
 )
 
 // RefusedError says why a run does not begin. Nothing was changed.

@@ -256,7 +256,7 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	case p.Letters == 0:
 		return refuse(RefusedNothing, "no open letter fits")
 	case p.Selection.Edit.Value != nil && p.Letters != 1:
-		return fmt.Errorf("redrive: %s: a new value is for one letter, and %d are selected", t.dlq, p.Letters)
+		return refuse(RefusedMany, fmt.Sprintf("a new value is for one letter, and %d are selected", p.Letters))
 	}
 	groups := slices.Sorted(maps.Keys(p.ByGroup))
 	var unreached error

@@ -26,17 +26,20 @@ func (d destination) String() string { return fmt.Sprintf("%s/%d", d.group, d.pa
 // that is a retry topic of the source. Other siblings are no targets.
 func (t *topics) isTier(target Target) (bool, error) {
 	name, sibling := t.naming.Parse(target.Topic)
+	refuse := func(format string, args ...any) error {
+		return &RefusedError{Topic: t.dlq, Reason: RefusedTarget, Detail: fmt.Sprintf(format, args...)}
+	}
 	switch {
 	case target.Topic == "":
 		return true, nil
 	case !sibling:
 		return false, nil
 	case name.Kind != retrytopics.KindRetry:
-		return false, fmt.Errorf("%s is the %s topic of %s by its name: choose another target", target.Topic, name.Kind, name.Source)
+		return false, refuse("%s is the %s topic of %s by its name: choose another target", target.Topic, name.Kind, name.Source)
 	case name.Source != t.source:
-		return false, fmt.Errorf("%s is a retry topic of %s, where records of %s can't run: choose another target", target.Topic, name.Source, t.source)
+		return false, refuse("%s is a retry topic of %s, where records of %s can't run: choose another target", target.Topic, name.Source, t.source)
 	case target.KeepTimestamp:
-		return false, fmt.Errorf("%s is a retry topic, whose records keep their timestamp in a header: leave KeepTimestamp out", target.Topic)
+		return false, refuse("%s is a retry topic, whose records keep their timestamp in a header: leave KeepTimestamp out", target.Topic)
 	}
 	return true, nil
 }
@@ -149,7 +152,7 @@ func (t *topics) checkNamed(ctx context.Context, adm *kadm.Client, target Target
 	d := described[target.Topic]
 	switch {
 	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
-		return fmt.Errorf("the target topic %s does not exist: create it, or choose another one", target.Topic)
+		return &RefusedError{Topic: t.dlq, Reason: RefusedTarget, Detail: fmt.Sprintf("the topic %s does not exist: create it, or choose another one", target.Topic)}
 	case d.Err != nil:
 		return fmt.Errorf("describe topic %q: %w", target.Topic, Denied("DESCRIBE", "topic", target.Topic, d.Err))
 	}

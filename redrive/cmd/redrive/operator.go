@@ -80,8 +80,10 @@ func (t *tool) remedy(err error) string {
 		return "--max-redrives raises the limit, redrive discard gives them up"
 	case redrive.RefusedRetention:
 		return "leave out --keep-timestamp, or choose younger ones by --since"
-	case redrive.RefusedPartitions:
+	case redrive.RefusedPartitions, redrive.RefusedTarget:
 		return "--target names another topic"
+	case redrive.RefusedMany:
+		return fmt.Sprintf("--offset P:OFFSET chooses one, as redrive list %s prints them", r.Topic)
 	}
 	return ""
 }

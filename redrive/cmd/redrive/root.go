@@ -22,8 +22,9 @@ a few first, then more, and none when they fail again.
 Data goes to stdout, words and progress to stderr. Exit codes: 0 done, 1 error, 2 usage, 3 aborted because
 records failed again, 4 refused.
 
-Options come from flags, then from the environment (--tls-ca is SIDING_TLS_CA), then from a profile of the
-configuration file, ` + connect.DefaultFile + ` in the user's configuration folder:
+Options of the connection and of names come from flags, then from the environment (--tls-ca is SIDING_TLS_CA),
+then from a profile of the configuration file; all others are flags only. The file is ` + connect.DefaultFile + `
+in the user's configuration folder:
 
     profile: staging                  # where --profile names none
     profiles:
@@ -73,6 +74,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	root.AddCommand(newDemo(t), newVersion(t))
 	root.SetUsageFunc(help)
 	root.InitDefaultCompletionCmd()
+	root.SetHelpCommand(newHelp(root))
 	nameShell(root)
 	completeFlags(t, root)
 	refuseEmpty(root)

@@ -77,6 +77,9 @@ func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
 		t.screen.Say("  %s", hint)
 	}
 	if exitCode(err) == exitUsage {
+		if cmd.Name() == "help" {
+			cmd = cmd.Root()
+		}
 		t.screen.Say("see %s --help", cmd.CommandPath())
 	}
 }
