@@ -23,11 +23,12 @@ type held struct {
 	writers *writers
 	topicID [16]byte
 
-	left    selection        // what is still to be sent
-	skipped map[string]int64 // as the run itself says
-	anew    bool             // the dead-letter topic is another one by now: nothing else is known
-	doomed  *ReappearedError // it was to abort, and could not write that down
-	flying  []sentLetter     // what was sent, and has no outcome
+	left    selection               // what is still to be sent
+	skipped map[string]int64        // as the run itself says
+	anew    bool                    // the dead-letter topic is another one by now: nothing else is known
+	doomed  *ReappearedError        // it was to abort, and could not write that down
+	flying  []sentLetter            // what was sent, and has no outcome
+	told    map[dlq.State]selection // what else the ledger says of its letters, but for those that failed
 }
 
 // place is where a letter stands.
@@ -270,6 +271,7 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 		h.topicID, h.anew = h.rec.topicID(), true
 		return h, nil // the ledger passes over what it says of that topic
 	}
+	h.told = entries.states
 	if h.rec.State.Finished() {
 		h.reckon(entries)
 		return h, nil

@@ -71,7 +71,9 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 
 // Status is what became of a run's letters by now. It writes nothing, and finds out
 // itself what no engine has written down yet: of a run that is over, or whose process
-// is gone, letters may have an outcome since.
+// is gone, letters may have an outcome since. Letters that are dead letters again
+// have failed, also where the run took them for processed because it could not see
+// the retry topic in which they were.
 func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -88,7 +90,7 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 		return o, within(topic, err)
 	}
 	o.Counts = counts
-	return o, nil
+	return o, within(topic, h.returns(ctx, &o.Counts))
 }
 
 // Resume goes on with an unfinished run, wherever it was begun: what the ledger says

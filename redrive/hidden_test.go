@@ -1,0 +1,129 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// hidden has 4 letters that were tried three times, and a redriver of ann, who may do all that a run wants but see the second retry topic.
+// What comes back fails as before.
+func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *redrive.Redriver)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var rights []kfake.ACL
+		for name, r := range map[string]struct {
+			resource kmsg.ACLResourceType
+			may      []kmsg.ACLOperation
+		}{
+			"orders.dlq":                  {kmsg.ACLResourceTypeTopic, []kmsg.ACLOperation{kmsg.ACLOperationRead}},
+			"orders.dlq.ledger":           {kmsg.ACLResourceTypeTopic, []kmsg.ACLOperation{kmsg.ACLOperationRead, kmsg.ACLOperationWrite}},
+			"orders.retry.5s":             {kmsg.ACLResourceTypeTopic, []kmsg.ACLOperation{kmsg.ACLOperationRead, kmsg.ACLOperationWrite}},
+			"billing":                     {kmsg.ACLResourceTypeGroup, []kmsg.ACLOperation{kmsg.ACLOperationDescribe}},
+			"siding-redrive-orders.dlq-a": {kmsg.ACLResourceTypeTransactionalId, []kmsg.ACLOperation{kmsg.ACLOperationWrite}},
+			"siding-redrive-orders.dlq-b": {kmsg.ACLResourceTypeTransactionalId, []kmsg.ACLOperation{kmsg.ACLOperationWrite}},
+		} {
+			for _, op := range r.may {
+				rights = append(rights, kfake.ACL{Resource: r.resource, Name: name, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true})
+			}
+		}
+		var vn kfake.VirtualNetwork
+		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.EnableSASL(), kfake.EnableACLs(),
+			kfake.Superuser("PLAIN", "admin", "secret"), kfake.User("PLAIN", "ann", "secret", rights...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(cluster.Close)
+		as := func(user string) []kgo.Opt {
+			return []kgo.Opt{
+				kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.MetadataMinAge(50 * time.Millisecond),
+				kgo.SASL(plain.Auth{User: user, Pass: "secret"}.AsMechanism()),
+			}
+		}
+		k := consumertest.On(t, as("admin")...)
+		k.CreateTopic("orders", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, time.Minute}},
+			Handler: func(ctx context.Context, r *kgo.Record) error {
+				class := "busy"
+				if f := consumer.FactsOf(ctx, r); f.Attempt == 3 {
+					class = "tax"
+				}
+				return classify.Retryable(classify.As(errors.New("no"), class))
+			},
+		})
+		var records []*kgo.Record
+		for range 4 {
+			records = append(records, &kgo.Record{Topic: "orders", Value: []byte("x")})
+		}
+		written := k.Produce(records...)
+		time.Sleep(70 * time.Second)
+		for _, r := range written {
+			k.DeadLettered(r, headers.ReasonExhausted)
+		}
+		ann, err := redrive.New(redrive.Config{Kafka: as("ann"), By: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, k, ann)
+	})
+}
+
+// What fails into a retry topic that the run may not see looks as if it had succeeded. Dead letters that came back say otherwise, to
+// whoever asks.
+func TestALetterThatCameBackAfterAllHasFailed(t *testing.T) {
+	t.Parallel()
+	hidden(t, func(t *testing.T, k *consumertest.Kafka, ann *redrive.Redriver) {
+		p := plan(t, ann)
+		o, err := ann.Run(t.Context(), p, redrive.Pace{Canary: -1, Window: 10 * time.Second}, nil)
+		if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 4 {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+		if o, err = ann.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Succeeded != 4 {
+			t.Errorf("before anything is known it is %+v, %v", o, err)
+		}
+		time.Sleep(5 * time.Minute) // it fails twice more, a minute each
+		for range 2 {
+			o, err = ann.Status(t.Context(), "orders.dlq", p.ID)
+			if c := o.Counts; err != nil || c.Sent != 4 || c.Succeeded != 0 || c.Failed != 4 || c.FailedByClass["tax"] != 4 || o.State != redrive.Done {
+				t.Errorf("it is %+v, %v", o, err)
+			}
+		}
+	})
+}
+
+// To say that all succeeded, without having looked, would be the one wrong answer.
+func TestWhoMayNotReadDeadLettersIsToldSoByTheStatus(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		s := newService("tax")
+		incident(t, k, s, 3, "tax")
+		s.has()
+		r := redriver(t, k)
+		p := plan(t, r)
+		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 3 {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+		k.Produce(&kgo.Record{Topic: "orders.dlq"}) // there is something to be read
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
+		_, err := r.Status(t.Context(), "orders.dlq", p.ID)
+		if d, ok := errors.AsType[*redrive.DeniedError](err); !ok || d.Operation != "READ" || d.Name != "orders.dlq" {
+			t.Errorf("the status is refused with %v", err)
+		}
+	})
+}

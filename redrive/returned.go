@@ -1,0 +1,92 @@
+package redrive
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/client"
+)
+
+// returned are letters of a run that are dead letters again although an engine has written another outcome down. A letter that failed
+// into a retry topic which the run may not see looks as if it had succeeded, until it is dead once more.
+type returned struct {
+	run, topic string
+	told       map[dlq.State]selection // what was written down; a letter is taken off when it is seen
+
+	found  []dlq.Entry // what each is instead
+	before []dlq.State // and what was written down of it
+}
+
+func (r *returned) see(rec *kgo.Record) {
+	m, _ := headers.Parse(rec.Headers) // whatever else is broken in a letter of the run, it came back
+	from := m.Redrive.From
+	if m.Redrive.ID != r.run || from.Topic != r.topic {
+		return
+	}
+	class := m.Class
+	if class == "" {
+		class = string(m.Reason)
+	}
+	for _, s := range [...]dlq.State{dlq.Succeeded, dlq.Unknown} {
+		if r.told[s].remove(from.Partition, from.Offset) {
+			r.found, r.before = append(r.found, dlq.Entry{State: dlq.Failed, Class: class}), append(r.before, s)
+		}
+	}
+}
+
+// returns counts those letters as failed. It reads what came into the dead-letter topic since the run began, and nothing else: who may
+// look at letters may do that.
+func (h *held) returns(ctx context.Context, c *Counts) error {
+	seen := &returned{run: h.rec.ID, topic: h.topics.dlq, told: h.told}
+	if c.Succeeded+c.Unknown == 0 || seen.told[dlq.Succeeded].len()+seen.told[dlq.Unknown].len() == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cl, err := client.New(append(slices.Clip(h.r.cfg.Kafka), kgo.WithContext(context.WithoutCancel(ctx)))...)
+	if err != nil {
+		return err
+	}
+	to, err := ends(ctx, kadm.NewClient(cl), []string{h.topics.dlq})
+	if err != nil {
+		cl.Close()
+		return fmt.Errorf("look for letters that came back: %w", Denied("READ", "topic", h.topics.dlq, err))
+	}
+	from := positions{}
+	for p := range to[h.topics.dlq] {
+		from.set(h.topics.dlq, p, h.rec.Watch[h.topics.dlq][p]) // what was added since begins at 0
+	}
+	t := newTail(cl, seen.see, func(err error) {
+		if isDenied(err) {
+			cancel(Denied("READ", "topic", h.topics.dlq, err))
+		}
+	})
+	t.add(from)
+	t.start(ctx)
+	err = t.reach(ctx, to)
+	t.close()
+	if err != nil {
+		return fmt.Errorf("look for letters that came back: %w", err)
+	}
+	for i, e := range seen.found {
+		if n := c.of(seen.before[i]); *n > 0 {
+			*n--
+			c.settle(e)
+		}
+	}
+	return nil
+}
+
+// of is the count of a state that is no failure.
+func (c *Counts) of(s dlq.State) *int64 {
+	if s == dlq.Succeeded {
+		return &c.Succeeded
+	}
+	return &c.Unknown
+}
