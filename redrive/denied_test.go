@@ -1,9 +1,12 @@
 package redrive_test
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -88,6 +91,42 @@ func TestAnAbortKeepsWhyAndAFinishedRunIsNotResumed(t *testing.T) {
 		_, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
 		if want := "redrive: orders.dlq: run " + p.ID + " is aborted: there is nothing to resume"; err == nil || err.Error() != want {
 			t.Errorf("resume: %v, want %s", err, want)
+		}
+	})
+}
+
+// A run that was done became one that was aborted, with the cause of whoever came while it wrote that down.
+func TestAnAbortThatComesTooLateLeavesTheRunDone(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 3)
+		s.set(succeeding)
+		r := redriver(t, k)
+		p := plan(t, r)
+		done, aborted := make(chan struct{}), make(chan error, 1)
+		var once sync.Once
+		o, err := r.Run(t.Context(), p, redrive.Pace{Window: 3 * time.Second, Ramp: -1}, func(e redrive.Event) {
+			if e.State != redrive.Watching {
+				return
+			}
+			once.Do(func() {
+				k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
+					k.Cluster.SleepControl(func() { <-done })
+					return nil, nil, false
+				})
+				go func() { aborted <- r.Abort(context.Background(), "orders.dlq", p.ID) }()
+			})
+		})
+		close(done)
+		if err != nil || o.State != redrive.Done {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if err := <-aborted; err != nil {
+			t.Errorf("the abort ended with %v", err)
+		}
+		if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.State != redrive.Done || o.Cause != "" {
+			t.Errorf("later it is %+v, %v", o, err)
 		}
 	})
 }

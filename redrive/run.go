@@ -137,6 +137,9 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
 	}
 	h, err := r.take(ctx, t, id, func(h *held) error {
 		rec := h.rec
+		if rec.State.Finished() { // while its ids were initialised: what it ended with stands
+			return errOver
+		}
 		now := time.Now()
 		rec.Counts.Skipped = h.skipped
 		rec.Token, rec.Owner, rec.Heartbeat, rec.Ended, rec.Waiting, rec.Stopped = token(8), r.owner, now, &now, "", nil
@@ -146,7 +149,9 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
 		}
 		return nil
 	})
-	if err != nil {
+	if errors.Is(err, errOver) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	defer h.writers.close()
@@ -157,6 +162,9 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
 	}
 	return nil
 }
+
+// errOver says that a run is finished.
+var errOver = errors.New("the run is finished")
 
 // Runs are the runs of a dead-letter topic, oldest first, each with the counts that it
 // wrote down itself: those of its end, or of its last heartbeat, every five seconds.
