@@ -53,6 +53,58 @@ func TestARunThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
 	}
 }
 
+// It said so once in ten seconds, and waited for somebody to grant it again.
+func TestARunThatMayNotLookEndsAndCanBeResumed(t *testing.T) {
+	t.Parallel()
+	watch := func(req kmsg.Request) bool { return req.(*kmsg.FetchRequest).IsolationLevel == 0 }
+	letters := func(req kmsg.Request) bool { return req.(*kmsg.FetchRequest).IsolationLevel == 1 }
+	for name, c := range map[string]struct {
+		fault kfake.Fault
+		lacks redrive.DeniedError
+	}{
+		"a retry topic": {kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.retry.30s", Err: kerr.TopicAuthorizationFailed, When: watch}, redrive.DeniedError{Operation: "READ", Resource: "topic", Name: "orders.retry.30s"}},
+		"the ledger":    {kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq.ledger", Err: kerr.TopicAuthorizationFailed, When: watch}, redrive.DeniedError{Operation: "READ", Resource: "topic", Name: "orders.dlq.ledger"}},
+		"the letters":   {kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.TopicAuthorizationFailed, When: letters}, redrive.DeniedError{Operation: "READ", Resource: "topic", Name: "orders.dlq"}},
+		"the group":     {kfake.Fault{Keys: []kmsg.Key{kmsg.ConsumerGroupDescribe}, Err: kerr.GroupAuthorizationFailed}, redrive.DeniedError{Operation: "DESCRIBE", Resource: "group", Name: "billing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 3)
+				s := newService("tax")
+				incident(t, k, s, 200, "tax")
+				s.has()
+				r := redriver(t, k)
+				p := plan(t, r)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				c.fault.Count = -1
+				var f *kfake.FaultHandle
+				if c.lacks.Name == "orders.dlq" { // letters are read ahead
+					f = k.Cluster.Fault(c.fault)
+				}
+				o, err := r.Run(ctx, p, redrive.Pace{}, func(e redrive.Event) {
+					if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
+						f = k.Cluster.Fault(c.fault)
+					}
+				})
+				d, ok := errors.AsType[*redrive.DeniedError](err)
+				if !ok || d.Operation != c.lacks.Operation || d.Resource != c.lacks.Resource || d.Name != c.lacks.Name {
+					t.Fatalf("the run ended with %v, and %+v", err, o)
+				}
+				if o.State.Finished() || o.Stopped.IsZero() || o.Counts.Sent == 200 {
+					t.Errorf("the outcome is %+v", o)
+				}
+				f.Remove()
+				o, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+				if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 200 {
+					t.Errorf("the resumed run ended with %v, and %+v", err, o)
+				}
+			})
+		})
+	}
+}
+
 // The words of whoever ends a run from elsewhere are kept with it, and the topic is named once in what is refused afterwards.
 func TestAnAbortKeepsWhyAndAFinishedRunIsNotResumed(t *testing.T) {
 	t.Parallel()

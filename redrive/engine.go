@@ -69,8 +69,9 @@ type engine struct {
 	blind    error              // why the last one did not
 	idle     []string
 	lag      int64
-	behind   bool // of a run that was taken over: what happened meanwhile was not read yet, and nothing is sent before
-	gone     bool // the dead-letter topic is another one by now
+	behind   bool  // of a run that was taken over: what happened meanwhile was not read yet, and nothing is sent before
+	gone     bool  // the dead-letter topic is another one by now
+	lacks    error // a right that was taken away
 
 	problems chan error
 	said     map[string]time.Time
@@ -194,6 +195,9 @@ func (e *engine) problem(err error) {
 func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, err error) {
 	if e.gone {
 		return true, e.abandon()
+	}
+	if e.lacks != nil {
+		return true, e.interrupt(e.lacks)
 	}
 	e.waiting = ""
 	was := e.state
@@ -392,7 +396,7 @@ func (e *engine) read(r reading) {
 		e.skip(s)
 	}
 	if r.err != nil {
-		e.gone = e.gone || errors.Is(r.err, ErrMadeAnew)
+		e.heed(r.err)
 		e.say(r.err.Error())
 	}
 	if !r.end {
@@ -442,7 +446,7 @@ func (e *engine) settle(l look) {
 		e.notes = append(e.notes, e.entry(v.letter, v.entry))
 	}
 	if e.blind = l.err; l.err != nil {
-		e.gone = e.gone || errors.Is(l.err, ErrMadeAnew)
+		e.heed(l.err)
 		if !errors.Is(l.err, context.Canceled) {
 			e.say("the outcomes could not be looked at: " + l.err.Error())
 		}
@@ -450,6 +454,14 @@ func (e *engine) settle(l look) {
 	}
 	e.asOf = e.asking
 	e.idle, e.lag, e.behind = l.idle, l.lag, false
+}
+
+// heed takes down what ends the run, however often it is tried: that its letters are gone, or that it may not do what it has to.
+func (e *engine) heed(err error) {
+	e.gone = e.gone || errors.Is(err, ErrMadeAnew)
+	if _, denied := errors.AsType[*DeniedError](err); denied {
+		e.lacks = err
+	}
 }
 
 // record is the run as it stands now.

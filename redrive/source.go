@@ -107,6 +107,7 @@ func (s *source) read(ctx context.Context) (whole bool) {
 	same := false // asked once a letter came: a client that reads a topic does not go on with another one of its name
 	opts := append([]kgo.Opt{kgo.FetchMaxBytes(fetchBytes)}, s.r.cfg.Kafka...)
 	for r, err := range dlq.Records(ctx, s.topics.dlq, ranges, opts...) {
+		err = Denied("READ", "topic", s.topics.dlq, err)
 		if err == nil && !same {
 			if same = s.still(ctx); !same {
 				return false

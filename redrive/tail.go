@@ -54,6 +54,7 @@ type tail struct {
 	at    map[string]map[int32]*tailPartition
 	moved chan struct{}  // closed when a position moves
 	lossy map[int32]bool // partitions of which something may have been missed
+	lacks error          // the right without which nothing more can be read
 }
 
 // tailed is a topic as the cluster describes it.
@@ -230,9 +231,25 @@ func (t *tail) loop(ctx context.Context) {
 // fail takes down that a broker could not tell something: who leads what is asked for again.
 func (t *tail) fail(err error) {
 	t.stale = true
-	if !kerr.IsRetriable(err) {
+	if _, denied := errors.AsType[*DeniedError](err); denied {
+		t.deny(err)
+	} else if !kerr.IsRetriable(err) {
 		t.problem(fmt.Errorf("watch: %w", err))
 	}
+}
+
+// deny takes down that something may not be read: who waits for it waits in vain.
+func (t *tail) deny(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lacks = err
+	t.move()
+}
+
+// move wakes who waits. The caller has the lock.
+func (t *tail) move() {
+	close(t.moved)
+	t.moved = make(chan struct{})
 }
 
 // answered takes an answer. It reports whether somebody else than the run wrote something.
@@ -246,8 +263,7 @@ func (t *tail) answered(ctx context.Context, a answer) (others bool, err error) 
 	others, err = t.take(ctx, a.resp)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	close(t.moved)
-	t.moved = make(chan struct{})
+	t.move()
 	return others, err
 }
 
@@ -303,7 +319,7 @@ func (t *tail) learn(d description) error {
 		if err := kerr.ErrorForCode(found.ErrorCode); err != nil {
 			delete(t.cluster, *found.Topic)
 			if !errors.Is(err, kerr.UnknownTopicOrPartition) { // else it was deleted
-				errs = append(errs, fmt.Errorf("describe topic %q: %w", *found.Topic, err))
+				errs = append(errs, fmt.Errorf("describe topic %q: %w", *found.Topic, Denied("DESCRIBE", "topic", *found.Topic, err)))
 			}
 			continue
 		}
@@ -376,7 +392,7 @@ func (t *tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool,
 				err = t.reset(ctx, topic, found.Partitions[j].Partition)
 			}
 			if err != nil && !kerr.IsRetriable(err) {
-				err = fmt.Errorf("%s/%d: %w", topic, found.Partitions[j].Partition, err)
+				err = fmt.Errorf("%s/%d: %w", topic, found.Partitions[j].Partition, Denied("READ", "topic", topic, err))
 			}
 			others = others || more
 			errs = append(errs, err)
@@ -476,14 +492,17 @@ func (p *tailPartition) ask(at int64, others bool, end int64) {
 	}
 }
 
-// reach waits until the reading has come to a position everywhere.
+// reach waits until the reading has come to a position everywhere, or finds out that a right is missing.
 func (t *tail) reach(ctx context.Context, to positions) error {
 	for {
 		t.mu.Lock()
 		topic, partition, short := t.short(to)
-		moved := t.moved
+		moved, lacks := t.moved, t.lacks
 		t.mu.Unlock()
-		if !short {
+		switch {
+		case lacks != nil:
+			return fmt.Errorf("watch %w", lacks)
+		case !short:
 			return nil
 		}
 		select {
