@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -143,7 +144,7 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
 		now := time.Now()
 		rec.Counts.Skipped = h.skipped
 		rec.Token, rec.Owner, rec.Heartbeat, rec.Ended, rec.Waiting, rec.Stopped = token(8), r.owner, now, &now, "", nil
-		rec.State, rec.Cause = Aborted, "aborted by "+r.owner
+		rec.State, rec.Cause = Aborted, byHand+r.owner
 		if r.cfg.Why != "" {
 			rec.Cause += ": " + r.cfg.Why
 		}
@@ -208,7 +209,11 @@ func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome,
 			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
 		}
 		if on != nil {
-			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: err.Error() + "; looking at the ledger"})
+			what := err.Error() + "; looking at the ledger"
+			if isFenced(err) {
+				what = "another process has touched the run, and this one writes nothing more: looking at the ledger who has it"
+			}
+			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: what})
 		}
 		pause(ctx, time.Until(began.Add(time.Second)))
 		back, err := r.retake(ctx, h, err, on)
@@ -251,6 +256,29 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
+// byHand begins the cause of a run that was aborted by somebody.
+const byHand = "aborted by "
+
+// takenError is why a run is not this process's any more. It wraps ErrTaken.
+type takenError struct{ text string }
+
+func (e *takenError) Error() string { return e.text }
+func (e *takenError) Unwrap() error { return ErrTaken }
+
+// taken says what became of a run that somebody else has.
+func taken(rec *record) error {
+	text := fmt.Sprintf("%v: %s", ErrTaken, rec.Owner)
+	switch {
+	case rec.State == Aborted && strings.HasPrefix(rec.Cause, byHand):
+		text = "it was " + rec.Cause
+	case rec.State == Aborted:
+		text += ", and it was aborted: " + rec.Cause
+	case rec.State.Finished():
+		text += fmt.Sprintf(", and it is %s", rec.State)
+	}
+	return &takenError{fmt.Sprintf("run %s: %s", rec.ID, text)}
+}
+
 // How long the ledger is read before the ids are initialised: of a run that was fenced nothing is open any more; of another one it may
 // be its own transaction for which the reading waits, and to initialise them ends it.
 const (
@@ -263,7 +291,7 @@ func (r *Redriver) takeBack(ctx context.Context, h *held, why error) (*held, err
 	claimed := func(now *held) error {
 		switch rec := now.rec; {
 		case rec.Token != h.rec.Token:
-			return fmt.Errorf("run %s: %w: %s, which is %s", rec.ID, ErrTaken, rec.Owner, rec.State)
+			return taken(rec)
 		case now.anew:
 			return fmt.Errorf("run %s: %w: abort it", rec.ID, ErrMadeAnew)
 		}

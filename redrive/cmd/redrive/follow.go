@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
@@ -17,8 +19,9 @@ func (t *tool) follow() func(redrive.Event) {
 	said := t.now()
 	var speed speed
 	return func(e redrive.Event) {
-		if e.Message != "" {
-			t.screen.Say("%s", withoutGuess(e.Message))
+		if e.Message != "" { // where the run is then, may be what was written down of it some time ago
+			t.screen.Say("%v", errors.New(withoutGuess(e.Message)))
+			return
 		}
 		switch {
 		case e.Waiting != "" && e.Waiting != waiting: // also when all is sent, and nobody can look
@@ -41,8 +44,16 @@ func (t *tool) follow() func(redrive.Event) {
 			said = now
 			t.screen.Say("%s, %s", e.State, soFar(e.Counts, speed.perSecond()))
 		}
-		t.screen.Status("%s %s  %s", e.State, output.Bar(e.Counts.Sent, e.Counts.Selected), soFar(e.Counts, speed.perSecond()))
+		t.showProgress(e, speed.perSecond())
 	}
+}
+
+// showProgress shows it as well as the terminal's width allows: what failed again must be seen, the bar need not.
+func (t *tool) showProgress(e redrive.Event, perSecond float64) {
+	numbers := soFar(e.Counts, perSecond)
+	bar := output.Bar(e.Counts.Sent, e.Counts.Selected)
+	percent := strings.TrimSpace(bar[strings.LastIndexByte(bar, ']')+1:])
+	t.screen.StatusOf(fmt.Sprintf("%s %s  %s", e.State, bar, numbers), fmt.Sprintf("%s %s, %s", e.State, percent, numbers), fmt.Sprintf("%s: %s", e.State, numbers), numbers)
 }
 
 var stateWords = map[redrive.State]string{

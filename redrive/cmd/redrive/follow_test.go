@@ -16,6 +16,9 @@ func TestWhatARunWaitsForIsSaidOnceInAnyState(t *testing.T) {
 	event := func(state redrive.State, waiting string) redrive.Event {
 		return redrive.Event{Outcome: redrive.Outcome{State: state, Waiting: waiting}}
 	}
+	message := func(state redrive.State, text string) redrive.Event {
+		return redrive.Event{Outcome: redrive.Outcome{State: state}, Message: text}
+	}
 	var words bytes.Buffer
 	tl := &tool{process: process{now: func() time.Time { return noon }}, screen: output.NewScreen(io.Discard, &words, func(string) string { return "" })}
 	on := tl.follow()
@@ -28,11 +31,13 @@ func TestWhatARunWaitsForIsSaidOnceInAnyState(t *testing.T) {
 		event(redrive.Watching, "nobody knows"), event(redrive.Watching, "nobody knows"),
 		event(redrive.Watching, ""), // it looks
 		event(redrive.Watching, "nobody knows"),
+		message(redrive.Canary, "is the broker there?\nit is not"), // as it was written down of the run, which is further
+		event(redrive.Watching, ""),
 		event(redrive.Done, ""),
 	} {
 		on(e)
 	}
-	want := "sending\nwaiting: the group is behind\ngoing on: sending\nwaiting: the group is behind\ngoing on: watching\nwaiting: nobody knows\n"
+	want := "sending\nwaiting: the group is behind\ngoing on: sending\nwaiting: the group is behind\ngoing on: watching\nwaiting: nobody knows\nis the broker there?; it is not\n"
 	if got := words.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -341,7 +341,8 @@ func TestAbortEndsARunThatGoesOnElsewhere(t *testing.T) {
 		t.Errorf("abort: %+v", aborted)
 	}
 	// The one who lost it says so, and how it stands now.
-	if o := outcomeOf(t, got.stdout); got.code != exitError || o.State != "aborted" || !strings.Contains(got.stderr, "another process has the run now") || strings.Contains(got.stderr, "unfinished") {
+	if o := outcomeOf(t, got.stdout); got.code != exitError || o.State != "aborted" || !strings.Contains(got.stderr, ": it was aborted by oncall on ") ||
+		strings.Contains(got.stderr, "unfinished") || strings.Contains(got.stderr, "EPOCH") || strings.Count(got.stderr, "canary: ") != 1 {
 		t.Errorf("run: %+v", got)
 	}
 	if got := s.redrive(t, "abort", name); got.code != exitDone || got.stderr != "run "+name+" was over already, and nothing was changed\n" {

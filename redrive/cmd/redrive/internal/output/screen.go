@@ -18,7 +18,7 @@ type Screen struct {
 	Format Format
 	// Look is how tables show times.
 	Look Look
-	// Width is how wide tables may be. Zero is as wide as the terminal, or any width without one.
+	// Width is how wide tables and the status line may be. Zero is as wide as the terminal, or any width without one.
 	Width int
 
 	data, words       io.Writer
@@ -175,7 +175,7 @@ func escapeAll(args []any) []any {
 		case string:
 			out[i] = Escape(a)
 		case error:
-			out[i] = Escape(a.Error())
+			out[i] = Escape(strings.ReplaceAll(a.Error(), "\n", "; ")) // joined ones have a line each
 		case time.Duration:
 			out[i] = a
 		case fmt.Stringer:
@@ -200,6 +200,17 @@ func (s *Screen) Status(format string, args ...any) {
 	s.redraw(fmt.Sprintf(format, escapeAll(args)...))
 }
 
+// StatusOf is Status with the first of several forms for which the terminal is wide enough: where none is, the last one is cut.
+func (s *Screen) StatusOf(forms ...string) {
+	room := s.room()
+	for i, form := range forms {
+		if form = Escape(form); room == 0 || width(form) <= room || i == len(forms)-1 {
+			s.Status("%s", form)
+			return
+		}
+	}
+}
+
 // HasStatus reports whether [Screen.Status] shows anything.
 func (s *Screen) HasStatus() bool { return s.wordsTTY }
 
@@ -222,13 +233,21 @@ func (s *Screen) redraw(status string) {
 
 // fit keeps the status on one line: of two, only the second could be taken away again.
 func (s *Screen) fit(status string) string {
-	f, ok := s.words.(*os.File)
-	if !ok {
-		return status
+	if w := s.room(); w > 0 {
+		return cut(status, w)
 	}
-	w, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || w <= 1 {
-		return status
+	return status
+}
+
+// room is how wide a status may be: less than the terminal, whose last column would move the cursor. Zero is any width.
+func (s *Screen) room() int {
+	if s.Width > 0 {
+		return s.Width - 1
 	}
-	return cut(status, w-1)
+	if f, ok := s.words.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 1 {
+			return w - 1
+		}
+	}
+	return 0
 }
