@@ -30,13 +30,16 @@ func idText(id [16]byte) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// topicID is that of the dead-letter topic that a run is about; zero where it is not known.
-func (r *record) topicID() (id [16]byte) {
-	if b, err := base64.RawURLEncoding.DecodeString(r.TopicID); err == nil && len(b) == len(id) {
+// parseID is the id of which idText made a text; zero where it is not known.
+func parseID(text string) (id [16]byte) {
+	if b, err := base64.RawURLEncoding.DecodeString(text); err == nil && len(b) == len(id) {
 		copy(id[:], b)
 	}
 	return id
 }
+
+// topicID is that of the dead-letter topic that a run is about; zero where it is not known.
+func (r *record) topicID() [16]byte { return parseID(r.TopicID) }
 
 // isOther reports whether an id is known to be another topic's.
 func isOther(id, now [16]byte) bool {
@@ -109,7 +112,8 @@ func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 	return fmt.Errorf("the dead-letter topic %s is not there", name)
 }
 
-// anew takes down the ids of watched topics. Of one that has another than before something may have been missed.
+// anew takes down the ids of watched topics. Of one that has another than before, or than when the run began, something may have been
+// missed.
 func (w *watch) anew(found kadm.TopicDetails) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -215,3 +215,28 @@ func TestARunIsNotResumedOnATopicThatWasMadeAnew(t *testing.T) {
 		nothingNew(t, k, r, 200)
 	})
 }
+
+// What was brought back went with the topic. The engine that had the run knew that, and whoever came later did not.
+func TestWhatWasInARetryTopicThatWasMadeAnewIsUnknown(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		c := letters(t, k, &s, 20)
+		s.set(func(ctx context.Context, _ *kgo.Record) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		r := redriver(t, k)
+		p := plan(t, r)
+		stopped(t, r, p, redrive.Pace{Canary: -1, Ramp: -1}, 20)
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		k.DeleteTopic("orders.retry.5s")
+		k.CreateTopic("orders.retry.5s", 1)
+		setOffset(t, k, "orders.retry.5s", 50) // of records that came to the new one
+		if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Succeeded != 0 || o.Counts.Unknown != 20 {
+			t.Errorf("it is %+v, %v", o, err)
+		}
+	})
+}

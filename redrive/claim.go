@@ -111,7 +111,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	if left.len() == 0 {
 		return nil, &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: "all that was planned is settled by now"}
 	}
-	watch, err := r.watchFrom(ctx, t, groupsOf(p))
+	watch, ids, err := r.watchFrom(ctx, t, groupsOf(p))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	rec := &record{
 		V: runVersion, ID: p.ID, TopicID: idText(ledger.TopicID()), State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
 		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: pace, Groups: groupsOf(p), Classes: classesOf(p),
-		Pieces: len(pieces), Watch: watch,
+		Pieces: len(pieces), Watch: watch, WatchIDs: ids,
 	}
 	rec.Groupless = p.ByGroup[""]
 	rec.Counts.Selected, rec.Counts.Skipped = p.chosen.len(), skipped

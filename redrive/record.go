@@ -42,8 +42,9 @@ type record struct {
 	Classes   []string          `json:"classes"`             // as classKey gives them
 	Groupless int64             `json:"groupless,omitempty"` // letters of which it is not known whose they are
 	Counts    Counts            `json:"counts"`
-	Pieces    int               `json:"pieces"` // of the selection, under run/<id>/selection/<n>
-	Watch     positions         `json:"watch"`  // where the watch began
+	Pieces    int               `json:"pieces"`             // of the selection, under run/<id>/selection/<n>
+	Watch     positions         `json:"watch"`              // where the watch began
+	WatchIDs  map[string]string `json:"watchIds,omitempty"` // of its topics, as idText gives them
 }
 
 // editRecord is an edit as it stands in the ledger.

@@ -31,18 +31,23 @@ type watch struct {
 	live    positions // where its topics ended when it began; it does not change
 }
 
-// watchFrom is where a watch begins that misses nothing from now on.
-func (r *Redriver) watchFrom(ctx context.Context, t *topics, groups []string) (positions, error) {
+// watchFrom is where a watch begins that misses nothing from now on, and the ids of its topics.
+func (r *Redriver) watchFrom(ctx context.Context, t *topics, groups []string) (positions, map[string]string, error) {
 	adm, err := client.NewAdmin(r.cfg.Kafka...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer adm.Close()
 	all, err := t.watched(ctx, adm, groups)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return ends(ctx, adm, all.Names())
+	ids := map[string]string{}
+	for name, d := range all {
+		ids[name] = idText(d.ID)
+	}
+	from, err := ends(ctx, adm, all.Names())
+	return from, ids, err
 }
 
 // startWatch begins to read where the run's watch began.
@@ -57,6 +62,9 @@ func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem fu
 	w := &watch{
 		adm: kadm.NewClient(cl), topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a, resumed: len(h.flying) > 0,
 		ids: map[string]kadm.TopicID{},
+	}
+	for topic, id := range h.rec.WatchIDs {
+		w.ids[topic] = parseID(id)
 	}
 	w.tail = newTail(cl, w.see, problem)
 	if err := w.began(ctx, h); err != nil {
