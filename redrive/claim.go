@@ -29,6 +29,8 @@ type held struct {
 	doomed  *ReappearedError        // it was to abort, and could not write that down
 	flying  []sentLetter            // what was sent, and has no outcome
 	told    map[dlq.State]selection // what else the ledger says of its letters, but for those that failed
+
+	originals *originals // of the reader of letters, which has its own copy of the run
 }
 
 // place is where a letter stands.

@@ -96,8 +96,13 @@ func (p *Plan) rights(watched []string) map[string][]string {
 			needs[topic] = []string{read}
 		}
 	}
+	for topic := range p.elsewhere {
+		needs[topic] = []string{read}
+	}
 	named := p.Selection.Target.Topic
 	switch {
+	case !p.toTier && p.elsewhere[named]:
+		needs[named] = []string{"DESCRIBE_CONFIGS", read, write}
 	case !p.toTier:
 		needs[named] = []string{"DESCRIBE_CONFIGS", write}
 	case named != "":

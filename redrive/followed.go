@@ -18,6 +18,11 @@ func (h *held) followsSent() bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && h.rec.Groupless == 0
 }
 
+// follows reports whether it would be known what becomes of a letter of a group.
+func (p *Plan) follows(group string) bool {
+	return group != "" && (p.toTier || p.Selection.Target.Topic == p.topics.source)
+}
+
 // unfollowed is how many letters of the plan would not be followed, and why.
 func (p *Plan) unfollowed() (n int64, why string) {
 	switch target := p.Selection.Target.Topic; {

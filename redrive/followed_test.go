@@ -113,3 +113,27 @@ func TestOnTheSourceOnlyLettersThatSayWhoseTheyAreAreFollowed(t *testing.T) {
 		}
 	})
 }
+
+// Who failed on the source need not run to have letters looked at elsewhere: the plan was refused, and a run that was to wait for
+// members waited for ever.
+func TestLettersGoToAnotherTopicWhileTheirGroupIsStopped(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		c := letters(t, k, &s, 300)
+		k.CreateTopic("inspect", 1)
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil)
+		if took := time.Since(began); err != nil || o.Counts.Unfollowed != 300 || took > time.Minute {
+			t.Errorf("after %v the run ended with %v, and %+v", took, err, o)
+		}
+	})
+}

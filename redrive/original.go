@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
@@ -20,50 +21,92 @@ var errValueLost = errors.New("the original record is gone")
 // originalWait bounds the reading of an original record.
 const originalWait = 10 * time.Second
 
-// originalValue reads the value that was left out of a letter, where its record was first read.
-func (r *Redriver) originalValue(ctx context.Context, at headers.Position) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, originalWait)
-	defer cancel()
-	cl, err := client.New(append(slices.Clip(r.cfg.Kafka),
+// originals reads values that were left out of letters, where their records were first read. Its client is made for the first of them;
+// it is one reader's, who closes it.
+type originals struct {
+	opts []kgo.Opt
+	cl   *kgo.Client
+	adm  *kadm.Client
+}
+
+func (o *originals) open() (err error) {
+	if o.cl != nil {
+		return nil
+	}
+	o.cl, err = client.New(append(slices.Clip(o.opts),
 		kgo.FetchIsolationLevel(kgo.ReadUncommitted()), // it was read once, so it was committed
 		kgo.FetchMaxWait(250*time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 	)...)
-	if err != nil {
+	if err == nil {
+		o.adm = kadm.NewClient(o.cl)
+	}
+	return err
+}
+
+func (o *originals) close() {
+	if o.cl != nil {
+		o.cl.Close()
+	}
+}
+
+// value is that of the record at a place.
+func (o *originals) value(ctx context.Context, at headers.Position) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, originalWait)
+	defer cancel()
+	if err := o.open(); err != nil {
 		return nil, err
 	}
-	defer cl.Close()
-	adm := kadm.NewClient(cl)
-	topics, err := adm.ListTopics(ctx, at.Topic)
-	if err != nil {
-		return nil, fmt.Errorf("list topics: %w", err)
+	err := o.there(ctx, at)
+	if err == nil {
+		var value []byte
+		if value, err = o.read(ctx, at); err == nil {
+			return value, nil
+		}
 	}
-	d := topics[at.Topic]
-	if d.Err != nil || at.TopicID != [16]byte{} && d.ID != (kadm.TopicID{}) && d.ID != kadm.TopicID(at.TopicID) {
-		return nil, errValueLost // deleted, or another topic by now
-	}
-	starts, err := adm.ListStartOffsets(ctx, at.Topic)
+	return nil, Denied("READ", "topic", at.Topic, err)
+}
+
+// there looks whether there may be a record at a place.
+func (o *originals) there(ctx context.Context, at headers.Position) error {
+	topics, err := o.adm.ListTopics(ctx, at.Topic)
 	if err != nil {
-		return nil, fmt.Errorf("list start offsets: %w", err)
+		return fmt.Errorf("list topics: %w", err)
 	}
-	end, err := adm.ListEndOffsets(ctx, at.Topic)
+	switch d := topics[at.Topic]; {
+	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+		return errValueLost // deleted
+	case d.Err != nil:
+		return fmt.Errorf("describe topic %q: %w", at.Topic, d.Err)
+	case at.TopicID != [16]byte{} && d.ID != (kadm.TopicID{}) && d.ID != kadm.TopicID(at.TopicID):
+		return errValueLost // another topic by now
+	}
+	starts, err := o.adm.ListStartOffsets(ctx, at.Topic)
 	if err != nil {
-		return nil, fmt.Errorf("list end offsets: %w", err)
+		return fmt.Errorf("list start offsets: %w", err)
+	}
+	ends, err := o.adm.ListEndOffsets(ctx, at.Topic)
+	if err != nil {
+		return fmt.Errorf("list end offsets: %w", err)
 	}
 	first, ok1 := starts.Lookup(at.Topic, at.Partition)
-	last, ok2 := end.Lookup(at.Topic, at.Partition)
-	if !ok1 || !ok2 {
-		return nil, errValueLost // the topic has fewer partitions
+	last, ok2 := ends.Lookup(at.Topic, at.Partition)
+	switch err := errors.Join(first.Err, last.Err); {
+	case !ok1 || !ok2:
+		return errValueLost // the topic has fewer partitions
+	case err != nil:
+		return fmt.Errorf("the bounds of %s/%d are not known: %w", at.Topic, at.Partition, err)
+	case at.Offset < first.Offset || at.Offset >= last.Offset:
+		return errValueLost
 	}
-	if first.Err != nil || last.Err != nil {
-		return nil, fmt.Errorf("the bounds of %s/%d are not known", at.Topic, at.Partition)
-	}
-	if at.Offset < first.Offset || at.Offset >= last.Offset {
-		return nil, errValueLost
-	}
-	cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{at.Topic: {at.Partition: kgo.NewOffset().At(at.Offset)}})
+	return nil
+}
+
+func (o *originals) read(ctx context.Context, at headers.Position) ([]byte, error) {
+	o.cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{at.Topic: {at.Partition: kgo.NewOffset().At(at.Offset)}})
+	defer o.cl.RemoveConsumePartitions(map[string][]int32{at.Topic: {at.Partition}}) // with what was fetched behind it
 	for {
-		fetches := cl.PollRecords(ctx, 1)
+		fetches := o.cl.PollRecords(ctx, 1)
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("read %v: %w", at, err)
 		}

@@ -39,7 +39,7 @@ func (o *outcomes) look(ctx context.Context) (l look) {
 		return l
 	}
 	for _, g := range o.groups {
-		if len(o.last[g].members) == 0 {
+		if len(o.last[g].members) == 0 && o.held.follows(g) { // of another topic it reads nothing
 			l.idle = append(l.idle, g)
 		}
 	}

@@ -51,6 +51,7 @@ type Plan struct {
 	duplicates selection // copies of letters that are chosen or settled, the ledger does not know of them
 	tiers      map[string]string
 	by         map[destination]int64
+	elsewhere  map[string]bool // the topics that have the values which letters lack
 	oldest     time.Time
 	unfit      error // of the first letter that can't be edited
 	unread     unread
@@ -124,7 +125,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	defer cl.Close()
 	now := time.Now()
 	p := &Plan{
-		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: selection{}, duplicates: selection{}, by: map[destination]int64{},
+		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: selection{}, duplicates: selection{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
 		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
@@ -201,6 +202,9 @@ func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte,
 		p.Skipped[SkippedNoGroup]++
 		return false
 	case l.Meta.ValueOmitted: // a run sees whether an edit fits what it reads elsewhere
+		if topic := l.Meta.Original.Topic; topic != "" && p.Selection.Edit.Value == nil {
+			p.elsewhere[topic] = true
+		}
 	default:
 		if _, err := p.Selection.Edit.valueOf(l.Record.Value, mergePatch); err != nil {
 			if p.Skipped[SkippedEdit]++; p.unfit == nil {
@@ -264,7 +268,7 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 		unreached = p.settleTiers(ctx, adm)
 	}
 	rights := p.checkRights(ctx, cl)
-	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return g == "" }))
+	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !p.follows(g) }))
 	if err := cmp.Or(lacking(rights, unreached, unasked), unreached, rights, unasked); err != nil { // rights first, and all at once
 		return within(t.dlq, err)
 	}

@@ -41,12 +41,13 @@ type skip struct {
 // ctx ends at the latest. It looks at the run as it is now: what becomes of that is the engine's to write down.
 func (h *held) readLetters(ctx context.Context) <-chan reading {
 	own, rec := *h, *h.rec
-	own.rec = &rec
+	own.rec, own.originals = &rec, &originals{opts: h.r.cfg.Kafka}
 	h = &own
 	out := make(chan reading, 4)
 	s := &source{held: h, copier: newCopier(h), todo: h.left.clone(), out: out}
 	go func() {
 		defer close(out)
+		defer h.originals.close()
 		for ctx.Err() == nil {
 			if s.read(ctx) {
 				s.hand(ctx, reading{end: true, missing: s.todo})
@@ -124,6 +125,7 @@ func (s *source) read(ctx context.Context) (whole bool) {
 		}
 		if err != nil {
 			whole = false
+			err = Denied("READ", "topic", s.topics.dlq, err)
 			if !s.flush(ctx) || !s.hand(ctx, reading{err: err}) {
 				return false
 			}
@@ -179,7 +181,7 @@ func (h *held) prepare(ctx context.Context, r *kgo.Record) (o *outgoing, skipped
 		if l.Meta.Original.Topic == "" {
 			return nil, SkippedValueLost, errors.New("it does not say where it was first read")
 		}
-		if value, err = h.r.originalValue(ctx, l.Meta.Original); errors.Is(err, errValueLost) {
+		if value, err = h.originals.value(ctx, l.Meta.Original); errors.Is(err, errValueLost) {
 			return nil, SkippedValueLost, err
 		} else if err != nil {
 			return nil, "", err
