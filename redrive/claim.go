@@ -133,7 +133,8 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 		rec.State = Sending
 	}
 	h := &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left}
-	return h, h.declare(ctx, slices.Concat(orphans.of(ledger), pieces, h.duplicates(p, ledger)))
+	err = h.declare(ctx, slices.Concat(orphans.of(ledger), pieces, h.duplicates(p, ledger)))
+	return h, err
 }
 
 // strays are pieces of selections, by run.
