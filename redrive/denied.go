@@ -156,6 +156,7 @@ func (p *Plan) checkRights(ctx context.Context, cl *kgo.Client) error {
 	if err != nil {
 		return err
 	}
+	p.watches(watched.Names())
 	if err := errors.Join(CheckRights(ctx, cl, p.rights(watched.Names())), p.topics.checkIDs(ctx, cl)); err != nil {
 		return err
 	}

@@ -38,6 +38,9 @@ type Plan struct {
 	Targets map[string]int64
 	// SeenBy are the groups that would get them, as far as can be told: groups that may not be described are not among them.
 	SeenBy []string
+	// Watched are the retry topics in which the run looks for records that fail again: those of the groups that the user may see. What
+	// fails into another one is taken for a success.
+	Watched []string
 	// Skipped are letters that fit and would not be brought back, by reason.
 	Skipped map[string]int64
 	// Warnings are for the operator to read.
@@ -55,6 +58,7 @@ type Plan struct {
 	oldest     time.Time
 	unfit      error // of the first letter that can't be edited
 	unread     unread
+	attempts   map[string]int // by group: the most that a letter had
 }
 
 // The reasons for which letters that fit are left out.
@@ -126,7 +130,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	now := time.Now()
 	p := &Plan{
 		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: selection{}, duplicates: selection{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
-		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
+		attempts: map[string]int{}, ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
@@ -220,6 +224,7 @@ func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte,
 	p.ByClass[classKey(l.Meta.Class, l.Meta.Fingerprint)]++
 	p.ByPartition[l.Record.Partition]++
 	p.ByGroup[l.Meta.Group]++
+	p.attempts[l.Meta.Group] = max(p.attempts[l.Meta.Group], l.Meta.Attempts)
 	p.by[destination{l.Meta.Group, homeOf(l, p.topics.source)}]++
 	if at := originalTime(l); p.oldest.IsZero() || at.Before(p.oldest) {
 		p.oldest = at
@@ -290,6 +295,7 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 		}
 		p.Warnings = append(p.Warnings, what+"; the run waits for them")
 	}
+	p.Warnings = append(p.Warnings, p.unwatched()...)
 	if p.unread.letters > 0 {
 		p.Warnings = append(p.Warnings, p.unread.warning(t.ledger))
 	}

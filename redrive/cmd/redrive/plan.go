@@ -136,6 +136,7 @@ func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
 		field("letters", "LETTERS", p.Letters),
 		field("targets", "TARGET", output.Pair{Table: targetsOf(p), JSON: counts("topic", "TOPIC", p.Targets)}),
 		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
+		field("watched", "WATCHED", output.Pair{Table: strings.Join(p.Watched, ", "), JSON: p.Watched}),
 		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: sendingMs(p, pace)}),
 		field("skipped", "LEFT OUT", output.Pair{Table: said(p.Skipped), JSON: some(p.Skipped)}),
 		edited(p.Selection.Edit),

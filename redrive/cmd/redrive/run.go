@@ -50,6 +50,9 @@ The run and what became of each letter are kept in the ledger beside the dead-le
 				t.screen.Warn("%s", w)
 			}
 			t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
+			if len(p.Watched) > 0 {
+				t.screen.Say("what fails again is looked for in %s and %s", strings.Join(p.Watched, ", "), topic)
+			}
 			o, err := r.Run(ctx, p, pace, t.follow())
 			return t.ended(ctx, r, o, err)
 		},

@@ -83,7 +83,7 @@ func TestPlanSaysWhatARunWouldDoAndDoesNothing(t *testing.T) {
 	var p struct {
 		Topic                                string
 		Letters                              int64
-		SeenBy, Warnings                     []string
+		SeenBy, Watched, Warnings            []string
 		SendingMs                            *int64
 		Skipped                              map[string]int64
 		Targets, Classes, Partitions, Groups []share
@@ -92,7 +92,7 @@ func TestPlanSaysWhatARunWouldDoAndDoesNothing(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &p); err != nil || got.code != exitDone || got.stderr != "" {
 		t.Fatalf("%+v: %v", got, err)
 	}
-	if p.Topic != "orders.dlq" || p.Letters != 100 || fmt.Sprint(p.SeenBy) != "[billing]" || p.SendingMs == nil || *p.SendingMs != 10_000 || p.Warnings == nil ||
+	if p.Topic != "orders.dlq" || p.Letters != 100 || fmt.Sprint(p.SeenBy) != "[billing]" || fmt.Sprint(p.Watched) != "[orders.retry.1s orders.retry.5s]" || p.SendingMs == nil || *p.SendingMs != 10_000 || p.Warnings == nil ||
 		!slices.Equal(p.Targets, []share{{Letters: 100, Topic: "orders.retry.1s"}}) || !slices.Equal(p.Groups, []share{{Letters: 100, Group: "billing"}}) ||
 		!slices.Equal(p.Classes, []share{{Letters: 60, Class: "tax"}, {Letters: 40, Class: "payment"}}) {
 		t.Errorf("the plan is %+v", p)
@@ -108,7 +108,7 @@ func TestPlanSaysWhatARunWouldDoAndDoesNothing(t *testing.T) {
 		t.Errorf("partitions have %+v", p.Partitions)
 	}
 	got = s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--target", "orders", "--wait")
-	for _, want := range []string{"LETTERS        60\n", "TARGET         orders\n", "SEEN BY        billing\n", "SENDING TAKES  6s at 50/s\n", "LETTERS  CLASS\n     60  tax\n", "LETTERS  PARTITION\n"} {
+	for _, want := range []string{"LETTERS        60\n", "TARGET         orders\n", "SEEN BY        billing\n", "WATCHED        orders.retry.1s, orders.retry.5s\n", "SENDING TAKES  6s at 50/s\n", "LETTERS  CLASS\n     60  tax\n", "LETTERS  PARTITION\n"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("the table does not say %q:\n%s", want, got.stdout)
 		}
