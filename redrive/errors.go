@@ -21,6 +21,7 @@ const (
 	RefusedEdit       Refusal = "edit failed"        // the patch can't be applied to any letter that fits
 	RefusedRetention  Refusal = "retention"          // of the target, which would delete the copies at once
 	RefusedTarget     Refusal = "no target"          // the topic is not there, or is not one to bring letters back to
+	RefusedNaming     Refusal = "another naming"     // the group's retry topics seem to be named otherwise, and what fails again would not be seen
 	RefusedMany       Refusal = "too many letters"   // a new value is for one
 )
 

@@ -8,11 +8,11 @@ import (
 )
 
 // Pace says how fast a run goes, and when it stops by itself. The zero value has the
-// defaults; a negative field means none.
+// defaults; a negative field means none, but for Burst, where it is an error.
 type Pace struct {
 	// Rate is in records a second; 50 by default, without a limit when negative.
 	Rate float64 `json:"rate"`
-	// Burst is how many may be sent at once after a pause, at least one; a tenth of Rate by default.
+	// Burst is how many may be sent at once after a pause, at least one, so a negative one is an error; a tenth of Rate by default.
 	Burst int `json:"burst"`
 	// Canary is how many are sent first, whose outcome is awaited before the others are; 1 by default.
 	Canary int `json:"canary"`

@@ -284,6 +284,9 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 		if err := t.checkNamed(ctx, adm, target, p); err != nil {
 			return within(t.dlq, err)
 		}
+		if err := p.checkNaming(ctx, adm, groups); err != nil {
+			return within(t.dlq, err)
+		}
 		if len(p.SeenBy) > 1 {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%d groups read %s and will all get the records again: %s", len(p.SeenBy), target.Topic, strings.Join(p.SeenBy, ", ")))
 		}

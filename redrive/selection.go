@@ -36,7 +36,7 @@ type Target struct {
 	Topic string `json:"topic,omitempty"`
 	// Wait lets a run wait for a group without members instead of refusing.
 	Wait bool `json:"wait,omitempty"`
-	// Force brings records back to a compacted source.
+	// Force brings records back to a compacted source, or to one whose retry topics seem to be named otherwise than Config.Naming says.
 	Force bool `json:"force,omitempty"`
 	// KeepTimestamp gives the copies the timestamp of the record as it was first read, on a target that is named.
 	KeepTimestamp bool `json:"keepTimestamp,omitempty"`

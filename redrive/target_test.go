@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // On a retry topic a record without siding's headers would be dead-lettered as malformed, whoever named it.
@@ -203,4 +204,71 @@ func TestWhatComesBackHasAllItsAttemptsAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What fails on the source goes to a retry topic that nobody watches, and counted as succeeded.
+func TestLettersDoNotGoToASourceWhoseRetryTopicsAreNamedOtherwise(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		naming  retrytopics.Naming
+		commits []string // besides those of the consumer
+		force   bool
+		want    redrive.Refusal
+	}{
+		"as the service has them":      {},
+		"otherwise":                    {naming: retrytopics.Naming{Retry: "{topic}.again.{delay}"}, want: redrive.RefusedNaming},
+		"otherwise, and it is forced":  {naming: retrytopics.Naming{Retry: "{topic}.again.{delay}"}, force: true},
+		"as it has them, beside other": {commits: []string{"orders-5s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				consumer := letters(t, k, &s, 3)
+				for _, topic := range c.commits {
+					if err := consumer.Stop(); err != nil {
+						t.Fatal(err)
+					}
+					k.CreateTopic(topic, 1)
+					setOffset(t, k, topic, 0)
+				}
+				r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", Naming: c.naming})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Force: c.force, Wait: true}})
+				if c.want == "" {
+					if err != nil || c.force != strings.Contains(strings.Join(p.Warnings, "\n"), "orders.retry.30s, which looks like a retry topic") {
+						t.Errorf("the plan is %+v, %v", p, err)
+					}
+					return
+				}
+				if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != c.want || !strings.Contains(e.Detail, "orders.retry.30s") {
+					t.Errorf("the plan is refused with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A service without retry topics is none whose retry topics are named otherwise, whatever else it consumes.
+func TestLettersGoToTheSourceOfAServiceWithoutRetryTopics(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.CreateTopic("orders-eu", 1)
+		s := newService("tax")
+		cfg := s.config()
+		cfg.Topics, cfg.Policy.Tiers = []string{"orders", "orders-eu"}, nil
+		incidentOf(k, cfg, 3, "tax")
+		s.has()
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
+		if err != nil || len(p.Warnings) > 0 {
+			t.Fatalf("the plan is %+v, %v", p, err)
+		}
+		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 3 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
 }

@@ -76,6 +76,8 @@ func (t *tool) remedy(err error) string {
 		return "--wait lets the run wait for them"
 	case redrive.RefusedCompacted:
 		return "--force does it notwithstanding"
+	case redrive.RefusedNaming:
+		return "--retry-name says how retry topics are named, --force brings them back notwithstanding"
 	case redrive.RefusedTooOften:
 		return "--max-redrives raises the limit, redrive discard gives them up"
 	case redrive.RefusedRetention:

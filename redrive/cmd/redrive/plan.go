@@ -35,7 +35,7 @@ func (t *tool) addIntent(cmd *cobra.Command) *intent {
 	section(cmd, sectionTarget, func(set *pflag.FlagSet) {
 		set.StringVar(&i.target.Topic, "target", "", "`topic` to bring the records back to: a retry topic of the source, where the failing group alone runs them, or the source or another topic, of which all groups that read it get them. The failing group's first retry topic by default")
 		set.BoolVar(&i.target.Wait, "wait", false, "wait for a group without members, instead of refusing")
-		set.BoolVar(&i.target.Force, "force", false, "bring records back to a compacted source")
+		set.BoolVar(&i.target.Force, "force", false, "bring records back to a compacted source, or where retry topics seem to be named otherwise")
 		set.BoolVar(&i.target.KeepTimestamp, "keep-timestamp", false, "give the copies the records' first timestamps, on a --target that is no retry topic")
 		set.IntVar(&i.maxRedrives, "max-redrives", 3, "`times` that a record is brought back at most, over all runs; 0 for any number")
 	})
