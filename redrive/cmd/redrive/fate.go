@@ -35,11 +35,11 @@ func (s *session) fateOf(ctx context.Context, f sibling, partition int32, offset
 }
 
 // last is what the ledger said last, in words; empty where it says nothing.
-func (f fate) last() string {
+func (f fate) last(look output.Look) string {
 	if len(f.notes) == 0 {
 		return ""
 	}
-	return noteText(f.notes[len(f.notes)-1])
+	return noteText(f.notes[len(f.notes)-1], look)
 }
 
 // name is the state in one word, nil where it is not known.
@@ -53,7 +53,7 @@ func (f fate) name() any {
 	return string(f.state)
 }
 
-func noteText(n *dlq.Note) string {
+func noteText(n *dlq.Note, look output.Look) string {
 	e := &n.Entry
 	switch {
 	case n.Err != nil:
@@ -62,7 +62,7 @@ func noteText(n *dlq.Note) string {
 		return "open again: what was said before was taken back"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s at %s", e.State, e.At.UTC().Format("2006-01-02 15:04:05Z"))
+	fmt.Fprintf(&b, "%s at %s", e.State, look.Time(e.At))
 	add := func(form, text string) {
 		if text != "" {
 			fmt.Fprintf(&b, form, text)
@@ -80,14 +80,14 @@ func noteText(n *dlq.Note) string {
 }
 
 // lines are the ledger's part of what show prints; none where it says nothing.
-func (f fate) lines() string {
+func (f fate) lines(look output.Look) string {
 	if len(f.notes) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "ledger (%d):\n", len(f.notes))
 	for _, n := range f.notes {
-		fmt.Fprintf(&b, "  %s\n", output.Escape(noteText(n)))
+		fmt.Fprintf(&b, "  %s\n", output.Escape(noteText(n, look)))
 	}
 	return b.String() + "\n"
 }

@@ -44,7 +44,7 @@ the dead-letter topic, as list prints them.`,
 			}
 			fate, unsaid := s.fateOf(cmd.Context(), f, partition, offset)
 			if err != nil {
-				if last := fate.last(); last != "" {
+				if last := fate.last(t.screen.Look); last != "" {
 					return fmt.Errorf("%w; the ledger still says: %s", err, last)
 				}
 				return err
@@ -107,7 +107,7 @@ func (t *tool) showLetter(l *dlq.Letter, became fate, as output.Rendering) error
 		if err := t.screen.Object(fields...); err != nil {
 			return err
 		}
-		_, err := io.WriteString(t.screen.Data(), "\n"+became.lines()+headerLines(l, as)+"\n"+valueLines(l, as))
+		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+became.lines(t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as))
 		return err
 	}
 	add := func(key string, cell any) {
@@ -165,7 +165,7 @@ func letterFields(l *dlq.Letter) []output.Field {
 	add("attempts", "ATTEMPTS", m.Attempts)
 	add("firstFailedAt", "FIRST FAILED", m.FirstFailedAt)
 	add("failedAt", "LAST FAILED", m.FailedAt)
-	add("history", "HISTORY", output.Pair{Table: historyText(m.History), JSON: historyJSON(m.History)})
+	add("history", "", output.Pair{JSON: historyJSON(m.History)})
 	add("redriveId", "REDRIVEN BY", orNil(m.Redrive.ID))
 	add("redriveCount", "REDRIVEN", output.Pair{Table: timesText(m.Redrive.Count), JSON: m.Redrive.Count})
 	add("redriveFrom", "REDRIVEN FROM", from)
@@ -199,12 +199,17 @@ func timesText(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-func historyText(all []headers.Attempt) string {
-	var entries []string
-	for _, a := range all {
-		entries = append(entries, fmt.Sprintf("%d: %s at %s", a.Number, a.Class, a.At.UTC().Format("2006-01-02 15:04:05Z")))
+// historyLines are the attempts, a line each; none where nothing is known of them.
+func historyLines(all []headers.Attempt, look output.Look) string {
+	if len(all) == 0 {
+		return ""
 	}
-	return strings.Join(entries, ", ")
+	var b strings.Builder
+	fmt.Fprintf(&b, "history (%d):\n", len(all))
+	for _, a := range all {
+		fmt.Fprintf(&b, "  %d: %s at %s\n", a.Number, output.Escape(a.Class), look.Time(a.At))
+	}
+	return b.String() + "\n"
 }
 
 func historyJSON(all []headers.Attempt) any {

@@ -52,6 +52,32 @@ func TestShowTellsAllOfALetter(t *testing.T) {
 	}
 }
 
+// Of one letter a time was local, another in UTC, and who read it had to find out which.
+func TestShowHasOneTimeZone(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	b.topic(t, "orders.dlq", 1, nil)
+	b.topic(t, "orders.dlq.ledger", 1, nil)
+	m := headers.Meta{Class: "tax", History: []headers.Attempt{{Number: 1, Class: "tax", At: noon}, {Number: 2, Class: "http.503", At: noon.Add(time.Minute)}}}
+	b.produce(t, letter("orders.dlq", 0, 0, m))
+	b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: noon.Add(time.Hour), By: "ada"})
+	there := time.FixedZone("there", -5*60*60)
+	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, now: func() time.Time { return noon.In(there) }}
+	got := i.run(t, "show", "orders.dlq", "0:0")
+	for _, want := range []string{"\nLAST FAILED   2026-11-20 07:00:00\n", "\nhistory (2):\n  1: tax at 2026-11-20 07:00:00\n  2: http.503 at 2026-11-20 07:01:00\n", "\n  discarded at 2026-11-20 08:00:00 by ada\n"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("it does not say %q: %s", want, got.stdout)
+		}
+	}
+	b.deleteTo(t, "orders.dlq", 0, -1)
+	if got := i.run(t, "show", "orders.dlq", "0:0"); !strings.Contains(got.stderr, "the ledger still says: discarded at 2026-11-20 08:00:00 by ada") {
+		t.Errorf("of one that is gone: %+v", got)
+	}
+	if got := i.run(t, "show", "orders.dlq", "0:0", "--utc"); !strings.Contains(got.stderr, "discarded at 2026-11-20 13:00:00Z by ada") {
+		t.Errorf("in UTC: %+v", got)
+	}
+}
+
 func TestShowSaysWhyThereIsNoLetter(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t).open(t)

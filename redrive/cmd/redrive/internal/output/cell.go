@@ -67,7 +67,7 @@ func (l Look) text(cell any) string {
 	case float64:
 		return strconv.FormatFloat(c, 'f', -1, 64)
 	case time.Time:
-		return l.time(c)
+		return l.Time(c)
 	case Ago:
 		return l.ago(time.Time(c))
 	case time.Duration:
@@ -85,7 +85,8 @@ func orNone(s string) string {
 	return s
 }
 
-func (l Look) time(t time.Time) string {
+// Time is a time as tables show it.
+func (l Look) Time(t time.Time) string {
 	if t.IsZero() {
 		return none
 	}
