@@ -49,11 +49,18 @@ The run and what became of each letter are kept in the ledger beside the dead-le
 			for _, w := range p.Warnings {
 				t.screen.Warn("%s", w)
 			}
-			t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
-			if len(p.Watched) > 0 {
-				t.screen.Say("what fails again is looked for in %s and %s", strings.Join(p.Watched, ", "), topic)
-			}
-			o, err := r.Run(ctx, p, pace, t.follow())
+			begun, on := false, t.follow()
+			t.screen.Status("beginning …")
+			o, err := r.Run(ctx, p, pace, func(e redrive.Event) {
+				if !begun { // not before: of a run that is refused there is no such name
+					begun = true
+					t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
+					if len(p.Watched) > 0 {
+						t.screen.Say("what fails again is looked for in %s and %s", strings.Join(p.Watched, ", "), topic)
+					}
+				}
+				on(e)
+			})
 			return t.ended(ctx, r, o, err)
 		},
 	}

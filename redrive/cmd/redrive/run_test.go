@@ -7,10 +7,12 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
@@ -355,7 +357,7 @@ func TestARunThatGoesOnIsNotTakenUnasked(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
 	s.fix("tax")
-	var refused, unasked, took result
+	var beaten, refused, unasked, took result
 	done := make(chan struct{})
 	i, name := s.as(), ""
 	i.heard = func(words string) {
@@ -366,6 +368,7 @@ func TestARunThatGoesOnIsNotTakenUnasked(t *testing.T) {
 			go func() {
 				defer close(done)
 				refused = s.redrive(t, "plan", "orders.dlq")
+				beaten = s.redrive(t, "run", "orders.dlq")
 				unasked = s.redrive(t, "resume", name)
 				knowing := s.as()
 				knowing.stdin = "yes\n"
@@ -378,6 +381,9 @@ func TestARunThatGoesOnIsNotTakenUnasked(t *testing.T) {
 	if refused.code != exitRefused || !strings.Contains(refused.stderr, "s ago: let it end first\n  redrive status "+name+" shows how far it is\n") || strings.Contains(refused.stderr, "resume") {
 		t.Errorf("plan: %+v", refused)
 	}
+	if beaten.code != exitRefused || !strings.HasPrefix(beaten.stderr, "redrive: orders.dlq: refused: unfinished run: run "+name) {
+		t.Errorf("run: %+v", beaten)
+	}
 	asks := "run " + name + " goes on: oncall on "
 	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.Contains(unasked.stderr, "s ago, and would lose it; type yes to go on:\nredrive: nobody typed yes, nothing was done: --yes goes on without asking\n") {
 		t.Errorf("resume unasked: %+v", unasked)
@@ -387,5 +393,24 @@ func TestARunThatGoesOnIsNotTakenUnasked(t *testing.T) {
 	}
 	if lost.code != exitError {
 		t.Errorf("run: %+v", lost)
+	}
+}
+
+// Two who begin at the same time have plans both, and only one has a run.
+func TestARunThatIsRefusedAsItBeginsHasNoName(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	other := dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,"id":"r-1","owner":"ada","state":"canary"}`))
+	var once sync.Once
+	s.ControlKey(int16(kmsg.InitProducerID), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		s.KeepControl()
+		if kreq.(*kmsg.InitProducerIDRequest).TransactionalID != nil { // the plan is made, and the claim begins
+			s.SleepControl(func() { once.Do(func() { s.produce(t, other) }) })
+		}
+		return nil, nil, false
+	})
+	got := s.redrive(t, "run", "orders.dlq", "--class", "tax")
+	if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, "redrive: orders.dlq: refused: unfinished run: run orders.dlq/r-1 of ada is canary") {
+		t.Errorf("%+v", got)
 	}
 }
