@@ -247,6 +247,14 @@ func (p *Plan) mostPartition() (most int32) {
 	return most
 }
 
+// counted is what so many letters do, in words.
+func counted(n int64, do string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 letter %ss", do)
+	}
+	return fmt.Sprintf("%d letters %s", n, do)
+}
+
 // settle finds out where the letters go, and whether they may.
 func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	adm := kadm.NewClient(cl)
@@ -256,12 +264,12 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	}
 	switch {
 	case p.Letters == 0 && p.Skipped[SkippedTooOften] > 0:
-		return refuse(RefusedTooOften, fmt.Sprintf("%d letters fit, and all were brought back that often before: find out why they fail again, "+
-			"raise the limit, or discard them", p.Skipped[SkippedTooOften]))
+		return refuse(RefusedTooOften, fmt.Sprintf("%s, and all were brought back that often before: find out why they fail again, "+
+			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit")))
 	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
-		return refuse(RefusedEdit, fmt.Sprintf("%d letters fit, and the edit can't be applied to the value of any; the first: %v", p.Skipped[SkippedEdit], p.unfit))
+		return refuse(RefusedEdit, fmt.Sprintf("%s, and the edit can't be applied to the value of any; the first: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit))
 	case p.Letters == 0 && p.Skipped[SkippedNoGroup] > 0:
-		return refuse(RefusedNothing, fmt.Sprintf("%d letters fit, and none says whose it is: name a target topic", p.Skipped[SkippedNoGroup]))
+		return refuse(RefusedNothing, fmt.Sprintf("%s, and none says whose it is: name a target topic", counted(p.Skipped[SkippedNoGroup], "fit")))
 	case p.Letters == 0:
 		return refuse(RefusedNothing, "no open letter fits")
 	case p.Selection.Edit.Value != nil && p.Letters != 1:
@@ -306,13 +314,13 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters were brought back before, and nobody knows what became of them: they may be processed twice", p.unknown))
 	}
 	if n := p.Skipped[SkippedTooOften]; n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: they were brought back too often", n))
+		p.Warnings = append(p.Warnings, counted(n, "stay")+": brought back too often")
 	}
 	if n := p.Skipped[SkippedEdit]; n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: the edit can't be applied to their values; the first: %v", n, p.unfit))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the edit can't be applied to the value; the first: %v", counted(n, "stay"), p.unfit))
 	}
 	if n := p.Skipped[SkippedNoGroup]; n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters stay: they don't say whose they are; name a target topic for them", n))
+		p.Warnings = append(p.Warnings, counted(n, "stay")+": nothing says whose; name a target topic for them")
 	}
 	if n, why := p.unfollowed(); n == p.Letters {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("nobody will tell what becomes of the letters, and there is no canary: %s; once sent they count as settled", why))

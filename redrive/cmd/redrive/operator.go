@@ -55,6 +55,9 @@ func parseRun(s string) (topic, id string, err error) {
 
 // remedy is what the command line has for a refusal.
 func (t *tool) remedy(err error) string {
+	if hinted, ok := errors.AsType[*hintedError](err); ok {
+		return hinted.hint
+	}
 	r, ok := errors.AsType[*redrive.RefusedError](err)
 	if !ok {
 		return ""
@@ -67,7 +70,11 @@ func (t *tool) remedy(err error) string {
 		}
 		return fmt.Sprintf("redrive resume %s goes on with it, redrive abort %s ends it", run, run)
 	case redrive.RefusedNothing:
-		return fmt.Sprintf("redrive summary %s shows what is open; --target takes letters that don't say whose they are", r.Topic)
+		hint := fmt.Sprintf("redrive summary %s shows what is open", r.Topic)
+		if strings.Contains(r.Detail, "name a target topic") {
+			hint += "; --target takes letters that don't say whose they are"
+		}
+		return hint
 	case redrive.RefusedEdit:
 		return fmt.Sprintf("redrive show %s P:OFFSET shows a letter's value; choose letters that the patch is for, by --class or --where", r.Topic)
 	case redrive.RefusedNoTier:

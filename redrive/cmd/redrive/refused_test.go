@@ -44,10 +44,11 @@ func TestARunThatShouldNotBeginIsRefused(t *testing.T) {
 	}
 	before := exported()
 	for _, c := range []struct{ args, reason, says, remedy string }{
-		{"--class none", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows"},
-		{"--class foreign", "nothing selected", "none says whose it is", "redrive summary orders.dlq shows"},
+		{"--class pyament", "nothing selected", "no open letter fits", "no open letter has the class pyament: there are payment, "},
+		{"--class tax --since 1ms", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
+		{"--class foreign", "nothing selected", "none says whose it is", "redrive summary orders.dlq shows what is open; --target takes letters that don't say whose they are\n"},
 		{"--class stranger", "no tier", "group stranger on partition 0", "--target names"},
-		{"--class often", "too many redrives", "1 letters fit", "--max-redrives raises"},
+		{"--class often", "too many redrives", "1 letter fits", "--max-redrives raises"},
 		{"--class payment --patch {}", "edit failed", "40 letters fit, and the edit can't be applied to the value of any; the first: letter orders.dlq/", "redrive show orders.dlq P:OFFSET shows"},
 		{"--class gone", "no members", "gone without members", "--wait lets"},
 		{"--class tax --target compacted", "compacted source", "compacted is compacted", "--force does"},
@@ -95,7 +96,7 @@ func TestATopicThatIsNoneIsTold(t *testing.T) {
 			code int
 			says string
 		}{
-			"order.dlq": {exitError, "redrive: topic order.dlq does not exist: there are orders.dlq\n"},
+			"order.dlq": {exitError, "redrive: topic order.dlq does not exist: there is orders.dlq\n"},
 			"orders":    {exitUsage, "redrive: orders is no dead-letter topic by the naming {topic}.dlq (--dlq-name gives another); did you mean orders.dlq?\n"},
 		} {
 			if verb == "status" || verb == "abort" || verb == "resume" {

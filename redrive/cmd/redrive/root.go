@@ -48,7 +48,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	root.SetErr(t.screen.Words())
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return secretFlag(err) })
+	root.SetFlagErrorFunc(wrongFlag)
 
 	all := root.PersistentFlags()
 	t.flags = connect.AddFlags(all)
@@ -132,16 +132,6 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
 	}
 	return fmt.Errorf("there is no verb %q%s", args[0], hint)
-}
-
-// secretFlag answers those who look for the flag that is missing on purpose.
-func secretFlag(err error) error {
-	for _, name := range []string{"password", "token"} {
-		if strings.Contains(err.Error(), name) && strings.HasPrefix(err.Error(), "unknown flag") {
-			return fmt.Errorf("a secret is no flag's value, which all users of the machine can read: use --sasl-%s-file or %s", name, connect.Variable("sasl-"+name))
-		}
-	}
-	return err
 }
 
 // oneTopic is the check of verbs that take TOPIC and more, named in want.

@@ -58,6 +58,11 @@ func (t *tool) summarize(ctx context.Context, s *session, topic string, sel *sel
 		if err := t.showSummary(sum); err != nil {
 			return err
 		}
+		if err == nil && sum.Open == 0 {
+			if hint := t.absent(ctx, ledger, sel); hint != "" {
+				t.screen.Say("%s", hint)
+			}
+		}
 	}
 	return readFailed(topic, err)
 }

@@ -108,7 +108,7 @@ func TestVerbsRefuseATopicThatTheyCannotRead(t *testing.T) {
 			want string
 		}{
 			{[]string{}, exitUsage, "TOPIC is missing: redrive " + verb[0] + " TOPIC"},
-			{[]string{"payments.dlq"}, exitError, "topic payments.dlq does not exist: there are orders.dlq"},
+			{[]string{"payments.dlq"}, exitError, "topic payments.dlq does not exist: there is orders.dlq"},
 			{[]string{"orders"}, exitUsage, "did you mean orders.dlq?"},
 			{[]string{"orders.dlq", "--partition", "2"}, exitUsage, "orders.dlq has no partition 2: it has 2, from 0 on"},
 			{[]string{"orders.dlq", "--reason", "bad luck", "--since", "x"}, exitUsage, "  --since: "},
@@ -139,6 +139,25 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 			if got := b.redrive(t, append(append([]string{}, verb...), "orders.dlq")...); got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
 				t.Errorf("%q: %+v, want %q", verb, got, c.want)
 			}
+		}
+	}
+}
+
+// A class that is mistyped has no open letters, and so has one of which all came back: only the first is worth a word.
+func TestAClassThatThereIsNotIsTold(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	for args, want := range map[string]string{
+		"--class http.530":                  "no open letter has the class http.530: there are http.503, decode\n",
+		"--class http.530,decoed":           "no open letter has the class http.530 or decoed: there are http.503, decode\n",
+		"--class decode,none":               "",
+		"--class decode --partition 0":      "",
+		"--fingerprint 00000000000000ff":    "",
+		"--class x --since 1h --group bill": "no open letter has the class x: there are decode, http.503\n",
+	} {
+		got := b.redrive(t, append([]string{"summary", "orders.dlq"}, strings.Fields(args)...)...)
+		if got.code != exitDone || got.stderr != want {
+			t.Errorf("%s: %+v, want %q", args, got, want)
 		}
 	}
 }

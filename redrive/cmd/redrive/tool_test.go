@@ -38,6 +38,13 @@ func TestAWrongCommandLineEndsWithTheCodeForUsage(t *testing.T) {
 		{[]string{"completion", "tcsh"}, []string{`redrive: "tcsh" is no shell known here: choose bash, zsh, fish, powershell`}},
 		{[]string{"topics", "x"}, []string{"redrive: it takes no arguments", "see redrive topics --help"}},
 		{[]string{"topics", "--nope"}, []string{"redrive: unknown flag: --nope"}},
+		{[]string{"run", "x", "--rte", "5"}, []string{"redrive: unknown flag: --rte; did you mean --rate?\n"}},
+		{[]string{"run", "x", "--calss", "a"}, []string{"redrive: unknown flag: --calss; did you mean --class?\n"}},
+		{[]string{"list", "x", "--limit", "ten"}, []string{"redrive: --limit: \"ten\" is no whole number, or too large a one\n"}},
+		{[]string{"run", "x", "--rate", "slow"}, []string{"redrive: --rate: \"slow\" is no number\n"}},
+		{[]string{"run", "x", "--window", "5"}, []string{"redrive: --window: \"5\" is no duration, as 30s, 5m or 1h30m\n"}},
+		{[]string{"list", "x", "--all=perhaps"}, []string{"redrive: --all: \"perhaps\" is neither true nor false; it needs neither\n"}},
+		{[]string{"topics", "-x"}, []string{"redrive: unknown shorthand flag: 'x' in -x\n"}},
 		{[]string{"topics", "-o", "xml"}, []string{"choose table, json, jsonl"}},
 		{[]string{"topics"}, []string{"redrive: no brokers are given"}},
 		{[]string{"topics", "--brokers", "a:b", "--tls-cert", "x", "--sasl", "magic"}, []string{

@@ -140,6 +140,9 @@ func (s *session) noSuchTopic(ctx context.Context, topic string) error {
 				list, more = slices.Clip(list[:most]), ", … (redrive topics lists all)"
 			}
 			there = "there are " + strings.Join(list, ", ") + more
+			if len(list) == 1 {
+				there = "there is " + list[0]
+			}
 		}
 	}
 	return fmt.Errorf("topic %s does not exist: %s", topic, there)

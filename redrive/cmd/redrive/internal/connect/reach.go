@@ -74,6 +74,8 @@ func (c *Cluster) hint(err error) string {
 		return fmt.Sprintf("the broker refuses %s by %s: check %s", c.who(), c.sasl, c.credentials())
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return fmt.Sprintf("the broker does not offer %s: choose another --%s", c.sasl, mechanism)
+	case errors.Is(err, kerr.IllegalSaslState):
+		return fmt.Sprintf("this port does not ask who we are: leave out --%s, or use the port that does", mechanism)
 	case isType[x509.UnknownAuthorityError](err), isType[*tls.CertificateVerificationError](err) && !isType[x509.HostnameError](err):
 		return fmt.Sprintf("give the authority that signed its certificate by --%s", tlsCA)
 	case isType[x509.HostnameError](err):
@@ -87,11 +89,15 @@ func (c *Cluster) hint(err error) string {
 	case isType[*kgo.ErrFirstReadEOF](err):
 		return fmt.Sprintf("this port may not speak TLS (--%s), or want authentication (--%s) or a certificate (--%s)", useTLS, mechanism, tlsCert)
 	case errors.Is(err, io.EOF) && c.sasl != "":
-		return fmt.Sprintf("it hung up on %s by %s: check %s", c.who(), c.sasl, c.credentials())
+		return fmt.Sprintf("it hung up on %s by %s: check %s, or leave out --%s if that port does not ask who we are", c.who(), c.sasl, c.credentials(), mechanism)
 	case isType[*net.DNSError](err):
 		return fmt.Sprintf("check the name, in --%s or what the profile says", brokers)
 	}
-	return fmt.Sprintf("check --%s, the network, and whether that port wants TLS (--%s); --%s waits longer", brokers, useTLS, timeout)
+	wants := fmt.Sprintf("wants TLS (--%s)", useTLS)
+	if c.sasl != "" {
+		wants += fmt.Sprintf(" and authentication (--%s)", mechanism)
+	}
+	return fmt.Sprintf("check --%s, the network, and whether that port %s; --%s waits longer", brokers, wants, timeout)
 }
 
 // refusedTLS tells the alert by which the other side ends TLS. Package tls has no type for it.

@@ -53,6 +53,23 @@ func bearers(t *testing.T, token string) string {
 	return strings.Join(c.ListenAddrs(), ",")
 }
 
+// unasking is a cluster that answers those who authenticate on a port without authentication as Kafka does; the embedded broker hangs up.
+func unasking(t *testing.T) string {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
+		resp.ErrorCode = kerr.IllegalSaslState.Code
+		return resp, nil, true
+	})
+	return strings.Join(c.ListenAddrs(), ",")
+}
+
 func reach(t *testing.T, w world) error {
 	t.Helper()
 	c, err := w.resolve(t)
@@ -78,7 +95,7 @@ func TestEachWayIntoAClusterWorks(t *testing.T) {
 	encrypted := cluster(t, kfake.TLS(ca.server(t, "kafka")))
 	both := cluster(t, kfake.TLS(mutual))
 	users := cluster(t, kfake.EnableSASL(), kfake.Superuser(saslPlain, "p", hunter), kfake.Superuser(saslSCRAM256, "a", hunter), kfake.Superuser(saslSCRAM512, "b", hunter))
-	tokens := bearers(t, hunter)
+	tokens, open := bearers(t, hunter), unasking(t)
 	for _, c := range []struct {
 		name string
 		args []string
@@ -104,6 +121,9 @@ func TestEachWayIntoAClusterWorks(t *testing.T) {
 		{"another name", []string{"--brokers", encrypted, "--tls-ca", caFile, "--tls-server-name", "db"}, nil, "use the name that its certificate is for, or give it by --tls-server-name"},
 		{"no certificate", []string{"--brokers", both, "--tls-ca", caFile}, nil, "--tls-cert"},
 		{"no TLS", []string{"--brokers", encrypted}, nil, "it hung up at once; this port may want TLS (--tls)"},
+		{"authentication where there is none", []string{"--brokers", open, "--sasl", "plain", "--sasl-user", "p", "--sasl-password-file", pass}, nil, "this port does not ask who we are: leave out --sasl"},
+		{"authentication on what hangs up", []string{"--brokers", plain, "--sasl", "plain", "--sasl-user", "p", "--sasl-password-file", pass}, nil, "check --sasl-user and its secret, or leave out --sasl if that port"},
+		{"authentication and TLS where there is none", []string{"--brokers", plain, "--tls", "--timeout", "500ms", "--sasl", "plain", "--sasl-user", "p", "--sasl-password-file", pass}, nil, "wants TLS (--tls) and authentication (--sasl)"},
 		{"TLS where there is none", []string{"--brokers", plain, "--tls", "--timeout", "500ms"}, nil, "whether that port wants TLS (--tls)"},
 		{"no mechanism of the broker", []string{"--brokers", users, "--sasl", "oauthbearer"}, map[string]string{"SIDING_SASL_TOKEN": hunter}, "choose another --sasl"},
 	} {
