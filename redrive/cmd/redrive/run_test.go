@@ -261,8 +261,11 @@ func TestWhileARunIsUnfinishedNothingElseIsDone(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
 	o := s.interruptedRun(t)
-	before := s.redrive(t, "export", "orders.dlq").stdout
-	file := save(t, before)
+	exported := func() []string { // partitions come in any order
+		return slices.Sorted(strings.Lines(s.redrive(t, "export", "orders.dlq").stdout))
+	}
+	before := exported()
+	file := save(t, strings.Join(before, ""))
 	for _, args := range [][]string{
 		{"run", "orders.dlq"},
 		{"plan", "orders.dlq", "--class", "payment"},
@@ -277,8 +280,8 @@ func TestWhileARunIsUnfinishedNothingElseIsDone(t *testing.T) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
-	if after := s.redrive(t, "export", "orders.dlq").stdout; after != before {
-		t.Error("something was done")
+	if after := exported(); !slices.Equal(after, before) {
+		t.Errorf("something was done: %q became %q", before, after)
 	}
 	if _, err := os.Stat(file + ".archive"); err == nil {
 		t.Error("there is an archive")
