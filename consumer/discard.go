@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -24,16 +25,16 @@ func (l *lane) drop(f *feed, offset int64, m *headers.Meta) {
 	l.finish(f, offset)
 }
 
-// discardNote is the entry of the ledger that says so; nil for a record that was not brought back from this source's dead letters,
-// whatever else its headers claim. Letters are on their lane's partition, unless somebody else put them there, so the entry may be
-// for another one. An entry about a run that the ledger does not know counts for nothing: see [dlq.Ledger].
+// discardNote is the record of the ledger that says so; nil for a record that was not brought back from this source's dead letters,
+// whatever else its headers claim. Letters are on their lane's partition, unless somebody else put them there, so the record may be
+// for another one. It stands beside the ledger's entry about the letter and counts only with that: see [dlq.Entry.Hearsay].
 func (l *lane) discardNote(m *headers.Meta) *kgo.Record {
 	from := m.Redrive.From
-	if m.Redrive.ID == "" || from.Topic != l.siblings.DLQ {
+	if m.Redrive.ID == "" || strings.Contains(m.Redrive.ID, "/") || from.Topic != l.siblings.DLQ { // with a slash it is no run's
 		return nil
 	}
 	e := dlq.Entry{State: dlq.Discarded, Run: m.Redrive.ID, At: time.Now(), By: "group " + l.c.cfg.Group, Why: m.Message, Class: m.Class}
-	return e.Record(l.siblings.Ledger, from.Partition, from.Offset)
+	return e.Hearsay(l.siblings.Ledger, from.Partition, from.Offset)
 }
 
 // noteTries is how often a note is tried for which there is no place: three quarters of a minute. The lane waits so long, and health

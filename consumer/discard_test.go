@@ -35,15 +35,16 @@ func broughtBack(from headers.Position, value []byte) *kgo.Record {
 // letter is where the letter was.
 var letter = headers.Position{Topic: "orders.dlq", Partition: 1, Offset: 40}
 
-// entries are what the ledger says, as "partition/offset state run by class".
-func entries(t *testing.T, k *consumertest.Kafka) (all []string) {
+// noted is what the ledger was told, as "partition/offset state run by class".
+func noted(t *testing.T, k *consumertest.Kafka) (all []string) {
 	t.Helper()
 	for _, r := range content(t, k, "orders.dlq.ledger") {
-		offset, e, err := dlq.ParseEntry(r)
-		if err != nil {
-			t.Fatal(err)
+		n := dlq.ParseNote(r)
+		run, hearsay := n.Hearsay()
+		if !hearsay || n.Err != nil {
+			t.Fatalf("%s: %v", r.Key, n.Err)
 		}
-		all = append(all, fmt.Sprintf("%d/%d %s %s %s, %s", r.Partition, offset, e.State, e.Run, e.By, e.Class))
+		all = append(all, fmt.Sprintf("%d/%d %s %s %s, %s", r.Partition, n.Letter, n.Entry.State, run, n.Entry.By, n.Entry.Class))
 	}
 	return all
 }
@@ -109,7 +110,7 @@ func TestTheLedgerIsToldOfARecordThatWasBroughtBackAndIsDiscarded(t *testing.T) 
 				slow.Remove()
 				eventually(t, "it is finished", func() bool { return k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset > before })
 				time.Sleep(time.Minute)
-				if got, want := entries(t, k), []string{"1/40 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
+				if got, want := noted(t, k), []string{"1/40 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
 					t.Errorf("the ledger says %q, want %q", got, want)
 				}
 				if n := len(content(t, k, "orders.dlq")); n != 0 {
@@ -138,13 +139,14 @@ func TestTheLedgerIsToldNothingOfOtherRecordsThatAreDiscarded(t *testing.T) {
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: mark(letter)[:2]},
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: append(mark(letter), mark(letter)...)},
 			broughtBack(other, []byte("discard")),
+			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: (&headers.Redrive{ID: "run-1/selection/0", Count: 1, From: letter}).Append(nil)},
 			broughtBack(letter, []byte("fine")),
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine"), Headers: mark(letter)},
 		)
-		k.Handled(last[6], 1)
-		finished(t, k, "orders", last[6].Offset+1)
+		k.Handled(last[7], 1)
+		finished(t, k, "orders", last[7].Offset+1)
 		finished(t, k, "orders.retry.300ms", 2)
-		if got := entries(t, k); len(got) > 0 {
+		if got := noted(t, k); len(got) > 0 {
 			t.Errorf("the ledger says %q", got)
 		}
 	})
@@ -158,13 +160,13 @@ func TestALetterOfAnotherPartitionHasItsEntryThere(t *testing.T) {
 		c := k.Run(givingUp(consumer.Policy{}))
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Offset: 5}, []byte("discard")))
 		finished(t, k, "orders.retry.300ms", 1)
-		if got, want := entries(t, k), []string{"0/5 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
+		if got, want := noted(t, k), []string{"0/5 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
 			t.Errorf("the ledger says %q, want %q", got, want)
 		}
 		// One that somebody made up names a partition that there is not.
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Partition: 99, Offset: 5}, []byte("discard")))
 		finished(t, k, "orders.retry.300ms", 2)
-		if got := entries(t, k); len(got) != 1 {
+		if got := noted(t, k); len(got) != 1 {
 			t.Errorf("the ledger says %q", got)
 		}
 		if h := c.Health(); !h.OK {
@@ -202,7 +204,7 @@ func TestALaneWaitsForALedgerThatCannotBeWrittenTo(t *testing.T) {
 				}
 				fault.Remove()
 				finished(t, k, "orders.retry.300ms", 1)
-				if got := entries(t, k); len(got) != 1 {
+				if got := noted(t, k); len(got) != 1 {
 					t.Errorf("the ledger says %q", got)
 				}
 			})
@@ -243,16 +245,19 @@ func TestADiscardThatIsToldTwiceIsOne(t *testing.T) {
 		c := k.Run(cfg)
 		commits := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.UnknownServerError, Count: -1})
 		k.Produce(broughtBack(letter, []byte("discard")))
-		eventually(t, "the ledger has it", func() bool { return len(entries(t, k)) == 1 })
+		eventually(t, "the ledger has it", func() bool { return len(noted(t, k)) == 1 })
 		_ = c.Err() // it could not commit
 		commits.Remove()
 		k.Run(cfg)
 		finished(t, k, "orders.retry.300ms", 1)
-		if got := entries(t, k); ran.Load() != 2 || len(got) != 2 || got[0] != got[1] {
+		if got := noted(t, k); ran.Load() != 2 || len(got) != 2 || got[0] != got[1] {
 			t.Errorf("it ran %d times, and the ledger says %q", ran.Load(), got)
 		}
 		ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
-		k.Produce(dlq.RunRecord("orders.dlq.ledger", "run-1", []byte(`{"v":1,"id":"run-1"}`)))
+		if err := ledger.Read(t.Context(), nil, nil); err != nil || ledger.State(1, 40) != "" {
+			t.Fatalf("before the run has said that it brought it back, the letter is %q, %v", ledger.State(1, 40), err)
+		}
+		k.Produce((&dlq.Entry{State: dlq.Redriven, Run: "run-1"}).Record("orders.dlq.ledger", 1, 40))
 		if err := ledger.Read(t.Context(), nil, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -197,6 +197,8 @@ type EntryError struct {
 func (e *EntryError) Error() string {
 	what := "; its letter counts as open until a new entry is written, or a record with that key and without a value"
 	switch {
+	case errors.Is(e.Err, errHearsay):
+		what = "; it counts for nothing and can stay"
 	case errors.Is(e.Err, ErrNewerVersion):
 		what = ""
 	case errors.Is(e.Err, errKey):

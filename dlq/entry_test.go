@@ -164,6 +164,6 @@ func BenchmarkAnEntryOfALedger(b *testing.B) {
 	l := NewLedger("orders.dlq", "orders.dlq.ledger")
 	b.ReportAllocs()
 	for b.Loop() {
-		l.take(newNote(r))
+		l.take(ParseNote(r))
 	}
 }

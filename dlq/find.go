@@ -15,7 +15,8 @@ var ErrNoLetter = errors.New("there is no letter")
 
 // Find returns the letter at a place, with its [Letter.State], and what the
 // ledger's topic still has about it, oldest first, broken entries and those that
-// were taken back included. A ledger is compacted, so of several entries only the
+// were taken back included; behind them what a consumer says of it, if that counts:
+// see [Entry.Hearsay]. A ledger is compacted, so of several entries only the
 // last may be left. It reads that partition of the ledger's topic itself, whatever
 // was read before, and of the dead-letter topic only the letter and the 4,096
 // offsets before it.
@@ -57,29 +58,33 @@ func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) 
 	if l.missing {
 		return nil
 	}
+	heard := map[string]*Note{} // by run, what consumers said last
 	s := scan{
 		topic: l.name, opts: l.opts, problem: problem,
 		narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow,
 		keep: func(r *kgo.Record) bool {
-			if key, ok := parseNumber(r.Key); ok && key == at.offset {
-				if n := newNote(r); l.take(n) {
-					notes = append(notes, n)
-				}
+			key, ok := parseNumber(r.Key)
+			if ok && key != at.offset { // nearly all
+				return true
+			}
+			n := ParseNote(r)
+			if !ok && n.Letter != at.offset || !l.take(n) {
+				return true
+			}
+			if run, ok := n.Hearsay(); ok {
+				heard[run] = n
+			} else {
+				notes = append(notes, n)
 			}
 			return true
 		},
 	}
 	s.run(ctx, Cursor{})
-	if len(l.hearsay) > 0 { // the runs are on the first partition
-		s.narrow = (&Filter{Ranges: []Range{{Partition: 0}}}).narrow
-		s.keep = func(r *kgo.Record) bool {
-			if n := newNote(r); n.Run != "" {
-				l.keep(n)
-			}
-			return true
+	l.believe()
+	for run, n := range heard {
+		if n.Entry.State != "" && l.hearsay.brought.has(run, at) {
+			notes = append(notes, n)
 		}
-		s.run(ctx, Cursor{})
-		l.believe()
 	}
 	return notes
 }

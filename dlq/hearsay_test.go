@@ -1,57 +1,253 @@
 package dlq
 
 import (
-	"encoding/base64"
+	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+const ordersLedger = "orders.dlq.ledger"
+
+// says is what a consumer writes about a letter of partition 1.
+func says(run string, offset int64) *kgo.Record {
+	return (&Entry{State: Discarded, Run: run, At: time.Now(), By: "group billing"}).Hearsay(ordersLedger, 1, offset)
+}
+
+// unsays takes it back.
+func unsays(run string, offset int64) *kgo.Record {
+	return (&Entry{Run: run}).Hearsay(ordersLedger, 1, offset)
+}
+
+// wantStates checks what the ledger says of the letters of partition 1, read in one piece, and one by one, and that all that is read is
+// counted.
+func (k *kafka) wantStates(t *testing.T, l *Ledger, want ...State) {
+	t.Helper()
+	count := map[State]int64{}
+	for offset, want := range want {
+		count[want]++
+		if got := l.State(1, int64(offset)); got != want {
+			t.Errorf("letter %d is %q, want %q", offset, got, want)
+		}
+		letter, _, err := k.ledger("orders.dlq").Find(t.Context(), 1, int64(offset))
+		if err != nil || letter.State != want {
+			t.Errorf("letter %d is found as %+v, %v; want %q", offset, letter, err, want)
+		}
+	}
+	for _, s := range states {
+		if got := l.Count(s); got != count[s] {
+			t.Errorf("%d letters are %s, want %d", got, s, count[s])
+		}
+	}
+}
 
 // The consumer discards a record that says of itself that it was brought back. Of another cluster, or of a topic that was made anew
 // since, it would hide a letter that it has nothing to do with.
-func TestWhatAConsumerSaysOfARunThatTheLedgerDoesNotKnowCountsForNothing(t *testing.T) {
+func TestADiscardOfALetterThatThisRunHasNotBroughtBackCountsForNothing(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 1, 8)
+		goesOn := k.ledger("orders.dlq")
+		read(t, goesOn)
+		id := goesOn.TopicID()
+		k.produce(t, RunRecord(ordersLedger, "r", []byte(`{"v":1,"id":"r"}`)), RunRecord(ordersLedger, "other", []byte(`{"v":1,"id":"other"}`)))
+		// 0 is what counts. 1 has no entry, 2 is another run's, 3 was brought back on a topic that was deleted since, 4 has an outcome,
+		// 5 was taken back, and 6 brought back by another run after the first. 7 is said before it is known that it was brought back.
+		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Redriven, Run: "r"})
+		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Redriven, Run: "other"})
+		k.note(t, "orders.dlq", 1, 3, Entry{TopicID: [16]byte{1}, State: Redriven, Run: "r"})
+		for _, offset := range []int64{4, 5, 6} {
+			k.note(t, "orders.dlq", 1, offset, Entry{TopicID: id, State: Redriven, Run: "r"})
+		}
+		for offset := range int64(8) {
+			k.produce(t, says("r", offset))
+		}
+		k.produce(t, says("r", 99)) // there is no such letter
+		k.note(t, "orders.dlq", 1, 4, Entry{TopicID: id, State: Succeeded, Run: "r"})
+		k.note(t, "orders.dlq", 1, 5, Entry{})
+		k.note(t, "orders.dlq", 1, 6, Entry{TopicID: id, State: Redriven, Run: "other"})
+		k.note(t, "orders.dlq", 1, 7, Entry{TopicID: id, State: Redriven, Run: "r"})
+		want := []State{Discarded, "", Redriven, "", Succeeded, "", Redriven, Discarded}
+		anew := k.ledger("orders.dlq")
+		for _, l := range []*Ledger{goesOn, anew} {
+			read(t, l)
+			k.wantStates(t, l, want...)
+			read(t, l) // nothing more
+			k.wantStates(t, l, want...)
+		}
+
+		// What comes later changes what was believed: another run, an outcome, and that it is taken back, or written over.
+		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Redriven, Run: "other"})
+		k.produce(t, unsays("r", 7), unsays("r", 4), says("other", 2))
+		k.note(t, "orders.dlq", 1, 1, Entry{TopicID: id, State: Redriven, Run: "r"})
+		want = []State{Redriven, Discarded, Discarded, "", Succeeded, "", Redriven, Redriven}
+		read(t, goesOn)
+		read(t, anew)
+		k.wantStates(t, goesOn, want...)
+		k.wantStates(t, anew, want...)
+		k.produce(t, &kgo.Record{Topic: ordersLedger, Partition: 1, Key: says("r", 1).Key, Value: []byte("?")})
+		want[1] = Redriven
+		read(t, goesOn)
+		k.wantStates(t, goesOn, want...)
+	})
+}
+
+// The cleaner keeps the last record of a key. Whatever of the others it has taken when a ledger is read, the ledger says the same.
+func TestCompactionDoesNotChangeWhatALedgerSaysOfDiscardedLetters(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 4)
 		l := k.ledger("orders.dlq")
 		read(t, l)
-		run := func(id string, topic [16]byte) {
-			t.Helper()
-			value := `{"v":1,"id":"` + id + `"}`
-			if topic != ([16]byte{}) {
-				value = fmt.Sprintf(`{"v":1,"id":%q,"topicId":%q}`, id, base64.RawURLEncoding.EncodeToString(topic[:]))
+		id := l.TopicID()
+		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Succeeded, Run: "r"})
+		k.produce(t, says("of-another-cluster", 0))
+		k.note(t, "orders.dlq", 1, 1, Entry{TopicID: id, State: Redriven, Run: "r"})
+		k.produce(t, says("r", 1), says("made-up", 1))
+		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Redriven, Run: "r"})
+		k.produce(t, says("r", 2), unsays("r", 2))
+		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Discarded, Run: "r"})
+		k.produce(t, says("r", 3))
+		var all []*kgo.Record
+		for r, err := range Records(t.Context(), ordersLedger, nil, k.opts()...) {
+			if err != nil {
+				t.Fatal(err)
 			}
-			k.produce(t, RunRecord("orders.dlq.ledger", id, []byte(value)))
+			all = append(all, r)
 		}
-		run("known", l.TopicID())
-		run("without-id", [16]byte{})
-		run("of-another", [16]byte{1})
-		for offset, id := range []string{"known", "without-id", "of-another", "made-up"} {
-			k.note(t, "orders.dlq", 1, int64(offset), Entry{State: Discarded, Run: id, By: "group billing"})
+		compacted := map[string]*kgo.Record{}
+		for _, r := range all {
+			compacted[string(r.Key)] = r
 		}
-		check := func(l *Ledger) {
-			t.Helper()
-			for offset, want := range []State{Discarded, Discarded, "", ""} {
+		want := []State{Succeeded, Discarded, Discarded, ""}
+		for name, keep := range map[string]func(*kgo.Record) bool{
+			"all of it":                     func(*kgo.Record) bool { return true },
+			"what the cleaner leaves":       func(r *kgo.Record) bool { return compacted[string(r.Key)] == r },
+			"and what it leaves of that":    func(r *kgo.Record) bool { return compacted[string(r.Key)] == r && r.Value != nil },
+			"what it leaves of another key": func(r *kgo.Record) bool { return compacted[string(r.Key)] == r || ParseNote(r).Run != "" },
+		} {
+			l := NewLedger("orders.dlq", ordersLedger)
+			l.id = id
+			for _, r := range all {
+				if keep(r) {
+					l.take(ParseNote(r))
+				}
+			}
+			l.believe()
+			for offset, want := range want {
 				if got := l.State(1, int64(offset)); got != want {
-					t.Errorf("letter %d is %q, want %q", offset, got, want)
-				}
-				letter, _, err := l.Find(t.Context(), 1, int64(offset))
-				if err != nil || letter.State != want {
-					t.Errorf("letter %d is found as %q, %v; want %q", offset, letter.State, err, want)
+					t.Errorf("of %s: letter %d is %q, want %q", name, offset, got, want)
 				}
 			}
-		}
-		read(t, l) // goes on
-		check(l)
-		again := k.ledger("orders.dlq")
-		read(t, again)
-		check(again)
-
-		run("made-up", l.TopicID()) // it was read before its run was
-		k.note(t, "orders.dlq", 1, 2, Entry{State: Succeeded, Run: "of-another", TopicID: l.TopicID()})
-		run("of-another", l.TopicID())
-		read(t, l)
-		if a, b := l.State(1, 3), l.State(1, 2); a != Discarded || b != Succeeded {
-			t.Errorf("the letters are %q and %q", a, b)
 		}
 	})
+}
+
+func TestALetterIsFoundWithWhatAConsumerSaysOfItWhereThatCounts(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 1, 12)
+		check := func(state State, want ...string) {
+			t.Helper()
+			letter, notes, err := k.ledger("orders.dlq").Find(t.Context(), 1, 1)
+			if err != nil || letter.State != state {
+				t.Errorf("%+v, %v; want %q", letter, err, state)
+			}
+			var got []string
+			for _, n := range notes {
+				got = append(got, fmt.Sprint(n.Run, " ", n.Letter, " ", n.Entry.State))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("notes %q, want %q", got, want)
+			}
+		}
+		k.produce(t, says("r", 1), says("r", 11), says("made-up", 1), &kgo.Record{Topic: ordersLedger, Partition: 1, Key: []byte("run/made-up/discarded/x")})
+		check("")
+		k.note(t, "orders.dlq", 1, 1, Entry{State: Redriven, Run: "r"})
+		check(Discarded, " 1 redriven", "r/discarded/1 1 discarded")
+		k.produce(t, unsays("r", 1))
+		check(Redriven, " 1 redriven")
+		k.produce(t, says("r", 1))
+		k.note(t, "orders.dlq", 1, 1, Entry{State: Succeeded, Run: "r"})
+		check(Succeeded, " 1 redriven", " 1 succeeded")
+	})
+}
+
+// The format is a promise, as that of entries is.
+func TestHearsayStandsInALedgerAsEver(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
+	said := Entry{State: Discarded, Run: "7f3a", At: at, By: "group billing", Why: "no such SKU", Class: "sku"}
+	var got strings.Builder
+	for _, r := range []*kgo.Record{said.Hearsay(ordersLedger, 3, 1045), (&Entry{Run: "7f3a"}).Hearsay(ordersLedger, 3, 1045)} {
+		fmt.Fprintf(&got, "%s %s\n", r.Key, r.Value)
+		n := ParseNote(r)
+		if run, ok := n.Hearsay(); r.Topic != ordersLedger || r.Partition != 3 || run != "7f3a" || !ok || n.Letter != 1045 || n.Err != nil {
+			t.Errorf("%s is on %s-%d, and read as %+v", r.Key, r.Topic, r.Partition, n)
+		}
+		if want := map[bool]Entry{false: said, true: {}}[r.Value == nil]; !cmp.Equal(n.Entry, want) {
+			t.Errorf("it is read otherwise: %s", cmp.Diff(want, n.Entry))
+		}
+	}
+	const file = "testdata/hearsay-v1.txt"
+	if _, err := os.Stat(file); *update && errors.Is(err, os.ErrNotExist) { // one that is there is never written again
+		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got.String()); d != "" {
+		t.Errorf("hearsay is written otherwise (-want +got):\n%s", d)
+	}
+}
+
+func TestHearsayThatIsBrokenCountsForNothing(t *testing.T) {
+	t.Parallel()
+	const rest = `,"at":"2026-11-21T03:00:00Z"}`
+	for _, c := range []struct {
+		key, value string
+		hearsay    bool
+		err        string
+	}{
+		{"run/r/discarded/7", `{"v":1,"state":"discarded","run":"r"` + rest, true, ""},
+		{"run/a/b/discarded/7", `{"v":1,"state":"discarded","run":"a/b"` + rest, true, ""}, // of no run that there is
+		{"run/r/discarded/7", `{"v":1,"state":"succeeded","run":"r"` + rest, true, "it is succeeded, of run"},
+		{"run/r/discarded/7", `{"v":1,"state":"discarded","run":"s"` + rest, true, `of run "s"`},
+		{"run/r/discarded/7", `{"v":2}`, true, "of version 2"},
+		{"run/r/discarded/7", ``, true, "unexpected end"},
+		{"run/r/discarded/07", `{}`, false, ""},
+		{"run/r/discarded/", `{}`, false, ""},
+		{"run//discarded/7", `{}`, false, ""},
+		{"run/discarded/7", `{}`, false, ""},
+	} {
+		n := ParseNote(&kgo.Record{Topic: ordersLedger, Partition: 1, Offset: 5, Key: []byte(c.key), Value: []byte(c.value)})
+		_, hearsay := n.Hearsay()
+		if hearsay != c.hearsay || n.Run != c.key[len("run/"):] || (n.Letter >= 0) != hearsay || (n.Err != nil) != (c.err != "") {
+			t.Errorf("%s %s is read as %+v", c.key, c.value, n)
+		}
+		if c.err == "" {
+			continue
+		}
+		for _, want := range []string{c.err, ordersLedger + "/1/5", "it counts for nothing and can stay"} {
+			if !strings.Contains(n.Err.Error(), want) {
+				t.Errorf("%s %s: %v; want that it says %q", c.key, c.value, n.Err, want)
+			}
+		}
+		l := NewLedger("orders.dlq", ordersLedger)
+		l.take(ParseNote((&Entry{State: Redriven, Run: "r"}).Record(ordersLedger, 1, 7)))
+		l.take(n)
+		l.believe()
+		if letters, _ := l.Broken(); l.State(1, 7) != Redriven || letters != 0 || l.newer() != nil {
+			t.Errorf("%s %s: the letter is %q, %d are broken, %v", c.key, c.value, l.State(1, 7), letters, l.newer())
+		}
+	}
 }

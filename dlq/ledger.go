@@ -22,12 +22,14 @@ const maxBroken = 100
 // Ledger is what became of the letters of a dead-letter topic, as the records of
 // its ledger topic say: the last one about a letter counts. Letters of which
 // nothing is said are open, and so are those whose entry is broken. Entries about
-// a dead-letter topic of the same name that was deleted since are passed over, and
-// so is what a consumer says of a run that the ledger does not know.
+// a dead-letter topic of the same name that was deleted since are passed over. That
+// a consumer discarded a letter counts where the last record about that letter says
+// that the same run brought it back: see [Entry.Hearsay].
 //
-// It takes at most two bytes of memory a letter that it knows of, and a bit where
-// they are dense; where they are so sparse that of many thousands in a row only a
-// few have an entry, more.
+// It takes at most two bytes of memory a letter that it knows of, two more of one
+// that is [Redriven] or of which a consumer says something, and bits where they are
+// dense; where they are so sparse that of many thousands in a row only a few have an
+// entry, more.
 //
 // [Ledger.Read] changes it, and must not run together with anything else. Once it
 // was read, all other methods can be used concurrently with each other.
@@ -73,7 +75,7 @@ func NewLedger(topic, ledger string, opts ...kgo.Opt) *Ledger {
 // forget makes it one of which nothing was read.
 func (l *Ledger) forget() {
 	l.at, l.fates, l.runs, l.broken = Cursor{}, map[int32]*fates{}, map[string][]byte{}, map[place]*EntryError{}
-	l.hearsay, l.whole = hearsay{}, false
+	l.hearsay, l.whole = hearsay{byRun{}, byRun{}}, false
 }
 
 // Topic is the name of the dead-letter topic, and Name that of the ledger's.
@@ -117,7 +119,7 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 	}
 	var errs []error
 	s := scan{topic: l.name, opts: l.opts, progress: progress, keep: func(r *kgo.Record) bool {
-		n := newNote(r)
+		n := ParseNote(r)
 		l.at.advance(r)
 		if l.take(n) && each != nil {
 			each(n)
@@ -195,6 +197,10 @@ func (l *Ledger) find(ctx context.Context) error {
 
 // take takes down a note, and reports whether it is about this topic.
 func (l *Ledger) take(n *Note) bool {
+	if run, ok := n.Hearsay(); ok {
+		l.hear(run, n)
+		return true
+	}
 	if n.Run != "" {
 		l.keep(n)
 		return true
@@ -208,11 +214,6 @@ func (l *Ledger) take(n *Note) bool {
 		at.offset = -1 - n.Record.Offset
 	}
 	f := l.fate(at.partition)
-	l.hearsay.drop(at)
-	if n.Entry.isHearsay() && !l.knows(n.Entry.Run) {
-		l.hearsay.add(n.Entry.Run, at)
-		return true
-	}
 	delete(l.broken, at)
 	fate := fateOf(n.Entry.State)
 	if e, ok := errors.AsType[*EntryError](n.Err); ok {
@@ -223,6 +224,7 @@ func (l *Ledger) take(n *Note) bool {
 		l.keepBroken(at, e)
 	}
 	if n.Letter >= 0 {
+		l.bring(at, &n.Entry)
 		f.set(n.Letter, fate)
 	}
 	return true

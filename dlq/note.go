@@ -6,19 +6,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Note is a record of a ledger: an [Entry] about a letter, or something that a
-// redrive run keeps about itself.
+// Note is a record of a ledger: an [Entry] about a letter, something that a
+// redrive run keeps about itself, or what a consumer says of a letter that a run
+// brought back: see [Note.Hearsay].
 type Note struct {
 	// Record is the note as it stands there. One that is kept keeps the whole
 	// fetch in memory that it came with.
 	Record *kgo.Record
-	// Run is the key of what a run keeps, without "run/"; empty for an entry.
+	// Run is the key of what a run keeps, or of hearsay, without "run/"; empty
+	// for an entry.
 	Run string
-	// Letter is the offset of the letter that an entry is about, in the
-	// partition of the record; -1 where the key names none.
+	// Letter is the offset of the letter that an entry or hearsay is about, in
+	// the partition of the record; -1 where the key names none.
 	Letter int64
-	// Entry is what it says. It is zero where the entry was taken back, by a
-	// record without a value: the letter is open again.
+	// Entry is what it says. It is zero where it was taken back, by a record
+	// without a value: of an entry, the letter is open again.
 	Entry Entry
 	// Err says that the record is no entry, as an [*EntryError].
 	Err error
@@ -28,15 +30,18 @@ type Note struct {
 const runKey = "run/"
 
 // RunRecord returns the record that keeps something about a run in a ledger: its
-// state under the run's id, anything else under "id/…". A nil value takes it away.
-// All of them are on partition 0.
+// state under the run's id, anything else under "id/…", but for [Entry.Hearsay]. A
+// nil value takes it away. All of them are on partition 0.
 func RunRecord(ledger, name string, value []byte) *kgo.Record {
 	return &kgo.Record{Topic: ledger, Key: []byte(runKey + name), Value: value}
 }
 
-func newNote(r *kgo.Record) *Note {
+// ParseNote reads a record of a ledger.
+func ParseNote(r *kgo.Record) *Note {
 	if name, ok := strings.CutPrefix(string(r.Key), runKey); ok && name != "" {
-		return &Note{Record: r, Run: name, Letter: -1}
+		n := &Note{Record: r, Run: name, Letter: -1}
+		n.parseHearsay()
+		return n
 	}
 	n := &Note{Record: r}
 	n.Letter, n.Entry, n.Err = ParseEntry(r)

@@ -143,8 +143,9 @@ type strays map[string][]string
 // see takes down what a ledger has of a selection.
 func (s strays) see(n *dlq.Note) {
 	id, _, ok := strings.Cut(n.Run, "/selection/")
+	_, hearsay := n.Hearsay()
 	switch {
-	case !ok:
+	case !ok || hearsay:
 	case n.Record.Value != nil:
 		s[id] = append(s[id], n.Run)
 	default:
@@ -241,12 +242,17 @@ func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change fun
 // read reads what the ledger knows of a run: its selection less what has an entry, and what was sent without an outcome.
 func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error) {
 	h := &held{r: r, topics: t, left: selection{}}
-	entries := newSaid()
+	entries, heard := newSaid(), selection{}
 	pieces := map[string][]byte{}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	var bad error
 	err := ledger.Read(ctx, nil, func(n *dlq.Note) {
-		switch {
+		switch run, hearsay := n.Hearsay(); {
+		case hearsay && run != id:
+		case hearsay && n.Entry.State == dlq.Discarded:
+			heard.add(n.Record.Partition, n.Letter)
+		case hearsay:
+			heard.remove(n.Record.Partition, n.Letter)
 		case n.Run == id && n.Record.Value != nil:
 			h.rec, bad = parseRecord(n.Record.Value)
 		case isPiece(n.Run, id):
@@ -274,6 +280,7 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 		h.topicID, h.anew = h.rec.topicID(), true
 		return h, nil // the ledger passes over what it says of that topic
 	}
+	entries.believe(heard)
 	h.told = entries.states
 	if h.rec.State.Finished() {
 		h.reckon(entries)
@@ -349,6 +356,16 @@ func classesOf(p *Plan) (classes []string) {
 func (h *held) entry(at place, e dlq.Entry) *kgo.Record {
 	e.TopicID, e.Run, e.At, e.By, e.Why = h.topicID, h.rec.ID, time.Now(), h.rec.By, h.rec.Why
 	return e.Record(h.topics.ledger, at.partition, at.offset)
+}
+
+// verdict is the ledger's entry about what became of a letter. What a consumer said of it is not needed any more then.
+func (h *held) verdict(v verdict) []*kgo.Record {
+	notes := []*kgo.Record{h.entry(v.letter, v.entry)}
+	if v.heard {
+		unsaid := dlq.Entry{Run: h.rec.ID}
+		notes = append(notes, unsaid.Hearsay(h.topics.ledger, v.letter.partition, v.letter.offset))
+	}
+	return notes
 }
 
 // count takes down what the ledger says of a letter of the run.

@@ -443,7 +443,7 @@ func (e *engine) look(work context.Context) {
 func (e *engine) settle(l look) {
 	e.looking, e.lookedAt = false, time.Now()
 	for _, v := range l.verdicts { // whatever failed after them: the flights have let go of these
-		e.notes = append(e.notes, e.entry(v.letter, v.entry))
+		e.notes = append(e.notes, e.verdict(v)...)
 	}
 	if e.blind = l.err; l.err != nil {
 		e.heed(l.err)

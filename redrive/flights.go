@@ -240,6 +240,7 @@ func (f *flights) skip(why string) {
 type verdict struct {
 	letter place
 	entry  dlq.Entry
+	heard  bool // a consumer has said that it discarded the letter
 }
 
 // settle finds the letters that have an outcome: passed says whether the group's committed offset is past a position, that was read
@@ -252,7 +253,7 @@ func (f *flights) settle(passed func(group string, at headers.Position) standing
 		delete(f.seen, letter)
 		f.staged[fl.stage()]--
 		f.counts.settle(e)
-		done = append(done, verdict{letter, e})
+		done = append(done, verdict{letter, e, fl != nil && fl.discarded})
 	}
 	for _, letter := range f.done {
 		if fl := f.seen[letter]; fl != nil && f.out.has(letter.partition, letter.offset) { // or it was in the list twice

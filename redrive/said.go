@@ -76,6 +76,17 @@ func (s *said) say(at place, e *dlq.Entry) {
 	}
 }
 
+// believe takes down what consumers say of the letters of which no more is known than that they were sent.
+func (s *said) believe(heard selection) {
+	for partition, set := range heard {
+		for offset := range set.All() {
+			if s.states[dlq.Redriven].has(partition, offset) {
+				s.say(place{partition, offset}, &dlq.Entry{State: dlq.Discarded})
+			}
+		}
+	}
+}
+
 func (s *said) line(target headers.Position) uint32 {
 	topic, ok := s.topics[target.Topic]
 	if !ok {

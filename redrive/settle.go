@@ -116,9 +116,11 @@ func (h *held) writeDown(ctx context.Context, verdicts []verdict) (settled int64
 	}
 	for some := range slices.Chunk(verdicts, txnLetters) {
 		var notes []*kgo.Record
+		written := int64(0)
 		for _, v := range some {
 			if pending.remove(v.letter.partition, v.letter.offset) {
-				notes = append(notes, h.entry(v.letter, v.entry))
+				notes = append(notes, h.verdict(v)...)
+				written++
 				h.rec.Counts.settle(v.entry)
 			}
 		}
@@ -126,7 +128,7 @@ func (h *held) writeDown(ctx context.Context, verdicts []verdict) (settled int64
 		if err := h.writers.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger))...); err != nil {
 			return settled, err
 		}
-		settled += int64(len(notes))
+		settled += written
 	}
 	return settled, nil
 }

@@ -183,8 +183,9 @@ func (w *watch) seeEntry(r *kgo.Record) {
 	if !bytes.Contains(r.Value, discarded) { // most are the run's own
 		return
 	}
-	if letter, e, err := dlq.ParseEntry(r); err == nil && e.State == dlq.Discarded && e.Run == w.run {
-		w.flights.discard(place{r.Partition, letter})
+	n := dlq.ParseNote(r)
+	if run, ok := n.Hearsay(); ok && run == w.run && n.Entry.State == dlq.Discarded {
+		w.flights.discard(place{r.Partition, n.Letter})
 	}
 }
 
