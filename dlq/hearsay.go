@@ -131,6 +131,9 @@ func (l *Ledger) hear(run string, n *Note) {
 
 // bring takes down which run brought a letter back, if its last entry says that one did.
 func (l *Ledger) bring(at place, e *Entry) {
+	if e.State == Redriven && l.hearsay.brought.has(e.Run, at) {
+		return
+	}
 	f := l.fate(at.partition)
 	if f[fateOf(Redriven)].Has(at.offset) || f[fateOf(Discarded)].Has(at.offset) { // by the entry, or as it was believed
 		for run := range l.hearsay.brought {

@@ -47,6 +47,28 @@ func TestOfEachLetterTheLastEntryCounts(t *testing.T) {
 	}
 }
 
+// Of another letter the run itself knows more, or the ledger, and of one that it has not sent a consumer can't know anything.
+func TestWhatConsumersSayCountsOfLettersThatWereSentAndNoMoreIsKnownOf(t *testing.T) {
+	t.Parallel()
+	s, heard := newSaid(), selection{}
+	for offset, state := range []dlq.State{dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Unknown, "", dlq.Redriven} {
+		if state != "" {
+			s.say(place{1, int64(offset)}, &dlq.Entry{State: state, Target: headers.Position{Topic: "a", Offset: 7}})
+		}
+		if offset < 5 {
+			heard.add(1, int64(offset))
+		}
+	}
+	heard.add(0, 5)
+	s.believe(heard)
+	got := map[int64]dlq.State{}
+	s.each(func(at place, e dlq.Entry) { got[at.offset] = e.State })
+	want := map[int64]dlq.State{0: dlq.Discarded, 1: dlq.Succeeded, 2: dlq.Failed, 3: dlq.Unknown, 5: dlq.Redriven}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // As a map of entries they took half a gigabyte, for whoever asked for the status of a run.
 func TestTheEntriesOfAMillionLettersTakeLittleMemory(t *testing.T) {
 	heap := func() int64 {
