@@ -74,12 +74,16 @@ func (n *notary) write(ctx context.Context, at place, e Entry) {
 	})
 }
 
-// ended is the error of a record that was given up as the context had ended.
+// ended is the error of a record that was not written. Where the context has ended that is why, whatever the client met as it gave up.
 func ended(ctx context.Context, err error) error {
-	if errors.Is(err, kgo.ErrClientClosed) && ctx.Err() != nil {
-		return context.Cause(ctx)
+	cause := context.Cause(ctx)
+	switch {
+	case err == nil || cause == nil || errors.Is(err, cause):
+		return err
+	case errors.Is(err, kgo.ErrClientClosed):
+		return cause
 	}
-	return err
+	return fmt.Errorf("%w: %w", cause, err)
 }
 
 // close waits for what is under way, and returns how many letters are discarded, and why entries were not written.
