@@ -99,8 +99,26 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	if isOther(p.topicID, ledger.TopicID()) {
 		return nil, p.stale()
 	}
-	left := selection{}
-	skipped := map[string]int64{}
+	left, skipped := p.unsettled(ledger)
+	if left.len() == 0 {
+		return nil, &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: "all that was planned is settled by now"}
+	}
+	watch, ids, err := r.watchFrom(ctx, t, groupsOf(p))
+	if err != nil {
+		return nil, err
+	}
+	rec := r.newRecord(p, pace)
+	rec.TopicID, rec.Watch, rec.WatchIDs, rec.Counts.Skipped = idText(ledger.TopicID()), watch, ids, skipped
+	pieces := p.chosen.notes(t.ledger, p.ID)
+	rec.Pieces = len(pieces)
+	h := &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left}
+	err = h.declare(ctx, slices.Concat(orphans.of(ledger), pieces, h.duplicates(p, ledger)))
+	return h, err
+}
+
+// unsettled are the letters of a plan that are still open, and how many are not.
+func (p *Plan) unsettled(ledger *dlq.Ledger) (left selection, skipped map[string]int64) {
+	left, skipped = selection{}, map[string]int64{}
 	for partition, set := range p.chosen {
 		for offset := range set.All() {
 			if ledger.Settled(partition, offset) {
@@ -110,31 +128,25 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 			}
 		}
 	}
-	if left.len() == 0 {
-		return nil, &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: "all that was planned is settled by now"}
-	}
-	watch, ids, err := r.watchFrom(ctx, t, groupsOf(p))
-	if err != nil {
-		return nil, err
-	}
+	return left, skipped
+}
+
+// newRecord is a run as it begins, by its plan.
+func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 	now := time.Now()
-	pieces := p.chosen.notes(t.ledger, p.ID)
 	rec := &record{
-		V: runVersion, ID: p.ID, TopicID: idText(ledger.TopicID()), State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
+		V: runVersion, ID: p.ID, State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
 		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: pace, Groups: groupsOf(p), Classes: classesOf(p),
-		Pieces: len(pieces), Watch: watch, WatchIDs: ids,
+		Groupless: p.ByGroup[""],
 	}
-	rec.Groupless = p.ByGroup[""]
-	rec.Counts.Selected, rec.Counts.Skipped = p.chosen.len(), skipped
+	rec.Counts.Selected = p.chosen.len()
 	if n, _ := p.unfollowed(); n == p.Letters {
 		rec.Pace.Canary = 0 // it would have no outcome
 	}
 	if rec.Pace.Canary == 0 {
 		rec.State = Sending
 	}
-	h := &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left}
-	err = h.declare(ctx, slices.Concat(orphans.of(ledger), pieces, h.duplicates(p, ledger)))
-	return h, err
+	return rec
 }
 
 // strays are pieces of selections, by run.
