@@ -223,7 +223,7 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 	case Watching:
 		switch end := e.lastSent.Add(e.rec.Pace.Window); {
 		case now.Before(end):
-		case !e.asOf.Before(end):
+		case !e.asOf.Before(end) && !e.looking: // what a look has found is the run's to write down
 			return true, e.finish(ctx)
 		case !e.looking && e.lookedAt.Before(end):
 			e.look(work)

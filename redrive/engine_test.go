@@ -78,3 +78,18 @@ func TestWhatWasSaidIsForgotten(t *testing.T) {
 		t.Errorf("%d messages were told, want %d; one of them %d times", len(told), 3*maxSaid, told["7"])
 	}
 }
+
+// The flights let go of a letter when a look finds its outcome, which is before the loop hears of it: a run that ended in between left
+// the letter without an outcome for ever.
+func TestARunIsNotOverWhileALookIsUnderWay(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	e := &engine{
+		held:    &held{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r", Pace: Pace{Window: time.Second}}},
+		flights: newFlights(Counts{}, nil), state: Watching, lastSent: now.Add(-time.Minute), asOf: now, asking: now, looking: true,
+		heartbeat: now, told: now, lookedAt: now,
+	}
+	if over, err := e.advance(t.Context(), t.Context(), now); over || err != nil {
+		t.Errorf("it is over: %v, %v", over, err)
+	}
+}

@@ -45,6 +45,10 @@ func (r *Redriver) fence(ctx context.Context, w *writers, ledger string, topics 
 		return err
 	}
 	defer cl.Close()
+	ids, err := w.ids(ctx)
+	if err != nil {
+		return err
+	}
 	for which, producer := range w.cl {
 		id, epoch, err := producer.ProducerID(ctx)
 		if err != nil {
@@ -52,7 +56,7 @@ func (r *Redriver) fence(ctx context.Context, w *writers, ledger string, topics 
 		}
 		f := &fence{
 			opts: r.cfg.Kafka, cl: cl, adm: kadm.NewClient(cl), ledger: ledger,
-			txn: w.txn[which], id: id, epoch: epoch, blind: map[string]bool{}, stands: map[gap]bool{},
+			txn: w.txn[which], id: id, epoch: epoch, ids: ids, blind: map[string]bool{}, stands: map[gap]bool{},
 		}
 		if err := f.raise(ctx, topics); err != nil {
 			return err
@@ -70,6 +74,8 @@ type fence struct {
 	txn    string
 	id     int64
 	epoch  int16
+	ids    map[int64]int16 // those of both producers
+	asked  time.Time       // when markers were asked for last
 	blind  map[string]bool // topics that can't be asked, and have got their markers
 	stands map[gap]bool    // of what is open, whether it is to be committed
 }
@@ -86,38 +92,51 @@ func (g gap) String() string { return fmt.Sprintf("%s/%d", g.topic, g.partition)
 // raise asks for markers until all stand. A marker is written after its transaction was ended, or never: so it looks for them, and asks
 // again.
 func (f *fence) raise(ctx context.Context, topics []string) error {
-	patience, cancel := context.WithTimeout(ctx, fencePatience)
-	defer cancel()
-	var asked time.Time
+	until := time.Now().Add(fencePatience)
 	why := context.DeadlineExceeded
 	for {
-		gaps, blind, err := f.gaps(patience, topics)
-		if err == nil && len(gaps) == 0 {
+		gaps, err := f.round(ctx, until, topics)
+		switch {
+		case err == nil && len(gaps) == 0:
 			return nil
-		}
-		if err == nil && time.Since(asked) >= fenceAgain {
-			if err = f.close(patience, gaps); err == nil {
-				asked = time.Now()
-				maps.Copy(f.blind, blind)
+		case err == nil && f.unjudged(gaps): // it takes a while where the ledger is long
+			began := time.Now()
+			if err = f.judge(ctx, gaps); err == nil {
+				until = until.Add(time.Since(began))
+				continue
 			}
 		}
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case patience.Err() != nil:
-			return fmt.Errorf("make sure that nothing of an earlier run is open under the transactional id %q: %w; see whether the brokers are well, and try again", f.txn, why)
 		case err == nil:
 			why = fmt.Errorf("no marker came to %v", gaps)
-		case isPassing(err):
-			why = err
-		default:
+		case !isPassing(err):
 			return err
+		case !errors.Is(err, context.DeadlineExceeded):
+			why = err
 		}
-		select {
-		case <-time.After(fenceEvery):
-		case <-patience.Done():
+		if !time.Now().Before(until) {
+			return fmt.Errorf("make sure that nothing of an earlier run is open under the transactional id %q: %w; see whether the brokers are well, and try again", f.txn, why)
 		}
+		pause(ctx, fenceEvery)
 	}
+}
+
+// round looks where a marker is missing, and asks for those of which it is known how they are to be, if it did not do so just now.
+func (f *fence) round(ctx context.Context, until time.Time, topics []string) (gaps []gap, err error) {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	gaps, blind, err := f.gaps(ctx, topics)
+	if err != nil || len(gaps) == 0 || f.unjudged(gaps) || time.Since(f.asked) < fenceAgain {
+		return gaps, err
+	}
+	if err := f.close(ctx, gaps); err != nil {
+		return gaps, err
+	}
+	f.asked = time.Now()
+	maps.Copy(f.blind, blind)
+	return gaps, nil
 }
 
 // gaps are the partitions on which the id was used in an older epoch, or has something open, and all of the topics that can't be asked.
@@ -142,7 +161,7 @@ func (f *fence) gaps(ctx context.Context, topics []string) (gaps []gap, blind ma
 				gaps = append(gaps, gap{topic, p.Partition, a.CurrentTxnStartOffset})
 			}
 		}
-		if isDenied(err) || isUnsupported(err) {
+		if isDenied(err) || f.tooOld(ctx, err) {
 			blind[topic] = true
 			for partition := range d.Partitions {
 				gaps = append(gaps, gap{topic, partition, -1})
@@ -156,9 +175,6 @@ func (f *fence) gaps(ctx context.Context, topics []string) (gaps []gap, blind ma
 
 // close has each gap closed by a marker: of an abort, except where what is open was committed elsewhere.
 func (f *fence) close(ctx context.Context, gaps []gap) error {
-	if err := f.judge(ctx, gaps); err != nil {
-		return err
-	}
 	var abort, commit []gap
 	for _, g := range gaps {
 		if f.stands[g] {
@@ -220,7 +236,28 @@ func (f *fence) lost(err error) error {
 	return err
 }
 
-// isPassing reports whether a broker is likely to do a little later what it would not do now.
+// tooOld reports whether an error is of a broker that does not know the request. It asks what brokers know: to take one that is down for
+// one that is too old would have what is open on it aborted unseen.
+func (f *fence) tooOld(ctx context.Context, err error) bool {
+	if err == nil || errors.Is(err, kerr.UnsupportedVersion) {
+		return err != nil
+	}
+	versions, asked := f.adm.ApiVersions(ctx)
+	if asked != nil {
+		return false
+	}
+	for _, v := range versions {
+		if _, knows := v.KeyMaxVersion(kmsg.DescribeProducers.Int16()); v.Err == nil && !knows {
+			return true
+		}
+	}
+	return false
+}
+
+// isPassing reports whether an error may be gone a little later: all but an answer of a broker that will be the same then.
 func isPassing(err error) bool {
-	return kerr.IsRetriable(err) || kgo.IsRetryableBrokerErr(err) || errors.Is(err, kerr.ConcurrentTransactions)
+	if answer, ok := errors.AsType[*kerr.Error](err); ok {
+		return answer.Retriable || errors.Is(err, kerr.ConcurrentTransactions)
+	}
+	return true
 }

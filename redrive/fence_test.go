@@ -1,6 +1,7 @@
 package redrive_test
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -150,6 +151,38 @@ func TestARunThatCanNotEndWhatWasLeftOpenSaysWhere(t *testing.T) {
 		defer l.mu.Unlock()
 		if l.early {
 			t.Error("something was written")
+		}
+	})
+}
+
+// A broker that is down was taken for one that does not know the request: what was open on it was aborted unseen, committed or not.
+func TestAFenceWaitsForABrokerThatIsDown(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		s := newService("tax")
+		incident(t, k, s, 20, "tax")
+		s.has()
+		r := redriver(t, k)
+		p := plan(t, r)
+		l := &leftover{topic: "orders.retry.5s", partition: 1}
+		l.stands(t, k)
+		asked := 0
+		k.Cluster.ControlKey(int16(kmsg.DescribeProducers), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if asked++; asked > 10 {
+				return nil, nil, false
+			}
+			return nil, errors.New("it hangs up"), true
+		})
+		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		if err != nil || o.Counts.Succeeded != 20 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !l.ended || l.early || l.aborts != 1 || asked <= 10 {
+			t.Errorf("after %d questions it ended: %v; written before: %v; %d transactions were aborted for it", asked, l.ended, l.early, l.aborts)
 		}
 	})
 }

@@ -3,7 +3,10 @@ package redrive
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -11,58 +14,59 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
+// unjudged reports whether there is something open of which it is not known how it is to end.
+func (f *fence) unjudged(gaps []gap) bool {
+	return slices.ContainsFunc(gaps, func(g gap) bool {
+		_, known := f.stands[g]
+		return !known && g.open >= 0
+	})
+}
+
 // judge finds out which of what is open belongs to a transaction that was committed. Copies do if the ledger tells of one, which it was
 // told in the same transaction; entries of the ledger do if the copies of which they tell are visible. What is open on both sides nobody
 // has seen, and its letters go again. Where it is part of this and part of that, rather a letter is sent twice than none.
 func (f *fence) judge(ctx context.Context, gaps []gap) error {
-	var copies []gap
+	copies := map[headers.Position]gap{}
+	stands := map[gap]bool{}
 	for _, g := range gaps {
-		if _, known := f.stands[g]; known || g.open < 0 {
+		if !f.unjudged([]gap{g}) {
 			continue
 		}
-		if g.topic != f.ledger {
-			copies = append(copies, g)
-			continue
-		}
-		told, err := f.told(ctx, g)
-		stands := false
-		if err == nil {
-			stands, err = f.visible(ctx, told)
+		left, err := f.leftOpen(ctx, g)
+		if err == nil && g.topic == f.ledger {
+			stands[g], err = f.visible(ctx, left)
 		}
 		if err != nil {
 			return fmt.Errorf("look at what is open on %v since offset %d: %w", g, g.open, err)
 		}
-		f.stands[g] = stands
-	}
-	if len(copies) == 0 {
-		return nil
-	}
-	stands := map[gap]bool{}
-	for r, err := range dlq.Records(ctx, f.ledger, nil, f.opts...) {
-		if err != nil {
-			return fmt.Errorf("look in the ledger for what is open on %v: %w", copies, err)
-		}
-		_, e, _ := dlq.ParseEntry(r) // a broken one has no target
-		for _, g := range copies {
-			stands[g] = stands[g] || e.Target.Topic == g.topic && e.Target.Partition == g.partition && e.Target.Offset >= g.open
+		if g.topic != f.ledger {
+			stands[g] = false
+			for _, r := range left { // the other producer's are between them
+				copies[headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}] = g
+			}
 		}
 	}
-	for _, g := range copies {
-		f.stands[g] = stands[g]
+	if len(copies) > 0 {
+		for r, err := range dlq.Records(ctx, f.ledger, nil, f.opts...) {
+			if err != nil {
+				return fmt.Errorf("look in the ledger for what is left open: %w", err)
+			}
+			_, e, _ := dlq.ParseEntry(r) // a broken one has no target
+			if g, told := copies[e.Target]; told {
+				stands[g] = true
+			}
+		}
 	}
+	maps.Copy(f.stands, stands)
 	return nil
 }
 
-// told are the copies of which those entries of the id tell that are open on a partition of the ledger.
-func (f *fence) told(ctx context.Context, g gap) (copies []headers.Position, err error) {
-	ends, err := f.adm.ListEndOffsets(ctx, g.topic)
-	if err == nil {
-		err = ends.Error()
-	}
+// leftOpen are the id's records that are open on a partition.
+func (f *fence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err error) {
+	ends, err := ends(ctx, f.adm, []string{g.topic})
 	if err != nil {
 		return nil, err
 	}
-	end, _ := ends.Lookup(g.topic, g.partition)
 	cl, err := client.New(append(f.opts[:len(f.opts):len(f.opts)],
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{g.topic: {g.partition: kgo.NewOffset().At(g.open)}}),
 		kgo.FetchIsolationLevel(kgo.ReadUncommitted()), kgo.KeepControlRecords())...)
@@ -70,42 +74,31 @@ func (f *fence) told(ctx context.Context, g gap) (copies []headers.Position, err
 		return nil, err
 	}
 	defer cl.Close()
-	for at := g.open; at < end.Offset; {
+	for at := g.open; at < ends[g.topic][g.partition]; {
 		fetches := cl.PollFetches(ctx)
 		if err := fetches.Err(); err != nil {
 			return nil, err
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
-			at = r.Offset + 1
-			if r.ProducerID != f.id || r.Attrs.IsControl() {
-				return
-			}
-			if _, e, err := dlq.ParseEntry(r); err == nil && e.State == dlq.Redriven {
-				copies = append(copies, e.Target)
+			if at = r.Offset + 1; r.ProducerID == f.id && !r.Attrs.IsControl() {
+				records = append(records, r)
 			}
 		})
 	}
-	return copies, nil
+	return records, nil
 }
 
-// visible reports whether a committed reader sees all of the copies, and there are some.
-func (f *fence) visible(ctx context.Context, copies []headers.Position) (bool, error) {
+// visible reports whether a committed reader sees all copies of which entries tell, and there are some.
+func (f *fence) visible(ctx context.Context, entries []*kgo.Record) (bool, error) {
 	ranges := map[string][]dlq.Range{}
-	for _, c := range copies {
-		ranges[c.Topic] = append(ranges[c.Topic], dlq.At(c.Partition, c.Offset))
+	for _, r := range entries {
+		if _, e, err := dlq.ParseEntry(r); err == nil && e.State == dlq.Redriven {
+			ranges[e.Target.Topic] = append(ranges[e.Target.Topic], dlq.At(e.Target.Partition, e.Target.Offset))
+		}
 	}
 	for topic, ranges := range ranges {
-		stable, err := f.adm.ListCommittedOffsets(ctx, topic)
-		if err == nil {
-			err = stable.Error()
-		}
-		if err != nil {
+		if readable, err := f.readable(ctx, topic, ranges); err != nil || !readable {
 			return false, err
-		}
-		for _, r := range ranges {
-			if o, _ := stable.Lookup(topic, r.Partition); o.Offset < r.Until { // who would read it waits for what is open before it
-				return false, nil
-			}
 		}
 		missing := len(ranges)
 		for _, err := range dlq.Records(ctx, topic, ranges, f.opts...) {
@@ -118,5 +111,38 @@ func (f *fence) visible(ctx context.Context, copies []headers.Position) (bool, e
 			return false, nil
 		}
 	}
-	return len(copies) > 0, nil
+	return len(ranges) > 0, nil
+}
+
+// readable reports whether nothing of the run's own is open before the ends of ranges, for which a committed reader would wait. What
+// others have open there says nothing: it is an error, which passes when they end it.
+func (f *fence) readable(ctx context.Context, topic string, ranges []dlq.Range) (bool, error) {
+	stable, err := f.adm.ListCommittedOffsets(ctx, topic)
+	if err == nil {
+		err = stable.Error()
+	}
+	if err != nil {
+		return false, err
+	}
+	held := kadm.TopicsSet{}
+	for _, r := range ranges {
+		if o, _ := stable.Lookup(topic, r.Partition); o.Offset < r.Until {
+			held.Add(topic, r.Partition)
+		}
+	}
+	if len(held) == 0 {
+		return true, nil
+	}
+	producers, err := f.adm.DescribeProducers(ctx, held)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range producers[topic].Partitions {
+		for id := range f.ids {
+			if a, ok := p.ActiveProducers[id]; ok && a.CurrentTxnStartOffset >= 0 {
+				return false, nil
+			}
+		}
+	}
+	return false, fmt.Errorf("a transaction of somebody else is open on %v", held.Sorted())
 }

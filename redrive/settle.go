@@ -89,6 +89,9 @@ func (r *Redriver) trySettle(ctx context.Context, t *topics, id string) (int64, 
 	if err != nil || len(verdicts) == 0 {
 		return 0, err
 	}
+	if ids, err := r.unsettled(ctx, t); err != nil || !slices.Contains(ids, id) { // a run that began meanwhile is not to be fenced
+		return 0, err
+	}
 	w, err := r.openWriters(ctx, t.dlq)
 	if err != nil {
 		return 0, err
