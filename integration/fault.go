@@ -2,7 +2,9 @@ package integration
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
@@ -37,8 +39,17 @@ func (k *Kafka) Restart(tb testing.TB, node int) {
 func (k *Kafka) Pause(tb testing.TB, node int) {
 	tb.Helper()
 	k.fault(tb, "pause", node, func(ctx context.Context, cl *testcontainers.DockerClient, b *broker) error {
-		_, err := cl.ContainerPause(ctx, b.container.GetContainerID(), client.ContainerPauseOptions{})
-		return err
+		for {
+			_, err := cl.ContainerPause(ctx, b.container.GetContainerID(), client.ContainerPauseOptions{})
+			// The kernel may not manage to freeze a container whose processes are busy forking; nothing of it is frozen then.
+			if err == nil || !strings.Contains(err.Error(), "unable to freeze") || ctx.Err() != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
 	})
 }
 
