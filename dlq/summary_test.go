@@ -320,9 +320,6 @@ func TestALetterOfASummaryAllocatesNothing(t *testing.T) {
 
 // Not parallel: it looks at the heap.
 func TestASummaryOfFourMillionLettersTakes64MiB(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some seconds")
-	}
 	const n, partitions = 4_000_000, 8
 	for name, every := range map[string]int64{"dense": 1, "one in a hundred fails": 100} {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 		seen := s.Produce(&kgo.Record{Topic: archive, Value: []byte("seen")})[0]
 		stale(entry(1_000_000, headers.Position{Topic: archive, Offset: seen.Offset}))
 		stale(entry(1_000_001, untold))
-		s.Produce(entry(1_000_002, told))
+		s.Produce(entry(1_000_002, told), entry(1_000_003, headers.Position{Topic: target, Partition: 1, Offset: untold.Offset + 1})) // behind the untold one stands another producer's
 
 		s.begin("resume", run).ends(0)
 		s.onceEach(topic, target, 600)

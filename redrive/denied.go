@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net"
 	"slices"
 	"strings"
 
@@ -200,6 +201,9 @@ func (p *Plan) allLacking(ctx context.Context, cl *kgo.Client, err error) error 
 func isUnsupported(err error) bool {
 	if _, said := errors.AsType[*kerr.Error](err); said {
 		return errors.Is(err, kerr.UnsupportedVersion)
+	}
+	if _, away := errors.AsType[*net.OpError](err); away { // which the client does not call retryable where nobody listens
+		return false
 	}
 	return err != nil && !kgo.IsRetryableBrokerErr(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }

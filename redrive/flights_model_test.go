@@ -44,7 +44,7 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 			"write": func(t *rapid.T) {
 				at := place{0, rapid.Int64Range(0, letters-1).Draw(t, "letter")}
 				if _, ok := written[at]; ok || model[at].sent {
-					t.Skip()
+					t.Skip("another letter: this one is written")
 				}
 				written[at] = next(tier)
 			},
@@ -68,7 +68,7 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 				at := place{0, rapid.Int64Range(0, letters-1).Draw(t, "letter")}
 				m := model[at]
 				if _, ok := written[at]; !ok && !m.sent || m.settled || m.dead || m.discarded {
-					t.Skip()
+					t.Skip("another letter: this one is not sent, or has its end")
 				}
 				m.hops, m.class = max(m.hops, 1)+1, "tax"
 				m.dead = rapid.Bool().Draw(t, "dead")
@@ -83,7 +83,7 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 				at := place{0, rapid.Int64Range(0, letters-1).Draw(t, "letter")}
 				m := model[at]
 				if !m.sent || m.settled || m.dead {
-					t.Skip()
+					t.Skip("another letter: this one is not sent, or has its end")
 				}
 				m.discarded = true
 				f.discard(at)

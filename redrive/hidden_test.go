@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"github.com/twmb/franz-go/pkg/sasl/plain"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
@@ -43,19 +42,7 @@ func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *re
 				rights = append(rights, kfake.ACL{Resource: r.resource, Name: name, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true})
 			}
 		}
-		var vn kfake.VirtualNetwork
-		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.EnableSASL(), kfake.EnableACLs(),
-			kfake.Superuser("PLAIN", "admin", "secret"), kfake.User("PLAIN", "ann", "secret", rights...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(cluster.Close)
-		as := func(user string) []kgo.Opt {
-			return []kgo.Opt{
-				kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.MetadataMinAge(50 * time.Millisecond),
-				kgo.SASL(plain.Auth{User: user, Pass: "secret"}.AsMechanism()),
-			}
-		}
+		as := guarded(t, rights)
 		k := consumertest.On(t, as("admin")...)
 		k.CreateTopic("orders", 1)
 		k.Run(consumer.Config{

@@ -52,8 +52,10 @@ func (f *fence) judge(ctx context.Context, gaps []gap) error {
 				return fmt.Errorf("look in the ledger for what is left open: %w", err)
 			}
 			_, e, _ := dlq.ParseEntry(r) // a broken one has no target
-			if g, told := copies[e.Target]; told {
-				stands[g] = true
+			for _, g := range copies {
+				if e.Target.Topic == g.topic && e.Target.Partition == g.partition && e.Target.Offset >= g.open {
+					stands[g] = true
+				}
 			}
 		}
 	}

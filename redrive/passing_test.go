@@ -26,5 +26,8 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 		if got := isPassing(fmt.Errorf("describe: %w", c.err)); got != c.want {
 			t.Errorf("%v passes: %t, want %t", c.err, got, c.want)
 		}
+		if isUnsupported(c.err) {
+			t.Errorf("%v is taken for a broker that is too old", c.err)
+		}
 	}
 }

@@ -142,22 +142,28 @@ func documentedRights(t *testing.T) (columns [][]kfake.ACL) {
 	return columns
 }
 
+// guarded is a cluster on which ann has some rights, and admin all. It returns the options of a client of theirs; in a bubble only.
+func guarded(t *testing.T, rights []kfake.ACL) (as func(user string) []kgo.Opt) {
+	t.Helper()
+	var vn kfake.VirtualNetwork
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.EnableSASL(), kfake.EnableACLs(),
+		kfake.Superuser("PLAIN", "admin", "secret"), kfake.User("PLAIN", "ann", "secret", rights...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	return func(user string) []kgo.Opt {
+		return []kgo.Opt{
+			kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.MetadataMinAge(50 * time.Millisecond),
+			kgo.SASL(plain.Auth{User: user, Pass: "secret"}.AsMechanism()),
+		}
+	}
+}
+
 // doneWith does an errand with these rights, after an incident whose bug was fixed.
 func doneWith(t *testing.T, errand func(context.Context, []kgo.Opt) error, rights []kfake.ACL) (err error) {
 	synctest.Test(t, func(t *testing.T) {
-		var vn kfake.VirtualNetwork
-		cluster, problem := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.EnableSASL(), kfake.EnableACLs(),
-			kfake.Superuser("PLAIN", "admin", "secret"), kfake.User("PLAIN", "ann", "secret", rights...))
-		if problem != nil {
-			t.Fatal(problem)
-		}
-		t.Cleanup(cluster.Close)
-		as := func(user string) []kgo.Opt {
-			return []kgo.Opt{
-				kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.MetadataMinAge(50 * time.Millisecond),
-				kgo.SASL(plain.Auth{User: user, Pass: "secret"}.AsMechanism()),
-			}
-		}
+		as := guarded(t, rights)
 		k := consumertest.On(t, as("admin")...)
 		k.CreateTopic("orders", 1)
 		s := newService("tax", "old")

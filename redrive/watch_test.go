@@ -136,16 +136,7 @@ func TestARunThatCouldNotWriteThatItAbortsAbortsNevertheless(t *testing.T) {
 		s.has("sku")
 		fault := k.Cluster.Fault(kfake.Fault{
 			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.InvalidProducerEpoch,
-			When: func(req kmsg.Request) bool {
-				for _, t := range req.(*kmsg.ProduceRequest).Topics {
-					for _, p := range t.Partitions {
-						if bytes.Contains(p.Records, []byte(`"state":"aborted"`)) {
-							return true
-						}
-					}
-				}
-				return false
-			},
+			When: writes(`"state":"aborted"`),
 		})
 		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.ProducerBatchCompression(kgo.NoCompression())), By: "ann"})
 		if err != nil {
@@ -324,16 +315,7 @@ func TestARunThatMayNotWriteThatItAbortsSaysWhyItAborts(t *testing.T) {
 		letters(t, k, &s, 20)
 		k.Cluster.Fault(kfake.Fault{
 			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.TopicAuthorizationFailed, Count: -1,
-			When: func(req kmsg.Request) bool {
-				for _, t := range req.(*kmsg.ProduceRequest).Topics {
-					for _, p := range t.Partitions {
-						if bytes.Contains(p.Records, []byte(`"state":"aborted"`)) {
-							return true
-						}
-					}
-				}
-				return false
-			},
+			When: writes(`"state":"aborted"`),
 		})
 		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.ProducerBatchCompression(kgo.NoCompression())), By: "ann"})
 		if err != nil {
@@ -347,4 +329,18 @@ func TestARunThatMayNotWriteThatItAbortsSaysWhyItAborts(t *testing.T) {
 			t.Errorf("that it could not be written down is not in %v", err)
 		}
 	})
+}
+
+// writes picks the requests in which these words are written, by a client that does not compress.
+func writes(words string) func(kmsg.Request) bool {
+	return func(req kmsg.Request) bool {
+		for _, t := range req.(*kmsg.ProduceRequest).Topics {
+			for _, p := range t.Partitions {
+				if bytes.Contains(p.Records, []byte(words)) {
+					return true
+				}
+			}
+		}
+		return false
+	}
 }

@@ -1,0 +1,146 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// A run ends done, aborted or interrupted. Before any of these the transactions that are being ended are waited for: what they carried is
+// committed by then, goes with the final record, or is open again.
+
+// drain waits for the transactions that are being ended.
+func (e *engine) drain() error {
+	for e.busy[0] || e.busy[1] {
+		if err := e.ended(<-e.ends); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude writes the final state, with what else the ledger is to be told, and takes the selection away.
+func (e *engine) conclude(ctx context.Context, state State, cause string) error {
+	now := time.Now()
+	e.state, e.waiting = state, ""
+	e.settle(look{verdicts: e.flights.settle(func(string, headers.Position) standing { return standsBehind }), idle: e.idle, lag: e.lag})
+	rec := e.record(now)
+	rec.Cause, rec.Ended = cause, &now
+	e.notes = append(e.notes, rec.last(e.topics.ledger)...)
+	for len(e.notes) > 0 {
+		n := min(len(e.notes), txnLetters)
+		if err := e.writers.write(ctx, e.next, e.notes[:n]...); err != nil {
+			return uncertain(err)
+		}
+		e.notes, e.next = e.notes[n:], 1-e.next
+	}
+	*e.rec = *rec
+	e.tell("")
+	return nil
+}
+
+// finish ends a run whose window is over, and which has looked since.
+func (e *engine) finish(ctx context.Context) error {
+	if err := e.drain(); err != nil {
+		return err
+	}
+	select {
+	case <-e.alarm.fired: // by what was read just now
+		return e.abort()
+	default:
+	}
+	ctx, cancel := lingering(ctx)
+	defer cancel()
+	return e.conclude(ctx, Done, "")
+}
+
+// abort ends a run whose class has reappeared.
+func (e *engine) abort() error {
+	cause, seen := e.alarm.result()
+	e.doomed = &ReappearedError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
+	if err := e.halt(cause); err != nil { // that it aborts is true also where the ledger cannot be told
+		return errors.Join(e.doomed, err)
+	}
+	return e.doomed
+}
+
+// abandon ends a run whose letters are gone.
+func (e *engine) abandon() error {
+	e.alarm.quit(ErrMadeAnew.Error())
+	err := fmt.Errorf("run %s: %w", e.rec.ID, ErrMadeAnew)
+	if failed := e.halt(ErrMadeAnew.Error()); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
+}
+
+// halt aborts: what is in a transaction that is not committed yet never will be.
+func (e *engine) halt(cause string) error {
+	if e.open != nil {
+		abort(e.open.cl)
+		e.open = nil
+	}
+	if err := e.drain(); err != nil {
+		return err
+	}
+	for e.looking {
+		select {
+		case l := <-e.looked:
+			e.settle(l)
+		case <-time.After(lookGrace):
+			e.unlook()
+			e.settle(<-e.looked)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return e.conclude(ctx, Aborted, cause)
+}
+
+// lingering is a context that outlives another one by closeTimeout.
+func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(closeTimeout, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
+// errUnwatched is wrapped by the error of a run that could not begin to watch.
+var errUnwatched = errors.New("the watch could not begin")
+
+// unwatched ends a run that could not begin to watch: by ctx, by a right that is missing, or to be taken back.
+func (e *engine) unwatched(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return e.interrupt(context.Cause(ctx))
+	}
+	if _, denied := errors.AsType[*DeniedError](err); denied {
+		return e.interrupt(err)
+	}
+	return fmt.Errorf("%w: %w", errUnwatched, err)
+}
+
+// interrupt leaves a run as it stands, to be resumed.
+func (e *engine) interrupt(cause error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if e.open != nil {
+		e.handOver(ctx)
+	}
+	if err := e.drain(); err != nil && !errors.Is(err, errUncertain) {
+		return err
+	}
+	now := time.Now()
+	rec := e.record(now)
+	rec.Stopped = &now
+	rec.Waiting = "it was stopped at " + now.UTC().Format(time.RFC3339) + ", and waits to be resumed or aborted" // nobody sends
+	if err := e.writers.write(ctx, e.next, append(e.notes, rec.note(e.topics.ledger))...); err == nil {
+		*e.rec = *rec
+	}
+	e.rec.Counts = rec.Counts
+	return cause
+}
