@@ -32,11 +32,25 @@ var traps = []string{
 	26: "the dead-letter topic is consumed to be handled, and nobody sees any more how much is in it",
 	27: "a topic is deleted and made anew while it is consumed",
 	28: "the group's offsets on the retry topics expire, since no member subscribes to them",
+	29: "a source is recreated or a group rewound, and the new dead letters are taken for copies of old ones and deleted",
+	30: "the broker's clock and the host's differ, and a parked record is written to its retry topic without end",
+	31: "a right to write is granted after a refusal, and the producer stays failed until the process restarts",
+	32: "one partition drains for its next owner, and the member reads none of those that it keeps",
+	33: "a Retry-After of one second replaces the backoff: attempts are used up at once, or many records run in one instant",
+	34: "a partition that is blocked changes its owner, and each new owner runs thousands of records before it holds",
+	35: "the source grows, and a member that did not grow the siblings itself cannot write to the new partitions",
 }
 
 // later are traps whose place is not built yet, with what they wait for. One that has a test is taken off.
 var later = map[int]string{
-	7: "commit metadata",
+	7:  "commit metadata",
+	29: "the lineage of letters",
+	30: "delays that no clock can shorten",
+	31: "producers that are replaced",
+	32: "polls beside a drain",
+	33: "Retry-After as a minimum",
+	34: "a slow start behind a first copy",
+	35: "producers that learn of new partitions",
 }
 
 // known reports whether there is a trap of that number.
