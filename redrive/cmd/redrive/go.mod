@@ -3,7 +3,6 @@ module github.com/sidingkafka/siding/redrive/cmd/redrive
 go 1.26.0
 
 require (
-	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/expr-lang/expr v1.17.8
 	github.com/google/go-cmp v0.7.0
 	github.com/mattn/go-runewidth v0.0.31

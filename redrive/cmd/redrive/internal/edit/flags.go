@@ -47,7 +47,7 @@ func (f *Flags) Compile(stdin io.Reader) (redrive.Edit, error) {
 				break
 			}
 		}
-		if err := isObject(text); err != nil {
+		if err := checkPatch(text); err != nil {
 			errs = append(errs, fmt.Errorf("--patch: the patch %w", err))
 			break
 		}

@@ -2,30 +2,37 @@ package edit
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/sidingkafka/siding/internal/mergepatch"
 )
 
-// MergePatch lays a JSON merge patch, RFC 7396, over a value. It is an object, and so is what it is laid over: for anything else the
-// RFC has the whole value replaced, which over a thousand records is an accident. What the patch does not name is kept: its order, its
-// numbers digit by digit. How text is escaped may change.
+// MergePatch lays a JSON merge patch, RFC 7396, over a value. Both must be objects: for anything else the RFC has the whole
+// value replaced, which over a thousand records is an accident. What the patch does not name is kept as it stands: its
+// order, its numbers digit by digit, its escapes. A member that is there twice is an error.
 func MergePatch(value, patch []byte) ([]byte, error) {
-	if err := isObject(value); err != nil {
-		return nil, fmt.Errorf("the value %w", err)
+	merged, err := mergepatch.Apply(value, patch)
+	if err == nil && !isObject(value) {
+		return nil, fmt.Errorf("the value %w", errNoObject)
 	}
-	return jsonpatch.MergePatch(value, patch)
+	return merged, err
 }
 
-func isObject(text []byte) error {
-	var any json.RawMessage
-	if err := json.Unmarshal(text, &any); err != nil {
-		return fmt.Errorf("is no JSON: %w", err)
+// checkPatch says what is wrong with a patch.
+func checkPatch(patch []byte) error {
+	if err := mergepatch.Check(patch); err != nil {
+		return err
 	}
-	if trimmed := bytes.TrimLeft(any, " \t\r\n"); trimmed[0] != '{' {
-		return errors.New("is no JSON object, so that a merge patch would replace it as a whole")
+	if !isObject(patch) {
+		return errNoObject
 	}
 	return nil
+}
+
+var errNoObject = errors.New("is no JSON object, so that a merge patch would replace it as a whole")
+
+// isObject reports whether text, which is JSON, is an object.
+func isObject(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }

@@ -1,0 +1,177 @@
+package mergepatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The examples of RFC 7396, appendix A.
+func TestApply_ExamplesOfTheRFC(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ target, patch, want string }{
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
+		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
+		{`["a","b"]`, `["c","d"]`, `["c","d"]`},
+		{`{"a":"b"}`, `["c"]`, `["c"]`},
+		{`{"a":"foo"}`, `null`, `null`},
+		{`{"a":"foo"}`, `"bar"`, `"bar"`},
+		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
+		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+	} {
+		if got, err := Apply([]byte(c.target), []byte(c.patch)); err != nil || string(got) != c.want {
+			t.Errorf("%s with %s is %s, %v; want %s", c.target, c.patch, got, err, c.want)
+		}
+	}
+}
+
+// A library that decodes into Go's values drops the nulls of an array, rounds numbers and writes strings in its own way.
+func TestApply_KeepsWhatItIsNotAskedToChange(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ target, patch, want string }{
+		{`{"a":1}`, `{"a":[null,{"b":null}]}`, `{"a":[null,{"b":null}]}`},
+		{`{"a":1}`, `{"b":{"c":[null],"d":null}}`, `{"a":1,"b":{"c":[null]}}`},
+		{`{"z":9007199254740993,"y":1.50,"x":1e400,"w":-0}`, `{"z":12345678901234567890.10}`, `{"z":12345678901234567890.10,"y":1.50,"x":1e400,"w":-0}`},
+		{`{"<a>":"<\u003c\/é\u00e9"}`, `{"b":"&"}`, `{"<a>":"<\u003c\/é\u00e9","b":"&"}`},
+		{`{"\u0061":1,"b":{ "c" : [ 1 ] }}`, `{"a":2}`, `{"\u0061":2,"b":{ "c" : [ 1 ] }}`},
+		{" { \"a\" : 1 ,\n \"b\" : 2 } ", ` { "b" : { "c" : 3 } } `, `{"a":1,"b":{"c":3}}`},
+		{`{"a":{"x":1,"x":2}}`, `{"b":1}`, `{"a":{"x":1,"x":2},"b":1}`}, // in what the patch does not reach, nobody has to choose
+		{`{"a":{"x":1,"x":2}}`, `{"a":null}`, `{}`},
+		{`{}`, `{}`, `{}`},
+	} {
+		if got, err := Apply([]byte(c.target), []byte(c.patch)); err != nil || string(got) != c.want {
+			t.Errorf("%s with %s is %s, %v; want %s", c.target, c.patch, got, err, c.want)
+		}
+	}
+}
+
+func TestApply_NamesAMemberThatIsThereTwice(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ target, patch, want string }{
+		{`{"a":1,"a":2}`, `{"b":1}`, "the value has the member /a twice"},
+		{`{"a":1,"\u0061":2}`, `{"b":1}`, "the value has the member /a twice"},
+		{`{"a":{"b/c":1,"b/c":2}}`, `{"a":{"d":1}}`, "the value has the member /a/b~1c twice"},
+		{`{}`, `{"b":1,"b":2}`, "the patch has the member /b twice"},
+		{`{}`, `{"b":{"c":1,"c":null}}`, "the patch has the member /b/c twice"},
+		{`{}`, `{"b":[0,{"c~":1,"c~":2}]}`, "the patch has the member /b/1/c~0 twice"},
+		{`{}`, `{"b":`, "the patch is no JSON: unexpected end of JSON input"},
+		{`{} {}`, `{"b":1}`, "the value is no JSON: invalid character '{' after top-level value"},
+	} {
+		if got, err := Apply([]byte(c.target), []byte(c.patch)); err == nil || err.Error() != c.want || got != nil {
+			t.Errorf("%s with %s is %s, %v; want %s", c.target, c.patch, got, err, c.want)
+		}
+	}
+}
+
+// naive is the RFC's pseudocode, over decoded JSON.
+func naive(target, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	merged, ok := target.(map[string]any)
+	if !ok {
+		merged = map[string]any{}
+	}
+	for name, value := range changes {
+		if value == nil {
+			delete(merged, name)
+		} else {
+			merged[name] = naive(merged[name], value)
+		}
+	}
+	return merged
+}
+
+func decode(text []byte) (value any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // digit by digit
+	err = d.Decode(&value)
+	return value, err
+}
+
+// same fails the test unless Apply gives what the reference does.
+func same(t interface{ Fatalf(string, ...any) }, target, patch []byte) {
+	before, err1 := decode(target)
+	change, err2 := decode(patch)
+	if err1 != nil || err2 != nil {
+		t.Fatalf("%v, %v", err1, err2)
+	}
+	want := naive(before, change)
+	text, err := Apply(target, patch)
+	if err != nil {
+		t.Fatalf("%s with %s: %v", target, patch, err)
+	}
+	got, err := decode(text)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s with %s is %s, %v; want %v", target, patch, text, err, want)
+	}
+}
+
+func TestApply_IsWhatTheReferenceSays(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		same(t, []byte(jsonText(4).Draw(t, "target")), []byte(jsonText(4).Draw(t, "patch")))
+	})
+}
+
+// jsonText draws JSON without members that are there twice. Its names are few, so that targets and patches meet.
+func jsonText(depth int) *rapid.Generator[string] {
+	plain := rapid.SampledFrom([]string{`null`, `true`, `"x"`, `"\u00e9<"`, `0`, `1.50`, `9007199254740993`, `-1e400`})
+	if depth == 0 {
+		return plain
+	}
+	return rapid.Custom(func(t *rapid.T) string {
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
+		case 0:
+			return plain.Draw(t, "plain")
+		case 1:
+			return "[" + strings.Join(rapid.SliceOfN(jsonText(depth-1), 0, 3).Draw(t, "array"), ", ") + "]"
+		}
+		var members []string
+		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{`"a"`, `"b"`, `"c"`, `"é"`, `""`}), 0, 4, rapid.ID[string]).Draw(t, "names") {
+			members = append(members, fmt.Sprintf("%s :%s", name, jsonText(depth-1).Draw(t, name)))
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	})
+}
+
+// Whatever the bytes are, there is no panic: what is valid and has no member twice is merged as the reference does.
+func FuzzApply(f *testing.F) {
+	for _, seed := range [][2]string{
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[null,{"b":null}]}`},
+		{`[1,2]`, `{"a":"b","c":null}`},
+		{`{"a":1,"a":2}`, `{"a":{"b":1,"b":2}}`},
+		{`{"n":9007199254740993.10,"\ud800":1}`, `{"n":1e400,"�":null}`},
+		{` `, `{`},
+	} {
+		f.Add([]byte(seed[0]), []byte(seed[1]))
+	}
+	f.Fuzz(func(t *testing.T, target, patch []byte) {
+		got, err := Apply(target, patch)
+		if err == nil && !json.Valid(got) {
+			t.Fatalf("%q with %q is %q", target, patch, got)
+		}
+		switch ok := json.Valid(target) && json.Valid(patch); {
+		case !ok && err == nil:
+			t.Fatalf("%q with %q is %q, and one of them is no JSON", target, patch, got)
+		case ok && Check(target) == nil && Check(patch) == nil:
+			same(t, target, patch)
+		case ok && Check(patch) != nil && err == nil:
+			t.Fatalf("%q with %q is %q, and %v", target, patch, got, Check(patch))
+		}
+	})
+}
