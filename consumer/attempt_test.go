@@ -3,6 +3,8 @@ package consumer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -299,6 +302,28 @@ func TestValuesComeFromTheRecordsHooksThenFromRun(t *testing.T) {
 			}
 			a.end()
 		})
+	}
+}
+
+// A handler that returned context.Cause(ctx) after its timeout failed terminally, since the cause was a bare error.
+func TestErrHandlerTimeout_IsATimeoutAndErrDrainingACancellation(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err, is error
+		class   string
+	}{
+		{ErrHandlerTimeout, context.DeadlineExceeded, classify.ClassTimeout},
+		{ErrDraining, context.Canceled, classify.ClassCanceled},
+	} {
+		if !errors.Is(tt.err, tt.is) {
+			t.Errorf("%v is not %v", tt.err, tt.is)
+		}
+		if r := new(classify.Classifier).Classify(fmt.Errorf("charge: %w", tt.err)); r.Verdict != classify.VerdictRetry || r.Class != tt.class {
+			t.Errorf("%v is %v of class %q, want retry of class %q", tt.err, r.Verdict, r.Class, tt.class)
+		}
+	}
+	if timeout, ok := ErrHandlerTimeout.(net.Error); !ok || !timeout.Timeout() {
+		t.Errorf("%v is no timeout to those who ask by Timeout", ErrHandlerTimeout)
 	}
 }
 

@@ -225,13 +225,18 @@ var policy = map[string]func(*testing.T, *fixture){
 			if !errors.Is(context.Cause(ctx), consumer.ErrHandlerTimeout) {
 				t.Errorf("cause %v, want ErrHandlerTimeout", context.Cause(ctx))
 			}
+			if string(r.Value) == "cause" {
+				return fmt.Errorf("charge: %w", context.Cause(ctx))
+			}
 			return fmt.Errorf("charge: %w", ctx.Err())
 		})
 		cfg.Policy.HandlerTimeout = 50 * time.Millisecond
 		f.Run(cfg)
-		r := f.Produce(f.record("x"))[0]
-		f.Parked(r, tier1, classify.ClassTimeout)
-		f.Handled(r, 1)
+		for _, value := range []string{"error", "cause"} {
+			r := f.Produce(f.record(value))[0]
+			f.Parked(r, tier1, classify.ClassTimeout)
+			f.Handled(r, 1)
+		}
 		f.Conserved()
 	},
 	// Trap 18: a timeout of the handler's own is taken for the shutdown, and the record is skipped.
@@ -246,13 +251,13 @@ var policy = map[string]func(*testing.T, *fixture){
 			case "canceled":
 				cancel()
 			case "draining":
-				return classify.Retryable(consumer.ErrDraining) // it is not: the context says nothing of it
+				return consumer.ErrDraining // it is another lane's, by work that two handlers share
 			}
 			<-own.Done()
 			return own.Err()
 		}))
 		for _, tt := range []struct{ value, class string }{
-			{"timeout", classify.ClassTimeout}, {"canceled", classify.ClassCanceled}, {"draining", ""},
+			{"timeout", classify.ClassTimeout}, {"canceled", classify.ClassCanceled}, {"draining", classify.ClassCanceled},
 		} {
 			r := f.Produce(f.record(tt.value))[0]
 			if m := f.Parked(r, tier1, tt.class); m.Attempts != 1 {
