@@ -47,7 +47,7 @@
 // gRPC's Canceled, DeadlineExceeded, ResourceExhausted, Aborted and Unavailable
 // are retried; Unknown and Internal are left to Classifier.Unknown, since they
 // say nothing; the others are terminal. An error of any kind may have a method
-// RetryAfter() time.Duration, which is honoured where the verdict is retry.
+// RetryAfter() time.Duration, the least wait where the verdict is retry.
 // Among several errors in a chain the outermost wins, except that a bare
 // net.Error yields to anything more specific inside it.
 //

@@ -53,8 +53,10 @@ func Terminal(err error) error { return mark(err, VerdictTerminal, 0) }
 func Discard(err error) error { return mark(err, VerdictDiscard, 0) }
 
 // RetryAfter marks err as worth another try, though not before d has passed.
-// A d of zero or less is [Retryable]. Where a verdict further out is retry as
-// well, d still counts; where it is another one, d is ignored.
+// d is the least wait and no replacement of the backoff: a consumer waits for as
+// long as its schedule says where that is longer, and spreads records that ask
+// for the same. A d of zero or less is [Retryable]. Where a verdict further out
+// is retry as well, d still counts; where it is another one, d is ignored.
 func RetryAfter(err error, d time.Duration) error {
 	return mark(err, VerdictRetry, max(d, 0))
 }

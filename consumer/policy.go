@@ -52,15 +52,17 @@ type Policy struct {
 	// MaxAge ends the retries of a record that failed first so long ago. Default none.
 	MaxAge time.Duration
 
-	// MaxRetryAfter caps what a handler asks for with classify.RetryAfter. Default 1 h; negative takes no account of
-	// what handlers ask for.
+	// MaxRetryAfter caps what a handler asks for with classify.RetryAfter, which is the least wait: the record goes to
+	// the next tier, or to the first one behind it that is as long, and waits that tier's delay. What no tier covers
+	// waits in the last one for as long as was asked. Jitter comes on top of either. Default 1 h; negative takes no
+	// account of what handlers ask for.
 	MaxRetryAfter time.Duration
 
 	// HandlerTimeout is the deadline of each run of the handler, by its context. Default 1 m; negative means none.
 	// A handler that ignores it is reported, not ended.
 	HandlerTimeout time.Duration
 
-	// Jitter spreads due times over up to this share of the delay, later, never earlier, so that records which
+	// Jitter spreads due times over up to this share of the wait, later, never earlier, so that records which
 	// failed together do not come back together. Default 0.1; at most 1.
 	Jitter float64
 
@@ -76,8 +78,8 @@ type Policy struct {
 
 // Immediate repeats a failed run in place, for faults that last milliseconds: up to Attempts more runs, the n-th
 // after a random wait of up to Base·2ⁿ⁻¹, at most Max (full jitter, as in Amazon's "Exponential Backoff And Jitter").
-// The partition waits meanwhile. Only retryable failures on the source partition are repeated; one that asks for a
-// RetryAfter longer than Max is not.
+// The partition waits meanwhile. Only retryable failures on the source partition are repeated. A RetryAfter is waited
+// for besides the random wait; one that is longer than Max is not waited for in place, and the record goes to its tier.
 type Immediate struct {
 	Attempts int           // default none
 	Base     time.Duration // default 10 ms

@@ -63,8 +63,11 @@ func TestWhatBecomesOfAFailure(t *testing.T) {
 		"expired goes before exhausted":           {policy: Policy{MaxAge: time.Minute}, from: last, attempts: 4, age: time.Hour, result: retry, want: rests(DeadLetter, headers.ReasonExpired)},
 		"no MaxAge: never expired":                {from: first, attempts: 2, age: 1000 * time.Hour, result: retry, want: waits(second, s30)},
 		"a first failure in the future":           {policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: -time.Hour, result: retry, want: waits(second, s30)},
-		"RetryAfter: the first tier as long":      {from: source, attempts: 1, result: after(20 * time.Second), want: waits(second, 20*time.Second)},
-		"RetryAfter shorter than the tier":        {from: source, attempts: 1, result: after(time.Second), want: waits(first, time.Second)},
+		"RetryAfter: the first tier as long":      {from: source, attempts: 1, result: after(20 * time.Second), want: waits(second, s30)},
+		"RetryAfter as long as a tier":            {from: source, attempts: 1, result: after(s30), want: waits(second, s30)},
+		"RetryAfter shorter than the tier":        {from: source, attempts: 1, result: after(time.Second), want: waits(first, s5)},
+		"a short RetryAfter skips no tier":        {from: first, attempts: 2, result: after(time.Second), want: waits(second, s30)},
+		"a RetryAfter shorter than the last tier": {from: second, attempts: 3, result: after(time.Second), want: waits(last, m5)},
 		"RetryAfter beyond the tiers":             {from: source, attempts: 1, result: after(20 * time.Minute), want: waits(last, 20*time.Minute)},
 		"RetryAfter beyond MaxRetryAfter":         {from: source, attempts: 1, result: after(100 * time.Hour), want: waits(last, time.Hour)},
 		"RetryAfter, and MaxRetryAfter none":      {policy: Policy{MaxRetryAfter: -1}, from: source, attempts: 1, result: after(time.Minute), want: waits(first, s5)},
@@ -73,7 +76,7 @@ func TestWhatBecomesOfAFailure(t *testing.T) {
 		"a removed tier: the next one as long":    {from: removed, attempts: 2, result: retry, want: waits(second, s30)},
 		"a removed tier of a configured delay":    {from: retrytopics.Tier{Delay: s5, Topic: "orders.retry.old.5s"}, attempts: 2, result: retry, want: waits(second, s30)},
 		"a removed tier longer than all":          {from: retrytopics.Tier{Delay: time.Hour, Topic: "orders.retry.1h"}, attempts: 2, result: retry, want: waits(last, m5)},
-		"a removed tier and a longer RetryAfter":  {from: removed, attempts: 2, result: after(time.Minute), want: waits(last, time.Minute)},
+		"a removed tier and a longer RetryAfter":  {from: removed, attempts: 2, result: after(time.Minute), want: waits(last, m5)},
 		"terminal":                                {from: source, attempts: 1, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},
 		"terminal in a tier":                      {from: second, attempts: 3, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},
 		"terminal goes before expired":            {policy: Policy{MaxAge: 1}, from: first, attempts: 9, age: time.Hour, result: terminal("x"), want: rests(DeadLetter, headers.ReasonTerminal)},
@@ -142,14 +145,20 @@ func TestJitterIsOnTopOfTheTiersDelay(t *testing.T) {
 	p := Policy{Jitter: 0.5}.withDefaults()
 	now := time.UnixMilli(1_000_000_000_000)
 	s := siblingsFor(t, p.Tiers...)
-	for range 500 {
-		d := p.decide(s, retrytopics.Tier{}, 1, now, now, classify.Result{Verdict: classify.VerdictRetry})
-		if wait := d.due.Sub(now); wait < 5*time.Second || wait > 7500*time.Millisecond {
-			t.Fatalf("due after %v, want 5 s to 7.5 s", wait)
+	for asked, least := range map[time.Duration]time.Duration{
+		0: 5 * time.Second, time.Second: 5 * time.Second, 7 * time.Second: 30 * time.Second, 20 * time.Minute: 20 * time.Minute,
+	} {
+		var longest time.Duration
+		for range 500 {
+			d := p.decide(s, retrytopics.Tier{}, 1, now, now, classify.Result{Verdict: classify.VerdictRetry, RetryAfter: asked})
+			wait := d.due.Sub(now)
+			if wait < least || wait > least*3/2 {
+				t.Fatalf("asked for %v: due after %v, want %v to %v", asked, wait, least, least*3/2)
+			}
+			longest = max(longest, wait)
 		}
-		d = p.decide(s, retrytopics.Tier{}, 1, now, now, classify.Result{Verdict: classify.VerdictRetry, RetryAfter: 7 * time.Second})
-		if wait := d.due.Sub(now); wait != 7*time.Second {
-			t.Fatalf("due after %v, want what was asked for, 7 s", wait)
+		if longest < least*5/4 {
+			t.Errorf("asked for %v: the longest wait of 500 is %v, so they are not spread up to %v", asked, longest, least*3/2)
 		}
 	}
 }

@@ -36,12 +36,15 @@ func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, attempts 
 	case attempts >= p.MaxAttempts || len(s.Tiers) == 0:
 		return decision{rest: true, how: p.OnExhausted, reason: headers.ReasonExhausted}
 	}
-	asked := min(r.RetryAfter, max(p.MaxRetryAfter, 0))
+	asked := p.asked(r)
 	tier := next(s, from, asked)
-	if asked > 0 {
-		return decision{tier: tier, due: wholeMillis(now.Add(asked))}
-	}
-	return decision{tier: tier, due: wholeMillis(now.Add(tier.Delay + spread(p.Jitter, tier.Delay)))}
+	wait := max(tier.Delay, asked)
+	return decision{tier: tier, due: wholeMillis(now.Add(wait + spread(p.Jitter, wait)))}
+}
+
+// asked is the least wait that a failure asks for, as far as the policy lets it.
+func (p *Policy) asked(r classify.Result) time.Duration {
+	return min(r.RetryAfter, max(p.MaxRetryAfter, 0))
 }
 
 // wholeMillis rounds a due time up to what its header can say: cut, it would be early.
@@ -60,9 +63,9 @@ func next(s retrytopics.Siblings, from retrytopics.Tier, atLeast time.Duration) 
 	return s.Next("", max(from.Delay, atLeast))
 }
 
-// spread is a random share of the delay, at most jitter of it, in whole milliseconds.
-func spread(jitter float64, delay time.Duration) time.Duration {
-	most := int64(jitter * float64(delay.Milliseconds()))
+// spread is a random share of a wait, at most jitter of it, in whole milliseconds.
+func spread(jitter float64, wait time.Duration) time.Duration {
+	most := int64(jitter * float64(wait.Milliseconds()))
 	if most <= 0 {
 		return 0
 	}

@@ -288,8 +288,12 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 // again repeats the run in place. over reports that the record is done with: handled (nil), or to stay (an error).
 func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
 	policy := r.lane.policy.Immediate
-	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry && result.RetryAfter <= policy.Max; n++ {
-		wait := max(policy.wait(n), result.RetryAfter)
+	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry; n++ {
+		asked := r.lane.policy.asked(result)
+		if asked > policy.Max {
+			break
+		}
+		wait := asked + policy.wait(n)
 		before := r.gauge.spanContext()
 		r.gauge.failed(r.c.telemetry, a, outcomeRetried, r.c.errorText(err, result.Message), result)
 		if !r.lane.pause(wait) {

@@ -93,19 +93,30 @@ var policy = map[string]func(*testing.T, *fixture){
 		f.Conserved()
 	},
 	"RetryAfter picks the first tier at least as long": func(t *testing.T, f *fixture) {
-		asked := tier1 + 100*time.Millisecond
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
 			if consumer.FactsOf(ctx, r).Attempt == 1 {
-				return classify.RetryAfter(errBusy, asked)
+				return classify.RetryAfter(errBusy, tier1+100*time.Millisecond)
 			}
 			return nil
 		}))
 		r := f.Produce(f.record("x"))[0]
 		m := f.Parked(r, tier2, "")
-		if got := m.NotBefore.Sub(m.FailedAt); got < asked || got > asked+time.Millisecond {
-			t.Errorf("due %v after the failure, want %v rounded up to a millisecond", got, asked)
+		if got := m.NotBefore.Sub(m.FailedAt); got < tier2 || got > tier2*11/10+time.Millisecond {
+			t.Errorf("due %v after the failure, want the tier's delay, %v, to a tenth more", got, tier2)
 		}
 		f.Handled(r, 1)
+		f.Conserved()
+	},
+	// Trap 33: what a limiter asks for takes the tiers' place, and the attempts are used up at once.
+	"RetryAfter shorter than the tiers skips none of them": func(t *testing.T, f *fixture) {
+		f.Run(f.config(func(context.Context, *kgo.Record) error { return classify.RetryAfter(errBusy, time.Millisecond) }))
+		r := f.Produce(f.record("x"))[0]
+		f.Parked(r, tier1, "")
+		f.Parked(r, tier2, "")
+		m := f.DeadLettered(r, headers.ReasonExhausted)
+		if took := m.FailedAt.Sub(m.FirstFailedAt); took < tier1+tier2 || m.Attempts != 3 {
+			t.Errorf("a dead letter after %v and %d attempts, want %v at least, and 3", took, m.Attempts, tier1+tier2)
+		}
 		f.Conserved()
 	},
 	"RetryAfter beyond the last tier parks again without an attempt": func(t *testing.T, f *fixture) {
@@ -134,8 +145,8 @@ var policy = map[string]func(*testing.T, *fixture){
 		cfg.Policy.MaxRetryAfter = tier1
 		f.Run(cfg)
 		m := f.Parked(f.Produce(f.record("x"))[0], tier1, "")
-		if got := m.NotBefore.Sub(m.FailedAt); got < tier1 || got > tier1+time.Millisecond {
-			t.Errorf("due %v after the failure, want %v rounded up to a millisecond", got, tier1)
+		if got := m.NotBefore.Sub(m.FailedAt); got < tier1 || got > tier1*11/10+time.Millisecond {
+			t.Errorf("due %v after the failure, want %v to a tenth more", got, tier1)
 		}
 	},
 	"Discard drops the record and the partition goes on": func(t *testing.T, f *fixture) {

@@ -48,7 +48,6 @@ var later = map[int]string{
 	30: "delays that no clock can shorten",
 	31: "producers that are replaced",
 	32: "polls beside a drain",
-	33: "Retry-After as a minimum",
 	34: "a slow start behind a first copy",
 	35: "producers that learn of new partitions",
 }
