@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Refusal is why a run does not begin.
+// Refusal is why a run does not begin, or is not taken.
 type Refusal string
 
 // The refusals. Each leaves everything as it was.
@@ -23,6 +23,7 @@ const (
 	RefusedTarget     Refusal = "no target"          // the topic is not there, or is not one to bring letters back to
 	RefusedNaming     Refusal = "another naming"     // the group's retry topics seem to be named otherwise, and what fails again would not be seen
 	RefusedMany       Refusal = "too many letters"   // a new value is for one
+	RefusedHeld       Refusal = "run held"           // a process has the run, or may have it, and a Condition says to leave it there
 )
 
 // RefusedError says why a run does not begin. Nothing was changed.
@@ -33,7 +34,7 @@ type RefusedError struct {
 	Reason Refusal
 	// Detail says what was found, and what to do.
 	Detail string
-	// Run is the unfinished run, for RefusedUnfinished.
+	// Run is the unfinished run, for RefusedUnfinished and RefusedHeld.
 	Run *Outcome
 }
 

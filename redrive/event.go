@@ -60,6 +60,8 @@ type Outcome struct {
 	// Owner says which process has it, or had it last; Heartbeat is when that last said so.
 	Owner     string
 	Heartbeat time.Time
+	// Claim tells that process from others that had the run before or after it, for [IfClaim].
+	Claim string
 	// Started and Ended are the times of the claim and of the final state. Stopped is when its process left it to be resumed or
 	// aborted, as it says itself; one that crashed says nothing. It is zero while nobody has stopped it.
 	Started, Stopped, Ended time.Time

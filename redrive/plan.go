@@ -165,9 +165,6 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	return p, nil
 }
 
-// lively is how long after its last heartbeat a run is taken to go on: three of them, and some delay.
-const lively = 20 * time.Second
-
 // RefuseUnfinished returns a *RefusedError where a ledger, as it was read last, has an
 // unfinished run. Who writes into the dead-letter topic, deletes from it or settles its
 // letters by other means than a run asks it first: the run would take new letters for

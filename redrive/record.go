@@ -151,7 +151,7 @@ func (r *record) last(ledger string) []*kgo.Record {
 func (r *record) outcome(topic string) Outcome {
 	o := Outcome{
 		Topic: topic, ID: r.ID, State: r.State, Waiting: r.Waiting, Cause: r.Cause, By: r.By, Why: r.Why,
-		Owner: r.Owner, Heartbeat: r.Heartbeat, Started: r.Started, Counts: r.Counts,
+		Owner: r.Owner, Heartbeat: r.Heartbeat, Claim: r.Token, Started: r.Started,
 	}
 	o.Counts = r.Counts.clone()
 	if r.Stopped != nil {

@@ -95,12 +95,18 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 }
 
 // Resume goes on with an unfinished run, wherever it was begun: what the ledger says
-// was sent is not sent again. Whoever else has it loses it. It returns like
-// [Redriver.Run].
-func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event)) (Outcome, error) {
+// was sent is not sent again. Without a [Condition] whoever else has it loses it. It
+// returns like [Redriver.Run].
+func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event), conditions ...Condition) (Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
 		return Outcome{}, err
+	}
+	w := &taking{topic: topic, id: id, conditions: conditions, token: token(8)}
+	if len(conditions) > 0 {
+		if _, err := r.look(ctx, t, w); err != nil {
+			return Outcome{}, within(topic, err)
+		}
 	}
 	h, err := r.take(ctx, t, id, func(h *held) error {
 		rec := h.rec
@@ -113,7 +119,10 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event))
 		if rec.Edit.Patch != nil && r.cfg.MergePatch == nil {
 			return errors.New("the run has a patch, and Config.MergePatch is nil")
 		}
-		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = token(8), r.owner, time.Now(), "", nil
+		if err := w.allowed(rec); err != nil {
+			return err
+		}
+		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner, time.Now(), "", nil
 		return nil
 	})
 	if err != nil {
@@ -125,15 +134,16 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event))
 // Abort ends an unfinished run, wherever it goes on: what its process has not
 // committed by then never becomes visible. What was sent stays, and its outcomes can
 // be told. By and Why are kept as the cause. It does nothing to a run that is
-// finished.
-func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
+// finished. A [Condition] leaves it to whoever has it.
+func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Condition) error {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
 		return err
 	}
-	if rec, err := r.read(ctx, t, id); err != nil {
+	w := &taking{topic: topic, id: id, conditions: conditions, token: token(8)}
+	if rec, err := r.look(ctx, t, w); err != nil {
 		return within(topic, err)
-	} else if rec.rec.State.Finished() {
+	} else if rec != nil && rec.State.Finished() {
 		return nil
 	}
 	h, err := r.take(ctx, t, id, func(h *held) error {
@@ -141,9 +151,12 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string) error {
 		if rec.State.Finished() { // while its ids were initialised: what it ended with stands
 			return errOver
 		}
+		if err := w.allowed(rec); err != nil {
+			return err
+		}
 		now := time.Now()
 		rec.Counts.Skipped = h.skipped
-		rec.Token, rec.Owner, rec.Heartbeat, rec.Ended, rec.Waiting, rec.Stopped = token(8), r.owner, now, &now, "", nil
+		rec.Token, rec.Owner, rec.Heartbeat, rec.Ended, rec.Waiting, rec.Stopped = w.token, r.owner, now, &now, "", nil
 		rec.State, rec.Cause = Aborted, byHand+r.owner
 		if r.cfg.Why != "" {
 			rec.Cause += ": " + r.cfg.Why

@@ -75,28 +75,40 @@ func newResume(t *tool) *cobra.Command {
 		Use:   "resume RUN",
 		Short: "Go on with a run that was stopped, or whose process died",
 		Long: `Resume goes on with an unfinished run where the ledger says that it is: nothing is sent twice, and nothing is left
-out. Letters, target, edits and pace are those that it began with. A process that still has the run loses it: where it
-was heard of within the last 20 seconds, and did not say that it stopped, resume names it and asks first.`,
+out. Letters, target, edits and pace are those that it began with. A process that still has the run loses it, so resume
+names it and asks first, unless it said that it stopped, or was not heard of for 20 seconds and for the 7 seconds more
+for which resume listens. Where that can't be found out, resume asks as well.`,
 		Example: `  redrive resume orders.dlq/20260102-150405-a1b2c3
   redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
 		Args:              oneTopic("RUN"),
 		ValidArgsFunction: completeRun(t, unfinished),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.onRun(cmd.Context(), args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
-				if !yes {
-					if err := t.mayTake(ctx, r, topic, id); err != nil {
-						return err
-					}
-				}
 				begun, on := false, t.follow()
-				out, err := r.Resume(ctx, topic, id, func(e redrive.Event) {
+				tell := func(e redrive.Event) {
 					if !begun {
 						begun = true
 						t.screen.Say("run %s/%s: %d of %s were sent", topic, id, e.Counts.Sent, letters(e.Counts.Selected))
 					}
 					on(e)
-				})
-				return t.ended(ctx, r, out, err)
+				}
+				var conditions []redrive.Condition
+				if !yes {
+					conditions = append(conditions, redrive.IfSilent())
+				}
+				for {
+					t.screen.Status("looking who has %s/%s …", topic, id)
+					out, err := r.Resume(ctx, topic, id, tell, conditions...)
+					held, ok := errors.AsType[*redrive.RefusedError](err)
+					if !ok || held.Reason != redrive.RefusedHeld {
+						return t.ended(ctx, r, out, err)
+					}
+					t.screen.Status("")
+					if err := t.ask(ctx, held.Detail+", and would lose it", "yes"); err != nil {
+						return err
+					}
+					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)} // from that process, and no other
+				}
 			})
 		},
 	}
@@ -119,7 +131,7 @@ resume is possible no more.`,
 		ValidArgsFunction: completeRun(t, unfinished),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.onRun(cmd.Context(), args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
-				before := t.peek(ctx, r, topic, id)
+				before, known := t.peek(ctx, r, topic, id)
 				over := before.State.Finished()
 				if err := r.Abort(ctx, topic, id); err != nil {
 					return err
@@ -133,6 +145,8 @@ resume is possible no more.`,
 				}
 				if has, goesOn := t.goesOn(before); goesOn && !over {
 					t.screen.Say("it was stopped while it went on: %s", has)
+				} else if !known {
+					t.screen.Say("the ledger could not be read in time to see whether a process had it: one that did stops")
 				}
 				if err != nil {
 					return err
@@ -167,28 +181,19 @@ func (t *tool) onRun(ctx context.Context, name string, o *operator, do func(ctx 
 	return do(ctx, r, topic, id)
 }
 
-// peekTime is how long it may take to look who has a run: as long as a process that goes on lets nobody wait for its transactions. Of
+// peekTime is how long abort may take to look who has a run: as long as a process that goes on lets nobody wait for its transactions. Of
 // one that died they may stay open longer than that.
 const peekTime = 3 * time.Second
 
-// peek looks how a run stands before something is done to it; what is wrong there is found when that is done.
-func (t *tool) peek(ctx context.Context, r *redrive.Redriver, topic, id string) redrive.Outcome {
+// peek looks how a run stands before it is aborted, and whether that can be known in time; what is wrong there is found by the abort.
+func (t *tool) peek(ctx context.Context, r *redrive.Redriver, topic, id string) (o redrive.Outcome, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, peekTime)
 	defer cancel()
 	runs, _ := r.Runs(ctx, topic)
 	if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.ID == id }); i >= 0 {
-		return runs[i]
+		return runs[i], true
 	}
-	return redrive.Outcome{}
-}
-
-// mayTake asks before a run is taken from a process that seems to have it.
-func (t *tool) mayTake(ctx context.Context, r *redrive.Redriver, topic, id string) error {
-	has, yes := t.goesOn(t.peek(ctx, r, topic, id))
-	if !yes {
-		return nil
-	}
-	return t.ask(ctx, fmt.Sprintf("run %s/%s goes on: %s, and would lose it", topic, id, has), "yes")
+	return redrive.Outcome{}, false
 }
 
 // goesOn is who has a run, if it seems that somebody does, in words.

@@ -1,0 +1,123 @@
+package redrive
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// Condition says when [Redriver.Resume] and [Redriver.Abort] may take a run; of
+// several all must hold. It is checked against the ledger as it is read while the
+// run is claimed, when no other process can write to it, and what is claimed then is
+// what was checked. Where it does not hold, a *[RefusedError] with the reason
+// [RefusedHeld] tells how the run stands, and the run goes on where it is.
+type Condition struct {
+	silent bool
+	claim  string
+}
+
+// IfSilent takes a run only where nobody seems to have it: its process said that it
+// stopped, or its last heartbeat is more than 20 s old and no other came within the
+// 7 s for which it is listened for, so that a wrong clock misleads nobody. What can't
+// be found out, as where the ledger can't be read in time, does not hold.
+func IfSilent() Condition { return Condition{silent: true} }
+
+// IfClaim takes a run only from the process that had it when an Outcome was read:
+// claim is [Outcome.Claim].
+func IfClaim(claim string) Condition { return Condition{claim: claim} }
+
+// lively is how long after its last heartbeat a run is taken to go on: three of them, and some delay.
+const lively = 20 * time.Second
+
+// listening is how long a heartbeat is listened for: one comes within that time from a process that can write.
+const listening = heartbeatEvery + 2*time.Second
+
+// lookPatience is how long the ledger is read before a run is claimed. To claim it disturbs a process that goes on, which loses some
+// seconds also where the claim is given up. What holds the reading up may be a transaction that only the claim ends.
+const lookPatience = 3 * time.Second
+
+// taking is somebody's wish to take a run.
+type taking struct {
+	topic, id  string
+	conditions []Condition
+	token      string  // of the claim to be written; a try before may have written it, and got no answer
+	heard      *record // the run as it was before and after it was listened for
+}
+
+// look looks at a run before it is claimed, so that one that may not be taken is not disturbed. It returns nil where the ledger can't be
+// read in time.
+func (r *Redriver) look(ctx context.Context, t *topics, w *taking) (*record, error) {
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	read := func() (*record, error) {
+		first, cancel := context.WithTimeout(ctx, lookPatience)
+		defer cancel()
+		if err := ledger.Read(first, nil, nil); err != nil && first.Err() != nil {
+			return nil, context.Cause(ctx)
+		} else if err != nil {
+			return nil, Denied("READ", "topic", t.ledger, err)
+		}
+		value, ok := ledger.Runs()[w.id]
+		if !ok {
+			return nil, fmt.Errorf("run %s: %w", w.id, ErrNoRun)
+		}
+		rec, err := parseRecord(value)
+		if err != nil {
+			return nil, unreadable(t.ledger, w.id, err)
+		}
+		return rec, nil
+	}
+	rec, err := read()
+	if rec == nil || err != nil || rec.State.Finished() || len(w.conditions) == 0 {
+		return rec, err
+	}
+	w.heard = rec
+	if err := w.allowed(rec); err != nil {
+		return nil, err
+	}
+	if rec.Stopped != nil || !slices.ContainsFunc(w.conditions, func(c Condition) bool { return c.silent }) {
+		return rec, nil
+	}
+	pause(ctx, listening)
+	again, err := read()
+	if err != nil {
+		return nil, err
+	}
+	if again == nil {
+		w.heard = nil
+		return rec, nil
+	}
+	return again, w.allowed(again)
+}
+
+// allowed says why the run may not be taken, as it stands.
+func (w *taking) allowed(rec *record) error {
+	if rec.Token == w.token || rec.State.Finished() {
+		return nil
+	}
+	for _, c := range w.conditions {
+		if c.claim != "" && rec.Token != c.claim {
+			return w.refused(rec, "goes on: %s took it meanwhile", rec.Owner)
+		}
+		if !c.silent || rec.Stopped != nil {
+			continue
+		}
+		since := max(0, time.Since(rec.Heartbeat)).Round(time.Second)
+		switch {
+		case since <= lively:
+			return w.refused(rec, "goes on: %s was heard of %v ago", rec.Owner, since)
+		case w.heard == nil:
+			return w.refused(rec, "may go on: %s was last heard of %v ago, and the ledger could not be read in time to see whether it still is", rec.Owner, since)
+		case w.heard.Token != rec.Token || !w.heard.Heartbeat.Equal(rec.Heartbeat):
+			return w.refused(rec, "goes on: %s was heard of just now, and by the clocks %v ago: one of them is wrong", rec.Owner, since)
+		}
+	}
+	return nil
+}
+
+func (w *taking) refused(rec *record, how string, args ...any) error {
+	o := rec.outcome(w.topic)
+	return &RefusedError{Topic: w.topic, Reason: RefusedHeld, Run: &o, Detail: fmt.Sprintf("run %s/%s ", w.topic, w.id) + fmt.Sprintf(how, args...)}
+}

@@ -1,0 +1,234 @@
+package redrive_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// heldError fails the test unless an error says that a run is left to the process that has it.
+func heldError(t *testing.T, err error, words string) *redrive.RefusedError {
+	t.Helper()
+	e, ok := errors.AsType[*redrive.RefusedError](err)
+	if !ok || e.Reason != redrive.RefusedHeld || e.Run == nil || !strings.Contains(e.Detail, words) {
+		t.Fatalf("the error is %v, want one that says %q", err, words)
+	}
+	return e
+}
+
+// asWritten writes a run's record again, as some process would whose clock is wrong.
+func asWritten(t *testing.T, k *consumertest.Kafka, id string, change map[string]any) {
+	t.Helper()
+	var rec map[string]any
+	if err := json.Unmarshal(readLedger(t, k).Runs()[id], &rec); err != nil {
+		t.Fatal(err)
+	}
+	delete(rec, "stoppedAt")
+	for name, value := range change {
+		rec[name] = value
+	}
+	text, err := json.Marshal(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Produce(dlq.RunRecord("orders.dlq.ledger", id, text))
+}
+
+// heldUp opens a transaction on a topic and aborts it some time later: who reads committed waits.
+func heldUp(t *testing.T, k *consumertest.Kafka, topic string, during time.Duration) (ended <-chan struct{}) {
+	t.Helper()
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.TransactionalID("somebody"))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Key: []byte("nothing")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer cl.Close()
+		time.Sleep(during)
+		if err := cl.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
+			t.Error(err)
+		}
+	}()
+	return over
+}
+
+func TestResume_LeavesARunThatGoesOn(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 100)
+		s.set(succeeding)
+		first, second := redriver(t, k), redriver(t, k)
+		p := plan(t, first)
+		half, ended := make(chan struct{}), make(chan error, 1)
+		var once sync.Once
+		var taking atomic.Bool
+		go func() {
+			_, err := first.Run(t.Context(), p, redrive.Pace{Rate: 5, Ramp: -1}, func(e redrive.Event) {
+				if !taking.Load() && strings.Contains(e.Message, "another process") {
+					t.Errorf("the run is disturbed: %s", e.Message)
+				}
+				if e.Counts.Sent > 50 {
+					once.Do(func() { close(half) })
+				}
+			})
+			ended <- err
+		}()
+		<-half
+		_, err := second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
+		heldError(t, err, " was heard of ")
+		held := heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, redrive.IfSilent()), "run orders.dlq/"+p.ID+" goes on: ann on ")
+		_, err = second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfClaim("another"))
+		heldError(t, err, "took it meanwhile")
+		time.Sleep(10 * time.Second)
+		select {
+		case err := <-ended:
+			t.Fatalf("the run ended with %v", err)
+		default:
+		}
+		taking.Store(true)
+		if o, err := second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfClaim(held.Run.Claim)); err != nil || o.Counts.Succeeded != 100 {
+			t.Errorf("with the claim that was seen, the run ended with %v, and %+v", err, o)
+		}
+		if err := <-ended; !errors.Is(err, redrive.ErrTaken) {
+			t.Errorf("the one that it was taken from ended with %v", err)
+		}
+	})
+}
+
+// Who says that it stopped is not listened for.
+func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		s.set(succeeding)
+		r := redriver(t, k)
+		p := plan(t, r)
+		stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
+		began := time.Now()
+		took := time.Duration(0)
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, func(redrive.Event) {
+			if took == 0 {
+				took = time.Since(began)
+			}
+		}, redrive.IfSilent())
+		if err != nil || o.Counts.Succeeded != 20 || took > 2*time.Second {
+			t.Errorf("the run went on after %v and ended with %v, and %+v", took, err, o)
+		}
+	})
+}
+
+// A process whose clock is an hour behind looks as if it had died long ago, and one that died looks the same.
+func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
+	t.Parallel()
+	for name, lives := range map[string]bool{"of one that lives": true, "of one that died": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				letters(t, k, &s, 20)
+				s.set(succeeding)
+				r := redriver(t, k)
+				p := plan(t, r)
+				stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
+				beat := func() {
+					asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour), "token": "colleague", "owner": "bob"})
+				}
+				beat()
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					for lives && ctx.Err() == nil {
+						select {
+						case <-ctx.Done():
+						case <-time.After(5 * time.Second):
+							beat()
+						}
+					}
+				}()
+				o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
+				stop()
+				<-done
+				if lives {
+					heldError(t, err, "goes on: bob was heard of just now, and by the clocks 1h0m")
+				} else if err != nil || o.Counts.Succeeded != 20 {
+					t.Errorf("the run ended with %v, and %+v", err, o)
+				}
+			})
+		})
+	}
+}
+
+// A colleague takes the run between the look and the claim: what counts is the ledger as the claim reads it.
+func TestResume_ChecksAgainAsItClaims(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		s.set(succeeding)
+		r := redriver(t, k)
+		p := plan(t, r)
+		stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
+		before := readLedger(t, k).Runs()[p.ID]
+		var once sync.Once
+		k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if kreq.(*kmsg.InitProducerIDRequest).TransactionalID != nil {
+				k.Cluster.SleepControl(func() {
+					once.Do(func() { asWritten(t, k, p.ID, map[string]any{"token": "colleague", "owner": "bob", "at": time.Now()}) })
+				})
+			}
+			return nil, nil, false
+		})
+		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
+		if held := heldError(t, err, "bob was heard of"); held.Run.Claim != "colleague" {
+			t.Errorf("it says that %+v has the run", held.Run)
+		}
+		var rec struct{ Token string }
+		if after := readLedger(t, k).Runs()[p.ID]; json.Unmarshal(after, &rec) != nil || rec.Token != "colleague" {
+			t.Errorf("the run was %s, and is %s", before, after)
+		}
+	})
+}
+
+// Where the ledger can't be read in time, nobody knows.
+func TestResume_TakesNothingWhereItCannotLook(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		s.set(succeeding)
+		r := redriver(t, k)
+		p := plan(t, r)
+		stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
+		asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour)})
+		ended := heldUp(t, k, "orders.dlq.ledger", 5*time.Second)
+		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
+		heldError(t, err, "may go on: ann on ")
+		<-ended
+		if o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent()); err != nil || o.Counts.Succeeded != 20 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
+}
