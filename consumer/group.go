@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,99 +50,80 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 // offered is kgo's AdjustFetchOffsetsFn. It takes out the partitions that kgo is not to begin to read: those that the member does not
 // have any more, since kgo fetches again what an earlier session did not come to, though a topic that it was told to forget meanwhile
 // was given back; and those that it reads already, see subscription. Two positions on one partition would overwrite each other.
+//
+// It puts those in whose offset the group's coordinator refused: kgo would neither read them nor ask again. An error from here would
+// end the session of the whole member, so there is none but that the session is over.
 func (c *Consumer) offered(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	var lanes []*lane
-	for topic, partitions := range offsets {
-		for p := range partitions {
-			l := c.lane(topic, p)
-			if l == nil || l.offered.Load() {
-				delete(partitions, p)
-				continue
-			}
-			lanes = append(lanes, l)
-		}
-		if len(partitions) == 0 {
-			delete(offsets, topic)
-		}
-	}
-	offsets, err := c.positions(ctx, offsets)
-	if err == nil { // kgo has them from here
-		for _, l := range lanes {
-			l.offered.Store(true)
-		}
-	}
-	return offsets, err
-}
-
-// positions finds where each new source partition starts. Without a committed offset kgo would
-// resolve the start by itself, and somewhere else after a restart; so it is resolved here, and committed before the
-// lane's first record runs.
-func (c *Consumer) positions(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	open := map[string][]*lane{} // by topic: one whose siblings are missing holds up no other
-	var postponed []*lane
-	starts := c.starts(ctx, keys(offsets)...)
-	logs, err := c.bounds(ctx, keys(offsets)...)
-	if err != nil {
-		return nil, err
-	}
-	former, err := c.formerOffsets(ctx, fresh(offsets)...)
-	if err != nil {
-		return nil, err
-	}
+	known := map[*lane]kgo.EpochOffset{}
 	for topic, partitions := range offsets {
 		for p, o := range partitions {
-			l := c.lane(topic, p)
-			if l == nil {
-				continue
+			if l := c.lane(topic, p); l != nil && !l.offered.Load() {
+				known[l] = o.EpochOffset()
 			}
-			at := o.EpochOffset()
-			var position int64
-			committed := int64(-1)
-			left, known := former[topicPartition{topic, p}]
-			var err error
-			switch {
-			case at.Offset >= 0:
-				position, committed = c.within(logs, topic, p, at.Offset)
-				c.sayOld(topicPartition{topic, p}, at.Offset, position, logs)
-			case c.isAnew(topic):
-				position, _, err = logs.of(topic, p) // all of it was written after what is consumed already
-			case known:
-				position, _ = c.within(logs, topic, p, left.Offset)
-			default:
-				position, err = starts.of(topic, p)
-			}
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if err != nil {
-				c.log.Warn("siding: where a partition starts is not known yet; the others go on", "topic", topic, "partition", p, "error", err)
-				partitions[p] = c.postpone(l)
-				postponed = append(postponed, l)
-				continue
-			}
-			if position != at.Offset {
-				at.Epoch = -1
-				partitions[p] = kgo.NewOffset().At(position)
-			}
-			l.mu.Lock()
-			if l.state == laneStarting && !l.placed {
-				l.source().tracker = newTracker(position, committed)
-				l.source().epoch = at.Epoch
-			}
-			l.mu.Unlock()
-			open[topic] = append(open[topic], l)
 		}
+	}
+	lanes := slices.DeleteFunc(c.lanesNow(), func(l *lane) bool {
+		_, ok := known[l]
+		return !ok && (l.offered.Load() || !l.isStarting())
+	})
+	placed, err := c.positions(ctx, lanes, func(l *lane) (kgo.EpochOffset, error) {
+		if at, ok := known[l]; ok {
+			return at, nil
+		}
+		return kgo.EpochOffset{}, fmt.Errorf("the coordinator refused the offset of group %q on %v", c.cfg.Group, l)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lanes { // kgo has them from here
+		l.offered.Store(true)
+	}
+	begin := map[string]map[int32]kgo.Offset{}
+	for topic, partitions := range placed {
+		begin[topic] = map[int32]kgo.Offset{}
+		for p, at := range partitions {
+			begin[topic][p] = kgo.NewOffset().At(at.Offset).WithEpoch(at.Epoch)
+		}
+	}
+	return begin, nil
+}
+
+// positions finds where new source partitions start, by their committed offsets, and has their lanes opened. Without a committed offset
+// kgo would resolve the start by itself, and somewhere else after a restart; so it is resolved here, and committed before the lane's
+// first record runs. A partition of which that is not known is paused, and waits by itself, see seek. An error means that ctx is over.
+func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(*lane) (kgo.EpochOffset, error)) (map[string]map[int32]kgo.EpochOffset, error) {
+	open := map[string][]*lane{} // by topic: one whose siblings are missing holds up no other
+	var postponed []*lane
+	placed := map[string]map[int32]kgo.EpochOffset{}
+	starts := c.startsOf(ctx, lanes, committed)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	for _, l := range lanes {
+		at, err := starts.of(l)
+		if placed[l.topic] == nil {
+			placed[l.topic] = map[int32]kgo.EpochOffset{}
+		}
+		placed[l.topic][l.partition] = at.next
+		if err != nil {
+			c.log.Warn("siding: where a partition starts is not known yet; the others go on", "topic", l.topic, "partition", l.partition, "error", err)
+			c.postpone(l, err)
+			postponed = append(postponed, l)
+			continue
+		}
+		l.startAt(at)
+		open[l.topic] = append(open[l.topic], l)
 	}
 	for _, lanes := range open {
 		c.wg.Go(func() { c.open(lanes) })
 	}
-	for _, l := range postponed {
-		c.wg.Go(func() { c.seek(l) })
+	if len(postponed) > 0 {
+		c.wg.Go(func() { c.seek(postponed) })
 	}
-	if len(open)+len(postponed) == 0 {
+	if len(lanes) == 0 {
 		c.readyOnce()
 	}
-	return offsets, nil
+	return placed, nil
 }
 
 // isAnew reports whether a source was deleted and made anew while it was consumed.
@@ -149,19 +131,6 @@ func (c *Consumer) isAnew(topic string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.anew[topic]
-}
-
-// fresh lists the topics with a partition that the group has no offset on.
-func fresh(offsets map[string]map[int32]kgo.Offset) (topics []string) {
-	for topic, partitions := range offsets {
-		for _, o := range partitions {
-			if o.EpochOffset().Offset < 0 {
-				topics = append(topics, topic)
-				break
-			}
-		}
-	}
-	return topics
 }
 
 // revoked is kgo's callback for partitions that go to another member. When it returns the new owner may start, so it
@@ -264,56 +233,36 @@ func (c *Consumer) replaceStale(ctx context.Context, member string, added map[st
 	}
 	c.log.Warn("siding: the member was expelled and has joined again; its partitions start anew from the committed offsets", "partitions", len(stale))
 	c.lose(stale)
-	fetched := map[string]map[int32]kgo.Offset{}
+	anew := make([]*lane, 0, len(stale))
 	c.mu.Lock()
 	for _, l := range stale {
-		anew := c.newLane(l.topic, l.partition, member)
-		anew.offered.Store(l.offered.Load())
-		c.lanes[topicPartition{l.topic, l.partition}] = anew
-		if fetched[l.topic] == nil {
-			fetched[l.topic] = map[int32]kgo.Offset{}
-		}
+		fresh := c.newLane(l.topic, l.partition, member)
+		fresh.offered.Store(l.offered.Load())
+		c.lanes[topicPartition{l.topic, l.partition}] = fresh
+		anew = append(anew, fresh)
 	}
 	c.countLanes()
 	c.mu.Unlock()
-	c.restart(ctx, stale, fetched)
+	c.restart(ctx, anew)
 }
 
 // restart sets the group client back to the committed offsets of the lanes. It runs within kgo's callback, during which
-// nothing is polled: so no record from the old position can reach a new lane, and none of the new position is missed.
-func (c *Consumer) restart(ctx context.Context, lanes []*lane, fetched map[string]map[int32]kgo.Offset) {
+// nothing is polled: so no record from the old position can reach a new lane, and none of the new position is missed. A lane whose
+// offset is refused waits by itself: the callback holds up all of the member's.
+func (c *Consumer) restart(ctx context.Context, lanes []*lane) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.stop, cancel)() // kgo ends ctx only after its callbacks returned
-	c.retry(ctx, "fetching committed offsets again", func() error {
-		offsets, err := c.committedOffsets(ctx, keys(fetched)...)
-		if err != nil {
-			return err
+	placed, err := c.positions(ctx, lanes, c.committedOf(ctx, lanes))
+	if err != nil {
+		return // the consumer stops
+	}
+	for _, partitions := range placed {
+		for p, at := range partitions {
+			partitions[p] = kgo.EpochOffset{Epoch: -1, Offset: at.Offset}
 		}
-		for _, l := range lanes {
-			o := kgo.NewOffset().AtStart()
-			at, ok := offsets[topicPartition{l.topic, l.partition}]
-			if !ok {
-				return fmt.Errorf("fetch of the offset of group %q on %v: the broker says nothing of it", c.cfg.Group, l)
-			}
-			if at.Offset >= 0 {
-				o = o.At(at.Offset)
-			}
-			fetched[l.topic][l.partition] = o
-		}
-		if _, err := c.positions(ctx, fetched); err != nil {
-			return err
-		}
-		set := map[string]map[int32]kgo.EpochOffset{}
-		for topic, ps := range fetched {
-			set[topic] = map[int32]kgo.EpochOffset{}
-			for p, o := range ps {
-				set[topic][p] = kgo.EpochOffset{Epoch: -1, Offset: o.EpochOffset().Offset}
-			}
-		}
-		c.group.SetOffsets(set)
-		return nil
-	})
+	}
+	c.group.SetOffsets(placed)
 }
 
 func contains(m map[string][]int32, l *lane) bool {

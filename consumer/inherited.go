@@ -125,21 +125,24 @@ func (c *Consumer) isOurs(group []byte) bool {
 	return string(group) == c.cfg.Group || slices.ContainsFunc(c.cfg.FormerGroups, func(former string) bool { return string(group) == former })
 }
 
-// formerOffsets are where the groups that this one was before left off; of several the first that has an offset counts.
-func (c *Consumer) formerOffsets(ctx context.Context, topics ...string) (map[topicPartition]kgo.EpochOffset, error) {
-	found := map[topicPartition]kgo.EpochOffset{}
-	for _, group := range c.cfg.FormerGroups {
-		offsets, err := c.offsetsOf(ctx, group, topics...)
-		if err != nil {
-			return nil, err
-		}
-		for at, offset := range offsets {
-			if _, ok := found[at]; !ok && offset.Offset >= 0 {
-				found[at] = offset
-			}
+// formerOffsets are where the groups that this one was before left off.
+type formerOffsets []groupOffsets
+
+// of is the offset of the first of the groups that has one on the partition.
+func (f formerOffsets) of(at topicPartition) (offset kgo.EpochOffset, known bool, err error) {
+	for _, group := range f {
+		if offset, err = group.of(at); err != nil || offset.Offset >= 0 {
+			return offset, err == nil, err
 		}
 	}
-	return found, nil
+	return kgo.EpochOffset{}, false, nil
+}
+
+func (c *Consumer) formerOffsets(ctx context.Context, partitions map[string][]int32) (all formerOffsets) {
+	for _, group := range c.cfg.FormerGroups {
+		all = append(all, c.offsetsOf(ctx, group, partitions))
+	}
+	return all
 }
 
 // warnOfFormer says which former groups still have members. Those and this one would run the same records.

@@ -47,7 +47,8 @@ type lane struct {
 
 	mu     sync.Mutex
 	state  laneState
-	placed bool // its trackers know where each partition starts
+	placed bool  // its trackers know where each partition starts
+	begin  int64 // where Config.Start puts its source; -1 until that is known
 	since  time.Time
 	why    string // of the state, for people
 	feeds  []*feed
@@ -74,6 +75,7 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 		siblings:  c.siblings[topic],
 		policy:    c.policies[topic],
 		log:       c.log.With("topic", topic, "partition", partition),
+		begin:     -1,
 		since:     time.Now(),
 		why:       "waiting for its offsets",
 		units:     map[*unit]struct{}{},

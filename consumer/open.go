@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // open takes new lanes to the point where they may run: their siblings exist, each partition of the lane has a committed
@@ -74,24 +76,13 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 		}
 		missing = err
 	}
-	offsets := map[topicPartition]kgo.EpochOffset{}
-	if len(topics) > 0 {
-		var err error
-		if offsets, err = c.committedOffsets(c.ctx, topics...); err != nil {
-			return err
-		}
-	}
-	former, err := c.formerOffsets(c.ctx, topics...)
-	if err != nil {
-		return err
-	}
-	logs, err := c.bounds(c.ctx, topics...)
-	if err != nil {
-		return err
-	}
+	tiers := tiersOf(lanes)
+	offsets, former := c.offsetsOf(c.ctx, c.cfg.Group, tiers), c.formerOffsets(c.ctx, tiers)
+	logs, _ := c.bounds(c.ctx, topics...) // who needs it is told
 	var failures []error
 	for _, l := range lanes {
 		if err := c.placeLane(l, ids, offsets, former, logs); err != nil {
+			l.explain("waiting to learn where its retry partitions start: " + err.Error())
 			failures = append(failures, err)
 		}
 	}
@@ -99,7 +90,7 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 }
 
 // placeLane does so for the tiers of one lane.
-func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets, former map[topicPartition]kgo.EpochOffset, logs bounds) error {
+func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets groupOffsets, former formerOffsets, logs bounds) error {
 	l.mu.Lock()
 	placed := l.placed
 	l.mu.Unlock()
@@ -113,24 +104,28 @@ func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets, form
 		}
 		physical := topicPartition{f.topic, l.partition}
 		epochs[i] = -1
-		committed, ok := offsets[physical]
-		left, known := former[physical]
-		switch {
-		case ok && committed.Offset >= 0:
+		committed, err := offsets.of(physical)
+		if err != nil {
+			return err
+		}
+		if committed.Offset >= 0 {
 			at[i] = newTracker(c.within(logs, f.topic, l.partition, committed.Offset))
 			if at[i].next == committed.Offset {
 				epochs[i] = committed.Epoch
 			}
-		case known:
-			position, _ := c.within(logs, f.topic, l.partition, left.Offset)
-			at[i] = newTracker(position, -1)
-		default:
-			start, _, err := logs.of(f.topic, l.partition)
-			if err != nil {
-				return err
-			}
-			at[i] = newTracker(start, -1)
+			continue
 		}
+		left, known, err := former.of(physical)
+		if err != nil {
+			return err
+		}
+		var start int64
+		if known {
+			start, _ = c.within(logs, f.topic, l.partition, left.Offset)
+		} else if start, _, err = logs.of(f.topic, l.partition); err != nil {
+			return err
+		}
+		at[i] = newTracker(start, -1)
 	}
 	c.mu.Lock() // a cut that is noted from now on finds the lane placed
 	defer c.mu.Unlock()
@@ -181,52 +176,95 @@ func (l *lane) isGone() bool {
 	}
 }
 
-// committedOffsets asks for the group's stable offsets: those of an open transaction that may still commit are waited
-// for, not guessed at.
-func (c *Consumer) committedOffsets(ctx context.Context, topics ...string) (map[topicPartition]kgo.EpochOffset, error) {
-	return c.offsetsOf(ctx, c.cfg.Group, topics...)
+// tiersOf are the retry partitions of lanes.
+func tiersOf(lanes []*lane) map[string][]int32 {
+	all := map[string][]int32{}
+	for _, l := range lanes {
+		for _, f := range l.tiers() {
+			if !f.retired.Load() {
+				all[f.topic] = append(all[f.topic], l.partition)
+			}
+		}
+	}
+	return all
 }
 
-func (c *Consumer) offsetsOf(ctx context.Context, group string, topics ...string) (map[topicPartition]kgo.EpochOffset, error) {
-	resp, err := c.admin.FetchOffsetsForTopics(kadm.RequireStable(ctx), group, topics...)
+// groupOffsets are the offsets of a group, as far as its coordinator told them.
+type groupOffsets struct {
+	group   string
+	at      map[topicPartition]kgo.EpochOffset // offset -1 where there is none
+	refused map[topicPartition]error
+	err     error // about all of them
+}
+
+// of is the group's offset on a partition, -1 where it has none.
+func (o groupOffsets) of(at topicPartition) (kgo.EpochOffset, error) {
+	offset, ok := o.at[at]
+	err := cmp.Or(o.err, o.refused[at])
 	switch {
-	case errors.Is(err, kerr.GroupIDNotFound):
-		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("fetch of the offsets of group %q: %w", group, err)
+		return offset, fmt.Errorf("fetch of the offset of group %q on %s/%d: %w", o.group, at.topic, at.partition, err)
+	case !ok:
+		return offset, fmt.Errorf("fetch of the offset of group %q on %s/%d: the broker says nothing of it; has it the topic, and may this user see it?", o.group, at.topic, at.partition)
 	}
-	offsets := map[topicPartition]kgo.EpochOffset{}
-	var failures []error
-	resp.Each(func(o kadm.OffsetResponse) {
-		if o.Err != nil {
-			failures = append(failures, fmt.Errorf("fetch of the offset of group %q on %s/%d: %w", group, o.Topic, o.Partition, o.Err))
-			return
-		}
-		offsets[topicPartition{o.Topic, o.Partition}] = kgo.EpochOffset{Epoch: o.LeaderEpoch, Offset: o.At}
-	})
-	return offsets, joinSome(failures)
+	return offset, nil
 }
 
-// lister lists offsets at the first need.
-type lister struct {
-	list   func() (kadm.ListedOffsets, error)
-	listed kadm.ListedOffsets
-}
-
-// starts lists where the topics' partitions start that the group has no offset on.
-func (c *Consumer) starts(ctx context.Context, topics ...string) *lister {
-	return &lister{list: func() (kadm.ListedOffsets, error) { return c.cfg.Start.list(ctx, c.admin, topics...) }}
-}
-
-func (s *lister) of(topic string, partition int32) (int64, error) {
-	if s.listed == nil {
-		listed, err := s.list()
-		if err != nil && !isPartial(err) {
-			return 0, fmt.Errorf("list of start offsets: %w", err)
-		}
-		s.listed = listed
+// offsetsOf asks for a group's stable offsets: those of an open transaction that may still commit are waited for, not guessed at. It
+// names the partitions: of a topic that may not be seen a broker says nothing where it is asked for all, as if there were no offset.
+func (c *Consumer) offsetsOf(ctx context.Context, group string, partitions map[string][]int32) groupOffsets {
+	found := groupOffsets{group: group, at: map[topicPartition]kgo.EpochOffset{}, refused: map[topicPartition]error{}}
+	if len(partitions) == 0 {
+		return found
 	}
-	return offsetIn(s.listed, topic, partition)
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.RequireStable = true
+	g := kmsg.NewOffsetFetchRequestGroup()
+	g.Group = group
+	for topic, ps := range partitions {
+		t := kmsg.NewOffsetFetchRequestGroupTopic()
+		t.Topic, t.Partitions = topic, ps
+		g.Topics = append(g.Topics, t)
+	}
+	req.Groups = append(req.Groups, g)
+	resp, err := req.RequestWith(ctx, c.retryCl)
+	switch {
+	case err != nil:
+		found.err = err
+		return found
+	case len(resp.Groups) != 1:
+		found.err = errors.New("the broker answers for no group")
+		return found
+	}
+	err = cmp.Or(kerr.ErrorForCode(resp.ErrorCode), kerr.ErrorForCode(resp.Groups[0].ErrorCode))
+	if errors.Is(err, kerr.GroupIDNotFound) { // it is new, or has been away for so long that it is forgotten
+		for topic, ps := range partitions {
+			for _, p := range ps {
+				found.at[topicPartition{topic, p}] = kgo.EpochOffset{Epoch: -1, Offset: -1}
+			}
+		}
+		return found
+	}
+	found.err = err
+	for _, t := range resp.Groups[0].Topics {
+		for _, p := range t.Partitions {
+			at := topicPartition{t.Topic, p.Partition}
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				found.refused[at] = err
+				continue
+			}
+			found.at[at] = kgo.EpochOffset{Epoch: p.LeaderEpoch, Offset: p.Offset}
+		}
+	}
+	return found
+}
+
+// committedOf asks for the group's offsets on the sources of lanes.
+func (c *Consumer) committedOf(ctx context.Context, lanes []*lane) func(*lane) (kgo.EpochOffset, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	offsets := c.offsetsOf(ctx, c.cfg.Group, sourcesOf(lanes))
+	return func(l *lane) (kgo.EpochOffset, error) { return offsets.of(topicPartition{l.topic, l.partition}) }
 }
 
 // siblingsReady makes sure that every tier has the lanes' partitions, and provisions again if not. It returns the tiers' ids, and the lanes

@@ -21,6 +21,7 @@ import (
 // bounds are where the logs of some topics start and end.
 type bounds struct {
 	start, end kadm.ListedOffsets
+	err        error // no broker answered
 }
 
 func (c *Consumer) bounds(ctx context.Context, topics ...string) (b bounds, err error) {
@@ -38,12 +39,11 @@ func (c *Consumer) bounds(ctx context.Context, topics ...string) (b bounds, err 
 	wg.Wait()
 	// What a broker that is away leads is missing in the answers; the others' partitions go on.
 	if err != nil && !isPartial(err) {
-		return b, fmt.Errorf("list of start offsets: %w", err)
+		b.err = fmt.Errorf("list of start offsets: %w", err)
+	} else if endErr != nil && !isPartial(endErr) {
+		b.err = fmt.Errorf("list of end offsets: %w", endErr)
 	}
-	if endErr != nil && !isPartial(endErr) {
-		return b, fmt.Errorf("list of end offsets: %w", endErr)
-	}
-	return b, nil
+	return b, b.err
 }
 
 // isPartial reports whether some brokers answered.
@@ -53,6 +53,9 @@ func isPartial(err error) bool {
 }
 
 func (b bounds) of(topic string, partition int32) (start, end int64, err error) {
+	if b.err != nil {
+		return 0, 0, b.err
+	}
 	if start, err = offsetIn(b.start, topic, partition); err != nil {
 		return 0, 0, err
 	}

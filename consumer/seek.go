@@ -3,83 +3,212 @@ package consumer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Where a partition without a committed offset starts is asked of its leader. One that has none (it was just added, or its broker is
-// down) is not to keep the others from their start: kgo is given an offset that is not read from, since the partition is paused, and
-// the right one when it is known.
+// Where a source partition starts is asked of the group's coordinator, of the partition's leader, and of the coordinators of former
+// groups. One of which that is not known (it has no leader, a right was withdrawn) is not to keep the others from their start: kgo is
+// given an offset that is not read from, since the partition is paused, and the right one when it is known.
 
-// startOf is where a partition without a committed offset starts.
-func (c *Consumer) startOf(ctx context.Context, topic string, partition int32) (int64, error) {
-	if c.isAnew(topic) {
-		b, err := c.bounds(ctx, topic)
-		if err != nil {
-			return 0, err
-		}
-		start, _, err := b.of(topic, partition)
-		return start, err
-	}
-	s := c.starts(ctx, topic)
-	return s.of(topic, partition)
+// standing is where a source partition is read from, and what counts as committed of it: -1 for nothing.
+type standing struct {
+	next      kgo.EpochOffset
+	committed int64
 }
 
-// postpone has the fetch of a lane pause whose start is not known. It returns the offset for kgo.
-func (c *Consumer) postpone(l *lane) kgo.Offset {
-	l.mu.Lock()
-	if l.state == laneStarting {
-		l.why = "waiting to learn where its log starts"
+// starts are where source partitions start. What could not be asked holds up only those that need it.
+type starts struct {
+	c         *Consumer
+	committed func(*lane) (kgo.EpochOffset, error)
+	former    formerOffsets
+	topics    map[string]*topicStarts
+}
+
+// topicStarts is what the brokers tell of one topic: where the right to see one is missing they refuse all that are asked for with it.
+type topicStarts struct {
+	logs      bounds
+	option    kadm.ListedOffsets // where Config.Start puts partitions
+	optionErr error
+}
+
+// startsOf asks where the lanes' sources start; committed tells the group's offsets.
+func (c *Consumer) startsOf(ctx context.Context, lanes []*lane, committed func(*lane) (kgo.EpochOffset, error)) *starts {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	fresh := sourcesOf(slices.DeleteFunc(slices.Clone(lanes), func(l *lane) bool {
+		at, err := committed(l)
+		return err != nil || at.Offset >= 0
+	}))
+	s := &starts{c: c, committed: committed, topics: map[string]*topicStarts{}}
+	var asking sync.WaitGroup
+	for topic := range sourcesOf(lanes) {
+		t := &topicStarts{}
+		s.topics[topic] = t
+		asking.Go(func() {
+			t.logs, _ = c.bounds(ctx, topic) // who needs it is told
+			if len(fresh[topic]) > 0 {
+				t.option, t.optionErr = c.cfg.Start.list(ctx, c.admin, topic)
+			}
+		})
 	}
+	s.former = c.formerOffsets(ctx, fresh)
+	asking.Wait()
+	return s
+}
+
+func sourcesOf(lanes []*lane) map[string][]int32 {
+	all := map[string][]int32{}
+	for _, l := range lanes {
+		all[l.topic] = append(all[l.topic], l.partition)
+	}
+	return all
+}
+
+// of is where a lane's source starts. With an error it is a place that is not to be read from.
+func (s *starts) of(l *lane) (standing, error) {
+	c, at := s.c, topicPartition{l.topic, l.partition}
+	unknown := standing{kgo.EpochOffset{Epoch: -1}, -1}
+	committed, err := s.committed(l)
+	if err != nil {
+		return unknown, err
+	}
+	if committed.Offset >= 0 {
+		position, counts := c.within(s.topics[l.topic].logs, at.topic, at.partition, committed.Offset)
+		c.sayOld(at, committed.Offset, position, s.topics[l.topic].logs)
+		if position != committed.Offset {
+			committed.Epoch = -1
+		}
+		return standing{kgo.EpochOffset{Epoch: committed.Epoch, Offset: position}, counts}, nil
+	}
+	position, err := s.fresh(l)
+	if err != nil {
+		return unknown, err
+	}
+	return standing{kgo.EpochOffset{Epoch: -1, Offset: position}, -1}, nil
+}
+
+// fresh is where a source starts that the group has no offset on.
+func (s *starts) fresh(l *lane) (int64, error) {
+	at := topicPartition{l.topic, l.partition}
+	if s.c.isAnew(l.topic) {
+		start, _, err := s.topics[l.topic].logs.of(l.topic, l.partition) // all of it was written after what is consumed already
+		return start, err
+	}
+	begin, beginErr := s.begin(l) // in any case: what is written while a former group cannot be asked is not to be skipped
+	left, known, err := s.former.of(at)
+	switch {
+	case err != nil:
+		return 0, err
+	case known:
+		position, _ := s.c.within(s.topics[l.topic].logs, l.topic, l.partition, left.Offset)
+		return position, nil
+	}
+	return begin, beginErr
+}
+
+// begin is where Config.Start puts a partition, once and for all: StartLatest means the end as it was when the lane asked first.
+func (s *starts) begin(l *lane) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.begin >= 0 {
+		return l.begin, nil
+	}
+	t := s.topics[l.topic]
+	if t.optionErr != nil && !isPartial(t.optionErr) {
+		return 0, fmt.Errorf("list of start offsets: %w", t.optionErr)
+	}
+	begin, err := offsetIn(t.option, l.topic, l.partition)
+	if err == nil {
+		l.begin = begin
+	}
+	return begin, err
+}
+
+// startAt notes where the source of a lane begins.
+func (l *lane) startAt(at standing) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == laneStarting && !l.placed {
+		l.source().tracker, l.source().epoch = newTracker(at.next.Offset, at.committed), at.next.Epoch
+	}
+}
+
+// postpone has the fetch of a lane pause whose start is not known.
+func (c *Consumer) postpone(l *lane, why error) {
+	l.explain("waiting to learn where it starts: " + why.Error())
+	l.mu.Lock()
 	l.source().full.Store(true)
 	l.mu.Unlock()
 	c.sourceGate.sync(l.source())
-	return kgo.NewOffset().At(0)
 }
 
-// seek finds the start of a lane that was postponed, and opens the lane.
-func (c *Consumer) seek(l *lane) {
-	c.retry(c.ctx, "finding where a partition starts", func() error {
-		if !l.isStarting() {
+// seek finds the starts of lanes that were postponed, and opens the lanes, each as soon as it is known.
+func (c *Consumer) seek(lanes []*lane) {
+	c.retry(c.ctx, "finding where partitions start", func() error {
+		lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return !l.isStarting() })
+		if len(lanes) == 0 {
 			return nil
 		}
-		at, err := c.startOf(c.ctx, l.topic, l.partition)
-		if err != nil {
-			return err
-		}
-		begun := make(chan bool, 1)
-		c.source.do(func() { begun <- c.beginAt(l, at) })
-		select {
-		case ok := <-begun:
-			if !ok {
-				return errors.New("the client has not been assigned " + l.String() + " yet")
+		starts := c.startsOf(c.ctx, lanes, c.committedOf(c.ctx, lanes))
+		found := map[*lane]standing{}
+		var failures []error
+		for _, l := range lanes {
+			at, err := starts.of(l)
+			if err != nil {
+				l.explain("waiting to learn where it starts: " + err.Error())
+				failures = append(failures, err)
+				continue
 			}
-		case <-l.gone:
-		case <-c.ctx.Done():
+			found[l] = at
 		}
-		return nil
+		if len(found) > 0 {
+			begun := make(chan []*lane, 1)
+			c.source.do(func() { begun <- c.begin(found) })
+			select {
+			case ready := <-begun:
+				lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return slices.Contains(ready, l) })
+				c.wg.Go(func() { c.open(ready) })
+				if len(ready) < len(found) {
+					failures = append(failures, errors.New("the client has not been assigned all of the partitions yet"))
+				}
+			case <-c.ctx.Done():
+			}
+		}
+		return joinSome(failures)
 	})
-	c.open([]*lane{l})
 }
 
-// beginAt has a lane that was postponed begin at an offset. It runs on the source's poll loop, and reports false where kgo does not know
-// the partition as assigned yet: what it is told of one that is not, it ignores.
-func (c *Consumer) beginAt(l *lane, at int64) bool {
-	l.mu.Lock()
-	waits := l.state == laneStarting && !l.placed
-	l.mu.Unlock()
-	if waits {
-		c.setSource(l, at)
-		if got, ok := c.group.CommittedOffsets()[l.topic][l.partition]; !ok || got.Offset != at {
-			return false
+// begin has lanes that were postponed begin where they stand. It runs on the source's poll loop. It returns those of which kgo knows
+// the partition as assigned: what it is told of another one it ignores.
+func (c *Consumer) begin(found map[*lane]standing) (begun []*lane) {
+	set := map[string]map[int32]kgo.EpochOffset{}
+	for l, at := range found {
+		if !l.isStarting() {
+			continue
 		}
+		if set[l.topic] == nil {
+			set[l.topic] = map[int32]kgo.EpochOffset{}
+		}
+		set[l.topic][l.partition] = at.next
 	}
-	l.mu.Lock()
-	if l.state == laneStarting && !l.placed {
-		l.source().tracker, l.source().epoch = newTracker(at, -1), -1
+	c.group.SetOffsets(set)
+	taken := c.group.CommittedOffsets()
+	var feeds []*feed
+	for l, at := range found {
+		if got, ok := taken[l.topic][l.partition]; !ok || got.Offset != at.next.Offset {
+			continue
+		}
+		l.startAt(at)
+		l.mu.Lock()
+		l.source().full.Store(false)
+		l.mu.Unlock()
+		begun, feeds = append(begun, l), append(feeds, l.source())
 	}
-	l.source().full.Store(false)
-	l.mu.Unlock()
-	c.sourceGate.sync(l.source())
-	return true
+	c.sourceGate.sync(feeds...)
+	return begun
 }
