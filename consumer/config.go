@@ -58,7 +58,8 @@ func (o Order) String() string {
 }
 
 // Start says where a source partition begins for a group that has no committed offset on it. It is settled, and committed,
-// before the partition's first record runs. Retry topics always begin at their start.
+// before the partition's first record runs. Retry topics always begin at their start, and so do partitions that are added to a source
+// which the group consumes already: what was written to them before a member had them is not skipped.
 type Start struct {
 	kind startKind
 	at   time.Time
@@ -128,7 +129,8 @@ type Config struct {
 	// Provision says what to do about siblings that are missing. Default: create them.
 	Provision retrytopics.Spec
 
-	// Start says where a source partition begins that the group has no offset on. Default StartEarliest.
+	// Start says where a source partition begins that the group has no offset on; one that is added later begins at its start. Default
+	// StartEarliest.
 	Start Start
 
 	// CommitInterval is how often finished offsets are committed. Default 1 s.

@@ -52,6 +52,7 @@ type Consumer struct {
 	decompressor  kgo.Decompressor // of what is fetched again
 	clock         *clock
 	slots         *slots
+	before        map[string]sourceBefore
 	joined        chan struct{} // closed when group is set, which kgo's callbacks wait for
 	classic       bool          // the group speaks the classic protocol
 	commitTimeout time.Duration
@@ -243,6 +244,9 @@ func (c *Consumer) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := c.settle(ctx, "looking for retry topics that are not configured any more", func() error { return c.inherit(ctx) }); err != nil {
+		return err
+	}
+	if err := c.settle(ctx, "looking where the group stands", func() error { return c.lookBefore(ctx) }); err != nil {
 		return err
 	}
 	c.warnOfFormer(ctx)

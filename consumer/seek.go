@@ -111,7 +111,8 @@ func (s *starts) fresh(l *lane) (int64, error) {
 	return begin, beginErr
 }
 
-// begin is where Config.Start puts a partition, once and for all: StartLatest means the end as it was when the lane asked first.
+// begin is where Config.Start puts a partition, once and for all: StartLatest means the end as it was when the lane asked first. One that
+// was added to a source which the group consumes begins at its start.
 func (s *starts) begin(l *lane) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,6 +120,10 @@ func (s *starts) begin(l *lane) (int64, error) {
 		return l.begin, nil
 	}
 	t := s.topics[l.topic]
+	if s.c.before[l.topic].lacks(l.partition) {
+		start, _, err := t.logs.of(l.topic, l.partition)
+		return start, err
+	}
 	if t.optionErr != nil && !isPartial(t.optionErr) {
 		return 0, fmt.Errorf("list of start offsets: %w", t.optionErr)
 	}
@@ -127,6 +132,54 @@ func (s *starts) begin(l *lane) (int64, error) {
 		l.begin = begin
 	}
 	return begin, err
+}
+
+// sourceBefore is what there was of a source before this process joined the group.
+type sourceBefore struct {
+	partitions int32
+	consumed   bool // the group, or one that it was before, had an offset on it
+}
+
+// lacks reports whether a partition without an offset was added to a source that the group consumes. All partitions of one that it
+// does not consume yet are new to it, and their starts are committed by one member sooner than by another: so what other members
+// committed since tells nothing.
+func (s sourceBefore) lacks(partition int32) bool { return s.consumed || partition >= s.partitions }
+
+// lookBefore notes how the sources are before the group is joined, where Config.Start makes a difference.
+func (c *Consumer) lookBefore(ctx context.Context) error {
+	if c.cfg.Start.kind == startEarliest {
+		return nil
+	}
+	now, err := c.describe(ctx, c.cfg.Topics)
+	if err != nil {
+		return err
+	}
+	all := map[string][]int32{}
+	for topic, t := range now {
+		if t.err != nil {
+			return fmt.Errorf("topic %q: %w", topic, t.err)
+		}
+		for p := range t.partitions {
+			all[topic] = append(all[topic], p)
+		}
+	}
+	before := map[string]sourceBefore{}
+	for _, group := range c.names() {
+		offsets := c.offsetsOf(ctx, group, all)
+		for topic, t := range now {
+			consumed := before[topic].consumed
+			for p := range t.partitions {
+				at, err := offsets.of(topicPartition{topic, p})
+				if err != nil {
+					return err
+				}
+				consumed = consumed || at.Offset >= 0
+			}
+			before[topic] = sourceBefore{t.partitions, consumed}
+		}
+	}
+	c.before = before
+	return nil
 }
 
 // startAt notes where the source of a lane begins.

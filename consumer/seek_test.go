@@ -177,3 +177,88 @@ func TestStart_AnExpelledMemberAsksForEachOffsetByItself(t *testing.T) {
 		k.Conserved()
 	})
 }
+
+// StartLatest asked for the end of a partition when it was assigned: what was written to one that was added to a consumed source until
+// then was skipped.
+func TestStart_PartitionsThatAreAddedBeginAtTheirStart(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]consumer.Start{"latest": consumer.StartLatest(), "at a time to come": consumer.StartAt(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))} {
+		for when, running := range map[string]bool{"while it runs": true, "while it is stopped": false} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				t.Parallel()
+				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+					k.CreateTopic("orders", 2)
+					old := k.Produce(many(20)...)
+					cfg := config(fine)
+					cfg.Start = start
+					cfg.Kafka = []kgo.Opt{kgo.MetadataMaxAge(time.Minute)}
+					c := k.Run(cfg)
+					for _, r := range k.Produce(many(20)...) {
+						k.Handled(r, 1)
+					}
+					if !running {
+						if err := c.Stop(); err != nil {
+							t.Fatal(err)
+						}
+					}
+					growTopic(t, k, "orders", 4)
+					fresh := produceTo(t, k, "orders", 3)
+					time.Sleep(2 * time.Minute)
+					if !running {
+						k.Run(cfg)
+					}
+					k.Handled(fresh, 1)
+					for _, r := range old {
+						k.Handled(r, 0)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The starts of a group's first partitions are committed by one member sooner than by another. What is committed already does not make
+// the others' partitions added ones.
+func TestStart_MembersOfAFreshGroupBeginAtTheEndTogether(t *testing.T) {
+	t.Parallel()
+	for protocol, opts := range map[string][]kgo.Opt{"classic": nil, "KIP-848": {kgo.ServerSideBalancer()}} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 12)
+				old := k.Produce(many(100)...)
+				// Of each member a part waits to learn its end, and is committed later than the others.
+				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Partitions: []int32{2, 5, 8, 11}, Count: -1, Err: kerr.LeaderNotAvailable})
+				cfg := config(fine)
+				cfg.Start, cfg.Kafka = consumer.StartLatest(), opts
+				for range 3 {
+					k.Begin(cfg)
+				}
+				time.Sleep(time.Minute)
+				fault.Remove()
+				time.Sleep(time.Minute)
+				for _, r := range k.Produce(many(100)...) {
+					k.Handled(r, 1)
+				}
+				for _, r := range old {
+					k.Handled(r, 0)
+				}
+			})
+		})
+	}
+}
+
+// produceTo writes one record to a partition that the kit's client has not heard of yet.
+func produceTo(t *testing.T, k *consumertest.Kafka, topic string, partition int32) *kgo.Record {
+	t.Helper()
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	r := &kgo.Record{Topic: topic, Partition: partition, Value: []byte("x")}
+	if err := cl.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -82,6 +82,17 @@ func (f *fixture) topics(t *testing.T) (names []string) {
 	return names
 }
 
+// partitions are those of the source.
+func (f *fixture) partitions(t *testing.T) (all kadm.PartitionDetails) {
+	t.Helper()
+	f.admin(t, func(ctx context.Context, admin *kadm.Client) error {
+		topics, err := admin.ListTopics(ctx, f.topic)
+		all = topics[f.topic].Partitions
+		return err
+	})
+	return all
+}
+
 // committedNow is what the group has committed; -1 for nothing.
 func (f *fixture) committedNow(t *testing.T, group, topic string, partition int32) int64 {
 	t.Helper()

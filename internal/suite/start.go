@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer"
@@ -114,6 +115,39 @@ var start = map[string]func(*testing.T, *fixture){
 		f.runPinned(consumer.StartEarliest())
 		f.Handled(f.Produce(f.pinned("after", time.Time{}))[0], 1)
 		f.Handled(before, 0)
+	},
+	"StartLatest begins partitions that are added at their start": func(t *testing.T, f *fixture) {
+		cl := f.client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(100*time.Millisecond))
+		defer cl.Close()
+		for _, running := range []bool{true, false} {
+			cfg := f.config(ok)
+			cfg.Start = consumer.StartLatest()
+			cfg.Kafka = []kgo.Opt{kgo.MetadataMaxAge(time.Second), kgo.MetadataMinAge(100 * time.Millisecond)}
+			c := f.Run(cfg)
+			if !running {
+				if err := c.Stop(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n := len(f.partitions(t))
+			f.admin(t, func(ctx context.Context, admin *kadm.Client) error {
+				grown, err := admin.UpdatePartitions(ctx, n+1, f.topic)
+				return errors.Join(err, grown.Error())
+			})
+			eventually(t, "the topic grows", func() bool { return len(f.partitions(t)) == n+1 })
+			added := &kgo.Record{Topic: f.topic, Partition: int32(n), Value: []byte("x")}
+			eventually(t, "the new partition takes a record", func() bool {
+				cl.ForceMetadataRefresh()
+				return cl.ProduceSync(t.Context(), added).FirstErr() == nil
+			})
+			if !running {
+				c = f.Run(cfg)
+			}
+			f.Handled(added, 1)
+			if err := c.Stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
 	},
 	"retry topics begin at their start whatever the source's start": func(t *testing.T, f *fixture) {
 		cfg := f.config(ok)
