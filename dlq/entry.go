@@ -26,13 +26,18 @@ const (
 	Expired   State = "expired"   // taken by retention before anything became of it
 	Duplicate State = "duplicate" // the same as a letter before it
 	Unknown   State = "unknown"   // brought back, but what became of it cannot be told
+
+	Unfollowed State = "unfollowed" // brought back to a place of which nobody tells what becomes of it: that is its outcome
 )
 
-// states are those that an entry of version 1 can have.
-var states = [...]State{Redriven, Succeeded, Failed, Discarded, Expired, Duplicate, Unknown}
+// states are those that an entry can have.
+var states = [...]State{Redriven, Succeeded, Failed, Discarded, Expired, Duplicate, Unknown, Unfollowed}
 
 // Settles reports whether a letter of that state is not open any more.
 func (s State) Settles() bool { return s != "" && s != Unknown }
+
+// resolves reports whether something was done about the record of a letter of that state, and so about its copies that failed before.
+func (s State) resolves() bool { return s.Settles() && s != Duplicate && s != Expired }
 
 // Entry is what a ledger says about a dead letter. The last one about a letter counts. The zero value says nothing: it takes back
 // what was said before, and the letter is open again.
@@ -46,6 +51,9 @@ type Entry struct {
 	Run string
 	// At is when it was written down.
 	At time.Time
+	// Since is when the letter was settled, where that was before At: the outcome of one that was brought back becomes known later.
+	// A copy of it that failed since is a letter of its own, see [Ledger.Letters]. Zero means At.
+	Since time.Time
 	// By and Why are the words of the person who decided it.
 	By, Why string
 	// Target is where the letter was brought back to: topic, partition and offset.
@@ -56,13 +64,14 @@ type Entry struct {
 	Edited []string
 }
 
-// entryJSON is an entry as it stands in a ledger, version 1.
+// entryJSON is an entry as it stands in a ledger: version 1, but for the states that came later.
 type entryJSON struct {
 	V       int      `json:"v"`
 	TopicID string   `json:"topicId,omitempty"`
 	State   State    `json:"state"`
 	Run     string   `json:"run,omitempty"`
 	At      string   `json:"at"`
+	Since   string   `json:"since,omitempty"`
 	By      string   `json:"by,omitempty"`
 	Why     string   `json:"why,omitempty"`
 	Target  string   `json:"target,omitempty"`
@@ -70,7 +79,17 @@ type entryJSON struct {
 	Edited  []string `json:"edited,omitempty"`
 }
 
-const entryVersion = 1
+// entryVersion is the newest that is read. Who does not know a state must not take its letter for an open one, so it has a version of
+// its own.
+const entryVersion = 2
+
+// version is the one in which an entry is written: the first that has its state.
+func (s State) version() byte {
+	if s == Unfollowed {
+		return 2
+	}
+	return 1
+}
 
 // Record returns the record that says so of the letter at a place: its key is the letter's offset in decimal, and its partition the
 // letter's. That of the zero Entry has no value.
@@ -90,7 +109,8 @@ func (e *Entry) append(b []byte) []byte {
 
 // appendHead appends what comes before the target, appendTail what comes behind it.
 func (e *Entry) appendHead(b []byte) []byte {
-	b = append(b, `{"v":1`...)
+	b = append(b, `{"v":`...)
+	b = append(b, '0'+e.State.version())
 	if e.TopicID != ([16]byte{}) {
 		b = append(b, `,"topicId":"`...)
 		b = base64.RawURLEncoding.AppendEncode(b, e.TopicID[:])
@@ -103,6 +123,11 @@ func (e *Entry) appendHead(b []byte) []byte {
 	b = append(b, `,"at":"`...)
 	b = e.At.UTC().AppendFormat(b, time.RFC3339Nano)
 	b = append(b, '"')
+	if !e.Since.IsZero() {
+		b = append(b, `,"since":"`...)
+		b = e.Since.UTC().AppendFormat(b, time.RFC3339Nano)
+		b = append(b, '"')
+	}
 	for _, f := range [...]struct{ name, value string }{{"by", e.By}, {"why", e.Why}} {
 		if f.value != "" {
 			b = appendField(b, f.name, f.value)
@@ -261,18 +286,30 @@ func parseEntry(value []byte) (e Entry, err error) {
 	case !slices.Contains(states[:], j.State):
 		return e, fmt.Errorf("its state is %.40q", j.State)
 	}
-	at, err := time.Parse(time.RFC3339Nano, j.At)
-	if at = at.UTC(); err != nil || at.Year() < 0 || at.Year() > 9999 {
+	at, ok := parseTime(j.At)
+	if !ok {
 		return e, fmt.Errorf("its time is %.40q", j.At)
+	}
+	var since time.Time
+	if j.Since != "" {
+		if since, ok = parseTime(j.Since); !ok {
+			return e, fmt.Errorf("its letter was settled at %.40q", j.Since)
+		}
 	}
 	if j.Target != "" {
 		if e.Target, err = headers.ParsePosition(j.Target); err != nil {
 			return e, fmt.Errorf("its target %.80q: %w", j.Target, err)
 		}
 	}
-	e.State, e.Run, e.At, e.By, e.Why, e.Class, e.Edited = j.State, j.Run, at, j.By, j.Why, j.Class, j.Edited
+	e.State, e.Run, e.At, e.Since, e.By, e.Why, e.Class, e.Edited = j.State, j.Run, at, since, j.By, j.Why, j.Class, j.Edited
 	if len(j.Edited) == 0 {
 		e.Edited = nil
 	}
 	return e, nil
+}
+
+func parseTime(text string) (time.Time, bool) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	at = at.UTC()
+	return at, err == nil && at.Year() >= 0 && at.Year() <= 9999
 }

@@ -57,6 +57,6 @@ func (c *EntryEncoder) Record(e *Entry, ledger string, partition int32, offset i
 
 // differsInTarget reports whether two entries without edits differ in nothing but where the letter was brought back to.
 func (e *Entry) differsInTarget(other *Entry) bool {
-	return e.TopicID == other.TopicID && e.State == other.State && e.Run == other.Run && e.At.Equal(other.At) && e.By == other.By &&
+	return e.TopicID == other.TopicID && e.State == other.State && e.Run == other.Run && e.At.Equal(other.At) && e.Since.Equal(other.Since) && e.By == other.By &&
 		e.Why == other.Why && e.Class == other.Class
 }

@@ -23,7 +23,7 @@ func TestAnEntryEncoderGivesWhatRecordGivesAndNeverChangesIt(t *testing.T) {
 		for range rapid.IntRange(1, 600).Draw(t, "entries") {
 			e := Entry{
 				TopicID: [16]byte{byte(rapid.IntRange(0, 2).Draw(t, "id"))},
-				State:   State(some("state", "redriven", "redriven", "failed", "")),
+				State:   State(some("state", "redriven", "redriven", "failed", "unfollowed", "")),
 				Run:     some("run", "", "20260102-150405-0a1b2c"), At: time.UnixMilli(rapid.Int64Range(0, 2).Draw(t, "at")),
 				By: some("by", "ann", "päul"), Why: some("why", "", `"quoted" <now>`), Class: some("class", "", "tax"),
 				Target: headers.Position{Topic: some("target", "", "orders.retry.5s", `o"dd`), Partition: 3, Offset: rapid.Int64Range(0, 1<<40).Draw(t, "offset")},

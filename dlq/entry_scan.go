@@ -6,8 +6,12 @@ import "strings"
 // escape: nearly every entry of a ledger of millions, at a tenth of what encoding/json takes. ok is false for all others, also for those
 // that mean the same.
 func scanEntry(s string) (j entryJSON, ok bool) {
+	v := 1
 	if s, ok = strings.CutPrefix(s, `{"v":1,`); !ok {
-		return j, false
+		v = 2
+		if s, ok = strings.CutPrefix(s, `{"v":2,`); !ok {
+			return j, false
+		}
 	}
 	for _, f := range [...]struct {
 		name string
@@ -17,6 +21,7 @@ func scanEntry(s string) (j entryJSON, ok bool) {
 		{`"state":"`, (*string)(&j.State)},
 		{`"run":"`, &j.Run},
 		{`"at":"`, &j.At},
+		{`"since":"`, &j.Since},
 		{`"by":"`, &j.By},
 		{`"why":"`, &j.Why},
 		{`"target":"`, &j.Target},
@@ -33,7 +38,7 @@ func scanEntry(s string) (j entryJSON, ok bool) {
 		*f.to = rest[:end]
 		switch s = rest[end+1:]; {
 		case s == "}":
-			j.V = 1
+			j.V = v
 			return j, true
 		case s[0] != ',':
 			return j, false

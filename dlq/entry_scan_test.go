@@ -9,7 +9,7 @@ import (
 
 // What is scanned means the same to encoding/json; and what Record writes is scanned, or it would be of no use.
 func FuzzAScannedEntryIsWhatJSONSays(f *testing.F) {
-	for _, e := range entries() {
+	for _, e := range append(entries(), laterEntries()...) {
 		f.Add(e.append(nil))
 	}
 	for _, s := range []string{
@@ -35,7 +35,7 @@ func FuzzAScannedEntryIsWhatJSONSays(f *testing.F) {
 
 func TestWhatARunWritesIsScanned(t *testing.T) {
 	t.Parallel()
-	for _, e := range entries() {
+	for _, e := range append(entries(), laterEntries()...) {
 		value := e.append(nil)
 		plainly := len(e.Edited) == 0 && plain(e.By) && plain(e.Why) && plain(e.Class)
 		if _, ok := scanEntry(string(value)); ok != plainly {

@@ -35,11 +35,27 @@ func entries() []Entry {
 	}
 }
 
+// laterEntries are one of each kind that version 1 did not have at first: an older reader passes over a field, and refuses a state.
+func laterEntries() []Entry {
+	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
+	return []Entry{
+		{State: Succeeded, Run: "7f3a", At: at, Since: at.Add(-time.Minute), By: "ada"},
+		{TopicID: [16]byte{1}, State: Unfollowed, Run: "7f3a", At: at, By: "ada", Target: headers.Position{Topic: "replay", Offset: 1}},
+	}
+}
+
 // The format is a promise: what one version wrote is read by all that follow.
 func TestEntriesStandInALedgerAsEver(t *testing.T) {
 	t.Parallel()
+	for file, entries := range map[string][]Entry{"testdata/entries-v1.txt": entries(), "testdata/entries-v2.txt": laterEntries()} {
+		standAsEver(t, file, entries)
+	}
+}
+
+func standAsEver(t *testing.T, file string, entries []Entry) {
+	t.Helper()
 	var got bytes.Buffer
-	for i, e := range entries() {
+	for i, e := range entries {
 		r := e.Record("orders.dlq.ledger", 3, int64(i)*1_000_000_007)
 		if r.Topic != "orders.dlq.ledger" || r.Partition != 3 || (r.Value == nil) != (e.State == "") {
 			t.Errorf("entry %d is on %s-%d with value %q", i, r.Topic, r.Partition, r.Value)
@@ -53,7 +69,6 @@ func TestEntriesStandInALedgerAsEver(t *testing.T) {
 			t.Errorf("entry %d is read otherwise: %s", i, d)
 		}
 	}
-	const file = "testdata/entries-v1.txt"
 	if _, err := os.Stat(file); *update && errors.Is(err, os.ErrNotExist) { // one that is there is never written again
 		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
@@ -92,7 +107,7 @@ func TestARecordThatIsNoEntryNamesItsPlaceAndWhatToDo(t *testing.T) {
 		{"7", `[]`, 7, false, "cannot unmarshal array"},
 		{"7", `{"v":0` + rest + `}`, 7, false, "it names no version"},
 		{"7", `{"v":"1"` + rest + `}`, 7, false, "cannot unmarshal string"},
-		{"7", `{"v":2,"state":{}}`, 7, true, "of version 2"},
+		{"7", `{"v":3,"state":{}}`, 7, true, "of version 3"},
 		{"7", `{"v":1,"state":"lost","at":"2026-11-21T03:00:00Z"}`, 7, false, `its state is "lost"`},
 		{"7", `{"v":1,"state":"","at":"2026-11-21T03:00:00Z"}`, 7, false, `its state is ""`},
 		{"7", `{"v":1,"state":"succeeded"}`, 7, false, `its time is ""`},
@@ -129,12 +144,12 @@ func TestARecordThatIsNoEntryNamesItsPlaceAndWhatToDo(t *testing.T) {
 }
 
 func FuzzAnEntryThatIsReadIsWrittenTheSame(f *testing.F) {
-	for i, e := range entries() {
+	for i, e := range append(entries(), laterEntries()...) {
 		r := e.Record("l", 0, int64(i))
 		f.Add(r.Key, r.Value, r.Value == nil)
 	}
 	f.Add([]byte("7"), []byte(`{"v":1,"state":"failed","at":"9999-12-31T23:59:59.999999999-23:59","edited":[null,"\ud800"]}`), false)
-	f.Add([]byte("run/x"), []byte(`{"v":2}`), false)
+	f.Add([]byte("run/x"), []byte(`{"v":3}`), false)
 	f.Fuzz(func(t *testing.T, key, value []byte, none bool) {
 		if none {
 			value = nil

@@ -6,8 +6,12 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// fates are the states of the letters of one partition, two bytes a letter at most. An offset is in one set, or in none.
-type fates [2 + len(states)]offsetset.Set
+// fates are the states of the letters of one partition, two bytes a letter at most, and six more for each that was settled at another
+// second than those beside it.
+type fates struct {
+	sets  [2 + len(states)]offsetset.Set // an offset is in one, or in none
+	since offsetset.Numbers              // Unix seconds at which letters were settled that have such a state
+}
 
 // The first two sets are of letters about which the last entry can't be read; then come those of the states.
 const (
@@ -20,14 +24,25 @@ const (
 const none = -1
 
 func (f *fates) set(offset int64, fate int) {
-	for i := range f {
-		if i != fate && f[i].Len() > 0 {
-			f[i].Remove(offset)
+	for i := range f.sets {
+		if i != fate && f.sets[i].Len() > 0 {
+			f.sets[i].Remove(offset)
 		}
 	}
 	if fate != none {
-		f[fate].Add(offset)
+		f.sets[fate].Add(offset)
 	}
+}
+
+// settle takes down an entry, and since when its letter is settled: an outcome does not change that.
+func (f *fates) settle(offset int64, s State, since uint32) {
+	if s.resolves() {
+		if f.state(offset).resolves() {
+			since = min(since, f.since.Of(offset))
+		}
+		f.since.Set(offset, since)
+	}
+	f.set(offset, fateOf(s))
 }
 
 // state is empty for a letter without an entry that can be read.
@@ -36,7 +51,7 @@ func (f *fates) state(offset int64) State {
 		return ""
 	}
 	for i, s := range states {
-		if set := &f[fateState+i]; set.Len() > 0 && set.Has(offset) {
+		if set := &f.sets[fateState+i]; set.Len() > 0 && set.Has(offset) {
 			return s
 		}
 	}

@@ -26,7 +26,7 @@ var ErrNoLetter = errors.New("there is no letter")
 func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Letter, []*Note, error) {
 	at := place{partition, offset}
 	fail := func(err error) error { return fmt.Errorf("dlq: find letter %v: %w", position(l.topic, at), err) }
-	// The ledger of that one letter.
+	// The ledger of that letter, and of those of which it may be the copy.
 	one := NewLedger(l.topic, l.name, l.opts...)
 	if err := one.find(ctx); err != nil {
 		return nil, nil, fail(err)
@@ -53,22 +53,24 @@ func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Lett
 	return nil, notes, fail(fmt.Errorf("%w at that offset: it is a transaction's marker, or of one that was aborted, or was compacted away", ErrNoLetter))
 }
 
-// about takes down what the ledger's topic has about a letter, and returns it.
+// about takes down what the ledger's topic has about a letter and those before it, and returns what it has about the letter.
 func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) (notes []*Note) {
 	if l.missing {
 		return nil
 	}
 	heard := map[string]*Note{} // by run, what consumers said last
+	// Of letters before it, it may be the copy.
+	near := func(offset int64) bool { return offset <= at.offset && offset >= max(0, at.offset-lookBack) }
 	s := scan{
 		topic: l.name, opts: l.opts, problem: problem,
 		narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow,
 		keep: func(r *kgo.Record) bool {
 			key, ok := parseNumber(r.Key)
-			if ok && key != at.offset { // nearly all
+			if ok && !near(key) { // nearly all
 				return true
 			}
 			n := ParseNote(r)
-			if !ok && n.Letter != at.offset || !l.take(n) {
+			if !near(n.Letter) || !l.take(n) || n.Letter != at.offset {
 				return true
 			}
 			if run, ok := n.Hearsay(); ok {

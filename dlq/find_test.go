@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -18,6 +19,7 @@ func TestALetterIsFoundWithAllThatTheLedgerHasAboutIt(t *testing.T) {
 		}
 		id := k.ledger("orders.dlq")
 		read(t, id)
+		time.Sleep(time.Second)
 		k.note(t, "orders.dlq", 1, 1, Entry{State: Redriven, Run: "a"})
 		k.note(t, "orders.dlq", 1, 0, Entry{State: Expired})
 		k.note(t, "orders.dlq", 1, 10, Entry{State: Expired})

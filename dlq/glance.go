@@ -11,7 +11,7 @@ import (
 // glance is what a summary needs of a letter's headers. It takes no memory: the texts are the record's own.
 type glance struct {
 	group, class, fingerprint, message, reason []byte
-	topic, redrive                             []byte // dlq-original-topic, dlq-redrive-id
+	topic, source, redrive                     []byte // dlq-original-topic, dlq-original-topic-id, dlq-redrive-id
 	partition                                  int64  // dlq-original-partition and -offset; -1 where there is none
 	offset                                     int64
 	failedAt                                   int64 // Unix milliseconds; -1 where there is none
@@ -39,6 +39,8 @@ func (g *glance) read(h []kgo.RecordHeader) {
 			g.text(&g.reason, value)
 		case headers.OriginalTopic:
 			g.text(&g.topic, value)
+		case headers.OriginalTopicID:
+			g.text(&g.source, value)
 		case headers.RedriveID:
 			g.text(&g.redrive, value)
 		case headers.OriginalPartition:
@@ -77,12 +79,16 @@ func (g *glance) number(to *int64, value []byte, most int64) {
 // foreign reports whether siding did not write the letter.
 func (g *glance) foreign() bool { return len(g.reason) == 0 }
 
-// located reports whether the letter says where its record was first read, so that a copy of it can be known. Headers of a record
-// that was dead-lettered because they could not be believed are not.
+// located reports whether the letter says where its record was first read, so that a copy of it can be known. Without the source's id
+// it does not: a topic of the same name may have been there before. Headers of a record that was dead-lettered because they could not
+// be believed are not.
 func (g *glance) located() bool {
-	return len(g.topic) > 0 && len(g.topic) <= maxName && g.partition >= 0 && g.offset >= 0 && len(g.group) <= maxName && len(g.redrive) <= maxName &&
-		!g.broken && !g.foreign() && string(g.reason) != string(headers.ReasonMalformed)
+	return len(g.topic) > 0 && len(g.topic) <= maxName && len(g.source) == len(noID) && string(g.source) != noID && g.partition >= 0 && g.offset >= 0 &&
+		len(g.group) <= maxName && len(g.redrive) <= maxName && !g.broken && !g.foreign() && string(g.reason) != string(headers.ReasonMalformed)
 }
+
+// noID is the topic id that no topic has, as it stands in a header.
+const noID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 // maxName is the longest name that is kept of a group, a topic or a run.
 const maxName = 256

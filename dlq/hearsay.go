@@ -124,7 +124,7 @@ func (l *Ledger) hear(run string, n *Note) {
 		return
 	}
 	l.hearsay.said.remove(run, at)
-	if f := l.fate(at.partition); l.hearsay.brought.has(run, at) && f[fateOf(Discarded)].Has(at.offset) {
+	if f := l.fate(at.partition); l.hearsay.brought.has(run, at) && f.sets[fateOf(Discarded)].Has(at.offset) {
 		f.set(at.offset, fateOf(Redriven))
 	}
 }
@@ -135,7 +135,7 @@ func (l *Ledger) bring(at place, e *Entry) {
 		return
 	}
 	f := l.fate(at.partition)
-	if f[fateOf(Redriven)].Has(at.offset) || f[fateOf(Discarded)].Has(at.offset) { // by the entry, or as it was believed
+	if f.sets[fateOf(Redriven)].Has(at.offset) || f.sets[fateOf(Discarded)].Has(at.offset) { // by the entry, or as it was believed
 		for run := range l.hearsay.brought {
 			l.hearsay.brought.remove(run, at)
 		}

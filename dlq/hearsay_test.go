@@ -222,7 +222,7 @@ func TestHearsayThatIsBrokenCountsForNothing(t *testing.T) {
 		{"run/a/b/discarded/7", `{"v":1,"state":"discarded","run":"a/b"` + rest, true, ""}, // of no run that there is
 		{"run/r/discarded/7", `{"v":1,"state":"succeeded","run":"r"` + rest, true, "it is succeeded, of run"},
 		{"run/r/discarded/7", `{"v":1,"state":"discarded","run":"s"` + rest, true, `of run "s"`},
-		{"run/r/discarded/7", `{"v":2}`, true, "of version 2"},
+		{"run/r/discarded/7", `{"v":3}`, true, "of version 3"},
 		{"run/r/discarded/7", ``, true, "unexpected end"},
 		{"run/r/discarded/07", `{}`, false, ""},
 		{"run/r/discarded/", `{}`, false, ""},

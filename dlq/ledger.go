@@ -213,19 +213,22 @@ func (l *Ledger) take(n *Note) bool {
 		// Nothing else can be said of it; it is told apart from letters by where it stands itself.
 		at.offset = -1 - n.Record.Offset
 	}
-	f := l.fate(at.partition)
 	delete(l.broken, at)
-	fate := fateOf(n.Entry.State)
-	if e, ok := errors.AsType[*EntryError](n.Err); ok {
-		fate = fateBroken
-		if errors.Is(e, ErrNewerVersion) {
-			fate = fateNewer
-		}
+	e, broken := errors.AsType[*EntryError](n.Err)
+	if broken {
 		l.keepBroken(at, e)
 	}
-	if n.Letter >= 0 {
-		l.bring(at, &n.Entry)
-		f.set(n.Letter, fate)
+	if n.Letter < 0 {
+		return true
+	}
+	l.bring(at, &n.Entry)
+	switch f := l.fate(at.partition); {
+	case broken && errors.Is(e, ErrNewerVersion):
+		f.set(n.Letter, fateNewer)
+	case broken:
+		f.set(n.Letter, fateBroken)
+	default:
+		f.settle(n.Letter, n.Entry.State, n.settledAt())
 	}
 	return true
 }
@@ -269,7 +272,7 @@ func (l *Ledger) keep(n *Note) {
 func (l *Ledger) newer() error {
 	n := 0
 	for _, f := range l.fates {
-		n += f[fateNewer].Len()
+		n += f.sets[fateNewer].Len()
 	}
 	if n == 0 {
 		return nil
@@ -286,6 +289,11 @@ func (l *Ledger) newer() error {
 // State is what became of a letter; empty if nothing did, or is known.
 func (l *Ledger) State(partition int32, offset int64) State { return l.fates[partition].state(offset) }
 
+// since is the Unix second at which a letter was settled that is, and whose state resolves its record.
+func (l *Ledger) since(partition int32, offset int64) uint32 {
+	return l.fates[partition].since.Of(offset)
+}
+
 // Settled reports whether a letter is not open any more.
 func (l *Ledger) Settled(partition int32, offset int64) bool {
 	return l.State(partition, offset).Settles()
@@ -295,7 +303,7 @@ func (l *Ledger) Settled(partition int32, offset int64) bool {
 func (l *Ledger) Count(s State) (n int64) {
 	if fate := fateOf(s); fate >= fateState {
 		for _, f := range l.fates {
-			n += int64(f[fate].Len())
+			n += int64(f.sets[fate].Len())
 		}
 	}
 	return n
@@ -306,7 +314,7 @@ func (l *Ledger) Count(s State) (n int64) {
 // records whose key says nothing.
 func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 	for _, f := range l.fates {
-		letters += int64(f[fateBroken].Len() + f[fateNewer].Len())
+		letters += int64(f.sets[fateBroken].Len() + f.sets[fateNewer].Len())
 	}
 	letterFirst := func(a, b place) int {
 		if about := a.offset >= 0; about != (b.offset >= 0) {
@@ -327,7 +335,7 @@ func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 // letter counts as open, and nobody knows whether it was brought back.
 func (l *Ledger) Unreadable(partition int32, offset int64) bool {
 	f := l.fates[partition]
-	return f != nil && (f[fateBroken].Has(offset) || f[fateNewer].Has(offset))
+	return f != nil && (f.sets[fateBroken].Has(offset) || f.sets[fateNewer].Has(offset))
 }
 
 // Runs are the redrive runs of the topic: the last value under the key of each

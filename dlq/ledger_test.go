@@ -165,7 +165,7 @@ func TestAnEntryOfANewerSidingIsAnErrorUntilItIsReplaced(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 3)
-		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte("1"), Value: []byte(`{"v":2}`)})
+		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte("1"), Value: []byte(`{"v":3}`)})
 		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
 		l := k.ledger("one.dlq")
 		err := l.Read(t.Context(), nil, nil)

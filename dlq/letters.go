@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -17,13 +18,25 @@ const lookBack = 4_096
 // [Read], each with its [Letter.State]. If the ledger was not read before, it is
 // read first.
 //
-// Letters of the same partition with the same group, original coordinates and
-// redrive id are one: all but the first have the state [Duplicate], unless the
-// ledger says something else of them. Letters that don't say where they come from,
-// such as those that siding did not write, are each their own. Duplicates are
-// known of up to 1,000 groups, and 65,536 combinations of these with partitions and
-// redrive ids; and of what the read has seen: one that begins at a cursor looks
-// 4,096 offsets back, so that pages of a list come as fast as the first one.
+// A consumer that crashes before it commits writes a letter once more. Letters of
+// the same partition with the same group, original coordinates (topic, its id,
+// partition, offset) and redrive id are of one record. One that no entry settles has
+// the state [Duplicate] if it is the copy of a letter before it that
+//
+//   - is open, or
+//   - was brought back or discarded, provided that the copy failed before that was
+//     written down, or is of the very same failure.
+//
+// It failed before where both its header and its record's timestamp are earlier than
+// both the entry and the entry's record, in whole seconds: so a wrong clock shows a
+// letter too many rather than one too few. What fails later, as after its group was
+// rewound, is open.
+//
+// Letters that don't say where they come from, such as those that siding did not
+// write, or not by which id, are each their own. Duplicates are known of up to 1,000
+// groups, and 65,536 combinations of these with partitions and redrive ids; and of
+// what the read has seen: one that begins at a cursor looks 4,096 offsets back, so
+// that pages of a list come as fast as the first one.
 func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor) iter.Seq2[*Letter, error] {
 	return l.letters(ctx, f, from, func(State) bool { return true })
 }
@@ -78,7 +91,7 @@ func (l *Ledger) Chosen(ctx context.Context, f Filter, from Cursor) iter.Seq2[*L
 			yield(nil, err)
 			return
 		}
-		c := choosing{filter: &f, judge: newJudge(l), gone: newLineages(), begin: map[int32]int64{}}
+		c := choosing{filter: &f, judge: newJudge(l), chosen: newLineages(), begin: map[int32]int64{}}
 		s := scan{
 			topic: l.topic, opts: l.opts, soon: true, narrow: c.narrow,
 			keep: func(r *kgo.Record) bool {
@@ -95,7 +108,7 @@ func (l *Ledger) Chosen(ctx context.Context, f Filter, from Cursor) iter.Seq2[*L
 type choosing struct {
 	filter *Filter
 	judge  *judge
-	gone   *lineages // of letters that are settled, or about to be
+	chosen *lineages // with the letters that were chosen as the open ones
 	begin  map[int32]int64
 }
 
@@ -117,25 +130,25 @@ func (c *choosing) narrow(left map[int32]span) {
 func (c *choosing) look(r *kgo.Record) *Letter {
 	state := c.judge.state(r)
 	switch {
-	case c.judge.unsaid:
-		if !c.gone.has(r.Partition, &c.judge.glance) {
+	case c.judge.copy == copyOfOpen:
+		if l := c.chosen.of(r.Partition, &c.judge.glance); l == nil || !l.open.Has(c.judge.glance.offset) {
 			return nil
 		}
-	case state.Settles():
-		c.gone.duplicate(r.Partition, &c.judge.glance)
-		return nil
-	case r.Offset < c.begin[r.Partition]:
+	case c.judge.copy == copyOfResolved:
+	case state.Settles() || r.Offset < c.begin[r.Partition]:
 		return nil
 	}
 	letter := newLetter(r)
 	letter.State = state
-	if c.judge.unsaid {
+	if c.judge.copy != noCopy {
 		return letter
 	}
 	if !c.filter.Selects(letter) {
 		return nil
 	}
-	c.gone.duplicate(r.Partition, &c.judge.glance)
+	if l := c.chosen.of(r.Partition, &c.judge.glance); l != nil {
+		l.open.Add(c.judge.glance.offset)
+	}
 	return letter
 }
 
@@ -152,18 +165,35 @@ type judge struct {
 	ledger   *Ledger
 	lineages *lineages
 	glance   glance // at the letter that was shown last
-	unsaid   bool   // that it is a duplicate is not said by the ledger
+	copy     copied // of what it is the copy, where no entry settles it
 }
 
 func newJudge(l *Ledger) *judge { return &judge{ledger: l, lineages: newLineages()} }
 
 func (j *judge) state(r *kgo.Record) State {
-	j.glance.read(r.Headers)
-	// Also of one that is settled: a copy of it is not open.
-	duplicate := j.lineages.duplicate(r.Partition, &j.glance)
 	state := j.ledger.State(r.Partition, r.Offset)
-	if j.unsaid = duplicate && !state.Settles(); j.unsaid {
-		return Duplicate
+	if !state.Settles() {
+		if j.unsettled(r.Partition, r.Headers, r.Timestamp) != noCopy {
+			return Duplicate
+		}
+		return state
+	}
+	j.copy = noCopy
+	j.glance.read(r.Headers)
+	if state.resolves() {
+		if l := j.lineages.of(r.Partition, &j.glance); l != nil {
+			l.resolve(&j.glance, j.ledger.since(r.Partition, r.Offset))
+		}
 	}
 	return state
+}
+
+// unsettled takes a letter that no entry settles, and says of what it is the copy.
+func (j *judge) unsettled(partition int32, h []kgo.RecordHeader, written time.Time) copied {
+	j.copy = noCopy
+	j.glance.read(h)
+	if l := j.lineages.of(partition, &j.glance); l != nil {
+		j.copy = l.add(&j.glance, written)
+	}
+	return j.copy
 }

@@ -1,41 +1,96 @@
 package dlq
 
 import (
+	"math"
+	"time"
+
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// Of more groups, and of more lineages, duplicates are not known: what nobody has, but anyone could forge, must not take all memory.
+// Of more groups, and of more lineages, copies are not known: what nobody has, but anyone could forge, must not take all memory.
 const (
 	maxGroups   = 1_000
 	maxLineages = 1 << 16
 )
 
-// lineage is what two letters of a partition share that come from records of the same partition, by way of the same group and the same
-// redrive run. Those with the same original offset as well are one letter: something crashed between writing it and committing.
+// lineage is what letters of a partition share that come from records of the same partition of the same source, by way of the same group
+// and the same redrive run. Those with the same original offset as well are of one record.
 type lineage struct {
-	at             int32 // the letters' partition
-	group, topic   string
-	partition      int64
-	redrive        string
-	originalOffset *offsetset.Set
+	lineageKey
+	open     offsetset.Set // original offsets of the letters that are open
+	resolved resolved
+}
+
+// resolved are the letters of a lineage about whose record something was done, by their original offset: of several the last.
+type resolved struct {
+	offsets offsetset.Set
+	since   offsetset.Numbers // Unix seconds before which a copy failed that was settled with the letter
+	// failed is when the letter's record failed, in Unix milliseconds, in two parts: of nearly all letters the upper one is the same.
+	failedHigh, failedLow offsetset.Numbers
 }
 
 // is reports whether a letter is of the lineage, which is of the letter's partition.
 func (l *lineage) is(g *glance) bool {
-	return l.partition == g.partition && l.group == string(g.group) && l.topic == string(g.topic) && l.redrive == string(g.redrive)
+	return l.partition == g.partition && l.group == string(g.group) && l.source == string(g.source) && l.topic == string(g.topic) && l.redrive == string(g.redrive)
 }
 
 // lineageKey finds a lineage.
 type lineageKey struct {
-	at        int32
+	at        int32 // the letters' partition
 	group     string
 	topic     string
+	source    string // the topic's id
 	partition int64
 	redrive   string
 }
 
-// lineages finds duplicates among letters that are shown to it in the order of their partitions. It keeps two bytes a letter at most,
-// a bit where original offsets are dense, and more where of many thousands in a row only a few were dead-lettered.
+// copied says of what a letter is the copy, as far as the letters before it and their entries tell.
+type copied uint8
+
+const (
+	noCopy         copied = iota
+	copyOfOpen            // of a letter that is open
+	copyOfResolved        // of a letter that was open still when this one failed, and about whose record something was done since
+)
+
+// resolve takes down a letter about whose record something was done, and since when copies of it are not.
+func (l *lineage) resolve(g *glance, since uint32) {
+	r := &l.resolved
+	if !r.offsets.Add(g.offset) {
+		since = max(since, r.since.Of(g.offset))
+	}
+	r.since.Set(g.offset, since)
+	r.failedHigh.Set(g.offset, uint32(g.failedAt>>32))
+	r.failedLow.Set(g.offset, uint32(g.failedAt))
+}
+
+// add takes down a letter that no entry settles, unless it is a copy. written is when the broker has it from.
+func (l *lineage) add(g *glance, written time.Time) copied {
+	if r := &l.resolved; r.offsets.Len() > 0 && r.offsets.Has(g.offset) && r.covers(g, written) {
+		return copyOfResolved
+	}
+	if !l.open.Add(g.offset) {
+		return copyOfOpen
+	}
+	return noCopy
+}
+
+// covers reports whether a letter failed before the one with its original offset was settled, by the clock of its host and by that of
+// its broker: either may be wrong, and what is taken for a copy is not seen again. Or whether both are of one failure, as those of an
+// archive are that was imported.
+func (r *resolved) covers(g *glance, written time.Time) bool {
+	if g.failedAt >= 0 && r.failedLow.Of(g.offset) == uint32(g.failedAt) && r.failedHigh.Of(g.offset) == uint32(g.failedAt>>32) {
+		return true
+	}
+	return max(g.failedAt, written.UnixMilli()) < int64(r.since.Of(g.offset))*1000
+}
+
+// seconds are the whole Unix seconds of a time, or the nearest that there are.
+func seconds(at time.Time) uint32 { return uint32(min(max(at.Unix(), 0), math.MaxUint32)) }
+
+// lineages finds copies among letters that are shown to it in the order of their partitions. It keeps two bytes a letter at most, a bit
+// where original offsets are dense, and more where of many thousands in a row only a few were dead-lettered. Of a letter that is
+// settled it keeps six bytes more, and another six where its neighbors were settled at other seconds.
 type lineages struct {
 	all    map[lineageKey]*lineage
 	last   map[int32]*lineage // by the letters' partition: most letters are of the one of that before them
@@ -46,37 +101,30 @@ func newLineages() *lineages {
 	return &lineages{all: map[lineageKey]*lineage{}, last: map[int32]*lineage{}, groups: map[string]bool{}}
 }
 
-// duplicate reports whether a letter is one that came before.
-func (ls *lineages) duplicate(partition int32, g *glance) bool {
+// of is the lineage of a letter; nil where the letter can't be the copy of another one.
+func (ls *lineages) of(partition int32, g *glance) *lineage {
 	if !g.located() {
-		return false
+		return nil
 	}
 	l := ls.last[partition]
 	if l == nil || !l.is(g) {
-		if l = ls.find(partition, g); l == nil {
-			return false
+		if l = ls.find(partition, g); l != nil {
+			ls.last[partition] = l
 		}
-		ls.last[partition] = l
 	}
-	return !l.originalOffset.Add(g.offset)
-}
-
-// has reports whether a letter would be a duplicate.
-func (ls *lineages) has(partition int32, g *glance) bool {
-	l := ls.all[lineageKey{partition, string(g.group), string(g.topic), g.partition, string(g.redrive)}]
-	return l != nil && l.originalOffset.Has(g.offset)
+	return l
 }
 
 func (ls *lineages) find(partition int32, g *glance) *lineage {
 	// Written like this a look-up makes no strings.
-	if l := ls.all[lineageKey{partition, string(g.group), string(g.topic), g.partition, string(g.redrive)}]; l != nil {
+	if l := ls.all[lineageKey{partition, string(g.group), string(g.topic), string(g.source), g.partition, string(g.redrive)}]; l != nil {
 		return l
 	}
 	if known := ls.groups[string(g.group)]; len(ls.all) == maxLineages || len(ls.groups) == maxGroups && !known {
 		return nil
 	}
-	k := lineageKey{partition, string(g.group), string(g.topic), g.partition, string(g.redrive)}
-	l := &lineage{k.at, k.group, k.topic, k.partition, k.redrive, &offsetset.Set{}}
+	k := lineageKey{partition, string(g.group), string(g.topic), string(g.source), g.partition, string(g.redrive)}
+	l := &lineage{lineageKey: k}
 	ls.all[k] = l
 	ls.groups[k.group] = true
 	return l

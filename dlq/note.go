@@ -47,3 +47,16 @@ func ParseNote(r *kgo.Record) *Note {
 	n.Letter, n.Entry, n.Err = ParseEntry(r)
 	return n
 }
+
+// settledAt is the Unix second since when the letter of an entry is settled. The broker's clock and the writer's both say so: where one
+// of them is ahead, a letter that failed since would be taken for a copy.
+func (n *Note) settledAt() uint32 {
+	at := n.Entry.At
+	if since := n.Entry.Since; !since.IsZero() && since.Before(at) {
+		at = since
+	}
+	if written := n.Record.Timestamp; written.Before(at) {
+		at = written
+	}
+	return seconds(at)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -37,11 +38,11 @@ func (l *Ledger) Foresee(ctx context.Context, file io.ReadSeeker, progress func(
 	if err != nil {
 		return o, fmt.Errorf("dlq: foresee an import into %q: the input can't be read twice, save it to a file first: %w", l.topic, err)
 	}
-	held, err := l.held(ctx, progress)
+	j, err := l.judged(ctx, progress)
 	if err != nil {
 		return o, err
 	}
-	var g glance
+	now := time.Now()
 	for _, p := range exportLines(file) {
 		if ctx.Err() != nil {
 			return o, context.Cause(ctx)
@@ -51,8 +52,7 @@ func (l *Ledger) Foresee(ctx context.Context, file io.ReadSeeker, progress func(
 		}
 		o.Letters++
 		r := p.record
-		g.read(r.Headers)
-		if held.duplicate(r.Partition, &g) {
+		if j.unsettled(r.Partition, r.Headers, now) != noCopy {
 			o.Copies++
 		} else if state := l.State(r.Partition, r.Offset); r.Topic == l.topic && state.Settles() {
 			o.Reopened[state]++
@@ -64,16 +64,14 @@ func (l *Ledger) Foresee(ctx context.Context, file io.ReadSeeker, progress func(
 	return o, nil
 }
 
-// held are the letters that the topic holds.
-func (l *Ledger) held(ctx context.Context, progress func(read, total int64)) (*lineages, error) {
-	held := newLineages()
-	var g glance
+// judged has seen all letters of the topic.
+func (l *Ledger) judged(ctx context.Context, progress func(read, total int64)) (*judge, error) {
+	j := newJudge(l)
 	var err error
 	s := scan{
 		topic: l.topic, opts: l.opts, progress: progress,
 		keep: func(r *kgo.Record) bool {
-			g.read(r.Headers)
-			held.duplicate(r.Partition, &g)
+			j.state(r)
 			return true
 		},
 		problem: func(e error) bool {
@@ -82,5 +80,5 @@ func (l *Ledger) held(ctx context.Context, progress func(read, total int64)) (*l
 		},
 	}
 	s.run(ctx, Cursor{})
-	return held, err
+	return j, err
 }

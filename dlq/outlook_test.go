@@ -18,7 +18,9 @@ func TestWhatIsForeseenOfAnImportIsWhatItDoes(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		meta := func(offset int64) headers.Meta {
-			return headers.Meta{Reason: headers.ReasonTerminal, Group: "billing", Original: headers.Position{Topic: "one", Offset: offset}}
+			return headers.Meta{
+				Reason: headers.ReasonTerminal, Group: "billing", FailedAt: time.UnixMilli(offset), Original: headers.Position{Topic: "one", TopicID: [16]byte{1}, Offset: offset},
+			}
 		}
 		for _, offset := range []int64{0, 1, 2, 3, 3} { // one is there twice
 			k.write(t, "one.dlq", &kgo.Record{Value: []byte("x")}, meta(offset))

@@ -25,18 +25,21 @@ type Prunable struct {
 	// Letters is how many would go, and Open how many of them are open: only where
 	// it was asked for by age.
 	Letters, Open int64
+	// Copies is how many stay that are copies of letters which are settled, and of
+	// which no entry says so: see [Ledger.Prune].
+	Copies int64
 	// Pending is how many stay that were brought back, and of which nobody has
 	// written down what became of them. What is behind the first of a partition
 	// stays with it.
 	Pending int64
 
-	duplicates map[int32]*offsetset.Set // that stay, while the letters that they are copies of go
+	duplicates map[int32]*offsetset.Set // that Copies counts
 }
 
 // Prunable reads the topic once and returns what can be deleted: in each partition
-// what is before the first letter that is open, or was brought back with an outcome
-// that is not known ([Redriven]), and that was written at before or later. The zero
-// time spares every such one. If the ledger was not read before, it is
+// what is before the first letter that is not settled by an entry of its own, or was
+// brought back with an outcome that is not known ([Redriven]), and that was written
+// at before or later. The zero time spares every such one. If the ledger was not read before, it is
 // read first; progress may be nil, is not told of that, and is told how many
 // offsets of how many were passed.
 //
@@ -46,7 +49,7 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
 	}
-	p := &pruning{judge: newJudge(l), resolved: newLineages(), before: before, parts: map[int32]*prunedPart{}}
+	p := &pruning{judge: newJudge(l), before: before, parts: map[int32]*prunedPart{}}
 	var errs []error
 	s := scan{
 		topic: l.topic, opts: l.opts, progress: progress,
@@ -73,10 +76,9 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 
 // pruning is a look at what can be pruned.
 type pruning struct {
-	judge    *judge
-	resolved *lineages // of letters that the ledger settles
-	before   time.Time
-	parts    map[int32]*prunedPart
+	judge  *judge
+	before time.Time
+	parts  map[int32]*prunedPart
 }
 
 type prunedPart struct {
@@ -89,35 +91,25 @@ type prunedPart struct {
 
 func (p *pruning) add(r *kgo.Record) {
 	part := p.parts[r.Partition]
-	state, open := p.judge.state(r), false
-	switch {
-	case p.judge.unsaid:
-		// A copy of a letter that is open, and goes by its age, is what is left of it.
-		if open = !p.resolved.has(r.Partition, &p.judge.glance); !open && part.stays {
-			part.duplicates.Add(r.Offset)
-		}
-	case state.Settles():
-		p.resolved.duplicate(r.Partition, &p.judge.glance)
-	default:
-		open = true
-	}
+	state := p.judge.state(r)
+	copied := p.judge.copy == copyOfResolved
+	// A copy of a letter that is open, and goes by its age, is what is left of it.
+	open := p.judge.copy == copyOfOpen || !state.Settles()
 	pending := state == Redriven // it is all that there is of the record, if its copy was lost
-	if !part.stays && (open || pending) && !r.Timestamp.Before(p.before) {
+	if !part.stays && (open || pending || copied) && !r.Timestamp.Before(p.before) {
 		part.stays, part.until = true, r.Offset
 	}
-	part.count(open, pending)
-}
-
-func (p *prunedPart) count(open, pending bool) {
 	switch {
-	case p.stays && pending:
-		p.pending++
-	case p.stays:
+	case part.stays && pending:
+		part.pending++
+	case part.stays && copied:
+		part.duplicates.Add(r.Offset)
+	case part.stays:
 	case open:
-		p.open++
+		part.open++
 		fallthrough
 	default:
-		p.letters++
+		part.letters++
 	}
 }
 
@@ -125,21 +117,23 @@ func (p *pruning) prunable() *Prunable {
 	all := &Prunable{Until: map[int32]int64{}, duplicates: map[int32]*offsetset.Set{}}
 	for i, part := range p.parts {
 		all.Pending += part.pending
+		all.Copies += int64(part.duplicates.Len())
+		all.duplicates[i] = &part.duplicates
 		if part.until <= part.start {
 			continue
 		}
 		all.Until[i] = part.until
 		all.Letters += part.letters
 		all.Open += part.open
-		all.duplicates[i] = &part.duplicates
 	}
 	return all
 }
 
 // Prune deletes what a look at the topic found, by moving the start of its
 // partitions (DeleteRecords); what is gone can't be brought back. Letters that stay
-// and are copies of some that go are first written down as [Duplicate], or they
-// would count as open from then on; nothing is deleted when that does not succeed.
+// and are copies of settled ones are first written down as [Duplicate], or they
+// would count as open once these are gone; nothing is deleted when that does not
+// succeed. The next look finds them settled by an entry.
 // An error names the partitions of which nothing was deleted; to try again does no
 // harm.
 func (l *Ledger) Prune(ctx context.Context, p *Prunable) error {

@@ -96,6 +96,7 @@ func TestACopyThatStaysWhileItsLetterGoesIsWrittenDown(t *testing.T) {
 		for _, offset := range []int64{7, 8, 7, 9, 9} { // 8 and 9 are open
 			k.write(t, "one.dlq", &kgo.Record{}, from(offset))
 		}
+		time.Sleep(time.Second)
 		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 		l := k.ledger("one.dlq")
 		p, err := l.Prunable(t.Context(), time.Time{}, nil)

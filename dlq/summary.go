@@ -187,7 +187,7 @@ func (t *tally) add(r *kgo.Record) {
 		}
 	}
 	switch {
-	case state == Duplicate && t.judge.unsaid:
+	case t.judge.copy != noCopy:
 		p.Duplicates++
 		return
 	case state.Settles():

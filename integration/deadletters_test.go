@@ -37,7 +37,7 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 		}
 		done := make(chan error, 1)
 		w.Write(ctx, &kgo.Record{Partition: int32(i % 2), Value: fmt.Append(nil, i)}, headers.Meta{
-			Original: headers.Position{Topic: source, Partition: int32(i % 2), Offset: offset}, Group: "billing", Class: "sku",
+			Original: headers.Position{Topic: source, TopicID: [16]byte{1}, Partition: int32(i % 2), Offset: offset}, Group: "billing", Class: "sku",
 			Reason: headers.ReasonTerminal, FailedAt: time.Now(), Message: "no such SKU",
 		}, func(err error) { done <- err })
 		if err := <-done; err != nil {

@@ -370,8 +370,10 @@ func (h *held) entry(at place, e dlq.Entry) *kgo.Record {
 	return e.Record(h.topics.ledger, at.partition, at.offset)
 }
 
-// verdict is the ledger's entry about what became of a letter. What a consumer said of it is not needed any more then.
+// verdict is the ledger's entry about what became of a letter. What a consumer said of it is not needed any more then. The letter is
+// settled since the run sent it, which was not before the claim: when each was sent nobody keeps.
 func (h *held) verdict(v verdict) []*kgo.Record {
+	v.entry.Since = h.rec.Started
 	notes := []*kgo.Record{h.entry(v.letter, v.entry)}
 	if v.heard {
 		unsaid := dlq.Entry{Run: h.rec.ID}

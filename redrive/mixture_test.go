@@ -174,11 +174,12 @@ func TestEachLetterOfAMixtureEndsInOneStateAndNothingElseIsSent(t *testing.T) {
 		clear(ran)
 
 		group := func(g string) func(*headers.Meta) { return func(m *headers.Meta) { m.Group = g } }
+		identified := func(m *headers.Meta) { m.Original.TopicID = [16]byte{1} } // only of such a letter a copy can be known
 		omitted := func(m *headers.Meta) { m.ValueOmitted = true }
 		for i := range int64(20) {
 			m.put("early", dead("early", 0, 0, 100+i))
-			m.put("plain", dead("plain", 2, 2, 100+i))
-			m.put("duplicate", dead("duplicate", 2, 2, 100+i))
+			m.put("plain", dead("plain", 2, 2, 100+i, identified))
+			m.put("duplicate", dead("duplicate", 2, 2, 100+i, identified))
 			m.put("elsewhere", dead("elsewhere", 4, 1, 100+i)) // on a partition that the source has not
 			m.put("audit's", dead("audit", 1, 1, 200+i, group("audit")))
 			m.put("foreign", &kgo.Record{Partition: 3, Value: []byte("foreign"), Headers: []kgo.RecordHeader{{Key: "kafka_dlt-original-topic", Value: []byte("orders")}}})

@@ -139,6 +139,7 @@ func TestImportAsksBeforeItReopensWhatHadAnOutcome(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: noon})
+	b.note(t, 0, 2, dlq.Entry{State: dlq.Duplicate, At: noon})
 	file := filepath.Join(t.TempDir(), "archive.jsonl")
 	if got := b.redrive(t, "prune", "orders.dlq", "--archive", file); got.code != exitDone || !strings.Contains(got.stdout, "DELETED  3\n") {
 		t.Fatalf("%+v", got)

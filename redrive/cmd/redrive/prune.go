@@ -29,7 +29,8 @@ func newPrune(t *tool) *cobra.Command {
 		Short: "Delete settled dead letters, up to the first open one",
 		Long: `Prune deletes, from the beginning of each partition, the letters of which something became, up to the first that is
 open, or was brought back and has no outcome yet. Kafka deletes from the beginning only: what is settled behind such a
-letter stays. What became of letters since their runs ended is looked at first.
+letter stays. What became of letters since their runs ended is looked at first. Only an entry of the ledger about the very
+letter settles it: a copy of which none tells stays, is written down, and goes with the next prune.
 
 With --older-than such letters go as well that were written before; the number of open ones has to be typed then. With --archive
 all that is going to be deleted is written to a file first, as export does, and nothing is deleted unless all of it is
@@ -134,6 +135,9 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 
 // tellPending tells of letters that hold others up.
 func (t *tool) tellPending(topic string, found *dlq.Prunable) {
+	if found.Copies > 0 && len(found.Until) > 0 {
+		t.screen.Say("%s of %s: copies of settled letters, of which no entry told. It is written down now, and the next prune deletes them", letters(found.Copies), topic)
+	}
 	if found.Pending == 0 {
 		return
 	}

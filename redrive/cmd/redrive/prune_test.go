@@ -123,3 +123,17 @@ func TestPruneDeletesNothingWithoutItsArchive(t *testing.T) {
 		t.Errorf("-was +is:\n%s", diff)
 	}
 }
+
+// What no entry tells of is not deleted with what one tells of; it is written down, and said.
+func TestPrune_LeavesACopyOfWhichNoEntryTellsToTheNext(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: noon})
+	got := b.redrive(t, "prune", "orders.dlq", "-o", "json")
+	if !strings.Contains(got.stdout, `"deleted":2,`) || !strings.Contains(got.stderr, "1 letter of orders.dlq: copies of settled letters, of which no entry told") {
+		t.Errorf("the first: %+v", got)
+	}
+	if got := b.redrive(t, "prune", "orders.dlq", "-o", "json"); !strings.Contains(got.stdout, `"deleted":1,`) || got.stderr != "" {
+		t.Errorf("the next: %+v", got)
+	}
+}

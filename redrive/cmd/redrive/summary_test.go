@@ -25,7 +25,7 @@ func aftermath(t *testing.T, opts ...kfake.Opt) *broker {
 	b.topic(t, "orders.dlq.ledger", 2, map[string]string{"cleanup.policy": "compact"})
 	failed := func(partition int32, ago time.Duration, offset int64, group, class, print, message string) *kgo.Record {
 		return letter("orders.dlq", partition, ago, headers.Meta{
-			Original: headers.Position{Topic: "orders", Partition: partition, Offset: offset, Timestamp: noon.Add(-ago)},
+			Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Partition: partition, Offset: offset, Timestamp: noon.Add(-ago)},
 			Group:    group, Attempts: 3, Class: class, Fingerprint: print, Reason: headers.ReasonExhausted, Message: message,
 		})
 	}

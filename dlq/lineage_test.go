@@ -1,0 +1,170 @@
+package dlq
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// failing is from, of a record that fails now.
+func failing(offset int64, changes ...func(*headers.Meta)) headers.Meta {
+	m := from(offset)
+	m.FirstFailedAt, m.FailedAt = time.Now(), time.Now()
+	for _, change := range changes {
+		change(&m)
+	}
+	return m
+}
+
+// of a source that was recreated, or of which no id is known.
+func ofSource(id byte) func(*headers.Meta) {
+	return func(m *headers.Meta) { m.Original.TopicID = [16]byte{id} }
+}
+
+// prune deletes what can be deleted, and returns the first offset of one.dlq that stayed.
+func (k *kafka) prune(t *testing.T, before time.Time) int64 {
+	t.Helper()
+	l := k.ledger("one.dlq")
+	p, err := l.Prunable(t.Context(), before, nil)
+	if err == nil {
+		err = l.Prune(t.Context(), p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k.PartitionInfo("one.dlq", 0).LogStartOffset
+}
+
+// Trap 29: a source is recreated, and the new dead letters are taken for copies of old ones.
+//
+// Its first records failed, and had the offsets of records of the old one: nobody ever saw them, and prune deleted them.
+func TestLineage_ARecreatedSourceHasLettersOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, settled := range map[string]bool{"the old ones are settled": true, "the old ones are open": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onKafka(t, func(t *testing.T, k *kafka) {
+				for offset := range int64(3) {
+					k.write(t, "one.dlq", &kgo.Record{}, failing(offset, ofSource(1)))
+				}
+				time.Sleep(time.Minute)
+				want := []string{"0:3", "0:4", "0:5"}
+				stays := int64(3)
+				if settled {
+					for offset := range int64(3) {
+						k.note(t, "one.dlq", 0, offset, Entry{State: Succeeded, Run: "r"})
+					}
+				} else {
+					want, stays = append([]string{"0:0", "0:1", "0:2"}, want...), 0
+				}
+				time.Sleep(time.Minute)
+				for offset := range int64(3) {
+					k.write(t, "one.dlq", &kgo.Record{}, failing(offset, ofSource(2)))
+				}
+				check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, want...)
+				if got := k.prune(t, time.Time{}); got != stays {
+					t.Errorf("prune deleted what is before %d, want %d", got, stays)
+				}
+			})
+		})
+	}
+}
+
+// Trap 29: a group is rewound, and the new dead letters are taken for copies of old ones.
+//
+// Records that had been redriven, and had succeeded, failed again: summary said that nothing was open, plan found nothing, and prune
+// deleted them without asking.
+func TestLineage_WhatFailsAfterItsLetterWasSettledIsOpen(t *testing.T) {
+	t.Parallel()
+	for _, state := range states {
+		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
+			onKafka(t, func(t *testing.T, k *kafka) {
+				k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+				time.Sleep(time.Minute)
+				k.note(t, "one.dlq", 0, 0, Entry{State: state})
+				time.Sleep(time.Minute)
+				k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+				k.write(t, "one.dlq", &kgo.Record{}, failing(7)) // and a copy of that one
+				want, stays := []string{"0:1"}, int64(1)
+				if !state.Settles() { // then it is still one letter
+					want, stays = []string{"0:0"}, 0
+				}
+				if state == Redriven {
+					stays = 0 // it has no outcome
+				}
+				l := k.ledger("one.dlq")
+				check(t, k.open(t, l, Filter{}, Cursor{}), nil, want...)
+				s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
+				if err != nil || s.Open != 1 || s.Open+s.Duplicates+s.Resolved != 3 {
+					t.Errorf("summary %+v, %v", s, err)
+				}
+				if got := k.prune(t, time.Time{}); got != stays {
+					t.Errorf("prune deleted what is before %d, want %d", got, stays)
+				}
+			})
+		})
+	}
+}
+
+// A copy about which no entry says anything is nothing that prune may take for settled.
+func TestLineage_PruneTakesNoCopyOfWhichNoEntryTells(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+		time.Sleep(time.Minute)
+		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+		k.write(t, "one.dlq", &kgo.Record{}, failing(8))
+		time.Sleep(time.Minute)
+		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
+		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil)
+		if got := k.prune(t, time.Time{}); got != 1 {
+			t.Errorf("prune deleted what is before %d, want 1: no entry tells of the copy", got)
+		}
+		l := k.ledger("one.dlq")
+		check(t, k.open(t, l, Filter{}, Cursor{}), nil)
+		if got := l.State(0, 1); got != Duplicate {
+			t.Errorf("of the copy the ledger says %q", got)
+		}
+		if got := k.prune(t, time.Time{}); got != 3 {
+			t.Errorf("once an entry tells of the copy prune deleted what is before %d, want 3", got)
+		}
+	})
+}
+
+// What became of one letter is judged by all that the ledger says of those before it.
+func TestLineage_ALetterThatIsLookedUpIsWhatAListSaysOfIt(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		for _, then := range []State{Succeeded, "", Discarded} {
+			k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+			k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+			time.Sleep(time.Minute)
+			if then != "" {
+				k.note(t, "one.dlq", 0, k.PartitionInfo("one.dlq", 0).HighWatermark-2, Entry{State: then})
+			}
+			time.Sleep(time.Minute)
+		}
+		listed, found := map[int64]State{}, map[int64]State{}
+		l := k.ledger("one.dlq")
+		for letter, err := range l.Letters(t.Context(), Filter{}, Cursor{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed[letter.Record.Offset] = letter.State
+			one, _, err := l.Find(t.Context(), 0, letter.Record.Offset)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[letter.Record.Offset] = one.State
+		}
+		if want := (map[int64]State{0: Succeeded, 1: Duplicate, 2: "", 3: Duplicate, 4: Discarded, 5: Duplicate}); !maps.Equal(listed, want) || !maps.Equal(found, want) {
+			t.Errorf("listed %v, found %v, want %v", listed, found, want)
+		}
+	})
+}
