@@ -2,6 +2,8 @@ package classify
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"io"
 	"net/url"
 	"strconv"
@@ -28,8 +30,10 @@ func builtin(err error, s *shape) (o opinion, vague bool) {
 		return says(ClassTimeout, VerdictRetry), false
 	case context.Canceled:
 		return says(ClassCanceled, VerdictRetry), false
-	case io.ErrUnexpectedEOF:
-		return says("net.eof", VerdictRetry), false
+	case io.EOF, io.ErrUnexpectedEOF:
+		return says(classEOF, VerdictRetry), false
+	case driver.ErrBadConn, sql.ErrConnDone:
+		return says(classConnection, VerdictRetry), false
 	}
 	if errno, ok := err.(syscall.Errno); ok {
 		// Every Errno has the methods of a net.Error, ENOENT included.
@@ -38,13 +42,25 @@ func builtin(err error, s *shape) (o opinion, vague bool) {
 	if s.has&isDecode != 0 {
 		return says(ClassDecode, VerdictTerminal), false
 	}
-	if s.has&(hasStatusCode|hasHTTPStatusCode|hasHTTPCode) != 0 {
-		if o := ofHTTP(statusOf(err, s)); o.class != "" {
+	if s.has&hasErrorCode != 0 {
+		if o := ofAWS(err.(errorCode).ErrorCode()); o.class != "" {
 			return o, false
+		}
+	}
+	if s.has&(hasStatusCode|hasHTTPStatusCode|hasHTTPCode) != 0 {
+		code := statusOf(err, s)
+		if o := ofHTTP(code); o.class != "" {
+			// AWS throttles with a status that blames the request, and says so inside.
+			return o, code == 400 && s.has&hasHTTPStatusCode != 0
 		}
 	}
 	if s.has&hasSQLState != 0 {
 		if o := ofSQL(err.(sqlState).SQLState()); o.class != "" {
+			return o, false
+		}
+	}
+	if s.has&(isMySQL|isKafka|isRedis|isPlain) != 0 {
+		if o := ofClient(err, s); o.class != "" {
 			return o, false
 		}
 	}
@@ -83,8 +99,11 @@ func ofErrno(errno syscall.Errno) opinion {
 		return says("net.pipe", VerdictRetry)
 	case syscall.ETIMEDOUT:
 		return says("net.timeout", VerdictRetry)
-	case syscall.EHOSTUNREACH, syscall.ENETUNREACH:
+	case syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.ENETDOWN:
 		return says("net.unreachable", VerdictRetry)
+	case syscall.EAGAIN, syscall.EINTR, // the same call may succeed now
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM: // what ran out is given back
+		return says("os.unavailable", VerdictRetry)
 	}
 	return opinion{}
 }
@@ -117,7 +136,12 @@ func ofHTTP(code int) opinion {
 	}
 	class := "http." + strconv.Itoa(code)
 	switch {
-	case code >= 500,
+	case code == 500: // Internal Server Error: an outage and a bug look the same
+		return opinion{class: class}
+	case code == 501, // Not Implemented
+		code == 505: // HTTP Version Not Supported
+		return says(class, VerdictTerminal)
+	case code > 500,
 		code == 408, // Request Timeout
 		code == 425, // Too Early
 		code == 429: // Too Many Requests
@@ -132,22 +156,31 @@ func ofSQL(state string) opinion {
 	if len(state) != 5 || !ValidClass(state) {
 		return opinion{}
 	}
-	class := "sql." + state
+	v, ok := verdictOfSQL(state)
+	return opinion{"sql." + state, v, ok}
+}
+
+func verdictOfSQL(state string) (v Verdict, ok bool) {
+	switch state {
+	case "25006", // read_only_sql_transaction: a replica, after a failover
+		"55P03", // lock_not_available
+		"57014": // query_canceled: by a timeout, or by a shutdown
+		return VerdictRetry, true
+	}
 	switch state[:2] {
 	case "08", // connection exception
 		"40", // transaction rollback: serialization failure, deadlock
-		"53": // insufficient resources
-		return says(class, VerdictRetry)
+		"53", // insufficient resources
+		"58": // system error: I/O
+		return VerdictRetry, true
 	case "57": // operator intervention
-		if state[2] == 'P' { // shutdown, crash, cannot connect now
-			return says(class, VerdictRetry)
-		}
+		return VerdictRetry, state[2] == 'P' // shutdown, crash, cannot connect now
 	case "22", // data exception
 		"23", // integrity constraint violation
 		"42": // syntax error, undefined table, insufficient privilege
-		return says(class, VerdictTerminal)
+		return VerdictTerminal, true
 	}
-	return opinion{class: class}
+	return VerdictTerminal, false
 }
 
 // delayOf returns how long err itself asks to wait.

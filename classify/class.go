@@ -13,6 +13,21 @@ const (
 	ClassCanceled = "canceled"
 	// ClassDecode is that of input that can't be parsed.
 	ClassDecode = "decode"
+	// ClassUnsupportedVersion is that of UnsupportedVersion.
+	ClassUnsupportedVersion = "unsupported-version"
+)
+
+// Kind is a kind of failure that is told from others whatever its class is.
+type Kind string
+
+// The kinds; an empty one is any other failure.
+const (
+	// KindPanic is a panic, of a handler or of a decoder.
+	KindPanic Kind = "panic"
+	// KindUnsupportedVersion is what UnsupportedVersion marks.
+	KindUnsupportedVersion Kind = "unsupported-version"
+	// KindDecode is a payload that can't be parsed: what Undecodable marks, and what has ClassDecode.
+	KindDecode Kind = "decode"
 )
 
 // MaxClass is the longest class in bytes.

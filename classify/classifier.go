@@ -26,6 +26,8 @@ type Result struct {
 	Default bool
 	// Class names the fault: 1 to 128 characters of [A-Za-z0-9_.*/-].
 	Class string
+	// Kind is the kind of failure, where it is one of those that are told apart; mostly it is empty.
+	Kind Kind
 	// Fingerprint groups the same fault across records: 16 hex digits over the
 	// class, the message without what differs from record to record, and the
 	// top frame where there is one. It is stable within a major version.
@@ -65,6 +67,9 @@ func (c *Classifier) Classify(err error) Result {
 	}
 	got.fill(f.specific)
 	got.fill(f.vague)
+	if f.decode && (!got.decided || got.verdict == VerdictTerminal) {
+		got.fill(says(ClassDecode, VerdictTerminal))
+	}
 	byDefault := !got.decided
 	if c != nil {
 		got.fill(opinion{verdict: c.Unknown.known(), decided: true})
@@ -76,6 +81,7 @@ func (c *Classifier) Classify(err error) Result {
 		Verdict: got.verdict,
 		Default: byDefault,
 		Class:   got.class,
+		Kind:    f.kindOf(got.class),
 		Message: message,
 		Stack:   f.stack(),
 	}
@@ -105,6 +111,9 @@ type findings struct {
 	specific opinion
 	vague    opinion
 	after    time.Duration
+	kind     Kind // by a mark
+	decode   bool // a decoder's error was met
+	within   int  // so many decoders' errors around the one that is looked at
 	panicked *PanicError
 	traced   error // the innermost with a stack of its own
 	tracedAs *shape
@@ -119,12 +128,21 @@ func (f *findings) search(err error) (name string) {
 	f.left--
 	switch e := err.(type) {
 	case *markedError:
-		f.word.fill(opinion{verdict: e.verdict, decided: true})
+		f.word.fill(opinion{e.class, e.verdict, true})
+		if f.kind == "" {
+			f.kind = e.kind
+		}
 		f.wait(e.after)
 		return f.search(e.err)
 	case *namedError:
 		f.word.fill(opinion{class: e.class})
 		return f.search(e.err)
+	case *decodeError:
+		f.decode = true
+		f.within++
+		name = f.search(e.err)
+		f.within--
+		return name
 	case *PanicError:
 		// What was passed to panic is evidence, not an opinion: the walk
 		// ends here.
@@ -135,7 +153,11 @@ func (f *findings) search(err error) (name string) {
 	}
 
 	s := shapeOf(err)
-	if o, vague := builtin(err, s); vague {
+	o, vague := builtin(err, s)
+	if f.within > 0 {
+		o = o.outage()
+	}
+	if vague {
 		f.vague.fill(o)
 	} else {
 		f.specific.fill(o)
@@ -161,6 +183,30 @@ func (f *findings) search(err error) (name string) {
 	return name
 }
 
+// outage is the opinion on what is inside of a decoder's error, if that is plainly an outage.
+func (o opinion) outage() opinion {
+	switch {
+	case !o.decided || o.verdict != VerdictRetry || o.class == classEOF:
+		return opinion{}
+	case o.class == ClassTimeout:
+		o.class = ClassDecode + "." + ClassTimeout
+	}
+	return o
+}
+
+// kindOf is the kind of a failure of a class.
+func (f *findings) kindOf(class string) Kind {
+	switch {
+	case f.panicked != nil:
+		return KindPanic
+	case f.kind != "":
+		return f.kind
+	case f.decode, class == ClassDecode:
+		return KindDecode
+	}
+	return ""
+}
+
 // wait keeps the first delay that was asked for.
 func (f *findings) wait(d time.Duration) {
 	if f.after == 0 {
@@ -174,9 +220,12 @@ func (f *findings) panicError(e *PanicError) {
 	}
 	class := "panic.nil"
 	if e.Value != nil {
-		class = CleanClass("panic." + typeName(reflect.TypeOf(e.Value)))
+		class = "panic." + typeName(reflect.TypeOf(e.Value))
 	}
-	f.specific.fill(says(class, VerdictTerminal))
+	if f.within > 0 {
+		class = ClassDecode + "." + class
+	}
+	f.specific.fill(says(CleanClass(class), VerdictTerminal))
 }
 
 func (f *findings) stack() string {

@@ -2,6 +2,8 @@ package classify
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -108,14 +110,22 @@ func TestClassifyResolvesVerdictAndClass(t *testing.T) {
 		{"reset", syscall.ECONNRESET, VerdictRetry, "net.reset", false},
 		{"pipe", &os.PathError{Op: "write", Err: syscall.EPIPE}, VerdictRetry, "net.pipe", false},
 		{"eof", wrap(io.ErrUnexpectedEOF), VerdictRetry, "net.eof", false},
-		{"eof of a client", &url.Error{Op: "Get", Err: io.EOF}, VerdictRetry, "net.error", false},
+		{"eof of a client", &url.Error{Op: "Get", Err: io.EOF}, VerdictRetry, "net.eof", false},
+		{"bare eof", wrap(io.EOF), VerdictRetry, "net.eof", false},
+		{"again", os.NewSyscallError("accept", syscall.EAGAIN), VerdictRetry, "os.unavailable", false},
+		{"too many files", &os.PathError{Op: "open", Err: syscall.EMFILE}, VerdictRetry, "os.unavailable", false},
 		{"net timeout", &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, VerdictRetry, "net.timeout", false},
 		{"dns", &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host"}}, VerdictRetry, "net.dns", false},
 		{"closed", net.ErrClosed, VerdictRetry, "net.error", false},
 		{"missing file is no network", noFile, VerdictTerminal, "syscall.Errno", true},
 		{"broken URL is no network", urlParse, VerdictTerminal, "url.Error", true},
 
-		{"http 500", wrap(httpError{code: 500}), VerdictRetry, "http.500", false},
+		{"http 500", wrap(httpError{code: 500}), VerdictTerminal, "http.500", true},
+		{"http 501", httpError{code: 501}, VerdictTerminal, "http.501", false},
+		{"http 502", httpError{code: 502}, VerdictRetry, "http.502", false},
+		{"http 504", httpError{code: 504}, VerdictRetry, "http.504", false},
+		{"http 505", httpError{code: 505}, VerdictTerminal, "http.505", false},
+		{"http 529", httpError{code: 529}, VerdictRetry, "http.529", false},
 		{"http 404", httpError{code: 404}, VerdictTerminal, "http.404", false},
 		{"http 408", httpError{code: 408}, VerdictRetry, "http.408", false},
 		{"http 425", httpError{code: 425}, VerdictRetry, "http.425", false},
@@ -130,7 +140,15 @@ func TestClassifyResolvesVerdictAndClass(t *testing.T) {
 		{"sql connection", &pgError{"08006"}, VerdictRetry, "sql.08006", false},
 		{"sql resources", &pgError{"53300"}, VerdictRetry, "sql.53300", false},
 		{"sql shutdown", &pgError{"57P01"}, VerdictRetry, "sql.57P01", false},
-		{"sql query cancelled", &pgError{"57014"}, VerdictTerminal, "sql.57014", true},
+		{"sql query cancelled", &pgError{"57014"}, VerdictRetry, "sql.57014", false},
+		{"sql operator", &pgError{"57000"}, VerdictTerminal, "sql.57000", true},
+		{"sql read only", &pgError{"25006"}, VerdictRetry, "sql.25006", false},
+		{"sql transaction state", &pgError{"25P02"}, VerdictTerminal, "sql.25P02", true},
+		{"sql lock", &pgError{"55P03"}, VerdictRetry, "sql.55P03", false},
+		{"sql I/O", &pgError{"58030"}, VerdictRetry, "sql.58030", false},
+		{"database/sql's bad connection", wrap(driver.ErrBadConn), VerdictRetry, "sql.connection", false},
+		{"database/sql's closed connection", wrap(sql.ErrConnDone), VerdictRetry, "sql.connection", false},
+		{"no rows", sql.ErrNoRows, VerdictTerminal, "unclassified", true},
 		{"sql data", &pgError{"22001"}, VerdictTerminal, "sql.22001", false},
 		{"sql unique", &pgError{"23505"}, VerdictTerminal, "sql.23505", false},
 		{"sql undefined", &pgError{"42P01"}, VerdictTerminal, "sql.42P01", false},
@@ -150,6 +168,24 @@ func TestClassifyResolvesVerdictAndClass(t *testing.T) {
 		{"base64", b64, VerdictTerminal, "decode", false},
 		{"hex", hx, VerdictTerminal, "decode", false},
 		{"retryable decode", Retryable(syntax), VerdictRetry, "decode", false},
+
+		{"undecodable", wrap(Undecodable(wrap(errBare))), VerdictTerminal, "decode", false},
+		{"undecodable syntax", Undecodable(syntax), VerdictTerminal, "decode", false},
+		{"undecodable and cut short", Undecodable(wrap(io.ErrUnexpectedEOF)), VerdictTerminal, "decode", false},
+		{"undecodable and empty", Undecodable(io.EOF), VerdictTerminal, "decode", false},
+		{"undecodable by a lost connection", Undecodable(&url.Error{Op: "Get", Err: io.EOF}), VerdictRetry, "net.error", false},
+		{"undecodable by a refused connection", Undecodable(refused), VerdictRetry, "net.refused", false},
+		{"undecodable by a 503", Undecodable(wrap(httpError{code: 503})), VerdictRetry, "http.503", false},
+		{"undecodable by a 500", Undecodable(httpError{code: 500}), VerdictTerminal, "decode", false},
+		{"undecodable by a 404", Undecodable(httpError{code: 404}), VerdictTerminal, "decode", false},
+		{"undecodable in time", Undecodable(wrap(context.DeadlineExceeded)), VerdictRetry, "decode.timeout", false},
+		{"undecodable by its own word", Undecodable(wrap(Retryable(errBare))), VerdictRetry, "unclassified", false},
+		{"undecodable, terminal by its own word", Undecodable(Terminal(refused)), VerdictTerminal, "net.refused", false},
+		{"undecodable and named", Undecodable(As(errBare, "avro.mismatch")), VerdictTerminal, "avro.mismatch", false},
+		{"undecodable by a panic", Undecodable(&PanicError{Value: "boom"}), VerdictTerminal, "decode.panic.string", false},
+		{"unsupported version", wrap(UnsupportedVersion(errBare)), VerdictTerminal, "unsupported-version", false},
+		{"unsupported version of a decoder", Undecodable(UnsupportedVersion(refused)), VerdictTerminal, "unsupported-version", false},
+		{"unsupported version, waited for", Retryable(UnsupportedVersion(errBare)), VerdictRetry, "unsupported-version", false},
 
 		{"panic", &PanicError{Value: "boom"}, VerdictTerminal, "panic.string", false},
 		{"panic with an error", &PanicError{Value: &skuError{1}}, VerdictTerminal, "panic.classify.skuError", false},

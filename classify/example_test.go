@@ -86,10 +86,10 @@ func ExampleAs() {
 
 func ExampleIs() {
 	c := &classify.Classifier{Rules: []classify.Rule{
-		classify.Is(sql.ErrConnDone, classify.VerdictRetry, "sql.conn-done"),
+		classify.Is(sql.ErrTxDone, classify.VerdictRetry, "sql.tx-done"),
 	}}
-	show(c.Classify(fmt.Errorf("load order 7: %w", sql.ErrConnDone)))
-	// Output: retry sql.conn-done
+	show(c.Classify(fmt.Errorf("load order 7: %w", sql.ErrTxDone)))
+	// Output: retry sql.tx-done
 }
 
 type limitError struct{ Limit int }
@@ -125,6 +125,40 @@ func ExampleMessage() {
 	}}
 	show(c.Classify(errors.New("ldap: connection pool exhausted")))
 	// Output: retry pool
+}
+
+// uniqueViolation is what pgx and lib/pq return for a key that is there already.
+type uniqueViolation struct{}
+
+func (uniqueViolation) Error() string    { return "duplicate key value violates unique constraint" }
+func (uniqueViolation) SQLState() string { return "23505" }
+
+// A handler that must not act twice inserts the record's idempotency key first. That the key is there
+// already means that an earlier delivery did the work: the record is done, and not a failure.
+func ExampleIsUniqueViolation() {
+	handled := map[string]bool{}
+	insert := func(key string) error { // INSERT INTO handled (key) VALUES ($1)
+		if handled[key] {
+			return uniqueViolation{}
+		}
+		handled[key] = true
+		return nil
+	}
+	handle := func(key string) error {
+		if err := insert(key); classify.IsUniqueViolation(err) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		fmt.Println("charged")
+		return nil
+	}
+	fmt.Println(handle("billing/orders/3/7"))
+	fmt.Println(handle("billing/orders/3/7"))
+	// Output:
+	// charged
+	// <nil>
+	// <nil>
 }
 
 func ExamplePanicError() {

@@ -3,6 +3,8 @@ package classify
 import (
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,15 +22,17 @@ type tree struct {
 
 func drawTree(depth int) *rapid.Generator[*tree] {
 	return rapid.Custom(func(t *rapid.T) *tree {
-		kinds := []string{"bare", "named", "http", "decode"}
+		leaves := []string{"bare", "named", "http", "http500", "eof", "decode"}
+		kinds := leaves
 		if depth > 0 {
-			kinds = append(kinds, "mark", "mark", "after", "as", "as", "wrap", "join")
+			kinds = append(slices.Clip(kinds), "mark", "mark", "after", "as", "as", "wrap", "join", "undecodable", "undecodable", "unsupported")
 		}
 		n := &tree{kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
 		children := 1
-		switch n.kind {
-		case "bare", "named", "http", "decode":
+		if slices.Contains(leaves, n.kind) {
 			children = 0
+		}
+		switch n.kind {
 		case "mark":
 			n.verdict = Verdict(rapid.IntRange(0, 2).Draw(t, "verdict"))
 		case "after":
@@ -46,14 +50,27 @@ func drawTree(depth int) *rapid.Generator[*tree] {
 	})
 }
 
+// typeNames are those of the leaves that have one.
+var typeNames = map[string]string{
+	"named": "classify.skuError", "http": "classify.httpError", "http500": "classify.httpError", "decode": "time.ParseError",
+}
+
 func (n *tree) build() error {
 	switch n.kind {
 	case "named":
 		return &skuError{1}
 	case "http":
 		return httpError{code: 503}
+	case "http500":
+		return httpError{code: 500}
+	case "eof":
+		return io.EOF
 	case "decode":
 		return &time.ParseError{}
+	case "undecodable":
+		return Undecodable(n.children[0].build())
+	case "unsupported":
+		return UnsupportedVersion(n.children[0].build())
 	case "mark":
 		return []func(error) error{Terminal, Retryable, Discard}[n.verdict](n.children[0].build())
 	case "after":
@@ -72,17 +89,48 @@ func (n *tree) build() error {
 	return errBare
 }
 
-// first returns the first node, depth first, that ok accepts.
-func (n *tree) first(ok func(*tree) bool) *tree {
-	if ok(n) {
-		return n
-	}
+// seen is a node as a reader of the description meets it.
+type seen struct {
+	*tree
+	inDecoder bool
+}
+
+// all lists the nodes, depth first.
+func (n *tree) all(inDecoder bool) []seen {
+	nodes := []seen{{n, inDecoder}}
 	for _, c := range n.children {
-		if found := c.first(ok); found != nil {
-			return found
-		}
+		nodes = append(nodes, c.all(inDecoder || n.kind == "undecodable")...)
 	}
-	return nil
+	return nodes
+}
+
+// word is what a node says in plain words, builtin what is known of it by itself.
+func (n seen) word() opinion {
+	switch n.kind {
+	case "mark", "after":
+		return opinion{verdict: n.verdict, decided: true}
+	case "as":
+		return opinion{class: n.class}
+	case "unsupported":
+		return says("unsupported-version", VerdictTerminal)
+	}
+	return opinion{}
+}
+
+func (n seen) builtin() opinion {
+	switch {
+	case n.kind == "http":
+		return says("http.503", VerdictRetry)
+	case n.inDecoder:
+		return opinion{} // of the others none is plainly an outage
+	case n.kind == "http500":
+		return opinion{class: "http.500"}
+	case n.kind == "eof":
+		return says("net.eof", VerdictRetry)
+	case n.kind == "decode":
+		return says("decode", VerdictTerminal)
+	}
+	return opinion{}
 }
 
 // TestResolutionFollowsTheModel checks the one walk that the classifier makes
@@ -91,27 +139,45 @@ func TestResolutionFollowsTheModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := drawTree(5).Draw(t, "error")
-		leaf := func(kind string) func(*tree) bool { return func(n *tree) bool { return n.kind == kind } }
-		builtin := n.first(func(n *tree) bool { return n.kind == "http" || n.kind == "decode" })
-
-		want := Result{Default: true, Class: ClassUnclassified}
-		if w := n.first(func(n *tree) bool { return n.kind == "mark" || n.kind == "after" }); w != nil {
-			want.Verdict, want.Default = w.verdict, false
-		} else if builtin != nil {
-			want.Default = false
-			if builtin.kind == "http" {
-				want.Verdict = VerdictRetry
+		nodes := n.all(false)
+		has := func(kind string) bool {
+			return slices.ContainsFunc(nodes, func(n seen) bool { return n.kind == kind })
+		}
+		var said []opinion
+		for _, n := range nodes {
+			said = append(said, n.word())
+		}
+		for _, n := range nodes {
+			said = append(said, n.builtin())
+		}
+		var want Result
+		verdict := slices.IndexFunc(said, func(o opinion) bool { return o.decided })
+		if verdict >= 0 {
+			want.Verdict = said[verdict].verdict
+		}
+		class := slices.IndexFunc(said, func(o opinion) bool { return o.class != "" })
+		switch {
+		case class >= 0:
+			want.Class = said[class].class
+		case has("undecodable") && want.Verdict == VerdictTerminal:
+			want.Class = ClassDecode
+		default:
+			want.Class = ClassUnclassified
+			for _, n := range slices.Backward(nodes) { // the first, since the last one to be set stays
+				if name := typeNames[n.kind]; name != "" {
+					want.Class = name
+				}
 			}
 		}
-		if w := n.first(func(n *tree) bool { return n.kind == "as" && n.class != "" }); w != nil {
-			want.Class = w.class
-		} else if builtin != nil {
-			want.Class = map[string]string{"http": "http.503", "decode": "decode"}[builtin.kind]
-		} else if n.first(leaf("named")) != nil {
-			want.Class = "classify.skuError"
+		want.Default = verdict < 0 && !has("undecodable")
+		switch {
+		case has("unsupported"):
+			want.Kind = KindUnsupportedVersion
+		case has("undecodable"), want.Class == ClassDecode:
+			want.Kind = KindDecode
 		}
-		if w := n.first(func(n *tree) bool { return n.after > 0 }); w != nil && want.Verdict == VerdictRetry {
-			want.RetryAfter = w.after
+		if i := slices.IndexFunc(nodes, func(n seen) bool { return n.after > 0 }); i >= 0 && want.Verdict == VerdictRetry {
+			want.RetryAfter = nodes[i].after
 		}
 
 		err := n.build()

@@ -18,6 +18,8 @@ type (
 	httpStatusCode interface{ HTTPStatusCode() int } // AWS SDK (smithy)
 	httpCode       interface{ HTTPCode() int }       // Google API clients (gax)
 	sqlState       interface{ SQLState() string }    // pgx, lib/pq
+	errorCode      interface{ ErrorCode() string }   // AWS SDK (smithy)
+	redisError     interface{ RedisError() }         // go-redis
 	retryAfter     interface{ RetryAfter() time.Duration }
 	callers        interface{ Callers() []uintptr } // go-errors
 )
@@ -30,7 +32,7 @@ type shape struct {
 	has  capability
 }
 
-type capability uint16
+type capability uint32
 
 const (
 	wrapsOne capability = 1 << iota
@@ -47,6 +49,11 @@ const (
 	hasRetryAfter
 	hasCallers
 	hasStackTrace
+	hasErrorCode
+	isRedis
+	isMySQL
+	isKafka
+	isPlain
 )
 
 // shapes maps reflect.Type to *shape; it holds as many as the program has types
@@ -73,6 +80,8 @@ func newShape(t reflect.Type) *shape {
 		hasHTTPStatusCode: reflect.TypeFor[httpStatusCode](),
 		hasHTTPCode:       reflect.TypeFor[httpCode](),
 		hasSQLState:       reflect.TypeFor[sqlState](),
+		hasErrorCode:      reflect.TypeFor[errorCode](),
+		isRedis:           reflect.TypeFor[redisError](),
 		hasRetryAfter:     reflect.TypeFor[retryAfter](),
 		hasCallers:        reflect.TypeFor[callers](),
 	} {
@@ -96,6 +105,12 @@ func newShape(t reflect.Type) *shape {
 		s.has |= isDecode
 	case full == "net.DNSError":
 		s.has |= isDNS
+	case full == "errors.errorString":
+		s.has |= isPlain
+	case isMySQLError(elem):
+		s.has |= isMySQL
+	case isKafkaError(elem):
+		s.has |= isKafka
 	}
 	if elem.Name() != "" && !buildsErrors(elem.PkgPath()) {
 		s.name = typeName(elem)

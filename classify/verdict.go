@@ -72,6 +72,30 @@ func As(err error, class string) error {
 	return &namedError{err: err, class: CleanClass(class)}
 }
 
+// Undecodable marks err as that of a decoder, which a consumer runs on a payload before the handler's
+// own work. It says nothing of the verdict where err or a rule does, or where err is plainly an outage
+// of something that the decoder needs (a schema registry, say): what a built-in rule calls worth
+// another try, save for an io.EOF or io.ErrUnexpectedEOF of its own, with which a payload ends that is
+// cut short. The class is that of the outage then. The rest is terminal, with class [ClassDecode].
+// A timeout is decode.timeout and a panic decode.panic.<type>, so that they are told from the
+// handler's own. The message begins with "decode: ". Undecodable(nil) is nil.
+func Undecodable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &decodeError{err: err}
+}
+
+// UnsupportedVersion marks a record whose schema is of a version that this program does not know, so
+// that a later one may have it brought back. It is terminal, and its class is
+// [ClassUnsupportedVersion]. Otherwise it is as [Terminal].
+func UnsupportedVersion(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &markedError{err: err, verdict: VerdictTerminal, class: ClassUnsupportedVersion, kind: KindUnsupportedVersion}
+}
+
 func mark(err error, v Verdict, after time.Duration) error {
 	if err == nil {
 		return nil
@@ -79,11 +103,13 @@ func mark(err error, v Verdict, after time.Duration) error {
 	return &markedError{err: err, verdict: v, after: after}
 }
 
-// markedError is the handler's word on the verdict.
+// markedError is the handler's word on the verdict, and on more where it says so.
 type markedError struct {
 	err     error
 	verdict Verdict
 	after   time.Duration
+	class   string
+	kind    Kind
 }
 
 func (e *markedError) Error() string { return e.err.Error() }
@@ -97,3 +123,9 @@ type namedError struct {
 
 func (e *namedError) Error() string { return e.err.Error() }
 func (e *namedError) Unwrap() error { return e.err }
+
+// decodeError is that of a decoder.
+type decodeError struct{ err error }
+
+func (e *decodeError) Error() string { return "decode: " + e.err.Error() }
+func (e *decodeError) Unwrap() error { return e.err }

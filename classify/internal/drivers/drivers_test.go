@@ -1,0 +1,69 @@
+package drivers_test
+
+import (
+	"net"
+	"testing"
+
+	"github.com/sidingkafka/siding/classify"
+)
+
+// means checks what an error means without rules. An unknown verdict is the zero Verdict, by default.
+func means(t *testing.T, what string, err error, class, verdict string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: no error", what)
+		return
+	}
+	r := new(classify.Classifier).Classify(err)
+	if r.Class != class || verdictOf(r) != verdict {
+		t.Errorf("%s: %v (%T) is %s of class %s, want %s of class %s", what, err, err, verdictOf(r), r.Class, verdict, class)
+	}
+}
+
+// verdictOf is the verdict as README's table has it.
+func verdictOf(r classify.Result) string {
+	if r.Default {
+		return "unknown"
+	}
+	return r.Verdict.String()
+}
+
+// listen accepts connections until the test ends, each served by a goroutine, and returns where.
+func listen(t *testing.T, serve func(net.Conn)) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = c.Close() }()
+				serve(c)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// hangUp closes a connection when a request came. What is left unread would make a reset of it.
+func hangUp(c net.Conn) {
+	var b [8192]byte
+	_, _ = c.Read(b[:])
+}
+
+// nobody is an address on which nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
