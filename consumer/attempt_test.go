@@ -322,7 +322,7 @@ func TestErrHandlerTimeout_IsATimeoutAndErrDrainingACancellation(t *testing.T) {
 			t.Errorf("%v is %v of class %q, want retry of class %q", tt.err, r.Verdict, r.Class, tt.class)
 		}
 	}
-	if timeout, ok := ErrHandlerTimeout.(net.Error); !ok || !timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](ErrHandlerTimeout); !ok || !timeout.Timeout() {
 		t.Errorf("%v is no timeout to those who ask by Timeout", ErrHandlerTimeout)
 	}
 }

@@ -6,27 +6,46 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime/debug"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
 )
 
-// Decode makes a handler of one that takes a decoded value. Decoding is part of the attempt: what cannot be decoded fails
-// terminally with class decode, and its bytes go to the dead-letter topic as they came. A decoder that needs something to be
-// up (a schema registry) says so with classify.Retryable.
-func Decode[T any](decode func(*kgo.Record) (T, error), h func(context.Context, *kgo.Record, T) error) Handler {
+// Decode makes a handler of one that takes a decoded value. Decoding is part of the attempt, and has its context. What a decoder's
+// error means is found in this order: by the decoder's own word (classify.Retryable, classify.UnsupportedVersion …), by the rules in
+// Config.Classifier, by the built-in rules where it is plainly an outage of something that the decoder needs (a schema registry that
+// refuses connections or answers 503, say), which is retried. The rest is terminal with class decode, and the record's bytes go to the
+// dead-letter topic as they came. See classify.Undecodable.
+//
+// A decoder that panics has class decode.panic.<type>, and one that runs out of Policy.HandlerTimeout decode.timeout: h is not
+// called then, so that its failures are its own.
+func Decode[T any](decode func(context.Context, *kgo.Record) (T, error), h func(context.Context, *kgo.Record, T) error) Handler {
 	return func(ctx context.Context, r *kgo.Record) error {
-		v, err := decode(r)
+		v, err := decodeSafely(ctx, r, decode)
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		if err != nil {
-			return undecodable(err)
+			return classify.Undecodable(err)
 		}
 		return h(ctx, r, v)
 	}
 }
 
+// decodeSafely turns a panic of the decoder into its error.
+func decodeSafely[T any](ctx context.Context, r *kgo.Record, decode func(context.Context, *kgo.Record) (T, error)) (v T, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &classify.PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return decode(ctx, r)
+}
+
 // JSON decodes a record's value. A tombstone (a null value) gives nil for a pointer type and is an error otherwise.
-func JSON[T any](r *kgo.Record) (T, error) {
+func JSON[T any](_ context.Context, r *kgo.Record) (T, error) {
 	var v T
 	if r.Value == nil {
 		if reflect.TypeFor[T]().Kind() == reflect.Pointer {
@@ -39,17 +58,3 @@ func JSON[T any](r *kgo.Record) (T, error) {
 	}
 	return v, nil
 }
-
-// undecodable makes an error terminal, unless the decoder said in plain words that it is not: that a payload ends too early
-// looks like a broken connection to the built-in rules.
-func undecodable(err error) error {
-	if result := plainWord.Classify(err); result.Verdict != classify.VerdictTerminal {
-		return err
-	}
-	return classify.As(classify.Terminal(fmt.Errorf("decode: %w", err)), classify.ClassDecode)
-}
-
-// plainWord has a rule in front of the built-in ones that calls everything terminal: what it does not, somebody marked.
-var plainWord = classify.Classifier{Rules: []classify.Rule{
-	classify.When(func(error) bool { return true }, classify.VerdictTerminal, ""),
-}}

@@ -106,12 +106,12 @@ func ExampleConfig_policies() {
 	// []
 }
 
-// Throttled is an error as AWS sends it: HTTP status 400, which says that the request is wrong, and a code that says it is not.
-type Throttled struct{ code string }
+// Refused is an error as AWS sends it: HTTP status 400, which says that the request is wrong, and a code that may say it is not.
+type Refused struct{ code string }
 
-func (e Throttled) Error() string     { return e.code }
-func (e Throttled) ErrorCode() string { return e.code }
-func (Throttled) HTTPStatusCode() int { return http.StatusBadRequest }
+func (e Refused) Error() string     { return e.code }
+func (e Refused) ErrorCode() string { return e.code }
+func (Refused) HTTPStatusCode() int { return http.StatusBadRequest }
 
 // Rules say what foreign errors mean, and Unknown what it means when nobody knows.
 func ExampleConfig_classifier() {
@@ -120,18 +120,18 @@ func ExampleConfig_classifier() {
 			Rules: []classify.Rule{
 				classify.When(func(err error) bool {
 					var api interface{ ErrorCode() string } // smithy.APIError has it
-					return errors.As(err, &api) && api.ErrorCode() == "ThrottlingException"
-				}, classify.VerdictRetry, "aws.throttled"),
+					return errors.As(err, &api) && api.ErrorCode() == "ResourceInUseException"
+				}, classify.VerdictRetry, "aws.in-use"),
 			},
 			Unknown: classify.VerdictRetry, // default: terminal
 		},
 	}
-	for _, err := range []error{Throttled{"ThrottlingException"}, Throttled{"ValidationException"}, errors.New("who knows")} {
+	for _, err := range []error{Refused{"ResourceInUseException"}, Refused{"ValidationException"}, errors.New("who knows")} {
 		r := cfg.Classifier.Classify(err)
 		fmt.Println(r.Class, r.Verdict)
 	}
 	// Output:
-	// aws.throttled retry
+	// aws.in-use retry
 	// http.400 terminal
 	// unclassified retry
 }
@@ -161,9 +161,9 @@ func ExampleDecode() {
 
 // A tombstone, a record with a null value, is nil for a pointer type and an error for any other.
 func ExampleJSON_tombstone() {
-	o, err := consumer.JSON[*Order](&kgo.Record{Topic: "orders", Value: nil})
+	o, err := consumer.JSON[*Order](context.Background(), &kgo.Record{Topic: "orders", Value: nil})
 	fmt.Println(o == nil, err)
-	_, err = consumer.JSON[Order](&kgo.Record{Topic: "orders", Value: nil})
+	_, err = consumer.JSON[Order](context.Background(), &kgo.Record{Topic: "orders", Value: nil})
 	fmt.Println(err != nil)
 	// Output:
 	// true <nil>

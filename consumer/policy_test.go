@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"errors"
+	"io"
 	"math"
 	"testing"
 	"time"
@@ -38,8 +39,9 @@ func TestWhatBecomesOfAFailure(t *testing.T) {
 		terminal = func(class string) classify.Result {
 			return classify.Result{Verdict: classify.VerdictTerminal, Class: class}
 		}
-		waits = func(t retrytopics.Tier, d time.Duration) decision { return decision{tier: t, due: now.Add(d)} }
-		rests = func(how Disposition, r headers.Reason) decision { return decision{rest: true, how: how, reason: r} }
+		failure = func(err error) classify.Result { return new(classify.Classifier).Classify(err) }
+		waits   = func(t retrytopics.Tier, d time.Duration) decision { return decision{tier: t, due: now.Add(d)} }
+		rests   = func(how Disposition, r headers.Reason) decision { return decision{rest: true, how: how, reason: r} }
 	)
 	for name, tt := range map[string]struct {
 		policy   Policy
@@ -83,10 +85,13 @@ func TestWhatBecomesOfAFailure(t *testing.T) {
 		"terminal, to be discarded":               {policy: Policy{OnTerminal: Discard}, from: source, attempts: 1, result: terminal("x"), want: rests(Discard, headers.ReasonTerminal)},
 		"terminal, to stop":                       {policy: Policy{OnTerminal: Stop}, from: source, attempts: 1, result: terminal("x"), want: rests(Stop, headers.ReasonTerminal)},
 		"terminal: RetryAfter is not asked for":   {from: source, attempts: 1, result: classify.Result{Class: "x", RetryAfter: time.Hour}, want: rests(DeadLetter, headers.ReasonTerminal)},
-		"a panic":                                 {from: source, attempts: 1, result: terminal("panic.runtime.boundsError"), want: rests(DeadLetter, headers.ReasonPanic)},
-		"what cannot be decoded":                  {from: source, attempts: 1, result: terminal(classify.ClassDecode), want: rests(DeadLetter, headers.ReasonDecode)},
+		"a panic":                                 {from: source, attempts: 1, result: failure(&classify.PanicError{Value: "x"}), want: rests(DeadLetter, headers.ReasonPanic)},
+		"a decoder's panic":                       {from: source, attempts: 1, result: failure(classify.Undecodable(&classify.PanicError{Value: "x"})), want: rests(DeadLetter, headers.ReasonPanic)},
+		"a schema of tomorrow":                    {from: source, attempts: 1, result: failure(classify.As(classify.UnsupportedVersion(io.EOF), "orders.v3")), want: rests(DeadLetter, headers.ReasonUnsupportedVersion)},
+		"what has a name and cannot be decoded":   {from: source, attempts: 1, result: failure(classify.Undecodable(classify.As(io.EOF, "avro.eof"))), want: rests(DeadLetter, headers.ReasonDecode)},
+		"what cannot be decoded":                  {from: source, attempts: 1, result: failure(classify.Undecodable(io.EOF)), want: rests(DeadLetter, headers.ReasonDecode)},
 		"what no route is for":                    {from: source, attempts: 1, result: terminal(classUnroutable), want: rests(DeadLetter, headers.ReasonUnroutable)},
-		"a class that begins like a panic's":      {from: source, attempts: 1, result: terminal("panicky"), want: rests(DeadLetter, headers.ReasonTerminal)},
+		"a class like a panic's":                  {from: source, attempts: 1, result: terminal("panic.string"), want: rests(DeadLetter, headers.ReasonTerminal)},
 		"discard":                                 {from: first, attempts: 2, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
 		"discard goes before the policy":          {policy: Policy{OnTerminal: Stop, OnExhausted: Stop, MaxAge: 1}, from: last, attempts: 99, age: time.Hour, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
 		"a verdict that nobody knows is terminal": {from: source, attempts: 1, result: classify.Result{Verdict: 99, Class: "x"}, want: rests(DeadLetter, headers.ReasonTerminal)},

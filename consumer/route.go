@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -30,7 +29,7 @@ func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, attempts 
 	case r.Verdict == classify.VerdictDiscard:
 		return decision{rest: true, how: Discard, reason: headers.ReasonTerminal}
 	case r.Verdict != classify.VerdictRetry:
-		return decision{rest: true, how: p.OnTerminal, reason: terminalReason(r.Class)}
+		return decision{rest: true, how: p.OnTerminal, reason: terminalReason(r)}
 	case p.MaxAge > 0 && now.Sub(firstFailed) >= p.MaxAge:
 		return decision{rest: true, how: p.OnExhausted, reason: headers.ReasonExpired}
 	case attempts >= p.MaxAttempts || len(s.Tiers) == 0:
@@ -72,15 +71,17 @@ func spread(jitter float64, wait time.Duration) time.Duration {
 	return time.Duration(rand.Int64N(most+1)) * time.Millisecond
 }
 
-// terminalReason is the most specific reason that the class of a terminal error tells.
-func terminalReason(class string) headers.Reason {
+// terminalReason is the most specific reason that a terminal failure tells.
+func terminalReason(r classify.Result) headers.Reason {
 	switch {
-	case strings.HasPrefix(class, "panic."):
-		return headers.ReasonPanic
-	case class == classify.ClassDecode:
-		return headers.ReasonDecode
-	case class == classUnroutable:
+	case r.Class == classUnroutable:
 		return headers.ReasonUnroutable
+	case r.Kind == classify.KindPanic:
+		return headers.ReasonPanic
+	case r.Kind == classify.KindUnsupportedVersion:
+		return headers.ReasonUnsupportedVersion
+	case r.Kind == classify.KindDecode:
+		return headers.ReasonDecode
 	}
 	return headers.ReasonTerminal
 }

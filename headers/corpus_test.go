@@ -131,7 +131,7 @@ func TestTheCorpusHasEveryKeyAndEveryReason(t *testing.T) {
 		}
 	}
 	for _, r := range []Reason{
-		ReasonCrashLoop, ReasonPanic, ReasonMalformed, ReasonDecode, ReasonUnroutable, ReasonTooLarge, ReasonHeld, ReasonExpired, ReasonExhausted,
+		ReasonCrashLoop, ReasonPanic, ReasonMalformed, ReasonUnsupportedVersion, ReasonDecode, ReasonUnroutable, ReasonTooLarge, ReasonHeld, ReasonExpired, ReasonExhausted,
 		ReasonTerminal,
 	} {
 		if !reasons[r] {

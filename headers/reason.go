@@ -7,10 +7,12 @@ type Reason string
 const (
 	// ReasonCrashLoop: the process died several times while running it.
 	ReasonCrashLoop Reason = "crash-loop"
-	// ReasonPanic: the handler panicked.
+	// ReasonPanic: the handler, or its decoder, panicked.
 	ReasonPanic Reason = "panic"
 	// ReasonMalformed: its headers on a retry topic could not be believed.
 	ReasonMalformed Reason = "malformed"
+	// ReasonUnsupportedVersion: its schema is of a version that the service does not know yet.
+	ReasonUnsupportedVersion Reason = "unsupported-version"
 	// ReasonDecode: its payload could not be parsed.
 	ReasonDecode Reason = "decode"
 	// ReasonUnroutable: no handler is registered for it.

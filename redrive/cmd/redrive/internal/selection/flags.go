@@ -43,7 +43,8 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 
 // Reasons lists what --reason takes, for help and completion.
 var Reasons = []string{
-	string(headers.ReasonCrashLoop), string(headers.ReasonPanic), string(headers.ReasonMalformed), string(headers.ReasonDecode),
+	string(headers.ReasonCrashLoop), string(headers.ReasonPanic), string(headers.ReasonMalformed),
+	string(headers.ReasonUnsupportedVersion), string(headers.ReasonDecode),
 	string(headers.ReasonUnroutable), string(headers.ReasonTooLarge), string(headers.ReasonHeld), string(headers.ReasonExpired),
 	string(headers.ReasonExhausted), string(headers.ReasonTerminal),
 }
