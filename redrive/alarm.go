@@ -11,6 +11,7 @@ import (
 type alarm struct {
 	classes  []string
 	tolerate int
+	share    float64 // of the last outcomes
 	window   time.Duration
 	fired    chan struct{}
 
@@ -20,6 +21,9 @@ type alarm struct {
 	cause    string
 	seen     []Failure
 	failures int
+	others   []Failure // of letters, with classes that are not the run's
+	looks    []judged  // the last ones, with shareOf outcomes or more
+	failed   int       // letters, of any class
 	sent     meter
 	dead     meter
 }
@@ -27,11 +31,17 @@ type alarm struct {
 // maxSeen is how many failures an error shows.
 const maxSeen = 10
 
+// shareOf is how many of the last outcomes Pace.TolerateShare is of. Of fewer it is as much, so that the first failures of a run, or
+// those of a small one, are no share yet: with the default the sixth failure is the first one that can be too many.
+const shareOf = 50
+
 // leastDead is how many new dead letters are taken for a trend.
 const leastDead = 10
 
 func newAlarm(rec *record) *alarm {
-	return &alarm{classes: rec.Classes, tolerate: rec.Pace.Tolerate, window: rec.Pace.Window, canary: rec.State == Canary || rec.State == Waiting, fired: make(chan struct{})}
+	share := rec.Pace.TolerateShare
+	set(&share, defaultShare) // of a run that an older version began
+	return &alarm{classes: rec.Classes, tolerate: rec.Pace.Tolerate, share: max(share, 0), window: rec.Pace.Window, canary: rec.State == Canary || rec.State == Waiting, fired: make(chan struct{})}
 }
 
 // recent is how old a failure of new traffic may be to count.
@@ -58,6 +68,9 @@ func (a *alarm) failedAgain(key string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.canary && !slices.Contains(a.classes, key) {
+		if len(a.others) < maxSeen {
+			a.others = append(a.others, f)
+		}
 		return
 	}
 	a.note(f, fmt.Sprintf("letter %s failed again with %s", f.Letter, f.Class))
@@ -82,6 +95,32 @@ func (a *alarm) note(f Failure, what string) {
 		}
 		a.fire(what)
 	}
+}
+
+// judged takes down what a look found of first outcomes, and looks whether too large a share of the last ones are failures. Whole looks
+// count: within one nobody knows what came last.
+func (a *alarm) judged(j judged) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if j.letters == 0 || a.cause != "" {
+		return
+	}
+	a.failed += j.failed
+	a.looks = append(a.looks, j)
+	var last judged
+	first := len(a.looks)
+	for first > 0 && last.letters < shareOf {
+		first--
+		last.letters += a.looks[first].letters
+		last.failed += a.looks[first].failed
+	}
+	a.looks = slices.Delete(a.looks, 0, first)
+	if a.failed <= a.tolerate || float64(last.failed) <= a.share*float64(max(last.letters, shareOf)) {
+		return
+	}
+	a.seen = append(a.seen, a.others[:min(len(a.others), maxSeen-len(a.seen))]...)
+	a.fire(fmt.Sprintf("%d of the last %d letters failed again, of any class, where %.3g%% of %d are tolerated",
+		last.failed, last.letters, 100*a.share, max(last.letters, shareOf)))
 }
 
 // died takes down that a letter of the run's groups came to the dead-letter topic.

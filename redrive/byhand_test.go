@@ -208,7 +208,7 @@ func TestFailuresAreToleratedAsManyAsAreAskedFor(t *testing.T) {
 	}
 }
 
-// During the canary nothing is tolerated, whatever the class; later other classes are no reason.
+// During the canary nothing is tolerated, whatever the class; later so few failures with other classes are no reason.
 func TestACanaryThatFailsWithAnyClassAborts(t *testing.T) {
 	t.Parallel()
 	for at, aborts := range map[int64]bool{0: true, 1: true, 2: false} {

@@ -80,6 +80,7 @@ type engine struct {
 // look is what a look at the outcomes found.
 type look struct {
 	verdicts []verdict
+	judged   judged
 	idle     []string // groups without members
 	lag      int64    // of the groups, on a target that was named
 	err      error
@@ -444,6 +445,7 @@ func (e *engine) settle(l look) {
 	for _, v := range l.verdicts { // whatever failed after them: the flights have let go of these
 		e.notes = append(e.notes, e.verdict(v)...)
 	}
+	e.alarm.judged(l.judged)
 	if e.blind = l.err; l.err != nil {
 		e.heed(l.err)
 		if !errors.Is(l.err, context.Canceled) {

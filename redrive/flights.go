@@ -56,8 +56,14 @@ type flights struct {
 	lines  queues         // those of out that are not landed
 	lost   selection      // those whose entry does not say where their copies are
 	done   []place        // those that are
-	failed map[place]bool // those that failed at least once, and have been counted for that
+	failed map[place]bool // those that failed at least once: whether judged has that
+	judged judged
 }
+
+// judged is how many letters the groups have passed for the first time since somebody asked, and how many of these failed then. A failure
+// is seen sooner than a success, which shows only as the group's offset moves. So both count as it does, or a share of them would mean
+// nothing.
+type judged struct{ letters, failed int }
 
 // newFlights takes over what was sent before.
 func newFlights(counts Counts, sent []sentLetter) *flights {
@@ -96,9 +102,6 @@ func (f *flights) sent(letters iter.Seq[sentLetter]) {
 		if fl := f.seen[l.at]; fl != nil { // the consumer was faster than the broker's answer
 			fl.group, fl.hops = l.group, max(fl.hops, 1)
 			f.enter(l.at, fl)
-			if fl.at.Topic != "" {
-				continue
-			}
 		} else {
 			f.staged[fresh]++
 		}
@@ -183,10 +186,10 @@ func (f *flights) saw(s sighting) (first bool) {
 	if s.dead || s.hops > fl.hops || s.hops == fl.hops && fl.class == "" {
 		fl.at, fl.hops, fl.class, fl.fingerprint, fl.dead, fl.group = s.at, s.hops, s.class, s.fingerprint, s.dead, s.group
 	}
-	if f.failed[s.letter] {
+	if _, again := f.failed[s.letter]; again {
 		return false
 	}
-	f.failed[s.letter] = true
+	f.failed[s.letter] = false
 	return true
 }
 
@@ -243,6 +246,15 @@ type verdict struct {
 	heard  bool // a consumer has said that it discarded the letter
 }
 
+// judge tells how many letters had a first outcome since it was asked last.
+func (f *flights) judge() judged {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := f.judged
+	f.judged = judged{}
+	return j
+}
+
 // settle finds the letters that have an outcome: passed says whether the group's committed offset is past a position, that was read
 // before the watch read on to where the topics ended then. A letter that has an outcome is not in flight any more.
 func (f *flights) settle(passed func(group string, at headers.Position) standing) (done []verdict) {
@@ -253,6 +265,9 @@ func (f *flights) settle(passed func(group string, at headers.Position) standing
 		delete(f.seen, letter)
 		f.staged[fl.stage()]--
 		f.counts.settle(e)
+		if _, failed := f.failed[letter]; !failed && (e.State == dlq.Succeeded || e.State == dlq.Discarded) {
+			f.judged.letters++
+		}
 		done = append(done, verdict{letter, e, fl != nil && fl.discarded})
 	}
 	for _, letter := range f.done {
@@ -265,11 +280,24 @@ func (f *flights) settle(passed func(group string, at headers.Position) standing
 		for next, ok := q.first(); ok; next, ok = q.first() {
 			letter := next.place()
 			fl := f.seen[letter]
-			if f.out.has(letter.partition, letter.offset) && fl.stage() != landed && (fl == nil || fl.at.Topic == "" || line.is(fl, next.offset)) {
+			waits := f.out.has(letter.partition, letter.offset) && fl.stage() != landed && (fl == nil || fl.at.Topic == "" || line.is(fl, next.offset))
+			counted, failed := f.failed[letter]
+			if waits || failed && !counted {
 				at := headers.Position{Topic: line.topic, Partition: line.partition, Offset: next.offset}
 				s := passed(line.group, at)
 				if s == standsBehind {
 					break // and so are all behind it
+				}
+				if failed && !counted {
+					f.failed[letter] = true
+					if s == standsPast {
+						f.judged.letters++
+						f.judged.failed++
+					}
+				}
+				if !waits {
+					q.pop()
+					continue
 				}
 				state := dlq.Succeeded
 				switch {

@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -40,6 +41,18 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 		}
 		next := func(topic string) int64 { ends[topic]++; return ends[topic] - 1 }
 		written := map[place]int64{} // copies that the sender does not know of yet
+		var sum judged
+		passed := func(_ string, at headers.Position) standing {
+			if committed[at.Topic] > at.Offset {
+				return standsPast
+			}
+			return standsBehind
+		}
+		judge := func() (j judged) {
+			j = f.judge()
+			sum.letters, sum.failed = sum.letters+j.letters, sum.failed+j.failed
+			return sum
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"write": func(t *rapid.T) {
 				at := place{0, rapid.Int64Range(0, letters-1).Draw(t, "letter")}
@@ -110,12 +123,8 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 					m.settled = true
 					want[at] = m.state
 				}
-				for _, v := range f.settle(func(_ string, at headers.Position) standing {
-					if committed[at.Topic] > at.Offset {
-						return standsPast
-					}
-					return standsBehind
-				}) {
+				before := sum
+				for _, v := range f.settle(passed) {
 					if want[v.letter] != v.entry.State {
 						t.Fatalf("letter %d: %s, want %q", v.letter.offset, v.entry.State, want[v.letter])
 					}
@@ -126,6 +135,18 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 				}
 				if len(want) > 0 {
 					t.Fatalf("not settled: %v", want)
+				}
+				tried, failed := 0, 0
+				for _, m := range model {
+					if m.sent {
+						tried++
+					}
+					if m.class != "" {
+						failed++
+					}
+				}
+				if got := judge(); got.letters > tried || got.failed > failed || got.failed < before.failed {
+					t.Fatalf("%+v had a first outcome, and before %+v; of %d letters %d failed", got, before, tried, failed)
 				}
 			},
 			"": func(t *rapid.T) {
@@ -155,5 +176,26 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 				}
 			},
 		})
+		// What had an outcome at first: each letter that was sent counts once, as failed where it ever was.
+		var all []sentLetter
+		want := judged{}
+		for at, m := range model {
+			if offset, ok := written[at]; ok {
+				all = append(all, sentLetter{at, lineUp{"g", tier, 0}, offset})
+				m.sent = true
+			}
+			if m.sent {
+				want.letters++
+			}
+			if m.sent && m.class != "" {
+				want.failed++
+			}
+		}
+		f.sent(slices.Values(all))
+		maps.Copy(committed, ends)
+		f.settle(passed)
+		if got := judge(); got != want {
+			t.Fatalf("first outcomes: %+v, want %+v", got, want)
+		}
 	})
 }

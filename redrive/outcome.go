@@ -35,6 +35,7 @@ func (h *held) outcomes(w *watch) *outcomes {
 // look settles what can be settled.
 func (o *outcomes) look(ctx context.Context) (l look) {
 	l.verdicts, l.err = o.verdicts(ctx)
+	l.judged = o.watch.flights.judge()
 	if l.err != nil {
 		return l
 	}

@@ -16,8 +16,13 @@ type Pace struct {
 	Burst int `json:"burst"`
 	// Canary is how many are sent first, whose outcome is awaited before the others are; 1 by default.
 	Canary int `json:"canary"`
-	// Tolerate is how many failures are no reason to abort; none by default.
+	// Tolerate is how many failures are no reason to abort; none by default. Beyond it a failure with a class of the run is one at once,
+	// of a letter or of new traffic.
 	Tolerate int `json:"tolerate"`
+	// TolerateShare is which share of the last 50 letters with an outcome may have failed, with any class, before the run aborts; 0.1
+	// by default, none when negative, any share at 1. Of fewer letters as many may fail as of 50. A letter counts once, when its group
+	// has passed it for the first time. The share is no reason to abort before more than Tolerate letters failed.
+	TolerateShare float64 `json:"tolerateShare,omitempty"`
 	// Ramp is how long it takes from a tenth of Rate to all of it, after the canary; 30 s by default.
 	Ramp time.Duration `json:"ramp"`
 	// Window is how long failures are looked for after the last record was sent, and how long new traffic's count; 30 s by default.
@@ -27,7 +32,10 @@ type Pace struct {
 	MaxLag int64 `json:"maxLag"`
 }
 
-const defaultWindow = 30 * time.Second
+const (
+	defaultWindow = 30 * time.Second
+	defaultShare  = 0.1
+)
 
 // canaryPatience is how long the canary's outcome is awaited before the run says that it waits.
 const canaryPatience = 5 * time.Minute
@@ -36,6 +44,7 @@ func (p Pace) withDefaults() Pace {
 	set(&p.Rate, 50)
 	set(&p.Burst, max(1, int(p.Rate/10)))
 	set(&p.Canary, 1)
+	set(&p.TolerateShare, defaultShare)
 	set(&p.Ramp, 30*time.Second)
 	set(&p.Window, defaultWindow)
 	set(&p.MaxLag, max(1000, int64(math.Min(10*p.Rate, 1e12))))
@@ -53,6 +62,9 @@ func set[T int | int64 | float64 | time.Duration](field *T, to T) {
 func (p Pace) validate() error {
 	if math.IsNaN(p.Rate) || math.IsInf(p.Rate, 0) {
 		return errors.New("the rate is no number")
+	}
+	if math.IsNaN(p.TolerateShare) || p.TolerateShare > 1 {
+		return fmt.Errorf("the share of failures that is tolerated is %g: it is 1 at most", p.TolerateShare)
 	}
 	if p.Burst < 0 {
 		return fmt.Errorf("the burst is %d: it takes one at least", p.Burst)

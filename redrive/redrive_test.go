@@ -344,7 +344,7 @@ func TestARunThatIsResumedDoesNotWaitForWhatWaitsInARetryTopic(t *testing.T) {
 		r := redriver(t, k)
 		p := plan(t, r)
 		ctx, interrupt := context.WithCancel(t.Context())
-		o, err := r.Run(ctx, p, redrive.Pace{Ramp: -1}, func(e redrive.Event) {
+		o, err := r.Run(ctx, p, redrive.Pace{Ramp: -1, TolerateShare: 1}, func(e redrive.Event) {
 			if e.Counts.Sent > 50 && e.Counts.Retrying > 0 {
 				interrupt()
 			}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,7 +19,7 @@ type paceFlags struct {
 	rate         float64
 	burst        int
 	canary       int
-	tolerate     int
+	tolerate     string
 	ramp, window time.Duration
 	maxLag       int64
 }
@@ -27,7 +29,7 @@ func addPace(set *pflag.FlagSet) *paceFlags {
 	set.Float64Var(&p.rate, "rate", 50, "`records` a second; 0 for no limit")
 	set.IntVar(&p.burst, "burst", 0, "`records` that may go at once after a pause (a tenth of the rate by default)")
 	set.IntVar(&p.canary, "canary", 1, "`records` that go first, whose outcome is awaited before the others follow; 0 for none")
-	set.IntVar(&p.tolerate, "tolerate", 0, "`failures` that are no reason to abort")
+	set.StringVar(&p.tolerate, "tolerate", "0,10%", "`failures` that are no reason to abort: a number, beyond which one with a class of the run is, and a share of the last 50 records, whatever their class; one of them or both")
 	set.DurationVar(&p.ramp, "ramp", 30*time.Second, "`time` from a tenth of the rate to all of it; 0 for none")
 	set.DurationVar(&p.window, "window", 30*time.Second, "`time` for which failures are looked for after the last record; 0 for none")
 	set.Int64Var(&p.maxLag, "max-lag", 0, "`records` that may be due and unfinished before the run waits (what the rate gives in 10s by default, 1000 at least); -1 for any number")
@@ -47,19 +49,51 @@ func checkRate(rate float64) error {
 	return nil
 }
 
+// tolerance reads a number of failures, a share, or both: 3, 25% or 3,25%. What is not said is zero.
+func tolerance(text string) (number int, share float64, err error) {
+	wrong := fmt.Errorf("--tolerate: %q is neither a number of failures nor a share of them, as 3, 25%% or 3,25%%", text)
+	var numbers, shares int
+	for _, part := range strings.Split(text, ",") {
+		percent, is := strings.CutSuffix(part, "%")
+		if !is {
+			numbers++
+			if number, err = strconv.Atoi(part); err != nil || number < 0 {
+				return 0, 0, wrong
+			}
+			continue
+		}
+		shares++
+		share, err = strconv.ParseFloat(percent, 64)
+		if err != nil || !(share >= 0 && share <= 100) {
+			return 0, 0, wrong
+		}
+		if share /= 100; share == 0 {
+			share = -1
+		}
+	}
+	if numbers > 1 || shares > 1 {
+		return 0, 0, wrong
+	}
+	return number, share, nil
+}
+
 func (p *paceFlags) pace() (redrive.Pace, error) {
 	var errs []error
 	if err := checkRate(p.rate); err != nil {
 		errs = append(errs, err)
 	}
 	for name, bad := range map[string]bool{
-		"rate": p.rate < 0, "burst": p.burst < 0, "canary": p.canary < 0, "tolerate": p.tolerate < 0, "ramp": p.ramp < 0, "window": p.window < 0, "max-lag": p.maxLag < -1,
+		"rate": p.rate < 0, "burst": p.burst < 0, "canary": p.canary < 0, "ramp": p.ramp < 0, "window": p.window < 0, "max-lag": p.maxLag < -1,
 	} {
 		if bad {
 			errs = append(errs, fmt.Errorf("--%s is less than nothing", name))
 		}
 	}
-	pace := redrive.Pace{Rate: p.rate, Burst: p.burst, Canary: p.canary, Tolerate: p.tolerate, Ramp: p.ramp, Window: p.window, MaxLag: p.maxLag}
+	pace := redrive.Pace{Rate: p.rate, Burst: p.burst, Canary: p.canary, Ramp: p.ramp, Window: p.window, MaxLag: p.maxLag}
+	var err error
+	if pace.Tolerate, pace.TolerateShare, err = tolerance(p.tolerate); err != nil {
+		errs = append(errs, err)
+	}
 	if p.rate == 0 {
 		pace.Rate = -1
 	}

@@ -16,13 +16,15 @@ import (
 
 func newRun(t *tool) *cobra.Command {
 	var i *intent
+	var noWait bool
 	cmd := &cobra.Command{
 		Use:   "run TOPIC",
 		Short: "Bring dead letters back, and stop when they fail again",
 		Long: `Run brings open dead letters back: a canary first, whose outcome it waits for, then more and more up to the rate.
 It aborts by itself, with exit code 3, when a record that it brought back fails again with a class of the run, or new
-traffic does, or the dead-letter topic fills faster than it is drained. Ctrl-C stops it cleanly; resume goes on, from
-any machine. Without filters it brings back all that is open.
+traffic does, or more than a tenth of the last 50 fail with any class, or the dead-letter topic fills faster than it is
+drained. It ends with 3 as well where fewer failed again, and with 5 where none did and some have no outcome yet.
+Ctrl-C stops it cleanly; resume goes on, from any machine. Without filters it brings back all that is open.
 
 The run and what became of each letter are kept in the ledger beside the dead-letter topic, with --by and --why.`,
 		Example: `  redrive run orders.dlq --class http.503 --why OPS-4711
@@ -61,16 +63,17 @@ The run and what became of each letter are kept in the ledger beside the dead-le
 				}
 				on(e)
 			})
-			return t.ended(ctx, r, o, err)
+			return t.ended(ctx, r, o, err, noWait)
 		},
 	}
 	i = t.addIntent(cmd)
+	addNoWait(cmd, &noWait)
 	return cmd
 }
 
 func newResume(t *tool) *cobra.Command {
 	var o *operator
-	var yes bool
+	var yes, noWait bool
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Go on with a run that was stopped, or whose process died",
@@ -101,7 +104,7 @@ for which resume listens. Where that can't be found out, resume asks as well.`,
 					out, err := r.Resume(ctx, topic, id, tell, conditions...)
 					held, ok := errors.AsType[*redrive.RefusedError](err)
 					if !ok || held.Reason != redrive.RefusedHeld {
-						return t.ended(ctx, r, out, err)
+						return t.ended(ctx, r, out, err, noWait)
 					}
 					t.screen.Status("")
 					if err := t.ask(ctx, held.Detail+", and would lose it", "yes"); err != nil {
@@ -114,7 +117,15 @@ for which resume listens. Where that can't be found out, resume asks as well.`,
 	}
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = t.addBy(set) })
 	cmd.Flags().BoolVar(&yes, "yes", false, "take it from a process that still has it without asking")
+	addNoWait(cmd, &noWait)
 	return cmd
+}
+
+// addNoWait gives a verb that runs a run the flag that says what its exit code may leave out.
+func addNoWait(cmd *cobra.Command, noWait *bool) {
+	section(cmd, sectionPace, func(set *pflag.FlagSet) {
+		set.BoolVar(noWait, "no-wait", false, "exit with code 0, and not 5, where records have no outcome yet as the run ends")
+	})
 }
 
 func newAbort(t *tool) *cobra.Command {
@@ -205,8 +216,8 @@ func (t *tool) goesOn(o redrive.Outcome) (has string, yes bool) {
 	return fmt.Sprintf("%s was heard of %s ago", o.Owner, max(0, since).Round(time.Second)), true
 }
 
-// ended shows what a run came to, and makes its error the command's.
-func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome, err error) error {
+// ended shows what a run came to, and makes its error the command's, or what its letters came to.
+func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome, err error, noWait bool) error {
 	t.screen.Status("")
 	if o.ID == "" {
 		return err // it did not begin
@@ -232,7 +243,21 @@ func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome
 	if err != nil && !o.State.Finished() && !errors.Is(err, redrive.ErrTaken) {
 		t.sayUnfinished(o)
 	}
+	if err == nil {
+		err = fellShort(o, noWait)
+	}
 	return err
+}
+
+// fellShort is the error of a run that is done, where not all of its letters are.
+func fellShort(o redrive.Outcome, noWait bool) error {
+	switch c := o.Counts; {
+	case c.Failed > 0:
+		return &failedError{fmt.Sprintf("%s/%s is done, and %s failed again: redrive summary %s shows with what", o.Topic, o.ID, letters(c.Failed), o.Topic)}
+	case c.Pending > 0 && !noWait:
+		return &pendingError{fmt.Sprintf("%s/%s is done, and nothing is known yet of %s", o.Topic, o.ID, letters(c.Pending))}
+	}
+	return nil
 }
 
 // showFailures shows what made a run abort itself.
