@@ -63,6 +63,7 @@ type Consumer struct {
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
 	limits        sync.Map // max.message.bytes (int32) of siblings, by topic, where known
+	retentions    sync.Map // retention.ms (time.Duration, negative for ever) of siblings, by topic, where known
 
 	membership   *membership
 	subscription *subscription

@@ -34,7 +34,7 @@ type HookDeadLettered interface {
 }
 
 // HookParked is called once for each copy that was written to a retry topic; when, where and how often are as with
-// [HookDeadLettered]. A record that waits for a Retry-After longer than its tier is parked more than once for one attempt.
+// [HookDeadLettered]. A record that waits for longer than half of its tier's retention is parked more than once for one attempt.
 type HookParked interface {
 	OnParked(Routed)
 }

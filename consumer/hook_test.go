@@ -143,11 +143,12 @@ func TestAHookIsToldOfEachCopyInATier(t *testing.T) {
 		hook := &parked{}
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			if consumer.FactsOf(ctx, r).Attempt == 2 {
-				return classify.RetryAfter(errBusy, time.Minute)
+				return classify.RetryAfter(errBusy, 50*time.Minute)
 			}
 			return classify.Retryable(errBusy)
 		})
 		cfg.Hooks = []consumer.Hook{hook}
+		cfg.Provision.TierRetention = 65 * time.Minute // half of which is shorter than what is asked for
 		k.Run(cfg)
 		r := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("x")})[0]
 		last := k.DeadLettered(r, headers.ReasonExhausted)

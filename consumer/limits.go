@@ -2,15 +2,18 @@ package consumer
 
 import (
 	"context"
+	"math"
 	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// learnLimits asks how large a batch the siblings take. Without the answer, which the consumer may have no right to, a batch
-// that is too large is refused, and its copies go on one at a time: slower, and as safe.
+// learnLimits asks how large a batch the siblings take, and for how long they keep it. Without the answer, which the consumer may
+// have no right to, a batch that is too large is refused, and its copies go on one at a time: slower, and as safe; the retention
+// is then what Provision says.
 func (c *Consumer) learnLimits(ctx context.Context, all []retrytopics.Siblings) {
 	if c.cfg.Provision.Mode == retrytopics.Off {
 		return // there is to be no right to ask
@@ -24,18 +27,30 @@ func (c *Consumer) learnLimits(ctx context.Context, all []retrytopics.Siblings) 
 	}
 	configs, err := c.admin.DescribeTopicConfigs(ctx, topics...)
 	if err != nil {
-		c.log.Debug("siding: max.message.bytes of the siblings is not known", "error", err)
+		c.log.Debug("siding: max.message.bytes and retention.ms of the siblings are not known", "error", err)
 	}
 	for _, topic := range configs {
 		for _, config := range topic.Configs {
-			if config.Key != "max.message.bytes" || topic.Err != nil {
+			n, err := strconv.ParseInt(config.MaybeValue(), 10, 64)
+			if err != nil || topic.Err != nil {
 				continue
 			}
-			if n, err := strconv.ParseInt(config.MaybeValue(), 10, 32); err == nil {
-				c.limits.Store(topic.Name, int32(n))
+			switch config.Key {
+			case "max.message.bytes":
+				c.limits.Store(topic.Name, int32(min(n, math.MaxInt32)))
+			case "retention.ms":
+				c.retentions.Store(topic.Name, retentionMillis(n))
 			}
 		}
 	}
+}
+
+// retentionMillis is a retention.ms as a duration, negative for ever.
+func retentionMillis(n int64) time.Duration {
+	if n < 0 || n > math.MaxInt64/int64(time.Millisecond) {
+		return -1
+	}
+	return time.Duration(n) * time.Millisecond
 }
 
 // minBatch is the least that kgo takes for a limit.

@@ -14,9 +14,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/headers"
 )
 
 // A worker that finds room and the poll loop that finds a feed full may speak in either order: the last word counts.
@@ -313,24 +310,6 @@ func TestHealthCountsAndForgets(t *testing.T) {
 	l.state = laneGone
 	if n := len(c.Health().Lanes); n != 3 {
 		t.Errorf("%d lanes after one is gone, want 3", n)
-	}
-}
-
-func TestAWakeUpIsNoLaterThanTheDueTimeOrAFullStay(t *testing.T) {
-	t.Parallel()
-	written := time.UnixMilli(1_000_000_000_000)
-	f := &feed{lane: &lane{c: &Consumer{}, policy: &Policy{Jitter: 0.1}}, delay: 10 * time.Second}
-	stay := 11*time.Second + hopSlack
-	keeps := f.lane.c.retention(f.delay)
-	for due, want := range map[time.Duration]time.Duration{
-		0: 0, time.Second: time.Second, -time.Hour: -time.Hour, stay: stay, stay + time.Millisecond: stay, time.Hour: stay, keeps: stay,
-		keeps + time.Millisecond: -time.Duration(written.UnixMilli()) * time.Millisecond, // broken: at once
-	} {
-		m := headers.Meta{Group: "billing", NotBefore: written.Add(due)}
-		got := time.UnixMilli(f.lookAt(&kgo.Record{Timestamp: written, Headers: m.Append(nil)})).Sub(written)
-		if got != want {
-			t.Errorf("due after %v: looked at after %v, want %v", due, got, want)
-		}
 	}
 }
 

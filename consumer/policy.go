@@ -95,6 +95,11 @@ func (m Immediate) wait(n int) time.Duration {
 	return time.Duration(rand.Uint64N(uint64(limit) + 1))
 }
 
+// jittered is the longest that a wait becomes by its jitter.
+func (p *Policy) jittered(wait time.Duration) time.Duration {
+	return wait + time.Duration(p.Jitter*float64(wait))
+}
+
 func (p Policy) withDefaults() Policy {
 	if p.Tiers == nil {
 		p.Tiers = retrytopics.Default

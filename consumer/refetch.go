@@ -219,6 +219,7 @@ type candidate struct {
 // the first is due of those below end that stay away, and how many the log has no more. The caller holds the lock.
 func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int64) {
 	var found []candidate
+	now := time.Now()
 	for at, ok := f.away.next(from); ok && at < next; at, ok = f.away.next(at + 1) {
 		for len(got) > 0 && got[0].Offset < at {
 			got = got[1:]
@@ -229,13 +230,13 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 			lost++
 			continue
 		}
-		found = append(found, candidate{got[0], f.lookAt(got[0]), parcelSize(packedLen(got[0]))})
+		found = append(found, candidate{got[0], f.lookAt(got[0], f.readAt(at, now), now), parcelSize(packedLen(got[0]))})
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.rec.Offset, b.rec.Offset))
 	})
 	room := f.lane.c.parking.room(f.keptBytes)
-	early := time.Now().UnixMilli() + 2*soon
+	early := now.UnixMilli() + 2*soon
 	room.bytes += f.makeWay(found, room.bytes, early)
 	due = math.MaxInt64
 	for _, r := range found {

@@ -192,7 +192,7 @@ func (f *feed) tier() retrytopics.Tier {
 // broker.
 func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
 	l := f.lane
-	now := time.Now().UnixMilli()
+	now := time.Now()
 	foreign, refused := 0, false
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,6 +200,7 @@ func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
 		return false
 	}
 	f.topicID = id
+	f.noteRead(f.tracker.next, now)
 	for _, r := range recs {
 		if !f.tracker.deliver(r.Offset) {
 			continue
@@ -211,8 +212,8 @@ func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
 			foreign++
 			continue
 		}
-		due := f.lookAt(r)
-		refused = !f.admit(r, due) && due <= now
+		due := f.lookAt(r, now, now)
+		refused = !f.admit(r, due) && due <= now.UnixMilli()
 	}
 	f.rest.read(f.tracker.next)
 	f.ripen()
@@ -227,43 +228,14 @@ func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
 	return false
 }
 
-// lookAt is when to look at a record of a tier: when it is due, but no later than a full stay in the tier after it was written. What is
-// due later than that (a long Retry-After) is then parked again, so that no record ever stays in a topic longer than the topic's
-// retention was made for. One on an inherited tier stays: nothing goes into that. One that is broken is looked at at once.
-func (f *feed) lookAt(r *kgo.Record) int64 {
-	_, due, ok := headers.Peek(r.Headers)
-	if !ok {
-		return 0
-	}
-	if keeps := f.lane.c.retention(f.delay); keeps > 0 && due.After(r.Timestamp.Add(keeps)) {
-		return 0
-	}
-	stay := r.Timestamp.Add(f.delay + time.Duration(f.lane.policy.Jitter*float64(f.delay)) + hopSlack)
-	if due.After(stay) && !f.inherited {
-		due = stay
-	}
-	return due.UnixMilli()
-}
-
-// again is the topic in which a record waits on that is not due yet: its own, unless that one is only drained (whose records are
-// woken when they are due: only a clock that was set back leads here).
-func (f *feed) again(m *headers.Meta) string {
-	if tiers := f.lane.siblings; f.inherited && len(tiers.Tiers) > 0 {
-		return tiers.Next("", time.Until(m.NotBefore)).Topic
-	}
-	return f.topic
-}
-
-// hopSlack is added to a full stay: a copy is written a little after its due time was reckoned.
-const hopSlack = 2 * time.Second
-
 // unpark makes the record of a tier what the handler sees: as it was first read, with what siding knows of it apart. It
 // reports false where the record is dealt with already: broken, or not due yet.
 func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool) {
 	l, f, physical := r.lane, r.feed, it.rec
 	m, err := headers.Parse(physical.Headers)
+	now := time.Now()
 	if err == nil {
-		err = l.dueInBounds(f, &m, physical)
+		err = m.CheckRetry(later(physical.Timestamp, now), f.longestWait())
 	}
 	if err != nil {
 		l.log.Error("siding: record on a retry topic has broken headers, dead-lettered as found",
@@ -273,7 +245,10 @@ func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 		return nil, nil, false
 	}
 	user := headers.Strip(physical.Headers)
-	if now := time.Now(); now.UnixMilli() < m.NotBefore.UnixMilli() {
+	if now.UnixMilli() < m.NotBefore.UnixMilli() {
+		if f.takeBack(physical, now) {
+			return nil, nil, false
+		}
 		seen := noted{key: physical.Key, value: physical.Value, headers: user, timestamp: m.Original.Timestamp, offset: physical.Offset}
 		again := l.meta(&seen, &m)
 		again.NotBefore = m.NotBefore
@@ -287,11 +262,6 @@ func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 	}, &m, true
 }
 
-// dueInBounds refuses a due time beyond what the tier keeps a record for: nobody would ever see it run.
-func (l *lane) dueInBounds(f *feed, m *headers.Meta, r *kgo.Record) error {
-	return m.CheckRetry(r.Timestamp, l.c.retention(f.delay))
-}
-
 // cleanSource takes the reserved headers off a source record, on which they steer nothing, and returns the redrive ones
 // if they count: if they name this source's own DLQ.
 func (c *Consumer) cleanSource(l *lane, rec *kgo.Record) headers.Redrive {
@@ -302,16 +272,6 @@ func (c *Consumer) cleanSource(l *lane, rec *kgo.Record) headers.Redrive {
 	redrive, _ := headers.SourceRedrive(rec.Headers, l.siblings.DLQ)
 	rec.Headers = clean
 	return redrive
-}
-
-// retention is how long a tier keeps a record, by Config.Provision: no due time lies farther ahead. A shorter one than the default
-// may be newer than the record, and a topic keeps the retention that it was made with.
-func (c *Consumer) retention(delay time.Duration) time.Duration {
-	keeps := c.cfg.Provision.RetentionOf(delay)
-	if keeps <= 0 {
-		return keeps
-	}
-	return max(keeps, retrytopics.Spec{}.RetentionOf(delay))
 }
 
 // sharing says, once a topic, that another group's failures are in it.

@@ -7,7 +7,8 @@ import (
 
 // CheckRetry says whether m, read from a record on a retry topic without an
 // error, can be believed there. written is that record's own timestamp (the
-// broker's time of writing), retention the tier's; zero or less is unlimited.
+// broker's time of writing), or the reader's own time where that is later and the
+// broker's clock may be behind; retention is the tier's, zero or less is unlimited.
 //
 // A record in a tier has its original topic (and so partition, offset and
 // attempts), its group and its due time; one with attempts has the class and

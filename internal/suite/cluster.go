@@ -140,9 +140,14 @@ func (f *fixture) deleteGroup(t *testing.T, group string) {
 // limit sets a topic's max.message.bytes.
 func (f *fixture) limit(t *testing.T, topic string, to int) {
 	t.Helper()
-	value := fmt.Sprint(to)
+	f.set(t, topic, "max.message.bytes", fmt.Sprint(to))
+}
+
+// set sets a topic's config.
+func (f *fixture) set(t *testing.T, topic, name, value string) {
+	t.Helper()
 	f.admin(t, func(ctx context.Context, cl *kadm.Client) error {
-		rs, err := cl.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: "max.message.bytes", Value: &value}}, topic)
+		rs, err := cl.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: name, Value: &value}}, topic)
 		for _, r := range rs {
 			err = errors.Join(err, r.Err)
 		}

@@ -119,7 +119,7 @@ var policy = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
-	"RetryAfter beyond the last tier parks again without an attempt": func(t *testing.T, f *fixture) {
+	"RetryAfter beyond the last tier waits there in one copy": func(t *testing.T, f *fixture) {
 		asked := tier2*2 + 3*time.Second
 		var second atomic.Int64
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
@@ -132,13 +132,47 @@ var policy = map[string]func(*testing.T, *fixture){
 		r := f.Produce(f.record("x"))[0]
 		first := f.Parked(r, tier2, "")
 		m := f.DeadLettered(r, headers.ReasonTerminal)
-		if m.Attempts != 2 || m.Hops < 3 {
-			t.Errorf("attempts %d, hops %d; want 2 attempts, and 3 hops at least", m.Attempts, m.Hops)
+		if m.Attempts != 2 || m.Hops != 2 {
+			t.Errorf("attempts %d, hops %d; want 2 attempts, and no copy but the one in the tier and the dead letter", m.Attempts, m.Hops)
 		}
 		if due := first.FailedAt.Add(asked).UnixMilli(); second.Load() < due {
 			t.Errorf("the second attempt ran %d ms early", due-second.Load())
 		}
 		f.Conserved()
+	},
+	// Trap 30: a copy's timestamp is by another clock than its due time, and it is written again, or taken for broken.
+	"a copy with a timestamp that is far off waits for its due time in one copy": func(t *testing.T, f *fixture) {
+		var mu sync.Mutex
+		ran := map[int64]time.Time{}
+		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if ran[r.Offset] = time.Now(); ran[r.Offset].Before(consumer.FactsOf(ctx, r).NotBefore) {
+				t.Errorf("record %d ran before its due time", r.Offset)
+			}
+			return nil
+		}))
+		f.set(t, f.tierTopic(tier1), "message.timestamp.type", "CreateTime")
+		now := time.Now()
+		var copies []*kgo.Record
+		for i, off := range []time.Duration{-8 * 24 * time.Hour, -100 * time.Hour, -9 * time.Second, 0, 30 * time.Minute} {
+			m := f.copyOf(int64(i), 1, now)
+			m.NotBefore = now.Add(4 * time.Second)
+			copies = append(copies, &kgo.Record{Topic: f.tierTopic(tier1), Partition: 1, Timestamp: now.Add(off), Headers: m.Append(nil)})
+		}
+		f.Produce(copies...)
+		eventually(t, "all ran", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(ran) == len(copies)
+		})
+		f.committed(t, f.tierTopic(tier1), 1, int64(len(copies)))
+		if n := f.count(t, f.tierTopic(tier1)); n != int64(len(copies)) {
+			t.Errorf("%d copies in the tier, want the %d that were there: none was written again", n, len(copies))
+		}
+		if n := f.count(t, f.topic+".dlq"); n != 0 {
+			t.Errorf("%d dead letters, want none", n)
+		}
 	},
 	"MaxRetryAfter caps what is asked for": func(t *testing.T, f *fixture) {
 		cfg := f.config(func(context.Context, *kgo.Record) error { return classify.RetryAfter(errBusy, 100*time.Hour) })

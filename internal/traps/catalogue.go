@@ -44,7 +44,6 @@ var traps = []string{
 // later are traps whose place is not built yet, with what they wait for. One that has a test is taken off.
 var later = map[int]string{
 	7:  "commit metadata",
-	30: "delays that no clock can shorten",
 	31: "producers that are replaced",
 	32: "polls beside a drain",
 	34: "a slow start behind a first copy",
