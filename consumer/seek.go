@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -145,41 +146,64 @@ type sourceBefore struct {
 // committed since tells nothing.
 func (s sourceBefore) lacks(partition int32) bool { return s.consumed || partition >= s.partitions }
 
+// Members of a group that is just beginning commit the starts of their partitions one after the other. So who finds some of a topic's
+// partitions without an offset looks again for a moment.
+const (
+	beginsWithin = 5 * time.Second
+	beginsLook   = 500 * time.Millisecond
+)
+
 // lookBefore notes how the sources are before the group is joined, where Config.Start makes a difference.
 func (c *Consumer) lookBefore(ctx context.Context) error {
 	if c.cfg.Start.kind == startEarliest {
 		return nil
 	}
+	for began := time.Now(); ; {
+		begun, err := c.lookOnce(ctx)
+		if err != nil || begun || time.Since(began) >= beginsWithin {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(beginsLook):
+		}
+	}
+}
+
+// lookOnce reports whether each topic that the group consumes has an offset on all of its partitions.
+func (c *Consumer) lookOnce(ctx context.Context) (begun bool, err error) {
 	now, err := c.describe(ctx, c.cfg.Topics)
 	if err != nil {
-		return err
+		return false, err
 	}
 	all := map[string][]int32{}
 	for topic, t := range now {
 		if t.err != nil {
-			return fmt.Errorf("topic %q: %w", topic, t.err)
+			return false, fmt.Errorf("topic %q: %w", topic, t.err)
 		}
 		for p := range t.partitions {
 			all[topic] = append(all[topic], p)
 		}
 	}
-	before := map[string]sourceBefore{}
-	for _, group := range c.names() {
-		offsets := c.offsetsOf(ctx, group, all)
-		for topic, t := range now {
-			consumed := before[topic].consumed
-			for p := range t.partitions {
-				at, err := offsets.of(topicPartition{topic, p})
-				if err != nil {
-					return err
-				}
-				consumed = consumed || at.Offset >= 0
+	groups := append(formerOffsets{c.offsetsOf(ctx, c.cfg.Group, all)}, c.formerOffsets(ctx, all)...)
+	c.before = map[string]sourceBefore{}
+	begun = true
+	for topic, t := range now {
+		var have int32
+		for p := range t.partitions {
+			_, known, err := groups.of(topicPartition{topic, p})
+			switch {
+			case err != nil:
+				return false, err
+			case known:
+				have++
 			}
-			before[topic] = sourceBefore{t.partitions, consumed}
 		}
+		c.before[topic] = sourceBefore{t.partitions, have > 0}
+		begun = begun && (have == 0 || have == t.partitions)
 	}
-	c.before = before
-	return nil
+	return begun, nil
 }
 
 // startAt notes where the source of a lane begins.

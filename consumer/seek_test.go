@@ -227,14 +227,14 @@ func TestStart_MembersOfAFreshGroupBeginAtTheEndTogether(t *testing.T) {
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 				k.CreateTopic("orders", 12)
 				old := k.Produce(many(100)...)
-				// Of each member a part waits to learn its end, and is committed later than the others.
+				// A part of them waits to learn its end, and is committed later than the others: when further members begin.
 				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Partitions: []int32{2, 5, 8, 11}, Count: -1, Err: kerr.LeaderNotAvailable})
 				cfg := config(fine)
 				cfg.Start, cfg.Kafka = consumer.StartLatest(), opts
 				for range 3 {
 					k.Begin(cfg)
+					time.Sleep(time.Second)
 				}
-				time.Sleep(time.Minute)
 				fault.Remove()
 				time.Sleep(time.Minute)
 				for _, r := range k.Produce(many(100)...) {
