@@ -130,7 +130,7 @@ func (c *Consumer) lanesOn(source string) []*lane {
 func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane) {
 	for _, l := range c.lanesOn(source) {
 		l.mu.Lock()
-		stale := slices.ContainsFunc(l.feeds, func(f *feed) bool { return f.topic == tier && f.id != id })
+		stale := slices.ContainsFunc(l.all(), func(f *feed) bool { return f.topic == tier && f.id != id })
 		settled, at := l.placed && l.state < laneDraining, l.source().tracker.floor()
 		l.mu.Unlock()
 		if stale && settled {

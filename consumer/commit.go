@@ -61,7 +61,7 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	for _, l := range lanes {
 		l.mu.Lock()
 		if l.state != laneGone && l.placed {
-			for _, f := range l.feeds {
+			for _, f := range l.all() {
 				if f.retired.Load() || !f.tracker.dirty() && now.Sub(f.committedAt) < recommitAfter {
 					continue
 				}

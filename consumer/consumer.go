@@ -77,6 +77,8 @@ type Consumer struct {
 	strays  []*lane                             // gone, with handlers that had not returned by then
 
 	inherited map[string][]inherited   // by source: retry topics that are drained
+	leftSaid  map[string]string        // of retry topics that are not configured, what was said last; inherit's
+	newLanes  chan struct{}            // has room for one: lanes were assigned
 	anew      map[string]bool          // source topics that were made anew while they were consumed
 	old       map[topicPartition]int64 // what their lanes had committed in the old ones, until they are placed in the new ones
 	topics    *topics
@@ -104,6 +106,9 @@ func New(cfg Config) (*Consumer, error) {
 		ids:          map[string]kadm.TopicID{},
 		looking:      map[topicPartition]bool{},
 		cuts:         map[topicPartition]map[string]int64{},
+		inherited:    map[string][]inherited{},
+		leftSaid:     map[string]string{},
+		newLanes:     make(chan struct{}, 1),
 		anew:         map[string]bool{},
 		old:          map[topicPartition]int64{},
 	}
@@ -160,6 +165,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	polling.Go(func() { c.retryPoll.loop(polls) })
 	c.wg.Go(func() { c.commitLoop(life) })
 	c.wg.Go(func() { c.topics.loop(polls) })
+	c.wg.Go(func() { c.inheritLoop(polls) })
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.compareLanes(life) })
 	}

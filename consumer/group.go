@@ -42,6 +42,10 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 	empty := len(c.lanes) == 0
 	c.mu.Unlock()
 	c.lose(predecessors)
+	select {
+	case c.newLanes <- struct{}{}:
+	default:
+	}
 	if empty {
 		c.readyOnce()
 	}

@@ -118,7 +118,7 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 		Topic: l.topic, Partition: l.partition, Since: l.since, Why: l.why, Forwards: l.forwards.outstanding, Running: len(l.units),
 		Omitted: l.forwards.omitted,
 	}
-	for _, f := range l.feeds {
+	for _, f := range l.all() {
 		if f.retired.Load() {
 			continue
 		}

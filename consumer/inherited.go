@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -29,45 +32,148 @@ type leftTier struct {
 	committed kadm.OffsetResponses // of the group, by the name under which it has any on this topic
 }
 
+// tierLookEvery is how often a running consumer looks for tiers that the group has come to have: by a member that runs with another
+// configuration, a canary say, and may leave records behind. It looks on each assignment, too.
+const tierLookEvery = time.Minute
+
+// inheritLoop looks for tiers until ctx ends, and adds them to the lanes that run.
+func (c *Consumer) inheritLoop(ctx context.Context) {
+	t := time.NewTicker(tierLookEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		case <-c.newLanes:
+		}
+		if err := errors.Join(c.inherit(ctx), c.extendLanes(ctx)); err != nil && ctx.Err() == nil {
+			c.quiet.say("inherit", time.Minute, func() {
+				c.log.Warn("siding: retry topics that are not configured could not all be looked for, and are again within a minute", "error", err)
+			})
+		}
+	}
+}
+
 // inherit finds what the group inherits: every tier of a configured source that it, or a group that it was before, has a committed
-// offset on. What is left of sources that are not configured any more is only reported.
+// offset on. What is left of sources that are not configured any more is only reported. An error says what could not be looked at; the rest
+// is found even so.
 func (c *Consumer) inherit(ctx context.Context) error {
-	left, err := c.tiersLeft(ctx)
-	if err != nil || len(left) == 0 {
-		return err
+	left, failure := c.tiersLeft(ctx)
+	if len(left) == 0 {
+		return failure
 	}
 	now, err := c.describe(ctx, keys(left))
 	if err != nil {
-		return err
+		return errors.Join(failure, err)
 	}
-	ends, err := c.admin.ListEndOffsets(ctx, keys(left)...)
-	if err != nil && !isPartial(err) {
-		return fmt.Errorf("list of end offsets: %w", err)
+	known := map[string]bool{}
+	c.mu.Lock()
+	for _, tiers := range c.inherited {
+		for _, t := range tiers {
+			known[t.Topic] = true
+		}
 	}
-	found := map[string][]inherited{}
+	c.mu.Unlock()
+	ends := sync.OnceValues(func() (kadm.ListedOffsets, error) { return c.admin.ListEndOffsets(ctx, keys(left)...) })
 	for _, topic := range slices.Sorted(maps.Keys(left)) {
 		tier, t := left[topic], now[topic]
-		about := []any{"retry_topic", topic, "source", tier.source, "records_at_most", lagOf(tier.committed, ends, topic)}
+		say := func(level slog.Level, what string, more ...any) {
+			if c.leftSaid[topic] != what { // a consumer looks once a minute
+				c.leftSaid[topic] = what
+				listed, err := ends() // how much there is, is for people
+				if err != nil {
+					c.log.Debug("siding: list of end offsets", "error", err)
+				}
+				c.log.Log(ctx, level, what, append([]any{"retry_topic", topic, "source", tier.source, "records_at_most", lagOf(tier.committed, listed, topic)}, more...)...)
+			}
+		}
 		switch {
 		case errors.Is(t.err, kerr.UnknownTopicOrPartition): // deleted: nothing is left to do
 		case t.err != nil:
-			c.log.Error("siding: a retry topic of this group cannot be read; what it holds stays there until it can, at the next start", append(about, "error", t.err)...)
+			say(slog.LevelError, "siding: a retry topic of this group cannot be read; what it holds stays there until it can", "error", t.err)
 		case c.siblings[tier.source].Source == "":
-			c.log.Warn("siding: a retry topic of this group belongs to a source that is not configured; what it holds is not run: "+
-				"put the source back into Topics until it is empty, then delete it", about...)
+			say(slog.LevelWarn, "siding: a retry topic of this group belongs to a source that is not configured; what it holds is not run: "+
+				"put the source back into Topics until it is empty, then delete it")
+		case known[topic]:
+			c.resized(tier.source, topic, t.partitions)
 		default:
-			found[tier.source] = append(found[tier.source], inherited{tier.Tier, t.partitions})
-			c.log.Info("siding: a retry topic that is not configured any more is drained; delete it when no consumer writes to it and it is empty", about...)
+			say(slog.LevelInfo, "siding: a retry topic that is not configured any more is drained; delete it when no consumer writes to it and it is empty")
+			c.mu.Lock()
+			c.inherited[tier.source] = append(slices.Clone(c.inherited[tier.source]), inherited{tier.Tier, t.partitions})
+			c.mu.Unlock()
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.inherited = found
-	return nil
+	return failure
+}
+
+// extendLanes adds the tiers that were found to the lanes that lack them. A lane goes on meanwhile, with what it holds.
+func (c *Consumer) extendLanes(ctx context.Context) error {
+	var lacking []*feed
+	topics := map[string][]int32{}
+	for _, l := range c.lanesNow() {
+		c.mu.Lock()
+		found := c.inherited[l.topic]
+		c.mu.Unlock()
+		for _, t := range found {
+			if l.partition < t.partitions && !l.reads(t.Topic) {
+				f := l.inheritedFeed(t)
+				f.sig = f.signals(c.cfg.Group)
+				lacking = append(lacking, f)
+				topics[t.Topic] = append(topics[t.Topic], l.partition)
+			}
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	now, err := c.describe(ctx, keys(topics))
+	if err != nil {
+		return err
+	}
+	offsets, former := c.offsetsOf(ctx, c.cfg.Group, topics), c.formerOffsets(ctx, topics)
+	logs, _ := c.bounds(ctx, keys(topics)...) // who needs it is told
+	var extended []*lane
+	var failures []error
+	for _, f := range lacking {
+		at, epoch, err := c.tierAt(f, offsets, former, logs)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		f.tracker, f.epoch, f.id = at, epoch, now[f.topic].id
+		if f.join() {
+			extended = append(extended, f.lane)
+		}
+	}
+	c.retryPoll.add(extended)
+	return joinSome(failures)
+}
+
+// join adds the feed to its lane, unless that is given up. It reports whether the feed is to be read; a lane that is not placed yet has it
+// placed and read with its others.
+func (f *feed) join() bool {
+	l := f.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state >= laneDraining || l.reads(f.topic) {
+		return false
+	}
+	l.extend(f)
+	return l.placed
+}
+
+// reads reports whether the lane has a feed of that tier.
+func (l *lane) reads(tier string) bool {
+	return slices.ContainsFunc(l.tiers(), func(f *feed) bool { return f.topic == tier && !f.retired.Load() })
+}
+
+func (l *lane) inheritedFeed(t inherited) *feed {
+	return &feed{lane: l, topic: t.Topic, delay: t.Delay, inherited: true}
 }
 
 // tiersLeft are, by topic, the retry topics that are not configured, of configured sources and of others, on which the group or one
-// that it was before has committed offsets. The first of these groups counts.
+// that it was before has committed offsets. The first of these groups counts. An error is about groups that could not be asked.
 func (c *Consumer) tiersLeft(ctx context.Context) (map[string]leftTier, error) {
 	configured := map[string]bool{}
 	for topic, s := range c.siblings {
@@ -77,6 +183,7 @@ func (c *Consumer) tiersLeft(ctx context.Context) (map[string]leftTier, error) {
 		}
 	}
 	left := map[string]leftTier{}
+	var failures []error
 	for _, group := range c.names() {
 		offsets, err := c.admin.FetchOffsets(ctx, group)
 		if err == nil {
@@ -86,7 +193,8 @@ func (c *Consumer) tiersLeft(ctx context.Context) (map[string]leftTier, error) {
 		case errors.Is(err, kerr.GroupIDNotFound):
 			continue // it is new, or has been away for so long that it is forgotten
 		case err != nil:
-			return nil, fmt.Errorf("fetch of the offsets of group %q: %w", group, err)
+			failures = append(failures, fmt.Errorf("fetch of the offsets of group %q: %w", group, err))
+			continue
 		}
 		offsets.KeepFunc(func(o kadm.OffsetResponse) bool { return o.At >= 0 && !configured[o.Topic] })
 		topics := keys(offsets)
@@ -104,7 +212,7 @@ func (c *Consumer) tiersLeft(ctx context.Context) (map[string]leftTier, error) {
 			}
 		}
 	}
-	return left, nil
+	return left, errors.Join(failures...)
 }
 
 // lagOf is how many records of a topic lie behind the committed offsets.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,9 +51,10 @@ type lane struct {
 	placed bool  // its trackers know where each partition starts
 	begin  int64 // where Config.Start puts its source; -1 until that is known
 	since  time.Time
-	why    string // of the state, for people
-	feeds  []*feed
-	turn   int // the feed that is asked first for the next unit
+	why    string                  // of the state, for people
+	feeds  []*feed                 // as it was made with; never changed
+	later  atomic.Pointer[[]*feed] // these, and tiers that were found since; set under mu
+	turn   int                     // the feed that is asked first for the next unit
 
 	units    map[*unit]struct{} // what workers run now
 	keys     map[string]*keyQueue
@@ -94,7 +96,7 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	}
 	for _, t := range c.inherited[topic] {
 		if partition < t.partitions {
-			l.feeds = append(l.feeds, &feed{lane: l, topic: t.Topic, delay: t.Delay, inherited: true})
+			l.feeds = append(l.feeds, l.inheritedFeed(t))
 		}
 	}
 	for _, f := range l.feeds {
@@ -105,7 +107,21 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 }
 
 func (l *lane) source() *feed  { return l.feeds[0] }
-func (l *lane) tiers() []*feed { return l.feeds[1:] }
+func (l *lane) tiers() []*feed { return l.all()[1:] }
+
+// all are the feeds that there are by now. The list is not changed; a longer one takes its place.
+func (l *lane) all() []*feed {
+	if later := l.later.Load(); later != nil {
+		return *later
+	}
+	return l.feeds
+}
+
+// extend adds the feed of a tier; the caller holds the lock.
+func (l *lane) extend(f *feed) {
+	longer := append(slices.Clone(l.all()), f)
+	l.later.Store(&longer)
+}
 
 func (l *lane) String() string { return fmt.Sprintf("%s/%d", l.topic, l.partition) }
 
@@ -162,7 +178,7 @@ func (l *lane) wakeLocked() {
 }
 
 func (l *lane) hasWork() bool {
-	for _, f := range l.feeds {
+	for _, f := range l.all() {
 		if f.hasWork() {
 			return true
 		}
@@ -177,9 +193,10 @@ func (l *lane) take() (u *unit, more bool) {
 	if !l.mayRun() {
 		return nil, false
 	}
-	for i := range l.feeds {
-		at := (l.turn + i) % len(l.feeds)
-		if f := l.feeds[at]; f.hasWork() {
+	feeds := l.all()
+	for i := range feeds {
+		at := (l.turn + i) % len(feeds)
+		if f := feeds[at]; f.hasWork() {
 			l.turn = at + 1
 			u = f.cut()
 			l.units[u] = struct{}{}
@@ -317,7 +334,7 @@ func (l *lane) forget() {
 		l.c.stray(l)
 	}
 	l.abandoned(ErrDraining)
-	for _, f := range l.feeds {
+	for _, f := range l.all() {
 		l.c.gateOf(f).forget(f)
 	}
 	l.notify()
@@ -350,7 +367,7 @@ func (l *lane) awaitIdle(deadline time.Time) bool {
 
 // dropQueues lets go of everything that has not started; the caller holds the lock.
 func (l *lane) dropQueues() {
-	for _, f := range l.feeds {
+	for _, f := range l.all() {
 		f.drop()
 	}
 	clear(l.keys)

@@ -97,43 +97,27 @@ func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets group
 	if placed {
 		return nil
 	}
-	at, epochs := make([]tracker, len(l.tiers())), make([]int32, len(l.tiers()))
-	for i, f := range l.tiers() {
+	tiers := l.tiers()
+	at, epochs := make([]tracker, len(tiers)), make([]int32, len(tiers))
+	for i, f := range tiers {
 		if f.retired.Load() {
 			continue
 		}
-		physical := topicPartition{f.topic, l.partition}
-		epochs[i] = -1
-		committed, err := offsets.of(physical)
-		if err != nil {
+		var err error
+		if at[i], epochs[i], err = c.tierAt(f, offsets, former, logs); err != nil {
 			return err
 		}
-		if committed.Offset >= 0 {
-			at[i] = newTracker(c.within(logs, f.topic, l.partition, committed.Offset))
-			if at[i].next == committed.Offset {
-				epochs[i] = committed.Epoch
-			}
-			continue
-		}
-		left, known, err := former.of(physical)
-		if err != nil {
-			return err
-		}
-		var start int64
-		if known {
-			start, _ = c.within(logs, f.topic, l.partition, left.Offset)
-		} else if start, _, err = logs.of(f.topic, l.partition); err != nil {
-			return err
-		}
-		at[i] = newTracker(start, -1)
 	}
 	c.mu.Lock() // a cut that is noted from now on finds the lane placed
 	defer c.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held := topicPartition{l.topic, l.partition}
+	if len(l.tiers()) != len(tiers) {
+		return fmt.Errorf("%v: a tier was found meanwhile", l)
+	}
 	if l.state == laneStarting && c.lanes[held] == l {
-		for i, f := range l.tiers() {
+		for i, f := range tiers {
 			if to, ok := c.cuts[held][f.topic]; ok && to < at[i].next {
 				at[i], epochs[i] = newTracker(to, -1), -1
 			}
@@ -145,6 +129,33 @@ func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets group
 	return nil
 }
 
+// tierAt is where a tier of a lane starts.
+func (c *Consumer) tierAt(f *feed, offsets groupOffsets, former formerOffsets, logs bounds) (at tracker, epoch int32, err error) {
+	physical := topicPartition{f.topic, f.lane.partition}
+	committed, err := offsets.of(physical)
+	if err != nil {
+		return at, -1, err
+	}
+	if committed.Offset >= 0 {
+		at = newTracker(c.within(logs, physical.topic, physical.partition, committed.Offset))
+		if at.next != committed.Offset {
+			committed.Epoch = -1
+		}
+		return at, committed.Epoch, nil
+	}
+	left, known, err := former.of(physical)
+	if err != nil {
+		return at, -1, err
+	}
+	var start int64
+	if known {
+		start, _ = c.within(logs, physical.topic, physical.partition, left.Offset)
+	} else if start, _, err = logs.of(physical.topic, physical.partition); err != nil {
+		return at, -1, err
+	}
+	return newTracker(start, -1), -1, nil
+}
+
 // committedEverywhere reports whether each partition of the lane has a committed offset. A lane that is being given up
 // needs none.
 func (l *lane) committedEverywhere() bool {
@@ -153,7 +164,7 @@ func (l *lane) committedEverywhere() bool {
 	if l.state != laneStarting {
 		return true
 	}
-	for _, f := range l.feeds {
+	for _, f := range l.all() {
 		if f.tracker.committed < 0 && !f.retired.Load() {
 			return false
 		}

@@ -179,7 +179,7 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 		states[h.State]++
 		copies[l.topic] += int64(h.Forwards)
 		l.mu.Lock()
-		for _, f := range l.feeds {
+		for _, f := range l.all() {
 			at := tier{l.topic, f.tierName()}
 			sum := tiers[at]
 			sum.parked += int64(f.waiting())

@@ -44,7 +44,7 @@ func (f *feed) cannotRead(err error) {
 
 // unreadFeed says which of the lane's partitions cannot be read, and why; the caller holds the lock.
 func (l *lane) unreadFeed(now time.Time) (since time.Time, why string) {
-	for _, f := range l.feeds {
+	for _, f := range l.all() {
 		if f.retired.Load() {
 			continue
 		}

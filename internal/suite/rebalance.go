@@ -43,6 +43,44 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
+	// A member with another configuration, a canary, left a tier behind: members that had begun before it never read that one.
+	"a tier of a member that left is drained by those that run on": func(t *testing.T, f *fixture) {
+		const extra = 2 * time.Second
+		release := make(chan struct{})
+		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
+			if string(r.Value) == "slow" {
+				<-release // its lane takes the tier on while it runs, and repeats nothing
+			}
+			return nil
+		})
+		stays := f.Run(cfg)
+		canary := f.config(busy)
+		canary.Policy.Tiers = append(canary.Policy.Tiers, extra)
+		c := f.Run(canary)
+		eventually(t, "each member has a lane", func() bool { return len(stays.Health().Lanes) == 1 && len(c.Health().Lanes) == 1 })
+		lane, its := stays.Health().Lanes[0], c.Health().Lanes[0].Partition
+		slow := f.record("slow")
+		slow.Key = f.keyOf(lane.Partition)
+		f.Produce(slow)
+		eventually(t, "the slow record runs", func() bool { return stays.Health().Lanes[0].Running == 1 })
+		r := f.record("x")
+		r.Key = f.keyOf(its)
+		f.Produce(r)
+		f.Parked(r, extra, "")
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the tier is drained", func() bool {
+			return f.committedNow(t, f.group, f.tierTopic(extra), its) == 1
+		})
+		eventually(t, "every lane has it", func() bool { return f.committedNow(t, f.group, f.tierTopic(extra), lane.Partition) == 0 })
+		if h := stays.Health().Lanes[lane.Partition]; h.Running != 1 || !h.Since.Equal(lane.Since) {
+			t.Errorf("the lane that was kept is %+v, want it to run on", h)
+		}
+		close(release)
+		f.Handled(slow, 1)
+		f.Conserved()
+	},
 	// Trap 2: a rebalance falls into the wait of a record, and the record is dropped.
 	"parked records wait on under the next owner": func(t *testing.T, f *fixture) {
 		const tier = 5 * time.Second
