@@ -206,8 +206,8 @@ func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
 			continue
 		}
 		f.epoch = r.LeaderEpoch
-		// One without a group is broken, not another group's.
-		if group, _, ok := headers.Peek(r.Headers); ok && !l.c.isOurs(group) {
+		// One without a group is broken, not another group's. Whatever else is broken is for the group that it names.
+		if group, _, _ := headers.Peek(r.Headers); len(group) > 0 && !l.c.isOurs(group) {
 			f.tracker.finish(r.Offset)
 			foreign++
 			continue

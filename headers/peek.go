@@ -11,11 +11,13 @@ import (
 // with a record on a retry topic: whose failure it is, and when it is due. It
 // is for whoever passes over many such records and runs few of them; it does
 // not allocate. ok is false where one of the two is missing, broken or there
-// more than once: [Parse] then says what is wrong.
+// more than once: [Parse] then says what is wrong. The group is empty then
+// unless it alone can be read: a broken due time is for that group to see to.
 //
 // The group aliases the header's value.
 func Peek(h []kgo.RecordHeader) (ofGroup []byte, due time.Time, ok bool) {
 	var at []byte
+	twice := false
 	for i := range h {
 		switch keyOf(h[i].Key) {
 		case group:
@@ -24,15 +26,16 @@ func Peek(h []kgo.RecordHeader) (ofGroup []byte, due time.Time, ok bool) {
 			}
 			ofGroup = h[i].Value
 		case notBefore:
-			if at != nil {
-				return nil, time.Time{}, false
-			}
+			twice = twice || at != nil
 			at = h[i].Value
 		}
 	}
-	ms, err := parseInt(at, 0, maxMillis)
-	if err != nil || len(ofGroup) == 0 || len(ofGroup) > maxGroup || !utf8.Valid(ofGroup) {
+	if len(ofGroup) == 0 || len(ofGroup) > maxGroup || !utf8.Valid(ofGroup) {
 		return nil, time.Time{}, false
+	}
+	ms, err := parseInt(at, 0, maxMillis)
+	if err != nil || twice {
+		return ofGroup, time.Time{}, false
 	}
 	return ofGroup, time.UnixMilli(ms), true
 }

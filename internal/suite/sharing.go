@@ -36,6 +36,29 @@ var sharing = map[string]func(*testing.T, *fixture){
 			t.Errorf("%d dead letters, want none", n)
 		}
 	},
+	// Each group that shared the tier dead-lettered it: it named one of them, and its due time was broken.
+	"a broken copy that names its group is dead-lettered by that group alone": func(t *testing.T, f *fixture) {
+		var runs atomic.Int32
+		handle := func(context.Context, *kgo.Record) error {
+			runs.Add(1)
+			return nil
+		}
+		one, two := f.config(handle), f.config(handle)
+		two.Group = f.group + "-two"
+		f.Run(one)
+		f.Run(two)
+		h := without(f.copyOf(0, 1, time.Now()).Append(nil), headers.NotBefore)
+		f.Produce(
+			&kgo.Record{Topic: f.tierTopic(tier1), Partition: 1, Headers: append(h[:len(h):len(h)], kgo.RecordHeader{Key: headers.NotBefore, Value: []byte("soon")})},
+			&kgo.Record{Topic: f.tierTopic(tier1), Partition: 1, Headers: h},
+		)
+		for _, group := range []string{one.Group, two.Group} {
+			eventually(t, group+" has passed both", func() bool { return f.committedNow(t, group, f.tierTopic(tier1), 1) == 2 })
+		}
+		if n := f.count(t, f.topic+".dlq"); n != 2 || runs.Load() != 0 {
+			t.Errorf("%d dead letters and %d runs of two broken copies, want 2 and none", n, runs.Load())
+		}
+	},
 	"groups that share siblings handle their own failures only": func(t *testing.T, f *fixture) {
 		var mu sync.Mutex
 		attempts := map[string][]int{}
