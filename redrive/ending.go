@@ -28,7 +28,7 @@ func (e *engine) conclude(ctx context.Context, state State, cause string) error 
 	e.state, e.waiting = state, ""
 	e.settle(look{verdicts: e.flights.settle(func(string, headers.Position) standing { return standsBehind }), idle: e.idle, lag: e.lag})
 	rec := e.record(now)
-	rec.Cause, rec.Ended = cause, &now
+	rec.end(state, cause, now)
 	e.notes = append(e.notes, rec.last(e.topics.ledger)...)
 	for len(e.notes) > 0 {
 		n := min(len(e.notes), txnLetters)

@@ -82,6 +82,12 @@ func (e *editRecord) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// end puts the run into a final state. What its letters were changed to is not needed any more, and may be personal data: the record goes
+// without it from here on, and compaction takes the ones before.
+func (r *record) end(state State, cause string, at time.Time) {
+	r.State, r.Cause, r.Ended, r.Edit = state, cause, &at, editRecord{}
+}
+
 // toTier reports whether the letters go to retry topics.
 func (r *record) toTier() bool { return len(r.Tiers) > 0 }
 

@@ -156,11 +156,12 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 		}
 		now := time.Now()
 		rec.Counts.Skipped = h.skipped
-		rec.Token, rec.Owner, rec.Heartbeat, rec.Ended, rec.Waiting, rec.Stopped = w.token, r.owner, now, &now, "", nil
-		rec.State, rec.Cause = Aborted, byHand+r.owner
+		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner, now, "", nil
+		cause := byHand + r.owner
 		if r.cfg.Why != "" {
-			rec.Cause += ": " + r.cfg.Why
+			cause += ": " + r.cfg.Why
 		}
+		rec.end(Aborted, cause, now)
 		return nil
 	})
 	if errors.Is(err, errOver) {

@@ -113,6 +113,7 @@ func (r *Redriver) trySettle(ctx context.Context, t *topics, id string) (int64, 
 
 // writeDown writes outcomes down, of letters that have none in the ledger, and with them what the run counts then.
 func (h *held) writeDown(ctx context.Context, verdicts []verdict) (settled int64, err error) {
+	h.rec.Edit = editRecord{} // that of a run which an older version ended
 	pending := selection{}
 	for _, l := range h.flying {
 		pending.add(l.at.partition, l.at.offset)

@@ -1,0 +1,86 @@
+package redrive_test
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// What records are changed to may be personal data. It stood in the record of a run long after the run was over.
+func TestEdit_GoesFromTheLedgerAsItsRunEnds(t *testing.T) {
+	t.Parallel()
+	const secret = "jane.doe@example.org"
+	edits := map[string]redrive.Edit{
+		"headers": {Set: []kgo.RecordHeader{{Key: "mail", Value: []byte(secret)}}, Unset: []string{"trace"}},
+		"patch":   {Patch: []byte(`{"mail":"` + secret + `"}`)},
+		"value":   {Value: []byte(secret)},
+	}
+	endings := map[string]func(t *testing.T, r *redrive.Redriver, id string){
+		"done": func(t *testing.T, r *redrive.Redriver, id string) {
+			if o, err := r.Resume(t.Context(), "orders.dlq", id, nil); err != nil || o.State != redrive.Done {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+		},
+		"aborted by itself": func(t *testing.T, r *redrive.Redriver, id string) {
+			o, err := r.Resume(t.Context(), "orders.dlq", id, nil)
+			reappeared(t, o, err)
+		},
+		"aborted by hand": func(t *testing.T, r *redrive.Redriver, id string) {
+			if err := r.Abort(t.Context(), "orders.dlq", id); err != nil {
+				t.Error(err)
+			}
+		},
+	}
+	for what, edit := range edits {
+		for how, end := range endings {
+			t.Run(what+", "+how, func(t *testing.T) {
+				t.Parallel()
+				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+					var s switched
+					letters(t, k, &s, 1)
+					held := make(chan struct{})
+					s.set(func(ctx context.Context, rec *kgo.Record) error {
+						<-held
+						return s.handle(ctx, rec)
+					})
+					r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(_, patch []byte) ([]byte, error) { return patch, nil }})
+					if err != nil {
+						t.Fatal(err)
+					}
+					p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: edit})
+					if err != nil {
+						t.Fatal(err)
+					}
+					stopped(t, r, p, redrive.Pace{}, 1)
+					has := func() bool {
+						text := string(readLedger(t, k).Runs()[p.ID])
+						for _, v := range [][]byte{edit.Patch, edit.Value, []byte(secret)} {
+							if len(v) > 0 && (strings.Contains(text, string(v)) || strings.Contains(text, base64.StdEncoding.EncodeToString(v))) {
+								return true
+							}
+						}
+						return false
+					}
+					if !has() {
+						t.Error("a run that is unfinished does not know its edit")
+					}
+					s.set(succeeding)
+					if how == "aborted by itself" {
+						s.set(failing("tax"))
+					}
+					close(held)
+					end(t, r, p.ID)
+					if has() {
+						t.Errorf("the run is over, and the ledger says of it %s", readLedger(t, k).Runs()[p.ID])
+					}
+				})
+			})
+		}
+	}
+}
