@@ -128,8 +128,9 @@ func New(cfg Config) (*Consumer, error) {
 var ErrRunning = errors.New("consumer: Run was called before; make a new consumer to run again")
 
 // Run provisions the siblings, joins the group and consumes until ctx ends; then it drains: running handlers have
-// DrainTimeout to finish, what is finished is committed, and the member leaves the group. It returns nil after a clean drain,
-// a *StuckError where handlers ignored their cancelling, and otherwise an error that kept it from starting.
+// DrainTimeout to finish, each partition is committed up to its first record that is not finished, and the member leaves the
+// group. It returns nil after a clean drain, a *StuckError where handlers ignored their cancelling, and otherwise an error that
+// kept it from starting.
 //
 // A broker that cannot be reached at the start is waited for. A source topic that does not exist is an error, and so are
 // siblings that are missing and may not be created.
