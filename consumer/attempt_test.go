@@ -351,6 +351,43 @@ func TestFactsAreFoundThroughDerivedContexts(t *testing.T) {
 	}
 }
 
+// The name of the group changed in the keys as it was renamed, though its records were the same.
+func TestIdempotencyKey_KeepsTheOldestNameAndTheFirstPlace(t *testing.T) {
+	t.Parallel()
+	l := bench(t, time.Minute)
+	l.siblings.DLQ = "orders.dlq"
+	l.c.cfg.Group, l.c.cfg.FormerGroups = "payments", []string{"invoices", "billing"}
+	run := headers.Redrive{ID: "r1", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1}}
+	for name, tt := range map[string]struct {
+		original headers.Position
+		want     string
+	}{
+		"of the record before it":   {headers.Position{Topic: "orders", Partition: 3, Offset: 2}, "billing/orders/3/2"},
+		"of another partition":      {headers.Position{Topic: "orders", Partition: 1, Offset: 900}, "billing/orders/1/900"},
+		"of none":                   {headers.Position{}, "billing/orders/3/7"},
+		"of the record itself":      {headers.Position{Topic: "orders", Partition: 3, Offset: 7}, "billing/orders/3/7"},
+		"of a record still to come": {headers.Position{Topic: "orders", Partition: 3, Offset: 8}, "billing/orders/3/7"},
+		"of another topic":          {headers.Position{Topic: "bills", Partition: 3, Offset: 2}, "billing/orders/3/7"},
+	} {
+		a := l.attemptNow()
+		run.Original = tt.original
+		rec := &kgo.Record{Topic: "orders", Partition: 3, Offset: 7, Headers: run.Append(nil)}
+		redrive := l.c.cleanSource(l, rec)
+		a.redrive = &redrive
+		if got := FactsOf(a, rec).IdempotencyKey(); got != tt.want {
+			t.Errorf("with the place %s: key %s, want %s", name, got, tt.want)
+		}
+		// A copy in a tier says what was believed on the source.
+		seen := noted{offset: 7, redrive: redrive}
+		meta := l.meta(&seen, nil)
+		tier := l.attemptNow()
+		tier.from, tier.meta = l.feeds[1], &meta
+		if got := FactsOf(tier, rec).IdempotencyKey(); got != tt.want {
+			t.Errorf("in a tier, with the place %s: key %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
 func TestFactsOfAForeignContextAreWhatTheRecordTells(t *testing.T) {
 	t.Parallel()
 	f := FactsOf(context.Background(), &kgo.Record{Topic: "orders", Partition: 1, Offset: 9})

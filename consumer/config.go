@@ -97,11 +97,12 @@ func (s Start) list(ctx context.Context, admin *kadm.Client, topics ...string) (
 type Config struct {
 	// Group is the consumer group.
 	Group string
-	// FormerGroups are names that the group had before. Where the group has no offset on a partition, of a source or of a retry
-	// topic, it goes on where a former one left off, the first of these that has an offset there; records that a former one
-	// parked are retried, by this group from then on. A former group must have no members any more: both would run the same
-	// records, and the log says so. A name can be taken out when the group has offsets on every partition and the former
-	// one's retry topics are empty. Default none.
+	// FormerGroups are names that the group had before, the latest first. Where the group has no offset on a partition, of a
+	// source or of a retry topic, it goes on where a former one left off, the first of these that has an offset there; records
+	// that a former one parked are retried, by this group from then on. A former group must have no members any more: both
+	// would run the same records, and the log says so. A name can be taken out when the group has offsets on every partition
+	// and the former one's retry topics are empty; the last one, though, is in every [Facts.IdempotencyKey], and stays for as
+	// long as these are compared. Default none.
 	FormerGroups []string
 	// Topics are the source topics. Their retry topics follow by themselves. Regular expressions are not offered.
 	Topics []string

@@ -22,14 +22,18 @@ type Facts struct {
 	NotBefore time.Time
 	// RedriveID names the redrive run that brought the record back, if one did.
 	RedriveID string
-	// Original is where the record was first read; Physical is where this delivery of it stands.
+	// Original is where the record was first read, before all redrives; Physical is where this delivery of it stands.
 	Original, Physical headers.Position
 
 	group string
 }
 
-// IdempotencyKey is the same for every delivery of a record to a group, retries and redrives included:
+// IdempotencyKey is the same for every delivery of a record to a group, retries and redrives included, those to the source too:
 // group/topic/partition/offset of the original. A handler that must not act twice stores it with what it did.
+//
+// The group is the oldest name that it has in the configuration, which is the last of Config.FormerGroups: so records that began under
+// another name keep their keys, and so do those that ran there and were not committed. Whoever takes that name out of the configuration
+// changes the keys of all records.
 func (f Facts) IdempotencyKey() string {
 	return fmt.Sprintf("%s/%s", f.group, f.Original)
 }
@@ -42,18 +46,28 @@ func FactsOf(ctx context.Context, r *kgo.Record) Facts {
 		at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
 		return Facts{Attempt: 1, Original: at, Physical: at}
 	}
-	f := Facts{Attempt: 1, Tier: a.from.delay, Physical: a.physical(), group: a.from.lane.c.cfg.Group}
+	f := Facts{Attempt: 1, Tier: a.from.delay, Physical: a.physical(), group: a.from.lane.c.oldestName()}
 	if m := a.meta; m != nil {
 		f.Attempt, f.FirstFailedAt, f.NotBefore, f.RedriveID = m.Attempts+1, m.FirstFailedAt, m.NotBefore, m.Redrive.ID
-		f.Original = m.Original
+		f.Original = original(m.Original, &m.Redrive)
 		return f
 	}
 	f.Original = f.Physical
 	f.Original.TopicID = a.from.lane.topicID
 	if a.redrive != nil {
-		f.RedriveID = a.redrive.ID
+		f.RedriveID, f.Original = a.redrive.ID, original(f.Original, a.redrive)
 	}
 	return f
+}
+
+// original is where a record was first read, of which a copy may have come back to the source.
+func original(at headers.Position, r *headers.Redrive) headers.Position {
+	if r.Original.Topic == "" {
+		return at
+	}
+	first := r.Original
+	first.TopicID = at.TopicID
+	return first
 }
 
 // physical is where the delivery stands.

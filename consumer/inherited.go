@@ -228,6 +228,14 @@ func lagOf(committed kadm.OffsetResponses, ends kadm.ListedOffsets, topic string
 // names are those that the group has and had.
 func (c *Consumer) names() []string { return append([]string{c.cfg.Group}, c.cfg.FormerGroups...) }
 
+// oldestName is the name that the group had first.
+func (c *Consumer) oldestName() string {
+	if n := len(c.cfg.FormerGroups); n > 0 {
+		return c.cfg.FormerGroups[n-1]
+	}
+	return c.cfg.Group
+}
+
 // isOurs reports whether a record that a group failed is this one's to retry.
 func (c *Consumer) isOurs(group []byte) bool {
 	return string(group) == c.cfg.Group || slices.ContainsFunc(c.cfg.FormerGroups, func(former string) bool { return string(group) == former })

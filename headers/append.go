@@ -63,7 +63,11 @@ func (r *Redrive) estimate() int {
 	if r.ID == "" {
 		return 0
 	}
-	return min(len(r.ID), maxRedriveID) + len(r.From.Topic) + 24
+	n := min(len(r.ID), maxRedriveID) + len(r.From.Topic) + 24
+	if r.Original.Topic != "" {
+		n += len(r.Original.Topic) + 24
+	}
+	return n
 }
 
 // encoder collects values. Which headers there are is known at the end, so that
@@ -201,6 +205,11 @@ func (e *encoder) redrive(r *Redrive) {
 		start := e.room(len(r.From.Topic) + 32)
 		e.buf = r.From.append(e.buf)
 		e.add(redriveFrom, start)
+		if o := &r.Original; o.Topic != "" {
+			start := e.room(len(o.Topic) + 32)
+			e.buf = o.append(e.buf)
+			e.add(redriveOriginal, start)
+		}
 	}
 }
 

@@ -58,6 +58,7 @@ func meaning(h []kgo.RecordHeader) string {
 		line("failure", true, fmt.Sprint(a.Number, " ", a.Class, " ", a.At.UnixMilli()))
 	}
 	line("redrive", m.Redrive != (Redrive{}), fmt.Sprint(m.Redrive.ID, " ", m.Redrive.Count, " ", m.Redrive.From))
+	line("redrive-original", m.Redrive.Original != (Position{}), m.Redrive.Original.String())
 	text("traceparent", m.TraceParent)
 	line("held", m.Held, "true")
 	line("value-omitted", m.ValueOmitted, "true")

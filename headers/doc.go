@@ -35,13 +35,16 @@
 //	dlq-redrive-id            all          the run that brought the record back
 //	dlq-redrive-count         all          how often it was brought back
 //	dlq-redrive-from          all          topic/partition/offset of the dead letter
+//	dlq-redrive-original      all          topic/partition/offset of the record of which the
+//	                                       one on the source is a copy
 //	dlq-value-omitted         dlq          true
 //
 // # Trust
 //
 // Exactly these keys are reserved; any other header is the user's, whatever it
 // starts with. On a source topic the reserved ones steer nothing and are taken
-// off ([Strip]); the redrive ones count only as [SourceRedrive] says. On a retry
+// off ([Strip]); the redrive ones count only as [SourceRedrive] says, and
+// dlq-redrive-original only with them, and of a record that stands before its copy. On a retry
 // topic a record is believed if [Parse] and [Meta.CheckRetry] accept it, and is
 // dead-lettered as it was found otherwise ([Malformed]). No header can make this
 // package panic.

@@ -136,7 +136,7 @@ func (p *parser) history(k key) []Attempt {
 }
 
 func (p *parser) redrive() (r Redrive) {
-	if !p.any(redriveID, redriveCount, redriveFrom) {
+	if !p.any(redriveID, redriveCount, redriveFrom, redriveOriginal) {
 		return r
 	}
 	p.require(redriveID, redriveCount, redriveFrom)
@@ -148,6 +148,13 @@ func (p *parser) redrive() (r Redrive) {
 			p.fail(redriveFrom, err)
 		}
 		r.From = from
+	}
+	if p.has(redriveOriginal) {
+		original, err := ParsePosition(p.text[redriveOriginal])
+		if err != nil {
+			p.fail(redriveOriginal, err)
+		}
+		r.Original = original
 	}
 	return r
 }

@@ -50,6 +50,10 @@ func goldenCases() map[string]Meta {
 	redriven.Redrive = full("").Redrive
 	redriven.Original.Timestamp = time.UnixMilli(-1)
 
+	returned := terminal
+	returned.Redrive = redriven.Redrive
+	returned.Redrive.Original = Position{Topic: "orders", Partition: 3, Offset: 7}
+
 	return map[string]Meta{
 		"retry-first":    first,
 		"retry-held":     held,
@@ -57,6 +61,7 @@ func goldenCases() map[string]Meta {
 		"retry-all":      full(""),
 		"dlq-terminal":   terminal,
 		"dlq-all":        full(ReasonPanic),
+		"dlq-returned":   returned,
 		"dlq-no-source":  {Group: "ingest", Reason: ReasonDecode, Class: "decode", FailedAt: t0, FirstFailedAt: t0},
 	}
 }
@@ -128,12 +133,18 @@ func TestFormatIsThatOfTheGoldenFiles(t *testing.T) {
 		t.Errorf("source-redriven read: %+v, %v; want %+v", got, ok, redrive)
 	}
 
+	redrive.Original = Position{Topic: "orders", Partition: 3, Offset: 7}
+	checkGolden(t, "source-returned", redrive.Append(nil))
+	if got, ok := SourceRedrive(readGolden(t, "source-returned"), "orders.dlq"); !ok || got != redrive {
+		t.Errorf("source-returned read: %+v, %v; want %+v", got, ok, redrive)
+	}
+
 	found := with(Attempts, []byte("-1"))
 	_, err := Parse(found)
 	checkGolden(t, "dlq-malformed", Malformed(found, err, t0.Add(time.Hour)))
 
 	files, err := filepath.Glob(goldenFile("*"))
-	if err != nil || len(files) != len(cases)+2 {
-		t.Errorf("%d golden files, want %d: has one been taken away? (%v)", len(files), len(cases)+2, err)
+	if err != nil || len(files) != len(cases)+3 {
+		t.Errorf("%d golden files, want %d: has one been taken away? (%v)", len(files), len(cases)+3, err)
 	}
 }

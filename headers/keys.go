@@ -27,6 +27,7 @@ const (
 	RedriveID         = "dlq-redrive-id"
 	RedriveCount      = "dlq-redrive-count"
 	RedriveFrom       = "dlq-redrive-from"
+	RedriveOriginal   = "dlq-redrive-original"
 	ValueOmitted      = "dlq-value-omitted"
 )
 
@@ -55,6 +56,7 @@ const (
 	host
 	redriveID
 	redriveFrom
+	redriveOriginal
 
 	// What becomes a number, a time or a flag.
 	originalTopicID
@@ -73,7 +75,7 @@ const (
 	numKeys
 )
 
-const firstText, lastText = originalTopic, redriveFrom
+const firstText, lastText = originalTopic, redriveOriginal
 
 func keyOf(s string) key {
 	if len(s) < len(Held) || s[:4] != "dlq-" {
@@ -130,6 +132,8 @@ func keyOf(s string) key {
 		return redriveCount
 	case RedriveFrom:
 		return redriveFrom
+	case RedriveOriginal:
+		return redriveOriginal
 	case ValueOmitted:
 		return valueOmitted
 	}
@@ -152,6 +156,7 @@ var keyNames = [numKeys]string{
 	host:              Host,
 	redriveID:         RedriveID,
 	redriveFrom:       RedriveFrom,
+	redriveOriginal:   RedriveOriginal,
 	originalTopicID:   OriginalTopicID,
 	originalPartition: OriginalPartition,
 	originalOffset:    OriginalOffset,

@@ -73,6 +73,10 @@ type Redrive struct {
 	Count int
 	// From is where the dead letter stands: topic, partition and offset.
 	From Position
+	// Original is where the record was first read before a run brought it back to
+	// its source, where its copy has another offset: topic, partition and offset.
+	// It is zero where the record never went back that far.
+	Original Position
 }
 
 // Fail takes down one more delivery that failed: it counts the attempt, sets

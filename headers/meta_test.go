@@ -111,7 +111,7 @@ func TestParseReadsWhatAppendWrites(t *testing.T) {
 func TestReasonDecidesWhichHeadersAreWritten(t *testing.T) {
 	t.Parallel()
 	m := full(ReasonTerminal)
-	m.NotBefore, m.Held = t0, true
+	m.NotBefore, m.Held, m.Redrive.Original = t0, true, Position{Topic: "orders", Partition: 3, Offset: 7}
 	retryOnly, dlqOnly := []string{NotBefore, Held}, []string{FailureReason, ErrorStack, ValueOmitted}
 
 	letter := m.Append(nil)

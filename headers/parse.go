@@ -17,7 +17,7 @@ import (
 // The error is a *FieldError about the first header that is wrong: not in its
 // format, out of bounds, there more than once, or missing, since the topic,
 // partition and offset of a position, the attempts that go with it, and the
-// three of redrive are of use only together. The Meta returned with an error
+// three of redrive are of use only together, and dlq-redrive-original with them. The Meta returned with an error
 // has everything else that could be read, so that an operator sees what there
 // is of a broken letter; of a duplicate it has the first.
 //
@@ -73,7 +73,9 @@ func Parse(h []kgo.RecordHeader) (Meta, error) {
 // SourceRedrive reads the redrive headers of a record on a source topic. They
 // count, and ok is true, only if all three are there, once and in their format,
 // and name a place in dlqTopic, which is that source's own DLQ: otherwise
-// anyone could pass a record off as redriven.
+// anyone could pass a record off as redriven. [Redrive].Original is set where
+// its header is there once and in its format; what it may name is for the caller
+// to judge.
 func SourceRedrive(h []kgo.RecordHeader, dlqTopic string) (r Redrive, ok bool) {
 	var p parser
 	p.collect(h)
@@ -85,7 +87,13 @@ func SourceRedrive(h []kgo.RecordHeader, dlqTopic string) (r Redrive, ok bool) {
 	if p.twice&(bit(redriveID)|bit(redriveCount)|bit(redriveFrom)) != 0 {
 		return Redrive{}, false
 	}
+	if p.twice&bit(redriveOriginal) != 0 {
+		p.seen &^= bit(redriveOriginal)
+	}
 	p.copyText()
+	if _, err := ParsePosition(p.text[redriveOriginal]); err != nil {
+		p.seen &^= bit(redriveOriginal) // the mark of the run counts without it
+	}
 	p.err = nil
 	r = p.redrive()
 	if p.err != nil || r.From.Topic != dlqTopic {
@@ -199,7 +207,7 @@ func textLimit(k key) (limit int, exact bool) {
 		return MaxHistory, true
 	case redriveID:
 		return maxRedriveID, true
-	default: // redriveFrom
+	default: // redriveFrom, redriveOriginal
 		return maxTopic + 1 + 10 + 1 + 19, true
 	}
 }

@@ -97,6 +97,8 @@ func TestParseNamesTheHeaderThatIsWrong(t *testing.T) {
 		{RedriveFrom, "orders.dlq/-3/1", ErrRange},
 		{RedriveFrom, "/3/1", ErrSyntax},
 		{RedriveFrom, "a/1/2/3", ErrSyntax},
+		{RedriveOriginal, "orders/3", ErrSyntax},
+		{RedriveOriginal, "orders/3/-1", ErrRange},
 	} {
 		_, err := Parse(with(tt.key, []byte(tt.value)))
 		fe, ok := errors.AsType[*FieldError](err)
@@ -327,6 +329,24 @@ func TestSourceRedriveTrustsOnlyTheSourcesOwnDLQ(t *testing.T) {
 		if got, ok := SourceRedrive(h, "orders.dlq"); ok || got != (Redrive{}) {
 			t.Errorf("%s: SourceRedrive = %+v, %v; want none", name, got, ok)
 		}
+	}
+	returned := want
+	returned.Original = Position{Topic: "orders", Partition: 3, Offset: 7}
+	whole := returned.Append(nil)
+	if got, ok := SourceRedrive(whole, "orders.dlq"); !ok || got != returned {
+		t.Errorf("SourceRedrive = %+v, %v; want %+v", got, ok, returned)
+	}
+	for name, h := range map[string][]kgo.RecordHeader{
+		"broken":   append(clone(whole[:3]), kgo.RecordHeader{Key: RedriveOriginal, Value: []byte("orders/3/-7")}),
+		"twice":    append(clone(whole), whole[3]),
+		"too long": append(clone(whole[:3]), kgo.RecordHeader{Key: RedriveOriginal, Value: []byte(strings.Repeat("x", 10_000))}),
+	} {
+		if got, ok := SourceRedrive(h, "orders.dlq"); !ok || got != want {
+			t.Errorf("%s original: SourceRedrive = %+v, %v; want %+v, without it", name, got, ok, want)
+		}
+	}
+	if got, ok := SourceRedrive(whole[3:], "orders.dlq"); ok || got != (Redrive{}) {
+		t.Errorf("an original alone: SourceRedrive = %+v, %v; want none", got, ok)
 	}
 	if got, ok := SourceRedrive(good, "payments.dlq"); ok || got != (Redrive{}) {
 		t.Errorf("another topic's DLQ: SourceRedrive = %+v, %v; want none", got, ok)

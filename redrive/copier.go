@@ -60,11 +60,12 @@ const (
 	seesCount
 	seesID
 	seesFrom
+	seesReturned
 	seesOmitted
 
-	kept     = seesTopic | seesPartition | seesOffset | seesGroup | seesTopicID | seesTimestamp | seesTraceParent | seesVersion | seesEnvironment | seesHost
+	kept     = seesTopic | seesPartition | seesOffset | seesGroup | seesTopicID | seesTimestamp | seesTraceParent | seesVersion | seesEnvironment | seesHost | seesReturned
 	needed   = seesTopic | seesPartition | seesOffset | seesGroup | seesAttempts
-	redriven = seesCount | seesID | seesFrom
+	redriven = seesCount | seesID | seesFrom // and seesReturned with these alone
 )
 
 // sees is that by the code of a header's key; siding's others are passed over.
@@ -72,7 +73,7 @@ var sees = func() (t [256]uint32) {
 	for i, key := range []string{
 		headers.OriginalTopic, headers.OriginalPartition, headers.OriginalOffset, headers.Group, headers.OriginalTopicID, headers.OriginalTimestamp,
 		headers.TraceParent, headers.ConsumerVersion, headers.Environment, headers.Host, headers.Attempts, headers.RedriveCount, headers.RedriveID,
-		headers.RedriveFrom, headers.ValueOmitted,
+		headers.RedriveFrom, headers.RedriveOriginal, headers.ValueOmitted,
 	} {
 		t[headers.Code(key)] = 1 << i
 	}
@@ -127,7 +128,7 @@ func (c *copier) plain(r *kgo.Record) *outgoing {
 			return nil
 		}
 	}
-	if seen&needed != needed || seen&redriven != 0 && seen&redriven != redriven {
+	if seen&needed != needed || seen&(redriven|seesReturned) != 0 && seen&redriven != redriven {
 		return nil
 	}
 	tier := c.tier(to)

@@ -82,6 +82,9 @@ func someHeaders(t *rapid.T) []kgo.RecordHeader {
 	}
 	if n := rapid.IntRange(0, 2).Draw(t, "redrives"); n > 0 {
 		m.Redrive = headers.Redrive{ID: "before", Count: n, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1}}
+		if rapid.Bool().Draw(t, "returned") {
+			m.Redrive.Original = headers.Position{Topic: "orders", Partition: 3, Offset: 2}
+		}
 	}
 	users := []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: "dlq-mine", Value: []byte("2")}, {Key: "a"}}
 	if m.ValueOmitted { // it would be read at its original place

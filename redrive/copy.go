@@ -21,9 +21,11 @@ func originalTime(l *dlq.Letter) time.Time {
 }
 
 // copyOf is a letter as it goes to its target. On the failing group's tier it is a record that has yet to fail there, due at once,
-// with its origin, so that the idempotency key stays the same; on any other topic it is the user's record, with the mark of the run.
+// with its origin; on any other topic it is the user's record, with the mark of the run. On its source the mark says where the record was
+// first read. So the idempotency key stays the same on both.
 func (r *record) copyOf(l *dlq.Letter, h []kgo.RecordHeader, value []byte, topic string, partition int32, now time.Time) *kgo.Record {
 	mark := headers.Redrive{ID: r.ID, Count: l.Meta.Redrive.Count + 1, From: headers.Position{Topic: l.Record.Topic, Partition: l.Record.Partition, Offset: l.Record.Offset}}
+	mark.Original = l.Meta.Redrive.Original
 	out := &kgo.Record{Topic: topic, Partition: partition, Key: l.Record.Key, Value: value}
 	if r.toTier() {
 		m := headers.Meta{
@@ -32,6 +34,12 @@ func (r *record) copyOf(l *dlq.Letter, h []kgo.RecordHeader, value []byte, topic
 		}
 		out.Headers = m.Append(h)
 		return out
+	}
+	if mark.Original.Topic == "" {
+		mark.Original = l.Meta.Original
+	}
+	if mark.Original.Topic != topic {
+		mark.Original = headers.Position{} // nobody believes it there
 	}
 	out.Headers = mark.Append(h)
 	if r.Target.KeepTimestamp {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -98,7 +99,14 @@ var topology = map[string]func(*testing.T, *fixture){
 	},
 	"a group that was renamed goes on where it was": func(t *testing.T, f *fixture) {
 		const tier = 5 * time.Second
-		cfg := f.config(busyOnce)
+		var keys sync.Map // by where a record was first read
+		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
+			facts := consumer.FactsOf(ctx, r)
+			if first, _ := keys.LoadOrStore(facts.Original.String(), facts.IdempotencyKey()); first != facts.IdempotencyKey() {
+				t.Errorf("attempt %d has the idempotency key %s, the first had %s", facts.Attempt, facts.IdempotencyKey(), first)
+			}
+			return busyOnce(ctx, r)
+		})
 		cfg.Policy.Tiers = []time.Duration{tier}
 		former := f.Run(cfg)
 		parked := f.Produce(f.many(20)...)

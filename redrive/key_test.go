@@ -1,0 +1,69 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// The copy on the source stands at an offset of its own, and that went into the key: a handler that had acted before it failed
+// acted once more.
+func TestIdempotencyKey_StaysTheSameWhereverARecordIsBroughtBackTo(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		sku, busy := errors.New("no such SKU"), classify.Retryable(errors.New("busy"))
+		results := []error{
+			sku,       // on the source
+			busy, sku, // on the source again, in its tier
+			sku, // brought back to the tier
+			nil, // and to the source once more
+		}
+		var mu sync.Mutex
+		var keys []string
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}},
+			Handler: func(ctx context.Context, r *kgo.Record) error {
+				if string(r.Value) != "x" {
+					return nil
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				keys = append(keys, consumer.FactsOf(ctx, r).IdempotencyKey())
+				return results[len(keys)-1]
+			},
+		})
+		records := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("before")}, &kgo.Record{Topic: "orders", Value: []byte("x")}, &kgo.Record{Topic: "orders", Value: []byte("behind")})
+		k.DeadLettered(records[1], headers.ReasonTerminal)
+		r := redriver(t, k)
+		for i, target := range []string{"orders", "", "orders"} {
+			p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: target}})
+			if err != nil || p.Letters != 1 {
+				t.Fatalf("run %d: %+v, %v", i+1, p, err)
+			}
+			if o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, Tolerate: 10, Window: time.Minute}, nil); err != nil || o.Counts.Sent != 1 {
+				t.Fatalf("run %d: %+v, %v", i+1, o, err)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(keys) != len(results) {
+			t.Errorf("%d deliveries, want %d", len(keys), len(results))
+		}
+		for i, key := range keys {
+			if want := "billing/orders/0/1"; key != want {
+				t.Errorf("delivery %d has the key %s, want %s", i+1, key, want)
+			}
+		}
+	})
+}
