@@ -77,6 +77,7 @@ func TestARunIsNotResumedBeforeItIsKnownWhatIsOld(t *testing.T) {
 		r := redriver(t, k)
 		p := plan(t, r)
 		stopped(t, r, p, redrive.Pace{Canary: -1, Ramp: -1}, 3)
+		time.Sleep(time.Minute) // what was sent has run
 		s.set(failing("tax"))
 		k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Value: []byte("new")})[0], "terminal")
 		s.set(succeeding)

@@ -21,6 +21,7 @@ type held struct {
 	topics  *topics
 	rec     *record
 	writers *writers
+	load    *load
 	topicID [16]byte
 
 	left    selection               // what is still to be sent
@@ -47,13 +48,13 @@ func (p place) position(topic string) headers.Position {
 // read to its end, and only then the claim is written, which the broker refuses if somebody initialised the ids meanwhile. The fence is
 // raised before: the reading waits for what is open in the ledger.
 func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*held, error) {
-	t := p.topics
+	t, l := p.topics, newLoad(r.cfg.MaxBufferedBytes/2)
 	for {
-		w, err := r.openWriters(ctx, t.dlq)
+		w, err := r.openWriters(ctx, t.dlq, l.timeout)
 		if err != nil {
 			return nil, within(t.dlq, err)
 		}
-		h, err := r.tryClaim(ctx, p, pace, w)
+		h, err := r.tryClaim(ctx, p, pace, w, l)
 		if err == nil {
 			return h, nil
 		}
@@ -77,7 +78,7 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 }
 
 // tryClaim is one try of it. Of a claim that may stand or not it returns the run with the error.
-func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers) (*held, error) {
+func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers, l *load) (*held, error) {
 	t := p.topics
 	if err := r.fence(ctx, w, t.ledger, t.ledger); err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers)
 	rec.TopicID, rec.Watch, rec.WatchIDs, rec.Counts.Skipped = idText(ledger.TopicID()), watch, ids, skipped
 	pieces := p.chosen.notes(t.ledger, p.ID)
 	rec.Pieces = len(pieces)
-	h := &held{r: r, topics: t, rec: rec, writers: w, topicID: ledger.TopicID(), left: left}
+	h := &held{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}
 	err = h.declare(ctx, slices.Concat(orphans.of(ledger), pieces, h.duplicates(p, ledger)))
 	return h, err
 }
@@ -189,36 +190,35 @@ func (h *held) duplicates(p *Plan, ledger *dlq.Ledger) (entries []*kgo.Record) {
 	return entries
 }
 
-// beginBytes bounds what of a claim goes in one transaction, which a slow network has to take within its timeout.
-const beginBytes = 8 << 20
-
 // declare writes the claim, with what goes before it: a claim whose selection is not there could not be resumed, and who resumes a run
 // does not look for copies. All of it is one transaction, or of a large selection a few, of which the claim is in the last.
 func (h *held) declare(ctx context.Context, notes []*kgo.Record) error {
-	notes = append(notes, h.rec.note(h.topics.ledger))
+	return h.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger)))
+}
+
+// write writes notes in as many transactions as they take. The first is written by the producer that is named, and then they take turns.
+func (h *held) write(ctx context.Context, which int, notes []*kgo.Record) error {
 	for len(notes) > 0 {
-		n, size := 0, 0
-		for n < min(len(notes), txnLetters) && (n == 0 || size+len(notes[n].Value) <= beginBytes) {
-			size += len(notes[n].Value)
-			n++
+		n, bytes := h.load.some(notes)
+		began := time.Now()
+		if err := h.writers.write(ctx, which, notes[:n]...); err != nil {
+			return h.load.overdue(attempt{began: began, records: n, bytes: bytes}, err)
 		}
-		if err := h.writers.write(ctx, 0, notes[:n]...); err != nil {
-			return err
-		}
-		notes = notes[n:]
+		notes, which = notes[n:], 1-which
 	}
 	return nil
 }
 
 // take takes a run over, from whoever has it, with what the ledger knows of it.
-func (r *Redriver) take(ctx context.Context, t *topics, id string, change func(*held) error) (*held, error) {
+func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, change func(*held) error) (*held, error) {
 	for {
-		w, err := r.openWriters(ctx, t.dlq)
+		w, err := r.openWriters(ctx, t.dlq, l.timeout)
 		if err != nil {
 			return nil, within(t.dlq, err)
 		}
 		h, err := r.tryTake(ctx, t, id, change, w)
 		if err == nil {
+			h.load = l
 			return h, nil
 		}
 		w.close()

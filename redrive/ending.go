@@ -30,13 +30,10 @@ func (e *engine) conclude(ctx context.Context, state State, cause string) error 
 	rec := e.record(now)
 	rec.end(state, cause, now)
 	e.notes = append(e.notes, rec.last(e.topics.ledger)...)
-	for len(e.notes) > 0 {
-		n := min(len(e.notes), txnLetters)
-		if err := e.writers.write(ctx, e.next, e.notes[:n]...); err != nil {
-			return uncertain(err)
-		}
-		e.notes, e.next = e.notes[n:], 1-e.next
+	if err := e.write(ctx, e.next, e.notes); err != nil {
+		return uncertain(err)
 	}
+	e.notes = nil
 	*e.rec = *rec
 	e.tell("")
 	return nil

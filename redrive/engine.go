@@ -47,15 +47,15 @@ type engine struct {
 
 	letters <-chan reading
 	buffer  []*outgoing // read, and not sent
+	reads   *room       // for the letters in memory
 	whole   bool        // all were read
-	most    int         // letters that a transaction takes
-	calm    int         // transactions that were taken since most changed
 	taken   int64       // handed to a transaction, by this process and before
 	open    *transaction
-	next    int     // the producer whose turn it is
-	busy    [2]bool // its transaction is being ended
-	before  chan struct{}
-	broken  *atomic.Bool // a transaction was not committed, so the later ones must not be
+	next    int             // the producer whose turn it is
+	busy    [2]bool         // its transaction is being ended
+	before  chan struct{}   // closed when the last one that was handed over has ended
+	sent    <-chan struct{} // closed when it has nothing more on its way
+	broken  *atomic.Bool    // a transaction was not committed, so the later ones must not be
 	ends    chan ended
 	notes   []*kgo.Record // for the ledger, with the next transaction
 
@@ -98,11 +98,12 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 	e := &engine{
 		held: h, on: on, flights: newFlights(h.rec.Counts, h.flying), alarm: newAlarm(h.rec),
 		bucket: newBucket(h.rec.Pace.Rate, h.rec.Pace.Burst, now),
-		state:  Canary, most: txnLetters, lastSent: now, canaryAt: now, heartbeat: now, taken: h.rec.Counts.Sent,
-		before: make(chan struct{}), broken: new(atomic.Bool), ends: make(chan ended, 2),
+		state:  Canary, lastSent: now, canaryAt: now, heartbeat: now, taken: h.rec.Counts.Sent,
+		reads: newRoom(h.r.cfg.MaxBufferedBytes), before: make(chan struct{}), broken: new(atomic.Bool), ends: make(chan ended, 2),
 		looked: make(chan look, 1), lookedAt: now, problems: make(chan error, 16), said: map[string]time.Time{},
 	}
 	close(e.before)
+	e.sent = e.before
 	if h.pastCanary() { // what it sent since may wait in a retry topic for long
 		e.state, e.ramp = Sending, now
 		e.alarm.stage(false, now)
@@ -121,7 +122,7 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 	}
 	defer e.watch.close()
 	e.looks = h.outcomes(e.watch)
-	letters := h.readLetters(work)
+	letters := h.readLetters(work, e.reads)
 	e.letters = letters
 	defer func() { // nothing of the run goes on when it has ended
 		stop()
@@ -162,6 +163,10 @@ func (e *engine) loop(ctx, work context.Context) error {
 		if len(e.buffer) >= 2*readBatch {
 			letters = nil
 		}
+		var sent <-chan struct{}
+		if len(e.buffer) > 0 && e.open == nil && !e.clear() {
+			sent = e.sent
+		}
 		select {
 		case <-ctx.Done():
 			return e.interrupt(context.Cause(ctx))
@@ -177,6 +182,7 @@ func (e *engine) loop(ctx, work context.Context) error {
 			e.settle(l)
 		case err := <-e.problems:
 			e.say(err.Error())
+		case <-sent:
 		case <-token.C:
 		case <-tick.C:
 		}
@@ -250,7 +256,7 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 	if e.state != was || now.Sub(e.told) >= 200*time.Millisecond {
 		e.tell("")
 	}
-	if e.open == nil && len(e.notes) > 0 && !e.busy[e.next] {
+	if e.open == nil && len(e.notes) > 0 && e.mayBegin() {
 		if e.open, err = e.begin(e.next); err != nil {
 			return false, err
 		}
@@ -273,16 +279,37 @@ func (e *engine) canaryFull() bool {
 	return e.taken-c.Unknown-c.Unfollowed >= int64(e.rec.Pace.Canary)
 }
 
+// clear reports whether the connection has room for another transaction: on a slow one two at once would both take twice as long.
+func (e *engine) clear() bool {
+	if !e.load.narrow {
+		return true
+	}
+	select {
+	case <-e.sent:
+		return true
+	default:
+		return false
+	}
+}
+
+// mayBegin reports whether a transaction may be begun now.
+func (e *engine) mayBegin() bool { return !e.busy[e.next] && e.clear() }
+
 // pump sends what may be sent now. It returns how long it is until the next token, where that is what is missing.
 func (e *engine) pump() (wait time.Duration, err error) {
 	for len(e.buffer) > 0 && e.waiting == "" && !e.behind && (e.state == Sending || e.state == Canary && !e.canaryFull()) {
 		if e.open == nil {
-			if e.busy[e.next] {
+			if !e.mayBegin() {
 				return 0, nil
 			}
 			if e.open, err = e.begin(e.next); err != nil {
 				return 0, err
 			}
+		}
+		if !e.load.fits(e.open, e.buffer[0].size) {
+			e.open.full = true
+			e.handOver(context.Background())
+			continue
 		}
 		if e.bucket.rate >= 0 { // the clock costs as much as all the rest
 			if wait := e.bucket.take(time.Now()); wait > 0 {
@@ -293,7 +320,7 @@ func (e *engine) pump() (wait time.Duration, err error) {
 		e.buffer[0] = nil
 		e.buffer = e.buffer[1:]
 		e.taken++
-		if len(e.open.copies) >= e.most || e.state == Canary && e.canaryFull() {
+		if e.state == Canary && e.canaryFull() {
 			e.handOver(context.Background())
 		}
 	}
@@ -303,11 +330,12 @@ func (e *engine) pump() (wait time.Duration, err error) {
 // handOver ends the open transaction, beside the loop.
 func (e *engine) handOver(ctx context.Context) {
 	t := e.open
-	n := min(len(e.notes), txnLetters)
+	n, bytes := e.load.some(e.notes)
+	t.bytes += bytes
 	t.notes, e.notes = e.notes[:n:n], e.notes[n:]
 	e.open, e.busy[t.which], e.next = nil, true, 1-t.which
 	before, after := e.before, make(chan struct{})
-	e.before = after
+	e.before, e.sent = after, t.sent
 	go func() {
 		defer close(after)
 		done := e.end(ctx, t, before, e.alarm.fired, e.broken)
@@ -325,7 +353,7 @@ func (e *engine) handOver(ctx context.Context) {
 func (e *engine) ended(done ended) error {
 	e.busy[done.which] = false
 	if done.err != nil {
-		return done.err
+		return e.load.overdue(attempt{done.began, len(done.copies) + len(done.notes), done.bytes}, done.err)
 	}
 	if len(done.refused) > 0 {
 		e.refused(done)
@@ -337,7 +365,8 @@ func (e *engine) ended(done ended) error {
 	}
 	now := time.Now()
 	if len(done.copies) > 0 {
-		e.accepted()
+		e.load.accepted(done.transaction)
+		e.reads.free(done.held)
 		left := int64(0)
 		e.flights.sent(done.sentLetters(func(group string) bool {
 			follows := e.follows(group)
@@ -371,22 +400,12 @@ func (e *engine) refused(done ended) {
 	if alone != nil {
 		err := done.transaction.err(alone)
 		e.skip(skip{alone.place, refusal(err), err})
+		e.reads.free(int64(alone.size))
 	} else {
-		e.most, e.calm = max(1, min(e.most, len(done.refused)/2)), 0
+		e.load.refused(len(done.refused))
 	}
 	e.buffer = append(again, e.buffer...)
 	e.notes = append(done.notes, e.notes...)
-}
-
-// growAfter is how many transactions are taken, one after the other, before the next has twice as many letters again: where it is the
-// batches that are too large, and no letter, few are refused in vain.
-const growAfter = 4
-
-// accepted takes down that a transaction with letters was committed.
-func (e *engine) accepted() {
-	if e.calm++; e.calm >= growAfter {
-		e.most, e.calm = min(2*e.most, txnLetters), 0
-	}
 }
 
 // read takes what the reader has to tell.

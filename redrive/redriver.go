@@ -24,9 +24,13 @@ type Config struct {
 	By, Why string
 	// MergePatch applies an RFC 7396 merge patch; it is required for Edit.Patch only.
 	MergePatch func(value, patch []byte) ([]byte, error)
+	// MaxBufferedBytes bounds the letters that a run has in memory: those that are read and not committed yet; 64 MiB by default.
+	MaxBufferedBytes int64
 	// Logger gets what an operator need not see; nil discards it.
 	Logger *slog.Logger
 }
+
+const defaultMaxBufferedBytes = 64 << 20
 
 // Redriver plans and runs redrives. It has no state of its own, and its methods can
 // be used concurrently; each has clients of its own for as long as it runs.
@@ -45,9 +49,13 @@ func New(cfg Config) (*Redriver, error) {
 	if err := cfg.Naming.Validate(); err != nil {
 		errs = append(errs, err)
 	}
+	if cfg.MaxBufferedBytes < 0 {
+		errs = append(errs, fmt.Errorf("MaxBufferedBytes is %d: leave it out for %d", cfg.MaxBufferedBytes, defaultMaxBufferedBytes))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("redrive: invalid configuration:\n%w", err)
 	}
+	set(&cfg.MaxBufferedBytes, defaultMaxBufferedBytes)
 	r := &Redriver{cfg: cfg, log: cfg.Logger}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)

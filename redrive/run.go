@@ -108,7 +108,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event),
 			return Outcome{}, within(topic, err)
 		}
 	}
-	h, err := r.take(ctx, t, id, func(h *held) error {
+	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), func(h *held) error {
 		rec := h.rec
 		if h.anew {
 			return fmt.Errorf("run %s: %w: abort it", id, ErrMadeAnew)
@@ -146,7 +146,7 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 	} else if rec != nil && rec.State.Finished() {
 		return nil
 	}
-	h, err := r.take(ctx, t, id, func(h *held) error {
+	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), func(h *held) error {
 		rec := h.rec
 		if rec.State.Finished() { // while its ids were initialised: what it ended with stands
 			return errOver
@@ -224,8 +224,8 @@ func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome,
 		}
 		if on != nil {
 			what := err.Error() + "; looking at the ledger"
-			if isFenced(err) {
-				what = "another process has touched the run, and this one writes nothing more: looking at the ledger who has it"
+			if _, expired := errors.AsType[*expiredError](err); isFenced(err) && !expired {
+				what = "the broker takes nothing more of what this process writes: looking at the ledger who has the run"
 			}
 			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: what})
 		}
@@ -325,5 +325,5 @@ func (r *Redriver) takeBack(ctx context.Context, h *held, why error) (*held, err
 	if err != nil && first.Err() == nil {
 		return nil, err
 	}
-	return r.take(ctx, h.topics, h.rec.ID, claimed)
+	return r.take(ctx, h.topics, h.rec.ID, h.load, claimed)
 }

@@ -92,7 +92,7 @@ func (r *Redriver) trySettle(ctx context.Context, t *topics, id string) (int64, 
 	if ids, err := r.unsettled(ctx, t); err != nil || !slices.Contains(ids, id) { // a run that began meanwhile is not to be fenced
 		return 0, err
 	}
-	w, err := r.openWriters(ctx, t.dlq)
+	w, err := r.openWriters(ctx, t.dlq, txnTimeout)
 	if err != nil {
 		return 0, err
 	}
@@ -118,7 +118,7 @@ func (h *held) writeDown(ctx context.Context, verdicts []verdict) (settled int64
 	for _, l := range h.flying {
 		pending.add(l.at.partition, l.at.offset)
 	}
-	for some := range slices.Chunk(verdicts, txnLetters) {
+	for some := range slices.Chunk(verdicts, loadStart/(2*entryBytes)) {
 		var notes []*kgo.Record
 		written := int64(0)
 		for _, v := range some {

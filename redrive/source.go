@@ -15,15 +15,19 @@ import (
 const (
 	// readBatch is how many letters are handed over at once.
 	readBatch = 512
+	// readBytes is how many bytes are handed over at once at most, or one letter that is larger.
+	readBytes = 512 << 10
 	// readWait is how long the first of them waits for the others, while more come.
 	readWait = 10 * time.Millisecond
-	// fetchBytes bounds an answer of the broker, and so what is read ahead of a slow run; it costs a fast one nothing.
-	fetchBytes = 8 << 20
+	// fetchBytes bounds an answer of a broker, compressed as it is: one stays in memory beside the letters that are handed over, and a slow
+	// connection has to carry it within the time that the client gives a request.
+	fetchBytes = 2 << 20
 )
 
 // reading is what the reader of letters has to tell: some that are ready to go, some that can't, or how it ended.
 type reading struct {
 	ready   []*outgoing
+	bytes   int64 // of these
 	skipped []skip
 	err     error     // it goes on after a moment
 	end     bool      // nothing more comes
@@ -39,12 +43,12 @@ type skip struct {
 
 // readLetters reads what is left of the selection, and makes the copies. The channel is closed when that has ended, which it does when
 // ctx ends at the latest. It looks at the run as it is now: what becomes of that is the engine's to write down.
-func (h *held) readLetters(ctx context.Context) <-chan reading {
+func (h *held) readLetters(ctx context.Context, buffered *room) <-chan reading {
 	own, rec := *h, *h.rec
 	own.rec, own.originals = &rec, &originals{opts: h.r.cfg.Kafka}
 	h = &own
 	out := make(chan reading, 4)
-	s := &source{held: h, copier: newCopier(h), todo: h.left.clone(), out: out}
+	s := &source{held: h, copier: newCopier(h), todo: h.left.clone(), buffered: buffered, out: out}
 	go func() {
 		defer close(out)
 		defer h.originals.close()
@@ -69,6 +73,8 @@ type source struct {
 	todo   selection
 	out    chan<- reading
 
+	buffered *room
+
 	batch reading
 	since time.Time // when the batch was begun
 }
@@ -87,7 +93,7 @@ func (s *source) flush(ctx context.Context) bool {
 	if len(s.batch.ready)+len(s.batch.skipped) == 0 {
 		return true
 	}
-	ok := s.hand(ctx, s.batch)
+	ok := s.buffered.take(ctx, s.batch.bytes) && s.hand(ctx, s.batch)
 	s.batch = reading{}
 	return ok
 }
@@ -131,10 +137,12 @@ func (s *source) read(ctx context.Context) (whole bool) {
 			}
 			continue
 		}
-		switch n := len(s.batch.ready) + len(s.batch.skipped); {
-		case n == 1:
+		n := len(s.batch.ready) + len(s.batch.skipped)
+		if n == 1 {
 			s.since = time.Now()
-		case n >= readBatch || n%32 == 0 && time.Since(s.since) > readWait:
+		}
+		switch {
+		case n >= readBatch || s.batch.bytes >= readBytes || n%32 == 0 && time.Since(s.since) > readWait:
 			if !s.flush(ctx) {
 				return false
 			}
@@ -155,13 +163,13 @@ func (s *source) take(ctx context.Context, r *kgo.Record) error {
 		s.batch.ready = make([]*outgoing, 0, readBatch)
 	}
 	if o := s.copier.plain(r); o != nil {
-		s.batch.ready = append(s.batch.ready, o)
+		s.add(o)
 		return nil
 	}
 	o, why, err := s.prepare(ctx, r)
 	switch {
 	case o != nil:
-		s.batch.ready = append(s.batch.ready, o)
+		s.add(o)
 	case why != "":
 		s.batch.skipped = append(s.batch.skipped, skip{place{r.Partition, r.Offset}, why, err})
 	default:
@@ -169,6 +177,11 @@ func (s *source) take(ctx context.Context, r *kgo.Record) error {
 		return err
 	}
 	return nil
+}
+
+func (s *source) add(o *outgoing) {
+	s.batch.ready = append(s.batch.ready, o)
+	s.batch.bytes += int64(o.measure())
 }
 
 // prepare makes the copy of a letter, or says why it is not sent; neither if the broker has to be asked again.

@@ -16,7 +16,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A transaction is open for 250 ms at most, since a reader of its targets waits for it, and has 20,000 letters at most.
+// A reader of the targets waits for an open transaction: 250 ms at most is the aim. So it is filled for 150 ms at most, with 20,000
+// letters at most, and with as many bytes as the connection carries in about 150 ms (see [load]). A letter that takes longer alone
+// takes as long as it takes.
 const (
 	txnLength  = 150 * time.Millisecond // and what the commit takes
 	txnLetters = 20_000
@@ -29,8 +31,15 @@ type transaction struct {
 	cl     *kgo.Client
 	began  time.Time
 	copies []*outgoing
+	held   int64 // bytes of the copies
+	bytes  int64 // and of all else
+	full   bool  // it had no room for the next letter
 	notes  []*kgo.Record
 	told   []*kgo.Record // the ledger's entries about the copies
+
+	sent    chan struct{} // closed once nothing of it is on its way, but for its end
+	sending time.Duration // what the copies took after the last was added
+	telling time.Duration // what the entries about them took
 
 	mu     sync.Mutex
 	failed map[*kgo.Record]error // of the copies that the client could not write
@@ -40,7 +49,20 @@ type transaction struct {
 type outgoing struct {
 	place
 	group string // whose it is; empty where that is not known
+	size  int    // in bytes, with what the ledger is told of it
 	copy  kgo.Record
+}
+
+// entryBytes is about what the ledger is told of a letter, and what else a letter takes in memory.
+const entryBytes = 300
+
+// measure takes down the size of a letter.
+func (o *outgoing) measure() int {
+	o.size = entryBytes + len(o.copy.Key) + len(o.copy.Value)
+	for i := range o.copy.Headers {
+		o.size += len(o.copy.Headers[i].Key) + len(o.copy.Headers[i].Value)
+	}
+	return o.size
 }
 
 // fresh is the letter to be sent once more: a client keeps the record that it was given.
@@ -64,12 +86,14 @@ func (h *held) begin(which int) (*transaction, error) {
 	if err := cl.BeginTransaction(); err != nil {
 		return nil, fmt.Errorf("begin: %w: %w", errUncertain, err)
 	}
-	return &transaction{which: which, cl: cl, began: time.Now(), failed: map[*kgo.Record]error{}}, nil
+	return &transaction{which: which, cl: cl, began: time.Now(), sent: make(chan struct{}), failed: map[*kgo.Record]error{}}, nil
 }
 
 // add sends a copy.
 func (t *transaction) add(o *outgoing) {
 	t.copies = append(t.copies, o)
+	t.held += int64(o.size)
+	t.bytes = t.held
 	t.cl.Produce(context.Background(), &o.copy, t.promise)
 }
 
@@ -94,12 +118,16 @@ type ended struct {
 // runs beside the next one's filling.
 func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan struct{}, broken *atomic.Bool) (e ended) {
 	e.transaction = t
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*txnTimeout)
+	sent := sync.OnceFunc(func() { close(t.sent) })
+	defer sent()
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), t.began.Add(h.load.timeout))
 	defer cancel()
+	began := time.Now()
 	if err := t.cl.Flush(ctx); err != nil {
 		e.err = fmt.Errorf("write copies: %w: %w", errUncertain, err)
 		return e
 	}
+	t.sending = time.Since(began)
 	var failed error
 	for _, o := range t.copies {
 		switch err := t.err(o); {
@@ -130,6 +158,8 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 		e.err = fmt.Errorf("write to the ledger: %w: %w", errUncertain, err)
 		return e
 	}
+	t.telling = time.Since(began) - t.sending
+	sent()
 	select {
 	case <-before:
 	case <-ctx.Done():

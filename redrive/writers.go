@@ -12,9 +12,6 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
-// txnTimeout bounds a transaction on the broker: an open one of an engine that died holds back who reads the target for as long.
-const txnTimeout = 10 * time.Second
-
 // writers are the two producers of a run, under transactional ids of the dead-letter topic, so that whoever has them initialised last
 // has fenced all others. They are used in turn: a broker takes some 20 ms to finish a transaction before the same id can begin the
 // next one, and the other one is filled meanwhile.
@@ -40,7 +37,7 @@ func transactionalID(dlq string, which int) string {
 }
 
 // openWriters initialises the two ids: whatever others have open under them is aborted, and what they write next is refused.
-func (r *Redriver) openWriters(ctx context.Context, dlq string) (*writers, error) {
+func (r *Redriver) openWriters(ctx context.Context, dlq string, timeout time.Duration) (*writers, error) {
 	w := &writers{}
 	for i := range w.cl {
 		w.txn[i] = transactionalID(dlq, i)
@@ -49,11 +46,14 @@ func (r *Redriver) openWriters(ctx context.Context, dlq string) (*writers, error
 			kgo.MaxBufferedRecords(1 << 20),
 			kgo.MaxBufferedBytes(256 << 20),
 		}, r.cfg.Kafka...)
+		if timeout > txnTimeout { // a letter takes longer than the client gives a request
+			opts = append(opts, kgo.RequestTimeoutOverhead(timeout))
+		}
 		cl, err := client.New(append(opts,
 			kgo.TransactionalID(w.txn[i]),
-			kgo.TransactionTimeout(txnTimeout),
+			kgo.TransactionTimeout(timeout),
 			kgo.RecordPartitioner(kgo.ManualPartitioner()),
-			kgo.RecordDeliveryTimeout(txnTimeout),
+			kgo.RecordDeliveryTimeout(timeout),
 			kgo.WithContext(context.WithoutCancel(ctx)),
 		)...)
 		if err != nil {
