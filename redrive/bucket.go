@@ -2,14 +2,20 @@ package redrive
 
 import "time"
 
-// bucket is a token bucket: it fills at a rate, up to its size, and each record takes one. In any second at most rate and size are
-// taken. It has no lock.
+// bucket is a token bucket: it fills at a rate, up to its size, and each record takes one. Who was told how long to wait, and comes
+// later than that, since the machine was busy or a transaction was in the way, loses nothing by it, up to maxLate: with a small bucket
+// that would be much of the rate. In any second at most rate and size are taken, or rate and what it gives in maxLate, if that is more.
+// It has no lock.
 type bucket struct {
 	size  float64
 	rate  float64 // a second; negative: without a limit
 	level float64
 	at    time.Time
+	due   time.Time // when the token comes for which somebody waits
 }
+
+// maxLate is the delay for which a bucket makes up; who comes later than that has paused.
+const maxLate = 100 * time.Millisecond
 
 func newBucket(rate float64, size int, now time.Time) *bucket {
 	return &bucket{size: float64(size), rate: rate, level: float64(size), at: now}
@@ -23,7 +29,10 @@ func (b *bucket) pace(rate float64, now time.Time) {
 
 func (b *bucket) fill(now time.Time) {
 	if b.rate > 0 && now.After(b.at) {
-		b.level = min(b.size, b.level+b.rate*now.Sub(b.at).Seconds())
+		b.level += b.rate * now.Sub(b.at).Seconds()
+		if now.Sub(b.due) > maxLate {
+			b.level = min(b.size, b.level)
+		}
 	}
 	b.at = now
 }
@@ -38,8 +47,10 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 		b.level--
 		return 0
 	}
-	if b.rate == 0 {
-		return time.Second
+	wait = time.Second
+	if b.rate > 0 {
+		wait = max(time.Duration((1-b.level)/b.rate*float64(time.Second)), time.Microsecond)
 	}
-	return max(time.Duration((1-b.level)/b.rate*float64(time.Second)), time.Microsecond)
+	b.due = now.Add(wait)
+	return wait
 }

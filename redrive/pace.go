@@ -12,7 +12,8 @@ import (
 type Pace struct {
 	// Rate is in records a second; 50 by default, without a limit when negative.
 	Rate float64 `json:"rate"`
-	// Burst is how many may be sent at once after a pause, at least one, so a negative one is an error; a tenth of Rate by default.
+	// Burst is how many may be sent at once after a pause, at least one, so a negative one is an error; a tenth of Rate by default. It
+	// takes nothing off the rate: what the process is late for, up to 100 ms, it makes up for.
 	Burst int `json:"burst"`
 	// Canary is how many are sent first, whose outcome is awaited before the others are; 1 by default.
 	Canary int `json:"canary"`
