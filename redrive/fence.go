@@ -29,6 +29,7 @@ import (
 
 const (
 	fencePatience = 30 * time.Second
+	fenceRound    = 10 * time.Second // a round takes no longer
 	fenceEvery    = 50 * time.Millisecond
 	// fenceAgain is how long a marker may take before another one is asked for.
 	fenceAgain = time.Second
@@ -92,19 +93,21 @@ func (g gap) String() string { return fmt.Sprintf("%s/%d", g.topic, g.partition)
 // raise asks for markers until all stand. A marker is written after its transaction was ended, or never: so it looks for them, and asks
 // again.
 func (f *fence) raise(ctx context.Context, topics []string) error {
-	until := time.Now().Add(fencePatience)
+	left := patience(fencePatience)
 	why := context.DeadlineExceeded
 	for {
-		gaps, err := f.round(ctx, until, topics)
+		began := time.Now()
+		gaps, err := f.round(ctx, topics)
+		left.spend(time.Since(began))
 		switch {
 		case err == nil && len(gaps) == 0:
 			return nil
 		case err == nil && f.unjudged(gaps): // it takes a while where the ledger is long
-			began := time.Now()
+			began = time.Now()
 			if err = f.judge(ctx, gaps); err == nil {
-				until = until.Add(time.Since(began))
 				continue
 			}
+			left.spend(time.Since(began))
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -116,16 +119,23 @@ func (f *fence) raise(ctx context.Context, topics []string) error {
 		case !errors.Is(err, context.DeadlineExceeded):
 			why = err
 		}
-		if !time.Now().Before(until) {
+		if left <= 0 {
 			return fmt.Errorf("make sure that nothing of an earlier run is open under the transactional id %q: %w; see whether the brokers are well, and try again", f.txn, why)
 		}
 		pause(ctx, fenceEvery)
+		left.spend(fenceEvery)
 	}
 }
 
+// patience is how much longer something is tried. A process that was frozen, or whose machine slept, has tried nothing meanwhile: a
+// round counts for no longer than it may take, however late it is when it ends.
+type patience time.Duration
+
+func (p *patience) spend(took time.Duration) { *p -= patience(min(took, fenceRound)) }
+
 // round looks where a marker is missing, and asks for those of which it is known how they are to be, if it did not do so just now.
-func (f *fence) round(ctx context.Context, until time.Time, topics []string) (gaps []gap, err error) {
-	ctx, cancel := context.WithDeadline(ctx, until)
+func (f *fence) round(ctx context.Context, topics []string) (gaps []gap, err error) {
+	ctx, cancel := context.WithTimeout(ctx, fenceRound)
 	defer cancel()
 	gaps, blind, err := f.gaps(ctx, topics)
 	if err != nil || len(gaps) == 0 || f.unjudged(gaps) || time.Since(f.asked) < fenceAgain {

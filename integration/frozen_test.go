@@ -1,0 +1,44 @@
+//go:build unix
+
+package integration_test
+
+import (
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A laptop that slept while it made sure that nothing of an earlier run is open: its patience was over when it woke, and the run ended
+// with an error about brokers that were well all the time.
+func TestFence_AProcessThatWasFrozenInsideTriesAgain(t *testing.T) {
+	t.Parallel()
+	binary(t)
+	s := onEmbedded(t)
+	topic := topicName(t)
+	s.CreateTopic(topic, 1)
+	v := s.deploy(topic, topic, time.Second)
+	s.incident(topic, "order", 20)
+	v.fixed()
+	var once sync.Once
+	asked, frozen := make(chan struct{}), make(chan struct{})
+	s.Cluster.ControlKey(int16(kmsg.DescribeProducers), func(kmsg.Request) (kmsg.Response, error, bool) {
+		once.Do(func() {
+			s.Cluster.SleepControl(func() {
+				close(asked)
+				<-frozen
+			})
+		})
+		return nil, nil, false
+	})
+	p := s.begin("run", topic+".dlq", "--rate", "500", "--canary", "0", "--ramp", "0", "--window", "1s")
+	<-asked
+	signal(t, p, syscall.SIGSTOP)
+	close(frozen)
+	time.Sleep(35 * time.Second) // longer than its patience
+	signal(t, p, syscall.SIGCONT)
+	p.ends(0)
+	s.onceEach(topic, topic+".retry.1s", 20)
+}
