@@ -105,7 +105,7 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 			}
 			other.ends(0)
 			// Who was told by the broker that it is fenced asks the ledger before it does anything.
-			if strings.Contains(sleeper.said(), "another process has touched the run") && strings.Contains(other.said(), "it is not known what was written last") {
+			if strings.Contains(sleeper.said(), "takes nothing more of what this process writes") && strings.Contains(other.said(), "it is not known what was written last") {
 				t.Errorf("the other was disturbed, and says\n%s", other.said())
 			}
 			s.onlyOf(owner, resumed, target, dlq+".ledger", before)

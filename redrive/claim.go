@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ func (p place) position(topic string) headers.Position {
 // raised before: the reading waits for what is open in the ledger.
 func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*held, error) {
 	t, l := p.topics, newLoad(r.cfg.MaxBufferedBytes/2)
-	for {
+	for try := 1; ; try++ {
 		w, err := r.openWriters(ctx, t.dlq, l.timeout)
 		if err != nil {
 			return nil, within(t.dlq, err)
@@ -68,13 +69,34 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 				return again, within(t.dlq, err)
 			}
 		}
-		// Somebody else initialised the ids: their claim stands, or is about to, and then it is what is found next. Or they gave up.
-		select {
-		case <-ctx.Done():
-			return nil, within(t.dlq, ctx.Err())
-		case <-time.After(200 * time.Millisecond):
+		// Somebody else initialised the ids: their claim stands, or is about to. Or they gave up.
+		pause(ctx, standBack(try))
+		if err := r.stillFree(ctx, p); err != nil {
+			return nil, within(t.dlq, err)
 		}
 	}
+}
+
+// standBack is how long it takes at random until the ids are initialised once more that somebody else has initialised meanwhile. Who
+// initialises them has all others begin again, so those who began at the same time have to come at different times, and the farther
+// apart the more of them there are: each try has twice the time of the one before, as on an Ethernet.
+func standBack(try int) time.Duration {
+	const least, most = 100 * time.Millisecond, 8 * time.Second
+	return least + rand.N(min(time.Second<<min(try-1, 10), most))
+}
+
+// stillFree looks into the ledger, before the ids are initialised once more, whether the plan has come too late. To initialise them
+// first would fence whoever has a run by now. Of a ledger that can't be read for a while nobody knows that: something in it is open.
+func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
+	first, cancel := context.WithTimeout(ctx, peekFenced)
+	defer cancel()
+	ledger := dlq.NewLedger(p.topics.dlq, p.topics.ledger, r.cfg.Kafka...)
+	if err := ledger.Read(first, nil, nil); first.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
+		return Denied("READ", "topic", p.topics.ledger, err)
+	}
+	return RefuseUnfinished(ledger)
 }
 
 // tryClaim is one try of it. Of a claim that may stand or not it returns the run with the error.
@@ -209,9 +231,10 @@ func (h *held) write(ctx context.Context, which int, notes []*kgo.Record) error 
 	return nil
 }
 
-// take takes a run over, from whoever has it, with what the ledger knows of it.
+// take takes a run over, from whoever has it, with what the ledger knows of it. change is asked more than once where others come in
+// between, each time about the run as the ledger has it then.
 func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, change func(*held) error) (*held, error) {
-	for {
+	for try := 1; ; try++ {
 		w, err := r.openWriters(ctx, t.dlq, l.timeout)
 		if err != nil {
 			return nil, within(t.dlq, err)
@@ -225,12 +248,24 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, chan
 		if !errors.Is(err, errUncertain) {
 			return nil, within(t.dlq, err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, within(t.dlq, ctx.Err())
-		case <-time.After(200 * time.Millisecond):
+		pause(ctx, standBack(try))
+		if err := r.stillMine(ctx, t, id, change); err != nil {
+			return nil, within(t.dlq, err)
 		}
 	}
+}
+
+// stillMine looks into the ledger, before the ids are initialised once more, whether a run may still be taken.
+func (r *Redriver) stillMine(ctx context.Context, t *topics, id string, change func(*held) error) error {
+	first, cancel := context.WithTimeout(ctx, peekFenced)
+	defer cancel()
+	h, err := r.read(first, t, id)
+	if first.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
+		return err
+	}
+	return change(h)
 }
 
 func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change func(*held) error, w *writers) (*held, error) {

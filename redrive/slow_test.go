@@ -41,24 +41,6 @@ func (l *lane) carry(n int, rate int64) time.Duration {
 	return time.Until(l.free)
 }
 
-// over has the clients of some options reach the broker over a line.
-func over(t *testing.T, opts []kgo.Opt, l *line) []kgo.Opt {
-	t.Helper()
-	cl, err := kgo.NewClient(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	dial := cl.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
-	return append(opts, kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
-		c, err := dial(ctx, network, host)
-		if err != nil {
-			return nil, err
-		}
-		return &onLine{Conn: c, line: l}, nil
-	}))
-}
-
 // onLine is a connection over a line.
 type onLine struct {
 	net.Conn
@@ -141,7 +123,7 @@ func large(t *testing.T, k *consumertest.Kafka, s *switched, n, size int) {
 // slowly is a redriver over a line, which sends its letters as large as they are.
 func slowly(t *testing.T, k *consumertest.Kafka, l *line, more ...kgo.Opt) *redrive.Redriver {
 	t.Helper()
-	opts := append(over(t, k.Opts(), l), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	opts := append(dialed(t, k.Opts(), func(c net.Conn) net.Conn { return &onLine{Conn: c, line: l} }), kgo.ProducerBatchCompression(kgo.NoCompression()))
 	r, err := redrive.New(redrive.Config{Kafka: append(opts, more...), By: "ann"})
 	if err != nil {
 		t.Fatal(err)
