@@ -72,6 +72,7 @@ type Consumer struct {
 	lanes   map[topicPartition]*lane
 	ids     map[string]kadm.TopicID
 	paused  atomic.Pointer[map[string]bool]
+	resumed chan struct{}                       // closed by the next Resume, and replaced; mu guards it
 	cuts    map[topicPartition]map[string]int64 // by lane and tier: where a log was truncated, until the lane starts anew from there
 	looking map[topicPartition]bool             // positions out of range that are looked at again soon
 	strays  []*lane                             // gone, with handlers that had not returned by then
@@ -121,6 +122,7 @@ func New(cfg Config) (*Consumer, error) {
 	c.parking = newParking(cfg.MaxParkedBytes, &c.retryGate, c.lanesNow)
 	c.host, _ = os.Hostname() // unknown is fine: it is a hint for people
 	c.paused.Store(&map[string]bool{})
+	c.resumed = make(chan struct{})
 	return c, nil
 }
 
@@ -315,6 +317,10 @@ func (c *Consumer) setPaused(on bool, topics []string) {
 		}
 	}
 	c.paused.Store(&paused)
+	if !on {
+		close(c.resumed)
+		c.resumed = make(chan struct{})
+	}
 	c.mu.Unlock()
 	for _, l := range c.lanesNow() {
 		l.wake()
@@ -322,6 +328,16 @@ func (c *Consumer) setPaused(on bool, topics []string) {
 }
 
 func (c *Consumer) isPaused(topic string) bool { return (*c.paused.Load())[topic] }
+
+// untilResumed is closed when topics are resumed; nil where the topic is not paused.
+func (c *Consumer) untilResumed(topic string) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.isPaused(topic) {
+		return nil
+	}
+	return c.resumed
+}
 
 // errorText is what may be shown of an error; message is its own text. The user's function is foreign code.
 func (c *Consumer) errorText(err error, message string) (s string) {

@@ -78,8 +78,9 @@ type Policy struct {
 
 // Immediate repeats a failed run in place, for faults that last milliseconds: up to Attempts more runs, the n-th
 // after a random wait of up to Base·2ⁿ⁻¹, at most Max (full jitter, as in Amazon's "Exponential Backoff And Jitter").
-// The partition waits meanwhile. Only retryable failures on the source partition are repeated. A RetryAfter is waited
-// for besides the random wait; one that is longer than Max is not waited for in place, and the record goes to its tier.
+// The partition waits meanwhile, longer while its topic is paused; its slot of Config.Concurrency is lent. Only retryable
+// failures on the source partition are repeated. A RetryAfter is waited for besides the random wait; one that is longer
+// than Max is not waited for in place, and the record goes to its tier.
 type Immediate struct {
 	Attempts int           // default none
 	Base     time.Duration // default 10 ms

@@ -296,7 +296,7 @@ func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.R
 		wait := asked + policy.wait(n)
 		before := r.gauge.spanContext()
 		r.gauge.failed(r.c.telemetry, a, outcomeRetried, r.c.errorText(err, result.Message), result)
-		if !r.lane.pause(wait) {
+		if !r.waitInPlace(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}
 		next := &attempt{off: a.off}
@@ -316,6 +316,25 @@ func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.R
 		result = r.c.cfg.Classifier.Classify(err)
 	}
 	return err, result, false
+}
+
+// waitInPlace waits between two runs of a record, and for as long as its topic is paused. No handler runs meanwhile, so others have the
+// slot; the unit stays the worker's, and with it the order. It reports false where the lane is given up.
+func (r *runner) waitInPlace(d time.Duration) bool {
+	r.unit.current.Store(nil)
+	r.c.slots.lend()
+	on := r.lane.pause(d)
+	for on {
+		if resumed := r.c.untilResumed(r.lane.topic); resumed != nil {
+			on = r.lane.awaits(resumed)
+		} else if on = r.c.slots.reclaim(r.lane.stopping); on && !r.c.isPaused(r.lane.topic) {
+			return true
+		} else if on {
+			r.c.slots.lend() // paused while it waited for its slot
+		}
+	}
+	r.c.slots.takeOver()
+	return false
 }
 
 // attemptSafely is attempt outside of guarded.
@@ -343,6 +362,16 @@ func (l *lane) pause(d time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return !l.closing()
+	case <-l.stopping:
+		return false
+	}
+}
+
+// awaits waits for a channel, unless the lane is given up before.
+func (l *lane) awaits(c <-chan struct{}) bool {
+	select {
+	case <-c:
 		return !l.closing()
 	case <-l.stopping:
 		return false

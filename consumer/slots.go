@@ -8,7 +8,8 @@ import (
 // slots hands workers to lanes. Lanes with work stand in a ring and are served in turn; at most limit workers run at a
 // time (0: as many as there is work for).
 //
-// Workers are goroutines that live as long as there is work, so an idle lane costs nothing.
+// Workers are goroutines that live as long as there is work, so an idle lane costs nothing. One that waits between two runs of a record
+// lends its slot, and has the next one that is free when its wait is over.
 type slots struct {
 	limit int
 	wg    *sync.WaitGroup
@@ -19,6 +20,7 @@ type slots struct {
 	ring    fifo[*lane]
 	queued  map[*lane]bool
 	running int
+	back    fifo[chan struct{}] // workers whose wait is over, in order; closed to hand over a slot
 	waiting atomic.Bool
 }
 
@@ -37,6 +39,65 @@ func (s *slots) ready(l *lane) {
 
 // contended reports whether a lane waits for a worker that there is no room for: then a unit ends early.
 func (s *slots) contended() bool { return s.waiting.Load() }
+
+// lend gives a worker's slot to the others, until it reclaims one.
+func (s *slots) lend() {
+	s.clock.leave()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+	s.hire()
+}
+
+// hire starts a worker for the slot that is free, where somebody waits for one; the caller holds the lock.
+func (s *slots) hire() {
+	switch {
+	case s.limit > 0 && s.running >= s.limit:
+	case s.back.len() > 0:
+		s.running++
+		close(s.back.pop())
+	case s.ring.len() > 0:
+		s.running++
+		s.wg.Go(s.worker)
+	}
+}
+
+// reclaim waits for a slot. It reports false, and there is none, where stop was closed before.
+func (s *slots) reclaim(stop <-chan struct{}) bool {
+	s.mu.Lock()
+	if s.limit == 0 || s.running < s.limit {
+		s.running++
+		s.mu.Unlock()
+		s.clock.enter()
+		return true
+	}
+	turn := make(chan struct{})
+	s.back.push(turn)
+	s.waiting.Store(true)
+	s.mu.Unlock()
+	select {
+	case <-turn:
+		s.clock.enter()
+		return true
+	case <-stop:
+	}
+	go func() { // whoever hands the slot over does not know
+		<-turn
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.running--
+		s.hire()
+	}()
+	return false
+}
+
+// takeOver counts a worker that runs no handler any more, only comes to its end, beyond the limit if need be.
+func (s *slots) takeOver() {
+	s.clock.enter()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running++
+}
 
 func (s *slots) enqueue(l *lane) {
 	if !s.queued[l] {
@@ -62,8 +123,9 @@ func (s *slots) worker() {
 	}()
 	for {
 		s.mu.Lock()
-		if s.ring.len() == 0 {
+		if s.ring.len() == 0 || s.back.len() > 0 || s.limit > 0 && s.running > s.limit {
 			s.running--
+			s.hire()
 			s.mu.Unlock()
 			return
 		}

@@ -82,7 +82,10 @@ func TestTheJournalOfAHandlerAgreesWithTheRunRecordByRecord(t *testing.T) {
 				k.CreateTopic("orders", 3)
 				var s switched
 				s.set(failing("tax"))
-				k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, 30 * time.Second}}})
+				k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{
+					// What asks to come back in an hour waits apart: the outcome of a letter is known when all before it are finished.
+					Tiers: []time.Duration{5 * time.Second, 30 * time.Second, 35 * time.Second, 2 * time.Hour}, MaxAttempts: 3,
+				}})
 				var records []*kgo.Record
 				for i := range 150 {
 					records = append(records, &kgo.Record{Topic: "orders", Key: fmt.Append(nil, i), Value: fmt.Append(nil, i)})
