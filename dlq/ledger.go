@@ -309,6 +309,19 @@ func (l *Ledger) Count(s State) (n int64) {
 	return n
 }
 
+// Pending is how many letters a run has brought back of which the ledger says no more
+// than that: they are [Redriven], and have no outcome.
+func (l *Ledger) Pending(run string) (n int64) {
+	for partition, brought := range l.hearsay.brought[run] {
+		for offset := range brought.All() {
+			if l.State(partition, offset) == Redriven {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Broken is how many letters have a last entry that can't be read, and the first
 // of what those are, 100 at most, by partition and offset; after them there are
 // records whose key says nothing.

@@ -25,12 +25,13 @@ type held struct {
 	load    *load
 	topicID [16]byte
 
-	left    selection               // what is still to be sent
-	skipped map[string]int64        // as the run itself says
-	anew    bool                    // the dead-letter topic is another one by now: nothing else is known
-	doomed  *ReappearedError        // it was to abort, and could not write that down
-	flying  []sentLetter            // what was sent, and has no outcome
-	told    map[dlq.State]selection // what else the ledger says of its letters, but for those that failed
+	left       selection               // what is still to be sent
+	skipped    map[string]int64        // as the run itself says
+	anew       bool                    // the dead-letter topic is another one by now: nothing else is known
+	doomed     *ReappearedError        // it was to abort, and could not write that down
+	flying     []sentLetter            // what was sent, and has no outcome
+	unfollowed []sentLetter            // of which no outcome will be known, and the ledger does not say so
+	told       map[dlq.State]selection // what else the ledger says of its letters, but for those that failed
 
 	originals *originals // of the reader of letters, which has its own copy of the run
 }
@@ -375,6 +376,8 @@ func (h *held) reckon(entries *said) {
 		switch {
 		case e.State == dlq.Redriven && h.followsSent():
 			h.flying = append(h.flying, sentLetter{at, lineUp{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
+		case e.State == dlq.Redriven:
+			h.unfollowed = append(h.unfollowed, sentLetter{at, lineUp{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
 		case e.State == dlq.Discarded:
 			discarded++
 		}
@@ -424,6 +427,9 @@ func (h *held) count(at place, e dlq.Entry) {
 	case dlq.Duplicate:
 	case dlq.Expired:
 		c.skip(SkippedExpired)
+	case dlq.Unfollowed:
+		c.Sent++
+		c.Unfollowed++
 	case dlq.Redriven:
 		c.Sent++
 		if !h.followsSent() {

@@ -37,7 +37,7 @@ type Counts struct {
 	// Unknown are those of which nothing can be known: an offset was reset, or their target expired.
 	Unknown int64 `json:"unknown"`
 	// Unfollowed are those that were sent where nobody tells what becomes of them: to another topic than the source and its retry
-	// topics, or to the source without that they say whose they are. They stay redriven in the ledger, and no run sends them again.
+	// topics, or to the source without that they say whose they are. The ledger says so of them, which settles them: no run sends them again.
 	Unfollowed int64 `json:"unfollowed,omitempty"`
 	// Skipped were selected and not sent, by reason: they stay open, but for "expired".
 	Skipped map[string]int64 `json:"skipped,omitempty"`

@@ -4,16 +4,15 @@ import "fmt"
 
 // What becomes of a letter is told by the committed offsets of its group, and by what that writes into the siblings of the source if it
 // fails again. On any other topic it fails into that topic's siblings, if anybody reads it at all, and of a letter without a group nobody
-// knows whose offsets count. Such letters are not followed: that they were sent is the last that the ledger says of them, which settles
-// them, and nothing waits for more.
+// knows whose offsets count. Such letters are not followed: the ledger says that of them, which settles them, and nothing waits for more.
 
 // follows reports whether it will be known what becomes of a letter of a group.
 func (h *held) follows(group string) bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && group != ""
 }
 
-// followsSent reports that of a letter of which only the ledger's entry is known, which does not say whose it is: where some letters
-// have no group, any may be one of them.
+// followsSent reports that of a letter of which only an entry is known that does not tell: it may be of a version that told of all alike.
+// It does not say whose the letter is: where some letters have no group, any may be one of them.
 func (h *held) followsSent() bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && h.rec.Groupless == 0
 }

@@ -52,7 +52,7 @@ func TestOfLettersOnAnotherTopicNobodySaysThatTheySucceeded(t *testing.T) {
 		if c := o.Counts; err != nil || o.State != redrive.Done || c.Sent != 1 || c.Unfollowed != 1 || c.Pending+c.Succeeded+c.Unknown != 0 || time.Since(began) > time.Minute {
 			t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
 		}
-		if got := states(t, k); got[dlq.Redriven] != 1 {
+		if got := states(t, k); got[dlq.Unfollowed] != 1 {
 			t.Errorf("the ledger says %v", got)
 		}
 		if c := asked(t, k, r, p.ID).Counts; c.Unfollowed != 1 || c.Pending+c.Succeeded != 0 {
@@ -108,7 +108,7 @@ func TestOnTheSourceOnlyLettersThatSayWhoseTheyAreAreFollowed(t *testing.T) {
 		if c := o.Counts; err != nil || c.Sent != 10 || c.Succeeded != 5 || c.Unfollowed != 5 || c.Pending+c.Unknown != 0 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}
-		if got := states(t, k); got[dlq.Redriven] != 5 || got[dlq.Succeeded] != 5 {
+		if got := states(t, k); got[dlq.Unfollowed] != 5 || got[dlq.Succeeded] != 5 {
 			t.Errorf("the ledger says %v", got)
 		}
 	})
@@ -136,4 +136,47 @@ func TestLettersGoToAnotherTopicWhileTheirGroupIsStopped(t *testing.T) {
 			t.Errorf("after %v the run ended with %v, and %+v", took, err, o)
 		}
 	})
+}
+
+// Nothing more becomes of them, so they were redriven without an outcome for ever: prune spared them, and all that was behind them.
+func TestUnfollowed_LettersDoNotBlockPrune(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]bool{"as a run writes them": false, "as runs wrote them before": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				letters(t, k, &s, 20)
+				k.CreateTopic("inspect", 1)
+				r := redriver(t, k)
+				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil)
+				if err != nil || o.Counts.Unfollowed != 20 {
+					t.Fatalf("the run ended with %v, and %+v", err, o)
+				}
+				if before { // a run told of all letters alike
+					for offset := range int64(20) {
+						e := dlq.Entry{State: dlq.Redriven, Run: o.ID, At: time.Now(), Target: headers.Position{Topic: "inspect", Offset: offset}}
+						k.Produce(e.Record("orders.dlq.ledger", 0, offset))
+					}
+					if n, err := r.Settle(t.Context(), "orders.dlq"); n != 20 || err != nil {
+						t.Errorf("%d letters are settled, %v", n, err)
+					}
+				}
+				if n, err := r.Settle(t.Context(), "orders.dlq"); n != 0 || err != nil {
+					t.Errorf("once more %d letters are settled, %v", n, err)
+				}
+				l := readLedger(t, k)
+				if found, err := l.Prunable(t.Context(), time.Time{}, nil); err != nil || found.Letters != 20 || found.Pending != 0 {
+					t.Errorf("prunable %+v, %v; want all 20", found, err)
+				}
+				if c := asked(t, k, r, o.ID).Counts; c.Sent != 20 || c.Unfollowed != 20 || c.Pending+c.Unknown+c.Succeeded != 0 {
+					t.Errorf("of the run the status is %+v", c)
+				}
+			})
+		})
+	}
 }

@@ -94,7 +94,7 @@ func (f *fence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err
 func (f *fence) visible(ctx context.Context, entries []*kgo.Record) (bool, error) {
 	ranges := map[string][]dlq.Range{}
 	for _, r := range entries {
-		if _, e, err := dlq.ParseEntry(r); err == nil && e.State == dlq.Redriven {
+		if _, e, err := dlq.ParseEntry(r); err == nil && (e.State == dlq.Redriven || e.State == dlq.Unfollowed) {
 			ranges[e.Target.Topic] = append(ranges[e.Target.Topic], dlq.At(e.Target.Partition, e.Target.Offset))
 		}
 	}

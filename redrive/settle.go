@@ -11,10 +11,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 )
 
 // Settle writes down what became of letters that had no outcome yet when their runs
-// ended, as [Redriver.Status] finds it out, and returns of how many. Until somebody
+// ended, as [Redriver.Status] finds it out, and returns of how many; of those that
+// nobody follows, see [Counts.Unfollowed], that this is so. Until somebody
 // does, the ledger says of them that they were brought back: they are not open,
 // though it may never be known whether they were processed, and can't be pruned. Call
 // it before [Redriver.Plan]; as the plan changes nothing, it does not do so itself.
@@ -38,7 +40,7 @@ func (r *Redriver) Settle(ctx context.Context, topic string) (settled int64, err
 	return settled, within(topic, err)
 }
 
-// unsettled are the runs that ended while letters were pending; none while another one goes on.
+// unsettled are the finished runs of whose letters some have no outcome in the ledger; none while another one goes on.
 func (r *Redriver) unsettled(ctx context.Context, t *topics) (ids []string, err error) {
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
@@ -55,7 +57,7 @@ func (r *Redriver) unsettled(ctx context.Context, t *topics) (ids []string, err 
 			return nil, unreadable(t.ledger, id, err)
 		case !rec.State.Finished():
 			return nil, nil
-		case rec.Counts.Pending > 0 && !isOther(rec.topicID(), ledger.TopicID()):
+		case ledger.Pending(id) > 0 && !isOther(rec.topicID(), ledger.TopicID()):
 			ids = append(ids, id)
 		}
 	}
@@ -86,7 +88,7 @@ func (r *Redriver) trySettle(ctx context.Context, t *topics, id string) (int64, 
 		return 0, err
 	}
 	verdicts, _, err := h.derive(ctx)
-	if err != nil || len(verdicts) == 0 {
+	if err != nil || len(verdicts)+len(h.unfollowed) == 0 {
 		return 0, err
 	}
 	if ids, err := r.unsettled(ctx, t); err != nil || !slices.Contains(ids, id) { // a run that began meanwhile is not to be fenced
@@ -133,6 +135,17 @@ func (h *held) writeDown(ctx context.Context, verdicts []verdict) (settled int64
 			return settled, err
 		}
 		settled += written
+	}
+	for some := range slices.Chunk(h.unfollowed, txnLetters) {
+		notes := make([]*kgo.Record, len(some))
+		for i, l := range some {
+			target := headers.Position{Topic: l.topic, Partition: l.partition, Offset: l.offset}
+			notes[i] = h.entry(l.at, dlq.Entry{State: dlq.Unfollowed, Since: h.rec.Started, Target: target})
+		}
+		if err := h.writers.write(ctx, 0, notes...); err != nil {
+			return settled, err
+		}
+		settled += int64(len(some))
 	}
 	return settled, nil
 }

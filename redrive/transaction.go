@@ -206,9 +206,13 @@ func (h *held) tell(ctx context.Context, t *transaction) error {
 	var encoder dlq.EntryEncoder
 	t.told = make([]*kgo.Record, 0, len(t.copies))
 	e := dlq.Entry{
-		TopicID: h.topicID, Run: h.rec.ID, At: time.Now(), By: h.rec.By, Why: h.rec.Why, State: dlq.Redriven, Edited: h.rec.Edit.what(),
+		TopicID: h.topicID, Run: h.rec.ID, At: time.Now(), By: h.rec.By, Why: h.rec.Why, Edited: h.rec.Edit.what(),
 	}
 	for _, o := range t.copies {
+		e.State = dlq.Redriven
+		if !h.follows(o.group) {
+			e.State = dlq.Unfollowed
+		}
 		e.Target = headers.Position{Topic: o.copy.Topic, Partition: o.copy.Partition, Offset: o.copy.Offset}
 		r := encoder.Record(&e, h.topics.ledger, o.partition, o.offset)
 		t.told = append(t.told, r)
