@@ -52,11 +52,11 @@ func ParseNote(r *kgo.Record) *Note {
 // of them is ahead, a letter that failed since would be taken for a copy.
 func (n *Note) settledAt() uint32 {
 	at := n.Entry.At
-	if since := n.Entry.Since; !since.IsZero() && since.Before(at) {
-		at = since
-	}
 	if written := n.Record.Timestamp; written.Before(at) {
 		at = written
+	}
+	if since := n.Entry.Since; !since.IsZero() && since.Before(n.Entry.At) {
+		at = at.Add(-n.Entry.At.Sub(since)) // so much before, whatever the writer's clock said
 	}
 	return seconds(at)
 }

@@ -1,0 +1,379 @@
+package dlq
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"pgregory.net/rapid"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// lineageWorld is a partition of a dead-letter topic with its ledger, and the truth about the records: when each failed last, and when
+// something was done about it. Hosts have any clock, the operator has another, brokers have the right one.
+type lineageWorld struct {
+	*rapid.T
+	now      time.Time
+	operator time.Duration // what the operator's clock is ahead
+	failures map[int64]bool
+
+	source  byte // the id of the source, which is recreated
+	records map[record]*truth
+	offsets map[byte]int64
+
+	letters []*kgo.Record // that are there
+	of      map[*kgo.Record]record
+	archive []*kgo.Record
+	next    int64
+
+	entries []*kgo.Record
+	runs    []*modelRun
+}
+
+// record is one of the source.
+type record struct {
+	source byte
+	offset int64
+}
+
+type truth struct {
+	failed, done time.Time
+	redrive      string // with which its last failure was written
+}
+
+type modelRun struct {
+	id      string
+	started time.Time
+	left    []*kgo.Record // to be sent
+	flying  []*kgo.Record
+	late    []late // outcomes that nobody has written down yet
+}
+
+type late struct {
+	letter *kgo.Record
+	state  State
+}
+
+// pass lets some time go by.
+func (w *lineageWorld) pass() {
+	w.now = w.now.Add(time.Duration(rapid.SampledFrom([]int64{1, 999, 2_500, 90_000, 86_400_000}).Draw(w.T, "passed")) * time.Millisecond)
+}
+
+// fail writes a letter about a record that failed now.
+func (w *lineageWorld) fail(r record, redrive string) {
+	at := w.now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, -7_000, 7_000, -3_600_000, 3_600_000}).Draw(w.T, "host's clock")) * time.Millisecond)
+	for w.failures[at.UnixMilli()] { // one host has one clock
+		at = at.Add(time.Millisecond)
+	}
+	w.failures[at.UnixMilli()] = true
+	m := from(r.offset)
+	m.Original.TopicID, m.FailedAt, m.FirstFailedAt = [16]byte{r.source}, at, at
+	if redrive != "" {
+		m.Redrive = headers.Redrive{ID: redrive, Count: 1, From: headers.Position{Topic: "orders.dlq"}}
+	}
+	w.write(r, m.Append(nil))
+	w.records[r].failed, w.records[r].redrive = w.now, redrive
+}
+
+func (w *lineageWorld) write(r record, h []kgo.RecordHeader) {
+	l := &kgo.Record{Topic: "orders.dlq", Offset: w.next, Timestamp: w.now, Headers: h}
+	w.next++
+	w.letters, w.of[l] = append(w.letters, l), r
+}
+
+// note writes an entry.
+func (w *lineageWorld) note(l *kgo.Record, e Entry) {
+	e.At = w.now.Add(w.operator)
+	r := e.Record("orders.dlq.ledger", 0, l.Offset)
+	r.Timestamp = w.now
+	w.entries = append(w.entries, r)
+}
+
+func (w *lineageWorld) ledger() *Ledger {
+	l := NewLedger("orders.dlq", "orders.dlq.ledger")
+	for _, e := range w.entries {
+		l.take(ParseNote(e))
+	}
+	l.believe()
+	return l
+}
+
+// choose is what a plan or a discard takes, some of what is open, and the copies that are to be written down with it.
+func (w *lineageWorld) choose() (chosen, copies []*kgo.Record) {
+	some := rapid.SampledFrom([]func(*Letter) bool{nil, func(l *Letter) bool { return l.Record.Offset%2 == 0 }, func(l *Letter) bool { return l.Meta.Original.Offset%2 == 1 }}).Draw(w.T, "filter")
+	c := choosing{filter: &Filter{Match: some}, judge: newJudge(w.ledger()), chosen: newLineages(), begin: map[int32]int64{}}
+	for _, r := range w.letters {
+		switch l := c.look(r); {
+		case l == nil:
+		case l.State == Duplicate:
+			copies = append(copies, r)
+		default:
+			chosen = append(chosen, r)
+		}
+	}
+	return chosen, copies
+}
+
+func (w *lineageWorld) failNew(*rapid.T) {
+	w.pass()
+	r := record{w.source, w.offsets[w.source]}
+	w.offsets[w.source]++
+	w.records[r] = &truth{}
+	w.fail(r, "")
+}
+
+// failAgain is a crash before the commit, or a group that was rewound: the record fails once more, after whatever was done about it.
+func (w *lineageWorld) failAgain(t *rapid.T) {
+	var again []record
+	for r := range w.records {
+		if r.source == w.source {
+			again = append(again, r)
+		}
+	}
+	if len(again) == 0 {
+		t.Skip()
+	}
+	slices.SortFunc(again, func(a, b record) int { return int(a.offset - b.offset) })
+	w.pass()
+	r := rapid.SampledFrom(again).Draw(w.T, "record")
+	redrive := ""
+	if rapid.Bool().Draw(w.T, "of the run") {
+		redrive = w.records[r].redrive
+	}
+	w.fail(r, redrive)
+}
+
+func (w *lineageWorld) recreate(*rapid.T) { w.source++ }
+
+func (w *lineageWorld) begin(t *rapid.T) {
+	w.pass()
+	chosen, copies := w.choose()
+	if len(chosen) == 0 {
+		t.Skip()
+	}
+	w.pass()
+	run := &modelRun{id: fmt.Sprint("r", len(w.runs)), started: w.now.Add(w.operator), left: chosen}
+	w.runs = append(w.runs, run)
+	for _, c := range copies {
+		w.note(c, Entry{State: Duplicate, Run: run.id})
+	}
+}
+
+// run draws a run with something of a kind.
+func (w *lineageWorld) run(t *rapid.T, has func(*modelRun) int) *modelRun {
+	some := slices.DeleteFunc(slices.Clone(w.runs), func(r *modelRun) bool { return has(r) == 0 })
+	if len(some) == 0 {
+		t.Skip()
+	}
+	w.pass()
+	return rapid.SampledFrom(some).Draw(w.T, "run")
+}
+
+func draw(w *lineageWorld, from *[]*kgo.Record) *kgo.Record {
+	i := rapid.IntRange(0, len(*from)-1).Draw(w.T, "letter")
+	l := (*from)[i]
+	*from = slices.Delete(*from, i, i+1)
+	return l
+}
+
+// send sends a letter of a run that nobody has settled meanwhile. Only one run at a time is under way.
+func (w *lineageWorld) send(t *rapid.T) {
+	run := w.run(t, func(r *modelRun) int { return len(r.left) })
+	l := draw(w, &run.left)
+	if w.ledger().Settled(0, l.Offset) || !slices.Contains(w.letters, l) {
+		return
+	}
+	if rapid.IntRange(0, 3).Draw(w.T, "unfollowed") == 0 {
+		w.note(l, Entry{State: Unfollowed, Run: run.id})
+		w.records[w.of[l]].done = w.now
+		return
+	}
+	w.note(l, Entry{State: Redriven, Run: run.id})
+	run.flying = append(run.flying, l)
+}
+
+// outcome is what becomes of a letter that was sent. That it is written down comes later.
+func (w *lineageWorld) outcome(t *rapid.T) {
+	run := w.run(t, func(r *modelRun) int { return len(r.flying) })
+	l := draw(w, &run.flying)
+	state := rapid.SampledFrom([]State{Succeeded, Succeeded, Failed, Discarded, Unknown}).Draw(w.T, "outcome")
+	switch state {
+	case Failed:
+		w.fail(w.of[l], run.id)
+	case Succeeded, Discarded:
+		w.records[w.of[l]].done = w.now
+	}
+	run.late = append(run.late, late{l, state})
+}
+
+func (w *lineageWorld) tell(t *rapid.T) {
+	run := w.run(t, func(r *modelRun) int { return len(r.late) })
+	for _, o := range run.late {
+		w.note(o.letter, Entry{State: o.state, Run: run.id, Since: run.started})
+	}
+	run.late = nil
+}
+
+func (w *lineageWorld) discard(*rapid.T) {
+	w.pass()
+	chosen, copies := w.choose()
+	for _, l := range chosen {
+		w.note(l, Entry{State: Discarded, By: "ada", Why: "test"})
+		w.records[w.of[l]].done = w.now
+	}
+	for _, c := range copies {
+		w.note(c, Entry{State: Duplicate})
+	}
+}
+
+func (w *lineageWorld) prune(t *rapid.T) {
+	if len(w.letters) == 0 {
+		t.Skip()
+	}
+	w.pass()
+	ledger := w.ledger()
+	part := &prunedPart{start: w.letters[0].Offset, until: w.next}
+	p := &pruning{judge: newJudge(ledger), parts: map[int32]*prunedPart{0: part}}
+	for _, l := range w.letters {
+		p.add(l)
+	}
+	found := p.prunable()
+	for offset := range found.duplicates[0].All() {
+		w.note(&kgo.Record{Offset: offset}, Entry{State: Duplicate})
+	}
+	until := max(found.Until[0], part.start)
+	for len(w.letters) > 0 && w.letters[0].Offset < until {
+		l := w.letters[0]
+		if !ledger.Settled(0, l.Offset) {
+			t.Fatalf("prune deletes letter %d, and no entry settles it", l.Offset)
+		}
+		w.archive, w.letters = append(w.archive, l), w.letters[1:]
+	}
+}
+
+// importOne writes a letter of an archive, or of an export of what is there still.
+func (w *lineageWorld) importOne(t *rapid.T) {
+	from := slices.Concat(w.archive, w.letters)
+	if len(from) == 0 {
+		t.Skip()
+	}
+	w.pass()
+	l := rapid.SampledFrom(from).Draw(w.T, "imported")
+	w.write(w.of[l], l.Headers)
+}
+
+// compact leaves the last record of each key.
+func (w *lineageWorld) compact(*rapid.T) {
+	last := map[string]*kgo.Record{}
+	for _, e := range w.entries {
+		last[string(e.Key)] = e
+	}
+	w.entries = slices.DeleteFunc(w.entries, func(e *kgo.Record) bool { return last[string(e.Key)] != e })
+}
+
+// naive says what became of the letters: each is compared with all before it.
+func (w *lineageWorld) naive() (states []State) {
+	said := map[int64]State{}
+	since := map[int64]time.Time{}
+	for _, r := range w.entries {
+		offset, err := strconv.ParseInt(string(r.Key), 10, 64)
+		_, e, err2 := ParseEntry(r)
+		if err != nil || err2 != nil {
+			w.Fatal(err, err2)
+		}
+		at := e.At
+		if r.Timestamp.Before(at) {
+			at = r.Timestamp
+		}
+		if !e.Since.IsZero() {
+			at = at.Add(e.Since.Sub(e.At))
+		}
+		if was := said[offset]; was.resolves() && e.State.resolves() && since[offset].Before(at) {
+			at = since[offset]
+		}
+		said[offset], since[offset] = e.State, at.Truncate(time.Second)
+	}
+	var all []headers.Meta
+	for i, l := range w.letters {
+		m, err := headers.Parse(l.Headers)
+		if err != nil {
+			w.Fatal(err)
+		}
+		all = append(all, m)
+		state := said[l.Offset]
+		failed := m.FailedAt
+		if l.Timestamp.After(failed) {
+			failed = l.Timestamp
+		}
+		for j := 0; j < i && !state.Settles(); j++ {
+			before := all[j]
+			if before.Original.TopicID != m.Original.TopicID || before.Original.Offset != m.Original.Offset || before.Redrive.ID != m.Redrive.ID {
+				continue
+			}
+			last := true // of the letters that are resolved
+			for k := j + 1; k < i; k++ {
+				same := all[k].Original.TopicID == m.Original.TopicID && all[k].Original.Offset == m.Original.Offset && all[k].Redrive.ID == m.Redrive.ID
+				last = last && !(same && said[w.letters[k].Offset].resolves())
+			}
+			switch resolved := states[j].resolves(); {
+			case !states[j].Settles(),
+				resolved && failed.Before(since[w.letters[j].Offset]),
+				resolved && last && before.FailedAt.Equal(m.FailedAt):
+				state = Duplicate
+			}
+		}
+		states = append(states, state)
+	}
+	return states
+}
+
+// check holds the truth against what is shown.
+func (w *lineageWorld) check(*rapid.T) {
+	j := newJudge(w.ledger())
+	want := w.naive()
+	open := map[string]int64{}
+	represented := map[record]bool{}
+	for i, l := range w.letters {
+		state := j.state(l)
+		if state != want[i] {
+			w.Fatalf("letter %d is %q, want %q", l.Offset, state, want[i])
+		}
+		m, _ := headers.Parse(l.Headers)
+		if !state.Settles() {
+			key := fmt.Sprint(w.of[l], m.Redrive.ID)
+			if first, twice := open[key]; twice {
+				w.Fatalf("letters %d and %d are both open, and of one record", first, l.Offset)
+			}
+			open[key] = l.Offset
+		}
+		if !state.Settles() || state == Redriven {
+			represented[w.of[l]] = true
+		}
+	}
+	for r, t := range w.records {
+		if t.failed.After(t.done) && !represented[r] {
+			w.Fatalf("record %v failed at %s, nothing was done about it since, and no letter is open", r, t.failed)
+		}
+	}
+}
+
+// Whatever happens in whatever order, a record that failed after all that was done about it has a letter that is open, or was brought back
+// without an outcome; it has one and not two; and prune deletes nothing that no entry settles.
+func TestLineage_HidesAndDeletesNothingThatNobodyProcessed(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := &lineageWorld{
+			T: t, now: time.UnixMilli(1_763_000_000_000), failures: map[int64]bool{}, source: 1, records: map[record]*truth{}, offsets: map[byte]int64{}, of: map[*kgo.Record]record{},
+			operator: time.Duration(rapid.SampledFrom([]int{0, 0, -3600, 3600, 86_400}).Draw(t, "operator's clock")) * time.Second,
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"":     w.check,
+			"fail": w.failNew, "fail again": w.failAgain, "fail once more": w.failAgain, "recreate": w.recreate, "begin": w.begin, "send": w.send, "send another": w.send,
+			"outcome": w.outcome, "tell": w.tell, "discard": w.discard, "prune": w.prune, "import": w.importOne, "compact": w.compact,
+		})
+	})
+}
