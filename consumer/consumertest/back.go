@@ -56,14 +56,14 @@ func (k *Kafka) readLedger(ctx context.Context, b *broughtBack, topic, name stri
 	if err := ledger.Read(ctx, nil, nil); err != nil {
 		return err
 	}
-	if ledger.Count(dlq.Redriven)+ledger.Count(dlq.Succeeded)+ledger.Count(dlq.Failed) == 0 {
+	if ledger.Count(dlq.Redriven)+ledger.Count(dlq.Unfollowed)+ledger.Count(dlq.Succeeded)+ledger.Count(dlq.Failed) == 0 {
 		return nil
 	}
 	return k.scan(ctx, topic, func(r *kgo.Record, m headers.Meta) {
 		at := positionOf(r)
 		b.origins[at] = originalOf(m.Original)
 		switch ledger.State(r.Partition, r.Offset) {
-		case dlq.Redriven, dlq.Succeeded, dlq.Failed:
+		case dlq.Redriven, dlq.Unfollowed, dlq.Succeeded, dlq.Failed:
 			b.letters[at] = true
 		}
 	})
