@@ -36,9 +36,13 @@ type ImportOptions struct {
 //
 // The file is read twice: first to check all of it, so that nothing is written of
 // one that is cut short, has a broken line, or a letter of a partition that the topic
-// has not. The error then names the line. If writing goes wrong, it names the first
-// line that was not written, and n is how many letters were; of what was on its way
-// when ctx ended, some may have been as well. A pipe can't be read
+// has not. The error then names the line.
+//
+// It is no transaction, as a large file fits none. If writing goes wrong, the error
+// names the first line that was not written, and n is how many letters were; of what
+// was on its way when ctx ended, some may have been as well. They stay, and are open.
+// Import the file once more then: it writes all of it, and letters that are there
+// already become copies. A pipe can't be read
 // twice; save it to a file first.
 func Import(ctx context.Context, topic string, file io.ReadSeeker, how ImportOptions, opts ...kgo.Opt) (n int64, err error) {
 	i := importer{topic: topic, file: file, how: how, opts: opts}

@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/headers"
 )
@@ -81,5 +84,39 @@ func TestOfABrokenFileNothingIsForeseenBehindTheFault(t *testing.T) {
 		if err != nil || o.Letters != 1 || o.Broken == nil || !strings.Contains(o.Broken.Error(), "line 2: ") || file.Len() != int(file.Size()) {
 			t.Errorf("foreseen is %+v, %v, with %d bytes left of the file", o, err, file.Len())
 		}
+	})
+}
+
+// An import is no transaction. What a first attempt wrote of the file is there, and what the second one writes of it again are copies,
+// also of what was settled in between; only of what siding did not write nobody can know.
+func TestImport_AfterAHalfOneCountsNothingTwice(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		var archive []*kgo.Record
+		for p := range int32(2) {
+			for i := range int64(3) {
+				m := from(i)
+				m.Original.Partition, m.FailedAt = p, time.UnixMilli(1_000+i)
+				archive = append(archive, &kgo.Record{Topic: "orders.dlq", Partition: p, Timestamp: time.Now(), Headers: m.Append(nil)})
+			}
+			archive = append(archive, &kgo.Record{Topic: "orders.dlq", Partition: p, Timestamp: time.Now(), Value: []byte("foreign")})
+		}
+		file := bytes.NewReader(export(t, archive))
+		refused := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Partitions: []int32{1}, Err: kerr.InvalidRecord, Count: -1})
+		n, err := Import(t.Context(), "orders.dlq", file, ImportOptions{}, k.opts()...)
+		if n != 4 || err == nil || !strings.Contains(err.Error(), "4 letters were written, then: ") {
+			t.Fatalf("%d letters were imported, %v; want those of one partition", n, err)
+		}
+		refused.Remove()
+		time.Sleep(time.Minute)
+		k.note(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
+		time.Sleep(time.Minute)
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := Import(t.Context(), "orders.dlq", file, ImportOptions{}, k.opts()...); n != 8 || err != nil {
+			t.Fatalf("once more %d letters were imported, %v; want all", n, err)
+		}
+		check(t, k.open(t, k.ledger("orders.dlq"), Filter{}, Cursor{}), nil, "0:1", "0:2", "0:3", "0:7", "1:0", "1:1", "1:2", "1:3")
 	})
 }

@@ -24,7 +24,8 @@ func newImport(t *tool) *cobra.Command {
 		Long: `Import writes the letters of a file that export or prune --archive wrote into the dead-letter topic TOPIC, as new
 dead letters: key, value and headers byte for byte, each into the partition that it was in.
 
-All of the file is checked first, and nothing is written of one that is cut short or broken. A letter that the topic
+All of the file is checked first, and nothing is written of one that is cut short or broken. Where writing goes wrong a part
+of it is there, and the message says how many: import it once more. A letter that the topic
 still holds counts once, however often it is imported, and has the fate that it had, unless siding did not write it.
 
 Other letters that are imported are open, whatever became of them before they were deleted: a run would bring back again
@@ -113,7 +114,7 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 	t.screen.Status("")
 	if err != nil {
 		if n > 0 {
-			t.screen.Say("%s of %s were imported before it went wrong: once more imports the rest, and none twice that siding wrote", letters(n), file.Name())
+			t.screen.Say("%s of %s were imported before it went wrong: they stay. Import it once more: it writes all, and those that siding wrote are copies then, which nothing brings back", letters(n), file.Name())
 		}
 		err = fmt.Errorf("%s: %w", file.Name(), err)
 		if denied := onTopic("WRITE", topic, err); isA[*redrive.DeniedError](denied) {
