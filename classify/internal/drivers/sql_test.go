@@ -188,10 +188,20 @@ func TestMySQL_Numbers(t *testing.T) {
 		state   string
 		verdict string
 	}{
-		{1205, "HY000", "retry"}, {1213, "40001", "retry"}, {1040, "08004", "retry"}, {2006, "HY000", "retry"}, {2013, "HY000", "retry"},
+		{1205, "HY000", "retry"},
+		{1213, "40001", "retry"},
+		{1040, "08004", "retry"},
+		{2006, "HY000", "retry"},
+		{2013, "HY000", "retry"},
 		{1205, "", "retry"}, // before MySQL 4.1
-		{1290, "HY000", "retry"}, {1836, "HY000", "retry"}, {1203, "42000", "retry"},
-		{1062, "23000", "terminal"}, {1146, "42S02", "terminal"}, {1406, "22001", "terminal"}, {1364, "HY000", "unknown"}, {1364, "", "unknown"},
+		{1290, "HY000", "retry"},
+		{1836, "HY000", "retry"},
+		{1203, "42000", "retry"},
+		{1062, "23000", "terminal"},
+		{1146, "42S02", "terminal"},
+		{1406, "22001", "terminal"},
+		{1364, "HY000", "unknown"},
+		{1364, "", "unknown"},
 	} {
 		err := fmt.Errorf("charge: %w", &mysql.MySQLError{Number: tt.number, SQLState: state(tt.state), Message: "as asked"})
 		means(t, tt.state, err, fmt.Sprint("mysql.", tt.number), tt.verdict)
