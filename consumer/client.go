@@ -225,6 +225,7 @@ func (c *Consumer) groupClient() (*kgo.Client, error) {
 		kgo.ConsumerGroup(c.cfg.Group),
 		kgo.ConsumeTopics(c.cfg.Topics...),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // see outofrange.go
+		kgo.KeepControlRecords(),                    // see withoutMarkers
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(c.assigned),
@@ -246,6 +247,7 @@ func (c *Consumer) retryClient() (*kgo.Client, error) {
 	}, []kgo.Opt{
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.KeepControlRecords(),
 	})...)
 }
 

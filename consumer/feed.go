@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -166,8 +167,16 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 		return false
 	}
 	var size int64
+	end, markers := recs[len(recs)-1].Offset+1, false
 	for _, r := range recs {
 		size += recordSize(r)
+		markers = markers || r.Attrs.IsControl()
+	}
+	if markers {
+		if recs, size = withoutMarkers(recs); len(recs) == 0 {
+			f.tracker.skip(end)
+			return false
+		}
 	}
 	first, last := recs[0], recs[len(recs)-1]
 	if last.Offset-first.Offset == int64(len(recs)-1) {
@@ -177,6 +186,7 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 			f.tracker.deliver(r.Offset)
 		}
 	}
+	f.tracker.skip(end)
 	f.epoch = last.LeaderEpoch
 
 	if l.c.cfg.Order == OrderPartition {
@@ -197,6 +207,16 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 		return true
 	}
 	return false
+}
+
+// withoutMarkers takes out the markers with which transactions end. They come in the order of the log, so a marker says that all in front
+// of it was read or will never be: the floor passes it, and with it the records of a transaction that was aborted.
+func withoutMarkers(recs []*kgo.Record) (data []*kgo.Record, size int64) {
+	data = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return r.Attrs.IsControl() })
+	for _, r := range data {
+		size += recordSize(r)
+	}
+	return data, size
 }
 
 // recordSize is what a record keeps in memory, roughly.

@@ -202,6 +202,10 @@ func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
 	f.topicID = id
 	f.noteRead(f.tracker.next, now)
 	for _, r := range recs {
+		if r.Attrs.IsControl() { // the end of a transaction, see withoutMarkers
+			f.tracker.skip(r.Offset + 1)
+			continue
+		}
 		if !f.tracker.deliver(r.Offset) {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer"
@@ -16,6 +17,64 @@ var log = map[string]func(*testing.T, *fixture){
 	"by partition: markers and aborted records hold back no offset": func(t *testing.T, f *fixture) { gaps(t, f, consumer.OrderPartition) },
 	// Trap 6: the same, where records finish one by one.
 	"order none: markers and aborted records hold back no offset": func(t *testing.T, f *fixture) { gaps(t, f, consumer.OrderNone) },
+	// The committed floor stopped in front of a marker at the log's end: lag never reached 0, and when retention took the marker the
+	// group was told of records that were lost.
+	"the floor passes trailing markers and aborted records, and no open ones": trailing,
+}
+
+// trailing writes transactions to a source and a tier, whose ends are the last that is written.
+func trailing(t *testing.T, f *fixture) {
+	cfg := f.config(ok)
+	c := f.Run(cfg)
+	cl := f.client(t, kgo.TransactionalID(f.group), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	defer cl.Close()
+	batch := func(original int64) []*kgo.Record {
+		return []*kgo.Record{
+			{Topic: f.topic, Partition: 1, Value: []byte("x")},
+			{Topic: f.tierTopic(tier1), Partition: 1, Value: []byte("x"), Headers: f.copyOf(original, 1, time.Now()).Append(nil)},
+		}
+	}
+	ends := func(topic string) (end int64) {
+		f.admin(t, func(ctx context.Context, admin *kadm.Client) error {
+			listed, err := admin.ListEndOffsets(ctx, topic)
+			o, _ := listed.Lookup(topic, 1)
+			end = o.Offset
+			return err
+		})
+		return end
+	}
+	for i, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
+		records := batch(1000 + int64(i))
+		transact(t, f, cl, end, records...)
+		for _, r := range records {
+			eventually(t, "the floor reaches the end of "+r.Topic, func() bool {
+				to := f.committedNow(t, f.group, r.Topic, 1)
+				return to > r.Offset+1 && to == ends(r.Topic)
+			})
+		}
+	}
+	open := batch(2000)
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.ProduceSync(t.Context(), open...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	f.Handled(f.Produce(&kgo.Record{Topic: f.topic, Partition: 0, Key: f.keyOf(0), Value: []byte("y")})[0], 1)
+	if err := c.Stop(); err != nil { // with a commit of all that is finished
+		t.Fatal(err)
+	}
+	for _, r := range open {
+		if to := f.committedNow(t, f.group, r.Topic, 1); to != r.Offset {
+			t.Errorf("%d is committed on %s, where a record of an open transaction stands at %d", to, r.Topic, r.Offset)
+		}
+	}
+	if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+		t.Fatal(err)
+	}
+	f.Run(cfg)
+	f.Handled(open[0], 1)
+	f.Handled(&kgo.Record{Topic: f.topic, Partition: 1, Offset: 2000}, 1)
 }
 
 // gaps consumes a source and a tier that were written in transactions.
