@@ -30,7 +30,10 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		_ = c.commit(ctx, c.lanesNow()) // said in the log, and tried again at the next tick
+		began := time.Now()
+		if err := c.commit(ctx, c.lanesNow()); ctx.Err() == nil {
+			c.membership.noteCommit(began, err) // said in the log, and tried again at the next tick
+		}
 	}
 }
 

@@ -34,9 +34,10 @@ type Consumer struct {
 	isReady sync.Once
 
 	// Set by Run.
-	ctx           context.Context // ends when the drain is over
-	stop          context.Context // ends when Run is told to end
-	values        context.Context // the values of the context that Run was given
+	ctx           context.Context         // ends when the drain is over
+	stop          context.Context         // ends when Run is told to end
+	refuse        context.CancelCauseFunc // tells it to, since the member may not join
+	values        context.Context         // the values of the context that Run was given
 	group         *kgo.Client
 	retryCl       *kgo.Client
 	producer      *kgo.Client
@@ -135,11 +136,14 @@ var ErrRunning = errors.New("consumer: Run was called before; make a new consume
 // kept it from starting.
 //
 // A broker that cannot be reached at the start is waited for. A source topic that does not exist is an error, and so are
-// siblings that are missing and may not be created.
+// siblings that are missing and may not be created, credentials that are refused, and a right on the group that is missing. What is refused
+// after the first join is waited for, and Health says so.
 func (c *Consumer) Run(ctx context.Context) error {
 	if !c.running.CompareAndSwap(false, true) {
 		return ErrRunning
 	}
+	ctx, c.refuse = context.WithCancelCause(ctx)
+	defer c.refuse(nil)
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	c.ctx, c.stop, c.values = life, ctx, valuesOf(ctx)
@@ -185,8 +189,15 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return newStuckError(stuck)
 	}
 	c.workers.Wait()
+	var refused *refusedError
+	if errors.As(context.Cause(ctx), &refused) {
+		return fmt.Errorf("consumer: joining group %q: %w", c.cfg.Group, refused.error)
+	}
 	return nil
 }
+
+// refusedError is why Run ends by itself.
+type refusedError struct{ error }
 
 // stuck gives the handlers of lanes that are gone, each of them cancelled, a last moment to return, and lists the
 // attempts of those that do not.
@@ -233,6 +244,8 @@ func (c *Consumer) connect() (err error) {
 	c.admin = kadm.NewClient(c.retryCl)
 	c.classic = c.retryCl.OptValue(kgo.ServerSideBalancer) != true
 	c.commitTimeout = commitTimeFor(c.retryCl, c.cfg.DrainTimeout)
+	rebalance, _ := c.retryCl.OptValue(kgo.RebalanceTimeout).(time.Duration)
+	c.membership.begin(rebalance + joinsLate)
 	c.retryPoll = newRetryPoll(c, c.retryCl)
 	c.retryGate.client = c.retryCl
 	c.refetches.limit = refetchesPerBroker
@@ -247,8 +260,14 @@ func (c *Consumer) connect() (err error) {
 
 // prepare waits for the broker, sees to the siblings, and joins the group.
 func (c *Consumer) prepare(ctx context.Context) error {
-	if !c.retry(ctx, "connecting to Kafka", func() error { return c.retryCl.Ping(ctx) }) {
-		return ctx.Err()
+	if err := c.settleUnless(ctx, func(err error) bool { return !refusesUs(err) }, "connecting to Kafka", func() error {
+		err := c.retryCl.Ping(ctx)
+		if err != nil {
+			c.membership.trouble(err)
+		}
+		return err
+	}); err != nil {
+		return err
 	}
 	if err := c.settle(ctx, "provisioning siblings", func() error { return c.provision(ctx, c.cfg.Topics) }); err != nil {
 		return err
@@ -273,11 +292,16 @@ func (c *Consumer) prepare(ctx context.Context) error {
 // settle repeats a step of the start until it succeeds, or fails in a way that does not pass by itself. A broker learns of a topic a
 // moment after the controller made it, so what is wrong has to stay so for some 0.7 s.
 func (c *Consumer) settle(ctx context.Context, what string, step func() error) error {
+	return c.settleUnless(ctx, transient, what, step)
+}
+
+// settleUnless is settle where passes says which errors pass by themselves.
+func (c *Consumer) settleUnless(ctx context.Context, passes func(error) bool, what string, step func() error) error {
 	var final error
 	looks := 0
 	ok := c.retry(ctx, what, func() error {
 		err := step()
-		if err != nil && !transient(err) {
+		if err != nil && !passes(err) {
 			if looks++; looks > 3 {
 				final = err
 				return nil

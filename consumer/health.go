@@ -35,12 +35,14 @@ const (
 // Health is the state of a consumer.
 //
 // It is OK when no lane is blocked, stuck or stopped, or has been starting for more than a minute, none had to leave the value of a dead
-// letter out, and no topic is missing. None of the states should fail a liveness probe: a restart helps none of them, except perhaps stuck, where it runs the same record again.
+// letter out, no topic is missing, and the consumer has neither been joining its group nor failed to commit for longer than the rebalance
+// timeout (kgo.RebalanceTimeout, 1 m by default) and half a minute. None of the states should fail a liveness probe: a restart helps none of them, except perhaps stuck, where it runs the same record again.
 // For readiness, Started is what to look at.
 type Health struct {
 	OK      bool         `json:"ok"`
 	Started bool         `json:"started"` // the first assignment is there, see Ready
 	Lanes   []LaneHealth `json:"lanes"`
+	Group   GroupHealth  `json:"group"`
 	// Missing are the topics that the consumer needs and that do not exist: deleted while it runs. Health is not OK then.
 	Missing []string `json:"missing,omitempty"`
 }
@@ -73,6 +75,9 @@ type FeedOffsets struct {
 // no error, only silence.
 const blockedAfter = 10 * time.Second
 
+// joinsLate is what a join may take beyond the rebalance timeout, which is how long the group waits for its members.
+const joinsLate = 30 * time.Second
+
 // startsWithin is how long a lane may take to start: longer than an election, and than a broker takes to come back.
 const startsWithin = time.Minute
 
@@ -86,6 +91,9 @@ func (c *Consumer) Health() Health {
 	default:
 	}
 	now := time.Now()
+	var ok bool
+	h.Group, ok = c.membership.health(now)
+	h.OK = h.OK && ok
 	for _, l := range c.lanesNow() {
 		lh, ok := l.health(now)
 		if !ok {

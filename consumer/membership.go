@@ -2,7 +2,11 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // membership is the lock of commits, which also knows whether the member is joining. kgo holds commits back then, on a
@@ -17,6 +21,10 @@ type membership struct {
 
 	mu     sync.Mutex
 	cancel context.CancelFunc // ends the commit that is under way
+	told   GroupHealth        // what health tells; its Since is zero before Run
+	within time.Duration      // how long a join or failing commits may take
+	ever   bool               // it has joined once
+	refuse int                // times that the member was refused before
 }
 
 func newMembership() *membership {
@@ -65,6 +73,89 @@ func (m *membership) set(joining bool) {
 		close(m.settled)
 	}
 	m.joining = joining
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.told.Joined == joining {
+		m.told.Joined, m.told.Since, m.told.Why = !joining, time.Now(), ""
+	}
+	m.ever = m.ever || !joining
+}
+
+// GroupHealth is how the consumer stands in its group.
+type GroupHealth struct {
+	// Joined tells a member from a consumer that is joining: for the first time, in a rebalance, or since its session ended.
+	Joined bool `json:"joined"`
+	// Since is when that began, zero before Run.
+	Since time.Time `json:"since,omitzero"`
+	// Why is what stands in the way of joining, where that is known.
+	Why string `json:"why,omitempty"`
+	// CommitsFailSince is when the first commit began of those that were not accepted since; zero while commits are accepted, or there is
+	// nothing to commit.
+	CommitsFailSince time.Time `json:"commits_fail_since,omitzero"`
+	// CommitError is what the last one failed with.
+	CommitError string `json:"commit_error,omitempty"`
+}
+
+// begin is called by Run. A join that takes longer than within is trouble, and so are commits that fail for that long.
+func (m *membership) begin(within time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.told.Since, m.within = time.Now(), within
+}
+
+// trouble notes what a try to join, or a session, ended with.
+func (m *membership) trouble(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.told.Joined {
+		m.told.Why = err.Error()
+	}
+}
+
+// refused notes that the group's coordinator, or a broker, refused who asks. It reports whether that keeps the member from starting:
+// it was refused time and again, and never joined.
+func (m *membership) refused() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuse++
+	return !m.ever && m.refuse > 3
+}
+
+// noteCommit notes how a commit of all that is finished went, which began at that time.
+func (m *membership) noteCommit(began time.Time, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case err == nil:
+		m.told.CommitsFailSince, m.told.CommitError = time.Time{}, ""
+	case m.told.CommitsFailSince.IsZero():
+		m.told.CommitsFailSince = began
+		fallthrough
+	default:
+		m.told.CommitError = err.Error()
+	}
+}
+
+// health tells how the consumer stands in its group, and whether that is as it should be.
+func (m *membership) health(now time.Time) (h GroupHealth, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h = m.told
+	late := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) > m.within }
+	return h, !late(h.CommitsFailSince) && (h.Joined || !late(h.Since))
+}
+
+// refusesUs reports whether an error says that who asks is not known, or may not do this.
+func refusesUs(err error) bool {
+	for _, refusal := range []*kerr.Error{
+		kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState,
+		kerr.ClusterAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed,
+	} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
 }
 
 // lost is set(true) after a loss: the commit that is under way is void, and is not waited for.

@@ -173,7 +173,7 @@ func TestTheCoarseClockIsNeverAheadAndLittleBehind(t *testing.T) {
 // healthy is a lane with everything that its health looks at.
 func healthy(t *testing.T) *lane {
 	t.Helper()
-	c := &Consumer{topics: newTopics(nil), parking: newParking(1<<20, nil, nil), lanes: map[topicPartition]*lane{}, clock: &clock{base: time.Now()}, ready: make(chan struct{})}
+	c := &Consumer{topics: newTopics(nil), membership: newMembership(), parking: newParking(1<<20, nil, nil), lanes: map[topicPartition]*lane{}, clock: &clock{base: time.Now()}, ready: make(chan struct{})}
 	c.cfg.MaxInFlightBytes = 1 << 20
 	c.paused.Store(&map[string]bool{})
 	l := &lane{c: c, topic: "orders", partition: 3, state: laneRunning, policy: &Policy{HandlerTimeout: time.Minute}, units: map[*unit]struct{}{}, since: time.Now()}

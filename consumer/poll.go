@@ -235,6 +235,10 @@ func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partit
 	var session *kgo.ErrGroupSession
 	if errors.As(err, &session) {
 		c.log.Warn("siding: the group session ended, joining again", "error", session.Err)
+		c.membership.trouble(session.Err)
+		if refusesUs(session.Err) && c.membership.refused() {
+			c.refuse(&refusedError{session.Err})
+		}
 		return
 	}
 	if f != nil {

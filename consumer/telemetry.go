@@ -45,6 +45,7 @@ const (
 	keyTo      = attribute.Key("siding.to")
 	keyReason  = attribute.Key("siding.reason")
 	keyState   = attribute.Key("siding.lane.state")
+	keyMember  = attribute.Key("siding.member.state")
 )
 
 // maxClasses bounds the class names that a consumer uses as attributes of metrics: a class that holds a record's id would
@@ -141,6 +142,12 @@ func (c *Consumer) instrument() (err error) {
 	keep(e)
 	lanes, e := meter.Int64ObservableUpDownCounter("siding.lanes", metric.WithUnit("{lane}"), metric.WithDescription("Lanes by state."))
 	keep(e)
+	members, e := meter.Int64ObservableUpDownCounter("siding.members", metric.WithUnit("{consumer}"),
+		metric.WithDescription("Consumers by whether they are members of their group."))
+	keep(e)
+	failing, e := meter.Int64ObservableUpDownCounter("siding.commits.failing", metric.WithUnit("{consumer}"),
+		metric.WithDescription("Consumers whose last commit was not accepted."))
+	keep(e)
 	gaps, e := meter.Int64ObservableUpDownCounter("siding.offset.gaps", metric.WithUnit("{offset}"),
 		metric.WithDescription("Offsets that are finished ahead of an unfinished one: a crash repeats them."))
 	keep(e)
@@ -152,8 +159,18 @@ func (c *Consumer) instrument() (err error) {
 		group := metric.WithAttributes(semconv.MessagingConsumerGroupName(c.cfg.Group))
 		o.ObserveInt64(released, c.parking.released.Load(), group)
 		o.ObserveInt64(refetched, c.parking.refetched.Load(), group)
+		h, _ := c.membership.health(time.Now())
+		state, n := "joining", int64(0)
+		if h.Joined {
+			state = "joined"
+		}
+		if !h.CommitsFailSince.IsZero() {
+			n = 1
+		}
+		o.ObserveInt64(members, 1, group, metric.WithAttributes(keyMember.String(state)))
+		o.ObserveInt64(failing, n, group)
 		return nil
-	}, parked, oldest, inflight, released, refetched, lanes, gaps)
+	}, parked, oldest, inflight, released, refetched, lanes, members, failing, gaps)
 	c.telemetry = t
 	return err
 }

@@ -24,7 +24,7 @@ import (
 
 // measured is a lane that runs units of n records without Kafka.
 func measured(t testing.TB, n int) (run func(), c *Consumer) {
-	c = &Consumer{values: context.Background(), clock: &clock{base: time.Now()}, slots: &slots{}}
+	c = &Consumer{values: context.Background(), membership: newMembership(), clock: &clock{base: time.Now()}, slots: &slots{}}
 	c.cfg.Group = "billing"
 	c.cfg.Handler = func(context.Context, *kgo.Record) error { return nil }
 	l := &lane{c: c, topic: "orders", policy: &Policy{HandlerTimeout: time.Minute}}

@@ -166,6 +166,8 @@ func TestEveryMetricHasItsUnitAndTheGroup(t *testing.T) {
 			"siding.parked.oldest_due":   "s",
 			"siding.forwards.inflight":   "{record}",
 			"siding.lanes":               "{lane}",
+			"siding.members":             "{consumer}",
+			"siding.commits.failing":     "{consumer}",
 			"siding.offset.gaps":         "{offset}",
 		} {
 			if got, ok := units[name]; !ok || got != want {

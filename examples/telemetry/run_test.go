@@ -35,7 +35,8 @@ func TestTheExampleShowsSpansAndMetricsAndNoSecret(t *testing.T) {
 		names = append(names, m[1])
 	}
 	want := []string{
-		"messaging.process.duration", "siding.delivery.lateness", "siding.forwards.inflight", "siding.lanes", "siding.offset.gaps",
+		"messaging.process.duration", "siding.commits.failing", "siding.delivery.lateness", "siding.forwards.inflight", "siding.lanes",
+		"siding.members", "siding.offset.gaps",
 		"siding.parked.records", "siding.parked.refetched", "siding.parked.released", "siding.routed.records",
 	}
 	if !slices.Equal(names, want) {
