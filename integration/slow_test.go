@@ -1,0 +1,107 @@
+package integration_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// narrow carries so many bytes a second to the brokers, over all of its connections together.
+type narrow struct {
+	rate int
+	mu   sync.Mutex
+	free time.Time
+}
+
+func (n *narrow) dial(ctx context.Context, network, host string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, host)
+	if err != nil {
+		return nil, err
+	}
+	return &narrowConn{c, n}, nil
+}
+
+type narrowConn struct {
+	net.Conn
+	line *narrow
+}
+
+func (c *narrowConn) Write(b []byte) (written int, err error) {
+	for len(b) > 0 && err == nil {
+		piece := b[:min(len(b), 16<<10)]
+		c.line.mu.Lock()
+		if now := time.Now(); c.line.free.Before(now) {
+			c.line.free = now
+		}
+		c.line.free = c.line.free.Add(time.Duration(len(piece)) * time.Second / time.Duration(c.line.rate))
+		wait := time.Until(c.line.free)
+		c.line.mu.Unlock()
+		time.Sleep(wait)
+		var n int
+		n, err = c.Conn.Write(piece)
+		written += n
+		b = b[n:]
+	}
+	return written, err
+}
+
+// Transactions were bounded by the number of their letters, and expired on a slow connection each time. redrive/slow_test.go has it in
+// virtual time, over several connections.
+func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
+	t.Parallel()
+	s := onKafka(t)
+	topic := topicName(t)
+	s.CreateTopic(topic, 3)
+	v := s.deploy(topic, topic, time.Second)
+	const n, size, rate = 600, 100_000, 3_000_000
+	value := make([]byte, size/2)
+	rand.Read(value)
+	var records []*kgo.Record
+	for i := range n {
+		records = append(records, &kgo.Record{Topic: topic, Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, "order %d %x", i, value)})
+	}
+	s.Produce(records...)
+	s.await("dead letters", func() bool { return s.count(topic+".dlq") >= n })
+	v.fixed()
+	opts := append(s.Opts(), kgo.Dialer((&narrow{rate: rate}).dial), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	r, err := redrive.New(redrive.Config{Kafka: opts, By: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.Plan(t.Context(), redrive.Selection{Topic: topic + ".dlq"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var began time.Time
+	var sent time.Duration
+	o, err := r.Run(t.Context(), p, redrive.Pace{Rate: -1, Ramp: -1, Window: time.Second}, func(e redrive.Event) {
+		if e.State == redrive.Sending && began.IsZero() {
+			began = time.Now()
+		}
+		if e.Counts.Sent == n && sent == 0 {
+			sent = time.Since(began)
+		}
+		if strings.Contains(e.Message, "another process") || strings.Contains(e.Message, "takes nothing more") {
+			t.Errorf("it says %q", e.Message)
+		}
+	})
+	t.Logf("all were sent after %v", sent)
+	if err != nil || o.Counts.Sent != n {
+		t.Errorf("the run ended with %v, and %+v", err, o.Counts)
+	}
+	// The broker's own time comes to that, which is long on a busy machine; the strict proof is the one in virtual time.
+	if least := n * size * time.Second / rate; sent > 3*least {
+		t.Errorf("%d letters of %d bytes were sent after %v, and %v is what they take at least", n, size, sent, least)
+	}
+	s.onceEach(topic, topic+".retry.1s", n)
+}
