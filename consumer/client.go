@@ -260,7 +260,7 @@ func (c *Consumer) producerClient() (*kgo.Client, error) {
 // compression (kgo.BrokerMaxWriteBytes, 100 MiB by default like the brokers' socket.request.max.bytes, beyond which these hang
 // up); the user's kgo.ProducerBatchMaxBytes is for batches, and a record that is larger has one of its own.
 func (c *Consumer) soloClient() (*kgo.Client, error) {
-	limit, _ := c.producer.OptValue(kgo.BrokerMaxWriteBytes).(int32)
+	limit, _ := c.retryCl.OptValue(kgo.BrokerMaxWriteBytes).(int32)
 	return client.New(c.producerOptions(kgo.ProducerBatchMaxBytes(limit), kgo.ProducerLinger(0))...)
 }
 
@@ -280,21 +280,51 @@ func (c *Consumer) producerOptions(more ...kgo.Opt) []kgo.Opt {
 func (c *Consumer) options(defaults, owned []kgo.Opt) []kgo.Opt {
 	opts := append([]kgo.Opt{
 		kgo.SoftwareNameAndVersion("siding", softwareVersion()),
-		kgo.WithLogger(clientLog{kslog.New(c.cfg.Logger)}),
+		kgo.WithLogger(clientLog{kslog.New(c.cfg.Logger), &c.quiet}),
 	}, defaults...)
 	// A context of the user's that ends would take the clients away before the drain is over.
 	return append(append(append(opts, c.cfg.Kafka...), kgo.WithContext(context.Background())), owned...)
 }
 
-// clientLog passes kgo's warnings on, and the rest where the logger takes debug messages. kgo.WithLogger in Config.Kafka
-// replaces it.
-type clientLog struct{ *kslog.Logger }
+// clientLog passes kgo's warnings on, and the rest where the logger takes debug messages. A client that cannot reach a broker says so
+// several times a second: of the same message about the same broker there is one in ten seconds, with how many it stands for, whichever
+// client they come from; the others are debug messages. kgo.WithLogger in Config.Kafka replaces it.
+type clientLog struct {
+	*kslog.Logger
+	quiet *quiet
+}
 
 func (l clientLog) Level() kgo.LogLevel {
 	if level := l.Logger.Level(); level != kgo.LogLevelInfo {
 		return level
 	}
 	return kgo.LogLevelWarn
+}
+
+// Log implements kgo.Logger.
+func (l clientLog) Log(level kgo.LogLevel, message string, about ...any) {
+	if level != kgo.LogLevelWarn && level != kgo.LogLevelError {
+		l.Logger.Log(level, message, about...)
+		return
+	}
+	times, due := l.quiet.due("client "+message+aboutBroker(about), logEvery)
+	switch {
+	case !due:
+		level = kgo.LogLevelDebug
+	case times > 1:
+		about = append(slices.Clip(about), "lines", times)
+	}
+	l.Logger.Log(level, message, about...)
+}
+
+// aboutBroker is the broker that a message of kgo is about, if it names one.
+func aboutBroker(about []any) string {
+	for i := 0; i+1 < len(about); i += 2 {
+		if about[i] == "broker" {
+			return fmt.Sprint(" ", about[i+1])
+		}
+	}
+	return ""
 }
 
 // optName is the option's name as the user wrote it.

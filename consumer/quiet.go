@@ -1,20 +1,26 @@
 package consumer
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
 
 // quiet keeps a message that would come with every poll or every record from filling the log.
 type quiet struct {
-	mu   sync.Mutex
-	last map[string]said
+	mu    sync.Mutex
+	last  map[string]said
+	swept time.Time
+	rest  said // all keys that there is no room for
 }
 
 type said struct {
-	at   time.Time
-	more int // times that it was not said since
+	next time.Time // when it may be said again
+	more int       // times that it was not said since
 }
+
+// maxQuiet bounds the keys that are remembered. Further ones share a place, so that neither memory nor the log grows with them.
+const maxQuiet = 1000
 
 // say runs f unless it did so for the same key within the interval.
 func (q *quiet) say(key string, every time.Duration, f func()) {
@@ -26,17 +32,36 @@ func (q *quiet) say(key string, every time.Duration, f func()) {
 // due reports whether the message of that key is to be said now: the first time, and then once an interval. times is how
 // often it came since it was last said, this time included.
 func (q *quiet) due(key string, every time.Duration) (times int, due bool) {
+	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.last == nil || len(q.last) > 1000 {
+	s, known := q.last[key]
+	if !known && len(q.last) >= maxQuiet && !q.sweep(now) {
+		return q.rest.come(now, logEvery)
+	}
+	if times, due = s.come(now, every); q.last == nil {
 		q.last = map[string]said{}
 	}
-	s, before := q.last[key]
-	if before && time.Since(s.at) < every {
+	q.last[key] = s
+	return times, due
+}
+
+// come notes that the message came.
+func (s *said) come(now time.Time, every time.Duration) (times int, due bool) {
+	if now.Before(s.next) {
 		s.more++
-		q.last[key] = s
 		return 0, false
 	}
-	q.last[key] = said{at: time.Now()}
-	return s.more + 1, true
+	times = s.more + 1
+	*s = said{next: now.Add(every)}
+	return times, true
+}
+
+// sweep forgets the messages whose interval is over, and reports whether there is room for another. The caller holds the lock.
+func (q *quiet) sweep(now time.Time) bool {
+	if now.Sub(q.swept) >= time.Second {
+		q.swept = now
+		maps.DeleteFunc(q.last, func(_ string, s said) bool { return !now.Before(s.next) })
+	}
+	return len(q.last) < maxQuiet
 }
