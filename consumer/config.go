@@ -140,7 +140,8 @@ type Config struct {
 	// the last commit it must stay under the rebalance timeout (kgo.RebalanceTimeout, 60 s by default). Default 20 s.
 	DrainTimeout time.Duration
 
-	// MaxInFlight bounds the records that a lane holds ready, and likewise its copies on their way. Default 10,000.
+	// MaxInFlight bounds the records that a lane holds ready, and likewise its copies on their way. Default 10,000. A lane that was just
+	// assigned has eight copies on their way at most, and twice as many with each that is acknowledged, up to this bound.
 	MaxInFlight int
 	// MaxInFlightBytes bounds the bytes of records held ready, and of copies on their way, in this process; each lane has its
 	// share. One fetch of each partition may come on top. Default 64 MiB.

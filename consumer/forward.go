@@ -21,6 +21,7 @@ type forwards struct {
 	outstanding int
 	bytes       int64
 	full        bool
+	safe        int                      // acknowledged since the lane was assigned, as far as it matters
 	refused     int                      // of the outstanding ones, those that were refused at least once, other than to be sent alone
 	waiting     map[*forward]*time.Timer // of the outstanding ones, those that kgo has not: until their next try, or (nil) their turn alone
 	trouble     string                   // why the last one was refused
@@ -32,8 +33,13 @@ type forwards struct {
 // next records would most likely join it.
 func (s *forwards) room() bool { return s.refused == 0 && !s.full }
 
+// firstCopies is how many copies a new lane has on their way before the first is acknowledged. Each acknowledgement doubles it, up to
+// the bound: so where copies can't be written, a lane that comes from another owner runs no further than that before it knows.
+const firstCopies = 8
+
 // weigh notes whether the copies are at their bounds.
 func (s *forwards) weigh(count int, bytes int64) {
+	count = min(count, firstCopies<<s.safe)
 	if s.full {
 		count, bytes = count/2, bytes/2
 	}
@@ -216,6 +222,7 @@ func (l *lane) strike(fw *forward, safe bool) (became fate) {
 	l.forwards.done(fw)
 	l.forwards.progress = l.c.clock.about()
 	if safe {
+		l.forwards.safe = min(l.forwards.safe+1, 24) // beyond any bound
 		fw.feed.tracker.finish(fw.offset)
 		l.wrote(fw)
 		if fw.step.Omits() {

@@ -46,7 +46,6 @@ var later = map[int]string{
 	7:  "commit metadata",
 	31: "producers that are replaced",
 	32: "polls beside a drain",
-	34: "a slow start behind a first copy",
 	35: "producers that learn of new partitions",
 }
 
