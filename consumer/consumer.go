@@ -40,8 +40,7 @@ type Consumer struct {
 	values        context.Context         // the values of the context that Run was given
 	group         *kgo.Client
 	retryCl       *kgo.Client
-	producer      *kgo.Client
-	remade        remade // of the producer
+	producer      producers
 	solo          solo
 	admin         *kadm.Client
 	source        sourcePoll
@@ -155,7 +154,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err := c.connect(); err != nil {
 		return err
 	}
-	defer c.producer.Close()
+	defer c.producer.close()
 	defer c.solo.close()
 	defer c.retryCl.Close()
 	if err := c.prepare(ctx); err != nil {
@@ -224,23 +223,14 @@ func (c *Consumer) stray(l *lane) {
 // connect makes the clients and what hangs on them. Making a client connects to nothing yet, but the group client starts to
 // join; so its siblings are seen to first, by prepare, through the retry client.
 func (c *Consumer) connect() (err error) {
-	defer func() {
-		if err != nil {
-			for _, cl := range []*kgo.Client{c.retryCl, c.producer} {
-				if cl != nil {
-					cl.Close()
-				}
-			}
-		}
-	}()
 	if c.retryCl, err = c.retryClient(); err != nil {
 		return fmt.Errorf("consumer: retry client: %w", err)
 	}
-	if c.producer, err = c.producerClient(); err != nil {
+	c.producer.open, c.solo.open = c.producerClient, c.soloClient
+	if _, err = c.producer.client(); err != nil {
+		c.retryCl.Close()
 		return fmt.Errorf("consumer: producer: %w", err)
 	}
-	c.remade.client.Store(c.producer)
-	c.solo.open = c.soloClient
 	c.admin = kadm.NewClient(c.retryCl)
 	c.classic = c.retryCl.OptValue(kgo.ServerSideBalancer) != true
 	c.commitTimeout = commitTimeFor(c.retryCl, c.cfg.DrainTimeout)

@@ -87,7 +87,8 @@ type forward struct {
 	due             time.Time // of a copy to a tier
 	size            int64
 	tries           int32         // that were refused
-	life            int32         // of its topic for the client, see remade
+	by              *producer     // the client that has it, or had it last
+	life            int32         // of its topic for that client, see remade
 	partition       int32         // the lane's, but for a note about a letter that is elsewhere
 	landed          int64         // offset of the copy, once it is safe
 	alone           bool          // it goes by Consumer.solo: a batch that it was in was too large
@@ -142,8 +143,20 @@ func (l *lane) send(fw *forward) {
 
 // produce hands the copy to kgo, which takes it without waiting.
 func (l *lane) produce(r *kgo.Record, fw *forward) {
-	fw.life = l.c.remade.life.Load()
-	l.c.producer.TryProduce(fw, r, l.promised)
+	if err := l.c.producer.produce(fw, r, l.promised); err != nil {
+		l.arrived(fw, err)
+	}
+}
+
+// produce hands a copy to the current client; the promise gives that back. There is an error where none can be made.
+func (ps *producers) produce(fw *forward, r *kgo.Record, promise func(*kgo.Record, error)) error {
+	p, err := ps.take()
+	if err != nil {
+		return err
+	}
+	fw.by, fw.life = p, p.remade.life.Load()
+	p.TryProduce(fw, r, promise)
+	return nil
 }
 
 // at is where the copy goes.
@@ -151,13 +164,13 @@ func (fw *forward) at() topicPartition {
 	return topicPartition{fw.rec.Topic, fw.partition}
 }
 
-// way is what the client that the copy goes by knows of topics that were made anew.
-func (fw *forward) way() *remade {
+// way are the clients that the copy goes by.
+func (fw *forward) way() *producers {
 	c := fw.feed.lane.c
 	if fw.alone {
-		return &c.solo.remade
+		return &c.solo.producers
 	}
-	return &c.remade
+	return &c.producer
 }
 
 // headers are those that the copy is written with.
@@ -175,11 +188,13 @@ func (fw *forward) again() *kgo.Record {
 // promise is kgo's promise of every copy of the lane.
 func (l *lane) promise(r *kgo.Record, err error) {
 	fw, _ := r.Context.Value(forwardKey{}).(*forward)
+	by := fw.by // a copy that is sent alone next gets another
 	if err == nil {
 		fw.landed = r.Offset
 		l.copied(fw, r) // before the record counts as finished, and without the lane's lock
 	}
 	l.arrived(fw, err)
+	by.back()
 }
 
 // arrived is kgo's promise: the copy is safe, or was refused for good. kgo repeats what is worth repeating by itself. What is
@@ -240,18 +255,30 @@ func (l *lane) refuse(fw *forward, why string, err error) {
 	if fw.tries++; fw.tries == 1 {
 		l.forwards.refused++
 	}
-	wait := backoff(int(fw.tries), 250*time.Millisecond, 15*time.Second)
+	wait := backoff(int(fw.tries), mendAhead, 15*time.Second)
 	l.forwards.trouble = why
 	l.c.topics.suspect(fw.rec.Topic, err)
-	if code := (*kerr.Error)(nil); !errors.As(err, &code) {
-		fw.way().refresh() // kgo's own refusal: it may not know of a partition that somebody else added
-	}
 	l.logRefused(fw, wait, err)
-	if errors.Is(err, kerr.UnknownTopicID) {
-		fw.way().note(fw.rec.Topic, fw.life)
+	if fw.by != nil {
+		fw.by.doubt(err)
+		if errors.Is(err, kerr.UnknownTopicID) {
+			fw.by.remade.note(fw.rec.Topic, fw.life)
+		}
 	}
-	l.forwards.wait(fw, time.AfterFunc(wait, func() { l.tryAgain(fw) }))
+	l.plan(fw, wait)
 	l.settle()
+}
+
+// plan has a copy tried again after a while, and its client made ready for that a moment before; the caller holds the lock.
+func (l *lane) plan(fw *forward, wait time.Duration) {
+	l.forwards.wait(fw, time.AfterFunc(wait-mendAhead, func() {
+		fw.way().mend(l.c.ctx, fw.rec.Topic)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if _, still := l.forwards.waiting[fw]; still {
+			l.forwards.wait(fw, time.AfterFunc(mendAhead, func() { l.tryAgain(fw) }))
+		}
+	}))
 }
 
 // logRefused logs that a copy was refused: all of a lane's are at the same time, so the log has one line with how many.
@@ -279,7 +306,6 @@ func (l *lane) tryAgain(fw *forward) {
 	if !still {
 		return
 	}
-	fw.way().forget(fw.rec.Topic)
 	if fw.alone {
 		l.c.solo.send(fw)
 		return

@@ -26,15 +26,15 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	if c.producer, err = kgo.NewClient(silence, kgo.RecordPartitioner(kgo.ManualPartitioner())); err != nil {
-		t.Fatal(err)
+	c.producer.open = func() (*kgo.Client, error) {
+		return kgo.NewClient(silence, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	}
 	life, end := context.WithCancel(context.Background())
 	t.Cleanup(func() {
 		end()
 		c.workers.Wait()
 		c.wg.Wait()
-		c.producer.Close()
+		c.producer.close()
 	})
 	c.ctx, c.values = life, life
 	c.parking = newParking(c.cfg.MaxParkedBytes, &c.retryGate, c.lanesNow)

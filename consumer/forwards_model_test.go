@@ -69,27 +69,23 @@ func TestTheBooksOfCopiesAgreeWithANaiveModel(t *testing.T) {
 
 func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 	kgos := &handedOver{to: map[*forward]bool{}}
-	silent := func(alone bool) *kgo.Client {
-		cl, err := kgo.NewClient(kgo.SeedBrokers("localhost:1"), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-			kgo.WithHooks(handsOver{kgos, alone}),
-			kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}))
-		if err != nil {
-			t.Fatal(err)
+	silent := func(alone bool) func() (*kgo.Client, error) {
+		return func() (*kgo.Client, error) {
+			return kgo.NewClient(kgo.SeedBrokers("localhost:1"), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+				kgo.WithHooks(handsOver{kgos, alone}),
+				kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}))
 		}
-		return cl
 	}
 	c := idle(t, Config{Policy: Policy{OnOversize: how, Tiers: []time.Duration{time.Second}}}, func() {})
-	c.producer.Close()
-	c.producer = silent(false)
-	c.solo.open = func() (*kgo.Client, error) { return silent(true), nil }
+	c.producer.open, c.solo.open = silent(false), silent(true)
 	l := held(c, 0, "m")
 	defer func() {
 		l.forget()
 		c.solo.close()
-		c.producer.Close()
+		c.producer.close()
 		synctest.Wait()
 	}()
 	f := l.source()

@@ -44,7 +44,11 @@ func TestOneLookServesAllPositionsThatAPollFoundOutOfRange(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log told
 				c := idle(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
-				c.admin, c.retryPoll = kadm.NewClient(c.producer), newRetryPoll(c, nil)
+				silent, err := c.producer.client()
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.admin, c.retryPoll = kadm.NewClient(silent.Client), newRetryPoll(c, nil)
 				var lost []outOfRange
 				for p := range int32(20) {
 					l := held(c, p, "m")

@@ -23,9 +23,6 @@ func (c *Consumer) provision(ctx context.Context, topics []string) error {
 	if len(report.Created) > 0 || len(report.Grown) > 0 || len(report.Differences) > 0 {
 		c.quiet.say("report "+report.String(), time.Hour, func() { c.log.Info("siding: siblings provisioned", "report", report.String()) })
 	}
-	if len(report.Grown) > 0 && c.producer != nil {
-		c.producer.ForceMetadataRefresh() // or it would refuse the new partitions for minutes
-	}
 	if err != nil {
 		return err
 	}

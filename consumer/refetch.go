@@ -337,7 +337,11 @@ func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next i
 		req = byName{fetch}
 	}
 	// Not through the retry client, whose connections for fetches have its long polls on them.
-	answer, err := l.c.producer.Broker(int(leader)).RetriableRequest(ctx, req)
+	through, err := l.c.producer.client()
+	if err != nil {
+		return nil, 0, err
+	}
+	answer, err := through.Broker(int(leader)).RetriableRequest(ctx, req)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -14,8 +14,8 @@ import (
 // forgotten once for each time that it was made anew, when all that kgo had for it has failed: what is refused while kgo forgets,
 // or was handed over before, says nothing of the topic as it is now.
 type remade struct {
-	client atomic.Pointer[kgo.Client] // solo makes its client while others look here
-	life   atomic.Int32               // grows with each topic that was forgotten
+	client *kgo.Client
+	life   atomic.Int32 // grows with each topic that was forgotten
 
 	mu        sync.Mutex // not held over a wait for kgo
 	stale     map[string]bool
@@ -36,13 +36,6 @@ func (r *remade) note(topic string, life int32) {
 	r.stale[topic] = true
 }
 
-// refresh has the client look at its topics soon. There is no client where making one is what failed.
-func (r *remade) refresh() {
-	if cl := r.client.Load(); cl != nil {
-		cl.ForceMetadataRefresh()
-	}
-}
-
 // forget has the client forget a topic that was made anew. It waits for kgo, so it is not for kgo's callbacks.
 func (r *remade) forget(topic string) {
 	r.mu.Lock()
@@ -54,7 +47,7 @@ func (r *remade) forget(topic string) {
 	r.forgets[topic] = true
 	r.mu.Unlock()
 
-	r.client.Load().PurgeTopicsFromProducing(topic)
+	r.client.PurgeTopicsFromProducing(topic)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()

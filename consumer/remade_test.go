@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,8 +14,7 @@ func TestATopicIsForgottenOnceForEachTimeThatItWasMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	r := &remade{}
-	r.client.Store(cl)
+	r := &remade{client: cl}
 	renewed := func() bool {
 		before := r.life.Load()
 		r.forget("orders.dlq")
@@ -56,28 +54,5 @@ func TestATopicIsForgottenOnceForEachTimeThatItWasMadeAnew(t *testing.T) {
 	r.note("orders.dlq", r.life.Load())
 	if !renewed() {
 		t.Error("not forgotten when it was made anew once more")
-	}
-}
-
-// A copy that comes back has its client look at the topics, while the first of another lane has that client made. The race
-// detector is the judge.
-func TestAClientForLargeCopiesIsMadeWhileOthersLookForIt(t *testing.T) {
-	t.Parallel()
-	cl, err := kgo.NewClient(kgo.SeedBrokers("localhost:1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &solo{open: func() (*kgo.Client, error) { return cl, nil }}
-	defer s.close()
-	var looks sync.WaitGroup
-	for range 4 {
-		looks.Go(s.remade.refresh)
-	}
-	if got, err := s.client(); got != cl || err != nil {
-		t.Errorf("client = %p, %v, want the one that was opened", got, err)
-	}
-	looks.Wait()
-	if got := s.remade.client.Load(); got != cl {
-		t.Errorf("the client that forgets topics is %p, want the one that was opened", got)
 	}
 }

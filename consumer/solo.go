@@ -14,14 +14,10 @@ import (
 // It has a client of its own, made when it is first needed: the producer's limit, which keeps its batches small, counts bytes
 // before compression, and would refuse what the broker takes.
 type solo struct {
-	open func() (*kgo.Client, error)
+	producers
 
 	mu    sync.Mutex
-	cl    *kgo.Client
-	over  bool
 	lines map[topicPartition]*fifo[*forward] // behind the copy that is under way
-
-	remade remade
 }
 
 // send sends the copy when its turn comes, if its lane still wants it then. It does not wait.
@@ -51,13 +47,10 @@ func (s *solo) start(fw *forward) {
 		if !fw.feed.lane.itsTurn(fw) {
 			continue
 		}
-		cl, err := s.client()
-		if err != nil {
-			fw.feed.lane.arrived(fw, err)
+		if err := s.produce(fw, fw.again(), s.promise); err != nil {
+			fw.feed.lane.arrived(fw, fmt.Errorf("a client for large copies: %w", err))
 			continue
 		}
-		fw.life = s.remade.life.Load()
-		cl.TryProduce(fw, fw.again(), s.promise)
 		return
 	}
 }
@@ -80,30 +73,4 @@ func (s *solo) next(at topicPartition) *forward {
 	}
 	delete(s.lines, at)
 	return nil
-}
-
-func (s *solo) client() (cl *kgo.Client, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over {
-		return nil, kgo.ErrClientClosed
-	}
-	if s.cl == nil {
-		if s.cl, err = s.open(); err != nil {
-			return nil, fmt.Errorf("a client for large copies: %w", err)
-		}
-		s.remade.client.Store(s.cl)
-	}
-	return s.cl, nil
-}
-
-// close closes the client, if there is one; no other is made.
-func (s *solo) close() {
-	s.mu.Lock()
-	s.over = true
-	cl := s.cl
-	s.mu.Unlock()
-	if cl != nil {
-		cl.Close()
-	}
 }

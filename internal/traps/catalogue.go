@@ -44,7 +44,6 @@ var traps = []string{
 // later are traps whose place is not built yet, with what they wait for. One that has a test is taken off.
 var later = map[int]string{
 	7:  "commit metadata",
-	31: "producers that are replaced",
 	32: "polls beside a drain",
 	35: "producers that learn of new partitions",
 }
