@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -87,6 +88,7 @@ type forward struct {
 	due             time.Time // of a copy to a tier
 	size            int64
 	tries           int32         // that were refused
+	looks           int8          // for its partition, see growLooks
 	by              *producer     // the client that has it, or had it last
 	life            int32         // of its topic for that client, see remade
 	partition       int32         // the lane's, but for a note about a letter that is elsewhere
@@ -227,9 +229,23 @@ func (l *lane) landed(fw *forward, err error) fate {
 		return l.strike(fw, true)
 	case oversize.Refused(err):
 		return l.tooLarge(fw, err)
+	case fw.looks < growLooks && isNewPartition(err):
+		fw.looks++
+		l.plan(fw, mendAhead)
+		return settled
 	}
 	l.refuse(fw, fw.rec.Topic+": "+err.Error(), err)
 	return settled
+}
+
+// growLooks is how often a client looks at its topics for the partition of a copy before the copy counts as refused: for some three
+// seconds, in which siblings that grew with their source come up.
+const growLooks = 12
+
+// isNewPartition reports whether kgo refuses a copy since it knows of fewer partitions, which it learns by itself within five minutes. It
+// says that in words alone.
+func isNewPartition(err error) bool {
+	return strings.HasPrefix(err.Error(), "invalid record partitioning choice")
 }
 
 // strike takes a copy off the books, and finishes its record if that is safe; the caller holds the lock.

@@ -364,9 +364,12 @@ func TestOnOversizeStopHaltsTheLaneOnTheRecord(t *testing.T) {
 }
 
 // keyOf finds a key of partition p of two.
-func keyOf(p int) []byte {
+func keyOf(p int) []byte { return keyAmong(p, 2) }
+
+// keyAmong finds a key of one of some partitions.
+func keyAmong(p, partitions int) []byte {
 	for i := 0; ; i++ {
-		if key := fmt.Append(nil, i); kgo.StickyKeyPartitioner(nil).ForTopic("").Partition(&kgo.Record{Key: key}, 2) == p {
+		if key := fmt.Append(nil, i); kgo.StickyKeyPartitioner(nil).ForTopic("").Partition(&kgo.Record{Key: key}, partitions) == p {
 			return key
 		}
 	}

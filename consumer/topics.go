@@ -20,7 +20,8 @@ import (
 // deleted and made anew has the old name and another id. kgo keeps to the id that it saw first and refuses the topic until it is
 // told to forget it, since positions in the one log mean nothing in the other; here is who tells it, and has the lanes start anew.
 //
-// It looks every ten seconds, and as soon as a client meets with another id or with none.
+// It looks every five seconds, and as soon as a client meets with another id or with none. It sees that a source grows, too, which kgo
+// would learn within five minutes.
 type topics struct {
 	c    *Consumer
 	kick chan struct{} // has room for one
@@ -35,6 +36,7 @@ type topics struct {
 // knownTopic is a topic as it was found so far.
 type knownTopic struct {
 	id      kadm.TopicID
+	size    int32                 // its partitions
 	former  map[kadm.TopicID]bool // a broker that lags behind may still tell one of these
 	missed  int                   // looks in a row that did not find it
 	absent  time.Time             // the first of these
@@ -43,8 +45,9 @@ type knownTopic struct {
 }
 
 const (
-	// lookEvery is how often topics are looked at without a reason to.
-	lookEvery = 10 * time.Second
+	// lookEvery is how often topics are looked at without a reason to. New partitions of a source are to begin within ten seconds, and
+	// the members hear of a rebalance by a heartbeat, three seconds later.
+	lookEvery = 5 * time.Second
 	// lookSoon is how soon they are looked at again when something changes. A broker learns of a topic a moment after the
 	// controller made it, so one that is not there counts as missing only after some looks.
 	lookSoon = 500 * time.Millisecond
@@ -187,6 +190,10 @@ func (w *topics) look(ctx context.Context) (soon bool) {
 			w.reader(topic).ResumeFetchTopics(topic)
 		}
 		k.missed = 0
+		if t.partitions > k.size && use.kind == usedSource {
+			c.group.ForceMetadataRefresh() // under the classic protocol the group's leader has the new partitions assigned
+		}
+		k.size = t.partitions
 		switch {
 		case k.former[t.id]:
 			soon = true

@@ -14,39 +14,93 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // Trap 15: a retry topic has fewer partitions than its source, or the source grows. The new partitions' lanes wait until their siblings
-// have grown too; and the producer, which looks every five minutes how many there are, is told.
-func TestASourceThatGrowsHasItsSiblingsGrownBeforeTheNewPartitionsRun(t *testing.T) {
+// have grown too, and begin within ten seconds: kgo, which looks every five minutes how many there are, is told.
+//
+// Trap 35: the source grows, and a member that did not grow the siblings itself cannot write to the new partitions. Which member grew
+// them is chance, so each of three gets new partitions, and each copies a record of them.
+func TestTopology_NewPartitionsOfASourceBeginWithinTenSeconds(t *testing.T) {
 	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
-		k.CreateTopic("orders.retry.900ms", 1) // somebody's who knew no better
-		var log lines
-		cfg := config(handle)
-		cfg.Logger = log.logger()
-		k.Run(cfg)
-		k.Produce(many(100)...)
-		k.Conserved()
-		growTopic(t, k, "orders", 6)
-		time.Sleep(6 * time.Minute) // until the clients have heard of it
-		records := k.Produce(&kgo.Record{Topic: "orders", Partition: 5, Value: []byte("1")}, &kgo.Record{Topic: "orders", Partition: 5, Value: []byte("2")})
-		k.Parked(records[0], tier1, "") // offset 0 fails
-		k.DeadLettered(records[0], headers.ReasonExhausted)
-		k.Handled(records[1], 1)
-		k.Conserved()
-		for _, sibling := range []string{"orders.retry.300ms", "orders.retry.900ms", "orders.dlq"} {
-			if got := len(k.Cluster.PartitionInfos(sibling)); got != 6 {
-				t.Errorf("%s has %d partitions, want 6", sibling, got)
+	for name, protocol := range map[string][]kgo.Opt{"classic": {kgo.HeartbeatInterval(3 * time.Second)}, "KIP-848": {kgo.ServerSideBalancer()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				k.CreateTopic("orders", 3)
+				k.CreateTopic("orders.retry.900ms", 1) // somebody's who knew no better
+				var log lines
+				cfg := config(sortOfBad)
+				cfg.Logger, cfg.Kafka = log.logger(), protocol
+				var members []*consumertest.Consumer
+				for range 3 {
+					members = append(members, k.Run(cfg))
+				}
+				balanced := func(each int) func() bool {
+					return func() bool {
+						return !slices.ContainsFunc(members, func(c *consumertest.Consumer) bool { return len(c.Health().Lanes) != each })
+					}
+				}
+				eventually(t, "each member has a lane", balanced(1))
+				for p := range 3 {
+					for _, value := range []string{"bad", "busy"} {
+						k.Produce(&kgo.Record{Topic: "orders", Key: keyAmong(p, 3), Value: []byte(value)})
+					}
+				}
+				k.Conserved() // the producers know the siblings
+				growTopic(t, k, "orders", 9)
+				grown := time.Now()
+				produceTo(t, k, 3, 9)
+				for begun := false; !begun; {
+					time.Sleep(50 * time.Millisecond)
+					begun = true
+					for p := int32(3); p < 9; p++ {
+						begun = begun && k.Cluster.GroupInfo("billing").Commits["orders"][p].Offset == 2
+					}
+					for _, c := range members {
+						for _, l := range blocked(c) {
+							t.Errorf("lane %d is %s: %s", l.Partition, l.State, l.Why)
+						}
+					}
+					if took := time.Since(grown); took > 10*time.Second {
+						t.Fatalf("the new partitions have committed %v after %v, want 2 each", k.Cluster.GroupInfo("billing").Commits["orders"], took)
+					}
+				}
+				eventually(t, "each member has three lanes", balanced(3))
+				for p, info := range k.Cluster.PartitionInfos("orders.dlq") {
+					if info.HighWatermark != 1 {
+						t.Errorf("%d dead letters of partition %d, want 1", info.HighWatermark, p)
+					}
+				}
+				for _, sibling := range []string{"orders.retry.300ms", "orders.retry.900ms", "orders.dlq"} {
+					if got := len(k.Cluster.PartitionInfos(sibling)); got != 9 {
+						t.Errorf("%s has %d partitions, want 9", sibling, got)
+					}
+				}
+				if n := log.with("a copy was refused"); n > 0 {
+					t.Errorf("%d copies were refused on partitions that are there", n)
+				}
+			})
+		})
+	}
+}
+
+// produceTo writes two records that fail to each of some partitions which the client of the kit has not heard of yet.
+func produceTo(t *testing.T, k *consumertest.Kafka, from, to int32) {
+	t.Helper()
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	for p := from; p < to; p++ {
+		for _, value := range []string{"bad", "busy"} {
+			if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Partition: p, Value: []byte(value)}).FirstErr(); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if n := log.with("a copy was refused"); n > 0 {
-			t.Errorf("%d copies were refused on partitions that are there", n)
-		}
-	})
+	}
 }
 
 func TestARetryTopicWithFewerPartitionsThatMayNotGrowIsRefused(t *testing.T) {

@@ -45,7 +45,6 @@ var traps = []string{
 var later = map[int]string{
 	7:  "commit metadata",
 	32: "polls beside a drain",
-	35: "producers that learn of new partitions",
 }
 
 // known reports whether there is a trap of that number.
