@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -67,14 +68,9 @@ func (c *Consumer) tryOpen(lanes []*lane) error {
 // place finds out where each tier of the lanes starts: at the group's stable committed offset; where there is none, at that of a
 // former group, and else at the log's start, whatever the source's start option says.
 func (c *Consumer) place(lanes []*lane, topics []string) error {
-	var ids map[string]kadm.TopicID
-	var missing error
-	if len(topics) > 0 {
-		var err error
-		if ids, lanes, err = c.siblingsReady(c.ctx, lanes, topics); len(lanes) == 0 {
-			return err
-		}
-		missing = err
+	ids, lanes, missing := c.siblingsReady(c.ctx, lanes, topics)
+	if len(lanes) == 0 {
+		return missing
 	}
 	tiers := tiersOf(lanes)
 	offsets, former := c.offsetsOf(c.ctx, c.cfg.Group, tiers), c.formerOffsets(c.ctx, tiers)
@@ -278,10 +274,15 @@ func (c *Consumer) committedOf(ctx context.Context, lanes []*lane) func(*lane) (
 	return func(l *lane) (kgo.EpochOffset, error) { return offsets.of(topicPartition{l.topic, l.partition}) }
 }
 
-// siblingsReady makes sure that every tier has the lanes' partitions, and provisions again if not. It returns the tiers' ids, and the lanes
-// whose tiers have them: the others wait, by themselves.
+// siblingsReady makes sure that every tier and dead-letter topic has the lanes' partitions, and provisions again if not. It returns the
+// topics' ids, and the lanes whose siblings have them: the others wait, by themselves.
 func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []string) (ids map[string]kadm.TopicID, ready []*lane, err error) {
-	now, err := c.describe(ctx, topics)
+	asked := slices.Clone(topics)
+	for _, l := range lanes {
+		asked = append(asked, l.siblings.DLQ)
+	}
+	slices.Sort(asked)
+	now, err := c.describe(ctx, slices.Compact(asked))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -301,6 +302,11 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []st
 					sources[l.topic] = true
 				}
 			}
+		}
+		// One that is missing, or may not be seen, blocks the lane when there is a copy for it.
+		if t := now[l.siblings.DLQ]; t.err == nil && t.partitions <= l.partition {
+			missing = append(missing, fmt.Errorf("%s/%d is not there", l.siblings.DLQ, l.partition))
+			sources[l.topic] = true
 		}
 		if len(missing) == before {
 			ready = append(ready, l)

@@ -51,7 +51,7 @@ func TestTopology_NewPartitionsOfASourceBeginWithinTenSeconds(t *testing.T) {
 				k.Conserved() // the producers know the siblings
 				growTopic(t, k, "orders", 9)
 				grown := time.Now()
-				produceTo(t, k, 3, 9)
+				produceFailing(t, k, 3, 9)
 				for begun := false; !begun; {
 					time.Sleep(50 * time.Millisecond)
 					begun = true
@@ -86,8 +86,8 @@ func TestTopology_NewPartitionsOfASourceBeginWithinTenSeconds(t *testing.T) {
 	}
 }
 
-// produceTo writes two records that fail to each of some partitions which the client of the kit has not heard of yet.
-func produceTo(t *testing.T, k *consumertest.Kafka, from, to int32) {
+// produceFailing writes two records that fail to each of some partitions which the client of the kit has not heard of yet.
+func produceFailing(t *testing.T, k *consumertest.Kafka, from, to int32) {
 	t.Helper()
 	cl, err := kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	if err != nil {
