@@ -18,7 +18,7 @@ type Facts struct {
 	Tier time.Duration
 	// FirstFailedAt is when the record failed first; zero if it never did.
 	FirstFailedAt time.Time
-	// NotBefore is when the record was due; zero on its source.
+	// NotBefore is when the record was due; zero on its source. One that redrive brought back is due at once, as of 1970.
 	NotBefore time.Time
 	// RedriveID names the redrive run that brought the record back, if one did.
 	RedriveID string

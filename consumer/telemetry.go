@@ -350,7 +350,7 @@ func (g *gauge) start(t *telemetry, a *attempt) context.Context {
 	if g.tracing {
 		g.trace(t, a)
 	}
-	if g.delays && a.meta != nil {
+	if g.delays && a.meta != nil && a.meta.NotBefore.UnixMilli() > 0 { // redrive's copies are due since ever
 		t.lateness.Record(g.ctx, max(time.Since(a.meta.NotBefore), 0).Seconds(), a.from.sig.late...)
 	}
 	if g.timing {

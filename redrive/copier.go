@@ -2,7 +2,6 @@ package redrive
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -23,9 +22,6 @@ type copier struct {
 	out  []outgoing
 	all  []kgo.RecordHeader
 	text []byte
-	now  time.Time
-	due  []byte // now, as a header has it
-	left int    // letters for which now is good enough
 }
 
 // What a copier allocates at a time: less than 32 KiB, since the runtime has more to do for what is larger.
@@ -36,7 +32,7 @@ const (
 )
 
 var (
-	zeroText = []byte("0")
+	zeroText = []byte("0") // dueAtOnce, too
 	oneText  = []byte("1")
 )
 
@@ -141,7 +137,7 @@ func (c *copier) plain(r *kgo.Record) *outgoing {
 	}
 	all = append(all,
 		kgo.RecordHeader{Key: headers.Attempts, Value: zeroText},
-		kgo.RecordHeader{Key: headers.NotBefore, Value: c.dueText()},
+		kgo.RecordHeader{Key: headers.NotBefore, Value: zeroText},
 		kgo.RecordHeader{Key: headers.Hops, Value: oneText},
 		kgo.RecordHeader{Key: headers.RedriveID, Value: c.run},
 		kgo.RecordHeader{Key: headers.RedriveCount, Value: count},
@@ -188,18 +184,6 @@ func (c *copier) from(r *kgo.Record) []byte {
 	c.text = append(c.text, '/')
 	c.text = strconv.AppendInt(c.text, r.Offset, 10)
 	return c.text[begin:len(c.text):len(c.text)]
-}
-
-// dueText is the time at which a copy is due: now, or a moment ago.
-func (c *copier) dueText() []byte {
-	if c.left == 0 {
-		c.left = 64
-		if now := time.Now(); now.UnixMilli() != c.now.UnixMilli() {
-			c.now, c.due = now, strconv.AppendInt(nil, now.UnixMilli(), 10)
-		}
-	}
-	c.left--
-	return c.due
 }
 
 // digits reads a number as siding writes it; another one may mean the same, and is for [headers.Parse] to judge.

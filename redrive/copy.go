@@ -20,16 +20,20 @@ func originalTime(l *dlq.Letter) time.Time {
 	return l.Record.Timestamp
 }
 
+// dueAtOnce is when a copy in a retry topic is due: in the past by every clock. Whose clock is wrong by hours, the operator's or the
+// consumer's, nobody waits for it.
+var dueAtOnce = time.UnixMilli(0)
+
 // copyOf is a letter as it goes to its target. On the failing group's tier it is a record that has yet to fail there, due at once,
 // with its origin; on any other topic it is the user's record, with the mark of the run. On its source the mark says where the record was
 // first read. So the idempotency key stays the same on both.
-func (r *record) copyOf(l *dlq.Letter, h []kgo.RecordHeader, value []byte, topic string, partition int32, now time.Time) *kgo.Record {
+func (r *record) copyOf(l *dlq.Letter, h []kgo.RecordHeader, value []byte, topic string, partition int32) *kgo.Record {
 	mark := headers.Redrive{ID: r.ID, Count: l.Meta.Redrive.Count + 1, From: headers.Position{Topic: l.Record.Topic, Partition: l.Record.Partition, Offset: l.Record.Offset}}
 	mark.Original = l.Meta.Redrive.Original
 	out := &kgo.Record{Topic: topic, Partition: partition, Key: l.Record.Key, Value: value}
 	if r.toTier() {
 		m := headers.Meta{
-			Original: l.Meta.Original, Group: l.Meta.Group, NotBefore: now, Redrive: mark, Hops: 1, TraceParent: l.Meta.TraceParent,
+			Original: l.Meta.Original, Group: l.Meta.Group, NotBefore: dueAtOnce, Redrive: mark, Hops: 1, TraceParent: l.Meta.TraceParent,
 			Version: l.Meta.Version, Environment: l.Meta.Environment, Host: l.Meta.Host,
 		}
 		out.Headers = m.Append(h)
