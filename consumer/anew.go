@@ -31,7 +31,7 @@ func (w *topics) remade(topic string, u use, id kadm.TopicID) {
 		c.noteOld(topic)
 		w.known[topic].handing.Store(false)
 		if c.stop.Err() == nil {
-			c.lose(c.lanesOn(topic))
+			c.lose(func(l *lane) bool { return l.topic == topic })
 			w.subscribeAnew(topic)
 		}
 		return
@@ -52,17 +52,14 @@ func (w *topics) readAnew(topic string, u use) {
 	case usedSource:
 		k.handing.Store(true)
 		c.wg.Go(func() {
-			c.giveUp(c.ctx, c.lanesOn(topic))
+			c.giveUp(c.ctx, func(l *lane) bool { return l.topic == topic })
 			if k.handing.CompareAndSwap(true, false) { // else it was made anew meanwhile, and that was seen to
 				w.subscribeAnew(topic)
 			}
 		})
 	case usedTier:
 		id := k.id
-		c.source.do(func() {
-			if c.stop.Err() != nil {
-				return
-			}
+		c.soon(func() {
 			anew := c.restartOn(u.source, topic, id)
 			c.wg.Go(func() {
 				c.retryPoll.reread(topic)
@@ -124,8 +121,8 @@ func (c *Consumer) lanesOn(source string) []*lane {
 	return slices.DeleteFunc(c.lanesNow(), func(l *lane) bool { return l.topic != source })
 }
 
-// restartOn replaces the lanes of a source that read a tier under another id than its own; they are not open yet. It runs on the
-// source's poll loop. Records of the old topic may be running, and their offsets must not finish those of the new one, so what the
+// restartOn replaces the lanes of a source that read a tier under another id than its own; they are not open yet. It runs in a turn
+// of the source's poll loop. Records of the old topic may be running, and their offsets must not finish those of the new one, so what the
 // lanes have not finished is void: they start anew from their floors.
 func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane) {
 	for _, l := range c.lanesOn(source) {

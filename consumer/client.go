@@ -37,7 +37,7 @@ var owned = []ownedOpt{
 	{kgo.OnPartitionsRevoked, "siding drains and commits in it"},
 	{kgo.OnPartitionsLost, "siding discards uncommitted work in it"},
 	{kgo.OnPartitionsCallbackBlocked, "siding never blocks the poll"},
-	{kgo.BlockRebalanceOnPoll, "siding sets it"},
+	{kgo.BlockRebalanceOnPoll, "siding polls while lanes drain"},
 	{kgo.AutoCommitCallback, "siding commits by itself"},
 	{kgo.AutoCommitInterval, "set Config.CommitInterval"},
 	{kgo.AutoCommitMarks, "siding commits by itself"},
@@ -227,7 +227,6 @@ func (c *Consumer) groupClient() (*kgo.Client, error) {
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // see outofrange.go
 		kgo.KeepControlRecords(),                    // see withoutMarkers
 		kgo.DisableAutoCommit(),
-		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(c.assigned),
 		kgo.OnPartitionsRevoked(c.revoked),
 		kgo.OnPartitionsLost(c.lost),

@@ -43,7 +43,7 @@ type Consumer struct {
 	producer      producers
 	solo          solo
 	admin         *kadm.Client
-	source        sourcePoll
+	source        *polling
 	retryPoll     *retryPoll
 	sourceGate    gate
 	retryGate     gate
@@ -100,6 +100,7 @@ func New(cfg Config) (*Consumer, error) {
 		hooks:    newHooks(cfg.Hooks),
 		ready:    make(chan struct{}),
 		joined:   make(chan struct{}),
+		source:   newPolling(),
 
 		membership:   newMembership(),
 		subscription: newSubscription(),
@@ -179,9 +180,10 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 	<-ctx.Done()
 	polling.Wait()
-	c.giveUp(life, c.lanesNow())
-	c.group.CloseAllowingRebalance() // leaves the group; what is assigned meanwhile is lost at once
-	c.lose(c.lanesNow())
+	all := func(*lane) bool { return true }
+	c.giveUp(life, all)
+	c.group.Close() // leaves the group; what is assigned meanwhile is lost at once
+	c.lose(all)
 	end()
 	c.wg.Wait()
 	if stuck := c.stuck(); len(stuck) > 0 {

@@ -156,7 +156,7 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 	l := f.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state >= laneDraining {
+	if l.state >= laneDraining || l.intake != intakeOpen {
 		return false
 	}
 	// A position that was set back brings records again that are here already.

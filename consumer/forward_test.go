@@ -36,7 +36,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 		c.wg.Wait()
 		c.producer.close()
 	})
-	c.ctx, c.values = life, life
+	c.ctx, c.stop, c.values = life, life, life
 	c.parking = newParking(c.cfg.MaxParkedBytes, &c.retryGate, c.lanesNow)
 	c.clock = newClock(&c.wg, life.Done(), func() {})
 	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock, queued: map[*lane]bool{}}
@@ -47,6 +47,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 func held(c *Consumer, partition int32, member string) *lane {
 	l := c.newLane("orders", partition, member)
 	l.source().tracker = newTracker(0, 0)
+	l.intake = intakeOpen
 	c.mu.Lock()
 	c.lanes[topicPartition{"orders", partition}] = l
 	c.countLanes()

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -26,29 +27,38 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 	}
 	member, _ := cl.GroupMetadata()
 	c.replaceStale(ctx, member, added)
-	var predecessors []*lane
-	c.mu.Lock()
-	for topic, partitions := range added {
-		for _, p := range partitions {
-			at := topicPartition{topic, p}
-			if old := c.lanes[at]; old != nil {
-				predecessors = append(predecessors, old) // never revoked: its membership is over
-			}
-			c.lanes[at] = c.newLane(topic, p, member)
-			delete(c.cuts, at)
-		}
-	}
-	c.countLanes()
-	empty := len(c.lanes) == 0
-	c.mu.Unlock()
-	c.lose(predecessors)
+	c.takeOver(member, added)
 	select {
 	case c.newLanes <- struct{}{}:
 	default:
 	}
-	if empty {
+	if c.laneCount.Load() == 0 {
 		c.readyOnce()
 	}
+}
+
+// takeOver makes lanes of partitions that the member has from now on.
+func (c *Consumer) takeOver(member string, added map[string][]int32) {
+	if len(added) == 0 {
+		return
+	}
+	var predecessors []*lane
+	c.source.change(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for topic, partitions := range added {
+			for _, p := range partitions {
+				at := topicPartition{topic, p}
+				if old := c.lanes[at]; old != nil {
+					predecessors = append(predecessors, old) // never revoked: its membership is over
+				}
+				c.lanes[at] = c.newLane(topic, p, member)
+				delete(c.cuts, at)
+			}
+		}
+		c.countLanes()
+	})
+	c.discard(predecessors)
 }
 
 // offered is kgo's AdjustFetchOffsetsFn. It takes out the partitions that kgo is not to begin to read: those that the member does not
@@ -61,14 +71,14 @@ func (c *Consumer) offered(ctx context.Context, offsets map[string]map[int32]kgo
 	known := map[*lane]kgo.EpochOffset{}
 	for topic, partitions := range offsets {
 		for p, o := range partitions {
-			if l := c.lane(topic, p); l != nil && !l.offered.Load() {
+			if l := c.lane(topic, p); l != nil && !l.isRead() {
 				known[l] = o.EpochOffset()
 			}
 		}
 	}
 	lanes := slices.DeleteFunc(c.lanesNow(), func(l *lane) bool {
 		_, ok := known[l]
-		return !ok && (l.offered.Load() || !l.isStarting())
+		return !ok && (l.isRead() || !l.isStarting())
 	})
 	placed, err := c.positions(ctx, lanes, func(l *lane) (kgo.EpochOffset, error) {
 		if at, ok := known[l]; ok {
@@ -79,9 +89,14 @@ func (c *Consumer) offered(ctx context.Context, offsets map[string]map[int32]kgo
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
 	for _, l := range lanes { // kgo has them from here
-		l.offered.Store(true)
+		// Of the partition the lane that is there now: it may have started anew meanwhile, for a tier that was truncated.
+		if now := c.lanes[topicPartition{l.topic, l.partition}]; now != nil {
+			now.given()
+		}
 	}
+	c.mu.Unlock()
 	begin := map[string]map[int32]kgo.Offset{}
 	for topic, partitions := range placed {
 		begin[topic] = map[int32]kgo.Offset{}
@@ -90,6 +105,22 @@ func (c *Consumer) offered(ctx context.Context, offsets map[string]map[int32]kgo
 		}
 	}
 	return begin, nil
+}
+
+// isRead reports whether kgo reads the lane's source, or is about to.
+func (l *lane) isRead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.intake != intakeClosed
+}
+
+// given notes that kgo is given where the lane's source starts.
+func (l *lane) given() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.intake = intakeOpen; l.seeks {
+		l.intake = intakeElsewhere
+	}
 }
 
 // positions finds where new source partitions start, by their committed offsets, and has their lanes opened. Without a committed offset
@@ -116,6 +147,7 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 			continue
 		}
 		l.startAt(at)
+		c.found(l)
 		open[l.topic] = append(open[l.topic], l)
 	}
 	for _, lanes := range open {
@@ -148,16 +180,8 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 	defer c.membership.set(true)
 	c.subscription.end(lost)
 	member, _ := cl.GroupMetadata()
-	var mine, stale []*lane
-	for _, l := range c.lanesOf(lost) {
-		if l.heldBy(member) {
-			mine = append(mine, l)
-		} else {
-			stale = append(stale, l)
-		}
-	}
-	c.lose(stale)
-	c.giveUp(ctx, mine)
+	c.lose(func(l *lane) bool { return contains(lost, l) && !l.heldBy(member) })
+	c.giveUp(ctx, func(l *lane) bool { return contains(lost, l) })
 }
 
 // lost is kgo's callback when the membership is over: another member may run the records already.
@@ -165,94 +189,122 @@ func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int3
 	<-c.joined
 	defer c.membership.lost()
 	c.subscription.end(lost)
-	lanes := c.lanesOf(lost)
-	if len(lanes) > 0 {
-		c.log.Warn("siding: membership lost, uncommitted work is discarded", "partitions", len(lanes))
+	if n := c.lose(func(l *lane) bool { return contains(lost, l) }); n > 0 {
+		c.log.Warn("siding: membership lost, uncommitted work is discarded", "partitions", n)
 	}
-	c.lose(lanes)
 }
 
-// lose discards lanes that somebody else may own by now.
-func (c *Consumer) lose(lanes []*lane) {
+// lose discards lanes that somebody else may own by now, and returns how many. They leave the table at once, so that none of
+// them starts anew meanwhile.
+func (c *Consumer) lose(which func(*lane) bool) int {
+	c.mu.Lock()
+	lanes := c.pick(which)
+	for _, l := range lanes {
+		delete(c.lanes, topicPartition{l.topic, l.partition})
+	}
+	c.countLanes()
+	c.mu.Unlock()
+	c.discard(lanes)
+	return len(lanes)
+}
+
+// discard ends lanes whose work is void.
+func (c *Consumer) discard(lanes []*lane) {
 	for _, l := range lanes {
 		l.forget()
 	}
 	c.remove(lanes)
 }
 
-// giveUp hands lanes over in order: drain all of them at once, commit together, forget.
-func (c *Consumer) giveUp(ctx context.Context, lanes []*lane) (stuck []*attempt) {
-	if len(lanes) == 0 {
-		return nil
+// pick lists lanes of the table; the caller holds its lock.
+func (c *Consumer) pick(which func(*lane) bool) (all []*lane) {
+	for _, l := range c.lanes {
+		if which(l) {
+			all = append(all, l)
+		}
 	}
+	return all
+}
+
+// giveUp hands lanes over in order: drain all of them at once, commit together, forget. They begin to drain while the table
+// is locked, so that none of them starts anew meanwhile.
+func (c *Consumer) giveUp(ctx context.Context, which func(*lane) bool) {
 	deadline := time.Now().Add(c.cfg.DrainTimeout)
-	var (
-		wg     sync.WaitGroup
-		mu     sync.Mutex
-		mine   []*lane
-		others []*lane // somebody else is giving them up already
-	)
-	for _, l := range lanes {
-		wg.Go(func() {
-			first, left := l.drain(deadline)
-			mu.Lock()
-			defer mu.Unlock()
-			stuck = append(stuck, left...)
-			if first {
-				mine = append(mine, l)
-			} else {
-				others = append(others, l)
-			}
-		})
+	var mine, others []*lane // others: somebody else is giving them up already
+	c.mu.Lock()
+	for _, l := range c.pick(which) {
+		if l.beginDrain() {
+			mine = append(mine, l)
+		} else {
+			others = append(others, l)
+		}
 	}
-	wg.Wait()
-	if err := c.commit(context.WithoutCancel(ctx), mine); err != nil {
-		c.log.Warn("siding: lanes handed over without their last commit, their records run again", "partitions", len(mine), "error", err)
+	c.mu.Unlock()
+	if len(mine) > 0 {
+		c.drain(ctx, mine, deadline)
 	}
-	for _, l := range mine {
-		l.forget()
-	}
-	c.remove(mine)
 	for _, l := range others {
 		<-l.gone
 	}
+}
+
+// drain sees to lanes that began to drain.
+func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time) {
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		stuck []*attempt
+	)
+	for _, l := range lanes {
+		wg.Go(func() {
+			left := l.drain(deadline)
+			mu.Lock()
+			defer mu.Unlock()
+			stuck = append(stuck, left...)
+		})
+	}
+	wg.Wait()
+	if err := c.commit(context.WithoutCancel(ctx), lanes); err != nil {
+		c.log.Warn("siding: lanes handed over without their last commit, their records run again", "partitions", len(lanes), "error", err)
+	}
+	c.discard(lanes)
 	for _, a := range stuck {
 		c.log.Error("siding: a handler ignores that it was cancelled; its record runs again under the next owner",
 			"topic", a.from.lane.topic, "partition", a.from.lane.partition, "feed", a.from.topic, "offset", a.off)
 	}
-	return stuck
 }
 
 // replaceStale looks, at a session's start, at the lanes that the member kept. If it was expelled and has joined again
 // under a new id, others may have owned them meanwhile: their work is void, and they start anew from what is committed.
 func (c *Consumer) replaceStale(ctx context.Context, member string, added map[string][]int32) {
-	var stale []*lane
-	for _, l := range c.lanesNow() {
-		if !l.heldBy(member) && !contains(added, l) {
-			stale = append(stale, l)
-		}
-	}
-	if len(stale) == 0 {
+	isStale := func(l *lane) bool { return !l.heldBy(member) && !contains(added, l) }
+	c.mu.Lock()
+	any := len(c.pick(isStale)) > 0
+	c.mu.Unlock()
+	if !any {
 		return
 	}
+	var stale, renewed []*lane
+	c.source.change(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		stale = c.pick(isStale)
+		for _, l := range stale {
+			anew := c.newLane(l.topic, l.partition, member)
+			if l.isRead() {
+				anew.intake = intakeElsewhere
+			}
+			c.lanes[topicPartition{l.topic, l.partition}] = anew
+			renewed = append(renewed, anew)
+		}
+	})
 	c.log.Warn("siding: the member was expelled and has joined again; its partitions start anew from the committed offsets", "partitions", len(stale))
-	c.lose(stale)
-	anew := make([]*lane, 0, len(stale))
-	c.mu.Lock()
-	for _, l := range stale {
-		fresh := c.newLane(l.topic, l.partition, member)
-		fresh.offered.Store(l.offered.Load())
-		c.lanes[topicPartition{l.topic, l.partition}] = fresh
-		anew = append(anew, fresh)
-	}
-	c.countLanes()
-	c.mu.Unlock()
-	c.restart(ctx, anew)
+	c.discard(stale)
+	c.restart(ctx, renewed)
 }
 
-// restart sets the group client back to the committed offsets of the lanes. It runs within kgo's callback, during which
-// nothing is polled: so no record from the old position can reach a new lane, and none of the new position is missed. A lane whose
-// offset is refused waits by itself: the callback holds up all of the member's.
+// restart has new lanes begin at their committed offsets, of partitions that kgo reads at another position. Until that is set, what kgo
+// reads of them is let go; the others read on.
 func (c *Consumer) restart(ctx context.Context, lanes []*lane) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -261,22 +313,31 @@ func (c *Consumer) restart(ctx context.Context, lanes []*lane) {
 	if err != nil {
 		return // the consumer stops
 	}
-	for _, partitions := range placed {
-		for p, at := range partitions {
-			partitions[p] = kgo.EpochOffset{Epoch: -1, Offset: at.Offset}
-		}
-	}
-	c.group.SetOffsets(placed)
+	c.source.change(func() { c.rewind(lanes, placed) })
 }
 
-func contains(m map[string][]int32, l *lane) bool {
-	for _, p := range m[l.topic] {
-		if p == l.partition {
-			return true
+// rewind sets the group client to where lanes start, and has them take in what it reads from there. It runs in a turn of the source's
+// poll loop. Lanes whose start is not known yet are seek's, and one that was replaced meanwhile has its position.
+func (c *Consumer) rewind(lanes []*lane, placed map[string]map[int32]kgo.EpochOffset) {
+	set := map[string]map[int32]kgo.EpochOffset{}
+	for _, l := range lanes {
+		if c.lane(l.topic, l.partition) != l {
+			continue
 		}
+		l.mu.Lock()
+		if l.intake == intakeElsewhere && !l.seeks {
+			l.intake = intakeOpen
+			if set[l.topic] == nil {
+				set[l.topic] = map[int32]kgo.EpochOffset{}
+			}
+			set[l.topic][l.partition] = kgo.EpochOffset{Epoch: -1, Offset: placed[l.topic][l.partition].Offset}
+		}
+		l.mu.Unlock()
 	}
-	return false
+	c.group.SetOffsets(set)
 }
+
+func contains(m map[string][]int32, l *lane) bool { return slices.Contains(m[l.topic], l.partition) }
 
 func keys[V any](m map[string]V) []string {
 	all := make([]string, 0, len(m))
@@ -292,30 +353,13 @@ func (c *Consumer) lane(topic string, partition int32) *lane {
 	return c.lanes[topicPartition{topic, partition}]
 }
 
-func (c *Consumer) lanesOf(m map[string][]int32) (all []*lane) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for topic, partitions := range m {
-		for _, p := range partitions {
-			if l := c.lanes[topicPartition{topic, p}]; l != nil {
-				all = append(all, l)
-			}
-		}
-	}
-	return all
-}
-
 func (c *Consumer) lanesNow() []*lane {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*lane, 0, len(c.lanes))
-	for _, l := range c.lanes {
-		all = append(all, l)
-	}
-	return all
+	return slices.Collect(maps.Values(c.lanes))
 }
 
-// remove takes lanes out of the table and their tiers off the retry client.
+// remove takes lanes out of the table, unless they left it, and their tiers off the retry client.
 func (c *Consumer) remove(lanes []*lane) {
 	if len(lanes) == 0 {
 		return

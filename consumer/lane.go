@@ -26,6 +26,15 @@ const (
 	laneGone                      // given up or lost: whatever still comes back is ignored
 )
 
+// intake says whose the records are that polls bring of a lane's source. DESIGN.md tells why, under "Whose records a poll's are".
+type intake uint8
+
+const (
+	intakeClosed    intake = iota // kgo was not given the source for the lane: they are another lane's
+	intakeElsewhere               // kgo reads it, or is about to, from a position that is not the lane's: they come again when that is set
+	intakeOpen                    // they are the lane's
+)
+
 // lane is the unit of ownership: a source partition together with the same partition of each retry topic. One group
 // member owns it at a time, and everything that decides what its records do happens under its lock.
 //
@@ -48,6 +57,8 @@ type lane struct {
 
 	mu     sync.Mutex
 	state  laneState
+	intake intake
+	seeks  bool  // where its source starts is not known yet; seek finds it
 	placed bool  // its trackers know where each partition starts
 	begin  int64 // where Config.Start puts its source; -1 until that is known
 	since  time.Time
@@ -63,7 +74,6 @@ type lane struct {
 	changed  chan struct{}            // has room for one: something a drain waits for may have happened
 	stopping chan struct{}            // closed when the lane begins to be given up
 	gone     chan struct{}            // closed by forget
-	offered  atomic.Bool              // kgo reads the source, or is about to
 }
 
 // newLane makes the lane of a partition that was assigned; the caller holds Consumer.mu.
@@ -247,21 +257,23 @@ func (l *lane) halt(why string) {
 	}
 }
 
-// drain stops the lane in order: stop intake, let what runs finish until the deadline, cancel the rest, await the
-// forwards. The commit and forget that complete the hand-over are giveUp's, which drains many lanes at once and commits
-// them together. It reports false where the lane is given up already, and lists the attempts whose handlers ignored
-// their cancelling.
-func (l *lane) drain(deadline time.Time) (first bool, stuck []*attempt) {
+// beginDrain stops the lane's intake and lets go of what has not started. It reports false where the lane is given up already.
+func (l *lane) beginDrain() bool {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.state >= laneDraining {
-		l.mu.Unlock()
-		return false, nil
+		return false
 	}
 	l.setState(laneDraining, "being given up")
 	l.dropQueues()
 	l.forwards.giveUp()
-	l.mu.Unlock()
+	return true
+}
 
+// drain goes on where beginDrain ended: let what runs finish until the deadline, cancel the rest, await the forwards. The
+// commit and forget that complete the hand-over are giveUp's, which drains many lanes at once and commits them together.
+// It lists the attempts whose handlers ignored their cancelling.
+func (l *lane) drain(deadline time.Time) (stuck []*attempt) {
 	idle := func() bool { return len(l.units) == 0 }
 	if !l.await(deadline, idle) {
 		l.cancelRunning()
@@ -279,7 +291,7 @@ func (l *lane) drain(deadline time.Time) (first bool, stuck []*attempt) {
 			stuck = append(stuck, a)
 		}
 	}
-	return true, stuck
+	return stuck
 }
 
 // stuckAfter is how long a cancelled handler has to return.

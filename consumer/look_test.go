@@ -58,10 +58,7 @@ func TestOneLookServesAllPositionsThatAPollFoundOutOfRange(t *testing.T) {
 					}
 					lost = append(lost, o)
 				}
-				again := c.source.run
-				if name == "tiers" {
-					again = func() { time.Sleep(lookTimeout) } // on a goroutine of its own
-				}
+				again := func() { time.Sleep(lookTimeout) } // on a goroutine of its own
 				for round, look := range []func(){func() { move(c, lost) }, again, again} {
 					began := time.Now()
 					look()

@@ -115,16 +115,15 @@ func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
 	return o, errors.Is(err, kerr.OffsetOutOfRange)
 }
 
-// lookTimeout bounds the look at the logs of all positions that a poll found outside, which holds up the poll loop.
+// lookTimeout bounds the look at the logs of all positions that a poll found outside, which takes part of the loop's turn.
 const lookTimeout = 5 * time.Second
 
-// moveSources puts sources back into their logs. It runs on the source's poll loop while nothing is in hand and no rebalance is
-// let through.
+// moveSources puts sources back into their logs. It runs in a turn of the source's poll loop.
 func (c *Consumer) moveSources(lost []outOfRange) {
-	c.move(lost, c.moveSource, func(left []outOfRange) { c.source.do(func() { c.moveSources(left) }) })
+	c.move(lost, c.moveSource, func(left []outOfRange) { c.soon(func() { c.moveSources(left) }) })
 }
 
-// moveTiers does so for tiers. It runs on the retry poll loop.
+// moveTiers does so for tiers. It runs in a turn of the retry poll loop.
 func (c *Consumer) moveTiers(lost []outOfRange) {
 	c.move(lost, c.moveTier, func(left []outOfRange) { c.retryPoll.change(func() { c.moveTiers(left) }) })
 }
@@ -166,8 +165,12 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 	}
 	l.mu.Lock()
 	next, floor := l.source().tracker.next, l.source().tracker.floor()
+	takes := l.state < laneDraining && l.intake == intakeOpen
 	l.mu.Unlock()
 	switch {
+	case !takes: // the position is not the lane's, which has its own set yet, or goes
+		c.setSource(l, start)
+		return
 	case o.loss != nil:
 		c.log.Error("siding: the log was truncated; reading it from there", "topic", l.topic, "partition", l.partition, "read_to", next, "truncated_to", o.loss.ResetTo)
 		c.replace(l, min(floor, max(o.loss.ResetTo, start)))
@@ -194,25 +197,27 @@ func (c *Consumer) replace(l *lane, at int64) {
 	}
 }
 
-// replacement is the lane that replace starts, not open yet. It returns nil where the lane does not hold its partition any more: the member may
-// not have the partition, or another lane has it.
+// replacement is the lane that replace starts, not open yet. It runs in a turn of the source's poll loop. It returns nil where the lane does
+// not hold its partition any more: another lane has it, or it is given up.
 func (c *Consumer) replacement(l *lane, at int64) *lane {
 	held := topicPartition{l.topic, l.partition}
 	c.mu.Lock()
-	if c.lanes[held] != l {
+	l.mu.Lock()
+	member, state, reads := l.member, l.state, l.intake != intakeClosed
+	l.mu.Unlock()
+	if c.lanes[held] != l || state >= laneDraining {
 		c.mu.Unlock()
 		return nil
 	}
-	l.mu.Lock()
-	member := l.member
-	l.mu.Unlock()
 	anew := c.newLane(l.topic, l.partition, member)
 	anew.source().tracker, anew.source().epoch = newTracker(at, -1), -1
-	anew.offered.Store(l.offered.Load())
+	if reads {
+		anew.intake = intakeOpen // from the position that is set below, in the same turn
+	}
 	c.lanes[held] = anew
 	c.countLanes()
 	c.mu.Unlock()
-	c.lose([]*lane{l})
+	c.discard([]*lane{l})
 	c.setSource(anew, at)
 	return anew
 }
@@ -239,7 +244,7 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 		if o.loss != nil {
 			c.cut(l, f.topic, max(o.loss.ResetTo, start))
 		}
-		c.source.do(func() {
+		c.soon(func() {
 			held := c.lane(l.topic, l.partition)
 			if held == nil {
 				return

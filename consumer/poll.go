@@ -9,13 +9,65 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// pollSource moves source records from the group client to their lanes. It never waits for a lane: one that is full has
-// its fetch paused.
+// polling is the turn of a poll loop. The loop has it from before a poll until all that came is dispatched; a change of what
+// the records are dispatched to has it meanwhile for itself. So no record that was polled before a change is dispatched
+// after it: DESIGN.md tells what would be lost, under "Whose records a poll's are".
 //
-// kgo lets no rebalance through between a poll that returned records and AllowRebalance, so what is dispatched belongs to
-// lanes that were assigned when it was polled.
+// The turn is not a mutex: a goroutine that has it may wait for time to pass, which in virtual time it could not do while
+// others wait for a mutex.
+type polling struct {
+	mu      sync.Mutex
+	free    *sync.Cond // signalled when the turn is given back
+	taken   bool
+	waiting int    // changes, which go before the next poll
+	cancel  func() // interrupts the poll that was begun last
+}
+
+func newPolling() *polling {
+	p := &polling{cancel: func() {}}
+	p.free = sync.NewCond(&p.mu)
+	return p
+}
+
+// begin takes the turn for a poll. The context that it returns ends when a change waits.
+func (p *polling) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.taken || p.waiting > 0 {
+		p.free.Wait()
+	}
+	p.taken = true
+	poll, cancel := context.WithCancel(ctx)
+	p.cancel = cancel
+	return poll, cancel
+}
+
+// end gives the turn back.
+func (p *polling) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken = false
+	p.free.Broadcast()
+}
+
+// change runs do in a turn of its own. It interrupts a poll that waits for records.
+func (p *polling) change(do func()) {
+	p.mu.Lock()
+	p.waiting++
+	for p.taken {
+		p.cancel()
+		p.free.Wait()
+	}
+	p.waiting--
+	p.taken = true
+	p.mu.Unlock()
+	defer p.end()
+	do()
+}
+
+// pollSource moves source records from the group client to their lanes. It never waits for a lane: one that is full has
+// its fetch paused. Rebalances go on meanwhile.
 func (c *Consumer) pollSource(ctx context.Context) {
-	defer c.group.AllowRebalance()
 	var full []*feed
 	var lost []outOfRange
 	for ctx.Err() == nil {
@@ -50,101 +102,43 @@ func (c *Consumer) pollSource(ctx context.Context) {
 		}
 		c.sourceGate.sync(full...)
 		c.moveSources(lost)
-		if len(fetches) > 0 { // else kgo lets rebalances through
-			c.source.run()
-		}
-		c.group.AllowRebalance()
+		c.source.end()
 	}
 }
 
-// sourcePoll takes what others want done on the source's poll loop: while it has nothing in hand and no rebalance is let
-// through, so that a partition can be set to another offset and its lane replaced in one.
-type sourcePoll struct {
-	mu     sync.Mutex
-	cancel context.CancelFunc
-	todo   []func()
-}
-
-// begin returns the context of the next poll.
-func (p *sourcePoll) begin(ctx context.Context) (context.Context, context.CancelFunc) {
-	poll, cancel := context.WithCancel(ctx)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cancel = cancel
-	if len(p.todo) > 0 {
-		cancel()
-	}
-	return poll, cancel
-}
-
-// do has f run on the poll loop, soon; it does not wait. What is left when the loop ends does not run.
-func (p *sourcePoll) do(f func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.todo = append(p.todo, f)
-	if p.cancel != nil {
-		p.cancel()
-	}
-}
-
-func (p *sourcePoll) run() {
-	p.mu.Lock()
-	todo := p.todo
-	p.todo = nil
-	p.mu.Unlock()
-	for _, f := range todo {
-		f()
-	}
+// soon has do run in a turn of the source's poll loop. It does not wait, and does nothing any more when the consumer stops.
+func (c *Consumer) soon(do func()) {
+	c.wg.Go(func() {
+		c.source.change(func() {
+			if c.stop.Err() == nil {
+				do()
+			}
+		})
+	})
 }
 
 // retryPoll moves records from the retry client to their lanes, and changes which partitions that client reads.
-//
-// Nothing in kgo keeps a direct client's poll from returning records of a partition that is taken off and put on again,
-// at an earlier offset, before they are dispatched. A new lane would take them for its first, and refuse those in between
-// as repetitions: lost. So a change waits until the loop has nothing in hand.
 type retryPoll struct {
+	*polling
 	c      *Consumer
 	client *kgo.Client
 
-	mu      sync.Mutex // held while records are dispatched, and while partitions are changed
-	cancel  context.CancelFunc
-	waiting int
-	idle    *sync.Cond // signalled when the loop has nothing in hand and lets changes through
-	inHand  bool
-	byFeed  map[topicPartition]*feed
-	done    bool
-
+	// Of who has the turn:
+	byFeed   map[topicPartition]*feed
 	clearing map[string]int // topics that the client is about to forget, see reread
 }
 
 func newRetryPoll(c *Consumer, client *kgo.Client) *retryPoll {
-	p := &retryPoll{c: c, client: client, byFeed: map[topicPartition]*feed{}, cancel: func() {}, clearing: map[string]int{}}
-	p.idle = sync.NewCond(&p.mu)
-	return p
+	return &retryPoll{polling: newPolling(), c: c, client: client, byFeed: map[topicPartition]*feed{}, clearing: map[string]int{}}
 }
 
 func (p *retryPoll) loop(ctx context.Context) {
-	defer func() {
-		p.mu.Lock()
-		p.done = true
-		p.idle.Broadcast()
-		p.mu.Unlock()
-	}()
 	for ctx.Err() == nil {
-		p.mu.Lock()
-		for p.waiting > 0 {
-			p.idle.Wait() // changes go first; the last of them wakes the loop
-		}
-		p.inHand = true
-		poll, cancel := context.WithCancel(ctx)
-		p.cancel = cancel
-		p.mu.Unlock()
-
+		poll, cancel := p.begin(ctx)
 		fetches := p.client.PollRecords(poll, 20_000)
 		cancel()
 		var full []*feed
 		var lost []outOfRange
-		p.mu.Lock()
 		fetches.EachTopic(func(topic kgo.FetchTopic) {
 			topic.EachPartition(func(t kgo.FetchPartition) {
 				f := p.byFeed[topicPartition{topic.Topic, t.Partition}]
@@ -160,25 +154,9 @@ func (p *retryPoll) loop(ctx context.Context) {
 			})
 		})
 		p.c.moveTiers(lost)
-		p.inHand = false
-		p.idle.Broadcast()
-		p.mu.Unlock()
+		p.end()
 		p.c.retryGate.sync(full...)
 	}
-}
-
-// change runs do while the loop has nothing in hand. It interrupts a poll that waits.
-func (p *retryPoll) change(do func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.waiting++
-	for p.inHand && !p.done {
-		p.cancel()
-		p.idle.Wait()
-	}
-	do()
-	p.waiting--
-	p.idle.Broadcast()
 }
 
 // add makes the client read the tiers of lanes.

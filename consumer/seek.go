@@ -219,15 +219,38 @@ func (l *lane) startAt(at standing) {
 func (c *Consumer) postpone(l *lane, why error) {
 	l.explain("waiting to learn where it starts: " + why.Error())
 	l.mu.Lock()
+	l.seeks = true
 	l.source().full.Store(true)
 	l.mu.Unlock()
 	c.sourceGate.sync(l.source())
 }
 
+// found ends the pause of lanes that were postponed, if they were, since their start is known.
+func (c *Consumer) found(lanes ...*lane) {
+	var feeds []*feed
+	for _, l := range lanes {
+		l.mu.Lock()
+		if l.seeks {
+			l.seeks = false
+			l.source().full.Store(false)
+			feeds = append(feeds, l.source())
+		}
+		l.mu.Unlock()
+	}
+	c.sourceGate.sync(feeds...)
+}
+
+// isSought reports whether the lane's start is still to be found.
+func (l *lane) isSought() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seeks && l.state < laneDraining
+}
+
 // seek finds the starts of lanes that were postponed, and opens the lanes, each as soon as it is known.
 func (c *Consumer) seek(lanes []*lane) {
 	c.retry(c.ctx, "finding where partitions start", func() error {
-		lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return !l.isStarting() })
+		lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return !l.isSought() })
 		if len(lanes) == 0 {
 			return nil
 		}
@@ -244,30 +267,33 @@ func (c *Consumer) seek(lanes []*lane) {
 			found[l] = at
 		}
 		if len(found) > 0 {
-			begun := make(chan []*lane, 1)
-			c.source.do(func() { begun <- c.begin(found) })
-			select {
-			case ready := <-begun:
-				lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return slices.Contains(ready, l) })
-				c.wg.Go(func() { c.open(ready) })
-				if len(ready) < len(found) {
-					failures = append(failures, errors.New("the client has not been assigned all of the partitions yet"))
-				}
-			case <-c.ctx.Done():
+			var ready []*lane
+			c.source.change(func() { ready = c.begin(found) })
+			lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return slices.Contains(ready, l) })
+			c.wg.Go(func() { c.open(ready) })
+			if len(ready) < len(found) {
+				failures = append(failures, errors.New("the client has not been assigned all of the partitions yet"))
 			}
 		}
 		return joinSome(failures)
 	})
 }
 
-// begin has lanes that were postponed begin where they stand. It runs on the source's poll loop. It returns those of which kgo knows
+// begin has lanes that were postponed begin where they stand. It runs in a turn of the source's poll loop. It returns those of which kgo knows
 // the partition as assigned: what it is told of another one it ignores.
 func (c *Consumer) begin(found map[*lane]standing) (begun []*lane) {
 	set := map[string]map[int32]kgo.EpochOffset{}
 	for l, at := range found {
-		if !l.isStarting() {
+		if !l.isSought() {
+			delete(found, l)
 			continue
 		}
+		l.mu.Lock()
+		if l.placed { // in an earlier session
+			at.next = kgo.EpochOffset{Epoch: -1, Offset: l.source().tracker.next}
+			found[l] = at
+		}
+		l.mu.Unlock()
 		if set[l.topic] == nil {
 			set[l.topic] = map[int32]kgo.EpochOffset{}
 		}
@@ -275,17 +301,16 @@ func (c *Consumer) begin(found map[*lane]standing) (begun []*lane) {
 	}
 	c.group.SetOffsets(set)
 	taken := c.group.CommittedOffsets()
-	var feeds []*feed
 	for l, at := range found {
 		if got, ok := taken[l.topic][l.partition]; !ok || got.Offset != at.next.Offset {
 			continue
 		}
 		l.startAt(at)
 		l.mu.Lock()
-		l.source().full.Store(false)
+		l.intake = intakeOpen
 		l.mu.Unlock()
-		begun, feeds = append(begun, l), append(feeds, l.source())
+		begun = append(begun, l)
 	}
-	c.sourceGate.sync(feeds...)
+	c.found(begun...)
 	return begun
 }

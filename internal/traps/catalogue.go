@@ -44,7 +44,6 @@ var traps = []string{
 // later are traps whose place is not built yet, with what they wait for. One that has a test is taken off.
 var later = map[int]string{
 	7:  "commit metadata",
-	32: "polls beside a drain",
 }
 
 // known reports whether there is a trap of that number.
