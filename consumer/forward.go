@@ -205,8 +205,15 @@ func (l *lane) promise(r *kgo.Record, err error) {
 func (l *lane) arrived(fw *forward, err error) {
 	l.mu.Lock()
 	became := l.landed(fw, err)
+	to, tries := fw.rec.Topic, fw.tries
 	l.mu.Unlock()
-	if became != settled {
+	switch became {
+	case settled:
+	case refused:
+		l.logRefused(fw, to, tries, err)
+	case unheard:
+		l.log.Error("siding: a record that was brought back is discarded, and the ledger could not be told", "ledger", to, "error", err)
+	default:
 		l.tell(fw, became)
 	}
 	switch became {
@@ -225,8 +232,8 @@ func (l *lane) landed(fw *forward, err error) fate {
 	case err == nil || l.state >= laneDraining:
 		return l.strike(fw, err == nil)
 	case fw.unwritable(err):
-		l.log.Error("siding: a record that was brought back is discarded, and the ledger could not be told", "ledger", fw.rec.Topic, "error", err)
-		return l.strike(fw, true)
+		l.strike(fw, true)
+		return unheard
 	case oversize.Refused(err):
 		return l.tooLarge(fw, err)
 	case fw.looks < growLooks && isNewPartition(err):
@@ -234,8 +241,7 @@ func (l *lane) landed(fw *forward, err error) fate {
 		l.plan(fw, mendAhead)
 		return settled
 	}
-	l.refuse(fw, fw.rec.Topic+": "+err.Error(), err)
-	return settled
+	return l.refuse(fw, fw.rec.Topic+": "+err.Error(), err)
 }
 
 // growLooks is how often a client looks at its topics for the partition of a copy before the copy counts as refused: for some three
@@ -267,22 +273,26 @@ func (l *lane) strike(fw *forward, safe bool) (became fate) {
 }
 
 // refuse plans the next try of a copy; the caller holds the lock.
-func (l *lane) refuse(fw *forward, why string, err error) {
+func (l *lane) refuse(fw *forward, why string, err error) fate {
 	if fw.tries++; fw.tries == 1 {
 		l.forwards.refused++
 	}
-	wait := backoff(int(fw.tries), mendAhead, 15*time.Second)
 	l.forwards.trouble = why
 	l.c.topics.suspect(fw.rec.Topic, err)
-	l.logRefused(fw, wait, err)
 	if fw.by != nil {
 		fw.by.doubt(err)
 		if errors.Is(err, kerr.UnknownTopicID) {
 			fw.by.remade.note(fw.rec.Topic, fw.life)
 		}
 	}
-	l.plan(fw, wait)
+	l.plan(fw, retryWait(fw.tries))
 	l.settle()
+	return refused
+}
+
+// retryWait is how long a copy waits that was refused so many times.
+func retryWait(tries int32) time.Duration {
+	return backoff(int(tries), mendAhead, 15*time.Second)
 }
 
 // plan has a copy tried again after a while, and its client made ready for that a moment before; the caller holds the lock.
@@ -298,13 +308,13 @@ func (l *lane) plan(fw *forward, wait time.Duration) {
 }
 
 // logRefused logs that a copy was refused: all of a lane's are at the same time, so the log has one line with how many.
-func (l *lane) logRefused(fw *forward, wait time.Duration, err error) {
+func (l *lane) logRefused(fw *forward, to string, tries int32, err error) {
 	level, times := slog.LevelDebug, 1
-	if n, due := l.c.quiet.due("refused"+fw.rec.Topic+err.Error(), logEvery); due {
+	if n, due := l.c.quiet.due("refused"+to+err.Error(), logEvery); due {
 		level, times = slog.LevelError, n
 	}
-	l.log.Log(l.c.ctx, level, "siding: a copy was refused; the lane waits and tries again", "to", fw.rec.Topic, "from", fw.feed.topic,
-		"offset", fw.offset, "try", fw.tries, "wait", wait, "refusals", times, "error", err)
+	l.log.Log(l.c.ctx, level, "siding: a copy was refused; the lane waits and tries again", "to", to, "from", fw.feed.topic,
+		"offset", fw.offset, "try", tries, "wait", retryWait(tries), "refusals", times, "error", err)
 }
 
 // tryAgain sends a refused copy again, unless the lane has given it up.

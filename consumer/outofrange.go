@@ -294,13 +294,13 @@ func (c *Consumer) isCut(l *lane, tier string) bool {
 // later looks again in a second at positions that are out of range, once at each however often polls met with it meanwhile.
 func (c *Consumer) later(lost []outOfRange, err error, again func([]outOfRange)) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return c.looking[o.at] })
-	if c.ctx.Err() != nil || len(lost) == 0 {
-		return
-	}
 	for _, o := range lost {
 		c.looking[o.at] = true
+	}
+	c.mu.Unlock()
+	if c.ctx.Err() != nil || len(lost) == 0 {
+		return
 	}
 	first := lost[0].at
 	c.log.Warn("siding: trying again", "what", "positions are out of range", "positions", len(lost), "topic", first.topic, "partition", first.partition, "wait", time.Second, "error", err)

@@ -9,7 +9,9 @@ import (
 type fate uint8
 
 const (
-	settled   fate = iota // safe, refused until later, or its lane's no more
+	settled   fate = iota // safe, or its lane's no more
+	refused               // until later
+	unheard               // a note that no ledger takes: its record is finished without
 	again                 // to be sent alone
 	diverted              // too large for a retry topic: a dead letter now, to be sent alone
 	omitted               // safe, without its value
@@ -35,8 +37,7 @@ func (l *lane) tooLarge(fw *forward, err error) fate {
 	case !more:
 		// Nothing is left that could be given up. Whoever raises the topic's limit may raise it far enough for all of it.
 		fw.step = oversize.Whole
-		l.refuse(fw, fw.rec.Topic+": "+err.Error()+": the record's own key and headers are too large for it: raise its max.message.bytes", err)
-		return settled
+		return l.refuse(fw, fw.rec.Topic+": "+err.Error()+": the record's own key and headers are too large for it: raise its max.message.bytes", err)
 	}
 	return l.again(fw, step)
 }

@@ -191,13 +191,21 @@ func (f *feed) tier() retrytopics.Tier {
 // reports whether the fetch should pause: where what comes is overdue already and there is no room, it can as well wait on the
 // broker.
 func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
+	foreign, pause := f.take(id, recs)
+	if foreign > 0 {
+		f.lane.c.sharing(f.topic)
+	}
+	return pause
+}
+
+func (f *feed) take(id [16]byte, recs []*kgo.Record) (foreign int, pause bool) {
 	l := f.lane
 	now := time.Now()
-	foreign, refused := 0, false
+	refused := false
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state >= laneDraining || f.retired.Load() {
-		return false
+		return 0, false
 	}
 	f.topicID = id
 	f.noteRead(f.tracker.next, now)
@@ -221,15 +229,12 @@ func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
 	}
 	f.rest.read(f.tracker.next)
 	f.ripen()
-	if foreign > 0 {
-		l.c.sharing(f.topic)
-	}
 	if refused && !f.full.Load() {
 		f.full.Store(true)
 		l.c.parking.shutOff(f)
-		return true
+		return foreign, true
 	}
-	return false
+	return foreign, false
 }
 
 // unpark makes the record of a tier what the handler sees: as it was first read, with what siding knows of it apart. It

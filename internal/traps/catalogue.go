@@ -43,7 +43,7 @@ var traps = []string{
 
 // later are traps whose place is not built yet, with what they wait for. One that has a test is taken off.
 var later = map[int]string{
-	7:  "commit metadata",
+	7: "commit metadata",
 }
 
 // known reports whether there is a trap of that number.
