@@ -24,22 +24,23 @@ func (g *gate) sync(feeds ...*feed) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var pause, resume map[string][]int32
-	for _, f := range feeds {
-		switch full := f.full.Load(); {
-		case full == f.paused || f.forgotten:
-		case full:
-			pause = add(pause, f)
-		default:
-			resume = add(resume, f)
-		}
-	}
-	if pause != nil {
+	// Each kind by itself: a feed may be named twice, and change its mind in between.
+	if pause := turned(feeds, true); pause != nil {
 		g.client.PauseFetchPartitions(pause)
 	}
-	if resume != nil {
+	if resume := turned(feeds, false); resume != nil {
 		g.client.ResumeFetchPartitions(resume)
 	}
+}
+
+// turned notes the feeds that are to be as full says and are not, and lists them for kgo.
+func turned(feeds []*feed, full bool) (m map[string][]int32) {
+	for _, f := range feeds {
+		if !f.forgotten && f.paused != full && f.full.Load() == full {
+			m = add(m, f)
+		}
+	}
+	return m
 }
 
 // forget resumes what is paused of a feed for good.

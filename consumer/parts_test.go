@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,6 +88,34 @@ func TestTheGateEndsAsTheFeedSaysWhoeverComesLast(t *testing.T) {
 		wg.Wait()
 		if got, want := len(cl.PauseFetchPartitions(nil)) > 0, f.full.Load(); got != want || f.paused != want {
 			t.Fatalf("paused %v, noted as %v, and the feed is full: %v", got, f.paused, want)
+		}
+	}
+}
+
+// A feed that a poll's fetches fill twice is named twice in one call. It found room between the two looks at it, and the pause that was
+// decided at the second one was made before the resumption that was decided at the first: full, and read on.
+func TestGate_AFeedThatIsNamedTwiceEndsAsItSays(t *testing.T) {
+	t.Parallel()
+	cl, err := probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	g := &gate{client: cl}
+	f := &feed{lane: &lane{topic: "orders"}, topic: "orders"}
+	for range 100 {
+		var over atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for full := true; !over.Load(); full = !full {
+				f.full.Store(full)
+			}
+		})
+		g.sync(slices.Repeat([]*feed{f}, 5000)...)
+		over.Store(true)
+		wg.Wait()
+		if got := len(cl.PauseFetchPartitions(nil)) > 0; got != f.paused {
+			t.Fatalf("paused %v, noted as %v", got, f.paused)
 		}
 	}
 }
