@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -78,27 +77,34 @@ func (c *Consumer) inherit(ctx context.Context) error {
 	ends := sync.OnceValues(func() (kadm.ListedOffsets, error) { return c.admin.ListEndOffsets(ctx, keys(left)...) })
 	for _, topic := range slices.Sorted(maps.Keys(left)) {
 		tier, t := left[topic], now[topic]
-		say := func(level slog.Level, what string, more ...any) {
-			if c.leftSaid[topic] != what { // a consumer looks once a minute
-				c.leftSaid[topic] = what
-				listed, err := ends() // how much there is, is for people
-				if err != nil {
-					c.log.Debug("siding: list of end offsets", "error", err)
-				}
-				c.log.Log(ctx, level, what, append([]any{"retry_topic", topic, "source", tier.source, "records_at_most", lagOf(tier.committed, listed, topic)}, more...)...)
+		tell := func(state string, log func(about ...any)) {
+			if c.leftSaid[topic] == state { // a consumer looks once a minute
+				return
 			}
+			c.leftSaid[topic] = state
+			listed, err := ends() // how much there is, is for people
+			if err != nil {
+				c.log.Debug("siding: list of end offsets", "error", err)
+			}
+			log("retry_topic", topic, "source", tier.source, "records_at_most", lagOf(tier.committed, listed, topic))
 		}
 		switch {
 		case errors.Is(t.err, kerr.UnknownTopicOrPartition): // deleted: nothing is left to do
 		case t.err != nil:
-			say(slog.LevelError, "siding: a retry topic of this group cannot be read; what it holds stays there until it can", "error", t.err)
+			tell("unreadable", func(about ...any) {
+				c.log.Error("siding: a retry topic of this group cannot be read; what it holds stays there until it can", append(about, "error", t.err)...)
+			})
 		case c.siblings[tier.source].Source == "":
-			say(slog.LevelWarn, "siding: a retry topic of this group belongs to a source that is not configured; what it holds is not run: "+
-				"put the source back into Topics until it is empty, then delete it")
+			tell("without a source", func(about ...any) {
+				c.log.Warn("siding: a retry topic of this group belongs to a source that is not configured; what it holds is not run: "+
+					"put the source back into Topics until it is empty, then delete it", about...)
+			})
 		case known[topic]:
 			c.resized(tier.source, topic, t.partitions)
 		default:
-			say(slog.LevelInfo, "siding: a retry topic that is not configured any more is drained; delete it when no consumer writes to it and it is empty")
+			tell("drained", func(about ...any) {
+				c.log.Info("siding: a retry topic that is not configured any more is drained; delete it when no consumer writes to it and it is empty", about...)
+			})
 			c.mu.Lock()
 			c.inherited[tier.source] = append(slices.Clone(c.inherited[tier.source]), inherited{tier.Tier, t.partitions})
 			c.mu.Unlock()

@@ -43,7 +43,9 @@ func TestClientLog_SaysOnceInAWhileThatABrokerIsNotReached(t *testing.T) {
 		for line := range strings.Lines(out.String()) {
 			n := 1
 			if _, lines, ok := strings.Cut(strings.TrimSpace(line), " lines="); ok {
-				fmt.Sscan(lines, &n)
+				if _, err := fmt.Sscan(lines, &n); err != nil {
+					t.Errorf("%q has no number of lines: %v", line, err)
+				}
 			}
 			if strings.Contains(line, "broker=1") && strings.Contains(line, "unable") {
 				said += n

@@ -15,8 +15,13 @@ func TestBucket_KeepsItsRateWhoeverComesLate(t *testing.T) {
 		burst int
 		late  time.Duration
 	}{
-		{1000, 1, 2 * time.Millisecond}, {1000, 1, 50 * time.Millisecond}, {50, 1, 20 * time.Millisecond}, {50, 5, 90 * time.Millisecond},
-		{3, 1, 50 * time.Millisecond}, {20_000, 1, 10 * time.Millisecond}, {1000, 100, 30 * time.Millisecond},
+		{1000, 1, 2 * time.Millisecond},
+		{1000, 1, 50 * time.Millisecond},
+		{50, 1, 20 * time.Millisecond},
+		{50, 5, 90 * time.Millisecond},
+		{3, 1, 50 * time.Millisecond},
+		{20_000, 1, 10 * time.Millisecond},
+		{1000, 100, 30 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			t.Parallel()

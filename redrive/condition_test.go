@@ -95,10 +95,10 @@ func TestResume_LeavesARunThatGoesOn(t *testing.T) {
 		}()
 		<-half
 		_, err := second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
-		heldError(t, err, " was heard of ")
+		_ = heldError(t, err, " was heard of ")
 		held := heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, redrive.IfSilent()), "run orders.dlq/"+p.ID+" goes on: ann on ")
 		_, err = second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfClaim("another"))
-		heldError(t, err, "took it meanwhile")
+		_ = heldError(t, err, "took it meanwhile")
 		time.Sleep(10 * time.Second)
 		select {
 		case err := <-ended:
@@ -171,7 +171,7 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 				stop()
 				<-done
 				if lives {
-					heldError(t, err, "goes on: bob was heard of just now, and by the clocks 1h0m")
+					_ = heldError(t, err, "goes on: bob was heard of just now, and by the clocks 1h0m")
 				} else if err != nil || o.Counts.Succeeded != 20 {
 					t.Errorf("the run ended with %v, and %+v", err, o)
 				}
@@ -225,7 +225,7 @@ func TestResume_TakesNothingWhereItCannotLook(t *testing.T) {
 		asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour)})
 		ended := heldUp(t, k, "orders.dlq.ledger", 5*time.Second)
 		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
-		heldError(t, err, "may go on: ann on ")
+		_ = heldError(t, err, "may go on: ann on ")
 		<-ended
 		if o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent()); err != nil || o.Counts.Succeeded != 20 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
