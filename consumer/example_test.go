@@ -159,6 +159,71 @@ func ExampleDecode() {
 	// decode terminal
 }
 
+// A schema that is newer than the service is known by a reason of its own: a later version brings exactly these letters back.
+func ExampleDecode_unsupportedVersion() {
+	type order struct {
+		Schema struct{ Version int }
+	}
+	decode := func(ctx context.Context, r *kgo.Record) (order, error) {
+		o, err := consumer.JSON[order](ctx, r)
+		schema := o.Schema
+		if err == nil {
+			err = fmt.Errorf("schema %d is newer than this service", schema.Version)
+		}
+		if schema.Version > 7 {
+			return o, classify.UnsupportedVersion(err) // terminal, class and reason unsupported-version
+		}
+		return o, nil
+	}
+	handler := consumer.Decode(decode, func(context.Context, *kgo.Record, order) error { return nil })
+	err := handler(context.Background(), &kgo.Record{Topic: "orders", Value: []byte(`{"schema":{"version":8}}`)})
+	r := (&classify.Classifier{}).Classify(err)
+	fmt.Println(r.Class, r.Verdict)
+	// Output: unsupported-version terminal
+}
+
+// handledKeys is a table with a unique key, in a transaction of a database.
+type handledKeys map[any]bool
+
+func (t handledKeys) Exec(_ context.Context, _ string, args ...any) (rows int, err error) {
+	if t[args[0]] {
+		return 0, uniqueViolation{}
+	}
+	t[args[0]] = true
+	return 1, nil
+}
+
+// uniqueViolation is an error as pgx and lib/pq have it.
+type uniqueViolation struct{}
+
+func (uniqueViolation) Error() string    { return "duplicate key value violates unique constraint" }
+func (uniqueViolation) SQLState() string { return "23505" }
+
+// A record may be delivered more than once. A handler that must not act twice stores the record's key with what it did: that
+// the key is there already means that an earlier delivery did the work.
+func ExampleFacts_IdempotencyKey() {
+	tx := handledKeys{}
+	handler := func(ctx context.Context, r *kgo.Record) error {
+		// first in the transaction, and a statement of its own: another unique violation is another matter
+		_, err := tx.Exec(ctx, `INSERT INTO handled (key) VALUES ($1)`, consumer.FactsOf(ctx, r).IdempotencyKey())
+		if classify.IsUniqueViolation(err) {
+			return nil // done already
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Println("charged")
+		return nil
+	}
+	r := &kgo.Record{Topic: "orders", Partition: 3, Offset: 7}
+	fmt.Println(handler(context.Background(), r))
+	fmt.Println(handler(context.Background(), r))
+	// Output:
+	// charged
+	// <nil>
+	// <nil>
+}
+
 // A tombstone, a record with a null value, is nil for a pointer type and an error for any other.
 func ExampleJSON_tombstone() {
 	o, err := consumer.JSON[*Order](context.Background(), &kgo.Record{Topic: "orders", Value: nil})
@@ -251,7 +316,7 @@ func ExampleConsumer_Health() {
 	text, _ := json.Marshal(c.Health())
 	fmt.Println(string(text))
 	// Output:
-	// {"ok":true,"started":false,"lanes":[]}
+	// {"ok":true,"started":false,"lanes":[],"group":{"joined":false}}
 }
 
 // pager is a hook that rings for dead letters.
