@@ -63,9 +63,7 @@ func (w *topics) readAnew(topic string, u use) {
 			anew := c.restartOn(u.source, topic, id)
 			c.wg.Go(func() {
 				c.retryPoll.reread(topic)
-				if len(anew) > 0 { // else the first lanes may not have been opened, and nothing is ready
-					c.open(anew)
-				}
+				c.open(anew)
 			})
 		})
 	case usedInherited:

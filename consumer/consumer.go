@@ -29,9 +29,10 @@ type Consumer struct {
 	hooks    hooks
 	host     string
 
-	running atomic.Bool
-	ready   chan struct{}
-	isReady sync.Once
+	running    atomic.Bool
+	ready      chan struct{}
+	isReady    sync.Once
+	isAssigned sync.Once
 
 	// Set by Run.
 	ctx           context.Context         // ends when the drain is over
@@ -310,10 +311,42 @@ func (c *Consumer) settleUnless(ctx context.Context, passes func(error) bool, wh
 	return nil
 }
 
-// Ready is closed when the first assignment is there and its lanes run, or when the member joined and got none.
+// Ready is closed when the first assignment is there and the lanes of all its topics run, or when the member joined and got none. A
+// lane that cannot start (a right or a sibling is missing, nobody knows its committed offset) is waited for no longer than a minute: then
+// Health says that it is not OK, and why. Ready stays closed, whatever is assigned later.
 func (c *Consumer) Ready() <-chan struct{} { return c.ready }
 
 func (c *Consumer) readyOnce() { c.isReady.Do(func() { close(c.ready) }) }
+
+// readyLook is how often the lanes of the first assignment are looked at until they run.
+const readyLook = 50 * time.Millisecond
+
+// awaitReady closes Ready when no lane is starting any more, as far as it is waited for.
+func (c *Consumer) awaitReady() {
+	for !c.hasStarted(time.Now()) {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-time.After(readyLook):
+		}
+	}
+	c.readyOnce()
+}
+
+// hasStarted reports whether no lane is starting, but those that take too long. A member that lost its lanes and joins again has yet
+// to be told whether it gets some.
+func (c *Consumer) hasStarted(now time.Time) bool {
+	lanes := c.lanesNow()
+	if len(lanes) == 0 {
+		h, _ := c.membership.health(now)
+		return h.Joined
+	}
+	return !slices.ContainsFunc(lanes, func(l *lane) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.state == laneStarting && now.Sub(l.since) <= startsWithin
+	})
+}
 
 // Pause stops running records of the topics, on their source and on their retry topics, until Resume. Running handlers
 // finish; partitions stay assigned, and the pause holds over rebalances. Topics that are not consumed are ignored.

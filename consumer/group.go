@@ -32,9 +32,7 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 	case c.newLanes <- struct{}{}:
 	default:
 	}
-	if c.laneCount.Load() == 0 {
-		c.readyOnce()
-	}
+	c.isAssigned.Do(func() { c.wg.Go(c.awaitReady) })
 }
 
 // takeOver makes lanes of partitions that the member has from now on.
@@ -155,9 +153,6 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 	}
 	if len(postponed) > 0 {
 		c.wg.Go(func() { c.seek(postponed) })
-	}
-	if len(lanes) == 0 {
-		c.readyOnce()
 	}
 	return placed, nil
 }

@@ -32,7 +32,6 @@ func (c *Consumer) open(lanes []*lane) {
 		}
 		return c.tryOpen(lanes)
 	})
-	c.readyOnce()
 }
 
 func (c *Consumer) tryOpen(lanes []*lane) error {

@@ -16,7 +16,7 @@ import (
 )
 
 // Run runs a consumer until the test ends or Stop ends it, with the broker's options in front of the configuration's own. It
-// returns when the consumer has its first assignment. At the end of the test it checks that Run returned without an error.
+// returns when the consumer is ready. At the end of the test it checks that Run returned without an error.
 func (k *Kafka) Run(cfg consumer.Config) *Consumer {
 	k.tb.Helper()
 	c := k.Begin(cfg)
@@ -25,12 +25,12 @@ func (k *Kafka) Run(cfg consumer.Config) *Consumer {
 	case <-c.done:
 		k.tb.Fatalf("consumertest: Run: %v", c.err)
 	case <-time.After(k.Patience):
-		k.tb.Fatalf("consumertest: no assignment within %v", k.Patience)
+		k.tb.Fatalf("consumertest: not ready within %v", k.Patience)
 	}
 	return c
 }
 
-// Begin is Run without waiting for the assignment.
+// Begin is Run without waiting until the consumer is ready.
 func (k *Kafka) Begin(cfg consumer.Config) *Consumer {
 	k.tb.Helper()
 	cfg.Kafka = append(k.Opts(), cfg.Kafka...)
