@@ -49,6 +49,29 @@ func noted(t *testing.T, k *consumertest.Kafka) (all []string) {
 	return all
 }
 
+// A record that a handler or a policy discarded was in no place, so no test with one could ask for conservation.
+func TestConserved_KnowsWhatWasDiscarded(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.Patience = time.Minute
+		k.CreateTopic("orders", 2)
+		cfg := config(givesUp)
+		cfg.Policy.OnExhausted = consumer.Discard
+		own := discardHook{got: make(chan consumer.Routed, 10)}
+		cfg.Hooks = []consumer.Hook{own} // is told as well
+		k.Run(cfg)
+		for _, word := range []string{"discard", "busy", "bad", "fine"} {
+			k.Produce(&kgo.Record{Topic: "orders", Value: []byte(word)})
+		}
+		k.Conserved()
+		time.Sleep(time.Minute)
+		k.Conserved()
+		if n := len(own.got); n != 2 {
+			t.Errorf("%d records were discarded, want two: the handler's word, and the policy", n)
+		}
+	})
+}
+
 // givesUp fails a record in the way that its value says.
 func givesUp(_ context.Context, r *kgo.Record) error {
 	err := classify.As(errors.New("no such SKU"), "sku")

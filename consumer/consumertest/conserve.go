@@ -15,9 +15,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Conserved waits until every record that Produce wrote to a consumed topic is in exactly one place: handled, parked in a
-// tier, in the dead-letter topic, or not consumed yet. A record that was discarded on purpose is in none. A dead letter that a
-// redrive run brought back, as its ledger says, is where its copy is.
+// Conserved waits until every record that Produce wrote to a consumed topic is in exactly one place: handled, discarded by a
+// handler or a policy, parked in a tier, in the dead-letter topic, or not consumed yet. A dead letter that a redrive run
+// brought back, as its ledger says, is where its copy is.
 func (k *Kafka) Conserved() {
 	k.tb.Helper()
 	deadline := time.Now().Add(k.Patience)
@@ -34,10 +34,10 @@ func (k *Kafka) Conserved() {
 }
 
 // places is where a record was found.
-type places struct{ handled, parked, dead, unread int }
+type places struct{ handled, discarded, parked, dead, unread int }
 
 func (p places) sum() int {
-	return min(p.handled, 1) + min(p.parked, 1) + min(p.dead, 1) + min(p.unread, 1)
+	return min(p.handled, 1) + min(p.discarded, 1) + min(p.parked, 1) + min(p.dead, 1) + min(p.unread, 1)
 }
 
 // misplaced lists the records that are not in exactly one place.
@@ -88,6 +88,7 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 			if p := found[back.origin(at)]; p != nil {
 				n, _ := k.journal.times(at)
 				p.handled += n
+				p.discarded += k.journal.dropped(at)
 				if at.offset >= floor(topic, at.partition) {
 					p.unread = 1
 				}
@@ -116,8 +117,10 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 	}
 	for at, p := range found {
 		n, _ := k.journal.times(at)
-		if p.handled += n; p.sum() != 1 {
-			problems = append(problems, fmt.Sprintf("%v: handled %d times, parked %d, dead-lettered %d, not consumed %d", at, p.handled, p.parked, p.dead, p.unread))
+		p.handled += n
+		p.discarded += k.journal.dropped(at)
+		if p.sum() != 1 {
+			problems = append(problems, fmt.Sprintf("%v: handled %d times, discarded %d, parked %d, dead-lettered %d, not consumed %d", at, p.handled, p.discarded, p.parked, p.dead, p.unread))
 		}
 	}
 	return problems, nil

@@ -37,6 +37,7 @@ func (k *Kafka) Begin(cfg consumer.Config) *Consumer {
 	if cfg.Handler != nil {
 		cfg.Handler = k.journal.watch(cfg.Handler)
 	}
+	cfg.Hooks = append(slices.Clip(cfg.Hooks), k.journal)
 	if cfg.Logger == nil {
 		cfg.Logger = logger(k.tb)
 	}
@@ -122,9 +123,10 @@ func (c *Consumer) Wait() error {
 
 // journal is what handlers did, by where the record was first read.
 type journal struct {
-	mu      sync.Mutex
-	handled map[position]int
-	changed chan struct{} // closed and replaced at each change
+	mu        sync.Mutex
+	handled   map[position]int
+	discarded map[position]int
+	changed   chan struct{} // closed and replaced when a record was handled
 }
 
 type position struct {
@@ -138,7 +140,7 @@ func originalOf(p headers.Position) position { return position{p.Topic, p.Partit
 func (p position) String() string            { return fmt.Sprintf("%s/%d/%d", p.topic, p.partition, p.offset) }
 
 func newJournal() *journal {
-	return &journal{handled: map[position]int{}, changed: make(chan struct{})}
+	return &journal{handled: map[position]int{}, discarded: map[position]int{}, changed: make(chan struct{})}
 }
 
 // watch notes the successes of a handler.
@@ -157,15 +159,30 @@ func (j *journal) watch(h consumer.Handler) consumer.Handler {
 	}
 }
 
+// OnDiscarded notes what a handler or a policy discarded.
+func (j *journal) OnDiscarded(d consumer.Routed) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.discarded[positionOf(d.Record)]++
+}
+
+func (j *journal) dropped(at position) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.discarded[at]
+}
+
 func (j *journal) times(at position) (int, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.handled[at], j.changed
 }
 
-// forget forgets what was handled of a topic.
+// forget forgets what was handled or discarded of a topic.
 func (j *journal) forget(topic string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	maps.DeleteFunc(j.handled, func(at position, _ int) bool { return at.topic == topic })
+	for _, did := range []map[position]int{j.handled, j.discarded} {
+		maps.DeleteFunc(did, func(at position, _ int) bool { return at.topic == topic })
+	}
 }
