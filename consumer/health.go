@@ -43,7 +43,7 @@ type Health struct {
 	Started bool         `json:"started"` // the first assignment is there, see Ready
 	Lanes   []LaneHealth `json:"lanes"`
 	Group   GroupHealth  `json:"group"`
-	// Missing are the topics that the consumer needs and that do not exist: deleted while it runs. Health is not OK then.
+	// Missing are the topics that the consumer needs and that do not exist: deleted while it runs, or never made. Health is not OK then.
 	Missing []string `json:"missing,omitempty"`
 }
 

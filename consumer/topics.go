@@ -36,7 +36,7 @@ type topics struct {
 // knownTopic is a topic as it was found so far.
 type knownTopic struct {
 	id      kadm.TopicID
-	size    int32                 // its partitions
+	size    int32                 // its partitions; none as long as it was never seen
 	former  map[kadm.TopicID]bool // a broker that lags behind may still tell one of these
 	missed  int                   // looks in a row that did not find it
 	absent  time.Time             // the first of these
@@ -178,7 +178,7 @@ func (w *topics) look(ctx context.Context) (soon bool) {
 				soon = true
 				continue
 			case k.missed == missedLooks || use.kind == usedInherited:
-				w.gone(topic, use)
+				w.gone(topic, use, k.size > 0)
 			}
 			delete(suspects, topic) // it is read again when it is there
 			continue
@@ -258,8 +258,9 @@ func (c *Consumer) uses() map[string]use {
 	return all
 }
 
-// gone sees to a topic that does not exist any more. It is not made again from here: whoever deleted it may be about to.
-func (w *topics) gone(topic string, u use) {
+// gone sees to a topic that does not exist, any more or as long as this process runs. It is not made from here: whoever deleted it may
+// be about to.
+func (w *topics) gone(topic string, u use, seen bool) {
 	switch u.kind {
 	case usedInherited:
 		w.c.log.Info("siding: a retry topic that was drained was deleted", "retry_topic", topic, "source", u.source)
@@ -270,7 +271,11 @@ func (w *topics) gone(topic string, u use) {
 		w.c.log.Error("siding: a source topic does not exist any more; its lanes wait until it is made again, the others go on. "+
 			"If it is not to come back, take it out of Topics", "topic", topic)
 	default:
-		w.c.log.Error("siding: a topic was deleted, and what it held is gone; lanes that need it wait until it is made again. "+
+		what := "a topic does not exist; lanes that need it wait until it is made. "
+		if seen {
+			what = "a topic was deleted, and what it held is gone; lanes that need it wait until it is made again. "
+		}
+		w.c.log.Error("siding: "+what+
 			"A consumer that starts with Provision.Mode Create makes it; under Verify and Off, make it with as many partitions as its source has", "topic", topic, "used_as", u.kind.String(), "source", u.source)
 	}
 	w.setMissing(topic, true)

@@ -271,3 +271,29 @@ func TestASourceThatIsDeletedHoldsUpNoOther(t *testing.T) {
 		})
 	}
 }
+
+// Under Provision.Mode Off a dead-letter topic that nobody had made yet was said to have been deleted, with all that it held.
+func TestTopics_OneThatWasNeverSeenIsNotSaidToBeDeleted(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		for _, topic := range []string{"orders", "orders.retry.300ms", "orders.retry.900ms"} {
+			k.CreateTopic(topic, 1)
+		}
+		cfg := config(fine)
+		cfg.Provision.Mode = retrytopics.Off
+		var log lines
+		cfg.Logger = log.logger()
+		k.Run(cfg)
+		time.Sleep(time.Minute)
+		if missing, deleted := log.with("level=ERROR", "a topic does not exist", "topic=orders.dlq"), log.with("was deleted"); missing != 1 || deleted != 0 {
+			t.Errorf("the log says %d times that the topic does not exist, and %d times that it was deleted; want 1 and 0", missing, deleted)
+		}
+		k.CreateTopic("orders.dlq", 1)
+		time.Sleep(time.Minute)
+		k.DeleteTopic("orders.dlq")
+		time.Sleep(time.Minute)
+		if missing, deleted := log.with("a topic does not exist"), log.with("level=ERROR", "was deleted", "topic=orders.dlq"); missing != 1 || deleted != 1 {
+			t.Errorf("now the log says %d times that it does not exist, and %d times that it was deleted; want 1 and 1", missing, deleted)
+		}
+	})
+}
