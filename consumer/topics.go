@@ -271,16 +271,18 @@ func (w *topics) gone(topic string, u use, seen bool) {
 		w.c.log.Error("siding: a source topic does not exist any more; its lanes wait until it is made again, the others go on. "+
 			"If it is not to come back, take it out of Topics", "topic", topic)
 	default:
-		what := "a topic does not exist; lanes that need it wait until it is made. "
+		about := []any{"topic", topic, "used_as", u.kind.String(), "source", u.source}
 		if seen {
-			what = "a topic was deleted, and what it held is gone; lanes that need it wait until it is made again. "
+			w.c.log.Error("siding: a topic was deleted, and what it held is gone; lanes that need it wait until it is made again. "+whoMakesIt, about...)
+		} else {
+			w.c.log.Error("siding: a topic does not exist; lanes that need it wait until it is made. "+whoMakesIt, about...)
 		}
-		w.c.log.Error("siding: "+what+
-			"A consumer that starts with Provision.Mode Create makes it; under Verify and Off, make it with as many partitions as its source has", "topic", topic, "used_as", u.kind.String(), "source", u.source)
 	}
 	w.setMissing(topic, true)
 	w.reader(topic).PauseFetchTopics(topic)
 }
+
+const whoMakesIt = "A consumer that starts with Provision.Mode Create makes it; under Verify and Off, make it with as many partitions as its source has"
 
 // topicNow is a topic as a broker describes it.
 type topicNow struct {
