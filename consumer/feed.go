@@ -168,6 +168,7 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 	}
 	var size int64
 	end, markers := recs[len(recs)-1].Offset+1, false
+	f.epoch = recs[len(recs)-1].LeaderEpoch // a marker's too: the floor passes it, and an older epoch ends before it
 	for _, r := range recs {
 		size += recordSize(r)
 		markers = markers || r.Attrs.IsControl()
@@ -187,7 +188,6 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 		}
 	}
 	f.tracker.skip(end)
-	f.epoch = last.LeaderEpoch
 
 	if l.c.cfg.Order == OrderPartition {
 		each := size / int64(len(recs))

@@ -212,6 +212,7 @@ func (f *feed) take(id [16]byte, recs []*kgo.Record) (foreign int, pause bool) {
 	for _, r := range recs {
 		if r.Attrs.IsControl() { // the end of a transaction, see withoutMarkers
 			f.tracker.skip(r.Offset + 1)
+			f.epoch = r.LeaderEpoch
 			continue
 		}
 		if !f.tracker.deliver(r.Offset) {
