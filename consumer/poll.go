@@ -162,12 +162,16 @@ func (p *retryPoll) loop(ctx context.Context) {
 // add makes the client read the tiers of lanes.
 func (p *retryPoll) add(lanes []*lane) {
 	start := map[string]map[int32]kgo.Offset{}
+	stop := map[string][]int32{}
 	p.change(func() {
 		for _, l := range lanes {
 			for _, f := range l.tiers() {
 				at := topicPartition{f.topic, l.partition}
 				if l.isGone() || p.byFeed[at] == f || f.retired.Load() {
 					continue
+				}
+				if p.byFeed[at] != nil { // the remove of the lane before comes later, and finds that it is done
+					stop[f.topic] = append(stop[f.topic], l.partition)
 				}
 				p.byFeed[at] = f
 				if p.clearing[f.topic] > 0 {
@@ -179,6 +183,9 @@ func (p *retryPoll) add(lanes []*lane) {
 				// With the epoch kgo asks whether the log still is the one that the offset was committed in.
 				start[f.topic][l.partition] = kgo.NewOffset().At(f.tracker.next).WithEpoch(f.epoch)
 			}
+		}
+		if len(stop) > 0 { // kgo passes over the start of a partition that it reads already
+			p.client.RemoveConsumePartitions(stop)
 		}
 		if len(start) > 0 {
 			p.client.AddConsumePartitions(start)
