@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,6 +132,41 @@ func TestInPlace_SlotsAreLentAndReclaimed(t *testing.T) {
 		}
 		if most > slots {
 			t.Errorf("%d handlers ran at once, want %d at most", most, slots)
+		}
+		k.Conserved()
+	})
+}
+
+// A record that waits in place counts towards no bound of its lane. With a slot lent for each, an outage of what the
+// handler needs had as many in hand as came: 3,000 of 3,000, with four slots and room for 100 records.
+func TestInPlace_AsManyWaitBesideTheSlotsAsThereAreSlots(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		const slots = 4
+		k.CreateTopic("orders", 1)
+		var runs atomic.Int64
+		var over atomic.Bool
+		cfg := config(func(context.Context, *kgo.Record) error {
+			if runs.Add(1); over.Load() {
+				return nil
+			}
+			return classify.RetryAfter(errBusy, 10*time.Minute)
+		})
+		cfg.Order, cfg.Concurrency, cfg.MaxInFlight = consumer.OrderNone, slots, 100
+		cfg.Policy.Immediate = consumer.Immediate{Attempts: 1, Base: 1, Max: 10 * time.Minute}
+		c := k.Run(cfg)
+		records := make([]*kgo.Record, 300)
+		for i := range records {
+			records[i] = &kgo.Record{Topic: "orders", Value: []byte("x")}
+		}
+		records = k.Produce(records...)
+		time.Sleep(5 * time.Minute)
+		if l := c.Health().Lanes[0]; l.Running != 2*slots || runs.Load() != 2*slots {
+			t.Errorf("%d records are in hand after %d runs, want %d of both", l.Running, runs.Load(), 2*slots)
+		}
+		over.Store(true)
+		for _, r := range records {
+			k.Handled(r, 1)
 		}
 		k.Conserved()
 	})

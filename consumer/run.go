@@ -322,18 +322,23 @@ func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.R
 // slot; the unit stays the worker's, and with it the order. It reports false where the lane is given up.
 func (r *runner) waitInPlace(d time.Duration) bool {
 	r.unit.current.Store(nil)
-	r.c.slots.lend()
-	on := r.lane.pause(d)
-	for on {
+	lent := r.c.slots.lend()
+	for on := r.lane.pause(d); on; {
 		if resumed := r.c.untilResumed(r.lane.topic); resumed != nil {
 			on = r.lane.awaits(resumed)
-		} else if on = r.c.slots.reclaim(r.lane.stopping); on && !r.c.isPaused(r.lane.topic) {
-			return true
-		} else if on {
-			r.c.slots.lend() // paused while it waited for its slot
+			continue
 		}
+		if lent && !r.c.slots.reclaim(r.lane.stopping) {
+			break
+		}
+		if !r.c.isPaused(r.lane.topic) {
+			return true
+		}
+		lent = r.c.slots.lend() // paused while it waited for its slot
 	}
-	r.c.slots.takeOver()
+	if lent {
+		r.c.slots.takeOver()
+	}
 	return false
 }
 

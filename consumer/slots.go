@@ -8,8 +8,9 @@ import (
 // slots hands workers to lanes. Lanes with work stand in a ring and are served in turn; at most limit workers run at a
 // time (0: as many as there is work for).
 //
-// Workers are goroutines that live as long as there is work, so an idle lane costs nothing. One that waits between two runs of a record
-// lends its slot, and has the next one that is free when its wait is over.
+// Workers are goroutines that live as long as there is work, so an idle lane costs nothing. One that
+// waits between two runs of a record lends its slot, and has the next one that is free when its wait
+// is over. At most limit slots are lent: what a worker has in hand counts towards no other bound.
 type slots struct {
 	limit int
 	wg    *sync.WaitGroup
@@ -20,6 +21,7 @@ type slots struct {
 	ring    fifo[*lane]
 	queued  map[*lane]bool
 	running int
+	lent    int
 	back    fifo[chan struct{}] // workers whose wait is over, in order; closed to hand over a slot
 	waiting atomic.Bool
 }
@@ -40,13 +42,21 @@ func (s *slots) ready(l *lane) {
 // contended reports whether a lane waits for a worker that there is no room for: then a unit ends early.
 func (s *slots) contended() bool { return s.waiting.Load() }
 
-// lend gives a worker's slot to the others, until it reclaims one.
-func (s *slots) lend() {
-	s.clock.leave()
+// lend gives a worker's slot to the others, until it reclaims one. It reports false, and the worker
+// keeps its slot, where as many are lent as there are.
+func (s *slots) lend() bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running--
-	s.hire()
+	spare := s.limit == 0 || s.lent < s.limit
+	if spare {
+		s.lent++
+		s.running--
+		s.hire()
+	}
+	s.mu.Unlock()
+	if spare {
+		s.clock.leave()
+	}
+	return spare
 }
 
 // hire starts a worker for the slot that is free, where somebody waits for one; the caller holds the lock.
@@ -55,6 +65,7 @@ func (s *slots) hire() {
 	case s.limit > 0 && s.running >= s.limit:
 	case s.back.len() > 0:
 		s.running++
+		s.lent--
 		close(s.back.pop())
 	case s.ring.len() > 0:
 		s.running++
@@ -67,6 +78,7 @@ func (s *slots) reclaim(stop <-chan struct{}) bool {
 	s.mu.Lock()
 	if s.limit == 0 || s.running < s.limit {
 		s.running++
+		s.lent--
 		s.mu.Unlock()
 		s.clock.enter()
 		return true
@@ -85,6 +97,7 @@ func (s *slots) reclaim(stop <-chan struct{}) bool {
 		<-turn
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.lent++ // takeOver has it
 		s.running--
 		s.hire()
 	}()
@@ -96,6 +109,7 @@ func (s *slots) takeOver() {
 	s.clock.enter()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.lent--
 	s.running++
 }
 
