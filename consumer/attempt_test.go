@@ -363,7 +363,7 @@ func TestIdempotencyKey_KeepsTheOldestNameAndTheFirstPlace(t *testing.T) {
 		want     string
 	}{
 		"of the record before it":   {headers.Position{Topic: "orders", Partition: 3, Offset: 2}, "billing/orders/3/2"},
-		"of another partition":      {headers.Position{Topic: "orders", Partition: 1, Offset: 900}, "billing/orders/1/900"},
+		"of another partition":      {headers.Position{Topic: "orders", Partition: 1, Offset: 900}, "billing/orders/3/7"},
 		"of none":                   {headers.Position{}, "billing/orders/3/7"},
 		"of the record itself":      {headers.Position{Topic: "orders", Partition: 3, Offset: 7}, "billing/orders/3/7"},
 		"of a record still to come": {headers.Position{Topic: "orders", Partition: 3, Offset: 8}, "billing/orders/3/7"},

@@ -274,7 +274,8 @@ func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 
 // cleanSource takes the reserved headers off a source record, on which they steer nothing, and returns the redrive ones
 // if they count: if they name this source's own DLQ. Of where the record was first read they are believed what can be: that
-// it was before, in this topic. Else a record could take the idempotency key of one that is still to come.
+// it was before, in this partition, to which redrive brings a record back. Else a record could take the idempotency key of
+// one that is still to come. That it takes the key of one that came before can't be told from headers.
 func (c *Consumer) cleanSource(l *lane, rec *kgo.Record) headers.Redrive {
 	clean := headers.Strip(rec.Headers)
 	if len(clean) == len(rec.Headers) {
@@ -282,7 +283,7 @@ func (c *Consumer) cleanSource(l *lane, rec *kgo.Record) headers.Redrive {
 	}
 	redrive, _ := headers.SourceRedrive(rec.Headers, l.siblings.DLQ)
 	rec.Headers = clean
-	if o := redrive.Original; o.Topic != l.topic || o.Partition == l.partition && o.Offset >= rec.Offset {
+	if o := redrive.Original; o.Topic != l.topic || o.Partition != l.partition || o.Offset >= rec.Offset {
 		redrive.Original = headers.Position{}
 	}
 	return redrive
