@@ -26,7 +26,8 @@ type Condition struct {
 func IfSilent() Condition { return Condition{silent: true} }
 
 // IfClaim takes a run only from the process that had it when an Outcome was read:
-// claim is [Outcome.Claim].
+// claim is [Outcome.Claim]. An empty one, which nobody can have read, holds for no run,
+// and neither does the zero Condition.
 func IfClaim(claim string) Condition { return Condition{claim: claim} }
 
 // lively is how long after its last heartbeat a run is taken to go on: three of them, and some delay.
@@ -98,7 +99,7 @@ func (w *taking) allowed(rec *record) error {
 		return nil
 	}
 	for _, c := range w.conditions {
-		if c.claim != "" && rec.Token != c.claim {
+		if !c.silent && rec.Token != c.claim {
 			return w.refused(rec, "goes on: %s took it meanwhile", rec.Owner)
 		}
 		if !c.silent || rec.Stopped != nil {

@@ -99,6 +99,9 @@ func TestResume_LeavesARunThatGoesOn(t *testing.T) {
 		held := heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, redrive.IfSilent()), "run orders.dlq/"+p.ID+" goes on: ann on ")
 		_, err = second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfClaim("another"))
 		_ = heldError(t, err, "took it meanwhile")
+		for _, unread := range []redrive.Condition{redrive.IfClaim(""), {}} { // as of a field that is missing: they took it
+			_ = heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, unread), "took it meanwhile")
+		}
 		time.Sleep(10 * time.Second)
 		select {
 		case err := <-ended:
