@@ -52,10 +52,8 @@ func (f *fence) judge(ctx context.Context, gaps []gap) error {
 				return fmt.Errorf("look in the ledger for what is left open: %w", err)
 			}
 			_, e, _ := dlq.ParseEntry(r) // a broken one has no target
-			for _, g := range copies {
-				if e.Target.Topic == g.topic && e.Target.Partition == g.partition && e.Target.Offset >= g.open {
-					stands[g] = true
-				}
+			if g, told := copies[e.Target]; told {
+				stands[g] = true
 			}
 		}
 	}
@@ -94,7 +92,7 @@ func (f *fence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err
 func (f *fence) visible(ctx context.Context, entries []*kgo.Record) (bool, error) {
 	ranges := map[string][]dlq.Range{}
 	for _, r := range entries {
-		if _, e, err := dlq.ParseEntry(r); err == nil && (e.State == dlq.Redriven || e.State == dlq.Unfollowed) {
+		if _, e, err := dlq.ParseEntry(r); err == nil && e.State == dlq.Redriven {
 			ranges[e.Target.Topic] = append(ranges[e.Target.Topic], dlq.At(e.Target.Partition, e.Target.Offset))
 		}
 	}
