@@ -135,7 +135,7 @@ func (w *lineageWorld) failAgain(t *rapid.T) {
 		}
 	}
 	if len(again) == 0 {
-		t.Skip()
+		t.Skip("another action: no letter can fail again")
 	}
 	slices.SortFunc(again, func(a, b record) int { return int(a.offset - b.offset) })
 	w.pass()
@@ -153,7 +153,7 @@ func (w *lineageWorld) begin(t *rapid.T) {
 	w.pass()
 	chosen, copies := w.choose()
 	if len(chosen) == 0 {
-		t.Skip()
+		t.Skip("another action: no letter is open")
 	}
 	w.pass()
 	run := &modelRun{id: fmt.Sprint("r", len(w.runs)), started: w.now.Add(w.operator), left: chosen}
@@ -167,7 +167,7 @@ func (w *lineageWorld) begin(t *rapid.T) {
 func (w *lineageWorld) run(t *rapid.T, has func(*modelRun) int) *modelRun {
 	some := slices.DeleteFunc(slices.Clone(w.runs), func(r *modelRun) bool { return has(r) == 0 })
 	if len(some) == 0 {
-		t.Skip()
+		t.Skip("another action: no run has such letters")
 	}
 	w.pass()
 	return rapid.SampledFrom(some).Draw(w.T, "run")
@@ -232,7 +232,7 @@ func (w *lineageWorld) discard(*rapid.T) {
 
 func (w *lineageWorld) prune(t *rapid.T) {
 	if len(w.letters) == 0 {
-		t.Skip()
+		t.Skip("another action: the topic is empty")
 	}
 	w.pass()
 	ledger := w.ledger()
@@ -259,7 +259,7 @@ func (w *lineageWorld) prune(t *rapid.T) {
 func (w *lineageWorld) importOne(t *rapid.T) {
 	from := slices.Concat(w.archive, w.letters)
 	if len(from) == 0 {
-		t.Skip()
+		t.Skip("another action: there is nothing to import")
 	}
 	w.pass()
 	l := rapid.SampledFrom(from).Draw(w.T, "imported")
