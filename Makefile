@@ -45,7 +45,7 @@ fmt: $(golangci)
 # All tests that need nothing but Go.
 test:
 	@for m in $(modules); do echo "vet $$m"; (cd $$m && go vet ./...); done
-	@for m in $(unit); do echo "test $$m"; (cd $$m && go test -race -timeout 20m ./...); done
+	@for m in $(unit); do echo "test $$m"; (cd $$m && GOGC=400 go test -race -timeout 20m ./...); done
 
 # The tests on real Kafka, in containers; without a Docker Engine they are skipped, in CI they fail.
 integration:

@@ -206,7 +206,7 @@ func TestALaneWaitsForALedgerThatCannotBeWrittenTo(t *testing.T) {
 		waits time.Duration
 	}{
 		"not authorized": {kfake.Fault{Err: kerr.TopicAuthorizationFailed}, "orders.dlq.ledger: TOPIC_AUTHORIZATION_FAILED", time.Hour},
-		"no leader":      {kfake.Fault{Err: kerr.NotLeaderForPartition}, "leader", time.Hour},
+		"no leader":      {kfake.Fault{Err: kerr.NotLeaderForPartition}, "leader", 10 * time.Minute},
 		"a missing one, for a moment": {
 			kfake.Fault{Err: kerr.UnknownTopicOrPartition}, "orders.dlq.ledger: UNKNOWN_TOPIC", 20 * time.Second,
 		},

@@ -70,7 +70,13 @@ func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		var vn kfake.VirtualNetwork
-		f(t, start(t, 2*time.Hour, []kgo.Opt{kgo.Dialer(vn.DialContext)}, kfake.ListenFn(vn.Listen)))
+		f(t, start(t, 2*time.Hour, []kgo.Opt{
+			kgo.Dialer(vn.DialContext),
+			// What a client asks while nothing happens is most of what an hour costs: kgo's own defaults, and not those that shorten
+			// waits in real time.
+			kgo.FetchMaxWait(5 * time.Second),
+			kgo.HeartbeatInterval(3 * time.Second),
+		}, kfake.ListenFn(vn.Listen)))
 	})
 }
 
