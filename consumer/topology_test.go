@@ -32,7 +32,7 @@ func TestTopology_NewPartitionsOfASourceBeginWithinTenSeconds(t *testing.T) {
 				k.CreateTopic("orders.retry.900ms", 1) // somebody's who knew no better
 				var log lines
 				cfg := config(sortOfBad)
-				cfg.Logger, cfg.Kafka = log.logger(), append(protocol, kgo.FetchMaxWait(250*time.Millisecond)) // as a Consumer has it
+				cfg.Logger, cfg.Kafka = log.logger(), slices.Concat(protocol, []kgo.Opt{kgo.FetchMaxWait(250 * time.Millisecond)}) // as a Consumer has it
 				var members []*consumertest.Consumer
 				for range 3 {
 					members = append(members, k.Run(cfg))
