@@ -52,6 +52,7 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why str
 		e := Entry{TopicID: l.id, State: Discarded, At: time.Now(), By: by, Why: why}
 		if letter.State == Duplicate {
 			e.State, e.By, e.Why = Duplicate, "", ""
+			e.Target = position(l.topic, place{at.partition, letter.CopyOf})
 		}
 		n.write(ctx, at, e)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -56,12 +57,25 @@ type Entry struct {
 	Since time.Time
 	// By and Why are the words of the person who decided it.
 	By, Why string
-	// Target is where the letter was brought back to: topic, partition and offset.
+	// Target is where the letter was brought back to: topic, partition and offset. Of a [Duplicate] it is the letter of which it is a
+	// copy: the entry counts only while that letter is settled by something that was done about its record, since the letter may
+	// expire before, or what became of it may not be known. A Duplicate without a target counts whatever becomes of other letters.
 	Target headers.Position
 	// Class is that of the error with which it failed again.
 	Class string
 	// Edited names what was changed on the way back, "headers", "value" or both.
 	Edited []string
+}
+
+// behind is how far behind its letter a copy stands, both in the partition of a place; 0 where the letter is not named. ok is false for
+// a letter that cannot be it.
+func (e *Entry) behind(topic string, at place) (behind uint32, ok bool) {
+	if e.Target.Topic == "" {
+		return 0, true
+	}
+	distance := at.offset - e.Target.Offset
+	ok = e.Target.Topic == topic && e.Target.Partition == at.partition && e.Target.Offset >= 0 && distance > 0 && distance <= math.MaxUint32
+	return uint32(distance), ok
 }
 
 // entryJSON is an entry as it stands in a ledger: version 1, but for the states that came later.

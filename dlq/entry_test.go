@@ -41,6 +41,7 @@ func laterEntries() []Entry {
 	return []Entry{
 		{State: Succeeded, Run: "7f3a", At: at, Since: at.Add(-time.Minute), By: "ada"},
 		{TopicID: [16]byte{1}, State: Unfollowed, Run: "7f3a", At: at, By: "ada", Target: headers.Position{Topic: "replay", Offset: 1}},
+		{State: Duplicate, Run: "7f3a", At: at, Target: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1_999_999_014}},
 	}
 }
 

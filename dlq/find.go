@@ -59,8 +59,25 @@ func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) 
 		return nil
 	}
 	heard := map[string]*Note{} // by run, what consumers said last
-	// Of letters before it, it may be the copy.
-	near := func(offset int64) bool { return offset <= at.offset && offset >= max(0, at.offset-lookBack) }
+	l.entries(ctx, at, problem, func(n *Note) {
+		if run, ok := n.Hearsay(); ok {
+			heard[run] = n
+		} else {
+			notes = append(notes, n)
+		}
+	})
+	for run, n := range heard {
+		if n.Entry.State != "" && l.hearsay.brought.has(run, at) {
+			notes = append(notes, n)
+		}
+	}
+	return notes
+}
+
+// entries takes down what the ledger's topic has about a letter and those before it of which it may be the copy.
+func (l *Ledger) entries(ctx context.Context, at place, problem func(error) bool, each func(*Note)) {
+	first := max(0, at.offset-lookBack)
+	near := func(offset int64) bool { return offset <= at.offset && offset >= first }
 	s := scan{
 		topic: l.name, opts: l.opts, problem: problem,
 		narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow,
@@ -73,22 +90,16 @@ func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) 
 			if !near(n.Letter) || !l.take(n) || n.Letter != at.offset {
 				return true
 			}
-			if run, ok := n.Hearsay(); ok {
-				heard[run] = n
-			} else {
-				notes = append(notes, n)
-			}
+			each(n)
 			return true
 		},
 	}
 	s.run(ctx, Cursor{})
-	l.believe()
-	for run, n := range heard {
-		if n.Entry.State != "" && l.hearsay.brought.has(run, at) {
-			notes = append(notes, n)
-		}
+	if letter := l.fate(at.partition).letterOf(at.offset); letter < first { // far away, as that of a copy that was imported is
+		near = func(offset int64) bool { return offset == letter }
+		s.run(ctx, Cursor{})
 	}
-	return notes
+	l.believe()
 }
 
 // inRange says why there can be no letter at a place.

@@ -227,6 +227,12 @@ func (l *Ledger) take(n *Note) bool {
 		f.set(n.Letter, fateNewer)
 	case broken:
 		f.set(n.Letter, fateBroken)
+	case n.Entry.State == Duplicate:
+		if behind, ok := n.Entry.behind(l.topic, at); ok {
+			f.duplicate(n.Letter, behind)
+		} else {
+			f.set(n.Letter, none)
+		}
 	default:
 		f.settle(n.Letter, n.Entry.State, n.settledAt())
 	}
@@ -286,8 +292,17 @@ func (l *Ledger) newer() error {
 	return fmt.Errorf("dlq: read ledger %q: %d letters: %w", l.name, n, ErrNewerVersion)
 }
 
-// State is what became of a letter; empty if nothing did, or is known.
+// State is what became of a letter; empty if nothing did, or is known. A [Duplicate] of
+// which the entry names the letter is one only while that letter is settled by
+// something that was done about its record; else it is empty, and the methods that
+// read letters judge it like one without an entry.
 func (l *Ledger) State(partition int32, offset int64) State { return l.fates[partition].state(offset) }
+
+// pending reports whether a letter was brought back and has no outcome, or is a copy that an entry settles by such a letter.
+func (l *Ledger) pending(partition int32, offset int64) bool {
+	f := l.fates[partition]
+	return f.said(f.letterOf(offset)) == Redriven
+}
 
 // since is the Unix second at which a letter was settled that is, and whose state resolves its record.
 func (l *Ledger) since(partition int32, offset int64) uint32 {
@@ -301,9 +316,19 @@ func (l *Ledger) Settled(partition int32, offset int64) bool {
 
 // Count is how many letters are in a state, with those that have expired since.
 func (l *Ledger) Count(s State) (n int64) {
-	if fate := fateOf(s); fate >= fateState {
-		for _, f := range l.fates {
+	fate := fateOf(s)
+	if fate < fateState {
+		return 0
+	}
+	for _, f := range l.fates {
+		if s != Duplicate {
 			n += int64(f.sets[fate].Len())
+			continue
+		}
+		for offset := range f.sets[fate].All() {
+			if f.state(offset) == s {
+				n++
+			}
 		}
 	}
 	return n

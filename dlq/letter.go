@@ -23,6 +23,9 @@ type Letter struct {
 	// letter before it; empty if nothing did, and after [Read], which does not
 	// look.
 	State State
+	// CopyOf is the offset, in the same partition, of the letter that a
+	// [Duplicate] is the copy of, if [Ledger.Chosen] yielded it.
+	CopyOf int64
 }
 
 // FailedAt is when the record failed last: as its headers say, or else when the

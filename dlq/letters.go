@@ -91,7 +91,7 @@ func (l *Ledger) Chosen(ctx context.Context, f Filter, from Cursor) iter.Seq2[*L
 			yield(nil, err)
 			return
 		}
-		c := choosing{filter: &f, judge: newJudge(l), chosen: newLineages(), begin: map[int32]int64{}}
+		c := newChoosing(&f, l)
 		s := scan{
 			topic: l.topic, opts: l.opts, soon: true, narrow: c.narrow,
 			keep: func(r *kgo.Record) bool {
@@ -110,6 +110,10 @@ type choosing struct {
 	judge  *judge
 	chosen *lineages // with the letters that were chosen as the open ones
 	begin  map[int32]int64
+}
+
+func newChoosing(f *Filter, l *Ledger) *choosing {
+	return &choosing{filter: f, judge: newNamingJudge(l), chosen: newLineages(), begin: map[int32]int64{}}
 }
 
 // narrow leaves whole partitions: a letter may have its copy anywhere behind it.
@@ -138,9 +142,13 @@ func (c *choosing) look(r *kgo.Record) *Letter {
 	case state.Settles() || r.Offset < c.begin[r.Partition]:
 		return nil
 	}
+	if c.judge.copy != noCopy && c.judge.behind == 0 {
+		return nil
+	}
 	letter := newLetter(r)
 	letter.State = state
 	if c.judge.copy != noCopy {
+		letter.CopyOf = r.Offset - int64(c.judge.behind)
 		return letter
 	}
 	if !c.filter.Selects(letter) {
@@ -166,14 +174,22 @@ type judge struct {
 	lineages *lineages
 	glance   glance // at the letter that was shown last
 	copy     copied // of what it is the copy, where no entry settles it
+	behind   uint32 // how far behind that it stands, from a judge that names it; 0 where that is 2³² or more
 }
 
 func newJudge(l *Ledger) *judge { return &judge{ledger: l, lineages: newLineages()} }
 
+// newNamingJudge returns one that says of which letter a copy is.
+func newNamingJudge(l *Ledger) *judge {
+	j := newJudge(l)
+	j.lineages.named = true
+	return j
+}
+
 func (j *judge) state(r *kgo.Record) State {
 	state := j.ledger.State(r.Partition, r.Offset)
 	if !state.Settles() {
-		if j.unsettled(r.Partition, r.Headers, r.Timestamp) != noCopy {
+		if j.unsettled(r, r.Timestamp) != noCopy {
 			return Duplicate
 		}
 		return state
@@ -183,17 +199,25 @@ func (j *judge) state(r *kgo.Record) State {
 	if state.resolves() {
 		if l := j.lineages.of(r.Partition, &j.glance); l != nil {
 			l.resolve(&j.glance, j.ledger.since(r.Partition, r.Offset))
+			if j.lineages.named {
+				l.resolved.at.add(j.glance.offset, r.Offset)
+			}
 		}
 	}
 	return state
 }
 
-// unsettled takes a letter that no entry settles, and says of what it is the copy.
-func (j *judge) unsettled(partition int32, h []kgo.RecordHeader, written time.Time) copied {
-	j.copy = noCopy
-	j.glance.read(h)
-	if l := j.lineages.of(partition, &j.glance); l != nil {
-		j.copy = l.add(&j.glance, written)
+// unsettled takes a letter that no entry settles, and says of what it is the copy. written is when the broker has it from.
+func (j *judge) unsettled(r *kgo.Record, written time.Time) copied {
+	j.copy, j.behind = noCopy, 0
+	j.glance.read(r.Headers)
+	l := j.lineages.of(r.Partition, &j.glance)
+	if l == nil {
+		return noCopy
+	}
+	j.copy = l.add(&j.glance, written)
+	if j.lineages.named {
+		j.behind = l.name(j.copy, j.glance.offset, r.Offset)
 	}
 	return j.copy
 }

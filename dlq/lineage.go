@@ -18,12 +18,14 @@ const (
 type lineage struct {
 	lineageKey
 	open     offsetset.Set // original offsets of the letters that are open
+	openAt   places        // where these stand
 	resolved resolved
 }
 
 // resolved are the letters of a lineage about whose record something was done, by their original offset: of several the last.
 type resolved struct {
 	offsets offsetset.Set
+	at      places            // where they stand
 	since   offsetset.Numbers // Unix seconds before which a copy failed that was settled with the letter
 	// failed is when the letter's record failed, in Unix milliseconds, in two parts: of nearly all letters the upper one is the same.
 	failedHigh, failedLow offsetset.Numbers
@@ -53,6 +55,27 @@ const (
 	copyOfResolved        // of a letter that was open still when this one failed, and about whose record something was done since
 )
 
+// places say where letters stand, by their original offset: how far that is from there, where as a rule all are as far as their neighbors.
+type places struct {
+	distances offsetset.Numbers // modulo 2³²
+	first     int64             // where the first of them stands, plus one
+}
+
+func (p *places) add(original, offset int64) {
+	if p.first == 0 {
+		p.first = offset + 1
+	}
+	p.distances.Set(original, uint32(offset-original))
+}
+
+// before says how far before an offset a letter stands that was added; 0 where that may be 2³² or more.
+func (p *places) before(original, offset int64) uint32 {
+	if offset-p.first >= math.MaxUint32 {
+		return 0
+	}
+	return uint32(offset-original) - p.distances.Of(original)
+}
+
 // resolve takes down a letter about whose record something was done, and since when copies of it are not.
 func (l *lineage) resolve(g *glance, since uint32) {
 	r := &l.resolved
@@ -75,6 +98,18 @@ func (l *lineage) add(g *glance, written time.Time) copied {
 	return noCopy
 }
 
+// name takes down where a letter stands that was added, or says of a copy how far behind its letter it stands; 0 where that is too far.
+func (l *lineage) name(c copied, original, offset int64) (behind uint32) {
+	switch c {
+	case copyOfOpen:
+		return l.openAt.before(original, offset)
+	case copyOfResolved:
+		return l.resolved.at.before(original, offset)
+	}
+	l.openAt.add(original, offset)
+	return 0
+}
+
 // covers reports whether a letter failed before the one with its original offset was settled, by the clock of its host and by that of
 // its broker: either may be wrong, and what is taken for a copy is not seen again. Or whether both are of one failure, as those of an
 // archive are that was imported.
@@ -90,8 +125,10 @@ func seconds(at time.Time) uint32 { return uint32(min(max(at.Unix(), 0), math.Ma
 
 // lineages finds copies among letters that are shown to it in the order of their partitions. It keeps two bytes a letter at most, a bit
 // where original offsets are dense, and more where of many thousands in a row only a few were dead-lettered. Of a letter that is
-// settled it keeps six bytes more, and another six where its neighbors were settled at other seconds.
+// settled it keeps six bytes more, and another six where its neighbors were settled at other seconds; where it is to name the letter of
+// a copy, six for each that is not as far from its original offset as its neighbors.
 type lineages struct {
+	named  bool // the letters of copies are
 	all    map[lineageKey]*lineage
 	last   map[int32]*lineage // by the letters' partition: most letters are of the one of that before them
 	groups map[string]bool

@@ -27,6 +27,7 @@ type lineageWorld struct {
 
 	letters []*kgo.Record // that are there
 	of      map[*kgo.Record]record
+	failed  map[*kgo.Record]time.Time // when the record failed, of which a letter tells
 	archive []*kgo.Record
 	next    int64
 
@@ -75,14 +76,18 @@ func (w *lineageWorld) fail(r record, redrive string) {
 	if redrive != "" {
 		m.Redrive = headers.Redrive{ID: redrive, Count: 1, From: headers.Position{Topic: "orders.dlq"}}
 	}
-	w.write(r, m.Append(nil))
+	w.write(r, m.Append(nil), w.now)
 	w.records[r].failed, w.records[r].redrive = w.now, redrive
 }
 
-func (w *lineageWorld) write(r record, h []kgo.RecordHeader) {
+func letterAt(offset int64) headers.Position {
+	return headers.Position{Topic: "orders.dlq", Offset: offset}
+}
+
+func (w *lineageWorld) write(r record, h []kgo.RecordHeader, failed time.Time) {
 	l := &kgo.Record{Topic: "orders.dlq", Offset: w.next, Timestamp: w.now, Headers: h}
 	w.next++
-	w.letters, w.of[l] = append(w.letters, l), r
+	w.letters, w.of[l], w.failed[l] = append(w.letters, l), r, failed
 }
 
 // note writes an entry.
@@ -103,14 +108,14 @@ func (w *lineageWorld) ledger() *Ledger {
 }
 
 // choose is what a plan or a discard takes, some of what is open, and the copies that are to be written down with it.
-func (w *lineageWorld) choose() (chosen, copies []*kgo.Record) {
+func (w *lineageWorld) choose() (chosen []*kgo.Record, copies []*Letter) {
 	some := rapid.SampledFrom([]func(*Letter) bool{nil, func(l *Letter) bool { return l.Record.Offset%2 == 0 }, func(l *Letter) bool { return l.Meta.Original.Offset%2 == 1 }}).Draw(w.T, "filter")
-	c := choosing{filter: &Filter{Match: some}, judge: newJudge(w.ledger()), chosen: newLineages(), begin: map[int32]int64{}}
+	c := newChoosing(&Filter{Match: some}, w.ledger())
 	for _, r := range w.letters {
 		switch l := c.look(r); {
 		case l == nil:
 		case l.State == Duplicate:
-			copies = append(copies, r)
+			copies = append(copies, l)
 		default:
 			chosen = append(chosen, r)
 		}
@@ -159,7 +164,7 @@ func (w *lineageWorld) begin(t *rapid.T) {
 	run := &modelRun{id: fmt.Sprint("r", len(w.runs)), started: w.now.Add(w.operator), left: chosen}
 	w.runs = append(w.runs, run)
 	for _, c := range copies {
-		w.note(c, Entry{State: Duplicate, Run: run.id})
+		w.note(c.Record, Entry{State: Duplicate, Run: run.id, Target: letterAt(c.CopyOf)})
 	}
 }
 
@@ -184,7 +189,11 @@ func draw(w *lineageWorld, from *[]*kgo.Record) *kgo.Record {
 func (w *lineageWorld) send(t *rapid.T) {
 	run := w.run(t, func(r *modelRun) int { return len(r.left) })
 	l := draw(w, &run.left)
-	if w.ledger().Settled(0, l.Offset) || !slices.Contains(w.letters, l) {
+	if w.ledger().Settled(0, l.Offset) {
+		return
+	}
+	if !slices.Contains(w.letters, l) {
+		w.note(l, Entry{State: Expired, Run: run.id})
 		return
 	}
 	if rapid.IntRange(0, 3).Draw(w.T, "unfollowed") == 0 {
@@ -226,7 +235,7 @@ func (w *lineageWorld) discard(*rapid.T) {
 		w.records[w.of[l]].done = w.now
 	}
 	for _, c := range copies {
-		w.note(c, Entry{State: Duplicate})
+		w.note(c.Record, Entry{State: Duplicate, Target: letterAt(c.CopyOf)})
 	}
 }
 
@@ -237,22 +246,49 @@ func (w *lineageWorld) prune(t *rapid.T) {
 	w.pass()
 	ledger := w.ledger()
 	part := &prunedPart{start: w.letters[0].Offset, until: w.next}
-	p := &pruning{judge: newJudge(ledger), parts: map[int32]*prunedPart{0: part}}
+	p := &pruning{judge: newNamingJudge(ledger), parts: map[int32]*prunedPart{0: part}}
 	for _, l := range w.letters {
 		p.add(l)
 	}
 	found := p.prunable()
 	for offset := range found.duplicates[0].All() {
-		w.note(&kgo.Record{Offset: offset}, Entry{State: Duplicate})
+		letter := offset - int64(found.duplicates[0].behind.Of(offset))
+		w.note(&kgo.Record{Offset: offset}, Entry{State: Duplicate, Target: letterAt(letter)})
 	}
 	until := max(found.Until[0], part.start)
-	for len(w.letters) > 0 && w.letters[0].Offset < until {
-		l := w.letters[0]
-		if !ledger.Settled(0, l.Offset) {
+	deleted := 0
+	for ; deleted < len(w.letters) && w.letters[deleted].Offset < until; deleted++ {
+		if l := w.letters[deleted]; !ledger.Settled(0, l.Offset) {
 			t.Fatalf("prune deletes letter %d, and no entry settles it", l.Offset)
 		}
-		w.archive, w.letters = append(w.archive, l), w.letters[1:]
 	}
+	gone := w.letters[:deleted]
+	w.archive, w.letters = append(w.archive, gone...), w.letters[deleted:]
+	stays := w.represented(newJudge(w.ledger()))
+	for _, l := range gone {
+		if w.lacksAll(l, stays) {
+			t.Fatalf("prune deletes letter %d of the record %v, about which nothing was done", l.Offset, w.of[l])
+		}
+	}
+}
+
+// represented are the records of which a letter is open, or was brought back and has no outcome: that letter, or a copy that goes by it.
+func (w *lineageWorld) represented(j *judge) map[record]bool {
+	all := map[record]bool{}
+	for _, l := range w.letters {
+		state := j.state(l)
+		if !state.Settles() || j.ledger.pending(0, l.Offset) {
+			all[w.of[l]] = true
+		}
+	}
+	return all
+}
+
+// lacksAll reports whether a letter tells of its record's last failure, since which nothing was done, and none represents it.
+func (w *lineageWorld) lacksAll(l *kgo.Record, represented map[record]bool) bool {
+	r := w.of[l]
+	t := w.records[r]
+	return w.failed[l].Equal(t.failed) && t.failed.After(t.done) && !represented[r]
 }
 
 // importOne writes a letter of an archive, or of an export of what is there still.
@@ -263,7 +299,17 @@ func (w *lineageWorld) importOne(t *rapid.T) {
 	}
 	w.pass()
 	l := rapid.SampledFrom(from).Draw(w.T, "imported")
-	w.write(w.of[l], l.Headers)
+	w.write(w.of[l], l.Headers, w.failed[l])
+}
+
+// expire is the retention of the topic, which takes letters whatever became of them.
+func (w *lineageWorld) expire(t *rapid.T) {
+	if len(w.letters) == 0 {
+		t.Skip("another action: the topic is empty")
+	}
+	w.pass()
+	n := rapid.IntRange(1, min(len(w.letters), 3)).Draw(w.T, "expired")
+	w.archive, w.letters = append(w.archive, w.letters[:n]...), w.letters[n:]
 }
 
 // compact leaves the last record of each key.
@@ -278,6 +324,7 @@ func (w *lineageWorld) compact(*rapid.T) {
 // naive says what became of the letters: each is compared with all before it.
 func (w *lineageWorld) naive() (states []State) {
 	said := map[int64]State{}
+	letter := map[int64]int64{} // by the offset of a copy
 	since := map[int64]time.Time{}
 	for _, r := range w.entries {
 		offset, err := strconv.ParseInt(string(r.Key), 10, 64)
@@ -295,7 +342,7 @@ func (w *lineageWorld) naive() (states []State) {
 		if was := said[offset]; was.resolves() && e.State.resolves() && since[offset].Before(at) {
 			at = since[offset]
 		}
-		said[offset], since[offset] = e.State, at.Truncate(time.Second)
+		said[offset], since[offset], letter[offset] = e.State, at.Truncate(time.Second), e.Target.Offset
 	}
 	var all []headers.Meta
 	for i, l := range w.letters {
@@ -305,6 +352,9 @@ func (w *lineageWorld) naive() (states []State) {
 		}
 		all = append(all, m)
 		state := said[l.Offset]
+		if state == Duplicate && !said[letter[l.Offset]].resolves() {
+			state = ""
+		}
 		failed := m.FailedAt
 		if l.Timestamp.After(failed) {
 			failed = l.Timestamp
@@ -336,7 +386,6 @@ func (w *lineageWorld) check(*rapid.T) {
 	j := newJudge(w.ledger())
 	want := w.naive()
 	open := map[string]int64{}
-	represented := map[record]bool{}
 	for i, l := range w.letters {
 		state := j.state(l)
 		if state != want[i] {
@@ -350,30 +399,29 @@ func (w *lineageWorld) check(*rapid.T) {
 			}
 			open[key] = l.Offset
 		}
-		if !state.Settles() || state == Redriven {
-			represented[w.of[l]] = true
-		}
 	}
-	for r, t := range w.records {
-		if t.failed.After(t.done) && !represented[r] {
-			w.Fatalf("record %v failed at %s, nothing was done about it since, and no letter is open", r, t.failed)
+	represented := w.represented(newJudge(w.ledger()))
+	for _, l := range w.letters {
+		if w.lacksAll(l, represented) {
+			w.Fatalf("record %v failed at %s, as letter %d tells, nothing was done about it since, and no letter is open", w.of[l], w.failed[l], l.Offset)
 		}
 	}
 }
 
 // Whatever happens in whatever order, a record that failed after all that was done about it has a letter that is open, or was brought back
-// without an outcome; it has one and not two; and prune deletes nothing that no entry settles.
+// without an outcome, unless retention took all that tell of the failure; it has one and not two; and prune deletes nothing that no entry
+// settles.
 func TestLineage_HidesAndDeletesNothingThatNobodyProcessed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := &lineageWorld{
-			T: t, now: time.UnixMilli(1_763_000_000_000), failures: map[int64]bool{}, source: 1, records: map[record]*truth{}, offsets: map[byte]int64{}, of: map[*kgo.Record]record{},
+			T: t, now: time.UnixMilli(1_763_000_000_000), failures: map[int64]bool{}, source: 1, records: map[record]*truth{}, offsets: map[byte]int64{}, of: map[*kgo.Record]record{}, failed: map[*kgo.Record]time.Time{},
 			operator: time.Duration(rapid.SampledFrom([]int{0, 0, -3600, 3600, 86_400}).Draw(t, "operator's clock")) * time.Second,
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"":     w.check,
 			"fail": w.failNew, "fail again": w.failAgain, "fail once more": w.failAgain, "recreate": w.recreate, "begin": w.begin, "send": w.send, "send another": w.send,
-			"outcome": w.outcome, "tell": w.tell, "discard": w.discard, "prune": w.prune, "import": w.importOne, "compact": w.compact,
+			"outcome": w.outcome, "tell": w.tell, "discard": w.discard, "prune": w.prune, "import": w.importOne, "expire": w.expire, "compact": w.compact,
 		})
 	})
 }

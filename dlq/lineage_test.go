@@ -137,6 +137,50 @@ func TestLineage_PruneTakesNoCopyOfWhichNoEntryTells(t *testing.T) {
 	})
 }
 
+// What became of a letter that was brought back is not known yet. If its copy there was lost, the letter's copy is all that is left of the
+// record.
+func TestLineage_PruneSparesTheCopyOfALetterWithoutAnOutcome(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+		k.note(t, "one.dlq", 0, 0, Entry{State: Redriven})
+		k.note(t, "one.dlq", 0, 1, Entry{State: Duplicate, Target: headers.Position{Topic: "one.dlq"}})
+		if err := k.DeleteRecords("one.dlq", 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.prune(t, time.Time{}); got != 1 {
+			t.Errorf("prune deleted what is before %d, want nothing but what had expired", got)
+		}
+		k.note(t, "one.dlq", 0, 0, Entry{State: Unknown})
+		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, "0:1")
+		k.note(t, "one.dlq", 0, 0, Entry{State: Discarded})
+		if got := k.prune(t, time.Time{}); got != 2 {
+			t.Errorf("once its letter has an outcome, prune deleted what is before %d, want 2", got)
+		}
+	})
+}
+
+// An entry that names what cannot be the letter of a copy says nothing.
+func TestLineage_ACopyOfWhatCannotBeItsLetterIsOpen(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 1, 7)
+		for offset, of := range []headers.Position{
+			{}, {Topic: "orders.dlq", Partition: 1}, {Topic: "orders.dlq", Partition: 1, Offset: 2}, {Topic: "orders.dlq", Partition: 1, Offset: 9},
+			{Topic: "orders.dlq", Partition: 0}, {Topic: "one.dlq", Partition: 1},
+		} {
+			k.note(t, "orders.dlq", 1, int64(offset)+1, Entry{State: Duplicate, Target: of})
+		}
+		k.note(t, "orders.dlq", 1, 0, Entry{State: Succeeded})
+		l := k.ledger("orders.dlq")
+		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "1:3", "1:4", "1:5", "1:6")
+		if got := l.Count(Duplicate); got != 2 {
+			t.Errorf("%d duplicates are counted, want 2", got)
+		}
+	})
+}
+
 // What became of one letter is judged by all that the ledger says of those before it.
 func TestLineage_ALetterThatIsLookedUpIsWhatAListSaysOfIt(t *testing.T) {
 	t.Parallel()
@@ -165,6 +209,21 @@ func TestLineage_ALetterThatIsLookedUpIsWhatAListSaysOfIt(t *testing.T) {
 		}
 		if want := (map[int64]State{0: Succeeded, 1: Duplicate, 2: "", 3: Duplicate, 4: Discarded, 5: Duplicate}); !maps.Equal(listed, want) || !maps.Equal(found, want) {
 			t.Errorf("listed %v, found %v, want %v", listed, found, want)
+		}
+	})
+}
+
+// The letter of a copy that was imported may stand farther away than a look at one letter reads by itself.
+func TestLineage_ALetterThatIsLookedUpGoesByTheLetterThatItsEntryNames(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, lookBack+3)
+		k.note(t, "orders.dlq", 0, lookBack+1, Entry{State: Duplicate, Target: headers.Position{Topic: "orders.dlq"}})
+		for _, c := range []struct{ letter, want State }{{"", ""}, {Succeeded, Duplicate}, {Unknown, ""}} {
+			k.note(t, "orders.dlq", 0, 0, Entry{State: c.letter})
+			if l, _, err := k.ledger("orders.dlq").Find(t.Context(), 0, lookBack+1); err != nil || l.State != c.want {
+				t.Errorf("the copy of a letter that is %q is %+v, %v; want %q", c.letter, l, err, c.want)
+			}
 		}
 	})
 }

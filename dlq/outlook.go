@@ -52,7 +52,7 @@ func (l *Ledger) Foresee(ctx context.Context, file io.ReadSeeker, progress func(
 		}
 		o.Letters++
 		r := p.record
-		if j.unsettled(r.Partition, r.Headers, now) != noCopy {
+		if j.unsettled(r, now) != noCopy {
 			o.Copies++
 		} else if state := l.State(r.Partition, r.Offset); r.Topic == l.topic && state.Settles() {
 			o.Reopened[state]++

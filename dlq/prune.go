@@ -29,11 +29,17 @@ type Prunable struct {
 	// which no entry says so: see [Ledger.Prune].
 	Copies int64
 	// Pending is how many stay that were brought back, and of which nobody has
-	// written down what became of them. What is behind the first of a partition
-	// stays with it.
+	// written down what became of them, and copies of such letters. What is behind
+	// the first of a partition stays with it.
 	Pending int64
 
-	duplicates map[int32]*offsetset.Set // that Copies counts
+	duplicates map[int32]*duplicates // that Copies counts
+}
+
+// duplicates are copies of letters in one partition.
+type duplicates struct {
+	offsetset.Set
+	behind offsetset.Numbers // how far behind its letter each stands
 }
 
 // Prunable reads the topic once and returns what can be deleted: in each partition
@@ -49,7 +55,7 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
 	}
-	p := &pruning{judge: newJudge(l), before: before, parts: map[int32]*prunedPart{}}
+	p := &pruning{judge: newNamingJudge(l), before: before, parts: map[int32]*prunedPart{}}
 	var errs []error
 	s := scan{
 		topic: l.topic, opts: l.opts, progress: progress,
@@ -86,7 +92,7 @@ type prunedPart struct {
 	stays         bool // until is a letter
 	letters, open int64
 	pending       int64
-	duplicates    offsetset.Set
+	duplicates    duplicates
 }
 
 func (p *pruning) add(r *kgo.Record) {
@@ -95,7 +101,7 @@ func (p *pruning) add(r *kgo.Record) {
 	copied := p.judge.copy == copyOfResolved
 	// A copy of a letter that is open, and goes by its age, is what is left of it.
 	open := p.judge.copy == copyOfOpen || !state.Settles()
-	pending := state == Redriven // it is all that there is of the record, if its copy was lost
+	pending := p.judge.ledger.pending(r.Partition, r.Offset) // it is all that there is of the record, if its copy was lost
 	if !part.stays && (open || pending || copied) && !r.Timestamp.Before(p.before) {
 		part.stays, part.until = true, r.Offset
 	}
@@ -103,7 +109,10 @@ func (p *pruning) add(r *kgo.Record) {
 	case part.stays && pending:
 		part.pending++
 	case part.stays && copied:
-		part.duplicates.Add(r.Offset)
+		if p.judge.behind > 0 {
+			part.duplicates.Add(r.Offset)
+			part.duplicates.behind.Set(r.Offset, p.judge.behind)
+		}
 	case part.stays:
 	case open:
 		part.open++
@@ -114,7 +123,7 @@ func (p *pruning) add(r *kgo.Record) {
 }
 
 func (p *pruning) prunable() *Prunable {
-	all := &Prunable{Until: map[int32]int64{}, duplicates: map[int32]*offsetset.Set{}}
+	all := &Prunable{Until: map[int32]int64{}, duplicates: map[int32]*duplicates{}}
 	for i, part := range p.parts {
 		all.Pending += part.pending
 		all.Copies += int64(part.duplicates.Len())
@@ -188,9 +197,10 @@ func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
 	if err != nil {
 		return err
 	}
-	for i, set := range p.duplicates {
-		for offset := range set.All() {
-			n.write(ctx, place{i, offset}, Entry{TopicID: l.id, State: Duplicate, At: time.Now()})
+	for i, copies := range p.duplicates {
+		for offset := range copies.All() {
+			letter := place{i, offset - int64(copies.behind.Of(offset))}
+			n.write(ctx, place{i, offset}, Entry{TopicID: l.id, State: Duplicate, At: time.Now(), Target: position(l.topic, letter)})
 		}
 	}
 	_, err = n.close(ctx)

@@ -203,11 +203,9 @@ func (s strays) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 // duplicates are the entries about copies of letters, of which the ledger says nothing yet: a copy is open again when its letter has
 // expired, unless the ledger says what it is.
 func (h *held) duplicates(p *Plan, ledger *dlq.Ledger) (entries []*kgo.Record) {
-	for partition, set := range p.duplicates {
-		for offset := range set.All() {
-			if !ledger.Settled(partition, offset) {
-				entries = append(entries, h.entry(place{partition, offset}, dlq.Entry{State: dlq.Duplicate}))
-			}
+	for _, d := range p.duplicates {
+		if !ledger.Settled(d.partition, d.offset) {
+			entries = append(entries, h.entry(d.place, dlq.Entry{State: dlq.Duplicate, Target: place{d.partition, d.letter}.position(h.topics.dlq)}))
 		}
 	}
 	return entries

@@ -1,6 +1,7 @@
 package redrive_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -80,6 +81,63 @@ func TestACopyIsNoneToBringBackHoweverFarBehindItsLetterItIs(t *testing.T) {
 			t.Errorf("the plan ended with %v, want it refused", err)
 		}
 	})
+}
+
+// A claim tells of the copies of letters that are not sent yet. Where retention takes such a letter first, its copy is all that is left of
+// the record.
+func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
+	t.Parallel()
+	run := func(t *testing.T, r *redrive.Redriver) {
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, nil)
+		if err != nil || o.State != redrive.Done {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+	}
+	expire := func(t *testing.T, k *consumertest.Kafka) {
+		if err := k.Cluster.DeleteRecords("orders.dlq", 0, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, lose := range map[string]func(*testing.T, *consumertest.Kafka, *redrive.Redriver){
+		"before the run sent it": func(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
+			p := plan(t, r)
+			expire(t, k)
+			if o, err := r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil); err != nil || o.Counts.Skipped[redrive.SkippedExpired] != 1 {
+				t.Fatalf("the run ended with %v, and %+v", err, o)
+			}
+		},
+		"after the run was aborted": func(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
+			p := plan(t, r)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			unread := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.LeaderNotAvailable, Count: -1})
+			if o, err := r.Run(ctx, p, redrive.Pace{}, func(redrive.Event) { cancel() }); !errors.Is(err, context.Canceled) || o.Counts.Sent != 0 {
+				t.Fatalf("the run ended with %v, and %+v", err, o)
+			}
+			unread.Remove()
+			if err := r.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
+				t.Fatal(err)
+			}
+			expire(t, k)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				var s switched
+				copied(t, k, &s, 0)
+				r := redriver(t, k)
+				lose(t, k, r)
+				ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
+				p, err := ledger.Prunable(t.Context(), time.Time{}, nil)
+				if err != nil || p.Until[0] > 1 {
+					t.Errorf("prune would delete %+v, and the copy with it (%v)", p, err)
+				}
+				run(t, r)
+				k.Conserved()
+			})
+		})
+	}
 }
 
 // What a process knew and had not written yet, whoever took the run from it did not know.

@@ -50,8 +50,8 @@ type Plan struct {
 	topicID    [16]byte // of the dead-letter topic
 	toTier     bool     // the letters go to retry topics
 	chosen     selection
-	unknown    int64     // of the letters, what became of them the last time
-	duplicates selection // copies of letters that are chosen or settled, the ledger does not know of them
+	unknown    int64 // of the letters, what became of them the last time
+	duplicates []duplicate
 	tiers      map[string]string
 	by         map[destination]int64
 	elsewhere  map[string]bool // the topics that have the values which letters lack
@@ -59,6 +59,12 @@ type Plan struct {
 	unfit      error // of the first letter that can't be edited
 	unread     unread
 	attempts   map[string]int // by group: the most that a letter had
+}
+
+// duplicate is a copy of a letter of the same partition that is chosen or settled, and of which no entry tells.
+type duplicate struct {
+	place
+	letter int64
 }
 
 // The reasons for which letters that fit are left out.
@@ -129,7 +135,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	defer cl.Close()
 	now := time.Now()
 	p := &Plan{
-		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: selection{}, duplicates: selection{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
+		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: selection{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
 		attempts: map[string]int{}, ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
@@ -153,7 +159,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		}
 		switch l.State {
 		case dlq.Duplicate:
-			p.duplicates.add(l.Record.Partition, l.Record.Offset)
+			p.duplicates = append(p.duplicates, duplicate{place{l.Record.Partition, l.Record.Offset}, l.CopyOf})
 		case dlq.Unknown:
 			p.unknown++
 		}

@@ -70,7 +70,11 @@ func noteText(n *dlq.Note, look output.Look) string {
 	}
 	add(", run %s", e.Run)
 	add(" by %s", e.By)
-	if e.Target.Topic != "" {
+	switch {
+	case e.Target.Topic == "":
+	case e.State == dlq.Duplicate:
+		add(" of %s", e.Target.String())
+	default:
 		add(", to %s", e.Target.String())
 	}
 	add(", with %s", e.Class)
