@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,6 +67,10 @@ func TestTheFirstInterruptStopsAndTheSecondEnds(t *testing.T) {
 }
 
 func interruptedTwice(t *testing.T, first syscall.Signal) {
+	// Below nohup the hangup is ignored, and a program takes that over from the one that starts it; a handler it does not.
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, first)
+	t.Cleanup(func() { signal.Stop(heard) })
 	cmd, out, _ := start(t, "deaf")
 	next := func(want string) {
 		if !out.Scan() || out.Text() != want {
