@@ -306,7 +306,7 @@ func (l clientLog) Log(level kgo.LogLevel, message string, about ...any) {
 		l.Logger.Log(level, message, about...)
 		return
 	}
-	times, due := l.quiet.due("client "+message+aboutBroker(about), logEvery)
+	times, due := l.quiet.due([]byte("client "+message+aboutBroker(about)), logEvery)
 	switch {
 	case !due:
 		level = kgo.LogLevelDebug

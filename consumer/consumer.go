@@ -247,7 +247,7 @@ func (c *Consumer) connect() (err error) {
 		c.decompressor = own
 	}
 	c.clock = newClock(&c.wg, c.ctx.Done(), c.watch)
-	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock, queued: map[*lane]bool{}}
+	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
 	return nil
 }
 

@@ -72,9 +72,7 @@ func (f *feed) cut() *unit {
 	f.busy = true
 	if f.ready.len() > 0 {
 		u.item = f.ready.pop()
-		if f.lane.keys != nil {
-			u.key = f.lane.keyOf(u.item)
-		}
+		u.key = f.lane.keyed(u.item)
 		if f.isSource() {
 			f.leave(1, u.item.size)
 		} else {

@@ -310,7 +310,7 @@ func (l *lane) plan(fw *forward, wait time.Duration) {
 // logRefused logs that a copy was refused: all of a lane's are at the same time, so the log has one line with how many.
 func (l *lane) logRefused(fw *forward, to string, tries int32, err error) {
 	level, times := slog.LevelDebug, 1
-	if n, due := l.c.quiet.due("refused"+to+err.Error(), logEvery); due {
+	if n, due := l.c.quiet.due([]byte("refused"+to+err.Error()), logEvery); due {
 		level, times = slog.LevelError, n
 	}
 	l.log.Log(l.c.ctx, level, "siding: a copy was refused; the lane waits and tries again", "to", to, "from", fw.feed.topic,

@@ -39,7 +39,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 	c.ctx, c.stop, c.values = life, life, life
 	c.parking = newParking(c.cfg.MaxParkedBytes, &c.retryGate, c.lanesNow)
 	c.clock = newClock(&c.wg, life.Done(), func() {})
-	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock, queued: map[*lane]bool{}}
+	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
 	return c
 }
 

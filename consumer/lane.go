@@ -67,9 +67,10 @@ type lane struct {
 	later  atomic.Pointer[[]*feed] // these, and tiers that were found since; set under mu
 	turn   int                     // the feed that is asked first for the next unit
 
-	units    map[*unit]struct{} // what workers run now
-	keys     map[string]*keyQueue
+	units    map[*unit]struct{}    // what workers run now
+	keys     map[keyHash]*keyQueue // the keys of records that are ready or run; nil behind one for which none waits
 	forwards forwards
+	queued   bool                     // it stands in the ring of slots, whose lock guards that
 	promised func(*kgo.Record, error) // promise, as a value that is made once
 	changed  chan struct{}            // has room for one: something a drain waits for may have happened
 	stopping chan struct{}            // closed when the lane begins to be given up
@@ -96,7 +97,7 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 		gone:      make(chan struct{}),
 	}
 	if c.cfg.Order == OrderKey {
-		l.keys = map[string]*keyQueue{}
+		l.keys = map[keyHash]*keyQueue{}
 	}
 	l.promised = l.promise
 	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
@@ -220,9 +221,12 @@ func (l *lane) take() (u *unit, more bool) {
 func (l *lane) release(u *unit) (more bool) {
 	l.mu.Lock()
 	delete(l.units, u)
+	if u.handled > 0 && l.state != laneGone {
+		u.feed.tracker.finishRange(u.handled-1, u.handled-1)
+	}
 	u.feed.putBack(u)
-	if u.key != nil {
-		l.releaseKey(u)
+	if u.key != 0 {
+		l.releaseKey(u.key)
 	}
 	resume := u.feed.roomAgain()
 	if u.item != nil && !u.feed.isSource() {
@@ -382,5 +386,5 @@ func (l *lane) dropQueues() {
 	for _, f := range l.all() {
 		f.drop()
 	}
-	clear(l.keys)
+	l.keys = nil // a unit that runs still has none to give on
 }

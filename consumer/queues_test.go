@@ -116,7 +116,7 @@ func TestKeysRunOneAtATimeInOrderAndAllOfThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &Consumer{parking: newParking(1<<20, nil, nil)}
 		c.cfg.Order = OrderKey
-		l := &lane{c: c, keys: map[string]*keyQueue{}}
+		l := &lane{c: c, keys: map[keyHash]*keyQueue{}}
 		l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 1}}
 		var running []*unit
 		waiting := map[string][]int64{} // offsets by key, in the order in which they became ready
@@ -134,7 +134,7 @@ func TestKeysRunOneAtATimeInOrderAndAllOfThem(t *testing.T) {
 			u := f.cut()
 			key := u.item.rec.Key
 			if key == nil {
-				if u.key != nil {
+				if u.key != 0 {
 					t.Fatal("a null key holds a queue")
 				}
 			} else {
@@ -154,8 +154,8 @@ func TestKeysRunOneAtATimeInOrderAndAllOfThem(t *testing.T) {
 		release := func(i int) {
 			u := running[i]
 			running = slices.Delete(running, i, i+1)
-			if u.key != nil {
-				l.releaseKey(u)
+			if u.key != 0 {
+				l.releaseKey(u.key)
 			}
 			ran++
 		}
@@ -193,25 +193,6 @@ func TestKeysRunOneAtATimeInOrderAndAllOfThem(t *testing.T) {
 	})
 }
 
-func TestAUnitOfAnOldLifeFreesNoKeyOfTheNew(t *testing.T) {
-	t.Parallel()
-	c := &Consumer{parking: newParking(1<<20, nil, nil)}
-	c.cfg.Order = OrderKey
-	l := &lane{c: c, keys: map[string]*keyQueue{}}
-	l.feeds = []*feed{{lane: l, topic: "orders"}}
-	f := l.feeds[0]
-	l.enqueue(f, &item{rec: &kgo.Record{Key: []byte("a"), Offset: 1}})
-	old := f.cut()
-	clear(l.keys) // as dropQueues does
-	l.enqueue(f, &item{rec: &kgo.Record{Key: []byte("a"), Offset: 2}})
-	l.enqueue(f, &item{rec: &kgo.Record{Key: []byte("a"), Offset: 3}})
-	l.releaseKey(old)
-	l.enqueue(f, &item{rec: &kgo.Record{Key: []byte("a"), Offset: 4}})
-	if f.ready.len() != 1 {
-		t.Errorf("%d records of one key are ready, want 1", f.ready.len())
-	}
-}
-
 // pooled makes a pool of workers over running lanes, without Kafka.
 func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*slots, []*lane) {
 	t.Helper()
@@ -221,7 +202,7 @@ func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*slot
 	done := make(chan struct{})
 	t.Cleanup(func() { close(done) })
 	c.clock = newClock(&c.wg, done, func() {})
-	c.slots = &slots{limit: limit, wg: &c.workers, run: run, clock: c.clock, queued: map[*lane]bool{}}
+	c.slots = &slots{limit: limit, wg: &c.workers, run: run, clock: c.clock}
 	var all []*lane
 	for p := range lanes {
 		l := &lane{c: c, topic: "orders", partition: int32(p), state: laneRunning, units: map[*unit]struct{}{}, changed: make(chan struct{}, 1)}

@@ -9,7 +9,7 @@ import (
 // quiet keeps a message that would come with every poll or every record from filling the log.
 type quiet struct {
 	mu    sync.Mutex
-	last  map[string]said
+	last  map[string]*said
 	swept time.Time
 	rest  said // all keys that there is no room for
 }
@@ -24,26 +24,30 @@ const maxQuiet = 1000
 
 // say runs f unless it did so for the same key within the interval.
 func (q *quiet) say(key string, every time.Duration, f func()) {
-	if _, due := q.due(key, every); due {
+	if _, due := q.due([]byte(key), every); due {
 		f()
 	}
 }
 
 // due reports whether the message of that key is to be said now: the first time, and then once an interval. times is how
-// often it came since it was last said, this time included.
-func (q *quiet) due(key string, every time.Duration) (times int, due bool) {
+// often it came since it was last said, this time included. Of a key that is known nothing is kept.
+func (q *quiet) due(key []byte, every time.Duration) (times int, due bool) {
 	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s, known := q.last[key]
-	if !known && len(q.last) >= maxQuiet && !q.sweep(now) {
+	s := q.last[string(key)]
+	switch {
+	case s != nil:
+	case len(q.last) >= maxQuiet && !q.sweep(now):
 		return q.rest.come(now, logEvery)
+	case q.last == nil:
+		q.last = map[string]*said{}
+		fallthrough
+	default:
+		s = new(said)
+		q.last[string(key)] = s
 	}
-	if times, due = s.come(now, every); q.last == nil {
-		q.last = map[string]said{}
-	}
-	q.last[key] = s
-	return times, due
+	return s.come(now, every)
 }
 
 // come notes that the message came.
@@ -61,7 +65,7 @@ func (s *said) come(now time.Time, every time.Duration) (times int, due bool) {
 func (q *quiet) sweep(now time.Time) bool {
 	if now.Sub(q.swept) >= time.Second {
 		q.swept = now
-		maps.DeleteFunc(q.last, func(_ string, s said) bool { return !now.Before(s.next) })
+		maps.DeleteFunc(q.last, func(_ string, s *said) bool { return !now.Before(s.next) })
 	}
 	return len(q.last) < maxQuiet
 }

@@ -124,7 +124,9 @@ const logEvery = 10 * time.Second
 // atRest is the level and the attributes of the line about a record that will not be tried again.
 func (l *lane) atRest(m *headers.Meta, what string, reason headers.Reason) (slog.Level, []any) {
 	level, times := slog.LevelDebug, 1
-	if n, due := l.c.quiet.due(what+l.topic+string(reason)+m.Class, logEvery); due {
+	var room [128]byte
+	key := append(append(append(append(room[:0], what...), l.topic...), reason...), m.Class...)
+	if n, due := l.c.quiet.due(key, logEvery); due {
 		level, times = slog.LevelWarn, n
 	} else if !l.log.Enabled(context.Background(), level) {
 		return level, nil

@@ -168,12 +168,11 @@ func (r *runner) runItem(it *item) {
 	r.guarded(func() bool {
 		if err := r.attempt(a, rec, meta); err != nil {
 			r.failed(a, rec, meta, err)
-			return true
+		} else {
+			r.unit.handled = a.off + 1
 		}
-		r.finished(a.off)
 		return true
 	})
-	r.tell()
 }
 
 // attempt runs the handler once.

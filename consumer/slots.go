@@ -19,7 +19,6 @@ type slots struct {
 
 	mu      sync.Mutex
 	ring    fifo[*lane]
-	queued  map[*lane]bool
 	running int
 	lent    int
 	back    fifo[chan struct{}] // workers whose wait is over, in order; closed to hand over a slot
@@ -114,8 +113,8 @@ func (s *slots) takeOver() {
 }
 
 func (s *slots) enqueue(l *lane) {
-	if !s.queued[l] {
-		s.queued[l] = true
+	if !l.queued {
+		l.queued = true
 		s.ring.push(l)
 	}
 }
@@ -135,21 +134,13 @@ func (s *slots) worker() {
 			s.wg.Go(s.worker)
 		}
 	}()
+	var last *lane // of which the worker had a unit, and which has more
 	for {
-		s.mu.Lock()
-		if s.ring.len() == 0 || s.back.len() > 0 || s.limit > 0 && s.running > s.limit {
-			s.running--
-			s.hire()
-			s.mu.Unlock()
+		l := s.next(last)
+		if l == nil {
 			return
 		}
-		l := s.ring.pop()
-		delete(s.queued, l)
-		if s.ring.len() == 0 {
-			s.waiting.Store(false)
-		}
-		s.mu.Unlock()
-
+		last = nil
 		var more bool
 		if u, more = l.take(); more {
 			s.ready(l) // there is work for another worker too
@@ -158,12 +149,30 @@ func (s *slots) worker() {
 			continue
 		}
 		s.run(u)
-		more = l.release(u)
-		u = nil
-		if more {
-			s.mu.Lock()
-			s.enqueue(l) // this worker comes to it in turn
-			s.mu.Unlock()
+		if l.release(u) {
+			last = l // this worker comes to it in turn
 		}
+		u = nil
 	}
+}
+
+// next is the lane whose turn it is, with one that has more work behind the others. It gives up the worker's slot where there is none, or
+// others have a claim to the slot.
+func (s *slots) next(more *lane) *lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if more != nil {
+		s.enqueue(more)
+	}
+	if s.ring.len() == 0 || s.back.len() > 0 || s.limit > 0 && s.running > s.limit {
+		s.running--
+		s.hire()
+		return nil
+	}
+	l := s.ring.pop()
+	l.queued = false
+	if s.ring.len() == 0 {
+		s.waiting.Store(false)
+	}
+	return l
 }

@@ -12,9 +12,10 @@ type unit struct {
 	feed *feed
 	recs []*kgo.Record // from the source, in order
 	item *item         // or a single one
-	key  *keyQueue     // which the unit holds, under OrderKey
+	key  keyHash       // which the unit holds, under OrderKey
 
 	ran       int                     // of recs; the rest goes back
+	handled   int64                   // one more than the offset of the item, once its handler succeeded
 	current   atomic.Pointer[attempt] // the running attempt, for the watchdog and the drain
 	cancelled atomic.Bool             // the drain time is over
 }
