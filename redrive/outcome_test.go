@@ -97,6 +97,23 @@ func TestWhatWaitsInARetryTopicIsPendingUntilItHasRun(t *testing.T) {
 	})
 }
 
+// The exit code goes by it.
+func TestRun_ThatEndsBeforeARetryIsDueCountsItAsRetrying(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 20)
+		s.set(func(context.Context, *kgo.Record) error {
+			return classify.Retryable(classify.As(errors.New("busy"), "busy"))
+		})
+		r := redriver(t, k)
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, Window: 2 * time.Second, TolerateShare: 1}, nil)
+		if c := o.Counts; err != nil || o.State != redrive.Done || c.Pending != 20 || c.Retrying != 20 || c.Failed != 0 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
+}
+
 // Were the topics' ends read before the group's offsets, the failure between the two would be seen by neither: the watch, which reads all
 // the time, is slow here.
 func TestAFailureBetweenTheReadingsOfALookIsSeen(t *testing.T) {

@@ -19,8 +19,8 @@ func newRoot(t *tool) *cobra.Command {
 		Long: `Redrive shows what is in the dead-letter topics of a Kafka cluster, and brings dead letters back after a fix:
 a few first, then more, and none when they fail again.
 
-Data goes to stdout, words and progress to stderr. Exit codes: 0 done, 1 error, 2 usage, 3 aborted because
-records failed again, 4 refused.
+Data goes to stdout, words and progress to stderr. Exit codes: 0 done, 1 error, 2 usage, 3 records failed
+again, 4 refused, 5 done, and some records have no outcome yet.
 
 Options of the connection and of names come from flags, then from the environment (--tls-ca is SIDING_TLS_CA),
 then from a profile of the configuration file; all others are flags only. The file is ` + connect.DefaultFile + `

@@ -124,7 +124,7 @@ for which resume listens. Where that can't be found out, resume asks as well.`,
 // addNoWait gives a verb that runs a run the flag that says what its exit code may leave out.
 func addNoWait(cmd *cobra.Command, noWait *bool) {
 	section(cmd, sectionPace, func(set *pflag.FlagSet) {
-		set.BoolVar(noWait, "no-wait", false, "exit with code 0, and not 5, where records have no outcome yet as the run ends")
+		set.BoolVar(noWait, "no-wait", false, "exit with code 0, and not 5, where none failed again and some have no outcome yet as the run ends")
 	})
 }
 
@@ -252,8 +252,15 @@ func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome
 // fellShort is the error of a run that is done, where not all of its letters are.
 func fellShort(o redrive.Outcome, noWait bool) error {
 	switch c := o.Counts; {
-	case c.Failed > 0:
-		return &failedError{fmt.Sprintf("%s/%s is done, and %s failed again: redrive summary %s shows with what", o.Topic, o.ID, letters(c.Failed), o.Topic)}
+	case c.Failed+c.Retrying > 0:
+		text := fmt.Sprintf("%s/%s is done, and %s failed again", o.Topic, o.ID, letters(c.Failed+c.Retrying))
+		if c.Retrying > 0 {
+			text += fmt.Sprintf(" (%d in a retry topic)", c.Retrying)
+		}
+		if c.Failed == 0 { // summary shows dead letters
+			return &failedError{text + fmt.Sprintf(": redrive status %s/%s tells what becomes of them", o.Topic, o.ID)}
+		}
+		return &failedError{text + fmt.Sprintf(": redrive summary %s shows with what", o.Topic)}
 	case c.Pending > 0 && !noWait:
 		return &pendingError{fmt.Sprintf("%s/%s is done, and nothing is known yet of %s", o.Topic, o.ID, letters(c.Pending))}
 	}
