@@ -51,18 +51,20 @@ func (f *feed) longestWait() time.Duration {
 }
 
 // lookAt is when to look at a record of a tier, in Unix milliseconds: when it is due, or when it has to be written again before. read
-// is when it was read here at the latest. One that is broken is looked at at once.
+// is when it was read here at the latest. A record that is broken is looked at at once. So is one that
+// redrive wrote, which names no due time: both are due since they were written.
 func (f *feed) lookAt(r *kgo.Record, read, now time.Time) int64 {
 	_, due, ok := headers.Peek(r.Headers)
-	if !ok {
-		return 0
+	atOnce := min(r.Timestamp.UnixMilli(), now.UnixMilli())
+	if !ok || due.UnixMilli() == 0 {
+		return atOnce
 	}
 	here := now.Sub(read) // by the monotonic clock, which nobody sets
 	if !due.After(now.Add(f.fullWait() - here)) {
 		return due.UnixMilli()
 	}
 	if bound := f.longestWait(); bound > 0 && due.After(later(r.Timestamp, now).Add(bound)) {
-		return 0
+		return atOnce
 	}
 	least, most, limited := f.stay()
 	if !limited {

@@ -24,7 +24,7 @@ func TestStay_ALookIsWhenTheRecordIsDueOrHasToBeWrittenAgain(t *testing.T) {
 	t.Parallel()
 	const day, ages = 24 * time.Hour, 50 * 365 * 24 * time.Hour
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	atOnce := -time.Duration(now.UnixMilli()) * time.Millisecond
+	never := -time.Duration(now.UnixMilli()) * time.Millisecond // the due time of what redrive wrote
 	for name, tt := range map[string]struct {
 		due, written, read time.Duration // from now
 		keeps              time.Duration // of the topic; 0 is what Provision says, 7 days
@@ -32,6 +32,8 @@ func TestStay_ALookIsWhenTheRecordIsDueOrHasToBeWrittenAgain(t *testing.T) {
 	}{
 		"due":                                  {due: 0, want: 0},
 		"overdue":                              {due: -time.Hour, want: -time.Hour},
+		"without a due time":                   {due: never, written: -time.Hour, want: -time.Hour},
+		"and the broker's clock is ahead":      {due: never, written: time.Hour, want: 0},
 		"an ordinary wait":                     {due: 5500 * time.Millisecond, want: 5500 * time.Millisecond},
 		"an hour":                              {due: time.Hour, want: time.Hour},
 		"longer than half of the retention":    {due: 6 * day, want: 84 * time.Hour},
@@ -46,7 +48,7 @@ func TestStay_ALookIsWhenTheRecordIsDueOrHasToBeWrittenAgain(t *testing.T) {
 		"a topic of seconds":                   {due: time.Hour, keeps: 10 * time.Second, want: 7500 * time.Millisecond},
 		"a topic that keeps for ever":          {due: 6 * day, keeps: -1, want: 6 * day},
 		"the farthest that is believed":        {due: 180 * time.Hour, want: 84 * time.Hour},
-		"farther":                              {due: 180*time.Hour + time.Millisecond, want: atOnce},
+		"farther":                              {due: 180*time.Hour + time.Millisecond, written: -time.Hour, want: -time.Hour},
 		"farther, by a broker that is ahead":   {due: 180*time.Hour + time.Millisecond, written: time.Hour, want: 84 * time.Hour},
 	} {
 		f := &feed{lane: &lane{c: &Consumer{}, policy: &Policy{Jitter: 0.1, MaxRetryAfter: time.Hour}}, topic: "orders.retry.5s", delay: 5 * time.Second}

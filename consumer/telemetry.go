@@ -180,7 +180,7 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 	type tier struct {
 		topic, delay string
 	}
-	type held struct{ parked, oldest, gaps int64 }
+	type held struct{ parked, due, gaps int64 }
 	var (
 		tiers  = map[tier]held{}
 		copies = map[string]int64{}
@@ -198,12 +198,13 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 		l.mu.Lock()
 		for _, f := range l.all() {
 			at := tier{l.topic, f.tierName()}
-			sum := tiers[at]
+			sum, ok := tiers[at]
+			if !ok {
+				sum.due = math.MaxInt64
+			}
 			sum.parked += int64(f.waiting())
 			sum.gaps += f.tracker.next - f.tracker.floor() - int64(f.tracker.pending)
-			if due := f.nextDue(); due < math.MaxInt64 && (sum.oldest == 0 || due/1000 < sum.oldest) {
-				sum.oldest = due / 1000
-			}
+			sum.due = min(sum.due, f.nextDue())
 			tiers[at] = sum
 		}
 		l.mu.Unlock()
@@ -215,8 +216,8 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 			continue
 		}
 		o.ObserveInt64(parked, sum.parked, with)
-		if sum.oldest > 0 {
-			o.ObserveInt64(oldest, sum.oldest, with)
+		if sum.due < math.MaxInt64 {
+			o.ObserveInt64(oldest, sum.due/1000, with)
 		}
 	}
 	for topic, n := range copies {

@@ -20,6 +20,62 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
+// observed keeps what is observed, of each instrument the last value.
+type observed struct {
+	metricnoop.Observer
+	values map[string]int64
+}
+
+func (o observed) ObserveInt64(i metric.Int64Observable, n int64, _ ...metric.ObserveOption) {
+	o.values[i.(named).name] = n
+}
+
+// named is an instrument with no more than a name.
+type named struct {
+	metric.Int64Observable
+	name string
+}
+
+// Copies that redrive wrote name no due time. The metric took the 0 for no record at all: it was absent while hundreds of overdue
+// ones waited, or told the due time of one that comes later.
+func TestTelemetry_TheFirstDueTimeIsThereWithCopiesThatAreDueSinceEver(t *testing.T) {
+	t.Parallel()
+	written, never := time.Now().Add(-time.Hour), time.UnixMilli(0)
+	for name, tt := range map[string]struct {
+		written time.Time
+		due     []time.Time // by partition
+		want    int64
+	}{
+		"none waits":                         {},
+		"redriven":                           {written: written, due: []time.Time{never}, want: written.Unix()},
+		"overdue":                            {written: written, due: []time.Time{written.Add(-time.Hour)}, want: written.Unix() - 3600},
+		"redriven, and a later one":          {written: written, due: []time.Time{never, written.Add(2 * time.Hour)}, want: written.Unix()},
+		"redriven, the broker is in 1970":    {written: never, due: []time.Time{never}, want: 0},
+		"and a later one, of another broker": {written: never, due: []time.Time{never, written.Add(2 * time.Hour)}, want: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := idle(t, Config{}, func() { t.Error("a halted lane runs") })
+			for p, due := range tt.due {
+				l := held(c, int32(p), "m")
+				l.mu.Lock()
+				l.setState(laneHalted, "")
+				l.mu.Unlock()
+				records := make([]*kgo.Record, 2*maxRipe) // more than are ready at a time
+				for i := range records {
+					records[i] = waitingFor(int64(i), tt.written, due)
+				}
+				l.tiers()[0].offerTier([16]byte{}, records)
+			}
+			o := observed{values: map[string]int64{}}
+			c.observe(o, named{name: "parked"}, named{name: "oldest"}, named{name: "inflight"}, named{name: "lanes"}, named{name: "gaps"})
+			if got, there := o.values["oldest"]; got != tt.want || there != (len(tt.due) > 0) {
+				t.Errorf("due first at %d, there: %v; want %d, %v", got, there, tt.want, len(tt.due) > 0)
+			}
+		})
+	}
+}
+
 // What OpenTelemetry's SDK makes of the telemetry is tested in examples/telemetry, since the root module does without it.
 
 // measured is a lane that runs units of n records without Kafka.
