@@ -34,6 +34,9 @@ type Facts struct {
 // The group is the oldest name that it has in the configuration, which is the last of Config.FormerGroups: so records that began under
 // another name keep their keys, and so do those that ran there and were not committed. Whoever takes that name out of the configuration
 // changes the keys of all records.
+//
+// A record that is brought back to a source which was recreated since it was read first, or whose broker has no topic ids (before
+// Kafka 2.8), has another key there: its former place is another record's.
 func (f Facts) IdempotencyKey() string {
 	return fmt.Sprintf("%s/%s", f.group, f.Original)
 }

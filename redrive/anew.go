@@ -46,16 +46,23 @@ func isOther(id, now [16]byte) bool {
 	return id != ([16]byte{}) && now != ([16]byte{}) && id != now
 }
 
-// still makes sure that the dead-letter topic is the one that the run is about.
+// still makes sure that the dead-letter topic is the one that the run is about, and finds out which one the target is by now.
 func (h *held) still(ctx context.Context) error {
 	adm, err := client.NewAdmin(h.r.cfg.Kafka...)
 	if err != nil {
 		return err
 	}
 	defer adm.Close()
-	found, err := adm.ListTopics(ctx, h.topics.dlq)
+	names := []string{h.topics.dlq}
+	if !h.rec.toTier() {
+		names = append(names, h.rec.Target.Topic)
+	}
+	found, err := adm.ListTopics(ctx, names...)
 	if err != nil {
 		return fmt.Errorf("list topics: %w", err)
+	}
+	if !h.rec.toTier() {
+		h.targetID = found[h.rec.Target.Topic].ID
 	}
 	return h.same(found)
 }

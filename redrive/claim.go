@@ -33,7 +33,9 @@ type held struct {
 	unfollowed []sentLetter            // of which no outcome will be known, and the ledger does not say so
 	told       map[dlq.State]selection // what else the ledger says of its letters, but for those that failed
 
-	originals *originals // of the reader of letters, which has its own copy of the run
+	// Of the reader of letters, which has its own copy of the run:
+	originals *originals
+	targetID  [16]byte // of the target that was named; zero where it is not known
 }
 
 // place is where a letter stands.

@@ -67,3 +67,55 @@ func TestIdempotencyKey_StaysTheSameWhereverARecordIsBroughtBackTo(t *testing.T)
 		}
 	})
 }
+
+// A letter of the former topic came back with the place of its record there, which is another record's on the new one: who had acted on
+// that one took this one for done.
+func TestIdempotencyKey_OfALetterIsNoOtherRecordsOnARecreatedSource(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		var mu sync.Mutex
+		values := map[string]string{} // of the records that succeeded, by key
+		fixed := false
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}},
+			Handler: func(ctx context.Context, r *kgo.Record) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if string(r.Value) == "former" && !fixed {
+					return errors.New("no such SKU")
+				}
+				key := consumer.FactsOf(ctx, r).IdempotencyKey()
+				if other, ok := values[key]; ok {
+					t.Errorf("%q has the key %s of %q", r.Value, key, other)
+				}
+				values[key] = string(r.Value)
+				return nil
+			},
+		})
+		former := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("before")}, &kgo.Record{Topic: "orders", Value: []byte("former")})
+		k.DeadLettered(former[1], headers.ReasonTerminal)
+		mu.Lock()
+		clear(values) // they are of a topic that is gone
+		fixed = true
+		mu.Unlock()
+		k.DeleteTopic("orders")
+		time.Sleep(time.Minute)
+		k.CreateTopic("orders", 1)
+		k.Produce(&kgo.Record{Topic: "orders", Value: []byte("0")}, &kgo.Record{Topic: "orders", Value: []byte("1")}, &kgo.Record{Topic: "orders", Value: []byte("2")})
+		time.Sleep(time.Minute)
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil); err != nil || o.Counts.Succeeded != 1 {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(values) != 4 || values["billing/orders/0/3"] != "former" {
+			t.Errorf("the keys are %v", values)
+		}
+	})
+}

@@ -212,7 +212,7 @@ func (h *held) prepare(ctx context.Context, r *kgo.Record) (o *outgoing, skipped
 			return nil, SkippedNoGroup, nil
 		}
 	}
-	return &outgoing{place: place{r.Partition, r.Offset}, group: h.groupNamed(l.Meta.Group), copy: *rec.copyOf(l, kept, value, topic, partition)}, "", nil
+	return &outgoing{place: place{r.Partition, r.Offset}, group: h.groupNamed(l.Meta.Group), copy: *h.copyOf(l, kept, value, topic, partition)}, "", nil
 }
 
 // groupNamed is the run's own string of a group's name: that of a letter keeps all of its story in memory.
