@@ -64,6 +64,9 @@ func TestEachTopicIsTriedAsItsPolicySays(t *testing.T) {
 		cfg := configure(divide)
 		cfg.Handler = (&handler{out: io.Discard, divide: divide, over: func() {}}).handle
 		c := k.Run(cfg)
+		// kgo takes a second for retry topics that it hears of while it learns of other ones, and then
+		// waits for the idle fetch that is under way: with consumertest up to 5 s.
+		time.Sleep(10 * time.Second)
 		all := records()
 		all[1].Key = []byte("customer-2") // to partition 0, apart from the one that halts its lane
 		k.Produce(all...)
