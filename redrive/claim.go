@@ -163,7 +163,6 @@ func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 	rec := &record{
 		V: runVersion, ID: p.ID, State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
 		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: pace, Groups: groupsOf(p), Classes: classesOf(p),
-		Groupless: p.ByGroup[""],
 	}
 	rec.Counts.Selected = p.chosen.len()
 	if n, _ := p.unfollowed(); n == p.Letters {

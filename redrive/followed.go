@@ -11,8 +11,8 @@ func (h *held) follows(group string) bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && group != ""
 }
 
-// followsSent reports that of a letter of which only an entry is known that does not tell: it may be of a version that told of all alike.
-// It does not say whose the letter is: where some letters have no group, any may be one of them.
+// followsSent reports that of a letter of which an entry is known that says that it was sent, and not whose it is. Such an entry is of a
+// letter that is followed, unless a version wrote it that told of all alike: there each may be one without a group, where there are some.
 func (h *held) followsSent() bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && h.rec.Groupless == 0
 }

@@ -114,6 +114,36 @@ func TestOnTheSourceOnlyLettersThatSayWhoseTheyAreAreFollowed(t *testing.T) {
 	})
 }
 
+// Where some letters did not say whose they are, a run that was resumed took all that it had sent for such: it counted no failure, and
+// left them without an outcome.
+func TestFollowed_LettersOfAResumedRunStayFollowedBesideThoseWithoutAGroup(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 5)
+		for range 5 {
+			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("f")})
+		}
+		s.set(failing("other"))
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pace := redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second, TolerateShare: 1}
+		if o := stopped(t, r, p, pace, 10); o.Counts.Sent != 10 || o.Counts.Failed != 0 {
+			t.Fatalf("the run was stopped with %+v", o)
+		}
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if c := o.Counts; err != nil || c.Sent != 10 || c.Failed != 5 || c.Unfollowed != 5 || c.Pending+c.Unknown+c.Succeeded != 0 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if got := states(t, k); got[dlq.Failed] != 5 || got[dlq.Unfollowed] != 5 || got[dlq.Redriven] != 0 {
+			t.Errorf("the ledger says %v", got)
+		}
+	})
+}
+
 // Who failed on the source need not run to have letters looked at elsewhere: the plan was refused, and a run that was to wait for
 // members waited for ever.
 func TestLettersGoToAnotherTopicWhileTheirGroupIsStopped(t *testing.T) {

@@ -40,7 +40,7 @@ type record struct {
 	Pace      Pace              `json:"pace"`
 	Groups    []string          `json:"groups"`
 	Classes   []string          `json:"classes"`             // as classKey gives them
-	Groupless int64             `json:"groupless,omitempty"` // letters of which it is not known whose they are
+	Groupless int64             `json:"groupless,omitempty"` // letters that don't say whose they are, in a run whose entries tell of all alike
 	Counts    Counts            `json:"counts"`
 	Pieces    int               `json:"pieces"`             // of the selection, under run/<id>/selection/<n>
 	Watch     positions         `json:"watch"`              // where the watch began
