@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/client"
 )
@@ -21,12 +22,13 @@ var errValueLost = errors.New("the original record is gone")
 // originalWait bounds the reading of an original record.
 const originalWait = 10 * time.Second
 
-// originals reads values that were left out of letters, where their records were first read. Its client is made for the first of them;
-// it is one reader's, who closes it.
+// originals reads values that were left out of letters, where their records were first read, or from copies of the letters. Its client
+// is made for the first of them; it is one reader's, who closes it.
 type originals struct {
-	opts []kgo.Opt
-	cl   *kgo.Client
-	adm  *kadm.Client
+	opts   []kgo.Opt
+	cl     *kgo.Client
+	adm    *kadm.Client
+	copies map[place][]place // of the run's letters, as the ledger names them; nil before one is looked for
 }
 
 func (o *originals) open() (err error) {
@@ -50,8 +52,58 @@ func (o *originals) close() {
 	}
 }
 
-// value is that of the record at a place.
-func (o *originals) value(ctx context.Context, at headers.Position) ([]byte, error) {
+// omitted is the value of a letter that lacks it. Where the original record is gone, a copy of the letter may have the value: the letter
+// hides it, so that nothing else brings it back.
+func (h *held) omitted(ctx context.Context, l *dlq.Letter) ([]byte, error) {
+	original, err := h.originals.record(ctx, l.Meta.Original)
+	if err == nil {
+		return original.Value, nil
+	}
+	if !errors.Is(err, errValueLost) {
+		return nil, err
+	}
+	copies, failed := h.copiesOf(ctx, place{l.Record.Partition, l.Record.Offset})
+	if failed != nil {
+		return nil, failed
+	}
+	for _, at := range copies {
+		p := at.position(h.topics.dlq)
+		p.TopicID = h.topicID
+		c, failed := h.originals.record(ctx, p)
+		if errors.Is(failed, errValueLost) {
+			continue
+		} else if failed != nil {
+			return nil, failed
+		}
+		if m, broken := headers.Parse(c.Headers); broken == nil && !m.ValueOmitted {
+			return c.Value, nil
+		}
+	}
+	return nil, err
+}
+
+// copiesOf are the copies of a letter, which the run's claim has written down. Few runs have to know, so the ledger is read for it.
+func (h *held) copiesOf(ctx context.Context, letter place) ([]place, error) {
+	o := h.originals
+	if o.copies == nil {
+		copies := map[place][]place{}
+		err := dlq.NewLedger(h.topics.dlq, h.topics.ledger, h.r.cfg.Kafka...).Read(ctx, nil, func(n *dlq.Note) {
+			if n.Run != "" || n.Err != nil || n.Letter < 0 || n.Entry.Run != h.rec.ID || n.Entry.State != dlq.Duplicate {
+				return
+			}
+			of := place{n.Entry.Target.Partition, n.Entry.Target.Offset}
+			copies[of] = append(copies[of], place{n.Record.Partition, n.Letter})
+		})
+		if err != nil {
+			return nil, Denied("READ", "topic", h.topics.ledger, err)
+		}
+		o.copies = copies
+	}
+	return o.copies[letter], nil
+}
+
+// record is the one at a place.
+func (o *originals) record(ctx context.Context, at headers.Position) (*kgo.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, originalWait)
 	defer cancel()
 	if err := o.open(); err != nil {
@@ -59,9 +111,9 @@ func (o *originals) value(ctx context.Context, at headers.Position) ([]byte, err
 	}
 	err := o.there(ctx, at)
 	if err == nil {
-		var value []byte
-		if value, err = o.read(ctx, at); err == nil {
-			return value, nil
+		var r *kgo.Record
+		if r, err = o.read(ctx, at); err == nil {
+			return r, nil
 		}
 	}
 	return nil, Denied("READ", "topic", at.Topic, err)
@@ -102,7 +154,7 @@ func (o *originals) there(ctx context.Context, at headers.Position) error {
 	return nil
 }
 
-func (o *originals) read(ctx context.Context, at headers.Position) ([]byte, error) {
+func (o *originals) read(ctx context.Context, at headers.Position) (*kgo.Record, error) {
 	o.cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{at.Topic: {at.Partition: kgo.NewOffset().At(at.Offset)}})
 	defer o.cl.RemoveConsumePartitions(map[string][]int32{at.Topic: {at.Partition}}) // with what was fetched behind it
 	for {
@@ -117,7 +169,7 @@ func (o *originals) read(ctx context.Context, at headers.Position) ([]byte, erro
 			if rec.Offset != at.Offset {
 				return nil, errValueLost // compaction took it
 			}
-			return rec.Value, nil
+			return rec, nil
 		}
 	}
 }

@@ -89,3 +89,46 @@ func TestARunThatMayNotReadWhatItsLettersLackEnds(t *testing.T) {
 		}
 	})
 }
+
+// The letter stayed, since its record was gone from the source, and hid the copy that had the value: nothing brought the record back.
+func TestOriginal_ThatIsGoneIsReadFromACopyOfItsLetter(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		s := newService("tax")
+		incident(t, k, s, 3, "tax")
+		s.has()
+		for i, l := range on(t, k, "orders.dlq") {
+			m, err := headers.Parse(l.Headers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Original.TopicID = [16]byte{1} // of a topic that was deleted
+			for _, omitted := range [][]bool{{true, true, false, false}, {true, true}, {true}}[i] {
+				value := l.Value
+				if m.ValueOmitted = omitted; omitted {
+					value = nil
+				}
+				k.Produce(&kgo.Record{Topic: "orders.dlq", Value: value, Headers: m.Append(nil)})
+			}
+		}
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{{From: 3}}}})
+		if err != nil || p.Letters != 3 {
+			t.Fatal(p, err)
+		}
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil)
+		if c := o.Counts; err != nil || c.Sent != 1 || c.Succeeded != 1 || c.Skipped[redrive.SkippedValueLost] != 2 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		for _, c := range on(t, k, "orders.retry.5s") {
+			if m, err := headers.Parse(c.Headers); err != nil || string(c.Value) != "tax:0" || m.Redrive.From.Offset != 3 {
+				t.Errorf("the copy of %v has the value %q, %v", m.Redrive.From, c.Value, err)
+			}
+		}
+		// Three letters before them are open, two whose value nobody has, and a copy of one of those is hidden by it.
+		if got := states(t, k); got[dlq.Succeeded] != 1 || got[dlq.Duplicate] != 3+1 || got[""] != 3+2 {
+			t.Errorf("the ledger says %v", got)
+		}
+	})
+}

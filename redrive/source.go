@@ -194,7 +194,7 @@ func (h *held) prepare(ctx context.Context, r *kgo.Record) (o *outgoing, skipped
 		if l.Meta.Original.Topic == "" {
 			return nil, SkippedValueLost, errors.New("it does not say where it was first read")
 		}
-		if value, err = h.originals.value(ctx, l.Meta.Original); errors.Is(err, errValueLost) {
+		if value, err = h.omitted(ctx, l); errors.Is(err, errValueLost) {
 			return nil, SkippedValueLost, err
 		} else if err != nil {
 			return nil, "", err
