@@ -10,7 +10,7 @@ import (
 // Apply returns target with the patch laid over it. Members that the patch adds come last, in the patch's order. White
 // space between the members of a changed object is left out.
 //
-// Text that is no JSON is an error. So is a member that an object has twice, since readers differ in which of the two they
+// Text that is no JSON is an error, and so is a patch that is nested deeper than 100 levels. So is a member that an object has twice, since readers differ in which of the two they
 // take: anywhere in the patch, and in each object of the target that the patch changes.
 func Apply(target, patch []byte) ([]byte, error) {
 	if err := Check(patch); err != nil {
@@ -22,12 +22,16 @@ func Apply(target, patch []byte) ([]byte, error) {
 	return merge(nil, target, patch, "")
 }
 
-// Check says what is wrong with a patch: that it is no JSON, or has a member twice.
+// maxDepth is how many objects and arrays of a patch may be in one another. Each level is read once for itself and once with each that it
+// is in, of the value as well, so without a bound the time would grow with the square of the depth.
+const maxDepth = 100
+
+// Check says what is wrong with a patch: that it is no JSON, is nested too deep, or has a member twice.
 func Check(patch []byte) error {
 	if err := valid(patch); err != nil {
 		return err
 	}
-	return checkMembers(patch, "")
+	return checkMembers(patch, "", 1)
 }
 
 func valid(text []byte) error {
@@ -149,16 +153,20 @@ func membersOf(text json.RawMessage, at pointer) (o object, err error) {
 	return o, nil
 }
 
-// checkMembers says which member is there twice, at any depth.
-func checkMembers(text json.RawMessage, at pointer) error {
-	switch kindOf(text) {
+// checkMembers says which member is there twice, at any depth, or that the text, which is on a level, is nested too deep.
+func checkMembers(text json.RawMessage, at pointer, level int) error {
+	kind := kindOf(text)
+	if (kind == '{' || kind == '[') && level > maxDepth {
+		return fmt.Errorf("is nested deeper than %d levels", maxDepth)
+	}
+	switch kind {
 	case '{':
 		o, err := membersOf(text, at)
 		if err != nil {
 			return err
 		}
 		for _, m := range o.members {
-			if err := checkMembers(m.value, at.to(m.name)); err != nil {
+			if err := checkMembers(m.value, at.to(m.name), level+1); err != nil {
 				return err
 			}
 		}
@@ -168,7 +176,7 @@ func checkMembers(text json.RawMessage, at pointer) error {
 			return err
 		}
 		for i, value := range all {
-			if err := checkMembers(value, at.to(fmt.Sprint(i))); err != nil {
+			if err := checkMembers(value, at.to(fmt.Sprint(i)), level+1); err != nil {
 				return err
 			}
 		}

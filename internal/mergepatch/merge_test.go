@@ -75,6 +75,27 @@ func TestApply_NamesAMemberThatIsThereTwice(t *testing.T) {
 	}
 }
 
+// Each level is read once for itself and once with each that it is in: a patch that was nested 4,000 deep took seconds a letter.
+func TestApply_RefusesAPatchThatIsNestedTooDeep(t *testing.T) {
+	t.Parallel()
+	nested := func(open, end string, levels int) string {
+		return strings.Repeat(open, levels) + "1" + strings.Repeat(end, levels)
+	}
+	for _, c := range []struct{ target, patch, want string }{
+		{`{}`, nested(`{"a":`, `}`, 100), ""},
+		{nested(`{"a":`, `}`, 4_000), nested(`{"a":`, `}`, 100), ""},
+		{`{}`, `{"a":` + nested(`[`, `]`, 99) + `}`, ""},
+		{`{}`, nested(`{"a":`, `}`, 101), "the patch is nested deeper than 100 levels"},
+		{`{}`, `{"a":` + nested(`[`, `]`, 100) + `}`, "the patch is nested deeper than 100 levels"},
+		{nested(`{"a":`, `}`, 4_000), nested(`{"a":`, `}`, 4_000), "the patch is nested deeper than 100 levels"},
+	} {
+		got, err := Apply([]byte(c.target), []byte(c.patch))
+		if said := fmt.Sprint(err); err == nil && c.want != "" || err != nil && said != c.want || err == nil && !json.Valid(got) {
+			t.Errorf("%.20s… with %.20s… of %d bytes: %d bytes, %.80s; want %q", c.target, c.patch, len(c.patch), len(got), said, c.want)
+		}
+	}
+}
+
 // naive is the RFC's pseudocode, over decoded JSON.
 func naive(target, patch any) any {
 	changes, ok := patch.(map[string]any)
