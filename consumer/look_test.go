@@ -77,6 +77,31 @@ func TestOneLookServesAllPositionsThatAPollFoundOutOfRange(t *testing.T) {
 	}
 }
 
+// kgo sends a broker one request after the other. One that waits behind another's dial does not look at its own context, so a look
+// took as long as that dial, with the turn of the poll loop: 10 s with kgo's own dialer, and without a bound with a user's.
+func TestLook_EndsInTimeBehindARequestThatTakesLonger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := idle(t, Config{Logger: slog.New(slog.DiscardHandler)}, func() {})
+		silent, err := c.producer.client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.admin = kadm.NewClient(silent.Client)
+		l := held(c, 0, "m")
+		slow, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() { _ = silent.Ping(slow) }()
+		synctest.Wait()
+		began := time.Now()
+		c.moveSources([]outOfRange{{at: topicPartition{l.topic, l.partition}}})
+		if took := time.Since(began); took != lookTimeout+lookSlack {
+			t.Errorf("the look held the poll loop up for %v, want %v", took, lookTimeout+lookSlack)
+		}
+		silent.Client.Close()
+	})
+}
+
 // A broker that falls silent leaves the positions on the others in reach.
 func TestALookFindsTheLogsThatOthersThanASilentBrokerLead(t *testing.T) {
 	t.Parallel()

@@ -24,10 +24,27 @@ type bounds struct {
 	err        error // no broker answered
 }
 
-func (c *Consumer) bounds(ctx context.Context, topics ...string) (b bounds, err error) {
+// bounds asks where the logs of topics start and end. It returns little later than ctx ends. kgo may
+// not: what waits behind another request to the same broker does not look at its context.
+func (c *Consumer) bounds(ctx context.Context, topics ...string) (bounds, error) {
 	if len(topics) == 0 {
-		return b, nil
+		return bounds{}, nil
 	}
+	late := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lookSlack, func() { close(late) }) })()
+	came := make(chan bounds, 1)
+	go func() { came <- c.askBounds(ctx, topics) }() // ends with the client at the latest
+	select {
+	case b := <-came:
+		return b, b.err
+	case <-late:
+		err := fmt.Errorf("list of offsets: no broker answered in time: %w", context.Cause(ctx))
+		return bounds{err: err}, err
+	}
+}
+
+// askBounds does so for as long as kgo takes.
+func (c *Consumer) askBounds(ctx context.Context, topics []string) (b bounds) {
 	// At the same time: a broker that is silent until ctx ends would leave no time for the second.
 	var wg sync.WaitGroup
 	var endErr error
@@ -35,15 +52,16 @@ func (c *Consumer) bounds(ctx context.Context, topics ...string) (b bounds, err 
 		// The high watermark, whatever the isolation level: an open transaction's records are there, if not to be read yet.
 		b.end, endErr = c.admin.ListEndOffsets(ctx, topics...)
 	})
-	b.start, err = c.admin.ListStartOffsets(ctx, topics...)
+	var startErr error
+	b.start, startErr = c.admin.ListStartOffsets(ctx, topics...)
 	wg.Wait()
 	// What a broker that is away leads is missing in the answers; the others' partitions go on.
-	if err != nil && !isPartial(err) {
-		b.err = fmt.Errorf("list of start offsets: %w", err)
+	if startErr != nil && !isPartial(startErr) {
+		b.err = fmt.Errorf("list of start offsets: %w", startErr)
 	} else if endErr != nil && !isPartial(endErr) {
 		b.err = fmt.Errorf("list of end offsets: %w", endErr)
 	}
-	return b, b.err
+	return b
 }
 
 // isPartial reports whether some brokers answered.
@@ -117,6 +135,10 @@ func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
 
 // lookTimeout bounds the look at the logs of all positions that a poll found outside, which takes part of the loop's turn.
 const lookTimeout = 5 * time.Second
+
+// lookSlack is how much later a look ends that kgo does not end: the answers of the brokers that are
+// there come with the end of its context, for which the others were waited.
+const lookSlack = 100 * time.Millisecond
 
 // moveSources puts sources back into their logs. It runs in a turn of the source's poll loop.
 func (c *Consumer) moveSources(lost []outOfRange) {
