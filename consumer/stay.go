@@ -119,8 +119,8 @@ func (f *feed) noteRead(from int64, now time.Time) {
 	if n > 0 && now.Sub(f.reads[n-1].at) < f.fullWait()/readSteps {
 		return
 	}
-	least, _, limited := f.stay()
-	if !limited || n > 0 && now.Sub(f.reads[n-1].at) < least/readSteps {
+	least, _, _ := f.stay() // of a topic that keeps for ever too, which may be given a retention later
+	if n > 0 && now.Sub(f.reads[n-1].at) < least/readSteps {
 		return
 	}
 	f.reads = append(f.reads, readMark{from, now})

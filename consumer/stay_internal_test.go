@@ -94,6 +94,24 @@ func TestStay_WhenARecordWasReadIsKnownToAnEighth(t *testing.T) {
 	})
 }
 
+// A topic's retention may be learned, or set, after its records were read. There was no note then of when that was: each time that such
+// a record was fetched again it counted as just read, and the copy that it needs was put off, until retention took it.
+func TestStay_ARecordReadBeforeARetentionWasKnownIsPutOffOnce(t *testing.T) {
+	t.Parallel()
+	f := &feed{lane: &lane{c: &Consumer{}, policy: &Policy{}}, topic: "orders.retry.5s", delay: 5 * time.Second}
+	f.lane.c.retentions.Store(f.topic, -time.Second) // for ever
+	read := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	r := waitingFor(0, read.Add(-1000*time.Hour), read.Add(6*24*time.Hour)) // the broker's clock is behind
+	f.noteRead(r.Offset, read)
+	f.lane.c.retentions.Store(f.topic, time.Hour)
+	least, _, _ := f.stay()
+	for now := read; now.Sub(read) < 2*time.Hour; now = now.Add(time.Minute) {
+		if at := time.UnixMilli(f.lookAt(r, f.readAt(r.Offset, now), now)).Sub(read); at > least+least/readSteps {
+			t.Fatalf("after %v it is put off to %v after it was read, want %v and an eighth at most", now.Sub(read), at, least)
+		}
+	}
+}
+
 // The host's clock is set while a record is with a worker, or while it waits: the worker finds a record that is not due. It is parked
 // again in memory; a copy is written only when the least stay is over, by the monotonic clock.
 func TestStay_ARecordThatIsNotDueWhenItsTurnComesIsNotWrittenAgain(t *testing.T) {
