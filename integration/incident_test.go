@@ -61,6 +61,7 @@ func newSite(t *testing.T, k *consumertest.Kafka, brokers []string) *site {
 
 // service is a consumer whose handler can be exchanged, as by a deployment, and which remembers what it did.
 type service struct {
+	*consumertest.Consumer
 	site  *site
 	topic string
 	group string
@@ -75,7 +76,7 @@ func (s *site) deploy(topic, group string, tiers ...time.Duration) *service {
 	s.t.Helper()
 	v := &service{site: s, topic: topic, group: group, ran: map[string][]string{}}
 	v.failing("tax")
-	s.Run(consumer.Config{
+	v.Consumer = s.Run(consumer.Config{
 		Group: group, Topics: []string{topic}, CommitInterval: 100 * time.Millisecond, Policy: consumer.Policy{Tiers: tiers},
 		Handler: func(ctx context.Context, r *kgo.Record) error {
 			v.mu.Lock()

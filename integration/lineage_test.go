@@ -1,0 +1,97 @@
+package integration_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// Trap 29: a source is recreated or a group rewound, and the new dead letters are taken for copies of old ones and deleted.
+//
+// Ids of topics and the times of letters and of entries are the brokers' here. dlq/lineage_test.go has the single cases.
+func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
+	t.Parallel()
+	recreated := func(s *site, v *service, n int) *service {
+		v.failing("tax")
+		s.DeleteTopic(v.topic)
+		s.CreateTopic(v.topic, 1)
+		s.incident(v.topic, "parcel", n)
+		return v
+	}
+	rewound := func(s *site, v *service, n int) *service {
+		if err := v.Stop(); err != nil {
+			s.t.Fatal(err)
+		}
+		to := kadm.Offsets{}
+		to.AddOffset(v.topic, 0, 0, -1)
+		if err := s.admin.CommitAllOffsets(s.t.Context(), v.group, to); err != nil {
+			s.t.Fatal(err)
+		}
+		v = s.deploy(v.topic, v.group, time.Second) // with the bug again
+		s.await("dead letters of what was run again", func() bool { return s.count(v.topic+".dlq") == int64(2*n) })
+		return v
+	}
+	for name, c := range map[string]struct {
+		redriven bool // before it failed again
+		again    func(*site, *service, int) *service
+	}{
+		"the source is recreated":              {true, recreated},
+		"the source is recreated before a run": {false, recreated},
+		"the group is rewound":                 {true, rewound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := onKafka(t)
+			topic := topicName(t)
+			s.CreateTopic(topic, 1)
+			v := s.deploy(topic, topic, time.Second)
+			const n = 10
+			s.incident(topic, "order", n)
+			v.fixed()
+			r, err := redrive.New(redrive.Config{Kafka: s.Opts(), By: "ann"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// redriven brings back what is open, and returns how much that was.
+			redriven := func() int64 {
+				t.Helper()
+				p, err := r.Plan(t.Context(), redrive.Selection{Topic: topic + ".dlq"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o, err := r.Run(t.Context(), p, redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: time.Second}, nil)
+				if err != nil || o.Counts.Succeeded != p.Letters {
+					t.Fatalf("the run of %d letters ended with %v, and %+v", p.Letters, err, o)
+				}
+				return p.Letters
+			}
+			open, settled := int64(2*n), int64(0)
+			if c.redriven {
+				open, settled = n, redriven()
+			}
+			v = c.again(s, v, n)
+
+			ledger := dlq.NewLedger(topic+".dlq", topic+".dlq.ledger", s.Opts()...)
+			prunable, err := ledger.Prunable(t.Context(), time.Time{}, nil)
+			if err == nil {
+				err = ledger.Prune(t.Context(), prunable)
+			}
+			starts, listErr := s.admin.ListStartOffsets(t.Context(), topic+".dlq")
+			if err := errors.Join(err, listErr); err != nil {
+				t.Fatal(err)
+			}
+			if at := starts[topic+".dlq"][0].Offset; at != settled {
+				t.Errorf("prune deleted what is before %d, want the %d that were settled", at, settled)
+			}
+			v.fixed()
+			if n := redriven(); n != open {
+				t.Errorf("the plan has %d letters, want %d", n, open)
+			}
+		})
+	}
+}
