@@ -1,0 +1,84 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// A run was taken from the process that had it where the ledger took longer to read than one looked.
+func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
+	t.Parallel()
+	s := onKafka(t)
+	topic := topicName(t)
+	s.CreateTopic(topic, 1)
+	v := s.deploy(topic, topic, time.Second)
+	const n = 75
+	s.incident(topic, "order", n)
+	v.fixed()
+	by := func(name string) *redrive.Redriver {
+		r, err := redrive.New(redrive.Config{Kafka: s.Opts(), By: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	ann, bob := by("ann"), by("bob")
+	p, err := ann.Plan(t.Context(), redrive.Selection{Topic: topic + ".dlq"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	var once sync.Once
+	var o redrive.Outcome
+	go func() {
+		var err error
+		o, err = ann.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1, Window: time.Second}, func(e redrive.Event) {
+			if e.Counts.Sent > 5 {
+				once.Do(func() { close(begun) })
+			}
+		})
+		ended <- err
+	}()
+	<-begun
+	s.heldUp(topic+".dlq.ledger", 5*time.Second)
+	_, err = bob.Resume(t.Context(), topic+".dlq", p.ID, nil, redrive.IfSilent())
+	if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedHeld {
+		t.Errorf("resume ended with %v, want that ann has the run", err)
+	}
+	if err := <-ended; err != nil || o.Counts.Succeeded != n {
+		t.Errorf("the run ended with %v, and %+v", err, o)
+	}
+	s.onceEach(topic, topic+".retry.1s", n)
+}
+
+// heldUp opens a transaction on a topic and aborts it some time later: who reads committed waits.
+func (s *site) heldUp(topic string, during time.Duration) {
+	s.t.Helper()
+	cl, err := kgo.NewClient(append(s.Opts(), kgo.TransactionalID(topic))...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	err = cl.BeginTransaction()
+	if err == nil {
+		err = cl.ProduceSync(s.t.Context(), &kgo.Record{Topic: topic, Key: []byte("nothing")}).FirstErr()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	over := make(chan struct{})
+	time.AfterFunc(during, func() {
+		defer close(over)
+		defer cl.Close()
+		if err := cl.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
+			s.t.Error(err)
+		}
+	})
+	s.t.Cleanup(func() { <-over })
+}

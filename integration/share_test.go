@@ -1,0 +1,32 @@
+package integration_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/consumer"
+)
+
+// A run whose canary passed, and whose other letters all failed with another class, ended well.
+func TestRun_AbortsWhenAShareOfAnyClassFails(t *testing.T) {
+	t.Parallel()
+	binary(t)
+	s := onKafka(t)
+	topic := topicName(t)
+	s.CreateTopic(topic, 1)
+	v := s.deploy(topic, topic, time.Second)
+	const n = 400
+	s.incident(topic, "order", n)
+	v.deploys(func(value string, _ consumer.Facts) error {
+		if value == "order 0" { // the canary
+			return nil
+		}
+		return bug("sku")
+	})
+	p := s.begin("run", topic+".dlq", "--rate", "100", "--ramp", "0", "--window", "1s").ends(3)
+	status := s.rows("status", s.rows("runs", topic+".dlq")[0].text("run"))[0]
+	if sent := status.number("sent"); status.text("state") != "aborted" || !strings.Contains(status.text("cause"), "failed again, of any class, where 10% of ") || sent > n/2 {
+		t.Errorf("the status is %v, want that it was aborted before half of it was sent; it says\n%s", status, p.said())
+	}
+}
