@@ -102,10 +102,10 @@ func portTaken(err error) bool {
 
 // waitReady waits until the broker answers, and lists itself and at least n brokers in all. Its port listens long before
 // the broker does, so only an answer counts; and a broker that does not list itself is not yet allowed to lead partitions.
-func (b *broker) waitReady(ctx context.Context, n int) error {
+func (b *broker) waitReady(ctx context.Context, n int, login []kgo.Opt) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(b.addr))
+	cl, err := kgo.NewClient(append(login, kgo.SeedBrokers(b.addr))...)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (k *Kafka) Restart(tb testing.TB, node int) {
 		if _, err := cl.ContainerStart(ctx, b.container.GetContainerID(), client.ContainerStartOptions{}); err != nil {
 			return err
 		}
-		return b.waitReady(ctx, 1)
+		return b.waitReady(ctx, 1, k.login)
 	})
 }
 

@@ -23,6 +23,7 @@ const (
 // Kafka is a running cluster. Its methods may be called from several goroutines.
 type Kafka struct {
 	brokers []*broker // broker i is node i+1
+	login   []kgo.Opt // as the first user, where there are users
 	network *testcontainers.DockerNetwork
 }
 
@@ -59,10 +60,18 @@ func (k *Kafka) Brokers() []string {
 	return addrs
 }
 
-// Opts are the options by which a client reaches the cluster, in a slice that the caller may append to.
+// Opts are the options by which a client reaches the cluster, as the first user where there are users. The caller may append
+// to the slice.
 func (k *Kafka) Opts() []kgo.Opt {
-	return []kgo.Opt{kgo.SeedBrokers(k.Brokers()...)}
+	return append(k.seeds(), k.login...)
 }
+
+// As are the options by which a client reaches the cluster as a user, with a password that may be wrong; see [WithUser].
+func (k *Kafka) As(user, password string) []kgo.Opt {
+	return append(k.seeds(), as(user, password)...)
+}
+
+func (k *Kafka) seeds() []kgo.Opt { return []kgo.Opt{kgo.SeedBrokers(k.Brokers()...)} }
 
 // start starts a cluster that outlives ctx; it has to be stopped.
 func start(ctx context.Context, opts []Option) (*Kafka, error) {
@@ -86,6 +95,7 @@ func startBrokers(ctx context.Context, opts []Option) (*Kafka, error) {
 	if err != nil {
 		return k, err
 	}
+	k.login = c.login()
 	host, err := daemonHost(ctx)
 	if err != nil {
 		return k, err
@@ -108,7 +118,7 @@ func startBrokers(ctx context.Context, opts []Option) (*Kafka, error) {
 // waitReady waits until each broker knows of all others.
 func (k *Kafka) waitReady(ctx context.Context) error {
 	for _, b := range k.brokers {
-		if err := b.waitReady(ctx, len(k.brokers)); err != nil {
+		if err := b.waitReady(ctx, len(k.brokers), k.login); err != nil {
 			return err
 		}
 	}

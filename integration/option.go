@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
 )
 
 // defaultImage is the public image of the Kafka version that siding is tested against.
@@ -32,6 +35,13 @@ func WithConfig(key, value string) Option {
 	return func(c *config) { c.settings[key] = value }
 }
 
+// WithUser adds a user. Where there are users, each client has to log in as one of them, by SASL PLAIN without TLS.
+// [Kafka.Opts] log in as the first user, and [Kafka.As] as any. Among themselves brokers are User:ANONYMOUS: an authorizer
+// needs that user and an admin in super.users. Default: no users, and nobody logs in.
+func WithUser(name, password string) Option {
+	return func(c *config) { c.users = append(c.users, user{name, password}) }
+}
+
 // WithImage sets the image. It must take the KAFKA_* environment of apache/kafka. Default: $SIDING_KAFKA_IMAGE, or
 // apache/kafka:4.3.0 where that is unset.
 func WithImage(image string) Option {
@@ -42,6 +52,23 @@ type config struct {
 	image    string
 	brokers  int
 	settings map[string]string // by their names in server.properties
+	users    []user
+}
+
+// user is somebody who may log in.
+type user struct{ name, password string }
+
+// login are the options by which a client logs in as the first user.
+func (c config) login() []kgo.Opt {
+	if len(c.users) == 0 {
+		return nil
+	}
+	return as(c.users[0].name, c.users[0].password)
+}
+
+// as are the options by which a client logs in.
+func as(name, password string) []kgo.Opt {
+	return []kgo.Opt{kgo.SASL(plain.Auth{User: name, Pass: password}.AsMechanism())}
 }
 
 // newConfig applies opts to the defaults and reports every problem at once.
@@ -112,7 +139,7 @@ func (c config) ownSettings(node int, advertised string) map[string]string {
 	for i := range voters {
 		voters[i] = fmt.Sprintf("%d@%s:%d", i+1, c.hostname(i+1), controllerPort)
 	}
-	return map[string]string{
+	own := map[string]string{
 		"node.id":                        strconv.Itoa(node),
 		"process.roles":                  "broker,controller",
 		"controller.quorum.voters":       strings.Join(voters, ","),
@@ -122,6 +149,21 @@ func (c config) ownSettings(node int, advertised string) map[string]string {
 		"advertised.listeners":           fmt.Sprintf("CLIENT://%s,INTERNAL://%s:%d", advertised, c.hostname(node), internalPort),
 		"listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
 	}
+	if len(c.users) > 0 {
+		own["listener.security.protocol.map"] = "CLIENT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
+		own["listener.name.client.sasl.enabled.mechanisms"] = "PLAIN"
+		own["listener.name.client.plain.sasl.jaas.config"] = c.jaas()
+	}
+	return own
+}
+
+// jaas lists the users as the brokers' log-in module reads them.
+func (c config) jaas() string {
+	entry := "org.apache.kafka.common.security.plain.PlainLoginModule required"
+	for _, u := range c.users {
+		entry += fmt.Sprintf(" user_%s=%q", u.name, u.password)
+	}
+	return entry + ";"
 }
 
 // hostname is the name under which a node's peers reach it.

@@ -11,6 +11,7 @@ func TestSettingsAreNamedAsTheImageReadsThem(t *testing.T) {
 		WithConfig("log.retention.ms", "1"),
 		WithConfig("a_b.c-d", "2"),
 		WithConfig("offsets.topic.replication.factor", "9"),
+		WithUser("admin", `a "b"`), WithUser("billing", "c"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -21,6 +22,9 @@ func TestSettingsAreNamedAsTheImageReadsThem(t *testing.T) {
 		"KAFKA_A__B_C___D":                       "2",
 		"KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "9", // a test's word goes before the default
 		"KAFKA_ADVERTISED_LISTENERS":             "CLIENT://localhost:20000,INTERNAL://localhost:9095",
+
+		"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP":              "CLIENT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"KAFKA_LISTENER_NAME_CLIENT_PLAIN_SASL_JAAS_CONFIG": `org.apache.kafka.common.security.plain.PlainLoginModule required user_admin="a \"b\"" user_billing="c";`,
 	} {
 		if got[name] != want {
 			t.Errorf("%s = %q, want %q", name, got[name], want)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
@@ -76,4 +77,127 @@ func TestAPlanFindsOutWhatTheUserMayDo(t *testing.T) {
 	}
 	deny(kadm.NewACLs().Topics("orders.retry.1s", "orders.retry.1h").Operations(kadm.OpAll))
 	until("", "no retry topic of orders has a committed offset of group billing on partition 0 that this user may see: have READ and WRITE on its retry topics granted")
+}
+
+// Users log in to this broker. The admin may do all, and others may do what they were granted.
+func TestUsers_OfABrokerThatRefusesThem(t *testing.T) {
+	t.Parallel()
+	ownBrokers(t)
+	kafka := integration.StartKafka(t, integration.WithUser("admin", "secret"), integration.WithUser("billing", "secret"), integration.WithUser("audit", "secret"),
+		integration.WithConfig("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+		integration.WithConfig("super.users", "User:ANONYMOUS;User:admin"))
+	t.Run("refuses at the start", func(t *testing.T) {
+		t.Parallel()
+		refusedAtTheStart(t, kafka)
+	})
+	t.Run("grants the right to write later", func(t *testing.T) {
+		t.Parallel()
+		grantedLater(t, kafka)
+	})
+}
+
+// allow grants a user rights.
+func allow(t *testing.T, admin *kadm.Client, user string, b *kadm.ACLBuilder) {
+	t.Helper()
+	rs, err := admin.CreateACLs(t.Context(), b.Allow("User:"+user).AllowHosts("*"))
+	for _, r := range rs {
+		err = errors.Join(err, r.Err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A consumer that the broker refused tried again for ever, and health was OK. The embedded broker hangs up on a wrong password; Kafka says
+// that it is wrong.
+func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
+	t.Helper()
+	admin := kadm.NewClient(client(t, kafka))
+	consumertest.On(t, kafka.Opts()...).CreateTopic("orders", 1)
+	allow(t, admin, "audit", kadm.NewACLs().Groups("settlement").ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpDescribe))
+	allow(t, admin, "audit", kadm.NewACLs().Topics("orders").ResourcePatternType(kadm.ACLPatternPrefixed).Operations(kadm.OpAll))
+	audit := kadm.NewClient(client(t, kafka, kafka.As("audit", "secret")...))
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) { // a rule takes a moment
+		if topics, err := audit.ListTopics(t.Context(), "orders"); err == nil && topics.Error() == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal(err, topics.Error())
+		}
+	}
+	for name, c := range map[string]struct {
+		group string
+		opts  []kgo.Opt
+		want  error
+		words string
+	}{
+		"a wrong password":                        {"settlement", kafka.As("audit", "guessed"), kerr.SaslAuthenticationFailed, ""},
+		"a user whom nobody knows":                {"settlement", kafka.As("shipping", "secret"), kerr.SaslAuthenticationFailed, ""},
+		"a group that may not be seen":            {"clearing", kafka.As("audit", "secret"), kerr.GroupAuthorizationFailed, `"clearing"`},
+		"a group that may not be joined":          {"settlement", kafka.As("audit", "secret"), kerr.GroupAuthorizationFailed, `"settlement"`},
+		"a group that may not be joined, KIP-848": {"settlement", append(kafka.As("audit", "secret"), kgo.ServerSideBalancer()), kerr.GroupAuthorizationFailed, `"settlement"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := consumertest.On(t, c.opts...).Begin(consumer.Config{
+				Group: c.group, Topics: []string{"orders"}, Handler: func(context.Context, *kgo.Record) error { return nil },
+			})
+			ended := make(chan error, 1)
+			go func() { ended <- run.Wait() }()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) {
+					t.Errorf("Run returned %v, want %v with %q in it", err, c.want, c.words)
+				}
+			case <-time.After(time.Minute):
+				t.Errorf("Run goes on, and health is %+v", run.Health())
+			}
+		})
+	}
+}
+
+// Trap 31, where a consumer may write to no topic at all as its first copies fail: it wrote none until it was restarted.
+func grantedLater(t *testing.T, kafka *integration.Kafka) {
+	t.Helper()
+	admin := kadm.NewClient(client(t, kafka))
+	consumertest.On(t, kafka.Opts()...).CreateTopic("parcels", 1)
+	rights := func() *kadm.ACLBuilder {
+		return kadm.NewACLs().Topics("parcels").ResourcePatternType(kadm.ACLPatternPrefixed)
+	}
+	allow(t, admin, "billing", kadm.NewACLs().Groups("billing").ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpRead))
+	allow(t, admin, "billing", rights().Operations(kadm.OpRead, kadm.OpCreate, kadm.OpAlter, kadm.OpDescribeConfigs))
+	k := consumertest.On(t, kafka.As("billing", "secret")...)
+	c := k.Run(consumer.Config{
+		Group: "billing", Topics: []string{"parcels"}, Policy: consumer.Policy{Tiers: []time.Duration{time.Second}},
+		Handler: func(ctx context.Context, r *kgo.Record) error {
+			switch {
+			case string(r.Value) == "bad":
+				return classify.Terminal(errors.New("no such SKU"))
+			case consumer.FactsOf(ctx, r).Attempt == 1:
+				return classify.Retryable(errors.New("busy"))
+			}
+			return nil
+		},
+	})
+	records := []*kgo.Record{{Topic: "parcels", Value: []byte("bad")}, {Topic: "parcels", Value: []byte("busy")}}
+	if err := client(t, kafka).ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	var why string
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(why, "AUTHORIZATION_FAILED"); time.Sleep(100 * time.Millisecond) {
+		if lanes := c.Health().Lanes; len(lanes) > 0 {
+			why = lanes[0].Why
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("health is %+v, want that the copy is refused", c.Health())
+		}
+	}
+	allow(t, admin, "billing", rights().Operations(kadm.OpWrite))
+	began := time.Now()
+	k.DeadLettered(records[0], headers.ReasonTerminal)
+	k.Handled(records[1], 1)
+	took := time.Since(began)
+	t.Logf("it was refused (%s), and both copies were written %v after the grant", why, took)
+	if took > 25*time.Second {
+		t.Errorf("the copies were written %v after the grant, want 15s and some", took)
+	}
 }
