@@ -31,6 +31,10 @@ func (n *narrow) dial(ctx context.Context, network, host string) (net.Conn, erro
 	return &narrowConn{c, n}, nil
 }
 
+// catchUp is the time whose bytes it may carry at once. A sleep takes longer than it was told to: without, the line was slower than its rate,
+// by nearly half at 5 MB/s.
+const catchUp = 50 * time.Millisecond
+
 type narrowConn struct {
 	net.Conn
 	line *narrow
@@ -40,8 +44,8 @@ func (c *narrowConn) Write(b []byte) (written int, err error) {
 	for len(b) > 0 && err == nil {
 		piece := b[:min(len(b), 16<<10)]
 		c.line.mu.Lock()
-		if now := time.Now(); c.line.free.Before(now) {
-			c.line.free = now
+		if least := time.Now().Add(-catchUp); c.line.free.Before(least) {
+			c.line.free = least
 		}
 		c.line.free = c.line.free.Add(time.Duration(len(piece)) * time.Second / time.Duration(c.line.rate))
 		wait := time.Until(c.line.free)
@@ -99,8 +103,8 @@ func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 	if err != nil || o.Counts.Sent != n {
 		t.Errorf("the run ended with %v, and %+v", err, o.Counts)
 	}
-	// The broker's own time comes to that, which is long on a busy machine; the strict proof is the one in virtual time.
-	if least := n * size * time.Second / rate; sent > 3*least {
+	// The broker's own time comes to that; the strict proof is the one in virtual time.
+	if least := n * size * time.Second / rate; sent > 3*least/2 {
 		t.Errorf("%d letters of %d bytes were sent after %v, and %v is what they take at least", n, size, sent, least)
 	}
 	s.onceEach(topic, topic+".retry.1s", n)
