@@ -139,10 +139,15 @@ var ErrRunning = errors.New("consumer: Run was called before; make a new consume
 // A broker that cannot be reached at the start is waited for. A source topic that does not exist is an error, and so are
 // siblings that are missing and may not be created, credentials that are refused, and a right on the group that is missing. What is refused
 // after the first join is waited for, and Health says so.
-func (c *Consumer) Run(ctx context.Context) error {
+func (c *Consumer) Run(ctx context.Context) (err error) {
 	if !c.running.CompareAndSwap(false, true) {
 		return ErrRunning
 	}
+	defer func() {
+		if err == nil {
+			c.membership.end()
+		}
+	}()
 	ctx, c.refuse = context.WithCancelCause(ctx)
 	defer c.refuse(nil)
 	life, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -85,7 +85,7 @@ func (m *membership) set(joining bool) {
 type GroupHealth struct {
 	// Joined tells a member from a consumer that is joining: for the first time, in a rebalance, or since its session ended.
 	Joined bool `json:"joined"`
-	// Since is when that began, zero before Run.
+	// Since is when that began, zero before Run and after it returned nil.
 	Since time.Time `json:"since,omitzero"`
 	// Why is what stands in the way of joining, where that is known.
 	Why string `json:"why,omitempty"`
@@ -101,6 +101,13 @@ func (m *membership) begin(within time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.told.Since, m.within = time.Now(), within
+}
+
+// end is called when Run ended cleanly: who joins no more is not late.
+func (m *membership) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.told = GroupHealth{}
 }
 
 // trouble notes what a try to join, or a session, ended with.

@@ -57,6 +57,23 @@ func TestHealth_AConsumerThatIsInNoGroupIsNotOK(t *testing.T) {
 	}
 }
 
+// A consumer that had ended counted as one that joins, and its health was not OK from a minute and a half later on.
+func TestHealth_OfAConsumerThatEndedIsOK(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		c := k.Run(config(fine))
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if h := c.Health(); !h.OK || h.Group != (consumer.GroupHealth{}) {
+			t.Errorf("health is %+v an hour after the end; want OK, and in no group", h)
+		}
+	})
+}
+
 // No commit was accepted for ten minutes, and health was OK.
 func TestHealth_CommitsThatFailAreNotOK(t *testing.T) {
 	t.Parallel()
