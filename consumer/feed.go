@@ -72,7 +72,7 @@ func (f *feed) cut() *unit {
 	f.busy = true
 	if f.ready.len() > 0 {
 		u.item = f.ready.pop()
-		u.key = f.lane.keyed(u.item)
+		u.key = u.item.hash
 		if f.isSource() {
 			f.leave(1, u.item.size)
 		} else {

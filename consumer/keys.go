@@ -29,6 +29,7 @@ func (l *lane) keyed(it *item) keyHash {
 // enqueue makes an item ready, or lets it wait for its key; the caller holds the lock.
 func (l *lane) enqueue(f *feed, it *item) {
 	key := l.keyed(it)
+	it.hash = key
 	if key == 0 {
 		f.ready.push(it)
 		return

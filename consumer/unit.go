@@ -27,6 +27,7 @@ type item struct {
 	parcel *parcel     // of a tier, until then
 	size   int64       // bytes that it keeps
 	next   *item       // behind it in the queue of its key
+	hash   keyHash     // of its key, since it is ready
 }
 
 // key is the record's.

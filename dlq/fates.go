@@ -53,12 +53,17 @@ func (f *fates) duplicate(offset int64, behind uint32) {
 }
 
 // state is empty for a letter without an entry that can be read. A copy is settled only while its letter is resolved: the letter may
-// have expired, or the run that was to bring it back may have ended before.
+// have expired, or the run that was to bring it back may have ended before. That of an unknown one is unknown.
 func (f *fates) state(offset int64) State {
 	s := f.said(offset)
 	if s == Duplicate {
-		if letter := f.letterOf(offset); letter != offset && !f.said(letter).resolves() {
-			return ""
+		if letter := f.letterOf(offset); letter != offset {
+			switch of := f.said(letter); {
+			case of == Unknown:
+				return Unknown
+			case !of.resolves():
+				return ""
+			}
 		}
 	}
 	return s

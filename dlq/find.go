@@ -95,8 +95,15 @@ func (l *Ledger) entries(ctx context.Context, at place, problem func(error) bool
 		},
 	}
 	s.run(ctx, Cursor{})
-	if letter := l.fate(at.partition).letterOf(at.offset); letter < first { // far away, as that of a copy that was imported is
-		near = func(offset int64) bool { return offset == letter }
+	far := map[int64]bool{} // the letters of copies that were imported
+	f := l.fate(at.partition)
+	for offset := range f.sets[fateOf(Duplicate)].All() {
+		if letter := f.letterOf(offset); letter < first {
+			far[letter] = true
+		}
+	}
+	if len(far) > 0 {
+		near = func(offset int64) bool { return far[offset] }
 		s.run(ctx, Cursor{})
 	}
 	l.believe()

@@ -294,8 +294,8 @@ func (l *Ledger) newer() error {
 
 // State is what became of a letter; empty if nothing did, or is known. A [Duplicate] of
 // which the entry names the letter is one only while that letter is settled by
-// something that was done about its record; else it is empty, and the methods that
-// read letters judge it like one without an entry.
+// something that was done about its record; else it is [Unknown] if the letter is,
+// or empty, and the methods that read letters judge it like one without an entry.
 func (l *Ledger) State(partition int32, offset int64) State { return l.fates[partition].state(offset) }
 
 // pending reports whether a letter was brought back and has no outcome, or is a copy that an entry settles by such a letter.
@@ -370,10 +370,15 @@ func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 }
 
 // Unreadable reports whether the last entry about a letter can't be read: its
-// letter counts as open, and nobody knows whether it was brought back.
+// letter counts as open, and nobody knows whether it was brought back. A
+// [Duplicate] goes by its letter.
 func (l *Ledger) Unreadable(partition int32, offset int64) bool {
 	f := l.fates[partition]
-	return f != nil && (f.sets[fateBroken].Has(offset) || f.sets[fateNewer].Has(offset))
+	if f == nil {
+		return false
+	}
+	offset = f.letterOf(offset)
+	return f.sets[fateBroken].Has(offset) || f.sets[fateNewer].Has(offset)
 }
 
 // Runs are the redrive runs of the topic: the last value under the key of each

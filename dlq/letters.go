@@ -198,9 +198,9 @@ func (j *judge) state(r *kgo.Record) State {
 	j.glance.read(r.Headers)
 	if state.resolves() {
 		if l := j.lineages.of(r.Partition, &j.glance); l != nil {
-			l.resolve(&j.glance, j.ledger.since(r.Partition, r.Offset))
+			latest := l.resolve(&j.glance, j.ledger.since(r.Partition, r.Offset))
 			if j.lineages.named {
-				l.resolved.at.add(j.glance.offset, r.Offset)
+				l.resolved.place(&j.glance, r.Offset, latest)
 			}
 		}
 	}
@@ -217,7 +217,7 @@ func (j *judge) unsettled(r *kgo.Record, written time.Time) copied {
 	}
 	j.copy = l.add(&j.glance, written)
 	if j.lineages.named {
-		j.behind = l.name(j.copy, j.glance.offset, r.Offset)
+		j.behind = l.name(j.copy, &j.glance, r.Offset)
 	}
 	return j.copy
 }

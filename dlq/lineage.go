@@ -26,7 +26,8 @@ type lineage struct {
 type resolved struct {
 	offsets offsetset.Set
 	at      places            // where they stand
-	since   offsetset.Numbers // Unix seconds before which a copy failed that was settled with the letter
+	latest  places            // where of several those stand that were settled last
+	since   offsetset.Numbers // Unix seconds before which a copy failed that was settled with the latest
 	// failed is when the letter's record failed, in Unix milliseconds, in two parts: of nearly all letters the upper one is the same.
 	failedHigh, failedLow offsetset.Numbers
 }
@@ -76,15 +77,18 @@ func (p *places) before(original, offset int64) uint32 {
 	return uint32(offset-original) - p.distances.Of(original)
 }
 
-// resolve takes down a letter about whose record something was done, and since when copies of it are not.
-func (l *lineage) resolve(g *glance, since uint32) {
+// resolve takes down a letter about whose record something was done, and since when copies of it are not. latest says that no letter of
+// the record was settled later.
+func (l *lineage) resolve(g *glance, since uint32) (latest bool) {
 	r := &l.resolved
-	if !r.offsets.Add(g.offset) {
-		since = max(since, r.since.Of(g.offset))
+	latest = r.offsets.Add(g.offset) || since >= r.since.Of(g.offset)
+	if !latest {
+		since = r.since.Of(g.offset)
 	}
 	r.since.Set(g.offset, since)
 	r.failedHigh.Set(g.offset, uint32(g.failedAt>>32))
 	r.failedLow.Set(g.offset, uint32(g.failedAt))
+	return latest
 }
 
 // add takes down a letter that no entry settles, unless it is a copy. written is when the broker has it from.
@@ -98,26 +102,40 @@ func (l *lineage) add(g *glance, written time.Time) copied {
 	return noCopy
 }
 
-// name takes down where a letter stands that was added, or says of a copy how far behind its letter it stands; 0 where that is too far.
-func (l *lineage) name(c copied, original, offset int64) (behind uint32) {
+// place takes down where a letter stands that was resolved.
+func (r *resolved) place(g *glance, offset int64, latest bool) {
+	r.at.add(g.offset, offset)
+	if latest {
+		r.latest.add(g.offset, offset)
+	}
+}
+
+// name takes down where a letter stands that was added, or says of a copy how far behind its letter it stands, 0 where that is too far.
+// The letter is the one by which it is a copy: another one may be settled still when that is open again.
+func (l *lineage) name(c copied, g *glance, offset int64) (behind uint32) {
 	switch c {
 	case copyOfOpen:
-		return l.openAt.before(original, offset)
+		return l.openAt.before(g.offset, offset)
 	case copyOfResolved:
-		return l.resolved.at.before(original, offset)
+		if l.resolved.same(g) {
+			return l.resolved.at.before(g.offset, offset)
+		}
+		return l.resolved.latest.before(g.offset, offset)
 	}
-	l.openAt.add(original, offset)
+	l.openAt.add(g.offset, offset)
 	return 0
+}
+
+// same reports whether a letter and the last one with its original offset are of one failure.
+func (r *resolved) same(g *glance) bool {
+	return g.failedAt >= 0 && r.failedLow.Of(g.offset) == uint32(g.failedAt) && r.failedHigh.Of(g.offset) == uint32(g.failedAt>>32)
 }
 
 // covers reports whether a letter failed before the one with its original offset was settled, by the clock of its host and by that of
 // its broker: either may be wrong, and what is taken for a copy is not seen again. Or whether both are of one failure, as those of an
 // archive are that was imported.
 func (r *resolved) covers(g *glance, written time.Time) bool {
-	if g.failedAt >= 0 && r.failedLow.Of(g.offset) == uint32(g.failedAt) && r.failedHigh.Of(g.offset) == uint32(g.failedAt>>32) {
-		return true
-	}
-	return max(g.failedAt, written.UnixMilli()) < int64(r.since.Of(g.offset))*1000
+	return r.same(g) || max(g.failedAt, written.UnixMilli()) < int64(r.since.Of(g.offset))*1000
 }
 
 // seconds are the whole Unix seconds of a time, or the nearest that there are.

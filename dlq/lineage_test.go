@@ -152,8 +152,15 @@ func TestLineage_PruneSparesTheCopyOfALetterWithoutAnOutcome(t *testing.T) {
 		if got := k.prune(t, time.Time{}); got != 1 {
 			t.Errorf("prune deleted what is before %d, want nothing but what had expired", got)
 		}
+		if p, err := k.ledger("one.dlq").Prunable(t.Context(), time.Now().Add(time.Hour), nil); err != nil || p.Letters != 1 || p.Open != 1 {
+			t.Errorf("by its age prune would delete %+v, %v; want it to ask", p, err)
+		}
 		k.note(t, "one.dlq", 0, 0, Entry{State: Unknown})
-		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, "0:1")
+		l := k.ledger("one.dlq")
+		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:1")
+		if got := l.State(0, 1); got != Unknown {
+			t.Errorf("the copy of a letter that is unknown is %q", got)
+		}
 		k.note(t, "one.dlq", 0, 0, Entry{State: Discarded})
 		if got := k.prune(t, time.Time{}); got != 2 {
 			t.Errorf("once its letter has an outcome, prune deleted what is before %d, want 2", got)
@@ -219,11 +226,67 @@ func TestLineage_ALetterThatIsLookedUpGoesByTheLetterThatItsEntryNames(t *testin
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, lookBack+3)
 		k.note(t, "orders.dlq", 0, lookBack+1, Entry{State: Duplicate, Target: headers.Position{Topic: "orders.dlq"}})
-		for _, c := range []struct{ letter, want State }{{"", ""}, {Succeeded, Duplicate}, {Unknown, ""}} {
+		for _, c := range []struct{ letter, want State }{{"", ""}, {Succeeded, Duplicate}, {Unknown, Unknown}, {Expired, ""}} {
 			k.note(t, "orders.dlq", 0, 0, Entry{State: c.letter})
 			if l, _, err := k.ledger("orders.dlq").Find(t.Context(), 0, lookBack+1); err != nil || l.State != c.want {
 				t.Errorf("the copy of a letter that is %q is %+v, %v; want %q", c.letter, l, err, c.want)
 			}
+		}
+	})
+}
+
+// Of several letters of a record that are settled, the entry about a copy names the one by which it is a copy. Here that is the first one,
+// which a run brought back once more after the copy had failed; the second one was settled before the copy failed.
+func TestLineage_ACopyIsNamedAfterTheLetterByWhichItIsOne(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		write := func() {
+			k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+			time.Sleep(time.Minute)
+		}
+		note := func(offset int64, e Entry) {
+			k.note(t, "one.dlq", 0, offset, e)
+			time.Sleep(time.Minute)
+		}
+		write()
+		note(0, Entry{State: Redriven, Run: "r1"})
+		write()
+		note(1, Entry{State: Discarded})
+		note(0, Entry{State: Unknown, Run: "r1"})
+		write()
+		note(0, Entry{State: Redriven, Run: "r2"})
+		k.prune(t, time.Time{})
+		if l, _, err := k.ledger("one.dlq").Find(t.Context(), 0, 2); err != nil || l.State != Duplicate {
+			t.Fatalf("the copy is %+v, %v", l, err)
+		}
+		note(0, Entry{State: Unknown, Run: "r2"})
+		if err := k.DeleteRecords("one.dlq", 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, "0:2")
+		if got := k.prune(t, time.Time{}); got > 2 {
+			t.Errorf("prune deleted what is before %d, and the copy with it", got)
+		}
+	})
+}
+
+// The copies of letters that stand far away are known as such where one letter is looked up, or what failed later is taken for a copy of
+// them.
+func TestLineage_ALetterThatIsLookedUpKnowsTheLettersOfItsNeighbors(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, k *kafka) {
+		m := failing(7)
+		k.write(t, "one.dlq", &kgo.Record{}, m)
+		k.fill(t, "one.dlq", 0, lookBack+3)
+		k.write(t, "one.dlq", &kgo.Record{}, m)
+		time.Sleep(time.Minute)
+		if _, err := k.ledger("one.dlq").Discard(t.Context(), Filter{}, Cursor{}, "ada", "test", nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+		if l, _, err := k.ledger("one.dlq").Find(t.Context(), 0, lookBack+5); err != nil || l.State != "" {
+			t.Errorf("the letter is %+v, %v; want it open", l, err)
 		}
 	})
 }

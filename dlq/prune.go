@@ -22,8 +22,8 @@ type Prunable struct {
 	// the first letter that stays, or the end. It fits the End of a [Cursor], to
 	// read what would go.
 	Until map[int32]int64
-	// Letters is how many would go, and Open how many of them are open: only where
-	// it was asked for by age.
+	// Letters is how many would go, and Open how many of them are open or have no
+	// outcome: only where it was asked for by age.
 	Letters, Open int64
 	// Copies is how many stay that are copies of letters which are settled, and of
 	// which no entry says so: see [Ledger.Prune].
@@ -114,7 +114,7 @@ func (p *pruning) add(r *kgo.Record) {
 			part.duplicates.behind.Set(r.Offset, p.judge.behind)
 		}
 	case part.stays:
-	case open:
+	case open || pending:
 		part.open++
 		fallthrough
 	default:

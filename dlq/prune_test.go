@@ -67,7 +67,7 @@ func TestPruningSparesWhatHasNoOutcome(t *testing.T) {
 			t.Errorf("prunable %+v, %v; want until %v", p, err, want)
 		}
 		p, err = l.Prunable(t.Context(), time.Now().Add(time.Hour), nil)
-		if want := map[int32]int64{0: 4, 1: 2}; err != nil || !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 0 || p.Pending != 0 {
+		if want := map[int32]int64{0: 4, 1: 2}; err != nil || !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 3 || p.Pending != 0 {
 			t.Errorf("by their age %+v, %v; want until %v", p, err, want)
 		}
 	})

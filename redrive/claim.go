@@ -138,8 +138,10 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 	pieces := p.chosen.notes(t.ledger, p.ID)
 	rec.Pieces = len(pieces)
 	h := &held{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}
-	err = h.declare(ctx, slices.Concat(orphans.of(ledger), pieces, h.duplicates(p, ledger)))
-	return h, err
+	if err := h.noteDuplicates(ctx, p, ledger); err != nil {
+		return h, err
+	}
+	return h, h.declare(ctx, slices.Concat(orphans.of(ledger), pieces))
 }
 
 // unsettled are the letters of a plan that are still open, and how many are not.
@@ -201,15 +203,24 @@ func (s strays) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 	return gone
 }
 
-// duplicates are the entries about copies of letters, of which the ledger says nothing yet: a copy is open again when its letter has
-// expired, unless the ledger says what it is.
-func (h *held) duplicates(p *Plan, ledger *dlq.Ledger) (entries []*kgo.Record) {
-	for _, d := range p.duplicates {
-		if !ledger.Settled(d.partition, d.offset) {
+// noteDuplicates writes down the copies of letters of which the ledger says nothing yet: a copy is open again when its letter has expired,
+// unless the ledger says what it is. What the plan took for the copy of a letter that somebody has settled by now may have failed since.
+func (h *held) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) error {
+	const most = 10_000 // an entry takes some hundred bytes
+	var entries []*kgo.Record
+	for i, d := range p.duplicates {
+		outdated := p.chosen.has(d.partition, d.letter) && ledger.Settled(d.partition, d.letter)
+		if !outdated && !ledger.Settled(d.partition, d.offset) {
 			entries = append(entries, h.entry(d.place, dlq.Entry{State: dlq.Duplicate, Target: place{d.partition, d.letter}.position(h.topics.dlq)}))
 		}
+		if len(entries) == most || i == len(p.duplicates)-1 {
+			if err := h.write(ctx, 0, entries); err != nil {
+				return err
+			}
+			entries = entries[:0]
+		}
 	}
-	return entries
+	return nil
 }
 
 // declare writes the claim, with what goes before it: a claim whose selection is not there could not be resumed, and who resumes a run

@@ -3,6 +3,8 @@ package redrive_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -138,6 +141,83 @@ func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 			})
 		})
 	}
+}
+
+// slow has something happen while an answer with records is on its way.
+type slow struct {
+	once      atomic.Bool
+	meanwhile func()
+}
+
+func (s *slow) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
+	if key == int16(kmsg.Fetch) && !s.once.Swap(true) {
+		s.meanwhile()
+	}
+}
+
+// A plan reads the ledger, and then the letters. What somebody settled in between, and failed again after that, is no copy of a letter that
+// was open.
+func TestDuplicate_OfALetterThatWasSettledWhileThePlanWasMadeIsOpen(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		letters(t, k, &s, 2)
+		s.set(succeeding)
+		was := on(t, k, "orders.dlq")[0]
+		time.Sleep(time.Minute)
+		k.Produce((&dlq.Entry{State: dlq.Expired, At: time.Now()}).Record("orders.dlq.ledger", 0, 99)) // so that there is something to read
+		meanwhile := &slow{meanwhile: func() {
+			time.Sleep(2 * time.Second)
+			l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
+			first := dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 0)}}
+			if n, err := l.Discard(t.Context(), first, dlq.Cursor{}, "bob", "no use", nil); n != 1 || err != nil {
+				t.Error(n, err)
+			}
+			time.Sleep(2 * time.Second)
+			m, err := headers.Parse(was.Headers) // the group was rewound, and it fails once more
+			if err != nil {
+				t.Error(err)
+			}
+			m.FailedAt = time.Now()
+			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: was.Value, Headers: m.Append(headers.Strip(was.Headers))})
+		}}
+		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.WithHooks(meanwhile)), By: "ann", Why: "JIRA-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, nil); err != nil || o.Counts.Sent != 1 {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+		var open []int64
+		for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Open(t.Context(), dlq.Filter{}, dlq.Cursor{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, l.Record.Offset)
+		}
+		if len(open) != 1 || open[0] != 2 {
+			t.Errorf("open are %v, want 2: it failed after its letter was discarded", open)
+		}
+	})
+}
+
+// What becomes of a letter that was brought back is unknown, and it has expired: its copy may be processed twice, like itself.
+func TestDuplicate_OfALetterThatIsUnknownIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var s switched
+		copied(t, k, &s, 0)
+		for offset, e := range []dlq.Entry{{State: dlq.Unknown}, {State: dlq.Duplicate, Target: headers.Position{Topic: "orders.dlq"}}} {
+			e.At = time.Now()
+			k.Produce(e.Record("orders.dlq.ledger", 0, int64(offset)))
+		}
+		if err := k.Cluster.DeleteRecords("orders.dlq", 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		if p := plan(t, redriver(t, k)); p.Letters != 1 || !strings.Contains(strings.Join(p.Warnings, "\n"), "processed twice") {
+			t.Errorf("of %d letters the plan warns with %q", p.Letters, p.Warnings)
+		}
+	})
 }
 
 // What a process knew and had not written yet, whoever took the run from it did not know.

@@ -52,7 +52,7 @@ func (f *fence) judge(ctx context.Context, gaps []gap) error {
 				return fmt.Errorf("look in the ledger for what is left open: %w", err)
 			}
 			_, e, _ := dlq.ParseEntry(r) // a broken one has no target
-			if g, told := copies[e.Target]; told {
+			if g, told := copies[e.Target]; told && e.State == dlq.Redriven {
 				stands[g] = true
 			}
 		}

@@ -32,7 +32,7 @@ open, or was brought back and has no outcome yet. Kafka deletes from the beginni
 letter stays. What became of letters since their runs ended is looked at first. Only an entry of the ledger about the very
 letter settles it: a copy of which none tells stays, is written down, and goes with the next prune.
 
-With --older-than such letters go as well that were written before; the number of open ones has to be typed then. With --archive
+With --older-than such letters go as well that were written before; their number has to be typed then. With --archive
 all that is going to be deleted is written to a file first, as export does, and nothing is deleted unless all of it is
 there. What is deleted can't be brought back otherwise.
 
@@ -104,7 +104,7 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 		return t.pruned(topic, found, nil)
 	}
 	if found.Open > 0 && !p.yes {
-		what := fmt.Sprintf("%s of %s will be deleted, %d of them open", letters(found.Letters), topic, found.Open)
+		what := fmt.Sprintf("%s of %s will be deleted, %d of them open or without an outcome", letters(found.Letters), topic, found.Open)
 		if err := t.confirm(ctx, what, found.Open); err != nil {
 			return err
 		}
