@@ -103,8 +103,9 @@ func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 	if err != nil || o.Counts.Sent != n {
 		t.Errorf("the run ended with %v, and %+v", err, o.Counts)
 	}
-	// The broker's own time comes to that; the strict proof is the one in virtual time.
-	if least := n * size * time.Second / rate; sent > 3*least/2 {
+	// On a quiet machine it is 1.02 times that. Brokers and the run take their own time beside all other tests on two cores, where it was
+	// 2.6 times; the strict proof is the one in virtual time.
+	if least := n * size * time.Second / rate; sent > 3*least {
 		t.Errorf("%d letters of %d bytes were sent after %v, and %v is what they take at least", n, size, sent, least)
 	}
 	s.onceEach(topic, topic+".retry.1s", n)
