@@ -77,8 +77,11 @@ func (e *engine) abandon() error {
 // halt aborts: what is in a transaction that is not committed yet never will be.
 func (e *engine) halt(cause string) error {
 	if e.open != nil {
-		abort(e.open.cl)
+		err := abort(e.open.cl)
 		e.open = nil
+		if err != nil { // what is in it may come about with what is written next
+			return uncertain(err)
+		}
 	}
 	if err := e.drain(); err != nil {
 		return err

@@ -135,7 +135,7 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 		case isRefusal(err):
 			e.refused = append(e.refused, o)
 		case isDenied(err):
-			abort(t.cl)
+			_ = abort(t.cl)
 			e.err = Denied("WRITE", "topic", o.copy.Topic, err)
 			return e
 		case failed == nil:
@@ -143,7 +143,7 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 		}
 	}
 	if len(e.refused) > 0 { // and batches behind one that was refused are out of order
-		abort(t.cl)
+		e.err = uncertain(abort(t.cl))
 		return e
 	}
 	if failed != nil {
@@ -151,7 +151,7 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 		return e
 	}
 	if err := h.tell(ctx, t); isDenied(err) {
-		abort(t.cl)
+		_ = abort(t.cl)
 		e.err = Denied("WRITE", "topic", h.topics.ledger, err)
 		return e
 	} else if err != nil {
@@ -168,7 +168,7 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 	}
 	select {
 	case <-stop:
-		abort(t.cl)
+		e.err = uncertain(abort(t.cl))
 		return e
 	default:
 	}

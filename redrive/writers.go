@@ -97,25 +97,27 @@ func (w *writers) write(ctx context.Context, which int, records ...*kgo.Record) 
 		return fmt.Errorf("begin: %w: %w", errUncertain, err)
 	}
 	if err := cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		abort(cl)
+		_ = abort(cl)
 		if isFenced(err) {
 			err = fmt.Errorf("%w: %w", errUncertain, err)
 		}
 		return fmt.Errorf("write to the ledger: %w", Denied("WRITE", "topic", records[0].Topic, err))
 	}
 	if err := cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
-		abort(cl)
+		_ = abort(cl)
 		return fmt.Errorf("commit to the ledger: %w: %w", errUncertain, err)
 	}
 	return nil
 }
 
 // abort ends a transaction without what is in it. If the broker does not answer, its timeout does.
-func abort(cl *kgo.Client) {
+func abort(cl *kgo.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), txnTimeout/2)
 	defer cancel()
-	_ = cl.AbortBufferedRecords(ctx)
-	_ = cl.EndTransaction(ctx, kgo.TryAbort)
+	if err := cl.AbortBufferedRecords(ctx); err != nil {
+		return fmt.Errorf("abort: %w", err)
+	}
+	return cl.EndTransaction(ctx, kgo.TryAbort)
 }
 
 // isFenced reports whether an error says that somebody else has initialised the transactional id.
