@@ -174,8 +174,12 @@ func TestLineage_ACopyOfWhatCannotBeItsLetterIsOpen(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 7)
 		for offset, of := range []headers.Position{
-			{}, {Topic: "orders.dlq", Partition: 1}, {Topic: "orders.dlq", Partition: 1, Offset: 2}, {Topic: "orders.dlq", Partition: 1, Offset: 9},
-			{Topic: "orders.dlq", Partition: 0}, {Topic: "one.dlq", Partition: 1},
+			{},
+			{Topic: "orders.dlq", Partition: 1},
+			{Topic: "orders.dlq", Partition: 1, Offset: 2},
+			{Topic: "orders.dlq", Partition: 1, Offset: 9},
+			{Topic: "orders.dlq", Partition: 0},
+			{Topic: "one.dlq", Partition: 1},
 		} {
 			k.note(t, "orders.dlq", 1, int64(offset)+1, Entry{State: Duplicate, Target: of})
 		}

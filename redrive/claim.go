@@ -141,7 +141,8 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 	if err := h.noteDuplicates(ctx, p, ledger); err != nil {
 		return h, err
 	}
-	return h, h.declare(ctx, slices.Concat(orphans.of(ledger), pieces))
+	err = h.declare(ctx, slices.Concat(orphans.of(ledger), pieces))
+	return h, err
 }
 
 // unsettled are the letters of a plan that are still open, and how many are not.
