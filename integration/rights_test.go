@@ -155,7 +155,7 @@ func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
 	}
 }
 
-// Trap 31, where a consumer may write to no topic at all as its first copies fail: it wrote none until it was restarted.
+// A consumer that may write to no topic at all as its first copies fail wrote none until it was restarted, which is trap 31.
 func grantedLater(t *testing.T, kafka *integration.Kafka) {
 	t.Helper()
 	admin := kadm.NewClient(client(t, kafka))
