@@ -235,7 +235,7 @@ func (c *Consumer) groupClient() (*kgo.Client, error) {
 }
 
 // retryFetch bounds an answer to the retry client: what is read besides the budget for parked records.
-const retryFetch = 4 << 20
+const retryFetch = 2 << 20
 
 // retryClient reads the tiers, always read committed, since redrive writes in transactions.
 func (c *Consumer) retryClient() (*kgo.Client, error) {

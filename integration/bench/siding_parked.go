@@ -83,9 +83,10 @@ func sidingParked(ctx context.Context, j job) (report, error) {
 	return rep, running.stop()
 }
 
-// observeEvery is how often the heap is looked at. A look collects twice,
-// which the handlers feel: they count it as lateness.
-const observeEvery = 5 * time.Second
+// observeEvery is how often the heap is looked at: often enough to see the second
+// in which the tiers are read. A look collects twice, which the handlers feel:
+// they count it as lateness.
+const observeEvery = 300 * time.Millisecond
 
 // An observer looks at what a consumer holds, and at what it reads.
 type observer struct {
