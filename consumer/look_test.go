@@ -77,8 +77,9 @@ func TestOneLookServesAllPositionsThatAPollFoundOutOfRange(t *testing.T) {
 	}
 }
 
-// kgo sends a broker one request after the other. One that waits behind another's dial does not look at its own context, so a look
-// took as long as that dial, with the turn of the poll loop: 10 s with kgo's own dialer, and without a bound with a user's.
+// kgo sends a broker one request after the other. One that waits behind another's dial does not
+// look at its own context, so a look took as long as that dial, with the turn of the poll loop: 10
+// s with kgo's own dialer, and without a bound with a user's.
 func TestLook_EndsInTimeBehindARequestThatTakesLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -57,7 +57,8 @@ func TestHealth_AConsumerThatIsInNoGroupIsNotOK(t *testing.T) {
 	}
 }
 
-// A consumer that had ended counted as one that joins, and its health was not OK from a minute and a half later on.
+// A consumer that had ended counted as one that joins, and its health was not OK from a minute and
+// a half later on.
 func TestHealth_OfAConsumerThatEndedIsOK(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -24,8 +24,8 @@ type bounds struct {
 	err        error // no broker answered
 }
 
-// bounds asks where the logs of topics start and end. It returns little later than ctx ends. kgo may
-// not: what waits behind another request to the same broker does not look at its context.
+// bounds asks where the logs of topics start and end. It returns little later than ctx ends. kgo
+// may not: what waits behind another request to the same broker does not look at its context.
 func (c *Consumer) bounds(ctx context.Context, topics ...string) (bounds, error) {
 	if len(topics) == 0 {
 		return bounds{}, nil
@@ -136,8 +136,8 @@ func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
 // lookTimeout bounds the look at the logs of all positions that a poll found outside, which takes part of the loop's turn.
 const lookTimeout = 5 * time.Second
 
-// lookSlack is how much later a look ends that kgo does not end: the answers of the brokers that are
-// there come with the end of its context, for which the others were waited.
+// lookSlack is how much later a look ends that kgo does not end: the answers of the brokers that
+// are there come with the end of its context, for which the others were waited.
 const lookSlack = 100 * time.Millisecond
 
 // moveSources puts sources back into their logs. It runs in a turn of the source's poll loop.

@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A lane may be asked for its start twice before kgo has it: for a member that was expelled, and again when kgo fetches the offsets
-// that the session before did not come to. The first time it is not known, and the fetch pauses; the second time it is, and nobody
-// let the fetch go on.
+// A lane may be asked for its start twice before kgo has it: for a member that was expelled, and
+// again when kgo fetches the offsets that the session before did not come to. The first time it is
+// not known, and the fetch pauses; the second time it is, and nobody let the fetch go on.
 func TestPositions_AStartThatIsKnownTheSecondTimeEndsThePause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -94,8 +94,9 @@ func TestStay_WhenARecordWasReadIsKnownToAnEighth(t *testing.T) {
 	})
 }
 
-// A topic's retention may be learned, or set, after its records were read. There was no note then of when that was: each time that such
-// a record was fetched again it counted as just read, and the copy that it needs was put off, until retention took it.
+// A topic's retention may be learned, or set, after its records were read. There was no note then
+// of when that was: each time that such a record was fetched again it counted as just read, and the
+// copy that it needs was put off, until retention took it.
 func TestStay_ARecordReadBeforeARetentionWasKnownIsPutOffOnce(t *testing.T) {
 	t.Parallel()
 	f := &feed{lane: &lane{c: &Consumer{}, policy: &Policy{}}, topic: "orders.retry.5s", delay: 5 * time.Second}

@@ -52,8 +52,9 @@ func (f *fates) duplicate(offset int64, behind uint32) {
 	f.set(offset, fateOf(Duplicate))
 }
 
-// state is empty for a letter without an entry that can be read. A copy is settled only while its letter is resolved: the letter may
-// have expired, or the run that was to bring it back may have ended before. That of an unknown one is unknown.
+// state is empty for a letter without an entry that can be read. A copy is settled only while its
+// letter is resolved: the letter may have expired, or the run that was to bring it back may have
+// ended before. That of an unknown one is unknown.
 func (f *fates) state(offset int64) State {
 	s := f.said(offset)
 	if s == Duplicate {

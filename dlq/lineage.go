@@ -77,8 +77,8 @@ func (p *places) before(original, offset int64) uint32 {
 	return uint32(offset-original) - p.distances.Of(original)
 }
 
-// resolve takes down a letter about whose record something was done, and since when copies of it are not. latest says that no letter of
-// the record was settled later.
+// resolve takes down a letter about whose record something was done, and since when copies of it
+// are not. latest says that no letter of the record was settled later.
 func (l *lineage) resolve(g *glance, since uint32) (latest bool) {
 	r := &l.resolved
 	latest = r.offsets.Add(g.offset) || since >= r.since.Of(g.offset)
@@ -110,8 +110,9 @@ func (r *resolved) place(g *glance, offset int64, latest bool) {
 	}
 }
 
-// name takes down where a letter stands that was added, or says of a copy how far behind its letter it stands, 0 where that is too far.
-// The letter is the one by which it is a copy: another one may be settled still when that is open again.
+// name takes down where a letter stands that was added, or says of a copy how far behind its letter
+// it stands, 0 where that is too far. The letter is the one by which it is a copy: another one may
+// be settled still when that is open again.
 func (l *lineage) name(c copied, g *glance, offset int64) (behind uint32) {
 	switch c {
 	case copyOfOpen:

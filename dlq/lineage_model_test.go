@@ -161,7 +161,8 @@ func (w *lineageWorld) failAgain(t *rapid.T) {
 
 func (w *lineageWorld) recreate(*rapid.T) { w.source++ }
 
-// A run is begun in three steps, and others come in between: the ledger is read, the letters are, and the run is claimed.
+// A run is begun in three steps, and others come in between: the ledger is read, the letters are,
+// and the run is claimed.
 func (w *lineageWorld) readLedger(*rapid.T) { w.known = w.ledger() }
 
 func (w *lineageWorld) planRun(t *rapid.T) {

@@ -239,8 +239,9 @@ func TestLineage_ALetterThatIsLookedUpGoesByTheLetterThatItsEntryNames(t *testin
 	})
 }
 
-// Of several letters of a record that are settled, the entry about a copy names the one by which it is a copy. Here that is the first one,
-// which a run brought back once more after the copy had failed; the second one was settled before the copy failed.
+// Of several letters of a record that are settled, the entry about a copy names the one by which it
+// is a copy. Here that is the first one, which a run brought back once more after the copy had
+// failed; the second one was settled before the copy failed.
 func TestLineage_ACopyIsNamedAfterTheLetterByWhichItIsOne(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -274,8 +275,8 @@ func TestLineage_ACopyIsNamedAfterTheLetterByWhichItIsOne(t *testing.T) {
 	})
 }
 
-// The copies of letters that stand far away are known as such where one letter is looked up, or what failed later is taken for a copy of
-// them.
+// The copies of letters that stand far away are known as such where one letter is looked up, or
+// what failed later is taken for a copy of them.
 func TestLineage_ALetterThatIsLookedUpKnowsTheLettersOfItsNeighbors(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

@@ -60,13 +60,14 @@ func (k *Kafka) Brokers() []string {
 	return addrs
 }
 
-// Opts are the options by which a client reaches the cluster, as the first user where there are users. The caller may append
-// to the slice.
+// Opts are the options by which a client reaches the cluster, as the first user where there are
+// users. The caller may append to the slice.
 func (k *Kafka) Opts() []kgo.Opt {
 	return append(k.seeds(), k.login...)
 }
 
-// As are the options by which a client reaches the cluster as a user, with a password that may be wrong; see [WithUser].
+// As are the options by which a client reaches the cluster as a user, with a password that may be
+// wrong; see [WithUser].
 func (k *Kafka) As(user, password string) []kgo.Opt {
 	return append(k.seeds(), as(user, password)...)
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// Trap 29: a source is recreated or a group rewound, and the new dead letters are taken for copies of old ones and deleted.
+// Trap 29: a source is recreated or a group rewound, and the new dead letters are taken for copies
+// of old ones and deleted.
 //
-// Ids of topics and the times of letters and of entries are the brokers' here. dlq/lineage_test.go has the single cases.
+// Ids of topics and the times of letters and of entries are the brokers' here. dlq/lineage_test.go
+// has the single cases.
 func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 	t.Parallel()
 	recreated := func(s *site, v *service, n int) *service {

@@ -35,9 +35,10 @@ func WithConfig(key, value string) Option {
 	return func(c *config) { c.settings[key] = value }
 }
 
-// WithUser adds a user. Where there are users, each client has to log in as one of them, by SASL PLAIN without TLS.
-// [Kafka.Opts] log in as the first user, and [Kafka.As] as any. Among themselves brokers are User:ANONYMOUS: an authorizer
-// needs that user and an admin in super.users. Default: no users, and nobody logs in.
+// WithUser adds a user. Where there are users, each client has to log in as one of them, by SASL
+// PLAIN without TLS. [Kafka.Opts] log in as the first user, and [Kafka.As] as any. Among themselves
+// brokers are User:ANONYMOUS: an authorizer needs that user and an admin in super.users. Default:
+// no users, and nobody logs in.
 func WithUser(name, password string) Option {
 	return func(c *config) { c.users = append(c.users, user{name, password}) }
 }

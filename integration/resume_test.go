@@ -12,7 +12,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A run was taken from the process that had it where the ledger took longer to read than one looked.
+// A run was taken from the process that had it where the ledger took longer to read than one
+// looked.
 func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	t.Parallel()
 	s := onKafka(t)

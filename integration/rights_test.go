@@ -108,8 +108,8 @@ func allow(t *testing.T, admin *kadm.Client, user string, b *kadm.ACLBuilder) {
 	}
 }
 
-// A consumer that the broker refused tried again for ever, and health was OK. The embedded broker hangs up on a wrong password; Kafka says
-// that it is wrong.
+// A consumer that the broker refused tried again for ever, and health was OK. The embedded broker
+// hangs up on a wrong password; Kafka says that it is wrong.
 func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
 	t.Helper()
 	admin := kadm.NewClient(client(t, kafka))
@@ -155,7 +155,8 @@ func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
 	}
 }
 
-// A consumer that may write to no topic at all as its first copies fail wrote none until it was restarted, which is trap 31.
+// A consumer that may write to no topic at all as its first copies fail wrote none until it was
+// restarted, which is trap 31.
 func grantedLater(t *testing.T, kafka *integration.Kafka) {
 	t.Helper()
 	admin := kadm.NewClient(client(t, kafka))

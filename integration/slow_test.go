@@ -31,8 +31,8 @@ func (n *narrow) dial(ctx context.Context, network, host string) (net.Conn, erro
 	return &narrowConn{c, n}, nil
 }
 
-// catchUp is the time whose bytes it may carry at once. A sleep takes longer than it was told to: without, the line was slower than its rate,
-// by nearly half at 5 MB/s.
+// catchUp is the time whose bytes it may carry at once. A sleep takes longer than it was told to:
+// without, the line was slower than its rate, by nearly half at 5 MB/s.
 const catchUp = 50 * time.Millisecond
 
 type narrowConn struct {
@@ -103,8 +103,9 @@ func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 	if err != nil || o.Counts.Sent != n {
 		t.Errorf("the run ended with %v, and %+v", err, o.Counts)
 	}
-	// On a quiet machine it is 1.02 times that. Brokers and the run take their own time beside all other tests on two cores, where it was
-	// 2.6 times; the strict proof is the one in virtual time.
+	// On a quiet machine it is 1.02 times that. Brokers and the run take their own time beside all
+	// other tests on two cores, where it was 2.6 times; the strict proof is the one in virtual
+	// time.
 	if least := n * size * time.Second / rate; sent > 3*least {
 		t.Errorf("%d letters of %d bytes were sent after %v, and %v is what they take at least", n, size, sent, least)
 	}

@@ -204,8 +204,9 @@ func (s strays) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 	return gone
 }
 
-// noteDuplicates writes down the copies of letters of which the ledger says nothing yet: a copy is open again when its letter has expired,
-// unless the ledger says what it is. What the plan took for the copy of a letter that somebody has settled by now may have failed since.
+// noteDuplicates writes down the copies of letters of which the ledger says nothing yet: a copy is
+// open again when its letter has expired, unless the ledger says what it is. What the plan took for
+// the copy of a letter that somebody has settled by now may have failed since.
 func (h *held) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) error {
 	const most = 10_000 // an entry takes some hundred bytes
 	var entries []*kgo.Record

@@ -155,8 +155,8 @@ func (s *slow) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Du
 	}
 }
 
-// A plan reads the ledger, and then the letters. What somebody settled in between, and failed again after that, is no copy of a letter that
-// was open.
+// A plan reads the ledger, and then the letters. What somebody settled in between, and failed again
+// after that, is no copy of a letter that was open.
 func TestDuplicate_OfALetterThatWasSettledWhileThePlanWasMadeIsOpen(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -201,7 +201,8 @@ func TestDuplicate_OfALetterThatWasSettledWhileThePlanWasMadeIsOpen(t *testing.T
 	})
 }
 
-// What becomes of a letter that was brought back is unknown, and it has expired: its copy may be processed twice, like itself.
+// What becomes of a letter that was brought back is unknown, and it has expired: its copy may be
+// processed twice, like itself.
 func TestDuplicate_OfALetterThatIsUnknownIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
