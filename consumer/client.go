@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
-	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -20,66 +19,41 @@ import (
 // Three clients share the user's options: one in the group for the sources, one that reads the retry partitions directly,
 // one that writes copies; and a fourth that writes large copies one at a time, made when there is one. On each, siding's changeable defaults come first, then the user's options, then what siding owns.
 
-// owned are the options that a user may not set, with what to do instead. Each is found by comparing what a client with the
-// user's options says with what one without them says.
-var owned = []ownedOpt{
-	{kgo.ConsumerGroup, "set Config.Group"},
-	{kgo.ShareGroup, "siding consumes as a consumer group"},
-	{kgo.ConsumeTopics, "set Config.Topics"},
-	{kgo.ConsumePartitions, "partitions come from the group"},
-	{kgo.ConsumeRegex, "regex subscriptions are not offered: name the topics in Config.Topics"},
-	{kgo.ConsumeExcludeTopics, "regex subscriptions are not offered: name the topics in Config.Topics"},
-	{kgo.ConsumeStartOffset, "set Config.Start"},
-	{kgo.ConsumeResetOffset, "siding goes to the log's start, and says what was lost"},
-	{kgo.AdjustFetchOffsetsFn, "siding settles where a partition starts; see Config.Start"},
-	{kgo.OnOffsetsFetched, "siding reads the commit metadata"},
-	{kgo.OnPartitionsAssigned, "siding drains and commits in it"},
-	{kgo.OnPartitionsRevoked, "siding drains and commits in it"},
-	{kgo.OnPartitionsLost, "siding discards uncommitted work in it"},
-	{kgo.OnPartitionsCallbackBlocked, "siding never blocks the poll"},
-	{kgo.BlockRebalanceOnPoll, "siding polls while lanes drain"},
-	{kgo.AutoCommitCallback, "siding commits by itself"},
-	{kgo.AutoCommitInterval, "set Config.CommitInterval"},
-	{kgo.AutoCommitMarks, "siding commits by itself"},
-	{kgo.DisableAutoCommit, "siding commits by itself"},
-	{kgo.GreedyAutoCommit, "siding commits by itself"},
-	{kgo.GroupProtocol, "siding speaks the consumer protocol"},
-	{kgo.KeepControlRecords, "control records are no records for a handler"},
-	{kgo.TransactionalID, "at-least-once delivery has no transactions"},
-	{kgo.RequiredAcks, "a copy is safe only when all in-sync replicas have it"},
-	{kgo.DisableIdempotentWrite, "a copy must not be written twice by a retry"},
-	{kgo.AllowIdempotentProduceCancellation, "a copy on its way cannot be cancelled safely"},
-	{kgo.RecordRetries, "a copy is repeated until it is safe"},
-	{kgo.RecordDeliveryTimeout, "a copy is repeated until it is safe"},
-	{kgo.ManualFlushing, "copies are sent as they come"},
-	{kgo.MaxBufferedRecords, "siding bounds the copies on their way, a lane at a time"},
-	{kgo.MaxBufferedBytes, "siding bounds the copies on their way, a lane at a time"},
-	{kgo.DefaultProduceTopic, "copies name their topic"},
-	{kgo.DefaultProduceTopicAlways, "copies name their topic"},
-	{kgo.WithPools, "siding keeps records beyond the poll that brought them"},
-	{kgo.AllowAutoTopicCreation, "siding provisions what it needs, with the right settings; see Config.Provision"},
+// refusedOptions are kgo's options that would be silently void, since siding's own come last, or that would break a promise. kgo
+// refuses some others by itself for a client without a group.
+var refusedOptions = []struct{ option, why string }{
+	{"ConsumerGroup", "set Config.Group"},
+	{"ShareGroup", "siding consumes as a consumer group"},
+	{"ConsumeTopics", "set Config.Topics"},
+	{"ConsumePartitions", "partitions come from the group"},
+	{"ConsumeRegex", "regex subscriptions are not offered: name the topics in Config.Topics"},
+	{"ConsumeStartOffset", "set Config.Start"},
+	{"ConsumeResetOffset", "siding goes to the log's start, and logs what was lost; see Config.Start for a partition without an offset"},
+	{"AdjustFetchOffsetsFn", "siding decides where a partition starts; see Config.Start"},
+	{"BlockRebalanceOnPoll", "siding polls while lanes drain"},
+	{"AutoCommitInterval", "set Config.CommitInterval"},
+	{"GroupProtocol", "siding speaks the consumer protocol"},
+	{"TransactionalID", "at-least-once delivery has no transactions"},
+	{"DisableIdempotentWrite", "a copy must not be written twice by a retry"},
+	{"AllowIdempotentProduceCancellation", "a copy in flight cannot be cancelled safely"},
+	{"RecordRetries", "a copy is repeated until it is safe"},
+	{"RecordDeliveryTimeout", "a copy is repeated until it is safe"},
+	{"ManualFlushing", "copies are sent as they come"},
+	{"MaxBufferedRecords", "siding bounds the copies in flight, a lane at a time"},
+	{"MaxBufferedBytes", "siding bounds the copies in flight, a lane at a time"},
+	{"DefaultProduceTopicAlways", "copies name their topic"},
+	{"WithPools", "siding keeps records beyond the poll that brought them"},
+	{"AllowAutoTopicCreation", "siding provisions what it needs, with the right settings; see Config.Provision"},
 }
 
-// ownedOpt is an option by its function.
-type ownedOpt struct {
-	opt any
-	why string
-}
-
-// probe builds a client that opens no connection, to look at options.
+// probe builds a client that opens no connection and logs nothing, to read options from.
 func probe(opts ...kgo.Opt) (*kgo.Client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return client.New(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(silent{}))...)
+	return client.New(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(kgo.BasicLogger(io.Discard, kgo.LogLevelNone, nil)))...)
 }
 
-// silent is the logger of a probe: what it would say is about a client that nobody uses.
-type silent struct{}
-
-func (silent) Level() kgo.LogLevel              { return kgo.LogLevelNone }
-func (silent) Log(kgo.LogLevel, string, ...any) {}
-
-// clientProblems lists the user's options that siding owns, and those that do not go together.
+// clientProblems lists the user's options that siding refuses, and those that do not go together.
 func clientProblems(cfg Config) (all []error) {
 	if len(cfg.Kafka) == 0 {
 		all = append(all, errors.New("there are no options in Kafka: name the brokers at least, kgo.SeedBrokers(…)"))
@@ -88,87 +62,27 @@ func clientProblems(cfg Config) (all []error) {
 	if len(opts) < len(cfg.Kafka) {
 		all = append(all, errors.New("an option in Kafka is nil"))
 	}
-	said := map[int]bool{}
-	for _, o := range opts {
-		if i := ownedBy(o); i >= 0 && !said[i] {
-			said[i] = true
-			all = append(all, fmt.Errorf("option %s in Kafka is siding's: %s", optName(owned[i].opt), owned[i].why))
-		}
-	}
-	together, err := probe(opts...)
+	user, err := probe(opts...)
 	if err != nil {
-		if len(said) == 0 { // else it is most likely about those
-			all = append(all, fmt.Errorf("the options in Kafka: %w", err))
-		}
-		return all
+		return append(all, fmt.Errorf("the options in Kafka: %w (leave out what siding sets itself: group, callbacks, commits, acks)", err))
 	}
-	defer together.Close()
-	rebalance, _ := together.OptValue(kgo.RebalanceTimeout).(time.Duration)
+	defer user.Close()
+	plain, err := probe()
+	if err != nil {
+		return append(all, err)
+	}
+	defer plain.Close()
+	for _, o := range refusedOptions {
+		if !reflect.DeepEqual(user.OptValues(o.option), plain.OptValues(o.option)) { // functions are equal where both are nil
+			all = append(all, fmt.Errorf("option kgo.%s in Kafka is siding's: %s", o.option, o.why))
+		}
+	}
+	rebalance, _ := user.OptValue(kgo.RebalanceTimeout).(time.Duration)
 	if need := stuckAfter + minCommitTime; cfg.DrainTimeout >= rebalance-need {
 		all = append(all, fmt.Errorf("DrainTimeout %v: with %v for stuck handlers and the last commit it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
 			cfg.DrainTimeout, need, rebalance))
 	}
 	return all
-}
-
-// companions are options without one of which kgo refuses some of those that siding owns.
-var companions = [][]kgo.Opt{
-	nil,
-	{kgo.DisableIdempotentWrite()},
-	{kgo.ConsumerGroup("siding")},
-	{kgo.ConsumeRegex()},
-	{kgo.DefaultProduceTopic("siding")},
-}
-
-// needGroup are callbacks that kgo refuses without a group and replaces by its own within one. So they show in that unsetting
-// them makes the difference.
-var needGroup = []struct {
-	opt   any
-	unset kgo.Opt
-}{
-	{kgo.OnPartitionsAssigned, kgo.OnPartitionsAssigned(nil)},
-	{kgo.OnPartitionsRevoked, kgo.OnPartitionsRevoked(nil)},
-	{kgo.OnPartitionsLost, kgo.OnPartitionsLost(nil)},
-	{kgo.AutoCommitCallback, kgo.AutoCommitCallback(nil)},
-}
-
-// ownedBy finds which of the owned options o is; -1 for none. It looks at each option by itself: kgo stops at the first thing
-// that it refuses about several, and one error is to name every problem.
-func ownedBy(o kgo.Opt) int {
-	for _, with := range companions {
-		// The one of these two that is not set follows the other.
-		with = append([]kgo.Opt{kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.RewindOffset(time.Minute))}, with...)
-		if i, ok := differsIn(with, append(slices.Clip(with), o)); ok && (i >= 0 || len(with) == 2) {
-			return i
-		}
-	}
-	for _, n := range needGroup {
-		if cl, err := probe(o, n.unset); err == nil {
-			cl.Close()
-			return slices.IndexFunc(owned, func(a ownedOpt) bool { return optName(a.opt) == optName(n.opt) })
-		}
-	}
-	return -1
-}
-
-// differsIn finds the owned option by which two clients differ, -1 for none; false where kgo refuses one of the two.
-func differsIn(a, b []kgo.Opt) (int, bool) {
-	plain, err := probe(a...)
-	if err != nil {
-		return -1, false
-	}
-	defer plain.Close()
-	user, err := probe(b...)
-	if err != nil {
-		return -1, false
-	}
-	defer user.Close()
-	for i := range owned {
-		if !same(plain.OptValues(owned[i].opt), user.OptValues(owned[i].opt)) {
-			return i, true
-		}
-	}
-	return -1, true
 }
 
 // minCommitTime is what a revoke needs for its last commit.
@@ -181,35 +95,6 @@ const minCommitTime = 2 * time.Second
 func commitTimeFor(cl *kgo.Client, drain time.Duration) time.Duration {
 	rebalance, _ := cl.OptValue(kgo.RebalanceTimeout).(time.Duration)
 	return min(max(rebalance-drain-stuckAfter-time.Second, minCommitTime), 15*time.Second)
-}
-
-// same compares the values of an option. Functions cannot be compared: one that is set differs from one that is not.
-func same(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		va, vb := reflect.ValueOf(a[i]), reflect.ValueOf(b[i])
-		if va.IsValid() && va.Kind() == reflect.Func || vb.IsValid() && vb.Kind() == reflect.Func {
-			if isNil(va) != isNil(vb) {
-				return false
-			}
-			continue
-		}
-		if isEmpty(va) && isEmpty(vb) {
-			continue
-		}
-		if !reflect.DeepEqual(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func isNil(v reflect.Value) bool { return !v.IsValid() || v.IsNil() }
-
-func isEmpty(v reflect.Value) bool {
-	return !v.IsValid() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
 }
 
 // fetchWait is how long an idle fetch waits for records. A partition that is added or resumed waits for the fetch under way,
@@ -324,12 +209,6 @@ func aboutBroker(about []any) string {
 		}
 	}
 	return ""
-}
-
-// optName is the option's name as the user wrote it.
-func optName(opt any) string {
-	name := runtime.FuncForPC(reflect.ValueOf(opt).Pointer()).Name()
-	return "kgo." + name[strings.LastIndexByte(name, '.')+1:]
 }
 
 // softwareVersion is what brokers log for client.software.version.

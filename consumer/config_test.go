@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
@@ -129,6 +128,14 @@ func TestInvalidConfigurationIsRefusedWithTheReason(t *testing.T) {
 			func(c *Config) { c.Kafka = append(c.Kafka, kgo.RebalanceTimeout(20*time.Second)) },
 			[]string{"DrainTimeout 20s", "20s (kgo.RebalanceTimeout)"},
 		},
+		"no acks":    {func(c *Config) { c.Kafka = append(c.Kafka, kgo.RequiredAcks(kgo.NoAck())) }, []string{"Kafka", "leave out", "acks"}},
+		"no commits": {func(c *Config) { c.Kafka = append(c.Kafka, kgo.DisableAutoCommit()) }, []string{"Kafka", "leave out", "commits"}},
+		"a callback of the group": {
+			func(c *Config) {
+				c.Kafka = append(c.Kafka, kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) {}))
+			},
+			[]string{"Kafka", "leave out", "callbacks"},
+		},
 		"an option that kgo refuses": {func(c *Config) { c.Kafka = append(c.Kafka, kgo.SessionTimeout(time.Millisecond)) }, []string{"Kafka", "session timeout"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +163,7 @@ func TestOneErrorNamesEveryProblem(t *testing.T) {
 	t.Parallel()
 	cfg := Config{
 		Topics:   []string{"orders", "orders", "orders.dlq", "a*"},
-		Kafka:    []kgo.Opt{kgo.ConsumerGroup("mine"), kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableAutoCommit(), kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) {})},
+		Kafka:    []kgo.Opt{kgo.ConsumerGroup("mine"), kgo.DisableAutoCommit(), kgo.RecordRetries(1)},
 		Order:    7,
 		Policy:   Policy{MaxAttempts: -1, Jitter: 3, OnExhausted: 5, OnTerminal: 6},
 		Policies: map[string]Policy{"nowhere": {Jitter: 4}},
@@ -167,7 +174,7 @@ func TestOneErrorNamesEveryProblem(t *testing.T) {
 	for _, want := range []string{
 		"Group is empty", "Handler is nil", "Order is", `"orders" is given twice`, `"orders.dlq"`, `"*" are not allowed`,
 		"CommitInterval", "MaxInFlight", "MaxParkedBytes", "MaxAttempts", "Jitter is 3", "OnExhausted", "OnTerminal", `"nowhere"`,
-		"Jitter is 4", "kgo.ConsumerGroup", "kgo.RequiredAcks", "kgo.DisableAutoCommit", "kgo.OnPartitionsLost",
+		"Jitter is 4", "kgo.ConsumerGroup", "kgo.RecordRetries",
 	} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("the error does not name %q; it is\n%s", want, problems)
@@ -175,45 +182,32 @@ func TestOneErrorNamesEveryProblem(t *testing.T) {
 	}
 }
 
-// setOwned has, for each option that siding owns, a use of it that a user could make.
-var setOwned = map[string]kgo.Opt{
-	"kgo.ConsumerGroup":        kgo.ConsumerGroup("mine"),
-	"kgo.ShareGroup":           kgo.ShareGroup("mine"),
-	"kgo.ConsumeTopics":        kgo.ConsumeTopics("mine"),
-	"kgo.ConsumePartitions":    kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"mine": {0: kgo.NewOffset()}}),
-	"kgo.ConsumeRegex":         kgo.ConsumeRegex(),
-	"kgo.ConsumeExcludeTopics": kgo.ConsumeExcludeTopics("mine"),
-	"kgo.ConsumeStartOffset":   kgo.ConsumeStartOffset(kgo.NewOffset().AtEnd()),
-	"kgo.ConsumeResetOffset":   kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()),
-	"kgo.AdjustFetchOffsetsFn": kgo.AdjustFetchOffsetsFn(func(_ context.Context, o map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+// setRefused has, for each option that siding refuses, a use of it that a user could make.
+var setRefused = map[string]kgo.Opt{
+	"ConsumerGroup":      kgo.ConsumerGroup("mine"),
+	"ShareGroup":         kgo.ShareGroup("mine"),
+	"ConsumeTopics":      kgo.ConsumeTopics("mine"),
+	"ConsumePartitions":  kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"mine": {0: kgo.NewOffset()}}),
+	"ConsumeRegex":       kgo.ConsumeRegex(),
+	"ConsumeStartOffset": kgo.ConsumeStartOffset(kgo.NewOffset().AtEnd()),
+	"ConsumeResetOffset": kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()),
+	"AdjustFetchOffsetsFn": kgo.AdjustFetchOffsetsFn(func(_ context.Context, o map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 		return o, nil
 	}),
-	"kgo.OnOffsetsFetched":                   kgo.OnOffsetsFetched(func(context.Context, *kgo.Client, *kmsg.OffsetFetchResponse) error { return nil }),
-	"kgo.OnPartitionsAssigned":               kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {}),
-	"kgo.OnPartitionsRevoked":                kgo.OnPartitionsRevoked(func(context.Context, *kgo.Client, map[string][]int32) {}),
-	"kgo.OnPartitionsLost":                   kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) {}),
-	"kgo.OnPartitionsCallbackBlocked":        kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) {}),
-	"kgo.BlockRebalanceOnPoll":               kgo.BlockRebalanceOnPoll(),
-	"kgo.AutoCommitCallback":                 kgo.AutoCommitCallback(func(*kgo.Client, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {}),
-	"kgo.AutoCommitInterval":                 kgo.AutoCommitInterval(time.Minute),
-	"kgo.AutoCommitMarks":                    kgo.AutoCommitMarks(),
-	"kgo.DisableAutoCommit":                  kgo.DisableAutoCommit(),
-	"kgo.GreedyAutoCommit":                   kgo.GreedyAutoCommit(),
-	"kgo.GroupProtocol":                      kgo.GroupProtocol("mine"),
-	"kgo.KeepControlRecords":                 kgo.KeepControlRecords(),
-	"kgo.TransactionalID":                    kgo.TransactionalID("mine"),
-	"kgo.RequiredAcks":                       kgo.RequiredAcks(kgo.NoAck()),
-	"kgo.DisableIdempotentWrite":             kgo.DisableIdempotentWrite(),
-	"kgo.AllowIdempotentProduceCancellation": kgo.AllowIdempotentProduceCancellation(),
-	"kgo.RecordRetries":                      kgo.RecordRetries(1),
-	"kgo.RecordDeliveryTimeout":              kgo.RecordDeliveryTimeout(time.Minute),
-	"kgo.ManualFlushing":                     kgo.ManualFlushing(),
-	"kgo.MaxBufferedRecords":                 kgo.MaxBufferedRecords(1),
-	"kgo.MaxBufferedBytes":                   kgo.MaxBufferedBytes(1000),
-	"kgo.DefaultProduceTopic":                kgo.DefaultProduceTopic("mine"),
-	"kgo.DefaultProduceTopicAlways":          kgo.DefaultProduceTopicAlways(),
-	"kgo.WithPools":                          kgo.WithPools(pool{}),
-	"kgo.AllowAutoTopicCreation":             kgo.AllowAutoTopicCreation(),
+	"BlockRebalanceOnPoll":               kgo.BlockRebalanceOnPoll(),
+	"AutoCommitInterval":                 kgo.AutoCommitInterval(time.Minute),
+	"GroupProtocol":                      kgo.GroupProtocol("mine"),
+	"TransactionalID":                    kgo.TransactionalID("mine"),
+	"DisableIdempotentWrite":             kgo.DisableIdempotentWrite(),
+	"AllowIdempotentProduceCancellation": kgo.AllowIdempotentProduceCancellation(),
+	"RecordRetries":                      kgo.RecordRetries(1),
+	"RecordDeliveryTimeout":              kgo.RecordDeliveryTimeout(time.Minute),
+	"ManualFlushing":                     kgo.ManualFlushing(),
+	"MaxBufferedRecords":                 kgo.MaxBufferedRecords(1),
+	"MaxBufferedBytes":                   kgo.MaxBufferedBytes(1000),
+	"DefaultProduceTopicAlways":          kgo.DefaultProduceTopicAlways(),
+	"WithPools":                          kgo.WithPools(pool{}),
+	"AllowAutoTopicCreation":             kgo.AllowAutoTopicCreation(),
 }
 
 // pool is one of kgo's pools.
@@ -224,36 +218,22 @@ func (pool) PutDecompressBytes([]byte)                                  {}
 
 func TestAnOptionThatSidingOwnsIsRefusedByNameWithTheReason(t *testing.T) {
 	t.Parallel()
-	for _, o := range owned {
-		name := optName(o.opt)
-		t.Run(name, func(t *testing.T) {
+	for _, o := range refusedOptions {
+		t.Run(o.option, func(t *testing.T) {
 			t.Parallel()
-			opt, ok := setOwned[name]
+			opt, ok := setRefused[o.option]
 			if !ok {
-				t.Fatalf("no example of %s", name)
+				t.Fatalf("no example of %s", o.option)
 			}
-			var named []string
-			for _, line := range problemsOf(t, valid(t, opt)) {
-				if strings.Contains(line, " is siding's: ") {
-					named = append(named, line)
-				}
+			// Alone it has no topic to go to, and kgo refuses it.
+			problems := problemsOf(t, valid(t, opt, kgo.DefaultProduceTopic("mine")))
+			if want := fmt.Sprintf("option kgo.%s in Kafka is siding's: %s", o.option, o.why); !slices.Contains(problems, want) {
+				t.Errorf("got %q, want %q", problems, want)
 			}
-			if want := fmt.Sprintf("option %s in Kafka is siding's: %s", name, o.why); len(named) != 1 || named[0] != want {
-				t.Errorf("got %q, want %q alone", named, want)
+			if len(problems) != 1 && o.option != "ConsumeResetOffset" { // which sets kgo.ConsumeStartOffset as well
+				t.Errorf("got %q, want one line", problems)
 			}
 		})
-	}
-	if len(setOwned) != len(owned) {
-		t.Errorf("%d examples for %d options", len(setOwned), len(owned))
-	}
-}
-
-func TestACallbackThatIsNilIsNotSet(t *testing.T) {
-	t.Parallel()
-	cfg := valid(t, kgo.OnPartitionsAssigned(nil), kgo.OnPartitionsRevoked(nil), kgo.OnPartitionsLost(nil), kgo.OnOffsetsFetched(nil),
-		kgo.AdjustFetchOffsetsFn(nil), kgo.ConsumeTopics(), kgo.ConsumeExcludeTopics(), kgo.ConsumerGroup(""))
-	if problems := problemsOf(t, cfg); problems != nil {
-		t.Errorf("refused: %q", problems)
 	}
 }
 
@@ -280,6 +260,7 @@ func TestOptionsThatSidingDoesNotOwnPass(t *testing.T) {
 		"rebalance":       kgo.RebalanceTimeout(5 * time.Minute),
 		"batch size":      kgo.ProducerBatchMaxBytes(1 << 18),
 		"a partitioner":   kgo.RecordPartitioner(kgo.RoundRobinPartitioner()), // cannot be told from none; overridden
+		"a nil callback":  kgo.AdjustFetchOffsetsFn(nil),
 		"acks as siding":  kgo.RequiredAcks(kgo.AllISRAcks()),
 		"old versions":    kgo.MaxVersions(nil),
 		"request timeout": kgo.RequestTimeoutOverhead(5 * time.Second),
