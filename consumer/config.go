@@ -253,7 +253,13 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 	if err == nil {
 		all = append(all, cfg.provisionProblems(siblings)...)
 	}
-	all = append(all, hookProblems(cfg.Hooks)...)
+	for i, hook := range cfg.Hooks {
+		switch hook.(type) {
+		case HookDeadLettered, HookParked, HookDiscarded, HookLaneState:
+		default:
+			add("Hooks[%d]: %T has none of the methods of a hook; where they have a pointer receiver, pass a pointer", i, hook)
+		}
+	}
 	all = append(all, clientProblems(cfg)...)
 	return siblings, errors.Join(all...)
 }

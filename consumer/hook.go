@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"fmt"
-	"reflect"
 	"runtime/debug"
 	"time"
 
@@ -12,8 +11,7 @@ import (
 )
 
 // Hook is told of what happens inside a consumer. It is a value with one or more of the one-method interfaces below; they are
-// found by assertion, so that a new one breaks nobody. A value that has none of them is a configuration error, as is a method
-// of that name with another signature, or one that only a pointer to the value has.
+// found by assertion, so that a new one breaks nobody. A value that has none of them is a configuration error.
 //
 // Hooks are called in their order in Config.Hooks. Calls of one method may come from several goroutines at a time, where it
 // does not say otherwise. No lock of siding's is held, so a hook may call the consumer's methods. A panic is logged and is
@@ -102,47 +100,6 @@ func collect[H any](all []H, hook Hook) []H {
 		all = append(all, h)
 	}
 	return all
-}
-
-var hookTypes = []reflect.Type{
-	reflect.TypeFor[HookDeadLettered](), reflect.TypeFor[HookParked](), reflect.TypeFor[HookDiscarded](), reflect.TypeFor[HookLaneState](),
-}
-
-// hookProblems lists the hooks that would never be called, or not for all that their author had in mind.
-func hookProblems(all []Hook) (problems []error) {
-	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	for i, hook := range all {
-		if hook == nil {
-			add("Hooks[%d] is nil", i)
-			continue
-		}
-		is, useful := reflect.TypeOf(hook), false
-		for _, want := range hookTypes {
-			if is.Implements(want) {
-				useful = true
-				continue
-			}
-			of := is
-			m, ok := of.MethodByName(want.Method(0).Name)
-			if !ok {
-				of = reflect.PointerTo(is) // which has no methods where a pointer was passed
-				m, ok = of.MethodByName(want.Method(0).Name)
-			}
-			if !ok {
-				continue
-			}
-			useful = true // but wrong, which is said
-			if of.Implements(want) {
-				add("Hooks[%d]: %s is a method of %v, and %v would not be told: pass a pointer", i, m.Name, of, is)
-			} else {
-				add("Hooks[%d]: the method %s of %v is not that of %s: it must be %v", i, m.Name, of, want.Name(), want.Method(0).Type)
-			}
-		}
-		if !useful {
-			add("Hooks[%d]: %v has none of the methods of a hook", i, is)
-		}
-	}
-	return problems
 }
 
 // call runs a hook, which is foreign code.
