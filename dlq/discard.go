@@ -43,7 +43,7 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why str
 		return 0, fail(err)
 	}
 	var errs []error
-	for letter, err := range l.Chosen(ctx, f, from) {
+	for letter, err := range l.Letters(ctx, f, from, WithCopies) {
 		if err != nil {
 			errs = append(errs, err)
 			continue

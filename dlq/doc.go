@@ -10,7 +10,7 @@
 // Kafka can't delete one record. What became of each letter is therefore written
 // down in a topic beside, its [Ledger], as one [Entry] by the letter's offset:
 // brought back, and then succeeded or failed again, discarded, expired. Letters
-// of which nothing settles it are open: [Ledger.Open] yields those,
+// of which nothing settles it are open: [Ledger.Letters] yields those,
 // [Ledger.Summarize] counts them by what failed, [Ledger.Find] shows one,
 // [Ledger.Discard] gives some up, and [Ledger.Prune] deletes what is settled.
 // [Export] and [Import] are for archives.

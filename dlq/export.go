@@ -77,7 +77,7 @@ func (b blob) IsZero() bool { return !b.said }
 // headers come in their order, with duplicates; the timestamp is in Unix
 // milliseconds. A header's key that is no UTF-8 is in base64 as keyBytes.
 //
-// It takes what [Read], [Ledger.Letters] and [Ledger.Open] yield. An error that is
+// It takes what [Read] and [Ledger.Letters] yield. An error that is
 // yielded does not end it, but is returned; one of w does. n is how many letters were
 // taken; with an error of w, fewer were written.
 func Export(w io.Writer, letters iter.Seq2[*Letter, error]) (n int64, err error) {

@@ -47,7 +47,7 @@ func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Lett
 		return nil, notes, fail(err)
 	}
 	one.whole = true
-	for letter, err := range one.Letters(ctx, Filter{Ranges: []Range{At(partition, offset)}}, Cursor{}) {
+	for letter, err := range one.Letters(ctx, Filter{Ranges: []Range{At(partition, offset)}}, Cursor{}, WithResolved) {
 		return letter, notes, err
 	}
 	return nil, notes, fail(fmt.Errorf("%w at that offset: it is a transaction's marker, or of one that was aborted, or was compacted away", ErrNoLetter))

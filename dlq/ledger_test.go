@@ -19,7 +19,7 @@ import (
 // open returns the open letters as "partition:offset".
 func (k *kafka) open(t *testing.T, l *Ledger, f Filter, from Cursor) (got []string) {
 	t.Helper()
-	for letter, err := range l.Open(t.Context(), f, from) {
+	for letter, err := range l.Letters(t.Context(), f, from, OpenOnly) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -375,7 +375,7 @@ func TestALedgerThatCantBeReadIsAnError(t *testing.T) {
 			if err := c.l.Read(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that says %s", err, c.want)
 			}
-			for _, err := range c.l.Open(t.Context(), Filter{}, Cursor{}) {
+			for _, err := range c.l.Letters(t.Context(), Filter{}, Cursor{}, OpenOnly) {
 				if err == nil {
 					t.Error("a letter is open by a ledger that could not be read")
 				}

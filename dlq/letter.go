@@ -24,7 +24,8 @@ type Letter struct {
 	// look.
 	State State
 	// CopyOf is the offset, in the same partition, of the letter that a
-	// [Duplicate] is the copy of, if [Ledger.Chosen] yielded it.
+	// [Duplicate] is the copy of, set by [Ledger.Letters] with
+	// [WithCopies] only.
 	CopyOf int64
 }
 

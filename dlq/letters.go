@@ -14,18 +14,38 @@ import (
 // two are written as far apart as a lane is deep: it has 1,000 copies on their way at most.
 const lookBack = 4_096
 
+// Scope says which of the letters that a filter selects [Ledger.Letters] yields.
+type Scope uint8
+
+const (
+	// OpenOnly yields the letters that are open: no resolved ones, and no duplicates.
+	OpenOnly Scope = iota
+	// WithResolved yields every letter, resolved ones and duplicates too.
+	WithResolved
+	// WithCopies is for a caller that resolves what it reads. It yields the open
+	// letters, and their copies behind them: these have the state [Duplicate] and
+	// [Letter.CopyOf], and the filter is not asked about them. Copies of letters that
+	// are resolved already come too. A copy about which the ledger has no entry becomes
+	// open when its letter expires, so the caller writes an entry about it as well.
+	//
+	// A letter that Filter.Match does not take keeps its copies back: they are all that is
+	// left once it has expired. To find all copies, each partition that the filter names
+	// is read from its beginning, up to where the cursor ends.
+	WithCopies
+)
+
 // Letters yields the letters that the filter selects, from the cursor on, like
-// [Read], each with its [Letter.State]. If the ledger was not read before, it is
-// read first.
+// [Read], each with its [Letter.State]; the scope says whether resolved ones are among
+// them. If the ledger was not read before, it is read first.
 //
 // A consumer that crashes before it commits writes a letter once more. Letters of
 // the same partition with the same group, original coordinates (topic, its id,
-// partition, offset) and redrive id are of one record. One that no entry settles has
-// the state [Duplicate] if it is the copy of a letter before it that
+// partition, offset) and redrive id are of one record. A letter without an entry that
+// resolves it has the state [Duplicate] if it is the copy of a letter before it that
 //
 //   - is open, or
-//   - was brought back or discarded, provided that the copy failed before that was
-//     written down, or is of the very same failure.
+//   - was redriven or discarded, provided that the copy failed before that was
+//     recorded, or is of the very same failure.
 //
 // It failed before where both its header and its record's timestamp are earlier than
 // both the entry and the entry's record, in whole seconds: so a wrong clock shows a
@@ -35,63 +55,15 @@ const lookBack = 4_096
 // Letters that don't say where they come from, such as those that siding did not
 // write, or not by which id, are each their own. Duplicates are known of up to 1,000
 // groups, and 65,536 combinations of these with partitions and redrive ids; and of
-// what the read has seen: one that begins at a cursor looks 4,096 offsets back, so
-// that pages of a list come as fast as the first one.
-func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor) iter.Seq2[*Letter, error] {
-	return l.letters(ctx, f, from, func(State) bool { return true })
-}
-
-// Open is [Ledger.Letters] without those that are settled, and without duplicates.
-func (l *Ledger) Open(ctx context.Context, f Filter, from Cursor) iter.Seq2[*Letter, error] {
-	return l.letters(ctx, f, from, func(s State) bool { return !s.Settles() })
-}
-
-func (l *Ledger) letters(ctx context.Context, f Filter, from Cursor, wanted func(State) bool) iter.Seq2[*Letter, error] {
+// what the read has seen: one that begins at a cursor reads from 4,096 offsets before
+// it, so that pages of a list come as fast as the first one.
+func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor, scope Scope) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		if err := l.ensure(ctx); err != nil {
 			yield(nil, err)
 			return
 		}
-		j := newJudge(l)
-		begin := map[int32]int64{}
-		s := scan{
-			topic: l.topic, opts: l.opts, soon: true,
-			narrow: func(left map[int32]span) {
-				f.narrow(left)
-				for p, s := range left {
-					begin[p], left[p] = s.at, s.back()
-				}
-			},
-			keep: func(r *kgo.Record) bool {
-				state := j.state(r)
-				if r.Offset < begin[r.Partition] || !wanted(state) {
-					return true
-				}
-				letter := newLetter(r)
-				letter.State = state
-				return !f.Selects(letter) || yield(letter, nil)
-			},
-			problem: func(err error) bool { return yield(nil, fmt.Errorf("dlq: read %q: %w", l.topic, err)) },
-		}
-		s.run(ctx, from)
-	}
-}
-
-// Chosen is [Ledger.Open] for who settles what it yields: behind the letters come their copies, with the
-// state [Duplicate], whatever the filter says of these, and those of letters that are settled already.
-// Where the ledger does not say of a copy what it is, it is open once its letter has expired: write that
-// down with the rest. To know all of them it reads each partition that the filter names from its
-// beginning, up to where the cursor ends.
-//
-// Of a letter that Filter.Match does not take, copies are not yielded: they are what is left when it has
-// expired.
-func (l *Ledger) Chosen(ctx context.Context, f Filter, from Cursor) iter.Seq2[*Letter, error] {
-	return func(yield func(*Letter, error) bool) {
-		if err := l.ensure(ctx); err != nil {
-			yield(nil, err)
-			return
-		}
-		c := newChoosing(&f, l)
+		c := newChoosing(&f, l, scope)
 		s := scan{
 			topic: l.topic, opts: l.opts, soon: true, narrow: c.narrow,
 			keep: func(r *kgo.Record) bool {
@@ -104,59 +76,72 @@ func (l *Ledger) Chosen(ctx context.Context, f Filter, from Cursor) iter.Seq2[*L
 	}
 }
 
-// choosing looks for letters to settle.
+// choosing picks the letters of a scope out of those that a read passes.
 type choosing struct {
 	filter *Filter
+	scope  Scope
 	judge  *judge
-	chosen *lineages // with the letters that were chosen as the open ones
-	begin  map[int32]int64
+	chosen *lineages       // with the letters that were yielded as the open ones; of WithCopies
+	begin  map[int32]int64 // letters before it only tell which of those that follow are copies
 }
 
-func newChoosing(f *Filter, l *Ledger) *choosing {
-	return &choosing{filter: f, judge: newNamingJudge(l), chosen: newLineages(), begin: map[int32]int64{}}
+func newChoosing(f *Filter, l *Ledger, scope Scope) *choosing {
+	c := &choosing{filter: f, scope: scope, judge: newJudge(l), chosen: newLineages(), begin: map[int32]int64{}}
+	c.judge.lineages.named = scope == WithCopies
+	return c
 }
 
-// narrow leaves whole partitions: a letter may have its copy anywhere behind it.
+// narrow leaves what the filter's ranges name, and what is read before that to know copies. Copies that are yielded may be
+// anywhere behind their letter, so their partitions are read whole.
 func (c *choosing) narrow(left map[int32]span) {
-	named := maps.Clone(left)
-	c.filter.narrow(named)
+	all := maps.Clone(left)
+	c.filter.narrow(left)
 	for p, s := range left {
-		if _, ok := named[p]; !ok {
-			delete(left, p)
-			continue
+		c.begin[p] = s.at
+		if c.scope == WithCopies {
+			s = all[p]
+			s.at = s.start
+		} else {
+			s = s.back()
 		}
-		c.begin[p], s.at = s.at, s.start
 		left[p] = s
 	}
 }
 
-// look returns the letter if it is one of those that are looked for.
+// look returns the letter if it is of the scope.
 func (c *choosing) look(r *kgo.Record) *Letter {
 	state := c.judge.state(r)
 	switch {
-	case c.judge.copy == copyOfOpen:
-		if l := c.chosen.of(r.Partition, &c.judge.glance); l == nil || !l.open.Has(c.judge.glance.offset) {
-			return nil
-		}
-	case c.judge.copy == copyOfResolved:
-	case state.Settles() || r.Offset < c.begin[r.Partition]:
-		return nil
-	}
-	if c.judge.copy != noCopy && c.judge.behind == 0 {
+	case c.scope == WithCopies && c.judge.copy != noCopy:
+		return c.copied(r)
+	case r.Offset < c.begin[r.Partition], c.scope != WithResolved && state.Settles():
 		return nil
 	}
 	letter := newLetter(r)
 	letter.State = state
-	if c.judge.copy != noCopy {
-		letter.CopyOf = r.Offset - int64(c.judge.behind)
-		return letter
-	}
 	if !c.filter.Selects(letter) {
 		return nil
 	}
-	if l := c.chosen.of(r.Partition, &c.judge.glance); l != nil {
-		l.open.Add(c.judge.glance.offset)
+	if c.scope == WithCopies {
+		if l := c.chosen.of(r.Partition, &c.judge.glance); l != nil {
+			l.open.Add(c.judge.glance.offset)
+		}
 	}
+	return letter
+}
+
+// copied returns a copy whose letter was yielded, or is resolved.
+func (c *choosing) copied(r *kgo.Record) *Letter {
+	if c.judge.copy == copyOfOpen {
+		if l := c.chosen.of(r.Partition, &c.judge.glance); l == nil || !l.open.Has(c.judge.glance.offset) {
+			return nil
+		}
+	}
+	if c.judge.behind == 0 {
+		return nil
+	}
+	letter := newLetter(r)
+	letter.State, letter.CopyOf = Duplicate, r.Offset-int64(c.judge.behind)
 	return letter
 }
 

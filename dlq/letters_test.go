@@ -82,7 +82,7 @@ func TestACopyOfALetterIsNotOpen(t *testing.T) {
 				}
 				l := k.ledger("one.dlq")
 				check(t, k.open(t, l, Filter{}, Cursor{}), nil, c.want...)
-				for letter, err := range l.Letters(t.Context(), Filter{}, Cursor{}) {
+				for letter, err := range l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved) {
 					if err != nil {
 						t.Fatal(err)
 					}

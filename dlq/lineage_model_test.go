@@ -117,7 +117,7 @@ func (w *lineageWorld) ledger() *Ledger {
 // choose is what a plan or a discard takes, some of what is open, and the copies that are to be written down with it.
 func (w *lineageWorld) choose(ledger *Ledger) (chosen []*kgo.Record, copies []*Letter) {
 	some := rapid.SampledFrom([]func(*Letter) bool{nil, func(l *Letter) bool { return l.Record.Offset%2 == 0 }, func(l *Letter) bool { return l.Meta.Original.Offset%2 == 1 }}).Draw(w.T, "filter")
-	c := newChoosing(&Filter{Match: some}, ledger)
+	c := newChoosing(&Filter{Match: some}, ledger, WithCopies)
 	for _, r := range w.letters {
 		switch l := c.look(r); {
 		case l == nil:

@@ -207,7 +207,7 @@ func TestLineage_ALetterThatIsLookedUpIsWhatAListSaysOfIt(t *testing.T) {
 		}
 		listed, found := map[int64]State{}, map[int64]State{}
 		l := k.ledger("one.dlq")
-		for letter, err := range l.Letters(t.Context(), Filter{}, Cursor{}) {
+		for letter, err := range l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved) {
 			if err != nil {
 				t.Fatal(err)
 			}

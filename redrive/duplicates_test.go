@@ -189,7 +189,7 @@ func TestDuplicate_OfALetterThatWasSettledWhileThePlanWasMadeIsOpen(t *testing.T
 			t.Fatalf("the run ended with %v, and %+v", err, o)
 		}
 		var open []int64
-		for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Open(t.Context(), dlq.Filter{}, dlq.Cursor{}) {
+		for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.OpenOnly) {
 			if err != nil {
 				t.Fatal(err)
 			}

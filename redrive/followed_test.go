@@ -19,7 +19,7 @@ import (
 func states(t *testing.T, k *consumertest.Kafka) map[dlq.State]int {
 	t.Helper()
 	got := map[dlq.State]int{}
-	for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}) {
+	for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
 		if err != nil {
 			t.Fatal(err)
 		}

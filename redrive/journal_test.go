@@ -104,7 +104,7 @@ func TestTheJournalOfAHandlerAgreesWithTheRunRecordByRecord(t *testing.T) {
 				defer j.mu.Unlock()
 				ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
 				says, open := map[string]dlq.State{}, map[string]bool{}
-				for l, err := range ledger.Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}) {
+				for l, err := range ledger.Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -100,7 +100,7 @@ func (m *mixture) states() map[string]int {
 	got := map[string]int{}
 	ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", m.k.Opts()...)
 	seen := map[[2]int64]bool{}
-	for l, err := range ledger.Letters(m.Context(), dlq.Filter{}, dlq.Cursor{}) {
+	for l, err := range ledger.Letters(m.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
 		if err != nil {
 			m.Fatal(err)
 		}

@@ -418,7 +418,7 @@ func TestOutcomesThatWereCountedAreInTheLedger(t *testing.T) {
 			t.Errorf("the run ended with %v, and %+v; %d readings failed", err, o, fault.Hits())
 		}
 		got := map[dlq.State]int{}
-		for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}) {
+		for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
 			if err != nil {
 				t.Fatal(err)
 			}

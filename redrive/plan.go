@@ -153,7 +153,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	fits.Match = func(l *dlq.Letter) bool {
 		return (s.Filter.Match == nil || s.Filter.Match(l)) && p.take(l, r.cfg.MergePatch)
 	}
-	for l, err := range ledger.Chosen(ctx, fits, dlq.Cursor{}) {
+	for l, err := range ledger.Letters(ctx, fits, dlq.Cursor{}, dlq.WithCopies) {
 		if err != nil {
 			return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, Denied("READ", "topic", t.dlq, err)))
 		}

@@ -55,7 +55,7 @@ var errands = []func(context.Context, []kgo.Opt) error{
 	},
 	func(ctx context.Context, opts []kgo.Opt) error { // import
 		var file bytes.Buffer
-		if _, err := dlq.Export(&file, dlq.NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Letters(ctx, dlq.Filter{}, dlq.Cursor{})); err != nil {
+		if _, err := dlq.Export(&file, dlq.NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Letters(ctx, dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved)); err != nil {
 			return err
 		}
 		_, err := dlq.Import(ctx, "orders.dlq", bytes.NewReader(file.Bytes()), dlq.ImportOptions{KeepTimestamps: true}, opts...)
@@ -194,7 +194,7 @@ func history(t *testing.T, admin []kgo.Opt) {
 	}
 	defer cl.Close()
 	for _, class := range []string{"tax", "old"} {
-		for letter, err := range l.Letters(t.Context(), dlq.Filter{Classes: []string{class}}, dlq.Cursor{}) {
+		for letter, err := range l.Letters(t.Context(), dlq.Filter{Classes: []string{class}}, dlq.Cursor{}, dlq.WithResolved) {
 			if err != nil {
 				t.Fatal(err)
 			}

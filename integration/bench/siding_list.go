@@ -31,7 +31,7 @@ func sidingList(ctx context.Context, j job) (report, error) {
 		if err := l.Read(ctx, nil, nil); err != nil {
 			return report{}, err
 		}
-		found = l.Open(ctx, dlq.Filter{}, bounds)
+		found = l.Letters(ctx, dlq.Filter{}, bounds, dlq.OpenOnly)
 	}
 	for letter, err := range found {
 		if err != nil {

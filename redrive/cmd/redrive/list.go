@@ -145,7 +145,7 @@ func (t *tool) chosen(ctx context.Context, s *session, c *choice, from dlq.Curso
 	if err != nil {
 		return nil, err
 	}
-	return ledger.Open(ctx, c.Filter, from), nil
+	return ledger.Letters(ctx, c.Filter, from, dlq.OpenOnly), nil
 }
 
 // nothing is what to say where no letter is chosen.
