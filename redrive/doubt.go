@@ -56,30 +56,3 @@ func (p *Plan) watches(topics []string) {
 		}
 	}
 }
-
-// unwatched warns of groups that may have retry topics which the user can't see: their letters were tried more often than each of those
-// that are seen accounts for. A cluster does not tell of a topic that may not be described, so it may as well be that the policy
-// repeats the last tier, or had more of them then.
-func (p *Plan) unwatched() (warnings []string) {
-	if n, _ := p.unfollowed(); n == p.Letters {
-		return nil // nothing of theirs is awaited
-	}
-	for _, group := range slices.Sorted(maps.Keys(p.attempts)) {
-		tiers := p.topics.naming.TiersAmong(p.Watched, p.topics.source, group)
-		if group == "" || p.attempts[group] <= len(tiers)+1 {
-			continue
-		}
-		seen := "none"
-		if len(tiers) > 0 {
-			var names []string
-			for _, tier := range tiers {
-				names = append(names, tier.Topic)
-			}
-			seen = strings.Join(names, ", ")
-		}
-		warnings = append(warnings, fmt.Sprintf("letters of group %s were tried %d times, which its retry topics that this user may see don't account for: %s. "+
-			"What fails into one that is hidden is taken for a success: unless the group's policy repeats its last tier, or had more of them, have READ granted on all",
-			group, p.attempts[group], seen))
-	}
-	return warnings
-}

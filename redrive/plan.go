@@ -58,7 +58,6 @@ type Plan struct {
 	oldest     time.Time
 	unfit      error // of the first letter that can't be edited
 	unread     unread
-	attempts   map[string]int // by group: the most that a letter had
 }
 
 // duplicate is a copy of a letter of the same partition that is chosen or settled, and of which no entry tells.
@@ -136,7 +135,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	now := time.Now()
 	p := &Plan{
 		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: selection{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
-		attempts: map[string]int{}, ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
+		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
@@ -227,7 +226,6 @@ func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte,
 	p.ByClass[classKey(l.Meta.Class, l.Meta.Fingerprint)]++
 	p.ByPartition[l.Record.Partition]++
 	p.ByGroup[l.Meta.Group]++
-	p.attempts[l.Meta.Group] = max(p.attempts[l.Meta.Group], l.Meta.Attempts)
 	p.by[destination{l.Meta.Group, homeOf(l, p.topics.source)}]++
 	if at := originalTime(l); p.oldest.IsZero() || at.Before(p.oldest) {
 		p.oldest = at
@@ -309,7 +307,6 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 		}
 		p.Warnings = append(p.Warnings, what+"; the run waits for them")
 	}
-	p.Warnings = append(p.Warnings, p.unwatched()...)
 	if p.unread.letters > 0 {
 		p.Warnings = append(p.Warnings, p.unread.warning(t.ledger))
 	}
