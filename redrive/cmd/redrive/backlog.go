@@ -43,108 +43,69 @@ func (s *session) backlogs(ctx context.Context, topics []string) (map[string][]b
 		}
 	}
 	for _, topic := range topics {
-		tier := stretch{topic: topic, stable: stable, ends: ends, why: why}
+		stretches := map[any]kadm.ListedOffsets{}
 		for _, group := range groups.Groups() {
 			if r := fetched[group]; r.Err == nil && len(r.Fetched[topic]) > 0 {
-				tier.from = append(tier.from, positions(topic, r.Fetched, starts))
 				found[topic] = append(found[topic], backlog{group: group})
+				stretches[group] = positions(topic, r.Fetched, starts)
 			}
 		}
 		if len(found[topic]) == 0 {
-			tier.from, found[topic] = []kadm.ListedOffsets{starts}, []backlog{{}}
+			found[topic], stretches[nil] = []backlog{{}}, starts
 		}
-		counts, exact, err := s.count(ctx, tier)
-		if err != nil {
-			problems = append(problems, onTopic("DESCRIBE", topic, err))
-			continue
-		}
-		for i, n := range counts {
-			found[topic][i].parked, found[topic][i].exact = parkedText(n, exact), exact
+		for i := range found[topic] {
+			b := &found[topic][i]
+			total, err := between(topic, stretches[b.group], ends, why)
+			if err != nil {
+				problems = append(problems, onTopic("DESCRIBE", topic, err))
+				break
+			}
+			marks, exact := s.marks(ctx, topic, stretches[b.group], stable, ends)
+			b.parked, b.exact = total-marks, exact
+			if !exact { // only JSON says so elsewhere
+				b.parked = output.Pair{Table: fmt.Sprintf("<= %d", total-marks), JSON: total - marks}
+			}
 		}
 	}
 	return found, problems
 }
 
-// parkedText is a number of records, of which a table says where it is only the most that it can be.
-func parkedText(n int64, exact bool) any {
-	if exact {
-		return n
-	}
-	return output.Pair{Table: fmt.Sprintf("<= %d", n), JSON: n}
-}
-
-// A stretch is what lies on a topic between positions of some who read it and its end.
-type stretch struct {
-	topic        string
-	from         []kadm.ListedOffsets
-	stable, ends kadm.ListedOffsets // up to which transactions are over, and up to which there is something
-	why          error              // what is missing is missing
-}
-
-// How much is read, and for how long, to count records instead of offsets, among which are the marks of transactions: what a run has
-// brought back leaves one behind on each partition, which nobody ever commits past.
-const (
-	mostCounted  = 100_000 // offsets
-	countingTime = 10 * time.Second
-)
-
-// count counts the records of a stretch, from each of its beginnings. What it does not read, since it is too much, may not, or is in
-// a transaction that is open, it counts by offsets; then the counts are not exact.
-func (s *session) count(ctx context.Context, of stretch) (counts []int64, exact bool, err error) {
-	least := map[int32]int64{}
-	for _, from := range of.from {
-		n, err := between(of.topic, from, of.ends, of.why)
-		if err != nil {
-			return nil, false, err
-		}
-		counts = append(counts, *n)
-		for p, o := range from[of.topic] {
-			if at, ok := least[p]; !ok || o.Offset < at {
-				least[p] = o.Offset
-			}
-		}
-	}
+// marks counts the offsets from the positions on that hold no record: the marks of transactions. A run leaves one on each partition behind
+// its last record, which no group commits past. The records are read for that. Where they are too many, or may not be read, or where a
+// transaction is open, only the marks that were found count, and exact is false.
+func (s *session) marks(ctx context.Context, topic string, from, stable, ends kadm.ListedOffsets) (n int64, exact bool) {
+	const (
+		mostRead    = 100_000 // offsets
+		readingTime = 10 * time.Second
+	)
 	var ranges []dlq.Range
-	var offsets int64
 	exact = true
-	for p, end := range of.ends[of.topic] {
-		stable, ok := of.stable.Lookup(of.topic, p)
-		if !ok || stable.Err != nil {
-			return counts, false, nil
+	for p, end := range ends[topic] {
+		at, _ := from.Lookup(topic, p)
+		over, ok := stable.Lookup(topic, p)
+		if !ok || over.Err != nil {
+			return 0, false
 		}
-		exact = exact && stable.Offset >= end.Offset
-		if at, until := least[p], min(stable.Offset, end.Offset); at < until {
-			ranges, offsets = append(ranges, dlq.Range{Partition: p, From: at, Until: until}), offsets+until-at
+		exact = exact && over.Offset >= end.Offset
+		if until := min(over.Offset, end.Offset); at.Offset < until {
+			ranges, n = append(ranges, dlq.Range{Partition: p, From: at.Offset, Until: until}), n+until-at.Offset
 		}
 	}
 	switch {
-	case offsets == 0:
-		return counts, exact, nil
-	case offsets > mostCounted:
-		return counts, false, nil
+	case n == 0: // without ranges all would be read
+		return 0, exact
+	case n > mostRead:
+		return 0, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, countingTime)
+	ctx, cancel := context.WithTimeout(ctx, readingTime)
 	defer cancel()
-	there := make([]int64, len(of.from))
-	for r, err := range dlq.Records(ctx, of.topic, ranges, s.opts...) {
+	for _, err := range dlq.Records(ctx, topic, ranges, s.opts...) {
 		if err != nil {
-			return counts, false, nil
+			return 0, false
 		}
-		for i, from := range of.from {
-			if at, ok := from.Lookup(of.topic, r.Partition); ok && r.Offset >= at.Offset {
-				there[i]++
-			}
-		}
+		n--
 	}
-	// Of the offsets that were read, only as many count as have a record.
-	for i, from := range of.from {
-		for _, r := range ranges {
-			at, _ := from.Lookup(of.topic, r.Partition)
-			counts[i] -= max(0, r.Until-max(at.Offset, r.From))
-		}
-		counts[i] += there[i]
-	}
-	return counts, exact, nil
+	return n, exact
 }
 
 // positions are where a group stands on a topic. Where it has committed nothing it begins at the start, as siding's

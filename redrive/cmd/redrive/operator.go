@@ -55,9 +55,6 @@ func parseRun(s string) (topic, id string, err error) {
 
 // remedy is what the command line has for a refusal.
 func (t *tool) remedy(err error) string {
-	if hinted, ok := errors.AsType[*hintedError](err); ok {
-		return hinted.hint
-	}
 	r, ok := errors.AsType[*redrive.RefusedError](err)
 	if !ok {
 		return ""

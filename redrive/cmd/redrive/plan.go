@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/edit"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -49,8 +48,7 @@ func (t *tool) addIntent(cmd *cobra.Command) *intent {
 
 // plan plans what was asked for.
 func (t *tool) plan(ctx context.Context, s *session, topic string, i *intent, sel *selection.Selection, e redrive.Edit) (*redrive.Plan, error) {
-	c, err := s.choose(ctx, topic, sel)
-	if err != nil {
+	if _, err := s.choose(ctx, topic, sel); err != nil {
 		return nil, err
 	}
 	r, err := s.redriver(i.operator)
@@ -69,23 +67,7 @@ func (t *tool) plan(ctx context.Context, s *session, topic string, i *intent, se
 	if err == nil {
 		unsettled()
 	}
-	return p, t.hint(ctx, s, c, err)
-}
-
-// hint adds to a refusal since nothing fits what may be wrong with the classes.
-func (t *tool) hint(ctx context.Context, s *session, c *choice, err error) error {
-	refused, ok := errors.AsType[*redrive.RefusedError](err)
-	if !ok || refused.Reason != redrive.RefusedNothing {
-		return err
-	}
-	name, failed := s.ledgerName(c.sibling)
-	if failed != nil {
-		return err
-	}
-	if hint := t.absent(ctx, dlq.NewLedger(c.topic, name, s.opts...), c.Selection); hint != "" {
-		return &hintedError{err, hint}
-	}
-	return err
+	return p, err
 }
 
 // settle writes down what became of letters since their runs ended: of some it will never be known, and they are open again. What keeps it

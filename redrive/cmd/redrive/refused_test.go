@@ -44,7 +44,7 @@ func TestARunThatShouldNotBeginIsRefused(t *testing.T) {
 	}
 	before := exported()
 	for _, c := range []struct{ args, reason, says, remedy string }{
-		{"--class pyament", "nothing selected", "no open letter fits", "no open letter has the class pyament: there are payment, "},
+		{"--class pyament", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
 		{"--class tax --since 1ms", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
 		{"--class foreign", "nothing selected", "none says whose it is", "redrive summary orders.dlq shows what is open; --target takes letters that don't say whose they are\n"},
 		{"--class stranger", "no tier", "group stranger on partition 0", "--target names"},

@@ -83,8 +83,7 @@ names it and asks first, unless it said that it stopped, or was not heard of for
 for which resume listens. Where that can't be found out, resume asks as well.`,
 		Example: `  redrive resume orders.dlq/20260102-150405-a1b2c3
   redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
-		Args:              oneTopic("RUN"),
-		ValidArgsFunction: completeRun(t, unfinished),
+		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.onRun(cmd.Context(), args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				begun, on := false, t.follow()
@@ -138,8 +137,7 @@ sent, and status tells what becomes of it; all other letters stay open. It does 
 resume is possible no more.`,
 		Example: `  redrive abort orders.dlq/20260102-150405-a1b2c3
   redrive abort orders.dlq/20260102-150405-a1b2c3 --why rolled-back`,
-		Args:              oneTopic("RUN"),
-		ValidArgsFunction: completeRun(t, unfinished),
+		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.onRun(cmd.Context(), args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				before, known := t.peek(ctx, r, topic, id)

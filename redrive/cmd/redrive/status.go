@@ -18,8 +18,7 @@ func newStatus(t *tool) *cobra.Command {
 records of a run that is over may have an outcome since. It writes nothing.`,
 		Example: `  redrive status orders.dlq/20260102-150405-a1b2c3
   redrive status orders.dlq/20260102-150405-a1b2c3 -o json | jq .pending`,
-		Args:              oneTopic("RUN"),
-		ValidArgsFunction: completeRun(t, anyRun),
+		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.onRun(cmd.Context(), args[0], &operator{by: "nobody"}, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				t.screen.Status("reading what became of %s/%s …", topic, id)

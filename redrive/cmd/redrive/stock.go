@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 // A stock is what the cluster itself knows of a topic, without reading it. A part that could not be found out is shown as
 // unknown, not as zero.
 type stock struct {
-	total, recent *int64
+	total, recent any            // numbers
 	oldest        time.Time      // when the first record was appended; zero where there is none
 	retention     *time.Duration // negative: for ever
 }
@@ -48,12 +49,12 @@ func (s *session) stocks(ctx context.Context, topics []string, now time.Time) (m
 	found := make(map[string]stock, len(topics))
 	for _, topic := range topics {
 		var st stock
-		var err error
-		if st.total, err = between(topic, starts, ends, why); err == nil {
-			st.recent, err = between(topic, hourAgo, ends, why)
-		}
-		if err != nil {
+		total, err := between(topic, starts, ends, why)
+		recent, err2 := between(topic, hourAgo, ends, why)
+		if err := cmp.Or(err, err2); err != nil {
 			problems = append(problems, onTopic("DESCRIBE", topic, err))
+		} else {
+			st.total, st.recent = total, recent
 		}
 		for _, o := range first[topic] {
 			if at := time.UnixMilli(o.Timestamp); o.Err == nil && o.Timestamp >= 0 && (st.oldest.IsZero() || at.Before(st.oldest)) {
@@ -70,28 +71,28 @@ func (s *session) stocks(ctx context.Context, topics []string, now time.Time) (m
 
 // between adds up, over a topic's partitions, how far apart two offsets are. Where offsets are missing the error is why,
 // if that is known.
-func between(topic string, from, to kadm.ListedOffsets, why error) (*int64, error) {
+func between(topic string, from, to kadm.ListedOffsets, why error) (int64, error) {
 	if why == nil {
 		why = errors.New("its offsets are not known")
 	}
 	if len(to[topic]) == 0 {
-		return nil, why
+		return 0, why
 	}
 	var sum int64
 	for p, end := range to[topic] {
 		start, ok := from.Lookup(topic, p)
 		switch {
 		case end.Err != nil:
-			return nil, end.Err
+			return 0, end.Err
 		case !ok:
-			return nil, fmt.Errorf("partition %d: %w", p, why)
+			return 0, fmt.Errorf("partition %d: %w", p, why)
 		case start.Err != nil:
-			return nil, start.Err
+			return 0, start.Err
 		}
 		// Asked for one after the other, so that the second may be the older.
 		sum += max(0, end.Offset-start.Offset)
 	}
-	return &sum, nil
+	return sum, nil
 }
 
 func retentionOf(configs kadm.ResourceConfigs, err error, topic string) (*time.Duration, error) {
@@ -118,16 +119,6 @@ func retentionOf(configs kadm.ResourceConfigs, err error, topic string) (*time.D
 		return &d, nil
 	}
 	return nil, nil
-}
-
-func (s stock) letters() any  { return known(s.total) }
-func (s stock) lastHour() any { return known(s.recent) }
-
-func known(n *int64) any {
-	if n == nil {
-		return nil
-	}
-	return *n
 }
 
 // kept is how long retention keeps a letter; without end it is -1 in JSON, as Kafka has it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -58,10 +59,9 @@ func (t *tool) summarize(ctx context.Context, s *session, topic string, sel *sel
 		if err := t.showSummary(sum); err != nil {
 			return err
 		}
-		if err == nil && sum.Open == 0 {
-			if hint := t.absent(ctx, ledger, sel); hint != "" {
-				t.screen.Say("%s", hint)
-			}
+		// A class that is mistyped looks like one of which all is well.
+		if classes := sel.Filter.Classes; err == nil && sum.Open == 0 && len(classes) > 0 {
+			t.screen.Say("no open letter fits --class %s: redrive summary %s shows the classes there are", strings.Join(classes, ","), topic)
 		}
 	}
 	return readFailed(topic, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -73,33 +72,13 @@ func names(all []sibling) []string {
 	return list
 }
 
-// deadLetterTopics names the cluster's dead-letter topics.
-func deadLetterTopics(ctx context.Context, c *connect.Cluster) ([]string, error) {
-	if err := c.Reach(ctx); err != nil {
-		return nil, err
-	}
-	adm, err := kadm.NewOptClient(append(c.Opts(), kgo.DisableClientMetrics())...)
-	if err != nil {
-		return nil, err
-	}
-	defer adm.Close()
-	all, err := adm.ListTopics(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return names(siblings(all, c.Naming, retrytopics.KindDLQ)), nil
-}
-
 // notDeadLetters is an error for a topic that by its name holds no dead letters, nil for one that does.
 func notDeadLetters(naming retrytopics.Naming, topic string) error {
 	name, ok := naming.Parse(topic)
 	if ok && name.Kind == retrytopics.KindDLQ {
 		return nil
 	}
-	template := naming.DLQ
-	if template == "" {
-		template = retrytopics.DefaultDLQ
-	}
+	template := templateOf(naming, retrytopics.KindDLQ)
 	hint := ""
 	source := topic
 	if ok {
@@ -146,4 +125,12 @@ func (s *session) noSuchTopic(ctx context.Context, topic string) error {
 		}
 	}
 	return fmt.Errorf("topic %s does not exist: %s", topic, there)
+}
+
+// templateOf is how topics of a kind are named.
+func templateOf(naming retrytopics.Naming, kind retrytopics.Kind) string {
+	if kind == retrytopics.KindRetry {
+		return cmp.Or(naming.Retry, retrytopics.DefaultRetry)
+	}
+	return cmp.Or(naming.DLQ, retrytopics.DefaultDLQ)
 }

@@ -86,7 +86,7 @@ func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool)
 	}
 	found := siblings(all, s.Naming, retrytopics.KindDLQ)
 	if len(found) == 0 {
-		t.screen.Say("no dead-letter topics are named like %s, or this user may see none", s.template(retrytopics.KindDLQ))
+		t.screen.Say("no dead-letter topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindDLQ))
 	}
 	stocks, problems := s.stocks(ctx, names(found), t.now())
 	sourceGone := s.gone(ctx, found)
@@ -111,8 +111,8 @@ func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool)
 			name.Table += " (its source is gone)"
 		}
 		row := slices.Concat(
-			[]any{name, f.Source, gone, f.partitions, stock.letters()}, cells,
-			[]any{stock.lastHour(), stock.kept(), stock.expiry(t.now())})
+			[]any{name, f.Source, gone, f.partitions, stock.total}, cells,
+			[]any{stock.recent, stock.kept(), stock.expiry(t.now())})
 		if err := list.Row(row...); err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (t *tool) listParked(ctx context.Context, s *session) error {
 	tiers := siblings(all, s.Naming, retrytopics.KindRetry)
 	sortTiers(tiers)
 	if len(tiers) == 0 {
-		t.screen.Say("no retry topics are named like %s, or this user may see none", s.template(retrytopics.KindRetry))
+		t.screen.Say("no retry topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindRetry))
 	}
 	backlogs, problems := s.backlogs(ctx, names(tiers))
 	list := t.screen.List(parkedColumns...)
@@ -209,16 +209,4 @@ func (t *tool) listParked(ctx context.Context, s *session) error {
 		t.screen.Warn("%v", p)
 	}
 	return nil
-}
-
-// template is how topics of a kind are named.
-func (s *session) template(kind retrytopics.Kind) string {
-	given, otherwise := s.Naming.DLQ, retrytopics.DefaultDLQ
-	if kind == retrytopics.KindRetry {
-		given, otherwise = s.Naming.Retry, retrytopics.DefaultRetry
-	}
-	if given == "" {
-		return otherwise
-	}
-	return given
 }

@@ -23,13 +23,13 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	name, value := invalid.GetFlag().Name, invalid.GetValue()
 	switch invalid.GetFlag().Value.Type() {
 	case "int", "int64":
-		return fmt.Errorf("--%s: %q is no whole number, or too large a one", name, value)
+		return fmt.Errorf("--%s: %q is not a whole number, or is too large", name, value)
 	case "float64":
-		return fmt.Errorf("--%s: %q is no number", name, value)
+		return fmt.Errorf("--%s: %q is not a number", name, value)
 	case "duration":
-		return fmt.Errorf("--%s: %q is no duration, as 30s, 5m or 1h30m", name, value)
+		return fmt.Errorf("--%s: %q is not a duration such as 30s, 5m or 1h30m", name, value)
 	case "bool":
-		return fmt.Errorf("--%s: %q is neither true nor false; it needs neither", name, value)
+		return fmt.Errorf("--%s is a switch: give it without a value, or as --%s=true or --%s=false (got %q)", name, name, name, value)
 	}
 	return err
 }
@@ -45,41 +45,13 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 			return fmt.Errorf("a secret is no flag's value, which all users of the machine can read: use --sasl-%s-file or %s", secret, connect.Variable("sasl-"+secret))
 		}
 	}
-	near, least := []string{}, 3 // typos that are more are no typos
+	// The library knows words that are alike, but looks for them among verbs only.
+	flags := &cobra.Command{SuggestionsMinimumDistance: 2}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		switch d := typos(name, f.Name); {
-		case d < least && d < len(f.Name):
-			near, least = []string{"--" + f.Name}, d
-		case d == least && least < 3:
-			near = append(near, "--"+f.Name)
-		}
+		flags.AddCommand(&cobra.Command{Use: "--" + f.Name, Run: func(*cobra.Command, []string) {}})
 	})
-	if len(near) == 0 {
-		return err
+	if near := flags.SuggestionsFor("--" + name); len(near) > 0 {
+		return fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
 	}
-	return fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
-}
-
-// typos is how many letters have to be put in, taken out, replaced or exchanged with their neighbour to make one word of another: the
-// optimal string alignment distance.
-func typos(a, b string) int {
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)} // those before the last, the last, this
-	for j := range rows[1] {
-		rows[1][j] = j
-	}
-	for i := range len(a) {
-		rows[2][0] = i + 1
-		for j := range len(b) {
-			replaced := rows[1][j]
-			if a[i] != b[j] {
-				replaced++
-			}
-			rows[2][j+1] = min(replaced, rows[1][j+1]+1, rows[2][j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				rows[2][j+1] = min(rows[2][j+1], rows[0][j-1]+1)
-			}
-		}
-		rows[0], rows[1], rows[2] = rows[1], rows[2], rows[0]
-	}
-	return rows[1][len(b)]
+	return err
 }
