@@ -1,10 +1,11 @@
-// Package handlertest shows how a team tests its handler, with every retry that production has, in milliseconds:
+// Package handlertest shows how a team tests its handler, with all of production's retries, in
+// milliseconds:
 //
 //	go test ./examples/handlertest
 //
-// This file is the team's code: a handler that orders labels from a carrier, and the configuration that it runs with.
-// shipping_test.go runs both on an embedded broker in virtual time, where five minutes of delay cost nothing, and asks where
-// each record went, when, and why.
+// This file is the team's code: a handler that orders labels from a carrier, and its configuration.
+// shipping_test.go runs both on an embedded broker in virtual time, where a delay of five minutes
+// costs nothing. It asserts where each record went, when, and why.
 package handlertest
 
 import (
@@ -24,16 +25,16 @@ type Parcel struct {
 	Address string `json:"address"`
 }
 
-// Carrier makes labels. Its errors are those of an HTTP client, with a StatusCode and sometimes a RetryAfter method, which
-// siding's built-in rules know.
+// Carrier makes labels. Its errors resemble an HTTP client's: they have a method StatusCode, and
+// some have RetryAfter. Siding's built-in rules know both.
 type Carrier interface {
 	Label(ctx context.Context, key string, p Parcel) error
 }
 
-// ErrAddress is a parcel that can't be sent anywhere.
+// ErrAddress means that a parcel has no address to go to.
 var ErrAddress = errors.New("no such address")
 
-// Config is what the service runs with; main adds the brokers.
+// Config returns the service's configuration; main adds the brokers.
 func Config(carrier Carrier) consumer.Config {
 	return consumer.Config{
 		Group:  "shipping",

@@ -13,9 +13,10 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// carrier is the test's double of a foreign service, and the only one: the broker, the topics and siding are the real ones.
+// carrier is a test double of the foreign service, and the only one: broker, topics and siding are
+// real.
 type carrier struct {
-	answers []error // of one call after the other; then the last one for ever
+	answers []error // call by call; the last one repeats for ever
 	keys    []string
 }
 
@@ -24,7 +25,7 @@ func (c *carrier) Label(_ context.Context, key string, _ Parcel) error {
 	return c.answers[min(len(c.keys), len(c.answers))-1]
 }
 
-// status is an error as HTTP clients have it.
+// status is an error like an HTTP client's.
 type status struct {
 	code  int
 	after time.Duration
@@ -72,7 +73,7 @@ func TestACarrierThatStaysDownEndsInTheDeadLetterTopic(t *testing.T) {
 	})
 }
 
-// Jitter comes on top of what the carrier asked for, up to a tenth of it.
+// Jitter adds up to a tenth of the wait that the carrier asked for.
 func TestACarrierThatSaysWhenIsNotAskedBefore(t *testing.T) {
 	const asked = 20 * time.Minute
 	c := &carrier{answers: []error{status{http.StatusTooManyRequests, asked}, nil}}
@@ -100,7 +101,7 @@ func TestAPayloadThatIsNoParcelIsKeptAsItCame(t *testing.T) {
 	})
 }
 
-// A bug is an unknown error, so it is terminal: retrying it would not mend it.
+// A bug is an unknown error, so it is terminal: a retry would not repair it.
 func TestABugIsADeadLetterAtOnce(t *testing.T) {
 	c := &carrier{answers: []error{errors.New("unexpected label format")}}
 	with(t, c, parcel, func(_ *testing.T, k *consumertest.Kafka, r *kgo.Record) {

@@ -15,11 +15,11 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// What the records are.
+// The values of the records.
 const (
 	never   = "never works"
 	morning = "down for a morning"
-	puzzle  = "nobody understands this"
+	puzzle  = "no rule knows the error"
 	later   = "come back in 10 minutes"
 	lost    = "lost"
 )
@@ -34,14 +34,14 @@ func records() []*kgo.Record {
 	}
 }
 
-// handler fails as the records say, and prints each delivery.
+// handler fails as the record's value demands, and prints each delivery.
 type handler struct {
 	out    io.Writer
 	divide int
-	over   func() // called when each record had its last delivery
+	over   func() // called after the last delivery of each record
 
 	mu   sync.Mutex
-	last int // records that had it
+	last int // records after their last delivery
 }
 
 func (h *handler) handle(ctx context.Context, r *kgo.Record) error {
@@ -65,7 +65,7 @@ func (h *handler) handle(ctx context.Context, r *kgo.Record) error {
 	return err
 }
 
-// outcome is what a delivery comes to, and whether it is the record's last.
+// outcome returns the result of a delivery, and whether it is the record's last.
 func (h *handler) outcome(value string, attempt int) (err error, last bool) {
 	switch {
 	case value == never:

@@ -1,9 +1,10 @@
-// Command policies shows schedules and policies by topic, and prints what becomes of records under each:
+// Command policies shows schedules and policies by topic, and prints what each does with a record:
 //
 //	go run ./examples/policies
 //
-// policies.go is what a team would write: which topic is tried how often, when, and where its records go then. The program runs
-// it on a broker inside the process with all delays divided by ten thousand, so that an hour takes 360 ms.
+// policies.go is what a team would write: how often and when a topic's records are tried, and where
+// they go in the end. The program runs it on a broker inside the process with all delays divided by
+// ten thousand, so that an hour takes 360 ms.
 package main
 
 import (

@@ -52,8 +52,8 @@ func TestTheProgramPrintsWhatBecomesOfEachRecord(t *testing.T) {
 	}
 }
 
-// In virtual time, where a due time is met to the millisecond. Six hours of an idle consumer's polls cost a minute even there,
-// so they are divided too, though by less.
+// In virtual time a due time is met to the millisecond. An idle consumer's polls over six hours
+// take a minute of real time even there, so the delays are divided too, by a smaller factor.
 func TestEachTopicIsTriedAsItsPolicySays(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -64,18 +64,19 @@ func TestEachTopicIsTriedAsItsPolicySays(t *testing.T) {
 		cfg := configure(divide)
 		cfg.Handler = (&handler{out: io.Discard, divide: divide, over: func() {}}).handle
 		c := k.Run(cfg)
-		// kgo takes a second for retry topics that it hears of while it learns of other ones, and then
-		// waits for the idle fetch that is under way: with consumertest up to 5 s.
+		// kgo needs a second for retry topics that it learns of while it loads the metadata of
+		// others. Then it waits for the idle fetch in flight, with consumertest up to 5 s.
 		time.Sleep(10 * time.Second)
 		all := records()
-		all[1].Key = []byte("customer-2") // to partition 0, apart from the one that halts its lane
+		all[1].Key = []byte("customer-2") // to partition 0: partition 1's lane will halt
 		k.Produce(all...)
 		order, payment, puzzling, mail := all[0], all[1], all[2], all[3]
 
 		letter := k.DeadLettered(order, headers.ReasonExhausted)
 		within(t, "the order", letter.FailedAt.Sub(letter.FirstFailedAt), (6*time.Minute+10*time.Second)/divide)
 		asked := k.Parked(mail, 30*time.Minute/divide, "")
-		within(t, "the mail", asked.NotBefore.Sub(asked.FailedAt), 30*time.Minute/divide) // the first tier as long as the 10 m it asks for
+		// The first tier that is at least as long as the 10 m that the mail asks for.
+		within(t, "the mail", asked.NotBefore.Sub(asked.FailedAt), 30*time.Minute/divide)
 		k.Handled(mail, 1)
 		last := k.Parked(payment, 2*time.Hour/divide, "payment.down")
 		k.Handled(payment, 1)

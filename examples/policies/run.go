@@ -15,12 +15,13 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// run shows the records to the handler, and prints its deliveries and what siding logs of their ends.
+// run passes the records to the handler. It prints the deliveries, and siding's log of how they
+// end.
 func run(ctx context.Context, out io.Writer) error {
 	const divide = 10_000
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, orders, payments, mails, clicks))
 	if err != nil {
-		return fmt.Errorf("start of the embedded broker: %w", err)
+		return fmt.Errorf("start the embedded broker: %w", err)
 	}
 	defer broker.Close()
 	brokers := kgo.SeedBrokers(broker.ListenAddrs()...)
@@ -34,7 +35,7 @@ func run(ctx context.Context, out io.Writer) error {
 	cfg := configure(divide)
 	cfg.Kafka = []kgo.Opt{brokers}
 	cfg.Handler = (&handler{out: out, divide: divide, over: cancel}).handle
-	// siding logs what it puts to rest, and the lanes that it halts, as warnings and errors.
+	// siding logs dead letters, discarded records and halted lanes as warnings and errors.
 	cfg.Logger = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: withoutTime}))
 	c, err := consumer.New(cfg)
 	if err != nil {
@@ -44,7 +45,7 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if ctx.Err() == context.DeadlineExceeded {
-		return errors.New("not every record came to its end in time")
+		return errors.New("not every record was finished in time")
 	}
 	return nil
 }
@@ -56,7 +57,7 @@ func withoutTime(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// lines lets the handlers and the logger write to the same place.
+// lines lets the handlers and the logger share a writer.
 type lines struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -18,7 +18,8 @@ import (
 
 const partitions = 3
 
-// cluster is where the show plays: the broker in this process, or a Kafka cluster, with topics and a group for this run.
+// cluster is the broker inside this process, or a Kafka cluster, with topics and a group for this
+// run.
 type cluster struct {
 	name     string // for people
 	opts     []kgo.Opt
@@ -30,7 +31,8 @@ type cluster struct {
 	created  bool           // the source topic
 }
 
-// open reaches the cluster and creates the source topic. What it returns is to be closed, also with an error.
+// open connects to the cluster and creates the source topic. The caller closes the result, also
+// after an error.
 func open(ctx context.Context, o options, tiers []time.Duration) (c *cluster, err error) {
 	c = &cluster{}
 	source := "orders"
@@ -45,7 +47,7 @@ func open(ctx context.Context, o options, tiers []time.Duration) (c *cluster, er
 	} else {
 		c.embedded, err = kfake.NewCluster(kfake.NumBrokers(1))
 		if err != nil {
-			return c, fmt.Errorf("start of the embedded broker: %w", err)
+			return c, fmt.Errorf("start the embedded broker: %w", err)
 		}
 		c.name = "a broker inside this process"
 		c.opts = []kgo.Opt{
@@ -74,7 +76,8 @@ func open(ctx context.Context, o options, tiers []time.Duration) (c *cluster, er
 	return c, err
 }
 
-// known waits until every broker knows the source topic: it hears of a new one a moment after the controller made it.
+// known waits until every broker knows the source topic, which the controller announces with a
+// delay.
 func (c *cluster) known(ctx context.Context) error {
 	for _, broker := range c.client.DiscoveredBrokers() {
 		for {
@@ -89,7 +92,7 @@ func (c *cluster) known(ctx context.Context) error {
 			select {
 			case <-time.After(50 * time.Millisecond):
 			case <-ctx.Done():
-				return fmt.Errorf("topic %q does not come up: %w", c.siblings.Source, errors.Join(ctx.Err(), err))
+				return fmt.Errorf("topic %q has no leader on each partition: %w", c.siblings.Source, errors.Join(ctx.Err(), err))
 			}
 		}
 	}
@@ -109,7 +112,7 @@ func led(resp *kmsg.MetadataResponse) bool {
 	return n == partitions
 }
 
-// tierTopics are the retry topics, shortest delay first.
+// tierTopics returns the retry topics, shortest delay first.
 func (c *cluster) tierTopics() (topics []string) {
 	for _, t := range c.siblings.Tiers {
 		topics = append(topics, t.Topic)
@@ -117,7 +120,7 @@ func (c *cluster) tierTopics() (topics []string) {
 	return topics
 }
 
-// settled reports whether the group has committed everything that the source and the tiers hold.
+// settled reports whether the group has committed all records of the source and the tiers.
 func (c *cluster) settled(ctx context.Context) bool {
 	ends, err := c.admin.ListEndOffsets(ctx, append(c.tierTopics(), c.siblings.Source)...)
 	if err != nil || ends.Error() != nil {

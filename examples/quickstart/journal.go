@@ -11,15 +11,15 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// journal has what this program itself did and saw, by order id: what was produced, what the handler did, and which dead
-// letters came by. It is safe for concurrent use.
+// journal records, by order id, what this program did and saw: the produced orders, the handler's
+// calls and the dead letters. It is safe for concurrent use.
 type journal struct {
 	mu      sync.Mutex
 	entries map[string]*entry
-	open    int             // produced, and neither handled nor dead-lettered so far
-	recent  []time.Duration // latencies of healthy orders since the last look
+	open    int             // produced, and neither handled nor dead-lettered yet
+	recent  []time.Duration // latencies of healthy orders since the last call of lately
 	closed  bool            // no more will be produced
-	settled chan struct{}   // closed when nothing is open any more
+	settled chan struct{}   // closed when no order is open any more
 }
 
 // entry is the life of one order.
@@ -27,9 +27,9 @@ type entry struct {
 	healthy  bool
 	at       time.Time // handed to the producer
 	produced bool      // acknowledged
-	runs     int       // of the handler
-	handled  int       // of them, those that succeeded
-	early    int       // of them, those before it was due
+	runs     int       // calls of the handler
+	handled  int       // calls that succeeded
+	early    int       // calls before the order was due
 	dead     bool      // a dead letter was seen
 	latency  time.Duration
 }
@@ -47,7 +47,7 @@ func (j *journal) of(id string) *entry {
 	return e
 }
 
-// producing notes an order that is about to be produced.
+// producing records an order that is about to be produced.
 func (j *journal) producing(id string, healthy bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -56,7 +56,7 @@ func (j *journal) producing(id string, healthy bool) {
 	j.open++
 }
 
-// acknowledged notes whether it was.
+// acknowledged records whether the broker acknowledged the order.
 func (j *journal) acknowledged(id string, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -67,17 +67,17 @@ func (j *journal) acknowledged(id string, ok bool) {
 	}
 }
 
-// open reports whether nothing has become of the order yet.
+// open reports whether the order is neither handled nor dead-lettered yet.
 func (e *entry) open() bool { return e.handled == 0 && !e.dead }
 
-// settle takes one order off the open ones; the caller holds the lock.
+// settle removes one order from the open ones. The caller holds the lock.
 func (j *journal) settle() {
 	if j.open--; j.open == 0 && j.closed {
 		close(j.settled)
 	}
 }
 
-// noMore says that all orders are produced.
+// noMore records that all orders are produced.
 func (j *journal) noMore() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -87,7 +87,7 @@ func (j *journal) noMore() {
 	}
 }
 
-// deadLettered notes a dead letter that was seen.
+// deadLettered records a dead letter.
 func (j *journal) deadLettered(id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -98,7 +98,7 @@ func (j *journal) deadLettered(id string) {
 	e.dead = true
 }
 
-// watch notes each run of the handler, also one that panics, and tells about those that handled a retry.
+// watch records each call of the handler, also one that panics, and reports retries that succeeded.
 func (j *journal) watch(h consumer.Handler, retried func(id string, f consumer.Facts, late time.Duration)) consumer.Handler {
 	return func(ctx context.Context, r *kgo.Record) (err error) {
 		id, facts, start, returned := idOf(r), consumer.FactsOf(ctx, r), time.Now(), false
@@ -158,7 +158,7 @@ func (j *journal) snapshot() map[string]entry {
 	return all
 }
 
-// quantile of sorted durations, by nearest rank.
+// quantile returns a quantile of sorted durations, by nearest rank.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// options are what the command line says.
+// options are the values of the command line.
 type options struct {
 	brokers []string
 	keep    bool
@@ -19,10 +19,10 @@ type options struct {
 
 const (
 	shortest = time.Second
-	longest  = 12 * time.Second // with the tiers behind it, a run stays under half a minute
+	longest  = 12 * time.Second // with the tiers' delays, a run takes less than half a minute
 )
 
-// parse reads the command line. What is wrong with it was written to stderr; flag.ErrHelp is no mistake.
+// parse reads the command line. It writes errors to stderr; flag.ErrHelp is none.
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	var brokers string
@@ -33,7 +33,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&brokers, "brokers", "", "run on this cluster, `host:port,…`, instead of a broker inside the process")
-	fs.BoolVar(&o.keep, "keep", false, "with -brokers: leave the topics and the group there")
+	fs.BoolVar(&o.keep, "keep", false, "with -brokers: do not delete the topics and the group")
 	fs.BoolVar(&o.json, "json", false, "print only the closing table, as JSON on stdout; the rest goes to stderr")
 	fs.DurationVar(&o.during, "for", 8*time.Second, fmt.Sprintf("how long to produce orders, `%v to %v`", shortest, longest))
 	if err := fs.Parse(args); err != nil {
@@ -41,7 +41,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	var all []error
 	if fs.NArg() > 0 {
-		all = append(all, fmt.Errorf("there are no arguments, only flags: %q", fs.Arg(0)))
+		all = append(all, fmt.Errorf("quickstart takes no arguments, only flags: %q", fs.Arg(0)))
 	}
 	for b := range strings.SplitSeq(brokers, ",") {
 		if b = strings.TrimSpace(b); b != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// idHeader carries an order's id, so that also one whose value cannot be read can be followed.
+// idHeader carries an order's id, so that an order whose value cannot be read can be followed too.
 const idHeader = "order-id"
 
 // order is the payload.
@@ -21,13 +21,14 @@ type order struct {
 	ID    string `json:"id"`
 	SKU   string `json:"sku"`
 	Cents int    `json:"cents"`
-	// Busy is how often the payment gateway will be busy for this order. A real gateway does not ask.
+	// Busy is how often the payment gateway will be busy for this order. A real order has no such
+	// field.
 	Busy int `json:"busy,omitempty"`
 }
 
 const always = 99
 
-// The orders that do not go well, mixed into the stream at even distances.
+// The orders that fail, mixed into the stream at even distances.
 var troubled = []func(*order) (value []byte){
 	busy(1), undecodable, busy(2), unknownSKU, busy(always), busy(3),
 	busy(1), undecodable, busy(2), panics, busy(always), busy(3),
@@ -61,7 +62,7 @@ func undecodable(o *order) []byte {
 	return value[:len(value)/2]
 }
 
-// newOrder is the n-th of so many records, and whether it is one that will go well.
+// newOrder returns the n-th of a number of records, and whether the handler will accept it at once.
 func newOrder(topic string, n, of int) (r *kgo.Record, id string, healthy bool) {
 	id = fmt.Sprintf("order-%04d", n)
 	o := &order{ID: id, SKU: "teapot", Cents: 1000 + n}
@@ -76,7 +77,7 @@ func newOrder(topic string, n, of int) (r *kgo.Record, id string, healthy bool) 
 	}, id, healthy
 }
 
-// idOf is the id of an order, wherever a copy of it was found.
+// idOf returns the id of an order, from any copy of it.
 func idOf(r *kgo.Record) string {
 	for _, h := range r.Headers {
 		if h.Key == idHeader {
@@ -86,17 +87,18 @@ func idOf(r *kgo.Record) string {
 	return ""
 }
 
-// errBusy passes by itself.
+// errBusy is temporary.
 var errBusy = errors.New("gateway is busy")
 
-// UnknownSKU does not: nobody said what it means, so it is terminal, and its type's name is its class.
+// UnknownSKU is permanent. No rule classifies it, so it is terminal, and the name of its type is
+// its class.
 type UnknownSKU struct{ SKU string }
 
 func (e UnknownSKU) Error() string { return fmt.Sprintf("unknown SKU %q", e.SKU) }
 
-// charge is what this service is about.
+// charge is the business logic of this service.
 func charge(ctx context.Context, r *kgo.Record, o order) error {
-	if o.SKU[0] == 'u' { // panics for an order without one: a bug, which takes down its order and nothing else
+	if o.SKU[0] == 'u' { // panics for an empty SKU: a bug that affects its order and nothing else
 		return UnknownSKU{o.SKU}
 	}
 	select {

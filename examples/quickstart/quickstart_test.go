@@ -76,8 +76,8 @@ func TestAPersonCanFollowAnOrder(t *testing.T) {
 	}
 }
 
-// A broker that says it wrote the copies and did not: nothing that siding could see, and the reason why the table is made
-// from the topics.
+// A broker acknowledges copies that it did not write. Siding cannot detect that, so the table is
+// made from the topics.
 func TestABrokenForwardIsSeen(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -114,7 +114,7 @@ func TestABrokenForwardIsSeen(t *testing.T) {
 	}
 }
 
-// acknowledge answers a produce request as if it had been obeyed.
+// acknowledge answers a produce request as if all was written.
 func acknowledge(req *kmsg.ProduceRequest) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.ProduceResponse)
 	for _, t := range req.Topics {
@@ -179,7 +179,7 @@ func TestAnInterruptStopsCleanly(t *testing.T) {
 	}
 }
 
-// trigger calls then once something that was written contains when.
+// trigger calls then once the text written contains when.
 type trigger struct {
 	bytes.Buffer
 	mu   sync.Mutex
@@ -238,7 +238,7 @@ func TestAMissingBrokerIsNamed(t *testing.T) {
 	}
 }
 
-// fake is a broker that speaks of topics by name when records are produced.
+// fake returns a broker that names topics, instead of their ids, in produce requests.
 func fake(t *testing.T) *kfake.Cluster {
 	t.Helper()
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.MaxVersions(kversion.V3_8_0()))
@@ -249,7 +249,7 @@ func fake(t *testing.T) *kfake.Cluster {
 	return broker
 }
 
-// left are the topics and groups on a broker.
+// left returns the topics and groups on a broker.
 func left(t *testing.T, broker *kfake.Cluster) (topics, groups []string) {
 	t.Helper()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(broker.ListenAddrs()...))

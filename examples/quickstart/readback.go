@@ -13,11 +13,11 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// found is what the topics hold in the end, by order id.
+// found is the content of the topics at the end, by order id.
 type found struct {
 	source  map[string]bool     // on the source
 	parked  map[string]int      // copies on retry topics
-	waiting map[string]bool     // on the source or a retry topic, and not committed by the group
+	waiting map[string]bool     // on the source or a retry topic, not committed
 	dead    map[string][]letter // in the dead-letter topic
 }
 
@@ -25,10 +25,11 @@ type found struct {
 type letter struct {
 	class    string
 	attempts int
-	intact   bool // key and value are byte for byte those of the source
+	intact   bool // key and value equal the source's, byte for byte
 }
 
-// readBack reads the source, the retry topics and the dead-letter topic from their start to their end.
+// readBack reads the source, the retry topics and the dead-letter topic from their start to their
+// end.
 func (c *cluster) readBack(ctx context.Context) (found, error) {
 	f := found{source: map[string]bool{}, parked: map[string]int{}, waiting: map[string]bool{}, dead: map[string][]letter{}}
 	committed, err := c.admin.FetchOffsets(ctx, c.group)
@@ -65,7 +66,7 @@ func (c *cluster) readBack(ctx context.Context) (found, error) {
 	return f, nil
 }
 
-// scan reads what the topics hold now.
+// scan reads all records that the topics hold now.
 func (c *cluster) scan(ctx context.Context, topics []string, do func(*kgo.Record)) error {
 	starts, err := c.admin.ListStartOffsets(ctx, topics...)
 	if err = errors.Join(err, starts.Error()); err != nil {

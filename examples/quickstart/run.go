@@ -19,14 +19,15 @@ import (
 // Exit codes.
 const (
 	exitOK          = 0
-	exitUnsound     = 1 // the numbers do not add up, or the show could not be played
+	exitUnsound     = 1 // the numbers do not add up, or the run failed
 	exitUsage       = 2
-	exitInterrupted = 130 // as shells have it for Ctrl-C
+	exitInterrupted = 130 // as shells report Ctrl-C
 )
 
 const (
 	perSecond = 100
-	// limit is when a run that gets nowhere is given up; reading back and cleaning up come on top, patience each.
+	// limit bounds a run that makes no progress. Reading back and cleaning up may take patience
+	// each on top of it.
 	limit    = 20 * time.Second
 	patience = 5 * time.Second
 )
@@ -71,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// play produces, consumes, reads back and counts. The tally is nil where it did not get that far.
+// play produces, consumes, reads back and counts. The tally is nil if it did not get that far.
 func play(interrupt context.Context, o options, words, stderr io.Writer) (t *tally, err error) {
 	ctx, cancel := context.WithTimeoutCause(interrupt, limit, fmt.Errorf("gave up after %v", limit))
 	defer cancel()
@@ -90,13 +91,15 @@ func play(interrupt context.Context, o options, words, stderr io.Writer) (t *tal
 		Policy:         consumer.Policy{Tiers: tiers},
 		CommitInterval: 200 * time.Millisecond,
 		DrainTimeout:   3 * time.Second,
-		Logger:         slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError})), // the story tells the rest
+		// The story reports everything below errors.
+		Logger: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	// The consumer has a context of its own, so that it goes on while produced orders are still on their way.
+	// The consumer has a context of its own, so that it continues while produced orders are in
+	// flight.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -125,7 +128,7 @@ func play(interrupt context.Context, o options, words, stderr io.Writer) (t *tal
 		err = settle(ctx, c, j, ended)
 	}
 	if interrupt.Err() != nil {
-		err = nil // what was cut short is no error
+		err = nil // an interrupt is no error
 	}
 	stopWatching()
 	stop()
@@ -134,7 +137,7 @@ func play(interrupt context.Context, o options, words, stderr io.Writer) (t *tal
 	select {
 	case e := <-ended:
 		err = errors.Join(err, e)
-	default: // settle has taken it
+	default: // settle has received it
 	}
 
 	reading, cancelReading := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -146,7 +149,8 @@ func play(interrupt context.Context, o options, words, stderr io.Writer) (t *tal
 	return count(j.snapshot(), f), err
 }
 
-// produce writes so many orders at an even pace, and returns when all are acknowledged or ctx ended.
+// produce writes the given number of orders at an even pace, and returns when all are acknowledged
+// or ctx ends.
 func produce(ctx context.Context, c *cluster, j *journal, of int) error {
 	var mu sync.Mutex
 	var first error
@@ -186,8 +190,8 @@ func flush(cl *kgo.Client) error {
 	return cl.Flush(ctx)
 }
 
-// settle waits until each order was handled or dead-lettered, or until the group has finished everything that there is, so
-// that no order can come to light any more: then the table tells.
+// settle waits until each order was handled or dead-lettered, or until the group has committed all
+// records. In the second case no further outcome can follow, and the table shows what is missing.
 func settle(ctx context.Context, c *cluster, j *journal, ended <-chan error) error {
 	look := time.NewTicker(500 * time.Millisecond)
 	defer look.Stop()
@@ -198,7 +202,7 @@ func settle(ctx context.Context, c *cluster, j *journal, ended <-chan error) err
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case err := <-ended:
-			return errors.Join(errors.New("the consumer ended before its orders"), err)
+			return errors.Join(errors.New("the consumer ended before all orders were finished"), err)
 		case <-look.C:
 			idle++
 			if !c.settled(ctx) {

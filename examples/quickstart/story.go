@@ -14,7 +14,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// story writes the live lines, each with the seconds since the first order. It is safe for concurrent use.
+// story writes the live lines, each with the seconds since the first order. It is safe for
+// concurrent use.
 type story struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -29,12 +30,13 @@ func (s *story) line(who, format string, args ...any) {
 	fmt.Fprintf(s.w, "%7s  %-11s %s\n", s.at(time.Now()), who, fmt.Sprintf(format, args...))
 }
 
-// retried tells of a retry that was handled.
+// retried reports a retry that succeeded.
 func (s *story) retried(id string, f consumer.Facts, late time.Duration) {
 	s.line(id, "handled on attempt %d, from the %v tier, %v after it was due", f.Attempt, f.Tier, late.Round(time.Millisecond))
 }
 
-// follow reads the retry topics and the dead-letter topic as copies come in, and tells what they say, until ctx ends.
+// follow reads the retry topics and the dead-letter topic until ctx ends, and writes a line for
+// each copy.
 func (s *story) follow(ctx context.Context, c *cluster, dead func(id string)) error {
 	cl, err := kgo.NewClient(append(c.opts[:len(c.opts):len(c.opts)], kgo.ConsumeTopics(append(c.tierTopics(), c.siblings.DLQ)...),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond))...)
@@ -62,7 +64,7 @@ func (s *story) follow(ctx context.Context, c *cluster, dead func(id string)) er
 	return nil
 }
 
-// healthy tells once a second how the other orders fare, until ctx ends.
+// healthy writes once a second, until ctx ends, how long the orders took that did not fail.
 func (s *story) healthy(ctx context.Context, j *journal) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -88,7 +90,7 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// fault is the class of a record's last error, with as much of the message as a line has room for.
+// fault returns the class of a record's last error, and as much of the message as fits on the line.
 func fault(m headers.Meta) string {
 	message, _, _ := strings.Cut(m.Message, "\n")
 	for _, said := range []string{m.Class + ": ", "panic: "} {

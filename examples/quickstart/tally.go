@@ -11,21 +11,21 @@ import (
 // tally is the closing table. Produced is the sum of Handled, DeadLettered, Waiting and Lost.
 type tally struct {
 	Produced     int            `json:"produced"`     // acknowledged by the broker
-	Handled      int            `json:"handled"`      // at the first run or after retries
-	Retried      int            `json:"retried"`      // of them, those that needed retries
-	ByRetries    map[int]int    `json:"byRetries"`    // handled orders by the retries that they needed, 0 included
+	Handled      int            `json:"handled"`      // at the first attempt or after retries
+	Retried      int            `json:"retried"`      // handled orders that needed retries
+	ByRetries    map[int]int    `json:"byRetries"`    // handled orders by their retries, 0 included
 	DeadLettered int            `json:"deadLettered"` //
-	ByClass      map[string]int `json:"byClass"`      // dead-lettered orders by the class of their last error
-	Waiting      int            `json:"waiting"`      // neither so far; only an interrupted run may leave any
-	Lost         int            `json:"lost"`         // in no place
+	ByClass      map[string]int `json:"byClass"`      // dead-lettered orders by last error class
+	Waiting      int            `json:"waiting"`      // neither yet; only after an interrupt
+	Lost         int            `json:"lost"`         // in no topic, and never handled
 	Duplicated   int            `json:"duplicated"`   // in more than one, or more than once
-	Early        int            `json:"early"`        // runs before the order was due
+	Early        int            `json:"early"`        // calls before the order was due
 	Latency      latency        `json:"healthyLatencyMs"`
 	Interrupted  bool           `json:"interrupted,omitempty"`
-	Problems     []string       `json:"problems,omitempty"` // what does not add up, order by order
+	Problems     []string       `json:"problems,omitempty"` // contradictions, order by order
 }
 
-// latency is of healthy orders, from produced to handled, in milliseconds.
+// latency is the time of healthy orders from produced to handled, in milliseconds.
 type latency struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
@@ -39,11 +39,11 @@ func count(journal map[string]entry, f found) *tally {
 	for _, id := range slices.Sorted(maps.Keys(journal)) {
 		e, letters := journal[id], f.dead[id]
 		if !e.produced && !f.source[id] {
-			continue // the broker never had it
+			continue // the broker never received it
 		}
 		t.Produced++
 		t.Early += e.early
-		retries := e.runs - 1 // each comes from a copy on a retry topic
+		retries := e.runs - 1 // each retry comes from a copy on a retry topic
 		problem := func(format string, args ...any) {
 			t.Problems = append(t.Problems, id+": "+fmt.Sprintf(format, args...))
 		}
@@ -71,14 +71,14 @@ func count(journal map[string]entry, f found) *tally {
 			t.DeadLettered++
 			t.ByClass[letters[0].class]++
 			if l := letters[0]; !l.intact || l.attempts != e.runs {
-				problem("its dead letter tells of %d attempts and has the order's bytes: %t; the handler ran %d times", l.attempts, l.intact, e.runs)
+				problem("its dead letter has %d attempts and the order's bytes: %t; the handler ran %d times", l.attempts, l.intact, e.runs)
 			}
 		case f.waiting[id]:
 			t.Waiting++
 			continue
 		default:
 			t.Lost++
-			problem("lost: the handler ran %d times, and it is in no topic any more", e.runs)
+			problem("lost: the handler ran %d times, and no topic has it any more", e.runs)
 			continue
 		}
 		if f.parked[id] != retries {
@@ -96,13 +96,13 @@ func count(journal map[string]entry, f found) *tally {
 	return t
 }
 
-// sound reports whether everything adds up, as far as the run got.
+// sound reports whether the numbers add up, as far as the run got.
 func (t *tally) sound() bool {
 	return len(t.Problems) == 0 && t.Lost == 0 && t.Duplicated == 0 && t.Early == 0 &&
 		t.Handled+t.DeadLettered+t.Waiting == t.Produced && (t.Waiting == 0 || t.Interrupted)
 }
 
-// print writes the table for people.
+// print writes the table as text.
 func (t *tally) print(w io.Writer) {
 	line := func(indent int, what string, n int) { fmt.Fprintf(w, "%*s%-*s %5d\n", indent, "", 44-indent, what, n) }
 	fmt.Fprintln(w)

@@ -12,7 +12,7 @@ func TestEachFaultIsCounted(t *testing.T) {
 		journal map[string]entry
 		found   found
 	}
-	// One order that was handled at its second run, one that was dead-lettered at its first.
+	// One order was handled at its second attempt, one was dead-lettered at its first.
 	sound := func() world {
 		now := time.Now()
 		return world{
@@ -33,7 +33,7 @@ func TestEachFaultIsCounted(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		do    func(*world)
-		check func(*tally) bool // the number that tells
+		check func(*tally) bool // the number that shows the fault
 		says  string
 		sound bool
 	}{

@@ -2,12 +2,14 @@
 //
 //	go test ./... -v      # in this folder, with a Docker Engine
 //
-// This file is the team's code, and orders_test.go the suite: integration starts Apache Kafka, and consumertest makes the same
-// assertions there that it makes on the embedded broker in unit tests. Without a Docker Engine the suite is skipped and says
-// why; in CI (the environment variable CI is true) that is a failure.
+// This file is the team's code, and orders_test.go is the suite. Package integration starts Apache
+// Kafka. Package consumertest makes the same assertions there as on the embedded broker in unit
+// tests. Without a Docker Engine the suite is skipped with the reason; in CI (the environment
+// variable CI is true) that is a failure.
 //
-// The folder is a module of its own, so that the dependencies of containers stay out of the service's go.mod. A team does the
-// same: a nested module for the suite, which requires the service and github.com/sidingkafka/siding/integration.
+// The folder is a module of its own, which keeps the dependencies of containers out of the
+// service's go.mod. A team does the same: a nested module for the suite, which requires the service
+// and github.com/sidingkafka/siding/integration.
 package realkafka
 
 import (
@@ -21,15 +23,15 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// Ledger is where orders are booked.
+// Ledger books orders.
 type Ledger interface {
 	Book(ctx context.Context, key string, order []byte) error
 }
 
-// ErrLocked is the ledger during its nightly closing.
+// ErrLocked means that the ledger is locked for its nightly closing.
 var ErrLocked = errors.New("the ledger is locked")
 
-// Config is what the service runs with.
+// Config returns the service's configuration.
 func Config(ledger Ledger, kafka ...kgo.Opt) consumer.Config {
 	return consumer.Config{
 		Group:  "booking",

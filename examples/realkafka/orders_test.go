@@ -56,8 +56,8 @@ func TestOrdersAreBooked(t *testing.T) {
 	k.Conserved() // each order is in exactly one place
 }
 
-// What is parked belongs to the partition, not to the instance: who gets the partition handles it. (Brokers that are killed,
-// restarted or paused are what Kafka.Kill, Restart and Pause are for.)
+// Parked records belong to the partition, not to the instance: the partition's next owner handles
+// them. Kafka.Kill, Restart and Pause test brokers that die, restart or hang.
 func TestAnInstanceThatLeavesHandsOverWhatIsParked(t *testing.T) {
 	t.Parallel()
 	kafka := integration.StartKafka(t)

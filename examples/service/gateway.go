@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/examples/service/billing"
 )
 
-// gateway is the adapter to a payment provider; this one is made up. It is busy for the first charge of a card, refuses one
-// card, and charges a key once.
+// gateway is the adapter to an invented payment provider. It is busy for the first charge of the
+// card "slow", refuses the card "stolen", and charges each key once.
 type gateway struct {
 	out io.Writer
 

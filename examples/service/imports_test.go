@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A team's own rule, kept by a test: the domain does not know that there is Kafka.
+// A team's own rule, kept by a test: the domain does not depend on Kafka.
 func TestTheDomainImportsClassifyAndTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("billing/*.go")

@@ -1,12 +1,14 @@
-// Command service is a service of ports and adapters with siding at its edge:
+// Command service has the architecture of ports and adapters, with siding at its edge:
 //
 //	go run ./examples/service
 //
-// billing/ is the domain: orders, charges, and what their errors mean. Of siding it imports classify alone. gateway.go is the
-// adapter to the payment provider. wire.go is the only place that knows both Kafka and the domain: it makes a handler of the
-// domain's method and a consumer.Config around it. A test keeps the domain's imports as they are.
+// billing/ is the domain: orders, charges, and the meaning of their errors. It imports only
+// siding's package classify. gateway.go is the adapter to the payment provider. Only wire.go knows
+// both Kafka and the domain: it turns the domain's method into a handler, and puts a
+// consumer.Config around it. A test holds the domain's imports.
 //
-// The program has a broker inside the process, charges five orders, some of which fail, and lists what became dead letters.
+// The program starts a broker inside the process, charges five orders, some of which fail, and
+// lists the dead letters.
 package main
 
 import (

@@ -15,11 +15,11 @@ import (
 	"github.com/sidingkafka/siding/examples/service/billing"
 )
 
-// run charges the orders, until the one that had to wait is paid, and lists the dead letters.
+// run charges the orders until the one that had to wait is paid, and lists the dead letters.
 func run(ctx context.Context, out io.Writer) error {
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
 	if err != nil {
-		return fmt.Errorf("start of the embedded broker: %w", err)
+		return fmt.Errorf("start the embedded broker: %w", err)
 	}
 	defer broker.Close()
 	brokers := kgo.SeedBrokers(broker.ListenAddrs()...)
@@ -31,7 +31,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer cancel()
 	pay := &gateway{out: out, asked: map[string]bool{}, charged: map[string]bool{}, paid: func(card string) {
 		if card == "slow" {
-			cancel() // the last one of this example
+			cancel() // the last order of this example
 		}
 	}}
 	c, err := consumer.New(wire(&billing.Service{Gateway: pay}, brokers))

@@ -11,7 +11,7 @@ import (
 	"github.com/sidingkafka/siding/examples/service/billing"
 )
 
-// wire puts the domain behind a consumer.
+// wire returns the configuration of a consumer that calls the domain.
 func wire(service *billing.Service, kafka ...kgo.Opt) consumer.Config {
 	return consumer.Config{
 		Group:   "billing",
@@ -23,7 +23,8 @@ func wire(service *billing.Service, kafka ...kgo.Opt) consumer.Config {
 	}
 }
 
-// charge is the adapter from records to the domain. The key of a delivery is the same for all its retries.
+// charge is the adapter from records to the domain. The idempotency key is the same for all
+// retries.
 func charge(service *billing.Service) func(context.Context, *kgo.Record, billing.Order) error {
 	return func(ctx context.Context, r *kgo.Record, o billing.Order) error {
 		return service.Charge(ctx, consumer.FactsOf(ctx, r).IdempotencyKey(), o)

@@ -29,14 +29,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file instead of comparing with it")
 
-// goldenFile has what dashboards and alerts are made of. A line that changes or goes breaks them: it needs a line in the
-// CHANGELOG that says by what it is replaced. New ones may come.
+// goldenFile lists the names that dashboards and alerts use. A line that changes or disappears
+// breaks them: the CHANGELOG has to name its replacement. New lines may be added.
 var goldenFile = filepath.Join("testdata", "telemetry.golden")
 
-// operations is the page that explains each of these.
+// operations is the page that explains each name.
 const operations = "../../docs/operations.md"
 
-// A metric with its kind, in the golden file and on the page.
+// A metric and its kind, in the golden file and on the page.
 var (
 	metricLine = regexp.MustCompile(`(?m)^([a-z_.]+)  \S+  ([a-z]+)`)
 	metricRow  = regexp.MustCompile("(?m)^\\| `([a-z_.]+)` \\| (histogram|counter|sum|gauge), ")
@@ -89,7 +89,7 @@ func TestNamesUnitsKindsAndAttributesAreThoseOfTheGoldenFile(t *testing.T) {
 	})
 }
 
-// everything has something of each kind happen, so that each metric and each attribute is there.
+// everything causes an event of each kind, so that each metric and each attribute appears.
 func everything(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 	t.Helper()
 	cfg := o.config(func(_ context.Context, r *kgo.Record) error {
@@ -120,11 +120,11 @@ func everything(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(large)
 	k.DeadLettered(k.Produce(order("broken" + string(large)))[0], headers.ReasonTerminal)
 	k.Parked(k.Produce(order("busy"))[0], time.Minute, "")
-	time.Sleep(70 * time.Second) // it ran again, and is parked again
+	time.Sleep(70 * time.Second) // it ran a second time, and is parked again
 	synctest.Wait()
 }
 
-// describe is a metric in a line.
+// describe returns a metric as text.
 func describe(t *testing.T, m metricdata.Metrics) string {
 	t.Helper()
 	keys := map[string]bool{}
@@ -159,7 +159,7 @@ func describe(t *testing.T, m metricdata.Metrics) string {
 	return fmt.Sprintf("%s  %s  %s\n    %s", m.Name, m.Unit, kind, strings.Join(slices.Sorted(maps.Keys(keys)), "\n    "))
 }
 
-// describeSpans is what all spans have in common, and what some of them have besides.
+// describeSpans lists the attributes that all spans have, and those that some have.
 func describeSpans(spans []sdktrace.ReadOnlySpan) string {
 	keys, kinds := map[string]int{}, map[string]bool{}
 	for _, s := range spans {

@@ -22,8 +22,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// tracer is a hook that does what kotel does: a span for each fetched record in the record's context, and for each produced
-// one a span in the record's headers, in place where there is one already.
+// tracer is a hook that behaves like kotel: it starts a span for each fetched record, in the
+// record's context. For each produced record it writes a span to the headers, in place if there is
+// one already.
 type tracer struct {
 	trace.Tracer
 }
@@ -53,7 +54,7 @@ func (h tracer) OnProduceRecordBuffered(r *kgo.Record) {
 	}
 }
 
-// hooks are tracers that users have among their clients' hooks.
+// hooks are tracers that users pass to their clients.
 var hooks = map[string]func(*telemetry) []kgo.Hook{
 	"kotel": func(o *telemetry) []kgo.Hook {
 		propagators := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
@@ -65,8 +66,8 @@ var hooks = map[string]func(*telemetry) []kgo.Hook{
 	"one that appends tracestate": func(o *telemetry) []kgo.Hook { return []kgo.Hook{tracer{o.tracers.Tracer("hook")}} },
 }
 
-// Trap 12: a tracer in the client's hooks rewrites traceparent in each copy, in place in the slice of headers, and the
-// producer's trace is lost at the first retry.
+// Trap 12: a tracer in the client's hooks rewrites traceparent in each copy, in place in the slice
+// of headers, and the producer's trace is lost at the first retry.
 func TestTheProducersTraceHeadersSurviveEveryHopAndTheUsersTracer(t *testing.T) {
 	t.Parallel()
 	for name, of := range hooks {
@@ -100,7 +101,8 @@ func survives(t *testing.T, of func(*telemetry) []kgo.Hook) {
 		})
 		cfg.Kafka = []kgo.Opt{kgo.WithHooks(of(hooked)...)}
 
-		// The first copy is refused: what is sent again is another record, made of the same headers.
+		// The broker refuses the first copy. The second is another record, made of the same
+		// headers.
 		k.Cluster.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
 			if failing.CompareAndSwap(true, false) {
@@ -166,7 +168,7 @@ func sameHeaders(a, b []kgo.RecordHeader) bool {
 	return slices.EqualFunc(a, b, func(a, b kgo.RecordHeader) bool { return a.Key == b.Key && bytes.Equal(a.Value, b.Value) })
 }
 
-// The user's own tracer without an SDK for siding: its span is the one that the handler sees.
+// The user has a tracer, but siding has no SDK: the handler sees the span of the user's tracer.
 func TestAHooksSpanIsNotHiddenWhereSidingHasNone(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -1,10 +1,11 @@
-// Command telemetry shows what a team sees of its consumer in OpenTelemetry: a span per attempt, linked to the producer's span
-// and to the attempt before, and metrics of what runs, what waits and what goes where. It has a broker inside the process:
+// Command telemetry shows a consumer's OpenTelemetry data. Each attempt has a span, linked to the
+// producer's span and to the previous attempt. Metrics count the records that run, wait and leave.
+// The broker is inside the process:
 //
 //	go run .
 //
-// A service does the same with exporters of its own; siding knows only OpenTelemetry's API, and takes the providers from
-// Config or, where these are nil, the global ones.
+// A service does the same with exporters of its own. Siding depends on OpenTelemetry's API alone.
+// It takes the providers from Config or, where these are nil, the global ones.
 package main
 
 import (

@@ -89,7 +89,7 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 			}
 		}
 		for _, p := range o.histogram("siding.delivery.lateness") {
-			// The second was due 4 s behind the first, which took 10 s.
+			// The second was due 4 s after the first, which took 10 s.
 			if low, _ := p.Min.Value(); low < 0 || low > 0.1 || p.Sum < 5.9 || p.Sum > 6.1 {
 				t.Errorf("lateness from %v s, %v s in sum; want hardly any, and 6 s", low, p.Sum)
 			}
@@ -99,7 +99,7 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 	})
 }
 
-// Durations are recorded many at a time where spans are sampled out.
+// Durations are recorded in batches if spans are sampled out.
 func TestARunThatHangsDoesNotHideThoseBeforeIt(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -132,7 +132,7 @@ func (o *telemetry) histogram(name string) []metricdata.HistogramDataPoint[float
 	return nil
 }
 
-// Each of these is in the table of docs/operations.md.
+// The table of docs/operations.md has each of these.
 func TestEveryMetricHasItsUnitAndTheGroup(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -177,7 +177,7 @@ func TestEveryMetricHasItsUnitAndTheGroup(t *testing.T) {
 	})
 }
 
-// groups are the consumer groups of a metric's series.
+// groups returns the consumer groups of a metric's series.
 func groups(m metricdata.Metrics) (all []string) {
 	add := func(set attribute.Set) {
 		v, _ := set.Value("messaging.consumer.group.name")
@@ -223,9 +223,9 @@ func TestCopiesWithoutAnAnswerAndGapsShow(t *testing.T) {
 		records := k.Produce(order("slow"), order("fine"), order("fine"), order("broken"))
 		k.DeadLettered(records[3], headers.ReasonTerminal)
 		synctest.Wait()
-		o.want("siding.offset.gaps", map[string]int64{"tier=": 3}) // behind the slow one
+		o.want("siding.offset.gaps", map[string]int64{"tier=": 3}) // after the slow record
 
-		// A broker that takes a copy and does not answer.
+		// A broker accepts a copy and does not answer.
 		answer := make(chan struct{})
 		k.Cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 			if !silent.Load() {
@@ -247,7 +247,7 @@ func TestCopiesWithoutAnAnswerAndGapsShow(t *testing.T) {
 	})
 }
 
-// A service may run several consumers: of several groups, or members of one.
+// A service may run several consumers, of one group or of several.
 func TestConsumersOfOneProcessAddUp(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -279,7 +279,7 @@ func TestConsumersOfOneProcessAddUp(t *testing.T) {
 	})
 }
 
-// A class that holds a record's id would otherwise make a time series a record.
+// A class that contains a record's id would create a time series for each record.
 func TestClassesBeyondAHundredCountAsOther(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -312,7 +312,7 @@ func TestClassesBeyondAHundredCountAsOther(t *testing.T) {
 				}
 			}
 		}
-		// A span is one of a kind anyway.
+		// Spans need no bound: each is unique.
 		if spans := o.ended(); of(spans[129], "error.type") != "order.129" {
 			t.Errorf("the 130th span's class is %s, want its own", of(spans[129], "error.type"))
 		}
@@ -336,7 +336,7 @@ func TestARecordWithBrokenHeadersIsCounted(t *testing.T) {
 	})
 }
 
-// From a slow bucket of the histogram one comes to a trace of a slow attempt.
+// A slow bucket of the histogram links to the trace of a slow attempt.
 func TestAMeasurementLeadsToItsSpan(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -424,7 +424,8 @@ func TestWhatRetentionDeletedUnreadIsCounted(t *testing.T) {
 	})
 }
 
-// A record that a tier has no room for is counted where it was sent and where it went; what is counted as omitted is written.
+// A record that is too large for its tier is counted for its target and for where it went. Values
+// are counted as omitted once they are written.
 func TestRecordsThatAreTooLargeAreCounted(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -439,7 +440,7 @@ func TestRecordsThatAreTooLargeAreCounted(t *testing.T) {
 		k.Run(cfg)
 		sized := func(n int) *kgo.Record {
 			value := make([]byte, n)
-			_, _ = rand.NewChaCha8([32]byte{}).Read(value) // compression makes it no smaller
+			_, _ = rand.NewChaCha8([32]byte{}).Read(value) // random: compression does not shrink it
 			return order(string(value))
 		}
 		for _, r := range k.Produce(sized(10_000), sized(30_000), sized(40_000)) {

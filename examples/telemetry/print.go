@@ -16,7 +16,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// spanPrinter is an exporter that prints a span on a line, and its links by the numbers of the spans before.
+// spanPrinter is an exporter that prints one line for each span, and its links by the numbers of
+// earlier spans.
 type spanPrinter struct {
 	out io.Writer
 
@@ -71,7 +72,7 @@ func (p *spanPrinter) seen(n int) <-chan struct{} {
 	return c
 }
 
-// printMetrics collects what a reader would export now, and prints a series on a line.
+// printMetrics collects what a reader would export now, and prints one line for each series.
 func printMetrics(ctx context.Context, out io.Writer, reader sdkmetric.Reader) error {
 	var all metricdata.ResourceMetrics
 	if err := reader.Collect(ctx, &all); err != nil {

@@ -19,10 +19,11 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// card is what nobody may see.
+// card must not be visible anywhere.
 const card = "4111111111111111"
 
-// What a record's failure leaves behind: copies, log lines, spans, metrics, health, and what hooks are told.
+// The traces of a record's failure: copies, log lines, spans, metrics, health, and the arguments of
+// hooks.
 func TestWhatErrorTextKeepsOutIsNowhere(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -79,7 +80,7 @@ func TestWhatErrorTextKeepsOutIsNowhere(t *testing.T) {
 	})
 }
 
-// notes is what was left behind, by whatever goroutine.
+// notes collects the traces, from any goroutine.
 type notes struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -97,7 +98,7 @@ func (n *notes) String() string {
 	return n.text.String()
 }
 
-// told writes down what hooks are told.
+// told records the arguments of hooks.
 type told struct{ left *notes }
 
 func (h told) OnDeadLettered(e consumer.Routed) {

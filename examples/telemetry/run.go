@@ -21,16 +21,17 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// run produces three orders, one of which is busy once and one broken, and prints the telemetry of what becomes of them.
+// run produces three orders, of which one is busy at first and one is broken, and prints the
+// consumer's telemetry.
 func run(ctx context.Context, out io.Writer) error {
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
-		return fmt.Errorf("start of the embedded broker: %w", err)
+		return fmt.Errorf("start the embedded broker: %w", err)
 	}
 	defer broker.Close()
 	brokers := kgo.SeedBrokers(broker.ListenAddrs()...)
 
-	// What a service sets up: where spans and metrics go.
+	// A service sets up where spans and metrics go.
 	spans := &spanPrinter{out: out}
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
 	defer func() { _ = tracers.Shutdown(context.WithoutCancel(ctx)) }()
@@ -54,7 +55,7 @@ func run(ctx context.Context, out io.Writer) error {
 		ErrorText:      withoutCard,
 		Logger:         slog.New(slog.DiscardHandler),
 		Handler: func(ctx context.Context, r *kgo.Record) error {
-			// The attempt's span is in the context: what the handler calls joins its trace.
+			// The context carries the attempt's span, so calls of the handler join its trace.
 			trace.SpanFromContext(ctx).AddEvent("charging")
 			switch {
 			case string(r.Value) == "busy" && consumer.FactsOf(ctx, r).Attempt == 1:
@@ -62,7 +63,7 @@ func run(ctx context.Context, out io.Writer) error {
 			case string(r.Value) == "broken":
 				return classify.As(errors.New("card 4111111111111111: refused"), "payment.refused")
 			case string(r.Value) == "busy":
-				time.AfterFunc(100*time.Millisecond, cancel) // the last one of this example
+				time.AfterFunc(100*time.Millisecond, cancel) // the last order of this example
 			}
 			return nil
 		},
@@ -71,11 +72,11 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 
-	// The observed metrics are of a consumer that runs, so they are collected before it ends.
+	// A consumer's observable metrics exist while it runs, so they are collected before it ends.
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
 	select {
-	case <-spans.seen(7): // three of the producer, four attempts
+	case <-spans.seen(7): // the producer's three, and four attempts
 	case err := <-done:
 		return errors.Join(err, errors.New("the consumer ended early"))
 	}
@@ -86,7 +87,7 @@ func run(ctx context.Context, out io.Writer) error {
 	return <-done
 }
 
-// withoutCard keeps what nobody may see out of headers, logs and spans.
+// withoutCard removes the card's number from headers, logs and spans.
 func withoutCard(err error) string {
 	return strings.ReplaceAll(err.Error(), "4111111111111111", "****")
 }

@@ -118,12 +118,12 @@ func TestASpanFollowsTheProducersAndTheAttemptBefore(t *testing.T) {
 	})
 }
 
-// parent is a span as a traceparent.
+// parent returns a span as a traceparent.
 func parent(s trace.SpanContext) string {
 	return "00-" + s.TraceID().String() + "-" + s.SpanID().String() + "-" + s.TraceFlags().String()
 }
 
-// links are the spans that a span follows, as traceparents.
+// links returns the linked spans as traceparents.
 func links(s sdktrace.ReadOnlySpan) (all []string) {
 	for _, l := range s.Links() {
 		all = append(all, parent(l.SpanContext))
@@ -131,7 +131,7 @@ func links(s sdktrace.ReadOnlySpan) (all []string) {
 	return all
 }
 
-// The runs in place of a unit's other records are not this one's.
+// The in-place retries of another record in the same unit do not count for this one.
 func TestARunInPlaceIsFollowedByItsOwnRecordsRunsAlone(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -190,7 +190,7 @@ func TestTheHandlerFindsItsSpanAndItsFactsInTheContext(t *testing.T) {
 			if got := consumer.FactsOf(derived, r); got.Attempt != 1 || got.IdempotencyKey() != "billing/orders/1/0" {
 				t.Errorf("facts by a derived context: attempt %d, key %s", got.Attempt, got.IdempotencyKey())
 			}
-			<-derived.Done() // after a second; not cut off by the attempt's own, later deadline
+			<-derived.Done() // after a second, before the attempt's own deadline
 			if got := context.Cause(ctx); got != nil {
 				t.Errorf("the handler's context ended: %v", got)
 			}
@@ -293,7 +293,7 @@ func TestNoSpanStaysOpenHoweverTheHandlerEnds(t *testing.T) {
 	}
 }
 
-// An attempt that is cut off is neither failure nor attempt, in telemetry too.
+// A cancelled attempt is neither a failure nor an attempt, in telemetry too.
 func TestADrainedAttemptEndsItsSpanWithoutAnError(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -332,7 +332,7 @@ func TestADrainedAttemptEndsItsSpanWithoutAnError(t *testing.T) {
 	})
 }
 
-// An exporter refuses a whole batch of spans for one text that is not UTF-8.
+// An exporter refuses a whole batch of spans if one text is not UTF-8.
 func TestWhateverTheErrorSaysTheStatusIsShortValidText(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {

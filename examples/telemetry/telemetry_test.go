@@ -44,7 +44,7 @@ func newTelemetry(t *testing.T, opts ...sdktrace.TracerProviderOption) *telemetr
 	}
 }
 
-// config is a consumer with the telemetry.
+// config returns a consumer's configuration with the telemetry.
 func (o *telemetry) config(handler consumer.Handler) consumer.Config {
 	return consumer.Config{
 		Group: "billing", Topics: []string{"orders"}, Handler: handler,
@@ -52,7 +52,7 @@ func (o *telemetry) config(handler consumer.Handler) consumer.Config {
 	}
 }
 
-// ended returns the spans, in the order of their starts, after making sure that none is left open.
+// ended returns the spans by their start, and fails if one is open.
 func (o *telemetry) ended() []sdktrace.ReadOnlySpan {
 	o.Helper()
 	started, ended := o.spans.Started(), o.spans.Ended()
@@ -63,7 +63,7 @@ func (o *telemetry) ended() []sdktrace.ReadOnlySpan {
 	return ended
 }
 
-// outcomes are the spans' outcomes, with their tiers and the classes of what failed.
+// outcomes returns the spans' tiers, outcomes and error classes.
 func outcomes(spans []sdktrace.ReadOnlySpan) (all []string) {
 	for _, s := range spans {
 		all = append(all, strings.TrimSpace(strings.Join([]string{of(s, "siding.tier"), of(s, "siding.outcome"), of(s, "error.type")}, " ")))
@@ -71,15 +71,15 @@ func outcomes(spans []sdktrace.ReadOnlySpan) (all []string) {
 	return all
 }
 
-// of is an attribute of a span, as text.
+// of returns an attribute of a span as text.
 func of(s sdktrace.ReadOnlySpan, key attribute.Key) string {
 	set := attribute.NewSet(s.Attributes()...)
 	v, _ := set.Value(key)
 	return v.String()
 }
 
-// series are the values of a metric by their attributes, without those that are the same everywhere; of histograms the
-// number of measurements.
+// series returns the values of a metric by their attributes, without the common ones. Of histograms
+// it returns the number of measurements.
 func (o *telemetry) series(name string) map[string]int64 {
 	o.Helper()
 	got := map[string]int64{}
@@ -123,7 +123,7 @@ func (o *telemetry) want(name string, want map[string]int64) {
 	}
 }
 
-// metrics is what a reader would export now.
+// metrics returns what a reader would export now.
 func (o *telemetry) metrics() (all []metricdata.Metrics) {
 	o.Helper()
 	var got metricdata.ResourceMetrics
@@ -136,7 +136,7 @@ func (o *telemetry) metrics() (all []metricdata.Metrics) {
 	return all
 }
 
-// order is a record with a producer's trace headers.
+// order returns a record with a producer's trace headers.
 func order(value string) *kgo.Record {
 	return &kgo.Record{Topic: "orders", Partition: 1, Key: []byte("customer-1"), Value: []byte(value), Headers: []kgo.RecordHeader{
 		{Key: "traceparent", Value: []byte(producer)}, {Key: "tracestate", Value: []byte(vendor)},
@@ -152,7 +152,7 @@ func virtually(t *testing.T, f func(*testing.T, *consumertest.Kafka)) {
 	})
 }
 
-// stop ends the consumer, so that all its spans are there.
+// stop ends the consumer, so that all its spans exist.
 func stop(t *testing.T, c *consumertest.Consumer) {
 	t.Helper()
 	if err := c.Stop(); err != nil {

@@ -1,6 +1,9 @@
-// Package billing is the domain: it charges orders. It knows orders and payments, and nothing of topics, offsets or retries.
-// Of siding it imports classify alone, which needs the standard library alone: with it an error says what it means, where
-// that is known best, and whoever runs the domain (a consumer, an HTTP handler, a batch) may act on it or not.
+// Package billing is the domain: it charges orders. It knows orders and payments, but no topics,
+// offsets or retries.
+//
+// It imports only siding's package classify, which needs the standard library alone. With classify
+// the domain states what an error means, since it knows best. The caller (a consumer, an HTTP
+// handler, a batch) may act on that or not.
 package billing
 
 import (
@@ -11,20 +14,20 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// Order is what is to be paid.
+// Order is an order to be paid.
 type Order struct {
 	ID    string `json:"id"`
 	Card  string `json:"card"`
 	Cents int    `json:"cents"`
 }
 
-// Gateway is the port to the payment provider. The key is the same whenever the same charge is tried again, so that the
-// provider makes it once.
+// Gateway is the port to the payment provider. The key is the same for each attempt of a charge, so
+// that the provider executes it once.
 type Gateway interface {
 	Charge(ctx context.Context, key, card string, cents int) error
 }
 
-// What a gateway's errors are for the domain. An adapter wraps them.
+// The errors of a gateway that the domain distinguishes. An adapter wraps them.
 var (
 	ErrBusy    = errors.New("the payment provider is busy")
 	ErrRefused = errors.New("the card is refused")
@@ -44,8 +47,8 @@ func (s *Service) Charge(ctx context.Context, key string, o Order) error {
 	return nil
 }
 
-// meaning says what a failed charge means for its order. What it does not know it leaves alone: siding's built-in rules know
-// networks, databases and statuses, and whatever nobody knows is terminal.
+// meaning classifies a failed charge. Other errors stay as they are: siding's built-in rules know
+// networks, databases and statuses, and an error that no rule knows is terminal.
 func meaning(err error) error {
 	switch {
 	case errors.Is(err, ErrBusy):

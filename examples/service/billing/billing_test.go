@@ -12,7 +12,7 @@ type gateway func() error
 
 func (g gateway) Charge(context.Context, string, string, int) error { return g() }
 
-// The domain's tests need no broker: what an error means is a value like any other.
+// The domain's tests need no broker: the meaning of an error is a value like any other.
 func TestErrorsSayWhatTheyMean(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
