@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A topic that fails as a whole classifies every record: all that may be
-// allocated is the fingerprint. Not parallel: AllocsPerRun counts the process.
+// If a whole topic fails, every record is classified: only the fingerprint may allocate. Not
+// parallel: AllocsPerRun counts the process.
 func TestClassifyAllocatesTheFingerprintOnly(t *testing.T) {
 	err := As(Retryable(fmt.Errorf("charge order 83127: %w", errBare)), "payment.busy")
 	c := &Classifier{Rules: []Rule{Is(errBare, VerdictRetry, "bare"), Type[*skuError](VerdictRetry, "sku")}}

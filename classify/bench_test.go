@@ -14,9 +14,8 @@ import (
 
 var sink Result
 
-// BenchmarkClassify has the errors of a topic that fails as a whole: there the
-// classifier runs once per record. The goal is 500 ns for a sentinel that is
-// wrapped and named.
+// BenchmarkClassify uses the errors of a topic that fails as a whole, where the classifier runs
+// once per record. The goal is 500 ns for a sentinel that is wrapped and named.
 func BenchmarkClassify(b *testing.B) {
 	busy := errors.New("payment provider is busy")
 	for _, bm := range []struct {

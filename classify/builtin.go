@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// opinion is what one source says; an empty class or a missing verdict leaves
-// that part to the next source.
+// opinion is the result of one source. An empty class or a missing verdict leaves that part to the
+// next source.
 type opinion struct {
 	class   string
 	verdict Verdict
@@ -21,8 +21,8 @@ type opinion struct {
 
 func says(class string, v Verdict) opinion { return opinion{class, v, true} }
 
-// builtin returns the opinion on err itself, not on what it wraps. vague is
-// true where anything inside it that has an opinion knows better.
+// builtin returns the opinion on err itself, not on the errors that it wraps. vague is true if an
+// opinion on a wrapped error should win.
 func builtin(err error, s *shape) (o opinion, vague bool) {
 	defer survive()
 	switch err {
@@ -50,7 +50,8 @@ func builtin(err error, s *shape) (o opinion, vague bool) {
 	if s.has&(hasStatusCode|hasHTTPStatusCode|hasHTTPCode) != 0 {
 		code := statusOf(err, s)
 		if o := ofHTTP(code); o.class != "" {
-			// AWS throttles with a status that blames the request, and says so inside.
+			// AWS throttles with a status that blames the request; the code inside shows the
+			// throttling.
 			return o, code == 400 && s.has&hasHTTPStatusCode != 0
 		}
 	}
@@ -70,7 +71,7 @@ func builtin(err error, s *shape) (o opinion, vague bool) {
 		}
 	}
 	if s.has&hasIs != 0 {
-		// The dialer's own types for a context that ended say so by Is.
+		// The dialer's own types for an ended context are recognized by errors.Is.
 		switch is := err.(interface{ Is(error) bool }); {
 		case is.Is(context.DeadlineExceeded):
 			return says(ClassTimeout, VerdictRetry), false
@@ -102,7 +103,7 @@ func ofErrno(errno syscall.Errno) opinion {
 	case syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.ENETDOWN:
 		return says("net.unreachable", VerdictRetry)
 	case syscall.EAGAIN, syscall.EINTR, // the same call may succeed now
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM: // what ran out is given back
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM: // resources come back
 		return says("os.unavailable", VerdictRetry)
 	}
 	return opinion{}
@@ -110,7 +111,7 @@ func ofErrno(errno syscall.Errno) opinion {
 
 func ofNet(err error) opinion {
 	if u, ok := err.(*url.Error); ok && u.Op == "parse" {
-		return opinion{} // a URL that is none will not become one
+		return opinion{} // a malformed URL stays malformed
 	}
 	if err.(netError).Timeout() {
 		return says("net.timeout", VerdictRetry)
@@ -129,7 +130,7 @@ func statusOf(err error, s *shape) int {
 	}
 }
 
-// ofHTTP has no opinion below 400: there the failure was not the response.
+// ofHTTP has no opinion below 400: such a response was not the failure.
 func ofHTTP(code int) opinion {
 	if code < 400 || code > 599 {
 		return opinion{}
@@ -150,8 +151,8 @@ func ofHTTP(code int) opinion {
 	return says(class, VerdictTerminal)
 }
 
-// ofSQL goes by the class of the SQLSTATE, its first two characters. The names
-// are those of the SQL standard and of PostgreSQL's appendix A.
+// ofSQL decides by the class of the SQLSTATE, its first two characters. The names come from the SQL
+// standard and from PostgreSQL's appendix A.
 func ofSQL(state string) opinion {
 	if len(state) != 5 || !ValidClass(state) {
 		return opinion{}
@@ -183,7 +184,7 @@ func verdictOfSQL(state string) (v Verdict, ok bool) {
 	return VerdictTerminal, false
 }
 
-// delayOf returns how long err itself asks to wait.
+// delayOf returns the wait that err itself asks for.
 func delayOf(err error) (d time.Duration) {
 	defer survive()
 	return max(err.(retryAfter).RetryAfter(), 0)

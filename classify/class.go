@@ -1,41 +1,41 @@
 package classify
 
-// Classes that others compare with. The names of the other built-in classes
-// are in the package documentation.
+// Classes for comparisons in other packages. The package documentation lists the other built-in
+// classes.
 const (
-	// ClassUnclassified is the class of an error in which nothing has a name,
-	// such as a bare errors.New. Many faults share it, so whatever compares
-	// classes has to compare class and fingerprint where it is this one.
+	// ClassUnclassified is the class of an error without a named type, such as a bare errors.New.
+	// Many faults share it, so code that compares classes must also compare fingerprints for this
+	// one.
 	ClassUnclassified = "unclassified"
-	// ClassTimeout is that of context.DeadlineExceeded.
+	// ClassTimeout is the class of context.DeadlineExceeded.
 	ClassTimeout = "timeout"
-	// ClassCanceled is that of context.Canceled.
+	// ClassCanceled is the class of context.Canceled.
 	ClassCanceled = "canceled"
-	// ClassDecode is that of input that can't be parsed.
+	// ClassDecode is the class of input that cannot be parsed.
 	ClassDecode = "decode"
-	// ClassUnsupportedVersion is that of UnsupportedVersion.
+	// ClassUnsupportedVersion is the class of errors that UnsupportedVersion marks.
 	ClassUnsupportedVersion = "unsupported-version"
 )
 
-// Kind is a kind of failure that is told from others whatever its class is.
+// Kind distinguishes some failures from others, whatever their class is.
 type Kind string
 
 // The kinds; an empty one is any other failure.
 const (
 	// KindPanic is a panic, of a handler or of a decoder.
 	KindPanic Kind = "panic"
-	// KindUnsupportedVersion is what UnsupportedVersion marks.
+	// KindUnsupportedVersion is a failure that UnsupportedVersion marks.
 	KindUnsupportedVersion Kind = "unsupported-version"
-	// KindDecode is a payload that can't be parsed: what Undecodable marks, and what has ClassDecode.
+	// KindDecode is a payload that cannot be parsed: an error that Undecodable marks, or one of
+	// ClassDecode.
 	KindDecode Kind = "decode"
 )
 
-// MaxClass is the longest class in bytes.
+// MaxClass is the length of the longest class, in bytes.
 const MaxClass = 128
 
-// CleanClass returns class with each character outside [A-Za-z0-9_.*/-]
-// replaced by '_', cut to [MaxClass]. It returns class itself, without
-// allocating, where there is nothing to do.
+// CleanClass returns class with each character outside [A-Za-z0-9_.*/-] replaced by '_', cut to
+// [MaxClass]. If nothing has to change it returns class itself, without allocating.
 func CleanClass(class string) string {
 	if ValidClass(class) || class == "" {
 		return class

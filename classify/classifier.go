@@ -5,48 +5,45 @@ import (
 	"time"
 )
 
-// Classifier turns errors into results. The zero value has the built-in rules
-// only and calls unknown errors terminal. A Classifier is safe for concurrent
-// use as long as nobody changes its fields.
+// Classifier turns errors into results. The zero value has only the built-in rules, and calls
+// unknown errors terminal. A Classifier is safe for concurrent use as long as its fields do not
+// change.
 type Classifier struct {
-	// Rules are asked in order, after the handler's own word and before the
-	// built-in rules; the first that matches counts, the others are not asked.
+	// Rules apply after the handler's verdict and before the built-in rules. The first rule that
+	// matches counts.
 	Rules []Rule
-	// Unknown is the verdict of an error that nobody has an opinion on.
-	// The zero value is VerdictTerminal.
+	// Unknown is the verdict of an error that no source classifies. The zero value is
+	// VerdictTerminal.
 	Unknown Verdict
 }
 
-// Result is what is known about a failure.
+// Result describes a failure.
 type Result struct {
-	// Verdict says what to do with the record.
+	// Verdict decides what happens to the record.
 	Verdict Verdict
-	// Default is true where nobody had an opinion, so that Verdict is
-	// Classifier.Unknown.
+	// Default is true if no source had a verdict, so that Verdict is Classifier.Unknown.
 	Default bool
 	// Class names the fault: 1 to 128 characters of [A-Za-z0-9_.*/-].
 	Class string
-	// Kind is the kind of failure, where it is one of those that are told apart; mostly it is empty.
+	// Kind is the kind of failure. It is empty for most failures.
 	Kind Kind
-	// Fingerprint groups the same fault across records: 16 hex digits over the
-	// class, the message without what differs from record to record, and the
-	// top frame where there is one. It is stable within a major version.
+	// Fingerprint groups the same fault across records. It is 16 hex digits over the class, the
+	// message without its variable parts, and the top stack frame if there is one. It is stable
+	// within a major version.
 	Fingerprint string
-	// Message is the error's text, as long as it is; empty where making it
-	// panicked.
+	// Message is the error's whole text. It is empty if the method Error panicked.
 	Message string
-	// Stack has the frames of a panic, or of an error that carries its own, as
-	// debug.Stack prints them, up to MaxStack. Mostly it is empty.
+	// Stack has the frames of a panic, or of an error that carries a stack, in the format of
+	// debug.Stack, up to MaxStack. It is empty for most errors.
 	Stack string
-	// RetryAfter is the shortest wait that the handler or the error asked for;
-	// zero is none. It is set with VerdictRetry only.
+	// RetryAfter is the least wait that the handler or the error asked for; zero if none did. It is
+	// set with VerdictRetry only.
 	RetryAfter time.Duration
 }
 
-// Classify says what err means. It never panics, whatever the methods of err
-// do. A nil error is no failure: its result is the zero value, which has an
-// empty class and must not be routed by its verdict. A nil Classifier is one
-// without rules.
+// Classify classifies err. It never panics, whatever the methods of err do. A nil error is no
+// failure: its result is the zero value, whose class is empty and whose verdict must be ignored. A
+// nil Classifier has no rules of its own.
 func (c *Classifier) Classify(err error) Result {
 	if err == nil {
 		return Result{}
@@ -55,7 +52,7 @@ func (c *Classifier) Classify(err error) Result {
 	typeName := f.search(err)
 	message := text(err)
 
-	// Ask each source in turn for what the ones before left open.
+	// Each source fills what the earlier ones left open.
 	got := f.word
 	if c != nil && !got.complete() {
 		for i := range c.Rules {
@@ -94,7 +91,7 @@ func (c *Classifier) Classify(err error) Result {
 
 func (o *opinion) complete() bool { return o.decided && o.class != "" }
 
-// fill takes from next what o does not have.
+// fill takes from next the parts that o lacks.
 func (o *opinion) fill(next opinion) {
 	if o.class == "" {
 		o.class = next.class
@@ -104,23 +101,23 @@ func (o *opinion) fill(next opinion) {
 	}
 }
 
-// findings is what one walk over a tree of errors collects.
+// findings collects the results of one walk over a tree of errors.
 type findings struct {
-	left     int // errors that may still be looked at
+	left     int // errors that may still be visited
 	word     opinion
 	specific opinion
 	vague    opinion
 	after    time.Duration
 	kind     Kind // by a mark
 	decode   bool // a decoder's error was met
-	within   int  // so many decoders' errors around the one that is looked at
+	within   int  // decoders' errors around the visited one
 	panicked *PanicError
 	traced   error // the innermost with a stack of its own
 	tracedAs *shape
 }
 
-// search walks err depth first, outermost first, and returns the type name of
-// the innermost named error.
+// search walks err depth first, outermost first, and returns the type name of the innermost named
+// error.
 func (f *findings) search(err error) (name string) {
 	if err == nil || f.left == 0 {
 		return ""
@@ -144,8 +141,7 @@ func (f *findings) search(err error) (name string) {
 		f.within--
 		return name
 	case *PanicError:
-		// What was passed to panic is evidence, not an opinion: the walk
-		// ends here.
+		// The argument of panic is evidence, not an opinion: the walk ends here.
 		if e != nil {
 			f.panicError(e)
 		}
@@ -183,7 +179,7 @@ func (f *findings) search(err error) (name string) {
 	return name
 }
 
-// outage is the opinion on what is inside of a decoder's error, if that is plainly an outage.
+// outage returns the opinion on the content of a decoder's error, if that is plainly an outage.
 func (o opinion) outage() opinion {
 	switch {
 	case !o.decided || o.verdict != VerdictRetry || o.class == classEOF:
@@ -194,7 +190,7 @@ func (o opinion) outage() opinion {
 	return o
 }
 
-// kindOf is the kind of a failure of a class.
+// kindOf returns the kind of a class.
 func (f *findings) kindOf(class string) Kind {
 	switch {
 	case f.panicked != nil:
@@ -207,7 +203,7 @@ func (f *findings) kindOf(class string) Kind {
 	return ""
 }
 
-// wait keeps the first delay that was asked for.
+// wait keeps the first requested delay.
 func (f *findings) wait(d time.Duration) {
 	if f.after == 0 {
 		f.after = d

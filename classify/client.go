@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Clients whose errors have no method that says what they are. An error is known by the name of its
-// type together with the fields that it is read from, or by its text where it is a bare errors.New.
-// The module in internal/drivers holds all of it to the clients themselves.
+// These clients' errors have no method that identifies them. An error is recognized by the name of
+// its type together with the fields that are read from it, or by its text if it is a bare
+// errors.New. The module in internal/drivers tests all of it with the clients themselves.
 
 const (
 	classEOF        = "net.eof"
 	classConnection = "sql.connection"
 )
 
-// ofClient goes by the client that err is from.
+// ofClient decides by the client that err comes from.
 func ofClient(err error, s *shape) opinion {
 	switch {
 	case s.has&isMySQL != 0:
@@ -28,22 +28,22 @@ func ofClient(err error, s *shape) opinion {
 	return plain[err.Error()]
 }
 
-// plain are sentinel errors by their text, which nothing but it tells from others.
+// plain are sentinel errors that only their text identifies.
 var plain = map[string]opinion{
-	"invalid connection": says(classConnection, VerdictRetry), // go-sql-driver: it was lost in a query
+	"invalid connection": says(classConnection, VerdictRetry), // go-sql-driver: lost during a query
 	"conn closed":        says(classConnection, VerdictRetry), // pgx
 
 	"redis: connection pool timeout":          says("redis.pool", VerdictRetry),
 	"redis: connection pool exhausted":        says("redis.pool", VerdictRetry),
 	"redis: connection pool has no free turn": says("redis.pool", VerdictRetry),
 
-	// franz-go, of a handler that writes to Kafka itself
+	// From franz-go, in a handler that writes to Kafka itself.
 	"records have timed out before they were able to be produced":    says("kafka.produce", VerdictRetry),
 	"record failed after being retried too many times":               says("kafka.produce", VerdictRetry),
 	"the maximum amount of records are buffered, cannot buffer more": says("kafka.produce", VerdictRetry),
 }
 
-// fieldsOf is the struct that err is or points to.
+// fieldsOf returns the struct that err is or points to.
 func fieldsOf(err error) reflect.Value {
 	v := reflect.ValueOf(err)
 	for v.Kind() == reflect.Pointer {
@@ -57,19 +57,19 @@ func hasField(t reflect.Type, name string, kind reflect.Kind) bool {
 	return ok && f.Type.Kind() == kind
 }
 
-// isMySQLError knows go-sql-driver's error. The text is no better to go by: it changed when the
-// SQLSTATE came into it.
+// isMySQLError recognizes go-sql-driver's error. Its text is unreliable: it changed when the
+// SQLSTATE was added.
 func isMySQLError(t reflect.Type) bool {
 	return t.String() == "mysql.MySQLError" && t.Kind() == reflect.Struct && hasField(t, "Number", reflect.Uint16)
 }
 
-// isKafkaError knows franz-go's error of a broker's answer.
+// isKafkaError recognizes franz-go's error for a broker's answer.
 func isKafkaError(t reflect.Type) bool {
 	return t.String() == "kerr.Error" && t.Kind() == reflect.Struct && hasField(t, "Retriable", reflect.Bool) && hasField(t, "Message", reflect.String)
 }
 
-// ofMySQL goes by the error's number, since MySQL has a SQLSTATE of its own for few, and HY000 for
-// many of those that pass; for the other numbers by the SQLSTATE's class.
+// ofMySQL decides by the error's number first. MySQL has few SQLSTATEs of its own, and uses HY000
+// for many temporary errors. For other numbers the SQLSTATE's class decides.
 func ofMySQL(fields reflect.Value) opinion {
 	number := fields.FieldByName("Number").Uint()
 	o := opinion{class: "mysql." + strconv.FormatUint(number, 10)}
@@ -85,7 +85,7 @@ func ofMySQL(fields reflect.Value) opinion {
 	return o
 }
 
-// mysqlRetry are the numbers of what passes by itself, from MySQL's error message reference.
+// mysqlRetry are the numbers of temporary errors, from MySQL's error message reference.
 var mysqlRetry = map[uint64]bool{
 	1021: true, // disk full
 	1037: true, // out of memory
@@ -115,7 +115,7 @@ var mysqlRetry = map[uint64]bool{
 	4031: true, // disconnected for inactivity
 }
 
-// ofKafka takes the protocol's word for what is worth another try.
+// ofKafka follows the protocol's definition of retriable errors.
 func ofKafka(fields reflect.Value) opinion {
 	o := opinion{class: CleanClass("kafka." + fields.FieldByName("Message").String())}
 	if fields.FieldByName("Retriable").Bool() {
@@ -124,8 +124,8 @@ func ofKafka(fields reflect.Value) opinion {
 	return o
 }
 
-// ofRedis goes by the first word of what the server answered. The other words say what is wrong
-// with a command; they are left to their type.
+// ofRedis decides by the first word of the server's answer. Other words report a wrong command;
+// those errors are classified by their type.
 func ofRedis(text string) opinion {
 	word, _, _ := strings.Cut(text, " ")
 	switch word {
@@ -138,8 +138,9 @@ func ofRedis(text string) opinion {
 	return opinion{}
 }
 
-// ofAWS knows the codes by which AWS throttles, most of them with HTTP status 400: those that its SDK
-// tries again by itself (retry.DefaultThrottleErrorCodes, DefaultRetryableErrorCodes).
+// ofAWS recognizes the codes that AWS uses for throttling, mostly with HTTP status 400. They are
+// the codes that its SDK retries by itself (retry.DefaultThrottleErrorCodes,
+// DefaultRetryableErrorCodes).
 func ofAWS(code string) opinion {
 	switch code {
 	case "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
@@ -151,16 +152,16 @@ func ofAWS(code string) opinion {
 	return opinion{}
 }
 
-// IsUniqueViolation reports whether err says that a row with that key is there already: SQLSTATE
-// 23505 (PostgreSQL, by pgx and lib/pq) or number 1062 or 1586 of MySQL's (by go-sql-driver). Where
-// the key is the record's idempotency key, the work was done by an earlier delivery:
+// IsUniqueViolation reports whether err says that a row with the key exists already. It recognizes
+// SQLSTATE 23505 (PostgreSQL, by pgx and lib/pq) and MySQL's numbers 1062 and 1586 (by
+// go-sql-driver). If the key is the record's idempotency key, an earlier delivery did the work:
 //
 //	if classify.IsUniqueViolation(err) {
 //		return nil
 //	}
 //
-// Any other unique violation is a failure, and terminal. So insert the idempotency key by a statement
-// of its own, first in the transaction, and look at that statement's error only.
+// Any other unique violation is a failure, and terminal. So insert the idempotency key by a
+// statement of its own, first in the transaction, and check the error of that statement only.
 func IsUniqueViolation(err error) bool {
 	left := maxErrors
 	return anyIn(err, &left, func(err error) bool {

@@ -18,8 +18,7 @@ var (
 
 func show(r classify.Result) { fmt.Println(r.Verdict, r.Class) }
 
-// A rule tells what the domain's and the drivers' errors mean, once for all
-// handlers.
+// A rule classifies the errors of the domain and its drivers, once for all handlers.
 func ExampleClassifier_Classify() {
 	c := &classify.Classifier{Rules: []classify.Rule{
 		classify.Is(errBusy, classify.VerdictRetry, "payment.busy"),
@@ -39,7 +38,7 @@ func ExampleClassifier_unknown() {
 	// Output: retry true
 }
 
-// The fingerprint is that of the fault, not of the record.
+// The fingerprint identifies the fault, not the record.
 func ExampleResult_fingerprint() {
 	var c classify.Classifier
 	a := c.Classify(errors.New(`order 7: unknown SKU "A-1"`))
@@ -76,8 +75,7 @@ func ExampleRetryAfter() {
 	// Output: retry 30s
 }
 
-// Verdict and class are found independently, so a name can be put around an
-// error whose verdict is known already.
+// Verdict and class are independent, so an error with a verdict can be given a class.
 func ExampleAs() {
 	err := classify.As(classify.Retryable(errBusy), "payment.busy")
 	show(new(classify.Classifier).Classify(err))
@@ -127,14 +125,14 @@ func ExampleMessage() {
 	// Output: retry pool
 }
 
-// uniqueViolation is what pgx and lib/pq return for a key that is there already.
+// uniqueViolation is the error of pgx and lib/pq for a key that exists already.
 type uniqueViolation struct{}
 
 func (uniqueViolation) Error() string    { return "duplicate key value violates unique constraint" }
 func (uniqueViolation) SQLState() string { return "23505" }
 
-// A handler that must not act twice inserts the record's idempotency key first. That the key is there
-// already means that an earlier delivery did the work: the record is done, and not a failure.
+// A handler that must not act twice inserts the record's idempotency key first. If the key exists
+// already, an earlier delivery did the work: the record is done, which is no failure.
 func ExampleIsUniqueViolation() {
 	handled := map[string]bool{}
 	insert := func(key string) error { // INSERT INTO handled (key) VALUES ($1)

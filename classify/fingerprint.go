@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	maxScanned    = 4096 // bytes of a message that are looked at
+	maxScanned    = 4096 // bytes of a message that are read
 	maxNormalised = 512  // bytes of a normalised message that count
 	maxFrame      = 256
 )
@@ -23,10 +23,10 @@ func fingerprint(class, message, frame string) string {
 	return printOf(n.buf[:n.n])
 }
 
-// digest is a fingerprint, and what it was made of.
+// digest is a fingerprint and its input.
 type digest struct{ text, hex string }
 
-// prints are some of the last fingerprints, by a hash of what they were made of: what fails by the thousand fails alike.
+// prints caches recent fingerprints by a hash of their input: records that fail in bulk fail alike.
 var (
 	prints     [64]atomic.Pointer[digest]
 	printsSeed = maphash.MakeSeed()

@@ -90,8 +90,8 @@ func TestFingerprintGroupsTheSameFault(t *testing.T) {
 	}
 }
 
-// Redrive and operators compare fingerprints that were written months ago: they
-// are stable within a major version. If this fails, the code is wrong.
+// Redrive and operators compare fingerprints that are months old: fingerprints are stable within a
+// major version. If this test fails, the code is wrong.
 func TestFingerprintIsStable(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ class, message, frame, want string }{

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// errorFrom builds an error by a small program: each byte wraps, joins or
-// replaces what there is.
+// errorFrom builds an error by a small program: each byte wraps, joins or replaces the error so
+// far.
 func errorFrom(program []byte, text string) error {
 	err := errors.New(text)
 	for _, op := range program {

@@ -5,9 +5,9 @@ import (
 	"reflect"
 )
 
-// isStatusMethod reports whether t has gRPC's method GRPCStatus() *status.Status.
-// Its result's type can't be named without importing gRPC, so it is known by
-// its own method Code, which returns an unsigned number.
+// isStatusMethod reports whether t has gRPC's method GRPCStatus() *status.Status. The result's type
+// cannot be named without importing gRPC, so it is recognized by its own method Code, which returns
+// an unsigned number.
 func isStatusMethod(t reflect.Type) bool {
 	m, ok := t.MethodByName("GRPCStatus")
 	if !ok || m.Type.NumIn() != 1 || m.Type.NumOut() != 1 {
@@ -24,7 +24,7 @@ func isStatusMethod(t reflect.Type) bool {
 	return code.Type.NumIn() == in && code.Type.Out(0).Kind() == reflect.Uint32
 }
 
-// ofGRPC goes by the code's name and number, as in gRPC's statuscodes.md.
+// ofGRPC decides by the code's name and number, as in gRPC's statuscodes.md.
 func ofGRPC(err error) opinion {
 	status := reflect.ValueOf(err).MethodByName("GRPCStatus").Call(nil)[0]
 	code := status.MethodByName("Code").Call(nil)[0].Uint()
@@ -40,7 +40,7 @@ func ofGRPC(err error) opinion {
 	switch code {
 	case 1, 4, 8, 10, 14:
 		return says(name, VerdictRetry)
-	case 2, 13: // Unknown and Internal say nothing
+	case 2, 13: // Unknown and Internal carry no meaning
 		return opinion{class: name}
 	}
 	if code < uint64(len(grpcCodes)) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Domain code imports this package to say what its errors mean, and must not
-// get Kafka or anything else with it.
+// Domain code imports this package to classify its errors. It must not get Kafka or any other
+// dependency with it.
 func TestImportsStandardLibraryOnly(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tree is an error as a plain description, which the model below can read.
+// tree describes an error in a form that the model below can read.
 type tree struct {
 	kind     string
 	verdict  Verdict
@@ -50,7 +50,7 @@ func drawTree(depth int) *rapid.Generator[*tree] {
 	})
 }
 
-// typeNames are those of the leaves that have one.
+// typeNames are the type names of the leaves that have one.
 var typeNames = map[string]string{
 	"named": "classify.skuError", "http": "classify.httpError", "http500": "classify.httpError", "decode": "time.ParseError",
 }
@@ -89,7 +89,7 @@ func (n *tree) build() error {
 	return errBare
 }
 
-// seen is a node as a reader of the description meets it.
+// seen is a node of the description, as a reader meets it.
 type seen struct {
 	*tree
 	inDecoder bool
@@ -104,7 +104,7 @@ func (n *tree) all(inDecoder bool) []seen {
 	return nodes
 }
 
-// word is what a node says in plain words, builtin what is known of it by itself.
+// word is the handler's mark on a node; builtin is the opinion on the node by itself.
 func (n seen) word() opinion {
 	switch n.kind {
 	case "mark", "after":
@@ -122,7 +122,7 @@ func (n seen) builtin() opinion {
 	case n.kind == "http":
 		return says("http.503", VerdictRetry)
 	case n.inDecoder:
-		return opinion{} // of the others none is plainly an outage
+		return opinion{} // no other opinion is plainly an outage
 	case n.kind == "http500":
 		return opinion{class: "http.500"}
 	case n.kind == "eof":
@@ -133,8 +133,8 @@ func (n seen) builtin() opinion {
 	return opinion{}
 }
 
-// TestResolutionFollowsTheModel checks the one walk that the classifier makes
-// against one naive search per question.
+// TestResolutionFollowsTheModel compares the classifier's single walk with one naive search per
+// question.
 func TestResolutionFollowsTheModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -163,7 +163,7 @@ func TestResolutionFollowsTheModel(t *testing.T) {
 			want.Class = ClassDecode
 		default:
 			want.Class = ClassUnclassified
-			for _, n := range slices.Backward(nodes) { // the first, since the last one to be set stays
+			for _, n := range slices.Backward(nodes) { // the last value set remains: the first
 				if name := typeNames[n.kind]; name != "" {
 					want.Class = name
 				}

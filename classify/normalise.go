@@ -2,14 +2,14 @@ package classify
 
 import "strings"
 
-// normaliser collects what a fingerprint is made of. It is one array without a
-// slice into it, so that it stays on the stack.
+// normaliser collects the input of a fingerprint. It is one array without a slice into it, so that
+// it stays on the stack.
 type normaliser struct {
 	buf      [MaxClass + 1 + maxNormalised + 1 + maxFrame + 1]byte
 	n        int     // bytes of buf that are used
-	limit    int     // how far the message may fill it
-	hash     int     // index behind the last "#", -1 where something else followed
-	unclosed [3]bool // kinds of quotes that have no closing one further on
+	limit    int     // bytes that the message may fill
+	hash     int     // index after the last "#", -1 if other text followed
+	unclosed [3]bool // kinds of quotes without a closing one further on
 }
 
 // verbatim adds s and the NUL that ends it.
@@ -80,7 +80,7 @@ func (n *normaliser) message(s string) {
 // characters, all those that each of them has.
 func (n *normaliser) word(w string, some, all charClass) {
 	if some&digit == 0 {
-		if all&hexDigit != 0 && len(w) >= 8 { // no word of a language
+		if all&hexDigit != 0 && len(w) >= 8 { // hex, not a word
 			n.number()
 			return
 		}
@@ -135,8 +135,8 @@ func (n *normaliser) put(c byte) {
 	n.n++
 }
 
-// closing returns the index of the quote that closes the one at s[i], or -1
-// where that one is an apostrophe or is never closed.
+// closing returns the index of the quote that closes the one at s[i], or -1 if s[i] is an
+// apostrophe or is never closed.
 func closing(s string, i int, unclosed *[3]bool) int {
 	q := s[i]
 	kind := strings.IndexByte("'\"`", q)
@@ -159,8 +159,8 @@ func closing(s string, i int, unclosed *[3]bool) int {
 
 const uuidLen = 36
 
-// isUUID reports whether s starts with 8-4-4-4-12 hex digits. Without it a
-// group that happens to have no digit would stay.
+// isUUID reports whether s starts with 8-4-4-4-12 hex digits. Without it, a group of letters alone
+// would stay in the text.
 func isUUID(s string) bool {
 	if len(s) < uuidLen || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return false
@@ -186,7 +186,7 @@ const (
 	word = letter | digit
 )
 
-// charKind classes bytes; those of other scripts than ASCII count as letters.
+// charKind classifies bytes; bytes of scripts other than ASCII count as letters.
 var charKind = func() (t [256]charClass) {
 	for c := range t {
 		switch b := byte(c); {

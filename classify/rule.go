@@ -5,13 +5,13 @@ import (
 	"regexp"
 )
 
-// Rule gives the errors that it matches a verdict and a class. It is made with
-// [Is], [Type], [When] or [Message]; one made otherwise matches nothing.
+// Rule gives matching errors a verdict and a class. [Is], [Type], [When] and [Message] make rules;
+// any other Rule matches nothing.
 type Rule struct {
-	// Verdict of an error that matches, unless the handler gave one.
+	// Verdict of a matching error, unless the handler marked the error with one.
 	Verdict Verdict
-	// Class of an error that matches, unless the handler named one. Empty
-	// leaves the class to the built-in rules. It is cleaned as by CleanClass.
+	// Class of a matching error, unless the handler named one. If empty, the built-in rules decide
+	// the class. It is cleaned as by CleanClass.
 	Class string
 
 	match func(err error, message string) bool
@@ -46,8 +46,8 @@ func Type[E error](v Verdict, class string) Rule {
 	}}
 }
 
-// When matches the errors for which f returns true. f has to be safe for
-// concurrent use; where it panics the rule does not match.
+// When matches the errors for which f returns true. f must be safe for concurrent use. If f panics
+// the rule does not match.
 func When(f func(error) bool, v Verdict, class string) Rule {
 	if f == nil {
 		return Rule{Verdict: v, Class: class}
@@ -55,8 +55,8 @@ func When(f func(error) bool, v Verdict, class string) Rule {
 	return Rule{Verdict: v, Class: class, match: func(err error, _ string) bool { return f(err) }}
 }
 
-// Message matches errors whose text matches re: the last resort, for libraries
-// that say it in words only.
+// Message matches errors whose text matches re. It is the last resort, for libraries whose errors
+// differ only in their text.
 func Message(re *regexp.Regexp, v Verdict, class string) Rule {
 	if re == nil {
 		return Rule{Verdict: v, Class: class}
@@ -74,8 +74,8 @@ func (r *Rule) matches(err error, message string) (ok bool) {
 	return r.match(err, message)
 }
 
-// anyIn walks err depth first. The standard library's errors.Is and errors.As
-// follow a chain that loops for ever; this one gives up when left is used up.
+// anyIn walks err depth first. The standard library's errors.Is and errors.As follow a cyclic chain
+// for ever; anyIn stops after left errors.
 func anyIn(err error, left *int, f func(error) bool) bool {
 	for err != nil && *left > 0 {
 		*left--

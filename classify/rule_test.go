@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// list can't be compared by ==, and says itself what it is.
+// list is not comparable by ==, and implements Is.
 type list struct{ _ []int }
 
 func (list) Error() string { return "list" }
@@ -61,7 +61,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The breaker of a consumer counts failures that are terminal by default only.
+// A consumer's breaker counts only failures that are terminal by default.
 func TestDefaultTellsUnknownFromExplicit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

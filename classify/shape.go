@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// The methods by which an error says what it is, without its package being
-// imported.
+// Methods that identify an error without importing its package.
 type (
 	netError interface {
 		Timeout() bool
@@ -24,11 +23,10 @@ type (
 	callers        interface{ Callers() []uintptr } // go-errors
 )
 
-// shape is what can be known about an error from its type alone. Each type is
-// looked at once: asking every error for every method would cost more than all
-// the rest.
+// shape is the knowledge about an error from its type alone. Each type is examined once: asking
+// every error for every method would be the most expensive part.
 type shape struct {
-	name string // as a class, "" where the type says nothing
+	name string // as a class, "" if the type has no meaning
 	has  capability
 }
 
@@ -56,8 +54,7 @@ const (
 	isPlain
 )
 
-// shapes maps reflect.Type to *shape; it holds as many as the program has types
-// of errors.
+// shapes maps reflect.Type to *shape. It has one entry for each error type of the program.
 var shapes sync.Map
 
 func shapeOf(err error) *shape {
@@ -118,8 +115,8 @@ func newShape(t reflect.Type) *shape {
 	return s
 }
 
-// decodeErrors are named, not imported: domain code that imports this package
-// should not get every codec of the standard library with it.
+// decodeErrors are named, not imported: domain code that imports this package should not link every
+// codec of the standard library.
 var decodeErrors = map[string]bool{
 	"encoding/asn1.StructuralError":         true,
 	"encoding/asn1.SyntaxError":             true,
@@ -137,8 +134,8 @@ var decodeErrors = map[string]bool{
 	"time.ParseError":                       true,
 }
 
-// buildsErrors reports whether the types of a package say nothing about the
-// fault, since its purpose is to make, wrap and join errors.
+// buildsErrors reports whether a package only makes, wraps and joins errors, so that its types do
+// not name the fault.
 func buildsErrors(pkg string) bool {
 	switch pkg {
 	case "errors", "fmt",

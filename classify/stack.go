@@ -11,8 +11,8 @@ import (
 // MaxStack bounds Result.Stack in bytes; whole frames are kept from the top.
 const MaxStack = 4096
 
-// panicFrames cuts the text of debug.Stack down to the frames from the one that
-// panicked on: those above it are of whoever recovered.
+// panicFrames cuts the text of debug.Stack to the frames from the one that panicked on. The frames
+// above it belong to the code that recovered.
 func panicFrames(stack []byte) []byte {
 	if bytes.HasPrefix(stack, []byte("goroutine ")) {
 		_, stack, _ = bytes.Cut(stack, []byte("\n"))
@@ -37,7 +37,7 @@ func lineWithPrefix(b []byte, prefix string) int {
 	return -1
 }
 
-// skipFrame drops two lines, the function and where it stood.
+// skipFrame drops two lines: the function and its position.
 func skipFrame(b []byte) []byte {
 	_, b, _ = bytes.Cut(b, []byte("\n"))
 	_, b, _ = bytes.Cut(b, []byte("\n"))

@@ -125,7 +125,7 @@ func TestTopFrame(t *testing.T) {
 	}
 }
 
-// traced has its stack in the form of github.com/pkg/errors.
+// traced carries its stack in the form of github.com/pkg/errors.
 type (
 	frame  uintptr
 	frames []frame

@@ -79,7 +79,7 @@ func TestHostileErrorsAreClassified(t *testing.T) {
 			t.Errorf("Classify(%T) = %+v, want terminal %s", tt.err, got, tt.class)
 		}
 	}
-	// What is said around and beside it still counts.
+	// The marks around it and beside it still count.
 	for _, r := range []Rule{
 		Is(errBare, VerdictRetry, "known"),
 		Type[*skuError](VerdictRetry, "known"),

@@ -1,15 +1,15 @@
 package classify
 
-// maxErrors bounds how many errors of one chain or tree are looked at, so that
-// an error that wraps itself ends.
+// maxErrors bounds the errors visited in one chain or tree, so that an error that wraps itself
+// ends.
 const maxErrors = 256
 
-// survive is deferred around every call into foreign code. The results of the
-// function that defers it keep their zero values: a method that panics counts
-// as one that is not there. Typical is a nil pointer in a non-nil error.
+// survive is deferred around every call into foreign code. If that panics, the results of the
+// deferring function keep their zero values, as if the method did not exist. A typical case is a
+// nil pointer in a non-nil error.
 func survive() { _ = recover() }
 
-// unwrap returns what err wraps: one error or many.
+// unwrap returns the error or errors that err wraps.
 func unwrap(err error) (one error, many []error) {
 	defer survive()
 	switch e := err.(type) {
@@ -21,7 +21,7 @@ func unwrap(err error) (one error, many []error) {
 	return one, many
 }
 
-// text returns the error's message, or the empty string where making it panics.
+// text returns the error's message, or the empty string if its method panics.
 func text(err error) (s string) {
 	defer survive()
 	return err.Error()

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Verdict says what to do with a record whose handler failed.
+// Verdict decides what happens to a record whose handler failed.
 type Verdict uint8
 
 const (
-	// VerdictTerminal gives the record up: another try would fail the same
-	// way. It is the zero value, since an unknown error is usually a bug.
+	// VerdictTerminal ends the record's retries: another attempt would fail the same way. It is the
+	// zero value, since an unknown error is usually a bug.
 	VerdictTerminal Verdict = iota
 	// VerdictRetry tries the record again later.
 	VerdictRetry
@@ -31,7 +31,7 @@ func (v Verdict) String() string {
 	return "verdict(" + strconv.Itoa(int(v)) + ")"
 }
 
-// known maps a verdict that no constant names to the safe one.
+// known maps an undefined verdict to the safe one.
 func (v Verdict) known() Verdict {
 	if v > VerdictDiscard {
 		return VerdictTerminal
@@ -39,32 +39,29 @@ func (v Verdict) known() Verdict {
 	return v
 }
 
-// Retryable marks err as worth another try. The message stays, and errors.Is
-// and errors.As see err. Where marks are nested the outermost counts.
-// Retryable(nil) is nil.
+// Retryable marks err as worth another attempt. The message stays the same, and errors.Is and
+// errors.As see err. The outermost of nested marks counts. Retryable(nil) is nil.
 func Retryable(err error) error { return mark(err, VerdictRetry, 0) }
 
-// Terminal marks err as final: the record is not tried again. Otherwise it is
-// as [Retryable].
+// Terminal marks err as final: the record is not tried again. In all else it behaves like
+// [Retryable].
 func Terminal(err error) error { return mark(err, VerdictTerminal, 0) }
 
-// Discard marks the record as one to drop, counted and logged, instead of
-// dead-lettering it. Otherwise it is as [Retryable].
+// Discard marks the record to be dropped, counted and logged, instead of dead-lettered. In all else
+// it behaves like [Retryable].
 func Discard(err error) error { return mark(err, VerdictDiscard, 0) }
 
-// RetryAfter marks err as worth another try, though not before d has passed.
-// d is the least wait and no replacement of the backoff: a consumer waits for as
-// long as its schedule says where that is longer, and spreads records that ask
-// for the same. A d of zero or less is [Retryable]. Where a verdict further out
-// is retry as well, d still counts; where it is another one, d is ignored.
+// RetryAfter marks err as worth another attempt, but not before d has passed. d is the least wait
+// and does not replace the backoff: a longer wait of the consumer's schedule counts, and records
+// with the same d are spread. If d is zero or less it is [Retryable]. Inside another mark, d counts
+// if the outer verdict is retry too, and is ignored otherwise.
 func RetryAfter(err error, d time.Duration) error {
 	return mark(err, VerdictRetry, max(d, 0))
 }
 
-// As names the class of err and leaves the verdict to what else is known about
-// it. Characters that a class can't hold become '_' (see [CleanClass]); an
-// empty class names nothing. Where names are nested the outermost counts.
-// As(nil, class) is nil.
+// As sets the class of err and leaves the verdict to the other sources. Characters that a class
+// cannot hold become '_' (see [CleanClass]); an empty class has no effect. The outermost of nested
+// names counts. As(nil, class) is nil.
 func As(err error, class string) error {
 	if err == nil {
 		return nil
@@ -72,13 +69,16 @@ func As(err error, class string) error {
 	return &namedError{err: err, class: CleanClass(class)}
 }
 
-// Undecodable marks err as that of a decoder, which a consumer runs on a payload before the handler's
-// own work. It says nothing of the verdict where err or a rule does, or where err is plainly an outage
-// of something that the decoder needs (a schema registry, say): what a built-in rule calls worth
-// another try, save for an io.EOF or io.ErrUnexpectedEOF of its own, with which a payload ends that is
-// cut short. The class is that of the outage then. The rest is terminal, with class [ClassDecode].
-// A timeout is decode.timeout and a panic decode.panic.<type>, so that they are told from the
-// handler's own. The message begins with "decode: ". Undecodable(nil) is nil.
+// Undecodable marks err as the error of a decoder, which a consumer calls before the handler's own
+// work. If err or a rule has a verdict, that counts.
+//
+// Otherwise err may plainly be an outage of something that the decoder needs, such as a schema
+// registry: a built-in rule calls it retryable. It is retried then, with the class of the outage.
+// An io.EOF or io.ErrUnexpectedEOF of its own is no outage, since truncated payloads end with it.
+//
+// All else is terminal, with class [ClassDecode]. A timeout has class decode.timeout and a panic
+// decode.panic.<type>, to distinguish them from the handler's. The message begins with "decode: ".
+// Undecodable(nil) is nil.
 func Undecodable(err error) error {
 	if err == nil {
 		return nil
@@ -86,9 +86,9 @@ func Undecodable(err error) error {
 	return &decodeError{err: err}
 }
 
-// UnsupportedVersion marks a record whose schema is of a version that this program does not know, so
-// that a later one may have it brought back. It is terminal, and its class is
-// [ClassUnsupportedVersion]. Otherwise it is as [Terminal].
+// UnsupportedVersion marks a record whose schema has a version that this program does not know. A
+// later version of the program may have it redriven. It is terminal, with class
+// [ClassUnsupportedVersion]. In all else it behaves like [Terminal].
 func UnsupportedVersion(err error) error {
 	if err == nil {
 		return nil
@@ -103,7 +103,7 @@ func mark(err error, v Verdict, after time.Duration) error {
 	return &markedError{err: err, verdict: v, after: after}
 }
 
-// markedError is the handler's word on the verdict, and on more where it says so.
+// markedError carries the handler's verdict, and its wait, class and kind if these are set.
 type markedError struct {
 	err     error
 	verdict Verdict
@@ -115,7 +115,7 @@ type markedError struct {
 func (e *markedError) Error() string { return e.err.Error() }
 func (e *markedError) Unwrap() error { return e.err }
 
-// namedError is the handler's word on the class.
+// namedError carries the class that the handler named.
 type namedError struct {
 	err   error
 	class string
@@ -124,7 +124,7 @@ type namedError struct {
 func (e *namedError) Error() string { return e.err.Error() }
 func (e *namedError) Unwrap() error { return e.err }
 
-// decodeError is that of a decoder.
+// decodeError is a decoder's error.
 type decodeError struct{ err error }
 
 func (e *decodeError) Error() string { return "decode: " + e.err.Error() }

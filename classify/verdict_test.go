@@ -33,7 +33,7 @@ func TestMarksKeepTheErrorVisible(t *testing.T) {
 	}
 }
 
-// So that a handler can end with return classify.Retryable(call()).
+// A handler can end with return classify.Retryable(call()).
 func TestMarksOfNilAreNil(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// send asks a service that answers with a status and a code.
+// send calls a service that answers with a status and a code.
 func send(t *testing.T, status int, code string) error {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -1,4 +1,4 @@
-// Package drivers holds what package classify says of the errors of clients to the clients themselves: their errors are
-// provoked where that takes no server of theirs. It has tests only, in a module of its own, so that siding requires none
-// of these clients.
+// Package drivers tests package classify with the errors of real clients, as far as these need no
+// real server. It has tests only. It is a module of its own, so that siding requires none of these
+// clients.
 package drivers

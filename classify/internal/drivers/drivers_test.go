@@ -7,7 +7,8 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// means checks what an error means without rules. An unknown verdict is the zero Verdict, by default.
+// means checks the meaning of an error without rules. An unknown verdict is the zero Verdict, by
+// default.
 func means(t *testing.T, what string, err error, class, verdict string) {
 	t.Helper()
 	if err == nil {
@@ -20,7 +21,7 @@ func means(t *testing.T, what string, err error, class, verdict string) {
 	}
 }
 
-// verdictOf is the verdict as README's table has it.
+// verdictOf returns the verdict in the words of README's table.
 func verdictOf(r classify.Result) string {
 	if r.Default {
 		return "unknown"
@@ -28,7 +29,8 @@ func verdictOf(r classify.Result) string {
 	return r.Verdict.String()
 }
 
-// listen accepts connections until the test ends, each served by a goroutine, and returns where.
+// listen accepts connections until the test ends, serves each by a goroutine, and returns its
+// address.
 func listen(t *testing.T, serve func(net.Conn)) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,13 +53,14 @@ func listen(t *testing.T, serve func(net.Conn)) (address string) {
 	return l.Addr().String()
 }
 
-// hangUp closes a connection when a request came. What is left unread would make a reset of it.
+// hangUp closes a connection after the request arrived. It reads the request first: unread bytes
+// would turn the close into a reset.
 func hangUp(c net.Conn) {
 	var b [8192]byte
 	_, _ = c.Read(b[:])
 }
 
-// nobody is an address on which nobody listens.
+// nobody is an address without a listener.
 func nobody(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -17,7 +17,7 @@ func TestKafka_WhatTheProtocolCallsRetriableIsRetried(t *testing.T) {
 		err := kerr.ErrorForCode(code)
 		var e *kerr.Error
 		if !errors.As(err, &e) || e.Code != code {
-			continue // there is none with this code
+			continue // no error has this code
 		}
 		verdict := "unknown"
 		if kerr.IsRetriable(err) {

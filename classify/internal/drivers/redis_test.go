@@ -14,7 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// answers is a Redis that knows no HELLO, and answers everything else alike; with nothing, if the answer is empty.
+// answers is a Redis that does not know HELLO, and gives the same answer to all other commands, or
+// none if the answer is empty.
 func answers(answer string, asked chan<- struct{}) func(net.Conn) {
 	return func(c net.Conn) {
 		for in := bufio.NewReader(c); ; {
@@ -82,7 +83,7 @@ func TestRedis_APoolThatIsUsedUpIsAnOutage(t *testing.T) {
 	c := client(t, listen(t, answers("", asked)), func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 20*time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go c.Get(ctx, "k") // has the only connection
+	go c.Get(ctx, "k") // takes the only connection
 	<-asked
 	means(t, "the pool is used up", c.Get(t.Context(), "k").Err(), "redis.pool", "retry")
 	means(t, "the pool is exhausted", redis.ErrPoolExhausted, "redis.pool", "retry")

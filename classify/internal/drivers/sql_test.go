@@ -45,7 +45,7 @@ func postgres(c net.Conn) {
 	}
 }
 
-// postgresBy are the ways to PostgreSQL: pgx as it is, and two drivers of database/sql.
+// postgresBy are the ways to connect to PostgreSQL: pgx itself, and two drivers of database/sql.
 func postgresBy(t *testing.T, address string) map[string]func(ctx context.Context, query string) error {
 	t.Helper()
 	host, port, err := net.SplitHostPort(address)
@@ -147,7 +147,7 @@ func TestPostgreSQL_OutagesAreRetried(t *testing.T) {
 	means(t, "database/sql, the connection is closed", one.PingContext(t.Context()), "sql.connection", "retry")
 }
 
-// mysqlSays answers whoever connects with an error, as a server does that has no room.
+// mysqlSays answers each connection with an error, like a server that is full.
 func mysqlSays(number uint16, message string) func(net.Conn) {
 	return func(c net.Conn) {
 		body := append([]byte{0xff, byte(number), byte(number >> 8)}, message...)

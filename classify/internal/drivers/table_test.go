@@ -29,14 +29,14 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// table is what the documentation says: a verdict by class or by a class's beginning and "*".
+// table is the documentation's table: a verdict for each class, or for its beginning and "*".
 type table struct {
 	file string
 	of   map[string]string
 	used map[string]bool
 }
 
-// find is the longest pattern that a class fits.
+// find returns the longest pattern that matches a class.
 func (t *table) find(class string) (pattern string) {
 	for p := range t.of {
 		begin, open := strings.CutSuffix(p, "*")
@@ -113,7 +113,8 @@ func samples() (all []error) {
 	return all
 }
 
-// README said that SQLSTATE 57014 is unknown and HTTP 500 retried, and nothing compared it with the code.
+// README once had SQLSTATE 57014 as unknown and HTTP 500 as retried, and no test compared it with
+// the code.
 func TestTheDocumentedTablesAreWhatTheCodeDoes(t *testing.T) {
 	t.Parallel()
 	for _, tab := range []*table{
