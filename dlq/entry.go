@@ -78,19 +78,16 @@ func (e *Entry) behind(topic string, at place) (behind uint32, ok bool) {
 	return uint32(distance), ok
 }
 
-// entryJSON is an entry as it stands in a ledger: version 1, but for the states that came later.
+// entryJSON is an entry as a ledger has it, field by field: version 1, but for the states that came later.
 type entryJSON struct {
-	V       int      `json:"v"`
-	TopicID string   `json:"topicId,omitempty"`
-	State   State    `json:"state"`
-	Run     string   `json:"run,omitempty"`
-	At      string   `json:"at"`
-	Since   string   `json:"since,omitempty"`
-	By      string   `json:"by,omitempty"`
-	Why     string   `json:"why,omitempty"`
-	Target  string   `json:"target,omitempty"`
-	Class   string   `json:"class,omitempty"`
-	Edited  []string `json:"edited,omitempty"`
+	V             int
+	TopicID       string
+	State         State
+	Run           string
+	At, Since     string
+	By, Why       string
+	Target, Class string
+	Edited        []string
 }
 
 // entryVersion is the newest that is read. Who does not know a state must not take its letter for an open one, so it has a version of
@@ -116,7 +113,7 @@ func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record
 	return r
 }
 
-// append appends the entry as encoding/json would write an entryJSON; a run writes one with each letter, so it is not left to reflection.
+// append appends the JSON of the entry; a run writes one with each letter, so it is not left to reflection.
 func (e *Entry) append(b []byte) []byte {
 	return e.appendTail(e.appendTarget(e.appendHead(b)))
 }
@@ -277,11 +274,7 @@ func parseOffset(key []byte) (int64, bool) {
 
 // parseEntry also returns the topic id of one that is wrong otherwise, so that it is known whether that matters.
 func parseEntry(value []byte) (e Entry, err error) {
-	j, ok := scanEntry(string(value))
-	if !ok {
-		j = entryJSON{}
-		err = json.Unmarshal(value, &j) // where a type is wrong it reads the other fields
-	}
+	j, err := scanEntry(string(value))
 	if j.TopicID != "" {
 		id, bad := base64.RawURLEncoding.Strict().DecodeString(j.TopicID)
 		if bad != nil || len(id) != len(e.TopicID) {
