@@ -1,8 +1,9 @@
-// Package client makes clients of options of which others are made at the same time.
+// Package client creates Kafka clients from options that other clients use at the same time.
 //
-// An option may keep what it was given and let each client have it, and one of kgo's does so that a client writes to:
-// kgo.ProducerBatchCompression its codecs, of which kgo.NewClient takes those out that are there twice (franz-go 1.22.2). So two
-// that are made at once race, though what they write is the same. Options can't be copied: what they hold is kgo's.
+// One option of kgo is written to by each client that is created from it: kgo.NewClient removes
+// duplicates from the codecs of kgo.ProducerBatchCompression in place (franz-go 1.22.2). Two
+// clients created at once therefore race, although both write the same. Options cannot be copied,
+// since kgo hides their content.
 package client
 
 import (
@@ -12,10 +13,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// making is held while a client is made, which asks no broker.
+// making is held while a client is created, which involves no broker.
 var making sync.Mutex
 
-// New is kgo.NewClient, one at a time. A user's own call of that, with the same options at the same moment, it can't see.
+// New is kgo.NewClient, one call at a time. It cannot exclude a user's own call of kgo.NewClient
+// with the same options.
 func New(opts ...kgo.Opt) (*kgo.Client, error) {
 	making.Lock()
 	defer making.Unlock()

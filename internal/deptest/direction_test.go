@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// anything may import all but the folders that nobody imports.
+// anything means: all folders but those that no package may import.
 var anything = []string{"*"}
 
-// mayImport says for each folder at the top which others its code may reach, itself aside. The order is the one in which
-// the packages build on each other.
+// mayImport lists for each top-level folder which other folders its code may reach. The packages
+// build on each other in this order.
 var mayImport = map[string][]string{
 	"classify":    {},
 	"headers":     {"classify", "internal"},
@@ -26,10 +26,10 @@ var mayImport = map[string][]string{
 	"examples":    anything,
 }
 
-// besides is what single packages may reach besides, each for a reason.
+// besides lists further imports of single packages, each with its reason.
 var besides = map[string][]string{
-	// Its demo plays an incident in one process, and that takes a service with a bug and a broker. They are the program's, which is a
-	// module of its own; the engine knows nothing of them.
+	// Its demo plays an incident in one process, which needs a service with a bug and a broker.
+	// They belong to the program, a module of its own; the engine does not import them.
 	"redrive/cmd/redrive": {"consumer", "github.com/twmb/franz-go/pkg/kfake"},
 }
 
@@ -54,7 +54,7 @@ func TestPackagesImportOnlyWhatTheyBuildOn(t *testing.T) {
 	}
 }
 
-// Domain code says what its errors mean with classify alone, so what classify drags in comes into every domain package.
+// Domain code imports classify, so every dependency of classify becomes one of each domain package.
 func TestClassifyNeedsOnlyTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	g := readGraph(t)
@@ -70,7 +70,7 @@ func TestClassifyNeedsOnlyTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// The embedded broker and the testing package belong into test kits, not into the programs that run in production.
+// The embedded broker and package testing belong to test kits, not to programs in production.
 func TestServicesCarryNoTestKit(t *testing.T) {
 	t.Parallel()
 	g := readGraph(t)
@@ -99,7 +99,7 @@ func TestNobodyImportsExamples(t *testing.T) {
 	}
 }
 
-// Containers' dependencies stay in the modules that run containers.
+// The dependencies of containers stay in the modules that run containers.
 func TestOnlyExampleModulesImportIntegration(t *testing.T) {
 	t.Parallel()
 	for _, p := range readGraph(t).sorted() {

@@ -1,3 +1,3 @@
-// Package deptest holds the rules of who may import whom; it has tests only. It reads the source of the whole tree, the
-// nested modules included, so a rule holds under any build tag.
+// Package deptest checks the directions of imports; it has tests only. It reads the source of the
+// whole tree with all nested modules, so a rule holds under any build tag.
 package deptest

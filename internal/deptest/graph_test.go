@@ -17,14 +17,14 @@ const (
 	module = "github.com/sidingkafka/siding"
 )
 
-// pkg is what one folder imports.
+// pkg lists the imports of one folder.
 type pkg struct {
 	dir     string   // below the root, with slashes; "." is the root itself
 	imports []string // by its code
 	tested  []string // by its tests
 }
 
-// top is the first element of the folder's path, by which the rules name packages.
+// top returns the first element of the folder's path, which the rules use as its name.
 func (p *pkg) top() string { return top(p.dir) }
 
 func top(dir string) string {
@@ -32,7 +32,7 @@ func top(dir string) string {
 	return first
 }
 
-// graph is all packages of the tree by their folders.
+// graph holds all packages of the tree by their folders.
 type graph map[string]*pkg
 
 func readGraph(t *testing.T) graph {
@@ -88,7 +88,7 @@ func (g graph) add(file string) error {
 	return nil
 }
 
-// sorted is the packages in the order of their folders.
+// sorted returns the packages in the order of their folders.
 func (g graph) sorted() []*pkg {
 	var ps []*pkg
 	for _, p := range g {
@@ -98,7 +98,8 @@ func (g graph) sorted() []*pkg {
 	return ps
 }
 
-// reach is everything that a package's code imports, directly or through packages of this tree, each with the way to it.
+// reach returns all that a package's code imports, directly or through packages of this tree, each
+// with the path to it.
 func (g graph) reach(p *pkg) map[string]string {
 	ways := map[string]string{}
 	var visit func(p *pkg, way string)
@@ -117,7 +118,7 @@ func (g graph) reach(p *pkg) map[string]string {
 	return ways
 }
 
-// folder is where the package of an import path lives, if it is one of this tree.
+// folder returns the folder of an import path, if the package belongs to this tree.
 func folder(name string) (dir string, ours bool) {
 	if name == module {
 		return ".", true
@@ -126,5 +127,6 @@ func folder(name string) (dir string, ours bool) {
 	return path.Clean(dir), ours
 }
 
-// isStandard tells the standard library by what the go command goes by: its paths have no dot in their first element.
+// isStandard recognizes the standard library as the go command does: the first element of its paths
+// has no dot.
 func isStandard(name string) bool { return !strings.Contains(top(name), ".") }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// requirements is all that the root module may require, since every service that embeds siding inherits it. A new name
-// comes in by a decision, written down here, not by an import.
+// requirements lists all that the root module may require, since every service that embeds siding
+// inherits it. A new name is a decision: it has to be added here.
 var requirements = []string{
 	"github.com/twmb/franz-go",
 	"github.com/twmb/franz-go/pkg/kadm",
@@ -29,12 +29,12 @@ var requirements = []string{
 	"go.uber.org/goleak",
 	"pgregory.net/rapid",
 
-	// What these bring along.
+	// Indirect requirements of these.
 	"github.com/cespare/xxhash/v2",
 	"github.com/go-logr/logr",
 	"github.com/go-logr/stdr",
 	"github.com/klauspost/compress",
-	"github.com/stretchr/testify", // named for goleak's own tests; nothing here imports it
+	"github.com/stretchr/testify", // for goleak's own tests; no package here imports it
 	"github.com/pierrec/lz4/v4",
 	"go.opentelemetry.io/auto/sdk",
 	"go.opentelemetry.io/otel/log",
@@ -49,7 +49,8 @@ func TestRootRequiresLittle(t *testing.T) {
 	}
 }
 
-// Until the root is published a nested module finds it only by path, and an editor finds the nested ones by go.work.
+// Until the root module is published, nested modules find it only by path, and editors find them by
+// go.work.
 func TestNestedModulesBuildFromThisTree(t *testing.T) {
 	t.Parallel()
 	var work struct{ Use []struct{ DiskPath string } }
@@ -103,7 +104,7 @@ func readModule(t *testing.T, dir string) (m modFile) {
 	return m
 }
 
-// modules are the folders that have a go.mod.
+// modules returns the folders that have a go.mod.
 func modules(t *testing.T) (dirs []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
@@ -124,7 +125,7 @@ func modules(t *testing.T) (dirs []string) {
 	return dirs
 }
 
-// moduleOf is the folder of the module that a folder belongs to.
+// moduleOf returns the folder of the module that a folder belongs to.
 func moduleOf(t *testing.T, dir string) string {
 	t.Helper()
 	all := modules(t)

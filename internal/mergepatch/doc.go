@@ -1,3 +1,4 @@
-// Package mergepatch lays JSON merge patches, RFC 7396, over JSON. It works on the text: what a patch does not name is
-// kept as it stands, numbers digit by digit and strings with their escapes, in its order.
+// Package mergepatch applies JSON merge patches (RFC 7396) to JSON. It works on the text: members
+// that a patch does not name keep their order and spelling, numbers digit by digit and strings with
+// their escapes.
 package mergepatch

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// Apply returns target with the patch laid over it. Members that the patch adds come last, in the patch's order. White
-// space between the members of a changed object is left out.
+// Apply returns target with the patch applied. Added members come last, in the patch's order. White
+// space between the members of a changed object is dropped.
 //
-// Text that is no JSON is an error, and so is a patch that is nested deeper than 100 levels. So is a member that an object has twice, since readers differ in which of the two they
-// take: anywhere in the patch, and in each object of the target that the patch changes.
+// It is an error if a text is not JSON, or the patch is nested deeper than 100 levels. A member
+// that an object has twice is an error too, since readers differ in which of the two they use. That
+// holds for all of the patch, and for each object of the target that the patch changes.
 func Apply(target, patch []byte) ([]byte, error) {
 	if err := Check(patch); err != nil {
 		return nil, fmt.Errorf("the patch %w", err)
@@ -22,11 +23,12 @@ func Apply(target, patch []byte) ([]byte, error) {
 	return merge(nil, target, patch, "")
 }
 
-// maxDepth is how many objects and arrays of a patch may be in one another. Each level is read once for itself and once with each that it
-// is in, of the value as well, so without a bound the time would grow with the square of the depth.
+// maxDepth bounds the nesting of a patch. Each level is read once for itself and once for each
+// level around it, in the patch and in the value. Without a bound the time would grow with the
+// square of the depth.
 const maxDepth = 100
 
-// Check says what is wrong with a patch: that it is no JSON, is nested too deep, or has a member twice.
+// Check returns an error if a patch is not JSON, is nested too deep, or has a member twice.
 func Check(patch []byte) error {
 	if err := valid(patch); err != nil {
 		return err
@@ -42,7 +44,7 @@ func valid(text []byte) error {
 	return nil
 }
 
-// merge is the RFC's MergePatch. It appends the result to out. A target of nil is none.
+// merge is the RFC's MergePatch. It appends the result to out. A nil target means no target.
 func merge(out []byte, target, patch json.RawMessage, at pointer) ([]byte, error) {
 	if kindOf(patch) != '{' {
 		return append(out, bytes.Trim(patch, space)...), nil
@@ -95,10 +97,11 @@ func merge(out []byte, target, patch json.RawMessage, at pointer) ([]byte, error
 	return append(out, '}'), nil
 }
 
-// space is what may stand between the tokens of JSON.
+// space has the characters that may stand between the tokens of JSON.
 const space = " \t\r\n"
 
-// kindOf is the first character of a value, which tells what it is: 'n' for null; 0 where there is no value.
+// kindOf returns the first character of a value, which determines its kind: 'n' for null; 0 without
+// a value.
 func kindOf(text json.RawMessage) byte {
 	if text = bytes.TrimLeft(text, space); len(text) > 0 {
 		return text[0]
@@ -106,7 +109,7 @@ func kindOf(text json.RawMessage) byte {
 	return 0
 }
 
-// object is a JSON object in its order.
+// object is a JSON object with its members in order.
 type object struct {
 	members []member
 	index   map[string]int
@@ -114,11 +117,11 @@ type object struct {
 
 type member struct {
 	name  string
-	key   string // the name as it is written, with its quotes
+	key   string // the name as written, with its quotes
 	value json.RawMessage
 }
 
-// get is the value of a member; nil where there is none of that name.
+// get returns the value of a member; nil if there is none of that name.
 func (o *object) get(name string) json.RawMessage {
 	if i, ok := o.index[name]; ok {
 		return o.members[i].value
@@ -126,7 +129,7 @@ func (o *object) get(name string) json.RawMessage {
 	return nil
 }
 
-// membersOf takes an object apart, which is valid JSON.
+// membersOf splits an object, which is valid JSON, into its members.
 func membersOf(text json.RawMessage, at pointer) (o object, err error) {
 	o.index = map[string]int{}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -153,7 +156,8 @@ func membersOf(text json.RawMessage, at pointer) (o object, err error) {
 	return o, nil
 }
 
-// checkMembers says which member is there twice, at any depth, or that the text, which is on a level, is nested too deep.
+// checkMembers returns an error if a member occurs twice, at any depth, or the text, which is at
+// the given level, is nested too deep.
 func checkMembers(text json.RawMessage, at pointer, level int) error {
 	kind := kindOf(text)
 	if (kind == '{' || kind == '[') && level > maxDepth {
@@ -184,7 +188,7 @@ func checkMembers(text json.RawMessage, at pointer, level int) error {
 	return nil
 }
 
-// pointer names a place in JSON, as RFC 6901 has it.
+// pointer is a JSON pointer (RFC 6901).
 type pointer string
 
 func (p pointer) to(name string) pointer {

@@ -37,7 +37,8 @@ func TestApply_ExamplesOfTheRFC(t *testing.T) {
 	}
 }
 
-// A library that decodes into Go's values drops the nulls of an array, rounds numbers and writes strings in its own way.
+// A library that decodes into Go's values drops the nulls of an array, rounds numbers and changes
+// the spelling of strings.
 func TestApply_KeepsWhatItIsNotAskedToChange(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ target, patch, want string }{
@@ -47,7 +48,8 @@ func TestApply_KeepsWhatItIsNotAskedToChange(t *testing.T) {
 		{`{"<a>":"<\u003c\/é\u00e9"}`, `{"b":"&"}`, `{"<a>":"<\u003c\/é\u00e9","b":"&"}`},
 		{`{"\u0061":1,"b":{ "c" : [ 1 ] }}`, `{"a":2}`, `{"\u0061":2,"b":{ "c" : [ 1 ] }}`},
 		{" { \"a\" : 1 ,\n \"b\" : 2 } ", ` { "b" : { "c" : 3 } } `, `{"a":1,"b":{"c":3}}`},
-		{`{"a":{"x":1,"x":2}}`, `{"b":1}`, `{"a":{"x":1,"x":2},"b":1}`}, // in what the patch does not reach, nobody has to choose
+		// The patch does not reach the duplicate, so it is no error.
+		{`{"a":{"x":1,"x":2}}`, `{"b":1}`, `{"a":{"x":1,"x":2},"b":1}`},
 		{`{"a":{"x":1,"x":2}}`, `{"a":null}`, `{}`},
 		{`{}`, `{}`, `{}`},
 	} {
@@ -75,7 +77,8 @@ func TestApply_NamesAMemberThatIsThereTwice(t *testing.T) {
 	}
 }
 
-// Each level is read once for itself and once with each that it is in: a patch that was nested 4,000 deep took seconds a letter.
+// Each level is read once for itself and once for each level around it: a patch with 4,000 levels
+// took seconds a letter.
 func TestApply_RefusesAPatchThatIsNestedTooDeep(t *testing.T) {
 	t.Parallel()
 	nested := func(open, end string, levels int) string {
@@ -118,12 +121,12 @@ func naive(target, patch any) any {
 
 func decode(text []byte) (value any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber() // digit by digit
+	d.UseNumber() // keep each digit
 	err = d.Decode(&value)
 	return value, err
 }
 
-// same fails the test unless Apply gives what the reference does.
+// same fails the test unless Apply returns what the reference does.
 func same(t interface{ Fatalf(string, ...any) }, target, patch []byte) {
 	before, err1 := decode(target)
 	change, err2 := decode(patch)
@@ -148,7 +151,8 @@ func TestApply_IsWhatTheReferenceSays(t *testing.T) {
 	})
 }
 
-// jsonText draws JSON without members that are there twice. Its names are few, so that targets and patches meet.
+// jsonText draws JSON without duplicate members. It uses few names, so that targets and patches
+// share some.
 func jsonText(depth int) *rapid.Generator[string] {
 	plain := rapid.SampledFrom([]string{`null`, `true`, `"x"`, `"\u00e9<"`, `0`, `1.50`, `9007199254740993`, `-1e400`})
 	if depth == 0 {
@@ -169,7 +173,7 @@ func jsonText(depth int) *rapid.Generator[string] {
 	})
 }
 
-// Whatever the bytes are, there is no panic: what is valid and has no member twice is merged as the reference does.
+// No input causes a panic. Valid JSON without duplicate members is merged as by the reference.
 func FuzzApply(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`},

@@ -5,14 +5,15 @@ import (
 	"sort"
 )
 
-// Numbers has a number for each offset of a set: the set says for which offsets there is one. Neighbors with the same number share the
-// room of one: six bytes for each offset of which the number differs from that of the offset before it, and none for the others. The
-// zero value is empty. It has no lock.
+// Numbers maps each offset of a set to a number; the set says which offsets have one. Neighbors
+// with the same number share one entry of six bytes. The zero value is empty. It is not safe for
+// concurrent use.
 type Numbers struct {
 	blocks []numberBlock // by their first offset
 }
 
-// numberBlock has the numbers of 65,536 offsets: the number at i counts from the offset at i up to the next one.
+// numberBlock has the numbers of 65,536 offsets. The number is[i] counts from the offset from[i] up
+// to the next one.
 type numberBlock struct {
 	high int64
 	from []uint16
@@ -20,12 +21,12 @@ type numberBlock struct {
 	max  uint16 // the greatest offset that was set
 }
 
-// Set says the number of an offset.
+// Set stores the number of an offset.
 func (n *Numbers) Set(offset int64, number uint32) {
 	high := offset >> blockBits
 	i, ok := n.find(high)
 	if !ok {
-		if i == len(n.blocks) && i > 0 { // the one before is most likely complete
+		if i == len(n.blocks) && i > 0 { // the previous block is probably complete
 			b := &n.blocks[i-1]
 			b.from, b.is = slices.Clone(b.from), slices.Clone(b.is)
 		}
@@ -34,7 +35,7 @@ func (n *Numbers) Set(offset int64, number uint32) {
 	n.blocks[i].set(uint16(offset), number)
 }
 
-// Of is the number of an offset that was set. Of another one it says anything.
+// Of returns the number of an offset that was set. For other offsets the result is undefined.
 func (n *Numbers) Of(offset int64) uint32 {
 	i, ok := n.find(offset >> blockBits)
 	if !ok {
@@ -47,7 +48,8 @@ func (n *Numbers) Of(offset int64) uint32 {
 	return 0
 }
 
-// find returns where a block is, or would be. Offsets mostly come in their order, so the last one is looked at first.
+// find returns the index of a block, or where to insert it. Offsets mostly ascend, so the last
+// block is checked first.
 func (n *Numbers) find(high int64) (int, bool) {
 	last := len(n.blocks) - 1
 	if last >= 0 && n.blocks[last].high <= high {
@@ -60,7 +62,7 @@ func (n *Numbers) find(high int64) (int, bool) {
 	return i, i <= last && n.blocks[i].high == high
 }
 
-// at is the index of what counts for an offset, or -1.
+// at returns the index of the number that counts for an offset, or -1.
 func (b *numberBlock) at(low uint16) int {
 	if last := len(b.from) - 1; last >= 0 && b.from[last] <= low {
 		return last
@@ -78,7 +80,7 @@ func (b *numberBlock) set(low uint16, number uint32) {
 		b.max = max(b.max, low)
 		return
 	}
-	// What came behind this offset stays what it was.
+	// The offsets after this one keep their number.
 	if i >= 0 && low < b.max && (i+1 == len(b.from) || b.from[i+1] > low+1) {
 		b.insert(i+1, low+1, b.is[i])
 	}

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A map of offsets says what the numbers are.
+// A map of offsets is the model.
 func TestNumbers_AreWhatWasSetLast(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -26,7 +26,7 @@ func TestNumbers_AreWhatWasSetLast(t *testing.T) {
 	})
 }
 
-// The entries of a redrive run have the same second by the dozen.
+// Dozens of entries of a redrive run have the same second.
 func TestNumbers_OfNeighborsThatAreTheSameTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	var n Numbers
@@ -41,7 +41,7 @@ func TestNumbers_OfNeighborsThatAreTheSameTakeNoRoom(t *testing.T) {
 		t.Errorf("%d blocks have %d numbers, want one each", len(n.blocks), room)
 	}
 	n.Set(7, 9)
-	n.Set(7, 0) // and as before
+	n.Set(7, 0) // as before
 	if got := len(n.blocks[0].from); got != 1 {
 		t.Errorf("a number that was changed back leaves %d, want 1", got)
 	}

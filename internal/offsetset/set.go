@@ -1,8 +1,9 @@
-// Package offsetset has sets of offsets of one partition, small enough to hold those of millions of records.
+// Package offsetset has sets of offsets of one partition, small enough for millions of records.
 //
-// A set is cut into blocks of 65,536 offsets. A block with few of them is a sorted list of 16-bit numbers, one with many a bitmap:
-// two bytes an offset at most, and a bit where they are dense. It is what roaring bitmaps do (Chambi, Lemire, Kaser, Godin: Better
-// bitmap performance with Roaring bitmaps, 2016), without what sets of other things than offsets need.
+// A set is cut into blocks of 65,536 offsets. A block with few offsets is a sorted list of 16-bit
+// numbers, one with many is a bitmap. So an offset takes two bytes at most, and about a bit in
+// dense sets. The structure is a roaring bitmap (Chambi, Lemire, Kaser, Godin: Better bitmap
+// performance with Roaring bitmaps, 2016), reduced to what offsets need.
 package offsetset
 
 import (
@@ -18,33 +19,35 @@ import (
 const (
 	blockBits = 16
 	blockSize = 1 << blockBits
-	// listLimit is how many a list may have: more take less room as a bitmap.
+	// listLimit is the length of the longest list; more offsets take less memory as a bitmap.
 	listLimit = blockSize / 16
 )
 
-// Set is a set of offsets, which are not negative. The zero value is empty. It has no lock.
+// Set is a set of offsets, which must not be negative. The zero value is empty. It is not safe for
+// concurrent use.
 type Set struct {
 	blocks []block // by their first offset
-	gaps   int     // how many of them are empty
+	gaps   int     // empty blocks
 	n      int
 }
 
-// block is a part of a set: a list or a bitmap. It is small, since a sparse set has many.
+// block is a part of a set: a list or a bitmap. It is small, since a sparse set has many blocks.
 type block struct {
 	high int64
 	list []uint16
 	bits *[blockSize / 64]uint64
-	n    int // in bits
+	n    int // offsets in bits
 }
 
-// Len is how many offsets are in the set.
+// Len returns the number of offsets in the set.
 func (s *Set) Len() int { return s.n }
 
-// Add puts an offset into the set, and reports whether it was not there.
+// Add adds an offset to the set, and reports whether it is new.
 func (s *Set) Add(offset int64) bool {
 	i, ok := s.find(offset >> blockBits)
 	if !ok {
-		if n := len(s.blocks); i == n && n > 0 { // the one before is most likely complete, and has room that it will not need
+		// The previous block is probably complete, and its spare room is not needed.
+		if n := len(s.blocks); i == n && n > 0 {
 			s.blocks[n-1].list = slices.Clone(s.blocks[n-1].list)
 		}
 		s.blocks = slices.Insert(s.blocks, i, block{high: offset >> blockBits})
@@ -64,7 +67,7 @@ func (s *Set) Has(offset int64) bool {
 	return ok && s.blocks[i].has(uint16(offset))
 }
 
-// Remove takes an offset out of the set, and reports whether it was there.
+// Remove removes an offset from the set, and reports whether it was there.
 func (s *Set) Remove(offset int64) bool {
 	i, ok := s.find(offset >> blockBits)
 	if !ok || !s.blocks[i].remove(uint16(offset)) {
@@ -73,7 +76,7 @@ func (s *Set) Remove(offset int64) bool {
 	s.n--
 	if b := &s.blocks[i]; b.empty() {
 		b.list, b.bits = nil, nil
-		// Not at once: to close the gap of each would take long where blocks are many.
+		// Empty blocks are removed in bulk: removing each would be slow if blocks are many.
 		if s.gaps++; s.gaps > len(s.blocks)/2 {
 			s.blocks = slices.Clone(slices.DeleteFunc(s.blocks, func(b block) bool { return b.empty() }))
 			s.gaps = 0
@@ -82,7 +85,8 @@ func (s *Set) Remove(offset int64) bool {
 	return true
 }
 
-// find returns where a block is, or would be. Offsets mostly come in their order, so the last one is looked at first.
+// find returns the index of a block, or where to insert it. Offsets mostly ascend, so the last
+// block is checked first.
 func (s *Set) find(high int64) (int, bool) {
 	n := len(s.blocks)
 	if n > 0 && s.blocks[n-1].high <= high {
@@ -95,7 +99,7 @@ func (s *Set) find(high int64) (int, bool) {
 	return i, i < n && s.blocks[i].high == high
 }
 
-// All yields the offsets in their order. The set must not change meanwhile.
+// All yields the offsets in ascending order. The set must not change meanwhile.
 func (s *Set) All() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for i := range s.blocks {
@@ -204,11 +208,11 @@ func (b *block) all() iter.Seq[uint16] {
 	}
 }
 
-// errSyntax is about bytes that are no set.
+// errSyntax means that the bytes are no set.
 var errSyntax = errors.New("offsetset: not a set: its offsets do not ascend, or it ends in the middle of one")
 
-// Append appends the offsets' binary form: the distance of each from the one before, as unsigned varints. An offset of a dense set
-// takes one byte.
+// Append appends the offsets' binary form: the distance of each from its predecessor, as unsigned
+// varints. In a dense set an offset takes one byte.
 func Append(b []byte, offsets iter.Seq[int64]) []byte {
 	last := int64(-1)
 	for offset := range offsets {
@@ -218,7 +222,7 @@ func Append(b []byte, offsets iter.Seq[int64]) []byte {
 	return b
 }
 
-// Parse adds to the set what Append wrote. On an error the set has what came before it.
+// Parse adds the offsets that Append wrote. On an error the set has the offsets before it.
 func (s *Set) Parse(b []byte) error {
 	for last := int64(-1); len(b) > 0; {
 		distance, n := binary.Uvarint(b)

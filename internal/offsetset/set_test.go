@@ -56,11 +56,11 @@ func TestASetIsWhatAMapWouldBe(t *testing.T) {
 	}
 }
 
-// Two bytes an offset is what the reader of a dead-letter topic with millions of letters counts on.
+// The reader of a dead-letter topic with millions of letters relies on two bytes an offset.
 func TestAnOffsetTakesTwoBytes(t *testing.T) {
 	const n = 2_000_000
 	for name, every := range map[string]int64{"one in a hundred": 100, "all": 1, "one in seventeen": 17} {
-		t.Run(name, func(t *testing.T) { // not in parallel, for the heap's sake
+		t.Run(name, func(t *testing.T) { // not parallel: it measures the heap
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
@@ -78,7 +78,7 @@ func TestAnOffsetTakesTwoBytes(t *testing.T) {
 	}
 }
 
-// Offsets move from set to set: a million letters that were redriven have succeeded some time later.
+// Offsets move from set to set: a million redriven letters have succeeded some time later.
 func TestASetThatWasEmptiedTakesNothing(t *testing.T) {
 	t.Parallel()
 	for _, every := range []int64{1, 17, 100, 1 << 20} {

@@ -1,9 +1,9 @@
-// Package oversize says what to write in place of a copy that is too large for its topic. It decides and sends nothing:
-// who sends is package consumer for its lanes and package dlq for everybody else.
+// Package oversize decides what to write in place of a copy that is too large for its topic. It
+// sends nothing: package consumer sends for its lanes, package dlq for all others.
 //
-// A refusal is about a whole batch: kgo fails all that it holds for the partition, and so does the broker. So nothing
-// follows from it for a copy that shared its batch; it is sent again alone. Refused alone, it gives up what is missed
-// least, a [Step] at a time, and is sent alone again.
+// A refusal concerns a whole batch: kgo fails all copies that it holds for the partition, and so
+// does the broker. A copy that shared its batch is therefore sent again alone first. If it is
+// refused alone, it drops its least important part, one [Step] at a time, and is sent alone again.
 package oversize
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Refused reports whether err says that what was sent is too large: by the client, which counts bytes before
-// compression, or by the broker, for its topic's max.message.bytes or segment.bytes.
+// Refused reports whether err means that the batch was too large. The client counts bytes before
+// compression; the broker applies its topic's max.message.bytes or segment.bytes.
 func Refused(err error) bool {
 	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
 }
 
-// Step is how much of a copy was given up. What a step takes away is taken from the copy as it was first, so that a
-// letter without its value has its whole story again.
+// Step is how much of a copy is dropped. Each step starts from the original copy: a letter without
+// its value has its complete headers again.
 type Step uint8
 
 // The steps, in their order.
@@ -34,8 +34,9 @@ const (
 	Bare         // without any of these
 )
 
-// Next returns the first step behind s that makes the copy smaller, for one that was refused alone at s. omit says
-// whether the value may be given up: it must be found somewhere else. more is false where nothing is left to give up.
+// Next returns the first step after s that makes the copy smaller, for a copy that was refused
+// alone at s. omit reports whether the value may be dropped, as it can be found elsewhere. more is
+// false if nothing is left to drop.
 func (s Step) Next(h []kgo.RecordHeader, value []byte, omit bool) (next Step, more bool) {
 	for next := s + 1; next <= Bare; next++ {
 		switch {
@@ -48,7 +49,7 @@ func (s Step) Next(h []kgo.RecordHeader, value []byte, omit bool) (next Step, mo
 	return s, false
 }
 
-// Of returns what a copy with these headers and this value is written with at step s. The headers given are not changed.
+// Of returns the headers and the value of a copy at step s. It does not change its arguments.
 func (s Step) Of(h []kgo.RecordHeader, value []byte) ([]kgo.RecordHeader, []byte) {
 	if s == Shrunk || s == Bare {
 		h = slices.DeleteFunc(slices.Clone(h), shrinks)
@@ -68,13 +69,13 @@ func Letter(h []kgo.RecordHeader) []kgo.RecordHeader {
 	return set(h, headers.FailureReason, string(headers.ReasonTooLarge))
 }
 
-// shrinks picks what [headers.Meta.Shrink] gives up. It goes by the keys alone: a record whose headers can't be believed
-// has to fit as well, and the rest of it is to stay as it was found.
+// shrinks selects the headers that [headers.Meta.Shrink] drops. It uses the keys alone: a record
+// with invalid headers has to fit too, and its other headers stay as they are.
 func shrinks(h kgo.RecordHeader) bool {
 	return h.Key == headers.History || h.Key == headers.ErrorStack || h.Key == headers.ErrorMessage
 }
 
-// set returns a copy of h in which key is there once, last.
+// set returns a copy of h in which key occurs once, last.
 func set(h []kgo.RecordHeader, key, value string) []kgo.RecordHeader {
 	h = slices.DeleteFunc(slices.Clone(h), func(h kgo.RecordHeader) bool { return h.Key == key })
 	return append(h, kgo.RecordHeader{Key: key, Value: []byte(value)})

@@ -109,7 +109,7 @@ func TestALetterOfACopyForATierSaysWhyAndNotWhen(t *testing.T) {
 	}
 }
 
-// A record whose headers cannot be believed is written as it was found; but for what is given up, all of it is there.
+// A record with invalid headers is written unchanged, except for the dropped parts.
 func TestBrokenHeadersShrinkAsWell(t *testing.T) {
 	t.Parallel()
 	found := []kgo.RecordHeader{{Key: headers.ValueOmitted, Value: []byte("perhaps")}, {Key: "a"}, {Key: headers.Attempts, Value: []byte("-1")}, {Key: headers.Attempts}}

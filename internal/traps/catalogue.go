@@ -1,50 +1,50 @@
 package main
 
-// traps are the ways in which others' consumers with retries came to lose, repeat or hold up records: read in their issues
-// and sources. Each is a test here; its number stands in the first line of the test's comment, "// Trap 13: …". Numbers stay
-// what they are.
+// traps are known faults of other consumers with retries: how they lose, repeat or block records.
+// They come from these consumers' issues and sources. Each has tests here, whose comments name its
+// number: "// Trap 13: …". A number never changes.
 var traps = []string{
-	1:  "a partition that was paused when it was given up is assigned again, and stays paused for ever",
-	2:  "a rebalance falls into a back-off, and the record that waits is dropped",
+	1:  "a partition that was paused when it was revoked is assigned again, and stays paused for ever",
+	2:  "a rebalance occurs during a back-off, and the waiting record is dropped",
 	3:  "two records of one partition fail, and the second seek undoes the first",
 	4:  "a record that succeeds on one partition resets the attempts counted on another",
 	5:  "the member heartbeats, the group is stable, and nothing is consumed",
 	6:  "compaction and transaction markers leave gaps, and a tracker that counts offsets waits for them",
-	7:  "commit metadata grows beyond what the broker takes, and the partition stands still or its commits fail",
+	7:  "commit metadata grows beyond the broker's limit, and the partition halts or its commits fail",
 	8:  "records that wait for their time are kept in memory without a bound",
 	9:  "handlers run concurrently, the latest one that finished is committed, and earlier ones are lost",
 	10: "null and empty keys are taken for the same, and tombstones get lost between retries and the dead-letter topic",
 	11: "headers grow with each hop, and the first error hides the last",
 	12: "each retry starts another trace, or writes a second trace header",
-	13: "a due time or a count of attempts that somebody made up is believed: delivered at once, or never",
-	14: "the configuration has fewer tiers or attempts than records on their way assume",
+	13: "a forged due time or count of attempts is accepted: the record is delivered at once, or never",
+	14: "the configuration has fewer tiers or attempts than records in flight assume",
 	15: "a retry topic has fewer partitions than its source, or the source grows",
-	16: "work that ends after a revoke marks its offset, and the new owner's progress is rewound or a batch's rest is lost",
+	16: "work that ends after a revoke marks its offset, and rewinds the new owner or loses the rest of a batch",
 	17: "handlers that are cancelled by a shutdown count as failures, and healthy records are dead-lettered",
 	18: "a handler's own timeout is taken for the shutdown, and the record is skipped",
 	19: "a dead letter is copied back with its headers and gets no retries, since they are used up",
 	20: "the time for retries counts from when the record was produced, and behind a backlog the first failure is the last",
 	21: "the dead-letter topic is missing, forbidden, or the copy is too large: the record is lost, or tried for ever",
 	22: "a dead letter goes back to the source, and groups that had handled it get it again",
-	23: "a replay has no group and no ledger: nobody sees how far it is, and it reads what it wrote",
-	24: "a record goes round between its source and its dead-letter topic without end",
+	23: "a replay has no group and no ledger: its progress is invisible, and it reads its own writes",
+	24: "a record moves between its source and its dead-letter topic without end",
 	25: "retention deletes a record that waits: its copy has an old timestamp, or the tier is longer than its topic's retention",
-	26: "the dead-letter topic is consumed to be handled, and nobody sees any more how much is in it",
-	27: "a topic is deleted and made anew while it is consumed",
+	26: "a service consumes the dead-letter topic, and the number of open letters is unknown",
+	27: "a topic is deleted and recreated while it is consumed",
 	28: "the group's offsets on the retry topics expire, since no member subscribes to them",
 	29: "a source is recreated or a group rewound, and the new dead letters are taken for copies of old ones and deleted",
 	30: "the broker's clock and the host's differ, and a parked record is written to its retry topic without end",
-	31: "a right to write is granted after a refusal, and the producer stays failed until the process restarts",
-	32: "one partition drains for its next owner, and the member reads none of those that it keeps",
+	31: "permission to write is granted after a refusal, and the producer fails until the process restarts",
+	32: "one partition drains for its next owner, and the member does not read the partitions that it keeps",
 	33: "a Retry-After of one second replaces the backoff: attempts are used up at once, or many records run in one instant",
-	34: "a partition that is blocked changes its owner, and each new owner runs thousands of records before it holds",
+	34: "a blocked partition changes its owner, and each new owner runs thousands of records before it stops",
 	35: "the source grows, and a member that did not grow the siblings itself cannot write to the new partitions",
 }
 
-// later are traps whose place is not built yet, with what they wait for. One that has a test is taken off.
+// later are traps that wait for a feature, which each entry names. A trap with a test is not in it.
 var later = map[int]string{
 	7: "commit metadata",
 }
 
-// known reports whether there is a trap of that number.
+// known reports whether a trap has that number.
 func known(n int) bool { return n > 0 && n < len(traps) }

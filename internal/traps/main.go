@@ -1,4 +1,5 @@
-// Traps prints which test shows which of the traps that others fell into, and fails when one has none.
+// Traps lists the known faults of other consumers with the tests that guard against each. It fails
+// if one has no test.
 //
 //	go run ./internal/traps
 package main
@@ -12,7 +13,7 @@ import (
 
 func main() { os.Exit(run(os.DirFS("."), later, os.Stdout, os.Stderr)) }
 
-// run prints the traps of a tree with their tests, and what is wrong.
+// run prints the traps of a tree with their tests, and the problems.
 func run(tree fs.FS, later map[int]string, out, problems io.Writer) (code int) {
 	s, err := look(tree)
 	if err != nil {

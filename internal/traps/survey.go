@@ -13,16 +13,17 @@ import (
 	"strings"
 )
 
-// suite is the folder whose tests stand in maps, by what they promise, since each broker's package runs them.
+// suite is the folder whose tests are entries of maps, by promise, since each broker's package runs
+// them.
 const suite = "internal/suite"
 
-// survey is what the tests of a tree say of traps.
+// survey holds the traps that the tests of a tree name.
 type survey struct {
 	tests    map[int][]test
 	problems []string
 }
 
-// test is one that shows a trap.
+// test is a test that names a trap.
 type test struct {
 	file string
 	line int
@@ -31,7 +32,7 @@ type test struct {
 
 func (t test) String() string { return fmt.Sprintf("%s:%d %s", t.file, t.line, t.name) }
 
-// look reads every Go file of the tree, those of nested modules too.
+// look reads every Go file of the tree, nested modules included.
 func look(tree fs.FS) (*survey, error) {
 	s := &survey{tests: map[int][]test{}}
 	err := fs.WalkDir(tree, ".", func(file string, d fs.DirEntry, err error) error {
@@ -56,7 +57,7 @@ func look(tree fs.FS) (*survey, error) {
 	return s, err
 }
 
-// read notes the traps of one file.
+// read records the traps of one file.
 func (s *survey) read(file string, text []byte) error {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, file, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -91,7 +92,7 @@ type declared struct {
 	comment *ast.CommentGroup // nil: the one that ends above it
 }
 
-// testsOf lists the tests of a file: functions of the testing package, and entries of the suite's maps.
+// testsOf lists the tests of a file: functions of package testing, and entries of the suite's maps.
 func testsOf(f *ast.File, file string) (all []declared) {
 	switch {
 	case strings.HasSuffix(file, "_test.go"):
@@ -138,7 +139,7 @@ func entries(spec *ast.ValueSpec) (all []declared) {
 	return all
 }
 
-// above is the comment that ends on the line before a node.
+// above returns the comment that ends on the line before a node.
 func above(f *ast.File, files *token.FileSet, n ast.Node) *ast.CommentGroup {
 	for _, c := range f.Comments {
 		if files.Position(c.End()).Line+1 == files.Position(n.Pos()).Line {
@@ -148,7 +149,8 @@ func above(f *ast.File, files *token.FileSet, n ast.Node) *ast.CommentGroup {
 	return nil
 }
 
-// trapLine is how a test names its trap; a test of several has such a line for each. Whatever begins like one is meant as one.
+// trapLine is the form in which a test names its trap; a test of several has one such line for
+// each. Any line that begins like it must match it.
 var (
 	trapLine = regexp.MustCompile(`^Trap ([0-9]+): \S`)
 	trapLike = regexp.MustCompile(`^Traps? [0-9]`)
@@ -156,7 +158,7 @@ var (
 
 func isTrap(line string) bool { return trapLike.MatchString(line) }
 
-// lines are those of a comment, without its marks.
+// lines returns the lines of a comment without its marks.
 func lines(c *ast.CommentGroup) (all []string) {
 	for _, part := range c.List {
 		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(part.Text, "//"), "/*"), "*/")
@@ -167,7 +169,7 @@ func lines(c *ast.CommentGroup) (all []string) {
 	return all
 }
 
-// note takes down the traps that a test's comment names.
+// note records the traps that a test's comment names.
 func (s *survey) note(c *ast.CommentGroup, t test) {
 	all := lines(c)
 	for i, line := range all {

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// looked is a survey of a tree with these files.
+// looked surveys a tree with these files.
 func looked(t *testing.T, files map[string]string) *survey {
 	t.Helper()
 	tree := fstest.MapFS{}
@@ -143,7 +143,7 @@ func TestATrapIsTheFirstLineOfATestsComment(t *testing.T) {
 	}
 }
 
-// every is a file with a test for each trap but some.
+// every returns a file with a test for each trap except some.
 func every(without func(n int) bool) map[string]string {
 	text := "package a\n"
 	for n := 1; n < len(traps); n++ {
@@ -154,7 +154,7 @@ func every(without func(n int) bool) map[string]string {
 	return map[string]string{"a_test.go": text}
 }
 
-// one is a list of what comes later.
+// one returns a list of later traps.
 var one = map[int]string{24: "redrive"}
 
 func isOne(n int) bool { return n == 24 }
