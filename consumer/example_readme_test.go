@@ -69,7 +69,7 @@ func TestTheReadmesProgramIsTheOneThatCompiles(t *testing.T) {
 	}
 }
 
-// What else the README and the documents show is in an example.
+// The other blocks of the README and of the documents are in an example.
 func TestTheOtherBlocksCompileToo(t *testing.T) {
 	t.Parallel()
 	examples := unindented(read(t, "example_test.go") + read(t, "consumertest/example_test.go") + read(t, "../retrytopics/example_test.go"))
@@ -86,13 +86,14 @@ func TestTheOtherBlocksCompileToo(t *testing.T) {
 	}
 }
 
-func TestTheReadmesTablesHaveEveryField(t *testing.T) {
+func TestTheConfigurationTablesHaveEveryField(t *testing.T) {
 	t.Parallel()
-	_, tables, _ := strings.Cut(read(t, "../README.md"), "\n## Configuration\n")
-	tables, _, _ = strings.Cut(tables, "\n## ")
-	config, policy, ok := strings.Cut(tables, "`consumer.Policy`:")
+	const document = "../docs/configuration.md"
+	_, tables, _ := strings.Cut(read(t, document), "\n## Config\n")
+	config, policy, ok := strings.Cut(tables, "\n## Policy\n")
+	policy, _, _ = strings.Cut(policy, "\n## ")
 	if !ok {
-		t.Fatal("README.md has no table of consumer.Policy")
+		t.Fatalf("%s has no table of consumer.Policy", document)
 	}
 	for _, test := range []struct {
 		table string
@@ -107,11 +108,11 @@ func TestTheReadmesTablesHaveEveryField(t *testing.T) {
 		first := strings.Join(firsts, "")
 		for i := range test.of.NumField() {
 			if name := test.of.Field(i).Name; test.of.Field(i).IsExported() && !strings.Contains(first, "`"+name+"`") {
-				t.Errorf("README.md's table of %v has no %s", test.of, name)
+				t.Errorf("%s: the table of %v has no %s", document, test.of, name)
 			}
 		}
 		if got, want := strings.Count(first, "`")/2, test.of.NumField(); got != want {
-			t.Errorf("README.md's table of %v has %d fields, want %d", test.of, got, want)
+			t.Errorf("%s: the table of %v has %d fields, want %d", document, test.of, got, want)
 		}
 	}
 }

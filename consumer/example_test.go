@@ -204,7 +204,7 @@ func (uniqueViolation) SQLState() string { return "23505" }
 func ExampleFacts_IdempotencyKey() {
 	tx := handledKeys{}
 	handler := func(ctx context.Context, r *kgo.Record) error {
-		// first in the transaction, and a statement of its own: another unique violation is another matter
+		// The first statement of the transaction, so that no other unique violation is taken for this one.
 		_, err := tx.Exec(ctx, `INSERT INTO handled (key) VALUES ($1)`, consumer.FactsOf(ctx, r).IdempotencyKey())
 		if classify.IsUniqueViolation(err) {
 			return nil // done already

@@ -57,7 +57,7 @@ func TestTheDocumentedRightsAreEnoughAndNoneIsTooMany(t *testing.T) {
 // documentedRights reads the table: what is always needed, what more unless the mode is Off, what more with Create.
 func documentedRights(t *testing.T) (always, verify, create []kfake.ACL) {
 	t.Helper()
-	_, table, ok := strings.Cut(read(t, "../docs/operations.md"), "\n## Rights\n")
+	_, table, ok := strings.Cut(read(t, "../docs/operations.md"), "\n## Permissions\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	name := regexp.MustCompile("^ (group|topic) `([^`]+)`")
 	right := regexp.MustCompile("`([A-Z_]+)`")

@@ -105,7 +105,7 @@ func documentedRights(t *testing.T) (columns [][]kfake.ACL) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "\n### Rights of whoever redrives\n")
+	_, table, _ := strings.Cut(string(text), "\n### Permissions for redriving\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	columns = make([][]kfake.ACL, len(errands))
 	name := regexp.MustCompile("^ (group|topic|transactional id) `([^`]+)`")

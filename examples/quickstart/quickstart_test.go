@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -74,6 +76,25 @@ func TestAPersonCanFollowAnOrder(t *testing.T) {
 		}
 		rest = after
 	}
+	// The README shows the table of a longer run: the same rows, with other numbers.
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(readme), "go run ./examples/quickstart\n")
+	if got, want := rows(shown), rows(stdout.String()); len(want) < 10 || !slices.Equal(got, want) {
+		t.Errorf("the README shows the rows\n%q\nwant\n%q", got, want)
+	}
+}
+
+// rows are the names in the first closing table of a text, which begins with the orders produced.
+func rows(text string) (names []string) {
+	_, table, _ := strings.Cut(text, "  produced  ")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, m := range regexp.MustCompile(`(?m)^ *(\S.*?) {2,}\d+$`).FindAllStringSubmatch(table, -1) {
+		names = append(names, m[1])
+	}
+	return names
 }
 
 // A broker acknowledges copies that it did not write. Siding cannot detect that, so the table is

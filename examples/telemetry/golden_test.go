@@ -33,8 +33,8 @@ var update = flag.Bool("update", false, "write the golden file instead of compar
 // breaks them: the CHANGELOG has to name its replacement. New lines may be added.
 var goldenFile = filepath.Join("testdata", "telemetry.golden")
 
-// operations is the page that explains each name.
-const operations = "../../docs/operations.md"
+// telemetryPage explains each name.
+const telemetryPage = "../../docs/telemetry.md"
 
 // A metric and its kind, in the golden file and on the page.
 var (
@@ -66,13 +66,13 @@ func TestNamesUnitsKindsAndAttributesAreThoseOfTheGoldenFile(t *testing.T) {
 		if got.String() != string(want) {
 			t.Errorf("telemetry is\n%swant\n%s", got.String(), want)
 		}
-		page, err := os.ReadFile(operations)
+		page, err := os.ReadFile(telemetryPage)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for word := range strings.FieldsSeq(string(want)) {
 			if strings.Contains(word, ".") && word[0] > '9' && !strings.Contains(string(page), "`"+word+"`") {
-				t.Errorf("%s does not explain %s", operations, word)
+				t.Errorf("%s does not explain %s", telemetryPage, word)
 			}
 		}
 		kinds := map[string]string{}
@@ -84,7 +84,7 @@ func TestNamesUnitsKindsAndAttributesAreThoseOfTheGoldenFile(t *testing.T) {
 			said[m[1]] = m[2]
 		}
 		if !maps.Equal(kinds, said) {
-			t.Errorf("%s has metrics %v, want %v", operations, said, kinds)
+			t.Errorf("%s has metrics %v, want %v", telemetryPage, said, kinds)
 		}
 	})
 }

@@ -132,7 +132,7 @@ func (o *telemetry) histogram(name string) []metricdata.HistogramDataPoint[float
 	return nil
 }
 
-// The table of docs/operations.md has each of these.
+// The table of docs/telemetry.md has each of these.
 func TestEveryMetricHasItsUnitAndTheGroup(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -21,7 +21,7 @@ func means(t *testing.T, what string, err error, class, verdict string) {
 	}
 }
 
-// verdictOf returns the verdict in the words of README's table.
+// verdictOf returns the verdict in the words of the table of docs/classification.md.
 func verdictOf(r classify.Result) string {
 	if r.Default {
 		return "unknown"

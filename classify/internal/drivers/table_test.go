@@ -113,12 +113,12 @@ func samples() (all []error) {
 	return all
 }
 
-// README once had SQLSTATE 57014 as unknown and HTTP 500 as retried, and no test compared it with
+// The table once had SQLSTATE 57014 as unknown and HTTP 500 as retried, and no test compared it with
 // the code.
 func TestTheDocumentedTablesAreWhatTheCodeDoes(t *testing.T) {
 	t.Parallel()
 	for _, tab := range []*table{
-		tableOf(t, "../../../README.md", regexp.MustCompile("(?m)^\\|[^|]*\\| (`[^|]*`) \\| (retry|terminal|unknown|that of the SQLSTATE|retry if retriable, else unknown) \\|$"), regexp.MustCompile("` `")),
+		tableOf(t, "../../../docs/classification.md", regexp.MustCompile("(?m)^\\|[^|]*\\| (`[^|]*`) \\| (retry|terminal|unknown|that of the SQLSTATE|retry if retriable, else unknown) \\|$"), regexp.MustCompile("` `")),
 		tableOf(t, "../../doc.go", regexp.MustCompile(`(?m)^//\t(\S+(?:, \S+)*) {2,}(retry|terminal|unknown|that of the SQLSTATE|retry if retriable, else unknown)(?: {2,}.*)?$`), regexp.MustCompile(`, `)),
 	} {
 		for _, err := range samples() {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +42,22 @@ func TestTheDemoTellsTheTruthWithinAMinute(t *testing.T) {
 		"STATE         aborted\n", "CAUSE         letter orders.dlq/", "SENT          1\n", "FAILED AGAIN  1\n",
 		"OPEN         800\n", "  500  payment.Declined", "  300  decode",
 	)
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(readme), "    go run ./redrive/cmd/redrive demo\n")
+	shown, _, _ = strings.Cut(shown, "\n## ")
+	lines := regexp.MustCompile(`(?m)^ {4}(.*)$`).FindAllStringSubmatch(shown, -1)
+	if len(lines) == 0 {
+		t.Error("the README shows nothing of the demo")
+	}
+	_, aborted, _ := strings.Cut(got.stdout, "STATE         aborted\n")
+	for _, line := range lines {
+		if printed := got.stderr + "STATE         aborted\n" + aborted; !strings.Contains(printed, line[1]+"\n") {
+			t.Errorf("the README shows %q, which the demo does not print", line[1])
+		}
+	}
 }
 
 // inOrder checks that texts come one after the other.

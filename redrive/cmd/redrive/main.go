@@ -1,5 +1,5 @@
 // Command redrive shows the dead letters of a Kafka cluster and brings them back after a fix, slowly, and stops by itself
-// when they fail again. See redrive --help, and the section "After an incident" of the README.
+// when they fail again. See redrive --help, and docs/redrive.md.
 package main
 
 import (

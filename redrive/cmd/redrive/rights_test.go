@@ -164,7 +164,7 @@ func documentedRights(t *testing.T, column int) (rights []kfake.ACL) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "\n### Rights of whoever redrives\n")
+	_, table, _ := strings.Cut(string(text), "\n### Permissions for redriving\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	named := regexp.MustCompile("^ (group|topic|transactional id) `([^`]+)`")
 	right := regexp.MustCompile("`([A-Z_]+)`")
