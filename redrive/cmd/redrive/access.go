@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/sidingkafka/siding/redrive"
@@ -33,11 +32,6 @@ func on(op, resource, name string, err error) error {
 // aboutResource reports whether an error says already what it is about.
 func aboutResource(err error) bool {
 	return isA[*resourceError](err) || isA[*redrive.DeniedError](err)
-}
-
-// may looks whether the user may do on topics what a verb is about to do there, so that it does all of it or nothing.
-func (s *session) may(ctx context.Context, needs map[string][]string) error {
-	return redrive.CheckRights(ctx, s.cl, needs)
 }
 
 func (e *resourceError) Error() string { return fmt.Sprintf("%s %s: %v", e.resource, e.name, e.err) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -38,9 +39,11 @@ func offer(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	}
 }
 
-// completeSelection offers the values of the filters that have few.
-func completeSelection(cmd *cobra.Command) {
+// addSelection gives a verb the filters, and offers the values of the one that has few.
+func addSelection(cmd *cobra.Command) (flags *selection.Flags) {
+	section(cmd, sectionLetters, func(set *pflag.FlagSet) { flags = selection.AddFlags(set) })
 	offer(cmd, "reason", cobra.FixedCompletions(selection.Reasons, cobra.ShellCompDirectiveNoFileComp))
+	return flags
 }
 
 // completeTopic offers the cluster's dead-letter topics for a verb's first argument.

@@ -3,21 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 )
-
-// refusedError is what could be done and should not, as things are.
-type refusedError struct{ err error }
-
-func (e *refusedError) Error() string { return e.err.Error() }
-func (e *refusedError) Unwrap() error { return e.err }
-
-// refuse ends a verb with the code for what should not be done; the text says what would have to change.
-func refuse(format string, args ...any) error {
-	return &refusedError{fmt.Errorf(format, args...)}
-}
 
 // confirm has a count typed before something is done that nothing can undo: whoever types it has read it.
 func (t *tool) confirm(ctx context.Context, what string, count int64) error {

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
@@ -48,16 +47,10 @@ read already go back all the same; discard says so then, and show tells what bec
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
-			s, err := t.connect(cmd.Context(), d.check(), err)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			return t.discard(cmd.Context(), s, args[0], sel, d)
+			return t.with(cmd.Context(), func(s *session) error { return t.discard(cmd.Context(), s, args[0], sel, d) }, d.check(), err)
 		},
 	}
-	section(cmd, sectionLetters, func(set *pflag.FlagSet) { flags = selection.AddFlags(set) })
-	completeSelection(cmd)
+	flags = addSelection(cmd)
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { d.operator = t.addOperator(set) })
 	cmd.Flags().BoolVar(&d.yes, "yes", false, "go on without asking")
 	return cmd
@@ -68,13 +61,7 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 	if err != nil {
 		return err
 	}
-	ledger, err := t.readLedger(ctx, s, c.sibling, toWrite)
-	if err == nil {
-		err = redrive.RefuseUnfinished(ledger)
-	}
-	if err == nil {
-		err = s.may(ctx, map[string][]string{ledger.Name(): {"WRITE"}})
-	}
+	ledger, err := t.idleLedger(ctx, s, c.sibling, toWrite, nil, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
@@ -112,9 +99,9 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 		t.screen.Warn("%v; a run that began meanwhile brings back what it had read before: redrive show tells what became of a letter", err)
 	}
 	return t.screen.Object(
-		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},
-		output.Field{Column: output.Column{Key: "discarded", Title: "DISCARDED"}, Cell: n},
-		output.Field{Column: output.Column{Key: "by", Title: "BY"}, Cell: d.by},
-		output.Field{Column: output.Column{Key: "why", Title: "WHY"}, Cell: d.why},
+		output.NewField("topic", "TOPIC", topic),
+		output.NewField("discarded", "DISCARDED", n),
+		output.NewField("by", "BY", d.by),
+		output.NewField("why", "WHY", d.why),
 	)
 }

@@ -34,5 +34,5 @@ func edited(e redrive.Edit) output.Field {
 		Set   []string `json:"setHeaders"`
 		Unset []string `json:"unsetHeaders"`
 	}{value, append([]string{}, set...), append([]string{}, e.Unset...)}
-	return output.Field{Column: output.Column{Key: "edited", Title: title}, Cell: output.Pair{Table: strings.Join(words, ", "), JSON: fields}}
+	return output.NewField("edited", title, output.Pair{Table: strings.Join(words, ", "), JSON: fields})
 }

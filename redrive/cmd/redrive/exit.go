@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/sidingkafka/siding/redrive"
 )
@@ -17,45 +18,44 @@ const (
 	exitPending    = 5 // a run is over, none of its records failed again, and some have no outcome yet
 )
 
-// usageError is an error of what the command was given.
-type usageError struct{ err error }
+// A codedError is an error whose exit code is known.
+type codedError struct {
+	code int
+	err  error
+}
 
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
 
-func usage(err error) error {
+// coded gives an error its exit code. Nil stays nil.
+func coded(code int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &usageError{err}
+	return &codedError{code, err}
 }
+
+// usage is an error of what the command was given.
+func usage(err error) error { return coded(exitUsage, err) }
+
+// refuse ends a verb that could be done and should not, as things are; the text says what would have to change.
+func refuse(format string, args ...any) error { return coded(exitRefused, fmt.Errorf(format, args...)) }
 
 // exitCode is the one place where errors become exit codes.
 func exitCode(err error) int {
+	known, ok := errors.AsType[*codedError](err)
 	switch {
 	case err == nil:
 		return exitDone
-	case isA[*usageError](err):
-		return exitUsage
-	case isA[*redrive.ReappearedError](err), isA[*failedError](err):
+	case ok:
+		return known.code
+	case isA[*redrive.ReappearedError](err):
 		return exitReappeared
-	case isA[*pendingError](err):
-		return exitPending
-	case isA[*refusedError](err), isA[*redrive.RefusedError](err):
+	case isA[*redrive.RefusedError](err):
 		return exitRefused
 	}
 	return exitError
 }
-
-// failedError says that a run is over, and that letters of it failed again.
-type failedError struct{ text string }
-
-func (e *failedError) Error() string { return e.text }
-
-// pendingError says that a run is over, and that letters of it have no outcome yet.
-type pendingError struct{ text string }
-
-func (e *pendingError) Error() string { return e.text }
 
 func isA[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
@@ -30,16 +29,10 @@ It changes nothing; what was exported can be discarded with the same filters.`,
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
-			s, err := t.connect(cmd.Context(), err)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			return t.export(cmd.Context(), s, args[0], sel, all)
+			return t.with(cmd.Context(), func(s *session) error { return t.export(cmd.Context(), s, args[0], sel, all) }, err)
 		},
 	}
-	section(cmd, sectionLetters, func(set *pflag.FlagSet) { flags = selection.AddFlags(set) })
-	completeSelection(cmd)
+	flags = addSelection(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "those too of which something became, and copies")
 	return cmd
 }

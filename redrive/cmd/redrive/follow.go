@@ -13,12 +13,16 @@ import (
 // sayEvery is how often a run tells how far it is where there is no status line, as in the log of a job.
 const sayEvery = time.Minute
 
-// follow shows how a run goes on: a status line, and a line for what happens.
-func (t *tool) follow() func(redrive.Event) {
-	state, waiting := redrive.State(""), ""
+// follow shows how a run goes on: a status line, and a line for what happens. Begin is called before the first of it.
+func (t *tool) follow(begin func(redrive.Event)) func(redrive.Event) {
+	begun, state, waiting := false, redrive.State(""), ""
 	said := t.now()
 	var speed speed
 	return func(e redrive.Event) {
+		if !begun {
+			begun = true
+			begin(e)
+		}
 		if e.Message != "" { // where the run is then, may be what was written down of it some time ago
 			t.screen.Say("%v", errors.New(withoutGuess(e.Message)))
 			return

@@ -21,7 +21,7 @@ func TestWhatARunWaitsForIsSaidOnceInAnyState(t *testing.T) {
 	}
 	var words bytes.Buffer
 	tl := &tool{process: process{now: func() time.Time { return noon }}, screen: output.NewScreen(io.Discard, &words, func(string) string { return "" })}
-	on := tl.follow()
+	on := tl.follow(func(redrive.Event) {})
 	for _, e := range []redrive.Event{
 		event(redrive.Sending, ""),
 		event(redrive.Waiting, "the group is behind"), event(redrive.Waiting, "the group is behind"),

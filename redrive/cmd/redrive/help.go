@@ -52,35 +52,6 @@ func help(cmd *cobra.Command) error {
 	return nil
 }
 
-// newHelp is cobra's own verb for it, but that a verb that there is not is an error, as everywhere.
-func newHelp(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [VERB]",
-		Short: "Help about a verb",
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-			if len(args) == 0 {
-				for _, verb := range root.Commands() {
-					if verb.IsAvailableCommand() {
-						names = append(names, verb.Name())
-					}
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			verb, rest, err := root.Find(args)
-			if err != nil || verb == root && len(args) > 0 {
-				return usage(noSuchVerb(root, args))
-			}
-			if len(rest) > 0 {
-				return usage(noSuchVerb(verb, rest))
-			}
-			verb.InitDefaultHelpFlag()
-			return verb.Help()
-		},
-	}
-}
-
 func helpVerbs(w io.Writer, cmd *cobra.Command) {
 	under := map[string][]string{}
 	for _, sub := range cmd.Commands() {

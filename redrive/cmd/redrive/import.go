@@ -49,12 +49,7 @@ to a dead-letter topic look like failures to it.`,
 			if err == nil {
 				defer file.Close()
 			}
-			s, err := t.connect(cmd.Context(), err)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			return t.importLetters(cmd.Context(), s, args[0], file, how, yes)
+			return t.with(cmd.Context(), func(s *session) error { return t.importLetters(cmd.Context(), s, args[0], file, how, yes) }, err)
 		},
 	}
 	cmd.Flags().BoolVar(&how.KeepTimestamps, "keep-timestamps", false, "letters keep the times at which they were written, where the topic allows that; retention goes by them")
@@ -79,13 +74,7 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 	if err != nil {
 		return err
 	}
-	ledger, err := t.readLedger(ctx, s, f, toCount)
-	if err == nil {
-		err = redrive.RefuseUnfinished(ledger)
-	}
-	if err == nil {
-		err = s.may(ctx, map[string][]string{topic: {"WRITE"}})
-	}
+	ledger, err := t.idleLedger(ctx, s, f, toCount, []string{"WRITE"}, nil)
 	if err != nil {
 		return err
 	}
@@ -123,10 +112,10 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 		return err // it names the topic
 	}
 	return t.screen.Object(
-		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},
-		output.Field{Column: output.Column{Key: "imported", Title: "IMPORTED"}, Cell: n},
-		output.Field{Column: output.Column{Key: "reopened", Title: "OPEN AGAIN"}, Cell: unlessZero(reopened(outlook))},
-		output.Field{Column: output.Column{Key: "copies", Title: "COPIES"}, Cell: copies(outlook.Copies)},
+		output.NewField("topic", "TOPIC", topic),
+		output.NewField("imported", "IMPORTED", n),
+		output.NewField("reopened", "OPEN AGAIN", unlessZero(reopened(outlook))),
+		output.NewField("copies", "COPIES", explained(outlook.Copies, ": the topic holds their letters, or the file has them twice")),
 	)
 }
 
@@ -145,12 +134,4 @@ func outcomes(o dlq.Outlook) string {
 		parts = append(parts, fmt.Sprintf("%d %s", o.Reopened[state], state))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// copies are the letters by which nothing becomes open.
-func copies(n int64) any {
-	if n == 0 {
-		return output.Pair{JSON: n}
-	}
-	return output.Pair{Table: fmt.Sprintf("%d: the topic holds their letters, or the file has them twice", n), JSON: n}
 }

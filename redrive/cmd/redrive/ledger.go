@@ -61,6 +61,19 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpos
 	return l, nil
 }
 
+// idleLedger is readLedger for a verb that changes something: it refuses where a run is unfinished, and where the user lacks an operation
+// that the verb needs on the topic or on the ledger, so that the verb does all of it or nothing.
+func (t *tool) idleLedger(ctx context.Context, s *session, f sibling, why purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
+	l, err := t.readLedger(ctx, s, f, why)
+	if err == nil {
+		err = redrive.RefuseUnfinished(l)
+	}
+	if err == nil {
+		err = redrive.CheckRights(ctx, s.cl, map[string][]string{f.topic: onTopic, l.Name(): onLedger})
+	}
+	return l, err
+}
+
 // stillIdle reads what was written since, and refuses where a run has begun: whoever was asked something may have thought about it for long.
 func stillIdle(ctx context.Context, ledger *dlq.Ledger) error {
 	if err := ledger.Read(ctx, nil, nil); err != nil && !errors.Is(err, dlq.ErrNewerVersion) {

@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -41,16 +40,10 @@ With --all it does not read what became of the letters, and has no column for it
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err1 := flags.Compile(t.now())
 			from, err2 := how.from(args[0])
-			s, err := t.connect(cmd.Context(), err1, err2)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			return t.list(cmd.Context(), s, args[0], sel, from, how)
+			return t.with(cmd.Context(), func(s *session) error { return t.list(cmd.Context(), s, args[0], sel, from, how) }, err1, err2)
 		},
 	}
-	section(cmd, sectionLetters, func(set *pflag.FlagSet) { flags = selection.AddFlags(set) })
-	completeSelection(cmd)
+	flags = addSelection(cmd)
 	cmd.Flags().BoolVar(&how.all, "all", false, "those too of which something became, and copies")
 	cmd.Flags().IntVar(&how.limit, "limit", 50, "`number` of letters on a page; 0 for no end")
 	cmd.Flags().StringVar(&how.cursor, "cursor", "", "`place` to go on from, as the page before printed it; with the same filters")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -50,9 +49,7 @@ func (t *tool) showOutcome(o redrive.Outcome) error {
 	if !o.Stopped.IsZero() {
 		waits = "" // to be resumed or aborted, as is said beside
 	}
-	field := func(key, title string, cell any) output.Field {
-		return output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell}
-	}
+	field := output.NewField
 	return t.screen.Object(
 		field("run", "RUN", o.Topic+"/"+o.ID),
 		field("state", "STATE", stateOf(o, t.now())),
@@ -70,21 +67,13 @@ func (t *tool) showOutcome(o redrive.Outcome) error {
 		field("succeeded", "SUCCEEDED", c.Succeeded),
 		field("failed", "FAILED AGAIN", c.Failed),
 		field("failedByClass", "", output.Pair{JSON: some(c.FailedByClass)}),
-		field("retrying", "RETRYING", retrying(c.Retrying)),
+		field("retrying", "RETRYING", explained(c.Retrying, " of the pending: failed again, and in a retry topic")),
 		field("discarded", "DISCARDED", unlessZero(c.Discarded)),
 		field("pending", "PENDING", c.Pending),
 		field("unknown", "UNKNOWN", unlessZero(c.Unknown)),
 		field("unfollowed", "NOT FOLLOWED", unlessZero(c.Unfollowed)),
 		field("skipped", "NOT SENT", output.Pair{Table: said(c.Skipped), JSON: some(c.Skipped)}),
 	)
-}
-
-// retrying is what is pending although it failed again.
-func retrying(n int64) any {
-	if n == 0 {
-		return output.Pair{JSON: n}
-	}
-	return output.Pair{Table: fmt.Sprintf("%d of the pending: failed again, and in a retry topic", n), JSON: n}
 }
 
 // openOf is how many letters of a run were not sent and are open. What was left out is, too, but for what expired, or was settled by others.

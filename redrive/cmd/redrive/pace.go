@@ -13,8 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// paceFlags say how fast a run goes and when it stops by itself. On the command line nothing is nothing; the engine takes zero for its
-// default, and less for none.
+// paceFlags say how fast a run goes and when it stops by itself.
 type paceFlags struct {
 	rate         float64
 	burst        int
@@ -67,9 +66,7 @@ func tolerance(text string) (number int, share float64, err error) {
 		if err != nil || !(share >= 0 && share <= 100) {
 			return 0, 0, wrong
 		}
-		if share /= 100; share == 0 {
-			share = -1
-		}
+		share = orNone(share / 100)
 	}
 	if numbers > 1 || shares > 1 {
 		return 0, 0, wrong
@@ -89,22 +86,18 @@ func (p *paceFlags) pace() (redrive.Pace, error) {
 			errs = append(errs, fmt.Errorf("--%s is less than nothing", name))
 		}
 	}
-	pace := redrive.Pace{Rate: p.rate, Burst: p.burst, Canary: p.canary, Ramp: p.ramp, Window: p.window, MaxLag: p.maxLag}
+	pace := redrive.Pace{Rate: orNone(p.rate), Burst: p.burst, Canary: orNone(p.canary), Ramp: orNone(p.ramp), Window: orNone(p.window), MaxLag: p.maxLag}
 	var err error
 	if pace.Tolerate, pace.TolerateShare, err = tolerance(p.tolerate); err != nil {
 		errs = append(errs, err)
 	}
-	if p.rate == 0 {
-		pace.Rate = -1
-	}
-	if p.canary == 0 {
-		pace.Canary = -1
-	}
-	if p.ramp == 0 {
-		pace.Ramp = -1
-	}
-	if p.window == 0 {
-		pace.Window = -1
-	}
 	return pace, errors.Join(errs...)
+}
+
+// orNone is a number as the engine takes it, to which zero is its default and less is none.
+func orNone[N int | float64 | time.Duration](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
 }

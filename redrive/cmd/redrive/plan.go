@@ -30,8 +30,7 @@ type intent struct {
 }
 
 func (t *tool) addIntent(cmd *cobra.Command) *intent {
-	i := &intent{}
-	section(cmd, sectionLetters, func(set *pflag.FlagSet) { i.letters = selection.AddFlags(set) })
+	i := &intent{letters: addSelection(cmd)}
 	section(cmd, sectionTarget, func(set *pflag.FlagSet) {
 		set.StringVar(&i.target.Topic, "target", "", "`topic` to bring the records back to: a retry topic of the source, where the failing group alone runs them, or the source or another topic, of which all groups that read it get them. The failing group's first retry topic by default")
 		set.BoolVar(&i.target.Wait, "wait", false, "wait for a group without members, instead of refusing")
@@ -42,7 +41,6 @@ func (t *tool) addIntent(cmd *cobra.Command) *intent {
 	section(cmd, sectionEdit, func(set *pflag.FlagSet) { i.edit = edit.AddFlags(set) })
 	section(cmd, sectionPace, func(set *pflag.FlagSet) { i.pace = addPace(set) })
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { i.operator = t.addOperator(set) })
-	completeSelection(cmd)
 	return i
 }
 
@@ -55,13 +53,9 @@ func (t *tool) plan(ctx context.Context, s *session, topic string, i *intent, se
 	if err != nil {
 		return nil, err
 	}
-	most := i.maxRedrives
-	if most == 0 {
-		most = -1
-	}
 	unsettled := t.settle(ctx, r, topic)
 	t.screen.Status("reading %s …", topic)
-	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: most, Edit: e})
+	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), Edit: e})
 	t.screen.Status("")
 	t.doubt(sel)
 	if err == nil {
@@ -110,16 +104,13 @@ the same options, and looks anew.`,
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, e, pace, err := i.compile(t)
-			s, err := t.connect(cmd.Context(), err)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			p, err := t.plan(cmd.Context(), s, args[0], i, sel, e)
-			if err != nil {
-				return err
-			}
-			return t.showPlan(p, pace)
+			return t.with(cmd.Context(), func(s *session) error {
+				p, err := t.plan(cmd.Context(), s, args[0], i, sel, e)
+				if err != nil {
+					return err
+				}
+				return t.showPlan(p, pace)
+			}, err)
 		},
 	}
 	i = t.addIntent(cmd)
@@ -127,9 +118,7 @@ the same options, and looks anew.`,
 }
 
 func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
-	field := func(key, title string, cell any) output.Field {
-		return output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell}
-	}
+	field := output.NewField
 	classes, partitions := counts("class", "CLASS", p.ByClass), counts("partition", "PARTITION", p.ByPartition)
 	err := t.screen.Object(
 		field("topic", "TOPIC", p.Selection.Topic),
@@ -151,18 +140,7 @@ func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
 	for _, w := range p.Warnings {
 		t.screen.Warn("%s", w)
 	}
-	if t.screen.Format != output.Table {
-		return nil
-	}
-	for _, rows := range []output.Rows{classes, partitions} {
-		if _, err := t.screen.Data().Write([]byte("\n")); err != nil {
-			return err
-		}
-		if err := t.screen.Rows(rows); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.screen.Tables(classes, partitions)
 }
 
 // sendingTakes is how long the sending would take, and why.
@@ -170,7 +148,7 @@ func sendingTakes(p *redrive.Plan, pace redrive.Pace) string {
 	if pace.Rate < 0 {
 		return "as long as it takes, without a limit"
 	}
-	return fmt.Sprintf("%s at %g/s", p.Duration(pace).Round(time.Second), pace.Rate)
+	return fmt.Sprintf("%s at %g/s", output.Duration(p.Duration(pace).Round(time.Second)), pace.Rate)
 }
 
 // sendingMs is how long the sending would take; without a limit nobody knows.

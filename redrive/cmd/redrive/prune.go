@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
@@ -44,12 +43,7 @@ gone as expired, and leaves them out.`,
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, err := p.before(t.now())
-			s, err := t.connect(cmd.Context(), err)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			return t.prune(cmd.Context(), s, args[0], before, p)
+			return t.with(cmd.Context(), func(s *session) error { return t.prune(cmd.Context(), s, args[0], before, p) }, err)
 		},
 	}
 	cmd.Flags().StringVar(&p.olderThan, "older-than", "", "open letters go too that were written before this `time`: 30d (ago), 2026-11-20, or RFC 3339")
@@ -82,13 +76,7 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 		return err
 	}
 	unsettled := t.settle(ctx, r, topic)
-	ledger, err := t.readLedger(ctx, s, f, toLook)
-	if err == nil {
-		err = redrive.RefuseUnfinished(ledger)
-	}
-	if err == nil {
-		err = s.may(ctx, map[string][]string{topic: {"DELETE"}, ledger.Name(): {"WRITE"}})
-	}
+	ledger, err := t.idleLedger(ctx, s, f, toLook, []string{"DELETE"}, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
@@ -159,11 +147,11 @@ func notDeleted(err error, archive string) error {
 
 func (t *tool) pruned(topic string, p *dlq.Prunable, archive any) error {
 	return t.screen.Object(
-		output.Field{Column: output.Column{Key: "topic", Title: "TOPIC"}, Cell: topic},
-		output.Field{Column: output.Column{Key: "deleted", Title: "DELETED"}, Cell: p.Letters},
-		output.Field{Column: output.Column{Key: "open", Title: "OPEN"}, Cell: unlessZero(p.Open)},
-		output.Field{Column: output.Column{Key: "pending", Title: "PENDING"}, Cell: unlessZero(p.Pending)},
-		output.Field{Column: output.Column{Key: "archive", Title: "ARCHIVE"}, Cell: archive},
+		output.NewField("topic", "TOPIC", topic),
+		output.NewField("deleted", "DELETED", p.Letters),
+		output.NewField("open", "OPEN", unlessZero(p.Open)),
+		output.NewField("pending", "PENDING", unlessZero(p.Pending)),
+		output.NewField("archive", "ARCHIVE", archive),
 	)
 }
 

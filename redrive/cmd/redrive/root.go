@@ -74,7 +74,6 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	root.AddCommand(newDemo(t), newVersion(t))
 	root.SetUsageFunc(help)
 	root.InitDefaultCompletionCmd()
-	root.SetHelpCommand(newHelp(root))
 	nameShell(root)
 	completeFlags(t, root)
 	refuseEmpty(root)
@@ -109,18 +108,15 @@ func nameShell(root *cobra.Command) {
 	if err != nil {
 		panic(err) // cobra has made it
 	}
-	var shells []string
-	for _, shell := range completion.Commands() {
-		shells = append(shells, shell.Name())
-	}
 	completion.Use = "completion SHELL"
-	completion.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fmt.Errorf("the shell is missing: choose %s", strings.Join(shells, ", "))
+	completion.Args = cobra.ArbitraryArgs
+	completion.RunE = func(cmd *cobra.Command, _ []string) error {
+		var shells []string
+		for _, shell := range cmd.Commands() {
+			shells = append(shells, shell.Name())
 		}
-		return fmt.Errorf("%q is no shell known here: choose %s", args[0], strings.Join(shells, ", "))
+		return usage(fmt.Errorf("completion takes the name of a shell: %s", strings.Join(shells, ", ")))
 	}
-	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // never: without it the arguments are not looked at
 }
 
 func noSuchVerb(cmd *cobra.Command, args []string) error {

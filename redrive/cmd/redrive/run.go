@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
 func newRun(t *tool) *cobra.Command {
@@ -35,35 +36,28 @@ The run and what became of each letter are kept in the ledger beside the dead-le
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, topic := cmd.Context(), args[0]
 			sel, e, pace, err := i.compile(t)
-			s, err := t.connect(ctx, err)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			p, err := t.plan(ctx, s, topic, i, sel, e)
-			if err != nil {
-				return err
-			}
-			r, err := s.redriver(i.operator)
-			if err != nil {
-				return err
-			}
-			for _, w := range p.Warnings {
-				t.screen.Warn("%s", w)
-			}
-			begun, on := false, t.follow()
-			t.screen.Status("beginning …")
-			o, err := r.Run(ctx, p, pace, func(e redrive.Event) {
-				if !begun { // not before: of a run that is refused there is no such name
-					begun = true
+			return t.with(ctx, func(s *session) error {
+				p, err := t.plan(ctx, s, topic, i, sel, e)
+				if err != nil {
+					return err
+				}
+				r, err := s.redriver(i.operator)
+				if err != nil {
+					return err
+				}
+				for _, w := range p.Warnings {
+					t.screen.Warn("%s", w)
+				}
+				on := t.follow(func(redrive.Event) { // not before: of a run that is refused there is no such name
 					t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
 					if len(p.Watched) > 0 {
 						t.screen.Say("what fails again is looked for in %s and %s", strings.Join(p.Watched, ", "), topic)
 					}
-				}
-				on(e)
-			})
-			return t.ended(ctx, r, o, err, noWait)
+				})
+				t.screen.Status("beginning …")
+				o, err := r.Run(ctx, p, pace, on)
+				return t.ended(ctx, r, o, err, noWait)
+			}, err)
 		},
 	}
 	i = t.addIntent(cmd)
@@ -86,21 +80,16 @@ for which resume listens. Where that can't be found out, resume asks as well.`,
 		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.onRun(cmd.Context(), args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
-				begun, on := false, t.follow()
-				tell := func(e redrive.Event) {
-					if !begun {
-						begun = true
-						t.screen.Say("run %s/%s: %d of %s were sent", topic, id, e.Counts.Sent, letters(e.Counts.Selected))
-					}
-					on(e)
-				}
+				on := t.follow(func(e redrive.Event) {
+					t.screen.Say("run %s/%s: %d of %s were sent", topic, id, e.Counts.Sent, letters(e.Counts.Selected))
+				})
 				var conditions []redrive.Condition
 				if !yes {
 					conditions = append(conditions, redrive.IfSilent())
 				}
 				for {
 					t.screen.Status("looking who has %s/%s …", topic, id)
-					out, err := r.Resume(ctx, topic, id, tell, conditions...)
+					out, err := r.Resume(ctx, topic, id, on, conditions...)
 					held, ok := errors.AsType[*redrive.RefusedError](err)
 					if !ok || held.Reason != redrive.RefusedHeld {
 						return t.ended(ctx, r, out, err, noWait)
@@ -175,19 +164,16 @@ resume is possible no more.`,
 // onRun does something with a run that was named.
 func (t *tool) onRun(ctx context.Context, name string, o *operator, do func(ctx context.Context, r *redrive.Redriver, topic, id string) error) error {
 	topic, id, err := parseRun(name)
-	s, err := t.connect(ctx, err, o.check())
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if _, err := s.deadLetters(ctx, topic); err != nil {
-		return err
-	}
-	r, err := s.redriver(o)
-	if err != nil {
-		return err
-	}
-	return do(ctx, r, topic, id)
+	return t.with(ctx, func(s *session) error {
+		if _, err := s.deadLetters(ctx, topic); err != nil {
+			return err
+		}
+		r, err := s.redriver(o)
+		if err != nil {
+			return err
+		}
+		return do(ctx, r, topic, id)
+	}, err, o.check())
 }
 
 // peekTime is how long abort may take to look who has a run: as long as a process that goes on lets nobody wait for its transactions. Of
@@ -211,7 +197,7 @@ func (t *tool) goesOn(o redrive.Outcome) (has string, yes bool) {
 	if o.ID == "" || o.State.Finished() || !o.Stopped.IsZero() || gone {
 		return "", false
 	}
-	return fmt.Sprintf("%s was heard of %s ago", o.Owner, max(0, since).Round(time.Second)), true
+	return fmt.Sprintf("%s was heard of %s ago", o.Owner, output.Duration(max(0, since).Round(time.Second))), true
 }
 
 // ended shows what a run came to, and makes its error the command's, or what its letters came to.
@@ -256,11 +242,11 @@ func fellShort(o redrive.Outcome, noWait bool) error {
 			text += fmt.Sprintf(" (%d in a retry topic)", c.Retrying)
 		}
 		if c.Failed == 0 { // summary shows dead letters
-			return &failedError{text + fmt.Sprintf(": redrive status %s/%s tells what becomes of them", o.Topic, o.ID)}
+			return coded(exitReappeared, errors.New(text+fmt.Sprintf(": redrive status %s/%s tells what becomes of them", o.Topic, o.ID)))
 		}
-		return &failedError{text + fmt.Sprintf(": redrive summary %s shows with what", o.Topic)}
+		return coded(exitReappeared, errors.New(text+fmt.Sprintf(": redrive summary %s shows with what", o.Topic)))
 	case c.Pending > 0 && !noWait:
-		return &pendingError{fmt.Sprintf("%s/%s is done, and nothing is known yet of %s", o.Topic, o.ID, letters(c.Pending))}
+		return coded(exitPending, fmt.Errorf("%s/%s is done, and nothing is known yet of %s", o.Topic, o.ID, letters(c.Pending)))
 	}
 	return nil
 }

@@ -29,30 +29,27 @@ the dead-letter topic, as list prints them.`,
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			partition, offset, err := parsePlace(args[1])
-			s, err := t.connect(cmd.Context(), err)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			f, err := s.deadLetters(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			l, err := s.letter(cmd.Context(), args[0], partition, offset)
-			if aboutResource(err) {
-				return err
-			}
-			fate, unsaid := s.fateOf(cmd.Context(), f, partition, offset)
-			if err != nil {
-				if last := fate.last(t.screen.Look); last != "" {
-					return fmt.Errorf("%w; the ledger still says: %s", err, last)
+			return t.with(cmd.Context(), func(s *session) error {
+				f, err := s.deadLetters(cmd.Context(), args[0])
+				if err != nil {
+					return err
 				}
-				return err
-			}
-			if unsaid != nil {
-				t.screen.Warn("what became of it is not known: %v", unsaid)
-			}
-			return t.showLetter(l, fate, as)
+				l, err := s.letter(cmd.Context(), args[0], partition, offset)
+				if aboutResource(err) {
+					return err
+				}
+				fate, unsaid := s.fateOf(cmd.Context(), f, partition, offset)
+				if err != nil {
+					if last := fate.last(t.screen.Look); last != "" {
+						return fmt.Errorf("%w; the ledger still says: %s", err, last)
+					}
+					return err
+				}
+				if unsaid != nil {
+					t.screen.Warn("what became of it is not known: %v", unsaid)
+				}
+				return t.showLetter(l, fate, as)
+			}, err)
 		},
 	}
 	cmd.Flags().Var(&as, "as", "`form` of key, value and headers: "+strings.Join(output.Renderings, ", "))
@@ -102,7 +99,7 @@ func (s *session) letter(ctx context.Context, topic string, partition int32, off
 }
 
 func (t *tool) showLetter(l *dlq.Letter, became fate, as output.Rendering) error {
-	fields := append(letterFields(l), output.Field{Column: output.Column{Key: "state", Title: "STATE"}, Cell: became.name()})
+	fields := append(letterFields(l), output.NewField("state", "STATE", became.name()))
 	if t.screen.Format == output.Table {
 		if err := t.screen.Object(fields...); err != nil {
 			return err
@@ -110,83 +107,69 @@ func (t *tool) showLetter(l *dlq.Letter, became fate, as output.Rendering) error
 		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+became.lines(t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as))
 		return err
 	}
-	add := func(key string, cell any) {
-		fields = append(fields, output.Field{Column: output.Column{Key: key}, Cell: cell})
-	}
-	add("ledger", became.rows())
-	type header struct {
-		Key      string `json:"key"`
-		Value    any    `json:"value"`
-		Encoding string `json:"encoding"`
-	}
-	all := []header{}
+	all := output.Rows{Columns: []output.Column{{Key: "key"}, {Key: "value"}, {Key: "encoding"}}}
 	for _, h := range l.Record.Headers {
-		v, encoding := output.Text.Value(h.Value)
-		if as == output.Hex {
-			v, encoding = as.Value(h.Value)
-		}
-		all = append(all, header{h.Key, v, encoding})
+		value, encoding := ofHeaders(as).Value(h.Value)
+		all.Cells = append(all.Cells, []any{h.Key, value, encoding})
 	}
 	key, keyEncoding := as.Value(l.Record.Key)
 	value, encoding := as.Value(l.Record.Value)
-	add("key", key)
-	add("keyEncoding", keyEncoding)
-	add("headers", all)
-	add("value", value)
-	add("encoding", encoding)
-	return t.screen.Object(fields...)
+	return t.screen.Object(append(fields,
+		output.NewField("ledger", "", became.rows()),
+		output.NewField("key", "", key),
+		output.NewField("keyEncoding", "", keyEncoding),
+		output.NewField("headers", "", all),
+		output.NewField("value", "", value),
+		output.NewField("encoding", "", encoding),
+	)...)
+}
+
+// ofHeaders is how headers are shown: their values are text, never set out as JSON.
+func ofHeaders(as output.Rendering) output.Rendering {
+	if as == output.Hex {
+		return as
+	}
+	return output.Text
 }
 
 // letterFields is what is known of a letter besides its bytes.
 func letterFields(l *dlq.Letter) []output.Field {
 	m, r := &l.Meta, l.Record
-	var fields []output.Field
-	add := func(key, title string, cell any) {
-		fields = append(fields, output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell})
-	}
-	add("topic", "TOPIC", r.Topic)
-	add("partition", "PARTITION", r.Partition)
-	add("offset", "OFFSET", r.Offset)
-	add("appendedAt", "APPENDED", r.Timestamp)
-	var original, from any
+	var original, from, unread any
 	if m.Original.Topic != "" {
 		original = m.Original.String()
 	}
 	if m.Redrive.From.Topic != "" {
 		from = m.Redrive.From.String()
 	}
-	add("original", "ORIGINAL", original)
-	add("originalTimestamp", "PRODUCED", m.Original.Timestamp)
-	add("group", "GROUP", orNil(m.Group))
-	add("reason", "REASON", orNil(string(m.Reason)))
-	add("class", "CLASS", orNil(m.Class))
-	add("fingerprint", "FINGERPRINT", orNil(m.Fingerprint))
-	add("message", "MESSAGE", orNil(m.Message))
-	add("attempts", "ATTEMPTS", m.Attempts)
-	add("firstFailedAt", "FIRST FAILED", m.FirstFailedAt)
-	add("failedAt", "LAST FAILED", m.FailedAt)
-	add("history", "", output.Pair{JSON: historyJSON(m.History)})
-	add("redriveId", "REDRIVEN BY", orNil(m.Redrive.ID))
-	add("redriveCount", "REDRIVEN", output.Pair{Table: timesText(m.Redrive.Count), JSON: m.Redrive.Count})
-	add("redriveFrom", "REDRIVEN FROM", from)
-	add("consumerVersion", "VERSION", orNil(m.Version))
-	add("environment", "ENVIRONMENT", orNil(m.Environment))
-	add("host", "HOST", orNil(m.Host))
-	add("valueOmitted", "VALUE OMITTED", unlessFalse(m.ValueOmitted))
-	var unread any
 	if l.MetaErr != nil {
 		unread = l.MetaErr.Error()
 	}
-	add("headersError", "UNREADABLE", unread)
-	return fields
-}
-
-// unlessFalse is what is not usual, left out where it is not so.
-func unlessFalse(b bool) any {
-	if !b {
-		return output.Pair{JSON: b}
+	return []output.Field{
+		output.NewField("topic", "TOPIC", r.Topic),
+		output.NewField("partition", "PARTITION", r.Partition),
+		output.NewField("offset", "OFFSET", r.Offset),
+		output.NewField("appendedAt", "APPENDED", r.Timestamp),
+		output.NewField("original", "ORIGINAL", original),
+		output.NewField("originalTimestamp", "PRODUCED", m.Original.Timestamp),
+		output.NewField("group", "GROUP", orNil(m.Group)),
+		output.NewField("reason", "REASON", orNil(string(m.Reason))),
+		output.NewField("class", "CLASS", orNil(m.Class)),
+		output.NewField("fingerprint", "FINGERPRINT", orNil(m.Fingerprint)),
+		output.NewField("message", "MESSAGE", orNil(m.Message)),
+		output.NewField("attempts", "ATTEMPTS", m.Attempts),
+		output.NewField("firstFailedAt", "FIRST FAILED", m.FirstFailedAt),
+		output.NewField("failedAt", "LAST FAILED", m.FailedAt),
+		output.NewField("history", "", historyRows(m.History)),
+		output.NewField("redriveId", "REDRIVEN BY", orNil(m.Redrive.ID)),
+		output.NewField("redriveCount", "REDRIVEN", output.Pair{Table: timesText(m.Redrive.Count), JSON: m.Redrive.Count}),
+		output.NewField("redriveFrom", "REDRIVEN FROM", from),
+		output.NewField("consumerVersion", "VERSION", orNil(m.Version)),
+		output.NewField("environment", "ENVIRONMENT", orNil(m.Environment)),
+		output.NewField("host", "HOST", orNil(m.Host)),
+		output.NewField("valueOmitted", "VALUE OMITTED", unlessZero(m.ValueOmitted)),
+		output.NewField("headersError", "UNREADABLE", unread),
 	}
-	return b
 }
 
 func timesText(n int) string {
@@ -212,29 +195,20 @@ func historyLines(all []headers.Attempt, look output.Look) string {
 	return b.String() + "\n"
 }
 
-func historyJSON(all []headers.Attempt) any {
-	type entry struct {
-		Attempt int    `json:"attempt"`
-		Class   string `json:"class"`
-		At      string `json:"at"`
-	}
-	entries := []entry{}
+func historyRows(all []headers.Attempt) output.Rows {
+	rows := output.Rows{Columns: []output.Column{{Key: "attempt"}, {Key: "class"}, {Key: "at"}}}
 	for _, a := range all {
-		entries = append(entries, entry{a.Number, a.Class, a.At.UTC().Format("2006-01-02T15:04:05.000Z07:00")})
+		rows.Cells = append(rows.Cells, []any{a.Number, a.Class, a.At})
 	}
-	return entries
+	return rows
 }
 
 func headerLines(l *dlq.Letter, as output.Rendering) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "key:\n%s\n\nheaders (%d):\n", indent(as.Lines(l.Record.Key)), len(l.Record.Headers))
 	for _, h := range l.Record.Headers {
-		value := output.Text.Lines(h.Value)
-		if as == output.Hex {
-			value = as.Lines(h.Value)
-		}
-		lines := strings.Split(value, "\n")
-		if len(lines) == 1 {
+		value := ofHeaders(as).Lines(h.Value)
+		if !strings.Contains(value, "\n") {
 			fmt.Fprintf(&b, "  %s: %s\n", output.Escape(h.Key), value)
 			continue
 		}

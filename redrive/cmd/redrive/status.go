@@ -45,38 +45,35 @@ anew. A run is kept for as long as the ledger keeps its records.`,
 		Args:              oneTopic("TOPIC"),
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := t.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			if _, err := s.deadLetters(cmd.Context(), args[0]); err != nil {
-				return err
-			}
-			r, err := s.reader()
-			if err != nil {
-				return err
-			}
-			runs, unread := r.Runs(cmd.Context(), args[0])
-			list := t.screen.List(runColumns...)
-			for _, o := range runs {
-				if err := list.Row(runCells(o, t.now())...); err != nil {
+			return t.with(cmd.Context(), func(s *session) error {
+				if _, err := s.deadLetters(cmd.Context(), args[0]); err != nil {
 					return err
 				}
-			}
-			if err := list.Close(); err != nil {
-				return err
-			}
-			if len(runs) == 0 && unread == nil {
-				t.screen.Say("%s had no run, or the ledger does not know it any more", args[0])
-			}
-			for _, o := range runs {
-				t.warnOfSilence(o)
-			}
-			if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.State.Finished() && o.Counts.Pending > 0 }); i >= 0 {
-				t.screen.Say("what is pending may have an outcome since its run ended: redrive status %s/%s looks anew", runs[i].Topic, runs[i].ID)
-			}
-			return unread
+				r, err := s.reader()
+				if err != nil {
+					return err
+				}
+				runs, unread := r.Runs(cmd.Context(), args[0])
+				list := t.screen.List(runColumns...)
+				for _, o := range runs {
+					if err := list.Row(runCells(o, t.now())...); err != nil {
+						return err
+					}
+				}
+				if err := list.Close(); err != nil {
+					return err
+				}
+				if len(runs) == 0 && unread == nil {
+					t.screen.Say("%s had no run, or the ledger does not know it any more", args[0])
+				}
+				for _, o := range runs {
+					t.warnOfSilence(o)
+				}
+				if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.State.Finished() && o.Counts.Pending > 0 }); i >= 0 {
+					t.screen.Say("what is pending may have an outcome since its run ended: redrive status %s/%s looks anew", runs[i].Topic, runs[i].ID)
+				}
+				return unread
+			})
 		},
 	}
 }

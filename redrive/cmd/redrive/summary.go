@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -29,16 +29,10 @@ It takes 1,000 kinds of failure apart; the rest is counted as (other).`,
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
-			s, err := t.connect(cmd.Context(), err)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			return t.summarize(cmd.Context(), s, args[0], sel)
+			return t.with(cmd.Context(), func(s *session) error { return t.summarize(cmd.Context(), s, args[0], sel) }, err)
 		},
 	}
-	section(cmd, sectionLetters, func(set *pflag.FlagSet) { flags = selection.AddFlags(set) })
-	completeSelection(cmd)
+	flags = addSelection(cmd)
 	return cmd
 }
 
@@ -91,52 +85,47 @@ var partitionColumns = []output.Column{
 func (t *tool) showSummary(sum *dlq.Summary) error {
 	failures, groups := failureRows(sum), groupRows(sum)
 	fields := append(totals(sum),
-		output.Field{Column: output.Column{Key: "failures"}, Cell: failures},
-		output.Field{Column: output.Column{Key: "groups"}, Cell: groups},
-		output.Field{Column: output.Column{Key: "partitions"}, Cell: partitionRows(sum)},
+		output.NewField("failures", "", failures),
+		output.NewField("groups", "", groups),
+		output.NewField("partitions", "", partitionRows(sum)),
 	)
-	if err := t.screen.Object(fields...); err != nil || t.screen.Format != output.Table {
+	if err := t.screen.Object(fields...); err != nil {
 		return err
 	}
-	for _, rows := range []output.Rows{failures, groups} {
-		if len(rows.Cells) == 0 {
-			continue
-		}
-		if _, err := t.screen.Data().Write([]byte("\n")); err != nil {
-			return err
-		}
-		if err := t.screen.Rows(rows); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.screen.Tables(failures, groups)
 }
 
 func totals(sum *dlq.Summary) []output.Field {
-	var fields []output.Field
-	add := func(key, title string, cell any) {
-		fields = append(fields, output.Field{Column: output.Column{Key: key, Title: title}, Cell: cell})
-	}
 	var oldest any
 	if p, ok := sum.Oldest(); ok {
 		oldest = output.Ago(p.Oldest)
 	}
-	add("topic", "TOPIC", sum.Topic)
-	add("open", "OPEN", sum.Open)
-	add("resolved", "RESOLVED", sum.Resolved)
-	add("duplicates", "DUPLICATES", sum.Duplicates)
-	add("foreign", "FOREIGN", unlessZero(sum.Foreign))
-	add("malformed", "MALFORMED", unlessZero(sum.Malformed))
-	add("oldest", "OLDEST OPEN", oldest)
-	return fields
+	return []output.Field{
+		output.NewField("topic", "TOPIC", sum.Topic),
+		output.NewField("open", "OPEN", sum.Open),
+		output.NewField("resolved", "RESOLVED", sum.Resolved),
+		output.NewField("duplicates", "DUPLICATES", sum.Duplicates),
+		output.NewField("foreign", "FOREIGN", unlessZero(sum.Foreign)),
+		output.NewField("malformed", "MALFORMED", unlessZero(sum.Malformed)),
+		output.NewField("oldest", "OLDEST OPEN", oldest),
+	}
 }
 
-// unlessZero is a count of what is not usual, left out where there is none of it.
-func unlessZero(n int64) any {
-	if n == 0 {
-		return output.Pair{JSON: n}
+// unlessZero is a cell that a table omits where it is zero or false.
+func unlessZero[V comparable](v V) any {
+	var zero V
+	if v == zero {
+		return output.Pair{JSON: v}
 	}
-	return n
+	return v
+}
+
+// explained is a count that a table explains, and omits where it is zero.
+func explained(n int64, meaning string) any {
+	if n == 0 {
+		return unlessZero(n)
+	}
+	return output.Pair{Table: fmt.Sprintf("%d%s", n, meaning), JSON: n}
 }
 
 // orNil is text that may be missing.

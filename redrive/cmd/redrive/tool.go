@@ -77,9 +77,6 @@ func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
 		t.screen.Say("  %s", hint)
 	}
 	if exitCode(err) == exitUsage {
-		if cmd.Name() == "help" {
-			cmd = cmd.Root()
-		}
 		t.screen.Say("see %s --help", cmd.CommandPath())
 	}
 }
@@ -101,7 +98,17 @@ type session struct {
 	log   *slog.Logger // nil unless -v is given
 }
 
-// connect finds out which cluster is meant, and makes sure that it answers. The session must be closed. It takes what else
+// with does something with the cluster that is meant, once it answers.
+func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error) error {
+	s, err := t.connect(ctx, wrong...)
+	if err != nil {
+		return err
+	}
+	defer s.admin.Close()
+	return do(s)
+}
+
+// connect finds out which cluster is meant, and makes sure that it answers. It takes what else
 // is wrong with the command line, as a verb's own flags, so that all of it is told at once.
 func (t *tool) connect(ctx context.Context, wrong ...error) (*session, error) {
 	c, err := t.flags.Cluster(t.env)
@@ -129,5 +136,3 @@ func (t *tool) connect(ctx context.Context, wrong ...error) (*session, error) {
 	s.cl, s.admin = cl, kadm.NewClient(cl)
 	return s, nil
 }
-
-func (s *session) close() { s.admin.Close() }

@@ -36,15 +36,12 @@ marks of transactions among them: <= says so (exact is false in JSON).`,
   redrive topics -o json | jq '.[] | select(.lastHour > 0) | .topic'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := t.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			if parked {
-				return t.listParked(cmd.Context(), s)
-			}
-			return t.listDeadLetterTopics(cmd.Context(), s, quick)
+			return t.with(cmd.Context(), func(s *session) error {
+				if parked {
+					return t.listParked(cmd.Context(), s)
+				}
+				return t.listDeadLetterTopics(cmd.Context(), s, quick)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&parked, "parked", false, "the retry topics, with the records that each group has parked there")
@@ -117,13 +114,7 @@ func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool)
 			return err
 		}
 	}
-	if err := list.Close(); err != nil {
-		return err
-	}
-	for _, p := range problems {
-		t.screen.Warn("%v", p)
-	}
-	return nil
+	return t.closeList(list, problems)
 }
 
 // openCells are what only reading a topic and its ledger tells: how many letters are open and resolved, when the oldest open
@@ -202,6 +193,11 @@ func (t *tool) listParked(ctx context.Context, s *session) error {
 			}
 		}
 	}
+	return t.closeList(list, problems)
+}
+
+// closeList ends a list, and warns of what is not in it.
+func (t *tool) closeList(list *output.List, problems []error) error {
 	if err := list.Close(); err != nil {
 		return err
 	}

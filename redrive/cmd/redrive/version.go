@@ -20,9 +20,9 @@ func newVersion(t *tool) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			version, commit := built()
 			return t.screen.Object(
-				output.Field{Column: output.Column{Key: "version", Title: "VERSION"}, Cell: version},
-				output.Field{Column: output.Column{Key: "commit", Title: "COMMIT"}, Cell: commit},
-				output.Field{Column: output.Column{Key: "go", Title: "GO"}, Cell: runtime.Version()},
+				output.NewField("version", "VERSION", version),
+				output.NewField("commit", "COMMIT", commit),
+				output.NewField("go", "GO", runtime.Version()),
 			)
 		},
 	}

@@ -71,7 +71,7 @@ func (l Look) text(cell any) string {
 	case Ago:
 		return l.ago(time.Time(c))
 	case time.Duration:
-		return short(c)
+		return Duration(c)
 	case Pair:
 		return orNone(Escape(c.Table))
 	}
@@ -112,17 +112,17 @@ func (l Look) ago(t time.Time) string {
 	d := now().Sub(t).Round(time.Second)
 	switch {
 	case d > 0:
-		return short(d) + " ago"
+		return Duration(d) + " ago"
 	case d < 0:
-		return "in " + short(-d)
+		return "in " + Duration(-d)
 	}
 	return "now"
 }
 
-// short is a duration by its two largest units, rounded down: 3d4h, 2h5m, 42s. Below a second it is exact.
-func short(d time.Duration) string {
+// Duration is a duration by its two largest units, rounded down: 3d4h, 2h5m, 42s. Below a second it is exact.
+func Duration(d time.Duration) string {
 	if d < 0 {
-		return "-" + short(-d)
+		return "-" + Duration(-d)
 	}
 	if d < time.Second {
 		return d.String()

@@ -1,7 +1,9 @@
 package output
 
+import "io"
+
 // Rows are a list within one thing: a field of [Screen.Object] that only JSON shows, as an array of objects, and
-// [Screen.Rows] as a table of its own.
+// [Screen.Tables] as a table of its own.
 type Rows struct {
 	Columns []Column
 	Cells   [][]any
@@ -23,13 +25,25 @@ func (r Rows) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// Rows writes them as a list.
-func (s *Screen) Rows(r Rows) error {
-	list := s.List(r.Columns...)
-	for _, cells := range r.Cells {
-		if err := list.Row(cells...); err != nil {
+// Tables writes lists below an [Screen.Object], each behind an empty line: those with rows, where the format is Table. JSON has them within
+// the object.
+func (s *Screen) Tables(all ...Rows) error {
+	for _, r := range all {
+		if s.format() != Table || len(r.Cells) == 0 {
+			continue
+		}
+		if _, err := io.WriteString(s.Data(), "\n"); err != nil {
+			return err
+		}
+		list := s.List(r.Columns...)
+		for _, cells := range r.Cells {
+			if err := list.Row(cells...); err != nil {
+				return err
+			}
+		}
+		if err := list.Close(); err != nil {
 			return err
 		}
 	}
-	return list.Close()
+	return nil
 }

@@ -74,6 +74,11 @@ type Field struct {
 	Cell any
 }
 
+// NewField is a field by its key in JSON and its title in a table; without a title only JSON shows it.
+func NewField(key, title string, cell any) Field {
+	return Field{Column: Column{Key: key, Title: title}, Cell: cell}
+}
+
 // Object writes a single thing: a table as a line for each field that
 // is known, JSON of either form as one object with all of them.
 func (s *Screen) Object(fields ...Field) error {
@@ -177,7 +182,7 @@ func escapeAll(args []any) []any {
 		case error:
 			out[i] = Escape(strings.ReplaceAll(a.Error(), "\n", "; ")) // joined ones have a line each
 		case time.Duration:
-			out[i] = a
+			out[i] = Duration(a)
 		case fmt.Stringer:
 			out[i] = Escape(a.String())
 		case []string:
