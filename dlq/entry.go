@@ -115,11 +115,6 @@ func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record
 
 // append appends the JSON of the entry; a run writes one with each letter, so it is not left to reflection.
 func (e *Entry) append(b []byte) []byte {
-	return e.appendTail(e.appendTarget(e.appendHead(b)))
-}
-
-// appendHead appends what comes before the target, appendTail what comes behind it.
-func (e *Entry) appendHead(b []byte) []byte {
 	b = append(b, `{"v":`...)
 	b = append(b, '0'+e.State.version())
 	if e.TopicID != ([16]byte{}) {
@@ -139,12 +134,28 @@ func (e *Entry) appendHead(b []byte) []byte {
 		b = e.Since.UTC().AppendFormat(b, time.RFC3339Nano)
 		b = append(b, '"')
 	}
-	for _, f := range [...]struct{ name, value string }{{"by", e.By}, {"why", e.Why}} {
-		if f.value != "" {
-			b = appendField(b, f.name, f.value)
-		}
+	if e.By != "" {
+		b = appendField(b, "by", e.By)
 	}
-	return b
+	if e.Why != "" {
+		b = appendField(b, "why", e.Why)
+	}
+	b = e.appendTarget(b)
+	if e.Class != "" {
+		b = appendField(b, "class", e.Class)
+	}
+	for i, what := range e.Edited {
+		if i == 0 {
+			b = append(b, `,"edited":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = appendText(b, what)
+	}
+	if len(e.Edited) > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}')
 }
 
 func (e *Entry) appendTarget(b []byte) []byte {
@@ -162,24 +173,6 @@ func (e *Entry) appendTarget(b []byte) []byte {
 	b = append(b, '/')
 	b = strconv.AppendInt(b, e.Target.Offset, 10)
 	return append(b, '"')
-}
-
-func (e *Entry) appendTail(b []byte) []byte {
-	if e.Class != "" {
-		b = appendField(b, "class", e.Class)
-	}
-	for i, what := range e.Edited {
-		if i == 0 {
-			b = append(b, `,"edited":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = appendText(b, what)
-	}
-	if len(e.Edited) > 0 {
-		b = append(b, ']')
-	}
-	return append(b, '}')
 }
 
 func appendField(b []byte, name, value string) []byte {

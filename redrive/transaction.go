@@ -203,7 +203,6 @@ func (h *held) tell(ctx context.Context, t *transaction) error {
 	for _, r := range t.notes {
 		t.cl.Produce(ctx, r, failed.promise)
 	}
-	var encoder dlq.EntryEncoder
 	t.told = make([]*kgo.Record, 0, len(t.copies))
 	e := dlq.Entry{
 		TopicID: h.topicID, Run: h.rec.ID, At: time.Now(), By: h.rec.By, Why: h.rec.Why, Edited: h.rec.Edit.what(),
@@ -214,7 +213,7 @@ func (h *held) tell(ctx context.Context, t *transaction) error {
 			e.State = dlq.Unfollowed
 		}
 		e.Target = headers.Position{Topic: o.copy.Topic, Partition: o.copy.Partition, Offset: o.copy.Offset}
-		r := encoder.Record(&e, h.topics.ledger, o.partition, o.offset)
+		r := e.Record(h.topics.ledger, o.partition, o.offset)
 		t.told = append(t.told, r)
 		t.cl.Produce(ctx, r, failed.promise)
 	}
