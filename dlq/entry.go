@@ -239,10 +239,10 @@ func (e *EntryError) Error() string {
 // Unwrap returns Err.
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// ParseEntry reads an entry, and the offset of the letter that it is about; a record without a value gives the zero Entry. Fields that
+// readEntry reads an entry, and the offset of the letter that it is about; a record without a value gives the zero Entry. Fields that
 // it does not know are passed over. The error is an *EntryError; then the offset is -1 where the key is none, and of the entry there
 // is the topic id at most.
-func ParseEntry(r *kgo.Record) (offset int64, e Entry, err error) {
+func readEntry(r *kgo.Record) (offset int64, e Entry, err error) {
 	offset, ok := parseOffset(r.Key)
 	if !ok {
 		err = errKey

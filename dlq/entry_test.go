@@ -62,7 +62,7 @@ func standAsEver(t *testing.T, file string, entries []Entry) {
 			t.Errorf("entry %d is on %s-%d with value %q", i, r.Topic, r.Partition, r.Value)
 		}
 		fmt.Fprintf(&got, "%s %s\n", r.Key, r.Value)
-		offset, again, err := ParseEntry(r)
+		offset, again, err := readEntry(r)
 		if err != nil || offset != int64(i)*1_000_000_007 {
 			t.Errorf("entry %d is read as that of letter %d, %v", i, offset, err)
 		}
@@ -86,7 +86,7 @@ func standAsEver(t *testing.T, file string, entries []Entry) {
 
 func TestFieldsOfAnEntryThatAreNotKnownArePassedOver(t *testing.T) {
 	t.Parallel()
-	_, e, err := ParseEntry(&kgo.Record{Key: []byte("7"), Value: []byte(`{"v":1,"state":"succeeded","at":"2026-11-21T03:00:00Z","mood":{"good":[1]},"run":"r"}`)})
+	_, e, err := readEntry(&kgo.Record{Key: []byte("7"), Value: []byte(`{"v":1,"state":"succeeded","at":"2026-11-21T03:00:00Z","mood":{"good":[1]},"run":"r"}`)})
 	if err != nil || e.State != Succeeded || e.Run != "r" {
 		t.Errorf("entry %+v, %v", e, err)
 	}
@@ -123,7 +123,7 @@ func TestARecordThatIsNoEntryNamesItsPlaceAndWhatToDo(t *testing.T) {
 		{"run", `{"v":1` + rest + `}`, -1, false, "its key is neither"},
 	} {
 		r := &kgo.Record{Topic: "orders.dlq.ledger", Partition: 3, Offset: 17, Key: []byte(c.key), Value: []byte(c.value)}
-		offset, e, err := ParseEntry(r)
+		offset, e, err := readEntry(r)
 		var entry *EntryError
 		if !errors.As(err, &entry) || e.State != "" || offset != c.offset {
 			t.Errorf("%s %s: letter %d, %+v, %v; want letter %d and an error", c.key, c.value, offset, e, err, c.offset)
@@ -155,7 +155,7 @@ func FuzzAnEntryThatIsReadIsWrittenTheSame(f *testing.F) {
 		if none {
 			value = nil
 		}
-		offset, e, err := ParseEntry(&kgo.Record{Key: key, Value: value})
+		offset, e, err := readEntry(&kgo.Record{Key: key, Value: value})
 		if err != nil {
 			_ = err.Error()
 			return
@@ -164,7 +164,7 @@ func FuzzAnEntryThatIsReadIsWrittenTheSame(f *testing.F) {
 		if !bytes.Equal(r.Key, key) {
 			t.Errorf("key %q is written as %q", key, r.Key)
 		}
-		again, e2, err := ParseEntry(r)
+		again, e2, err := readEntry(r)
 		if err != nil || again != offset {
 			t.Fatalf("%s is read, but not %s: %v", value, r.Value, err)
 		}

@@ -309,11 +309,6 @@ func (l *Ledger) since(partition int32, offset int64) uint32 {
 	return l.fates[partition].since.Of(offset)
 }
 
-// Settled reports whether a letter is not open any more.
-func (l *Ledger) Settled(partition int32, offset int64) bool {
-	return l.State(partition, offset).Settles()
-}
-
 // Count is how many letters are in a state, with those that have expired since.
 func (l *Ledger) Count(s State) (n int64) {
 	fate := fateOf(s)

@@ -56,7 +56,7 @@ func TestTheLastEntryAboutALetterCounts(t *testing.T) {
 			}
 			l := k.ledger("orders.dlq")
 			read(t, l)
-			if got := l.State(2, 70_000); got != c.want || l.Settled(2, 70_000) != c.want.Settles() {
+			if got := l.State(2, 70_000); got != c.want {
 				t.Errorf("%q: the letter is %q, want %q", c.says, got, c.want)
 			}
 			for _, s := range states {
@@ -64,7 +64,7 @@ func TestTheLastEntryAboutALetterCounts(t *testing.T) {
 					t.Errorf("%q: %d letters are %s, want %d", c.says, got, s, want)
 				}
 			}
-			if l.Settled(1, 70_000) || l.Settled(2, 4_464) { // another partition, and the same 16 bits
+			if l.State(1, 70_000).Settles() || l.State(2, 4_464).Settles() { // another partition, and the same 16 bits
 				t.Error("a letter is settled of which nothing is said")
 			}
 			k.note(t, "orders.dlq", 2, 70_000, Entry{})
@@ -99,7 +99,7 @@ func TestEntriesAboutATopicOfTheSameNameThatIsGoneArePassedOver(t *testing.T) {
 		if err := l.Read(t.Context(), nil, func(*Note) { seen++ }); err != nil {
 			t.Fatal(err)
 		}
-		if l.Settled(0, 0) || !l.Settled(0, 1) || seen != 1 {
+		if l.State(0, 0).Settles() || !l.State(0, 1).Settles() || seen != 1 {
 			t.Errorf("of the entries %d are about the new topic, want 1", seen)
 		}
 	})
@@ -227,7 +227,7 @@ func TestAReadingThatWasStoppedGoesOnAndIsNotTakenForWhole(t *testing.T) {
 		if err := l.Read(ctx, nil, nil); !errors.Is(err, cause) {
 			t.Fatalf("error %v, want the cause of the end", err)
 		}
-		if !l.Settled(0, 0) || l.Settled(0, 1) {
+		if !l.State(0, 0).Settles() || l.State(0, 1).Settles() {
 			t.Error("what was committed is not there, or what is not is")
 		}
 		if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
@@ -254,7 +254,7 @@ func TestWhatWasNotCommittedIsNotInALedger(t *testing.T) {
 		}
 		l := k.ledger("one.dlq")
 		read(t, l)
-		if l.Settled(0, 1) {
+		if l.State(0, 1).Settles() {
 			t.Error("an entry of an aborted transaction counts")
 		}
 	})
@@ -347,12 +347,12 @@ func TestALedgerThatDoesNotExistIsEmpty(t *testing.T) {
 			t.Fatal(err)
 		}
 		read(t, l)
-		if l.State(0, 0) != Expired || l.Settled(0, 1) {
+		if l.State(0, 0) != Expired || l.State(0, 1).Settles() {
 			t.Errorf("letters are %q and %q by the new ledger", l.State(0, 0), l.State(0, 1))
 		}
 		remove()
 		read(t, l)
-		if !l.Missing() || l.Settled(0, 1) {
+		if !l.Missing() || l.State(0, 1).Settles() {
 			t.Errorf("missing %v, letter %q; the ledger was deleted", l.Missing(), l.State(0, 1))
 		}
 	})
@@ -392,7 +392,7 @@ func TestALedgerThatCantBeReadIsAnError(t *testing.T) {
 		}
 		stalled.Remove()
 		read(t, l)
-		if !l.Settled(0, 0) || !l.Settled(1, 0) {
+		if !l.State(0, 0).Settles() || !l.State(1, 0).Settles() {
 			t.Error("an entry is missing")
 		}
 	})

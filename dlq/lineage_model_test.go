@@ -187,13 +187,13 @@ func (w *lineageWorld) claim(t *rapid.T) {
 	run := &modelRun{id: fmt.Sprint("r", len(w.runs)), started: w.now.Add(w.operator)}
 	settled := map[int64]bool{}
 	for _, l := range p.chosen {
-		if settled[l.Offset] = ledger.Settled(0, l.Offset); !settled[l.Offset] {
+		if settled[l.Offset] = ledger.State(0, l.Offset).Settles(); !settled[l.Offset] {
 			run.left = append(run.left, l)
 		}
 	}
 	w.runs = append(w.runs, run)
 	for _, c := range p.copies {
-		if !settled[c.CopyOf] && !ledger.Settled(0, c.Record.Offset) {
+		if !settled[c.CopyOf] && !ledger.State(0, c.Record.Offset).Settles() {
 			w.note(c.Record, Entry{State: Duplicate, Run: run.id, Target: letterAt(c.CopyOf)})
 		}
 	}
@@ -220,7 +220,7 @@ func draw(w *lineageWorld, from *[]*kgo.Record) *kgo.Record {
 func (w *lineageWorld) send(t *rapid.T) {
 	run := w.run(t, func(r *modelRun) int { return len(r.left) })
 	l := draw(w, &run.left)
-	if w.ledger().Settled(0, l.Offset) {
+	if w.ledger().State(0, l.Offset).Settles() {
 		return
 	}
 	if !slices.Contains(w.letters, l) {
@@ -289,7 +289,7 @@ func (w *lineageWorld) prune(t *rapid.T) {
 	until := max(found.Until[0], part.start)
 	deleted := 0
 	for ; deleted < len(w.letters) && w.letters[deleted].Offset < until; deleted++ {
-		if l := w.letters[deleted]; !ledger.Settled(0, l.Offset) {
+		if l := w.letters[deleted]; !ledger.State(0, l.Offset).Settles() {
 			t.Fatalf("prune deletes letter %d, and no entry settles it", l.Offset)
 		}
 	}
@@ -359,7 +359,7 @@ func (w *lineageWorld) naive() (states []State) {
 	since := map[int64]time.Time{}
 	for _, r := range w.entries {
 		offset, err := strconv.ParseInt(string(r.Key), 10, 64)
-		_, e, err2 := ParseEntry(r)
+		_, e, err2 := readEntry(r)
 		if err != nil || err2 != nil {
 			w.Fatal(err, err2)
 		}

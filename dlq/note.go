@@ -44,7 +44,7 @@ func ParseNote(r *kgo.Record) *Note {
 		return n
 	}
 	n := &Note{Record: r}
-	n.Letter, n.Entry, n.Err = ParseEntry(r)
+	n.Letter, n.Entry, n.Err = readEntry(r)
 	return n
 }
 

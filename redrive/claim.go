@@ -150,7 +150,7 @@ func (p *Plan) unsettled(ledger *dlq.Ledger) (left selection, skipped map[string
 	left, skipped = selection{}, map[string]int64{}
 	for partition, set := range p.chosen {
 		for offset := range set.All() {
-			if ledger.Settled(partition, offset) {
+			if ledger.State(partition, offset).Settles() {
 				skipped[SkippedSettled]++
 			} else {
 				left.add(partition, offset)
@@ -211,8 +211,8 @@ func (h *held) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) 
 	const most = 10_000 // an entry takes some hundred bytes
 	var entries []*kgo.Record
 	for i, d := range p.duplicates {
-		outdated := p.chosen.has(d.partition, d.letter) && ledger.Settled(d.partition, d.letter)
-		if !outdated && !ledger.Settled(d.partition, d.offset) {
+		outdated := p.chosen.has(d.partition, d.letter) && ledger.State(d.partition, d.letter).Settles()
+		if !outdated && !ledger.State(d.partition, d.offset).Settles() {
 			entries = append(entries, h.entry(d.place, dlq.Entry{State: dlq.Duplicate, Target: place{d.partition, d.letter}.position(h.topics.dlq)}))
 		}
 		if len(entries) == most || i == len(p.duplicates)-1 {
@@ -364,7 +364,7 @@ func (h *held) recount(entries *said, ledger *dlq.Ledger) {
 	})
 	for partition, set := range h.left { // settled by others
 		for _, offset := range slices.Collect(set.All()) {
-			if ledger.Settled(partition, offset) {
+			if ledger.State(partition, offset).Settles() {
 				h.rec.Counts.skip(SkippedSettled)
 				set.Remove(offset)
 			}

@@ -17,9 +17,9 @@ func TestWhatAStoppedTransactionHadForTheLedgerIsToldAtTheEnd(t *testing.T) {
 	t.Parallel()
 	e := &engine{held: &held{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r"}}}
 	note := e.entry(place{3, 1}, dlq.Entry{State: dlq.Succeeded})
-	letter, want, err := dlq.ParseEntry(note)
-	if err != nil {
-		t.Fatal(err)
+	want := dlq.ParseNote(note)
+	if want.Err != nil {
+		t.Fatal(want.Err)
 	}
 	note.Offset, note.ProducerID, note.Timestamp = 17, 5, time.Now() // as a client leaves them
 	if err := e.ended(ended{transaction: &transaction{notes: []*kgo.Record{note}}}); err != nil {
@@ -29,8 +29,8 @@ func TestWhatAStoppedTransactionHadForTheLedgerIsToldAtTheEnd(t *testing.T) {
 		t.Fatalf("%d notes are left, want 1", len(e.notes))
 	}
 	n := e.notes[0]
-	if l, got, err := dlq.ParseEntry(n); err != nil || l != letter || got.State != want.State || n.Topic != "orders.dlq.ledger" || n.Partition != 3 || n.Offset != 0 || n.ProducerID != 0 {
-		t.Errorf("what is left is %+v, %v", n, err)
+	if got := dlq.ParseNote(n); got.Err != nil || got.Letter != want.Letter || got.Entry.State != want.Entry.State || n.Topic != "orders.dlq.ledger" || n.Partition != 3 || n.Offset != 0 || n.ProducerID != 0 {
+		t.Errorf("what is left is %+v", n)
 	}
 }
 

@@ -51,7 +51,7 @@ func (f *fence) judge(ctx context.Context, gaps []gap) error {
 			if err != nil {
 				return fmt.Errorf("look in the ledger for what is left open: %w", err)
 			}
-			_, e, _ := dlq.ParseEntry(r) // a broken one has no target
+			e := dlq.ParseNote(r).Entry // a broken one has no target
 			if g, told := copies[e.Target]; told && e.State == dlq.Redriven {
 				stands[g] = true
 			}
@@ -92,7 +92,7 @@ func (f *fence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err
 func (f *fence) visible(ctx context.Context, entries []*kgo.Record) (bool, error) {
 	ranges := map[string][]dlq.Range{}
 	for _, r := range entries {
-		if _, e, err := dlq.ParseEntry(r); err == nil && e.State == dlq.Redriven {
+		if e := dlq.ParseNote(r).Entry; e.State == dlq.Redriven { // a broken one has no state
 			ranges[e.Target.Topic] = append(ranges[e.Target.Topic], dlq.At(e.Target.Partition, e.Target.Offset))
 		}
 	}

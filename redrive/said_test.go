@@ -81,13 +81,13 @@ func TestTheEntriesOfAMillionLettersTakeLittleMemory(t *testing.T) {
 	s := newSaid()
 	for i := range int64(1_000_000) {
 		e := dlq.Entry{State: dlq.Redriven, Run: "r", By: "ann", Target: headers.Position{Topic: "orders.retry.5s", Partition: int32(i % 8), Offset: i}}
-		letter, parsed, err := dlq.ParseEntry(e.Record("orders.dlq.ledger", int32(i%8), i/8))
-		if err != nil {
-			t.Fatal(err)
+		n := dlq.ParseNote(e.Record("orders.dlq.ledger", int32(i%8), i/8))
+		if n.Err != nil {
+			t.Fatal(n.Err)
 		}
-		s.say(place{int32(i % 8), letter}, &parsed)
+		s.say(place{int32(i % 8), n.Letter}, &n.Entry)
 		if i%2 == 0 {
-			s.say(place{int32(i % 8), letter}, &dlq.Entry{State: dlq.Succeeded})
+			s.say(place{int32(i % 8), n.Letter}, &dlq.Entry{State: dlq.Succeeded})
 		}
 	}
 	if took := (heap() - before) >> 20; took > 48 {
