@@ -16,10 +16,10 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// bad: headers that nobody should have sent.
+// bad: headers that no producer should send.
 var bad = map[string]func(*testing.T, *fixture){
-	// Trap 13: a crafted or broken due time or attempts header. Delivered early it would run at once, believed it would wait for
-	// ever; so it is neither.
+	// Trap 13: a forged or broken header for the due time or the attempts. Delivered early the
+	// record would run at once; accepted it would wait for ever. So neither happens.
 	"broken headers on a retry topic are dead-lettered as found": func(t *testing.T, f *fixture) {
 		now := time.Now()
 		set := func(key, value string) func([]kgo.RecordHeader) []kgo.RecordHeader {
@@ -36,7 +36,7 @@ var bad = map[string]func(*testing.T, *fixture){
 			return func(h []kgo.RecordHeader) []kgo.RecordHeader { return without(h, key) }
 		}
 		broken := []struct {
-			key    string // that the dead letter must name
+			key    string // the key that the dead letter must name
 			change func([]kgo.RecordHeader) []kgo.RecordHeader
 		}{
 			{headers.NotBefore, set(headers.NotBefore, fmt.Sprint(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMilli()))},
@@ -80,7 +80,7 @@ var bad = map[string]func(*testing.T, *fixture){
 			copies = append(copies, &kgo.Record{Topic: f.tierTopic(tier1), Partition: 1, Key: fmt.Append(nil, "key-", i), Value: fmt.Append(nil, "value-", i), Timestamp: at, Headers: b.change(h)})
 		}
 		copies = append(copies,
-			// Nothing of siding's at all, a null key, a null value.
+			// No header of siding, a null key, a null value.
 			&kgo.Record{Topic: f.tierTopic(tier1), Partition: 1, Headers: []kgo.RecordHeader{{Key: "mine"}}},
 		)
 		f.Produce(copies...)
@@ -93,7 +93,7 @@ var bad = map[string]func(*testing.T, *fixture){
 			if have, want := without(got.Headers, replaced...), without(want.Headers, replaced...); !sameHeaders(have, want) {
 				t.Errorf("broken record %d: headers\n%q, want as found\n%q", i, have, want)
 			}
-			key := headers.OriginalTopic // that all of them are missing is said of the first
+			key := headers.OriginalTopic // if all are missing, the first is named
 			if i < len(broken) {
 				key = broken[i].key
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// client is a plain one, for the caller to close.
+// client returns a plain client, for the caller to close.
 func (f *fixture) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(append(f.Opts(), opts...)...)
@@ -23,7 +23,7 @@ func (f *fixture) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
-// within is a context for as long as the fixture is patient.
+// within returns a context with the fixture's deadline.
 func (f *fixture) within() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), f.Patience)
 }
@@ -48,7 +48,7 @@ func (f *fixture) find(t *testing.T, topic string, is func(*kgo.Record) bool) *k
 	}
 }
 
-// admin asks or tells the cluster something.
+// admin sends an administrative request.
 func (f *fixture) admin(t *testing.T, do func(context.Context, *kadm.Client) error) {
 	t.Helper()
 	cl := f.client(t)
@@ -60,7 +60,7 @@ func (f *fixture) admin(t *testing.T, do func(context.Context, *kadm.Client) err
 	}
 }
 
-// count counts the offsets that a topic has in use.
+// count returns the number of offsets in use on a topic.
 func (f *fixture) count(t *testing.T, topic string) (n int64) {
 	t.Helper()
 	f.admin(t, func(ctx context.Context, cl *kadm.Client) error {
@@ -71,7 +71,7 @@ func (f *fixture) count(t *testing.T, topic string) (n int64) {
 	return n
 }
 
-// topics are those whose names begin with the fixture's.
+// topics returns the topics whose names begin with the fixture's.
 func (f *fixture) topics(t *testing.T) (names []string) {
 	t.Helper()
 	f.admin(t, func(ctx context.Context, cl *kadm.Client) error {
@@ -82,7 +82,7 @@ func (f *fixture) topics(t *testing.T) (names []string) {
 	return names
 }
 
-// partitions are those of the source.
+// partitions returns the partitions of the source.
 func (f *fixture) partitions(t *testing.T) (all kadm.PartitionDetails) {
 	t.Helper()
 	f.admin(t, func(ctx context.Context, admin *kadm.Client) error {
@@ -93,7 +93,7 @@ func (f *fixture) partitions(t *testing.T) (all kadm.PartitionDetails) {
 	return all
 }
 
-// committedNow is what the group has committed; -1 for nothing.
+// committedNow returns the group's committed offset; -1 if there is none.
 func (f *fixture) committedNow(t *testing.T, group, topic string, partition int32) int64 {
 	t.Helper()
 	at := int64(-1)
@@ -125,7 +125,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// deleteGroup has the broker forget a group without members, as it does by itself after a week.
+// deleteGroup deletes a group without members, as brokers do after a week.
 func (f *fixture) deleteGroup(t *testing.T, group string) {
 	t.Helper()
 	f.admin(t, func(ctx context.Context, cl *kadm.Client) error {

@@ -11,18 +11,19 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// log: what stands in a log besides records, and what does not any more.
+// log: offsets without records, by transactions or retention.
 var log = map[string]func(*testing.T, *fixture){
-	// Trap 6: transactions leave offsets without a record, and a tracker that counts offsets waits for them.
+	// Trap 6: transactions leave offsets without a record, and a tracker that counts offsets waits
+	// for them.
 	"by partition: markers and aborted records hold back no offset": func(t *testing.T, f *fixture) { gaps(t, f, consumer.OrderPartition) },
-	// Trap 6: the same, where records finish one by one.
+	// Trap 6: the same, if records finish one by one.
 	"order none: markers and aborted records hold back no offset": func(t *testing.T, f *fixture) { gaps(t, f, consumer.OrderNone) },
-	// The committed floor stopped in front of a marker at the log's end: lag never reached 0, and when retention took the marker the
-	// group was told of records that were lost.
+	// The committed floor stopped before a marker at the log's end. Lag never reached 0, and when
+	// retention deleted the marker, records were reported as lost.
 	"the floor passes trailing markers and aborted records, and no open ones": trailing,
 }
 
-// trailing writes transactions to a source and a tier, whose ends are the last that is written.
+// trailing writes transactions to a source and a tier whose markers come last in the log.
 func trailing(t *testing.T, f *fixture) {
 	cfg := f.config(ok)
 	c := f.Run(cfg)
@@ -61,7 +62,7 @@ func trailing(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	f.Handled(f.Produce(&kgo.Record{Topic: f.topic, Partition: 0, Key: f.keyOf(0), Value: []byte("y")})[0], 1)
-	if err := c.Stop(); err != nil { // with a commit of all that is finished
+	if err := c.Stop(); err != nil { // commits all finished records
 		t.Fatal(err)
 	}
 	for _, r := range open {
@@ -87,7 +88,7 @@ func gaps(t *testing.T, f *fixture, order consumer.Order) {
 		return nil
 	})
 	cfg.Order = order
-	if err := f.Run(cfg).Stop(); err != nil { // the tiers are there now
+	if err := f.Run(cfg).Stop(); err != nil { // the tiers exist now
 		t.Fatal(err)
 	}
 	cl := f.client(t, kgo.TransactionalID(f.group), kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -111,7 +112,8 @@ func gaps(t *testing.T, f *fixture, order consumer.Order) {
 		}
 	}
 	last := f.Produce(source("last"), parked(2000, "last"))
-	// Behind 12 and 6 records, and a marker of each transaction but perhaps the last one, which the broker writes in its own time.
+	// After 12 and 6 records, and a marker of each transaction. The last marker may be missing,
+	// since the broker writes it when it wants.
 	if last[0].Offset < 17 || last[1].Offset < 11 {
 		t.Fatalf("the last records stand at %d and %d: there are no gaps in front of them", last[0].Offset, last[1].Offset)
 	}

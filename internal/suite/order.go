@@ -14,7 +14,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// order: what may run at the same time, and what may not.
+// order: which records may run at the same time, and which may not.
 var order = map[string]func(*testing.T, *fixture){
 	"by partition: one at a time and in order per partition": func(t *testing.T, f *fixture) {
 		w := newWatch(t, func(r *kgo.Record) string { return fmt.Sprint(r.Partition) })
@@ -75,7 +75,7 @@ var order = map[string]func(*testing.T, *fixture){
 			if r.Key != nil {
 				return w.handle(5*time.Millisecond, nil)(ctx, r)
 			}
-			running.Done() // returns only when three null keys run at the same time
+			running.Done() // returns only if three null keys run at once
 			<-all
 			return nil
 		})
@@ -140,7 +140,7 @@ var order = map[string]func(*testing.T, *fixture){
 		for _, r := range records[1:] {
 			f.Handled(r, 1)
 		}
-		time.Sleep(300 * time.Millisecond) // some intervals of the commits
+		time.Sleep(300 * time.Millisecond) // several commit intervals
 		if at := f.committedNow(t, f.group, f.topic, 1); at != 0 {
 			t.Errorf("%d is committed while record 0 runs", at)
 		}
@@ -163,7 +163,7 @@ var order = map[string]func(*testing.T, *fixture){
 	},
 }
 
-// watch fails the test when two records that must not run at the same time do.
+// watch fails the test if two records run at the same time that must not.
 type watch struct {
 	t       *testing.T
 	of      func(*kgo.Record) string

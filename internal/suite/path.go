@@ -84,7 +84,7 @@ var path = map[string]func(*testing.T, *fixture){
 		f.DeadLettered(records[0], headers.ReasonExhausted)
 		f.Conserved()
 	},
-	// Trap 3: two records of one partition fail, and going back for the second undoes going back for the first.
+	// Trap 3: two records of one partition fail, and the second seek undoes the first.
 	"failures of one partition do not undo each other": func(t *testing.T, f *fixture) {
 		var mu sync.Mutex
 		runs := map[int64][]int{}
@@ -140,7 +140,8 @@ var path = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
-	// Trap 10: tombstones and empty values are taken for the same, or get lost, on the way to the dead-letter topic.
+	// Trap 10: tombstones and empty values are taken for the same, or get lost, on the way to the
+	// dead-letter topic.
 	"null and empty stay apart down to the dead-letter topic": func(t *testing.T, f *fixture) {
 		f.Run(f.config(busy))
 		for _, r := range f.Produce(
@@ -158,7 +159,8 @@ var path = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
-	// Trap 11: each hop appends its headers to those that are there, and who looks for the error finds the first.
+	// Trap 11: each hop appends its headers to the existing ones, and a reader finds the first
+	// error.
 	"headers do not grow with the hops and tell of the last failure": func(t *testing.T, f *fixture) {
 		const attempts = 6
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
@@ -179,7 +181,8 @@ var path = map[string]func(*testing.T, *fixture){
 			if got, want := len(c.Headers), len(copies[0].Headers); got != want {
 				t.Errorf("copy %d has %d headers, the first one %d", i+1, got, want)
 			}
-			if got, want := value(c, headers.ErrorClass), fmt.Sprint("busy.", i+1); got != want { // and it is there once
+			// Each header exists once.
+			if got, want := value(c, headers.ErrorClass), fmt.Sprint("busy.", i+1); got != want {
 				t.Errorf("copy %d is of class %s, want %s", i+1, got, want)
 			}
 			if got := headers.Strip(c.Headers); !sameHeaders(got, user) {

@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// policy: how often a record is tried, when, and where it goes then.
+// policy: how often a record is tried, when, and where it goes in the end.
 var policy = map[string]func(*testing.T, *fixture){
 	"more attempts than tiers repeat the last tier": func(t *testing.T, f *fixture) {
 		cfg := f.config(busy)
@@ -47,7 +47,8 @@ var policy = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
-	// Trap 20: the time for retries counts from when the record was written, and behind a backlog the first failure is the last.
+	// Trap 20: the time for retries counts from when the record was written, and behind a backlog
+	// the first failure is the last.
 	"MaxAge does not count the time before the first failure": func(t *testing.T, f *fixture) {
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
 			if consumer.FactsOf(ctx, r).Attempt < 3 {
@@ -69,7 +70,8 @@ var policy = map[string]func(*testing.T, *fixture){
 			if got := consumer.FactsOf(ctx, r).Attempt; got != 1 {
 				t.Errorf("attempt %d, want 1", got)
 			}
-			r.Value = nil // what a handler assigns is not what the next run or the copy gets
+			// The next run and the copy must not see what a handler assigns.
+			r.Value = nil
 			if runs.Add(1) <= 3 {
 				return classify.Retryable(errBusy)
 			}
@@ -107,7 +109,7 @@ var policy = map[string]func(*testing.T, *fixture){
 		f.Handled(r, 1)
 		f.Conserved()
 	},
-	// Trap 33: what a limiter asks for takes the tiers' place, and the attempts are used up at once.
+	// Trap 33: a limiter's Retry-After replaces the tiers, and the attempts are used up at once.
 	"RetryAfter shorter than the tiers skips none of them": func(t *testing.T, f *fixture) {
 		f.Run(f.config(func(context.Context, *kgo.Record) error { return classify.RetryAfter(errBusy, time.Millisecond) }))
 		r := f.Produce(f.record("x"))[0]
@@ -140,7 +142,8 @@ var policy = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
-	// Trap 30: a copy's timestamp is by another clock than its due time, and it is written again, or taken for broken.
+	// Trap 30: a copy's timestamp comes from another clock than its due time, and the copy is
+	// written again, or taken for malformed.
 	"a copy with a timestamp that is far off waits for its due time in one copy": func(t *testing.T, f *fixture) {
 		var mu sync.Mutex
 		ran := map[int64]time.Time{}
@@ -296,7 +299,7 @@ var policy = map[string]func(*testing.T, *fixture){
 			case "canceled":
 				cancel()
 			case "draining":
-				return consumer.ErrDraining // it is another lane's, by work that two handlers share
+				return consumer.ErrDraining // as from work shared with another lane's handler
 			}
 			<-own.Done()
 			return own.Err()
@@ -321,7 +324,7 @@ var policy = map[string]func(*testing.T, *fixture){
 				{Key: "a", Value: []byte("1")}, {Key: "a", Value: []byte("2")}, {Key: "", Value: nil}, {Key: "dlq-mine", Value: []byte{}},
 			}},
 		}
-		var seen sync.Map // by offset: jitter lets them come back in any order
+		var seen sync.Map // by offset: jitter changes the order
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
 			if consumer.FactsOf(ctx, r).Attempt == 3 {
 				seen.Store(r.Offset, r)

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// rebalance: partitions that change hands, members that come and go.
+// rebalance: partitions that change their owner, members that join and leave.
 var rebalance = map[string]func(*testing.T, *fixture){
 	"a clean hand-over neither loses nor repeats": func(t *testing.T, f *fixture) {
 		handle := func(ctx context.Context, r *kgo.Record) error {
@@ -25,8 +25,9 @@ var rebalance = map[string]func(*testing.T, *fixture){
 			}
 			return nil
 		}
-		// Without jitter a tier's records finish in the order of their offsets. With it, those that finished above the floor
-		// run again under the next owner: only the floor is committed.
+		// Without jitter a tier's records finish in the order of their offsets. With it, records
+		// that finished above the floor run again under the next owner: only the floor is
+		// committed.
 		cfg := f.config(handle)
 		cfg.Policy.Jitter = -1
 		first := f.Run(cfg)
@@ -43,13 +44,14 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
-	// A member with another configuration, a canary, left a tier behind: members that had begun before it never read that one.
+	// A member with another configuration, a canary, left a tier behind, and members that had
+	// started before it never read that tier.
 	"a tier of a member that left is drained by those that run on": func(t *testing.T, f *fixture) {
 		const extra = 2 * time.Second
 		release := make(chan struct{})
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
 			if string(r.Value) == "slow" {
-				<-release // its lane takes the tier on while it runs, and repeats nothing
+				<-release // its lane takes over the tier meanwhile, and repeats nothing
 			}
 			return nil
 		})
@@ -81,7 +83,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		f.Handled(slow, 1)
 		f.Conserved()
 	},
-	// Trap 2: a rebalance falls into the wait of a record, and the record is dropped.
+	// Trap 2: a rebalance occurs while a record waits, and the record is dropped.
 	"parked records wait on under the next owner": func(t *testing.T, f *fixture) {
 		const tier = 5 * time.Second
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
@@ -113,7 +115,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
-	// Trap 2: a hand-over falls into the wait for a run in place, and the record is dropped.
+	// Trap 2: a hand-over occurs during the wait for an in-place retry, and the record is dropped.
 	"a hand-over in the wait for a run in place loses nothing and counts nothing": func(t *testing.T, f *fixture) {
 		failed := make(chan struct{}, 1)
 		cfg := f.config(func(context.Context, *kgo.Record) error {
@@ -136,14 +138,14 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		f.Handled(r, 1)
 		f.Conserved()
 	},
-	// Trap 1: a partition that was paused when it was given up stays paused when it comes back, since kgo's pause outlives the
-	// assignment.
+	// Trap 1: a partition that was paused when it was revoked stays paused when it is assigned
+	// again, since kgo's pause outlives the assignment.
 	// Trap 5: the group is stable, the member heartbeats, and nothing is consumed.
 	"a lane that was full when it changed hands reads on": func(t *testing.T, f *fixture) {
 		cfg := f.config(ok)
 		cfg.MaxInFlight = 10
 		stay := f.Run(cfg)
-		stay.Pause(f.topic) // so that no handler that ends makes room
+		stay.Pause(f.topic) // so that no finished handler makes room
 		records := f.Produce(f.many(300)...)
 		eventually(t, "both lanes are full", func() bool {
 			lanes := stay.Health().Lanes
@@ -166,7 +168,8 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
-	// Trap 32: one partition drains for its next owner, and the member reads none of those that it keeps.
+	// Trap 32: one partition drains for its next owner, and the member does not read the partitions
+	// that it keeps.
 	"a lane that is kept reads on while another drains": func(t *testing.T, f *fixture) {
 		release := make(chan struct{})
 		var slow, quick atomic.Int32
@@ -310,14 +313,14 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		close(release)
 		f.Handled(r, 1)
 	},
-	// Trap 16: a handler returns after its partition went to another member. Marked then, its offset rewinds what that member has
-	// committed; and the rest of its batch, run or marked, is repeated or lost.
+	// Trap 16: a handler returns after its partition moved to another member. If its offset is
+	// marked then, it rewinds the new owner's commits. The rest of its batch is repeated or lost.
 	"what ends after a hand-over marks nothing": func(t *testing.T, f *fixture) {
 		release := make(chan struct{})
 		var ran [2]atomic.Int32 // by the first member
 		cfg := f.config(func(_ context.Context, r *kgo.Record) error {
 			ran[r.Partition].Add(1)
-			<-release // whatever its context says
+			<-release // ignores its context
 			return nil
 		})
 		cfg.DrainTimeout = 100 * time.Millisecond

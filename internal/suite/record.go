@@ -11,12 +11,12 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// pinned is a record for partition 1.
+// pinned returns a record for partition 1.
 func (f *fixture) pinned(value string, at time.Time) *kgo.Record {
 	return &kgo.Record{Topic: f.topic, Partition: 1, Value: []byte(value), Timestamp: at}
 }
 
-// copyOf is what the headers of a copy say that siding wrote, of a record on partition 1 that is due at once.
+// copyOf returns the headers of a copy by siding: of a record on partition 1 that is due at once.
 func (f *fixture) copyOf(offset int64, attempts int, at time.Time) *headers.Meta {
 	return &headers.Meta{
 		Original: headers.Position{Topic: f.topic, Partition: 1, Offset: offset, Timestamp: at}, Group: f.group, Attempts: attempts,
@@ -25,7 +25,7 @@ func (f *fixture) copyOf(offset int64, attempts int, at time.Time) *headers.Meta
 	}
 }
 
-// value is that of a record's only header with the key.
+// value returns the value of a record's only header with the key.
 func value(r *kgo.Record, key string) string {
 	all := slices.DeleteFunc(slices.Clone(r.Headers), func(h kgo.RecordHeader) bool { return h.Key != key })
 	if len(all) != 1 {
@@ -34,22 +34,23 @@ func value(r *kgo.Record, key string) string {
 	return string(all[0].Value)
 }
 
-// without are the headers of other keys.
+// without returns the headers with other keys.
 func without(h []kgo.RecordHeader, keys ...string) []kgo.RecordHeader {
 	return slices.DeleteFunc(slices.Clone(h), func(h kgo.RecordHeader) bool { return slices.Contains(keys, h.Key) })
 }
 
-// sameHeaders is equality of keys, values and order. That a null value became an empty one is the broker's to say.
+// sameHeaders compares keys, values and order. A null value may have become an empty one: that
+// depends on the broker.
 func sameHeaders(a, b []kgo.RecordHeader) bool {
 	return slices.EqualFunc(a, b, func(a, b kgo.RecordHeader) bool { return a.Key == b.Key && string(a.Value) == string(b.Value) })
 }
 
-// record is one for the fixture's topic.
+// record returns a record for the fixture's topic.
 func (f *fixture) record(value string) *kgo.Record {
 	return &kgo.Record{Topic: f.topic, Key: []byte("key"), Value: []byte(value)}
 }
 
-// many makes n records over 20 keys and both partitions.
+// many returns n records over 20 keys and both partitions.
 func (f *fixture) many(n int) []*kgo.Record {
 	all := make([]*kgo.Record, n)
 	for i := range all {
@@ -58,7 +59,7 @@ func (f *fixture) many(n int) []*kgo.Record {
 	return all
 }
 
-// keyOf finds a key that falls into the partition.
+// keyOf returns a key that maps to the partition.
 func (f *fixture) keyOf(partition int32) []byte {
 	for i := 0; ; i++ {
 		key := fmt.Append(nil, "k", i)
@@ -68,5 +69,5 @@ func (f *fixture) keyOf(partition int32) []byte {
 	}
 }
 
-// sameBytes is equality that tells nil from empty.
+// sameBytes compares bytes, and distinguishes nil from empty.
 func sameBytes(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }

@@ -10,7 +10,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// restart: a configuration other than the one that records in flight were sent on their way by.
+// restart: the configuration changes while records are in flight.
 var restart = map[string]func(*testing.T, *fixture){
 	// Trap 14: fewer attempts or tiers in the new configuration than records in flight assume.
 	"a restart with fewer attempts ends the records in flight": func(t *testing.T, f *fixture) {
@@ -30,7 +30,7 @@ var restart = map[string]func(*testing.T, *fixture){
 		cfg := f.config(busy)
 		cfg.Policy.Tiers = []time.Duration{tier2}
 		records := f.inFlight(t, cfg, tier2)
-		// A tier in front of the one that holds them, and one behind it.
+		// One tier before the one that holds them, and one after it.
 		cfg.Policy.Tiers = []time.Duration{tier1, tier2, 2 * tier2}
 		f.Run(cfg)
 		for _, r := range records {
@@ -53,7 +53,7 @@ var restart = map[string]func(*testing.T, *fixture){
 	},
 }
 
-// inFlight runs a consumer until one record of 20, the eighth, has come to the tier.
+// inFlight runs a consumer until one record of 20, the eighth, is in the tier.
 func (f *fixture) inFlight(t *testing.T, cfg consumer.Config, tier time.Duration) []*kgo.Record {
 	t.Helper()
 	c := f.Run(cfg)

@@ -36,7 +36,8 @@ var sharing = map[string]func(*testing.T, *fixture){
 			t.Errorf("%d dead letters, want none", n)
 		}
 	},
-	// Each group that shared the tier dead-lettered it: it named one of them, and its due time was broken.
+	// Each group that shared the tier dead-lettered the record: it named one of them, and its due
+	// time was malformed.
 	"a broken copy that names its group is dead-lettered by that group alone": func(t *testing.T, f *fixture) {
 		var runs atomic.Int32
 		handle := func(context.Context, *kgo.Record) error {

@@ -20,13 +20,14 @@ import (
 
 // size: copies that are too large for their topic.
 var size = map[string]func(*testing.T, *fixture){
-	// Trap 21: a copy is too large for its topic, and is lost or sent for ever, with all that share its batch.
+	// Trap 21: a copy is too large for its topic, and is lost or sent for ever, with all that share
+	// its batch.
 	"a copy that is too large gives up no more than it has to": func(t *testing.T, f *fixture) {
 		cfg := f.oversized(t, 20_000, 30_000)
 		cfg.Order, cfg.Concurrency = consumer.OrderNone, 100
 		c := f.Run(cfg)
 		type want struct {
-			size           int  // some 1,500 bytes come on top, 1,100 of them history and message
+			size           int  // plus some 1,500 bytes, 1,100 of them history and message
 			parked         bool // in the tier
 			storyInTheTier bool
 			reason         headers.Reason
@@ -97,8 +98,8 @@ var size = map[string]func(*testing.T, *fixture){
 		eventually(t, "the lane is blocked", func() bool { return c.Health().Lanes[1].State == consumer.StateBlocked })
 		other := f.Produce(&kgo.Record{Topic: f.topic, Key: f.keyOf(0), Value: []byte("v")})[0]
 		f.DeadLettered(other, headers.ReasonExhausted)
-		// The limit is raised while the lane waits for some seconds. In the middle of a try, which gives up more and more of the copy, there
-		// would be room for what it is about to write.
+		// The limit is raised while the lane waits for some seconds. During an attempt, which drops
+		// more and more of the copy, there would be room for a later step.
 		before := log.tries.Load()
 		eventually(t, "the copy was refused again", func() bool { return log.tries.Load() > max(before, 3) })
 		f.limit(t, f.topic+".dlq", 1<<20)
@@ -110,7 +111,7 @@ var size = map[string]func(*testing.T, *fixture){
 	},
 }
 
-// refusals is a log in which only refused copies are looked for: the number of the last one's try.
+// refusals is a log that records the number of the last refusal.
 type refusals struct{ tries atomic.Int64 }
 
 func (*refusals) Enabled(context.Context, slog.Level) bool { return true }
@@ -126,7 +127,8 @@ func (l *refusals) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// oversized makes the siblings of one tier with limits, and a configuration whose handler fails with a lot to say.
+// oversized creates the siblings of one tier with limits, and a configuration whose handler fails
+// with a long message.
 func (f *fixture) oversized(t *testing.T, tier, dlq int) consumer.Config {
 	t.Helper()
 	message := prose(1000)
@@ -141,14 +143,14 @@ func (f *fixture) oversized(t *testing.T, tier, dlq int) consumer.Config {
 	return cfg
 }
 
-// noise is n bytes that compression makes no smaller.
+// noise returns n bytes that compression does not shrink.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(b) // never fails
 	return b
 }
 
-// prose is n bytes of text that compression makes little smaller.
+// prose returns n bytes of text that compression shrinks little.
 func prose(n int) string {
 	b := noise(n)
 	for i := range b {

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// start: whether a consumer begins, and where.
+// start: whether a consumer starts, and where.
 var start = map[string]func(*testing.T, *fixture){
 	"a second Run is refused, and the first goes on": func(t *testing.T, f *fixture) {
 		c := f.Run(f.config(ok))
@@ -81,7 +81,7 @@ var start = map[string]func(*testing.T, *fixture){
 	"StartLatest begins at the end, and a restart where it began": func(t *testing.T, f *fixture) {
 		before := f.Produce(f.pinned("before", time.Time{}), f.pinned("before", time.Time{}))
 		f.startPinned(t, consumer.StartLatest(), int64(len(before)))
-		while := f.Produce(f.pinned("while", time.Time{}))[0] // nobody runs
+		while := f.Produce(f.pinned("while", time.Time{}))[0] // no member runs
 		f.runPinned(consumer.StartLatest())
 		f.Handled(while, 1)
 		for _, r := range before {
@@ -101,7 +101,7 @@ var start = map[string]func(*testing.T, *fixture){
 		old := f.Produce(f.pinned("old", at.Add(-time.Minute)), f.pinned("older", at.Add(-time.Hour)))
 		young := f.Produce(f.pinned("young", at), f.pinned("younger", at.Add(time.Minute)))
 		f.startPinned(t, consumer.StartAt(at), 2)
-		f.runPinned(consumer.StartEarliest()) // what is committed counts, not the option
+		f.runPinned(consumer.StartEarliest()) // the committed offset counts, not the option
 		for _, r := range young {
 			f.Handled(r, 1)
 		}
@@ -152,7 +152,7 @@ var start = map[string]func(*testing.T, *fixture){
 	"retry topics begin at their start whatever the source's start": func(t *testing.T, f *fixture) {
 		cfg := f.config(ok)
 		c := f.Run(cfg)
-		if err := c.Stop(); err != nil { // the siblings are there now
+		if err := c.Stop(); err != nil { // the siblings exist now
 			t.Fatal(err)
 		}
 		m := f.copyOf(4711, 1, time.Now())
@@ -164,11 +164,12 @@ var start = map[string]func(*testing.T, *fixture){
 	},
 }
 
-// startPinned runs a consumer with the start option until its start is committed, before it ran a record.
+// startPinned runs a consumer with the start option until its start is committed, before any record
+// finished.
 func (f *fixture) startPinned(t *testing.T, start consumer.Start, want int64) {
 	t.Helper()
 	cfg := f.config(func(ctx context.Context, _ *kgo.Record) error {
-		<-ctx.Done() // none of them gets done, so all that is committed is the start
+		<-ctx.Done() // no record finishes, so only the start is committed
 		return ctx.Err()
 	})
 	cfg.Start, cfg.DrainTimeout = start, 10*time.Millisecond
@@ -189,7 +190,7 @@ func (f *fixture) startPinned(t *testing.T, start consumer.Start, want int64) {
 	}
 }
 
-// runPinned runs one with the start option that handles all.
+// runPinned runs a consumer with the start option that handles all records.
 func (f *fixture) runPinned(start consumer.Start) {
 	cfg := f.config(ok)
 	cfg.Start = start

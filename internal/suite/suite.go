@@ -1,5 +1,5 @@
-// Package suite is what siding promises, as tests that run on every broker: the embedded one in virtual time, and real
-// Kafka with each group protocol.
+// Package suite holds siding's promises as tests that run on every broker: the embedded one in
+// virtual time, and real Kafka with each group protocol.
 package suite
 
 import (
@@ -31,13 +31,13 @@ func Run(t *testing.T, on Broker) {
 	}
 }
 
-// The tiers of most tests: short enough for a real clock, and apart enough to be told apart.
+// The tiers of most tests: short enough for a real clock, and different enough to distinguish.
 const (
 	tier1 = 300 * time.Millisecond
 	tier2 = 900 * time.Millisecond
 )
 
-// fixture is a topic and a group of a test's own.
+// fixture is a test's own topic and group.
 type fixture struct {
 	*consumertest.Kafka
 	topic, group string
@@ -53,7 +53,7 @@ func newFixture(t *testing.T, k *consumertest.Kafka) *fixture {
 	return f
 }
 
-// config is a configuration with the short tiers.
+// config returns a configuration with the short tiers.
 func (f *fixture) config(h consumer.Handler) consumer.Config {
 	return consumer.Config{
 		Group: f.group, Topics: []string{f.topic}, Handler: h,
@@ -62,7 +62,7 @@ func (f *fixture) config(h consumer.Handler) consumer.Config {
 	}
 }
 
-// tierTopic is the retry topic with a delay.
+// tierTopic returns the retry topic of a delay.
 func (f *fixture) tierTopic(delay time.Duration) string {
 	return f.topic + ".retry." + retrytopics.FormatDelay(delay)
 }

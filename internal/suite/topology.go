@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// topology: tiers, topics and groups that change while records are on their way.
+// topology: tiers, topics and groups that change while records are in flight.
 var topology = map[string]func(*testing.T, *fixture){
 	"a source that is made anew is read anew": func(t *testing.T, f *fixture) {
 		cfg := f.config(busyOnce)
@@ -39,7 +39,7 @@ var topology = map[string]func(*testing.T, *fixture){
 		f.DeleteTopic(tier)
 		f.CreateTopic(tier, 2)
 		records := f.Produce(f.many(50)...)
-		f.Conserved() // a copy may be there twice
+		f.Conserved() // a copy may exist twice
 		eventually(t, "all of it is committed", func() bool {
 			return !slices.ContainsFunc(c.Health().Lanes, func(l consumer.LaneHealth) bool {
 				return slices.ContainsFunc(l.Offsets, func(o consumer.FeedOffsets) bool { return o.Committed != o.Next || o.Pending > 0 })
@@ -99,7 +99,7 @@ var topology = map[string]func(*testing.T, *fixture){
 	},
 	"a group that was renamed goes on where it was": func(t *testing.T, f *fixture) {
 		const tier = 5 * time.Second
-		var keys sync.Map // by where a record was first read
+		var keys sync.Map // by the position where a record was first read
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
 			facts := consumer.FactsOf(ctx, r)
 			if first, _ := keys.LoadOrStore(facts.Original.String(), facts.IdempotencyKey()); first != facts.IdempotencyKey() {
@@ -135,7 +135,7 @@ var topology = map[string]func(*testing.T, *fixture){
 			t.Fatal(err)
 		}
 		f.deleteGroup(t, cfg.Group)
-		// What is on the source and in the tiers runs again; what is not due stays.
+		// The records on the source and in the tiers run again; a record that is not due stays.
 		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
 			if facts := consumer.FactsOf(ctx, r); facts.Tier == time.Hour {
 				t.Errorf("attempt %d of %d runs an hour early", facts.Attempt, r.Offset)
@@ -144,7 +144,7 @@ var topology = map[string]func(*testing.T, *fixture){
 		}
 		f.Run(cfg)
 		for _, r := range records {
-			f.Handled(r, 2) // as read from the source, and as read from the first tier
+			f.Handled(r, 2) // read from the source, and from the first tier
 			f.Parked(r, time.Hour, "")
 		}
 	},
