@@ -10,7 +10,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Handled waits until the record was handled so many times: successfully, by any consumer of this Kafka. More is a failure.
+// Handled waits until the record was handled the given number of times: successfully, by any
+// consumer of this Kafka. A higher number fails the test.
 func (k *Kafka) Handled(r *kgo.Record, times int) {
 	k.tb.Helper()
 	deadline := time.After(k.Patience)
@@ -30,8 +31,8 @@ func (k *Kafka) Handled(r *kgo.Record, times int) {
 	}
 }
 
-// Parked waits until a copy of the record was written to the tier's retry topic with that error class ("" for any), and
-// returns what its headers say.
+// Parked waits until a copy of the record was written to the tier's retry topic with that error
+// class ("" for any), and returns the content of its headers.
 func (k *Kafka) Parked(r *kgo.Record, tier time.Duration, class string) headers.Meta {
 	k.tb.Helper()
 	s := k.siblingsOf(r.Topic)
@@ -49,8 +50,8 @@ func (k *Kafka) Parked(r *kgo.Record, tier time.Duration, class string) headers.
 	return headers.Meta{}
 }
 
-// DeadLettered waits until the record was written to its dead-letter topic for that reason ("" for any), and returns what
-// its headers say.
+// DeadLettered waits until the record was written to its dead-letter topic for that reason ("" for
+// any), and returns the content of its headers.
 func (k *Kafka) DeadLettered(r *kgo.Record, reason headers.Reason) headers.Meta {
 	k.tb.Helper()
 	return k.copyOf(r, k.siblingsOf(r.Topic).dlqs[0], func(m *headers.Meta) error {
@@ -72,7 +73,7 @@ func (k *Kafka) siblingsOf(topic string) consumed {
 	return s
 }
 
-// copyOf waits for a copy of the record on a topic that is as wanted.
+// copyOf waits for a copy of the record on a topic that passes wanted.
 func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) error) (found headers.Meta) {
 	k.tb.Helper()
 	at := positionOf(r)
@@ -100,7 +101,7 @@ func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) e
 	return found
 }
 
-// read reads a topic from its start until do says that it has seen enough, or ctx ends.
+// read reads a topic from its start until do returns true, or ctx ends.
 func (k *Kafka) read(ctx context.Context, topic string, do func(*kgo.Record) (done bool)) error {
 	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond))...)

@@ -9,15 +9,16 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// broughtBack is what redrive runs brought back of a source's dead letters. On a retry topic a copy says which record it is; on the
-// source it is a new record, and says which letter it was.
+// broughtBack holds the redriven dead letters of a source. A copy on a retry topic names its
+// original record. A copy on the source is a new record, and names the letter.
 type broughtBack struct {
-	letters map[position]bool     // those that are where their copy is
-	origins map[position]position // by letter: where its record was read
-	copies  map[position]position // on the source: their letters
+	letters map[position]bool     // letters that are where their copy is
+	origins map[position]position // by letter: the position of its record
+	copies  map[position]position // by copy on the source: its letter
 }
 
-// origin is the record that was produced, of one that may have come back to the source, perhaps more than once.
+// origin returns the position of the produced record of a copy, which may have been redriven to the
+// source several times.
 func (b *broughtBack) origin(at position) position {
 	for range len(b.copies) {
 		letter, ok := b.copies[at]
@@ -46,11 +47,11 @@ func (k *Kafka) broughtBack(ctx context.Context, source string, s consumed) (*br
 	})
 }
 
-// readLedger takes down what a ledger says of the letters of a dead-letter topic.
+// readLedger records a ledger's entries about the letters of a dead-letter topic.
 func (k *Kafka) readLedger(ctx context.Context, b *broughtBack, topic, name string) error {
 	there, err := k.admin.ListTopics(ctx, topic, name)
 	if err != nil || there[topic].Err != nil || there[name].Err != nil {
-		return err // without a ledger nothing was brought back
+		return err // without a ledger no letter was redriven
 	}
 	ledger := dlq.NewLedger(topic, name, k.Opts()...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {

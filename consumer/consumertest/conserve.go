@@ -15,9 +15,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Conserved waits until every record that Produce wrote to a consumed topic is in exactly one place: handled, discarded by a
-// handler or a policy, parked in a tier, in the dead-letter topic, or not consumed yet. A dead letter that a redrive run
-// brought back, as its ledger says, is where its copy is.
+// Conserved waits until every record that Produce wrote to a consumed topic is in exactly one
+// place: handled, discarded by a handler or a policy, parked in a tier, in the dead-letter topic,
+// or not consumed yet. A dead letter that its ledger calls redriven is where its copy is.
 func (k *Kafka) Conserved() {
 	k.tb.Helper()
 	deadline := time.Now().Add(k.Patience)
@@ -33,7 +33,7 @@ func (k *Kafka) Conserved() {
 	}
 }
 
-// places is where a record was found.
+// places counts where a record was found.
 type places struct{ handled, discarded, parked, dead, unread int }
 
 func (p places) sum() int {
@@ -126,11 +126,11 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 	return problems, nil
 }
 
-// scan reads what a topic holds now.
+// scan reads all records that a topic holds now.
 func (k *Kafka) scan(ctx context.Context, topic string, do func(*kgo.Record, headers.Meta)) error {
 	starts, err := k.admin.ListStartOffsets(ctx, topic)
 	if err != nil || errors.Is(starts.Error(), kerr.UnknownTopicOrPartition) {
-		return err // nothing is in a topic that was deleted
+		return err // a deleted topic has no records
 	}
 	ends, err := k.admin.ListCommittedOffsets(ctx, topic)
 	if err = errors.Join(err, starts.Error(), ends.Error()); err != nil {
@@ -159,7 +159,7 @@ func (k *Kafka) scan(ctx context.Context, topic string, do func(*kgo.Record, hea
 		fetches.EachRecord(func(r *kgo.Record) {
 			if end, ok := left[r.Partition]; ok && r.Offset < end {
 				if !r.Attrs.IsControl() {
-					m, _ := headers.Parse(r.Headers) // a broken record is nobody's copy
+					m, _ := headers.Parse(r.Headers) // a malformed record is no copy
 					do(r, m)
 				}
 				if r.Offset == end-1 {

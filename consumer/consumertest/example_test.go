@@ -17,7 +17,8 @@ import (
 
 var errBusy = errors.New("the gateway is busy")
 
-// handle is the handler under test: the gateway is busy for the first two attempts of an order, and always for some.
+// handle is the handler under test: the gateway is busy for the first two attempts of an order, and
+// always for some orders.
 func handle(ctx context.Context, r *kgo.Record) error {
 	if string(r.Value) == "never" || consumer.FactsOf(ctx, r).Attempt < 3 {
 		return classify.As(classify.Retryable(errBusy), "payment.busy")
@@ -25,10 +26,10 @@ func handle(ctx context.Context, r *kgo.Record) error {
 	return nil
 }
 
-// t is what a test is given.
+// t stands for the parameter of a test.
 var t *testing.T
 
-// In virtual time five minutes of delay cost nothing, so a test uses the delays that production has.
+// In virtual time five minutes of delay cost nothing, so a test uses the delays of production.
 func ExampleVirtual() {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 3)
@@ -52,7 +53,8 @@ func ExampleVirtual() {
 	})
 }
 
-// In real time, for what a bubble of virtual time can't hold: a handler that talks to a database over a real connection, say.
+// Start is for handlers that do not work in virtual time, such as one with a real connection to a
+// database.
 func ExampleStart() {
 	k := consumertest.Start(t)
 	k.CreateTopic("orders", 3)
@@ -65,7 +67,8 @@ func ExampleStart() {
 	k.Handled(later, 1)
 }
 
-// The same assertions on any broker: brokers are addresses, those of integration.StartKafka for example.
+// On makes the same assertions on any broker. The variable brokers has its addresses, for example
+// those of integration.StartKafka.
 func ExampleOn() {
 	k := consumertest.On(t, kgo.SeedBrokers(brokers...))
 	k.CreateTopic("orders", 3)
@@ -74,7 +77,8 @@ func ExampleOn() {
 	k.Parked(later, 5*time.Second, "payment.busy")
 }
 
-// A test ends a consumer to start another: what is parked belongs to the group, not to the process.
+// A test may stop a consumer and start another: parked records belong to the group, not to the
+// process.
 func ExampleConsumer_Stop() {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 1)
@@ -90,7 +94,8 @@ func ExampleConsumer_Stop() {
 	})
 }
 
-// Begin is for a consumer that is not to get ready, and Wait for one that ends by itself: a topic is missing here.
+// Begin starts a consumer that will not become ready, and Wait awaits its end: here a topic is
+// missing.
 func ExampleKafka_Begin() {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		c := k.Begin(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: handle})
@@ -100,7 +105,7 @@ func ExampleKafka_Begin() {
 	})
 }
 
-// brokers are those of a cluster.
+// brokers are the addresses of a cluster.
 var brokers []string
 
 func TestTheExamplesHold(tt *testing.T) {

@@ -1,5 +1,6 @@
-// Package consumertest runs consumers in tests: on an embedded broker in virtual time, where hours of delay take
-// milliseconds, on an embedded broker in real time, or on any broker, with the same assertions on each.
+// Package consumertest runs consumers in tests, with the same assertions on three kinds of broker:
+// an embedded one in virtual time, where hours of delay take milliseconds, an embedded one in real
+// time, or any other.
 //
 //	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 //		k.CreateTopic("orders", 3)
@@ -10,8 +11,8 @@
 //		k.Conserved()
 //	})
 //
-// Assertions wait until they hold, for as long as the kind of broker gives them, and end the test where they do not. They are
-// to be called from the test's goroutine.
+// An assertion waits until it holds, up to Kafka.Patience, and then ends the test. Call assertions
+// from the test's goroutine.
 package consumertest
 
 import (
@@ -32,13 +33,13 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Kafka is a broker as a test sees it: topics, records, consumers, and where the records are.
+// Kafka is a broker with a test's topics, records and consumers.
 type Kafka struct {
 	// Cluster is the embedded broker, for faults and inspection; nil with On.
 	Cluster *kfake.Cluster
 
-	// Patience is how long an assertion waits: 2 h of virtual time, 30 s on an embedded broker in real time, 1 m on any
-	// other.
+	// Patience bounds the wait of an assertion: 2 h of virtual time, 30 s on an embedded broker in
+	// real time, 1 m on any other.
 	Patience time.Duration
 
 	tb      testing.TB
@@ -54,8 +55,8 @@ type Kafka struct {
 	paced    sync.Once
 }
 
-// consumed is a source topic that consumers were run on, by all their configurations: where records may be that an earlier one
-// moved aside.
+// consumed describes a source topic that consumers were run on, by all their configurations: an
+// earlier one may have moved records elsewhere.
 type consumed struct {
 	groups []string // the current one first, then former ones
 	tiers  []retrytopics.Tier
@@ -63,8 +64,9 @@ type consumed struct {
 	ledger map[string]string // by its dead-letter topic
 }
 
-// Virtual runs f in a testing/synctest bubble with an embedded broker on a virtual network: time.Sleep is free, and a record
-// that waits five minutes waits no time at all. The clock starts at midnight UTC 2000-01-01. Goroutines of f must end with it.
+// Virtual runs f in a testing/synctest bubble with an embedded broker on a virtual network.
+// time.Sleep costs nothing, and neither does a record that waits five minutes. The clock starts at
+// midnight UTC 2000-01-01. Goroutines of f must end with it.
 func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,15 +74,16 @@ func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 		var vn kfake.VirtualNetwork
 		f(t, start(t, 2*time.Hour, []kgo.Opt{
 			kgo.Dialer(vn.DialContext),
-			// What a client asks while nothing happens is most of what an hour costs: kgo's own defaults, and not those that shorten
-			// waits in real time.
+			// An idle client's requests are most of an hour's cost, so kgo's defaults replace the
+			// shorter waits of real time.
 			kgo.FetchMaxWait(5 * time.Second),
 			kgo.HeartbeatInterval(3 * time.Second),
 		}, kfake.ListenFn(vn.Listen)))
 	})
 }
 
-// Start starts an embedded broker in real time, in memory, on a free port of the loopback interface, and stops it at cleanup.
+// Start starts an embedded broker in real time, in memory, on a free port of the loopback
+// interface, and stops it at cleanup.
 func Start(tb testing.TB) *Kafka {
 	tb.Helper()
 	return start(tb, 30*time.Second, nil)
@@ -93,23 +96,24 @@ func start(tb testing.TB, patience time.Duration, opts []kgo.Opt, cluster ...kfa
 		kfake.BrokerConfigs(map[string]string{"group.consumer.heartbeat.interval.ms": "500"}),
 	}, cluster...)...)
 	if err != nil {
-		tb.Fatalf("consumertest: start of the embedded broker: %v", err)
+		tb.Fatalf("consumertest: start the embedded broker: %v", err)
 	}
 	tb.Cleanup(c.Close)
 	k := on(tb, patience, append([]kgo.Opt{
 		kgo.SeedBrokers(c.ListenAddrs()...),
-		// The embedded broker answers at once; waiting for its metadata as for a real cluster's only slows tests.
+		// The embedded broker answers at once; the metadata delays for real clusters only slow
+		// tests.
 		kgo.MetadataMinAge(50 * time.Millisecond),
 		kgo.HeartbeatInterval(500 * time.Millisecond),
-		// Nobody reads what clients tell the embedded broker of themselves, and they compress it anew every 30 s: in virtual time that was
-		// most of what an hour costs.
+		// Clients compress their telemetry for the broker every 30 s. The embedded broker discards
+		// it, and in virtual time it was most of an hour's cost.
 		kgo.DisableClientMetrics(),
 	}, opts...))
 	k.Cluster = c
 	return k
 }
 
-// On makes the same assertions on any broker, which the options reach.
+// On makes the same assertions on any broker, which the options connect to.
 func On(tb testing.TB, opts ...kgo.Opt) *Kafka {
 	tb.Helper()
 	return on(tb, time.Minute, opts)
@@ -127,10 +131,12 @@ func on(tb testing.TB, patience time.Duration, opts []kgo.Opt) *Kafka {
 	return k
 }
 
-// Opts are the options that reach the broker, for a consumer.Config or a client of the test's own.
+// Opts returns the options that connect to the broker, for a consumer.Config or a client of the
+// test's own.
 func (k *Kafka) Opts() []kgo.Opt { return append([]kgo.Opt(nil), k.opts...) }
 
-// CreateTopic makes a topic. One that was deleted before is made anew: what was produced to it and handled of it counts no more.
+// CreateTopic creates a topic. After DeleteTopic it recreates it: records produced to the deleted
+// topic do not count any more.
 func (k *Kafka) CreateTopic(name string, partitions int32) {
 	k.tb.Helper()
 	ctx, cancel := k.within()
@@ -142,7 +148,7 @@ func (k *Kafka) CreateTopic(name string, partitions int32) {
 		if err == nil {
 			break
 		}
-		// A broker deletes a topic some time after it said that it did.
+		// A broker deletes a topic some time after its answer.
 		if deleted := k.forget(name); !deleted || !errors.Is(err, kerr.TopicAlreadyExists) || ctx.Err() != nil {
 			k.tb.Fatalf("consumertest: create topic %q: %v", name, err)
 		}
@@ -152,7 +158,7 @@ func (k *Kafka) CreateTopic(name string, partitions int32) {
 	k.mu.Lock()
 	delete(k.deleted, name)
 	k.mu.Unlock()
-	// A broker answers for a new topic a moment later than the controller made it, and until then for the one that it replaces.
+	// For a moment a broker does not know a new topic, or answers for its predecessor.
 	for {
 		d, err := k.admin.ListTopics(ctx, name)
 		if err == nil && d[name].Err == nil && d[name].ID == made.ID && len(d[name].Partitions) == int(partitions) && allLed(d[name]) {
@@ -160,13 +166,13 @@ func (k *Kafka) CreateTopic(name string, partitions int32) {
 		}
 		select {
 		case <-ctx.Done():
-			k.tb.Fatalf("consumertest: topic %q does not come up: %v", name, err)
+			k.tb.Fatalf("consumertest: topic %q has no leader on each partition: %v", name, err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// DeleteTopic deletes a topic, with all that it holds.
+// DeleteTopic deletes a topic with all its records.
 func (k *Kafka) DeleteTopic(name string) {
 	k.tb.Helper()
 	ctx, cancel := k.within()
@@ -182,8 +188,8 @@ func (k *Kafka) DeleteTopic(name string) {
 	k.mu.Unlock()
 }
 
-// pace has fetches take a moment, once and for all: for a topic that is gone the embedded broker answers at once, whatever else was
-// asked for, kgo asks again at once, and in virtual time none passes meanwhile.
+// pace delays fetches once and for all. For a deleted topic the embedded broker answers at once,
+// whatever else was requested, and kgo fetches again at once. In virtual time no time would pass.
 func (k *Kafka) pace() {
 	k.paced.Do(func() {
 		k.Cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -194,7 +200,7 @@ func (k *Kafka) pace() {
 	})
 }
 
-// forget forgets what is known of a topic that was deleted. It reports false for one that was not.
+// forget drops the state of a topic that was deleted. It returns false for other topics.
 func (k *Kafka) forget(name string) bool {
 	k.mu.Lock()
 	if !k.deleted[name] {
@@ -217,8 +223,8 @@ func allLed(t kadm.TopicDetail) bool {
 	return true
 }
 
-// Produce writes records, each to its Partition where that is positive and by its key otherwise, and returns them with
-// their coordinates. They count for Conserved.
+// Produce writes records, each to its Partition if that is positive and by its key otherwise, and
+// returns them with their coordinates. Conserved counts them.
 func (k *Kafka) Produce(records ...*kgo.Record) []*kgo.Record {
 	k.tb.Helper()
 	ctx, cancel := k.within()
@@ -232,12 +238,12 @@ func (k *Kafka) Produce(records ...*kgo.Record) []*kgo.Record {
 	return records
 }
 
-// within is how long an assertion waits.
+// within returns a context for the wait of an assertion.
 func (k *Kafka) within() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), k.Patience)
 }
 
-// partitioner takes a record's partition where it is positive, and its key otherwise.
+// partitioner uses a record's partition if that is positive, and its key otherwise.
 func partitioner() kgo.Partitioner {
 	byKey := kgo.StickyKeyPartitioner(nil)
 	return kgo.BasicConsistentPartitioner(func(topic string) func(*kgo.Record, int) int {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// logger writes to the test's log, which is shown for tests that fail.
+// logger writes to the test's log, which is shown if the test fails.
 func logger(tb testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 }

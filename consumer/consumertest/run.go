@@ -15,8 +15,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Run runs a consumer until the test ends or Stop ends it, with the broker's options in front of the configuration's own. It
-// returns when the consumer is ready. At the end of the test it checks that Run returned without an error.
+// Run runs a consumer until the test ends or Stop ends it. The broker's options precede the
+// configuration's own. Run returns when the consumer is ready. At the end of the test it checks
+// that the consumer's Run returned without an error.
 func (k *Kafka) Run(cfg consumer.Config) *Consumer {
 	k.tb.Helper()
 	c := k.Begin(cfg)
@@ -60,7 +61,7 @@ func (k *Kafka) Begin(cfg consumer.Config) *Consumer {
 	return c
 }
 
-// learn notes which siblings belong to the sources.
+// learn records which siblings belong to the sources.
 func (k *Kafka) learn(cfg consumer.Config) {
 	k.tb.Helper()
 	k.mu.Lock()
@@ -101,7 +102,7 @@ type Consumer struct {
 	seen   bool
 }
 
-// Stop ends the consumer, waits until it has drained, and returns what its Run returned.
+// Stop ends the consumer, waits until it has drained, and returns the error of its Run.
 func (c *Consumer) Stop() error {
 	c.cancel()
 	<-c.done
@@ -121,7 +122,7 @@ func (c *Consumer) Wait() error {
 	return c.err
 }
 
-// journal is what handlers did, by where the record was first read.
+// journal records the handlers' calls, by the position where the record was first read.
 type journal struct {
 	mu        sync.Mutex
 	handled   map[position]int
@@ -143,7 +144,7 @@ func newJournal() *journal {
 	return &journal{handled: map[position]int{}, discarded: map[position]int{}, changed: make(chan struct{})}
 }
 
-// watch notes the successes of a handler.
+// watch records the successes of a handler.
 func (j *journal) watch(h consumer.Handler) consumer.Handler {
 	return func(ctx context.Context, r *kgo.Record) error {
 		at := originalOf(consumer.FactsOf(ctx, r).Original)
@@ -159,7 +160,7 @@ func (j *journal) watch(h consumer.Handler) consumer.Handler {
 	}
 }
 
-// OnDiscarded notes what a handler or a policy discarded.
+// OnDiscarded records that a handler or a policy discarded a record.
 func (j *journal) OnDiscarded(d consumer.Routed) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -178,7 +179,7 @@ func (j *journal) times(at position) (int, <-chan struct{}) {
 	return j.handled[at], j.changed
 }
 
-// forget forgets what was handled or discarded of a topic.
+// forget drops what was handled or discarded of a topic.
 func (j *journal) forget(topic string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
