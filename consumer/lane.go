@@ -15,7 +15,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// laneState is the lane's place in its life. DESIGN.md draws the transitions; setState is the only writer.
+// laneState is the lane's place in its life. DESIGN.md, "Lanes", draws the transitions; setState is
+// the only writer.
 type laneState uint8
 
 const (
@@ -26,7 +27,7 @@ const (
 	laneGone                      // given up or lost: whatever still comes back is ignored
 )
 
-// intake says whose the records are that polls bring of a lane's source. DESIGN.md tells why, under "Whose records a poll's are".
+// intake says which lane the polled records of a source belong to. DESIGN.md, "Intake", says why.
 type intake uint8
 
 const (
@@ -38,7 +39,8 @@ const (
 // lane is the unit of ownership: a source partition together with the same partition of each retry topic. One group
 // member owns it at a time, and everything that decides what its records do happens under its lock.
 //
-// The order of its lock among the others, and what may not be done under it, is in DESIGN.md under Locks.
+// DESIGN.md, "Goroutines and locks", has the place of its lock among the others, and what may not be
+// done under it.
 type lane struct {
 	c         *Consumer
 	topic     string

@@ -19,7 +19,8 @@ const (
 	stopped               // the same: the lane halts on its record
 )
 
-// tooLarge decides about a copy that was refused for its size; the caller holds the lock. DESIGN.md draws the steps.
+// tooLarge decides about a copy that was refused for its size; the caller holds the lock.
+// DESIGN.md, "Copies that are too large", has the steps.
 func (l *lane) tooLarge(fw *forward, err error) fate {
 	if !fw.alone {
 		fw.alone = true // of several, any may be the one

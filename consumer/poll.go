@@ -9,9 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// polling is the turn of a poll loop. The loop has it from before a poll until all that came is dispatched; a change of what
-// the records are dispatched to has it meanwhile for itself. So no record that was polled before a change is dispatched
-// after it: DESIGN.md tells what would be lost, under "Whose records a poll's are".
+// polling is the turn of a poll loop. The loop has the turn from before a poll until everything polled
+// is dispatched; a change of the lanes that records are dispatched to has it for itself. So no record
+// that was polled before a change is dispatched after it. DESIGN.md, "Intake", says what would be lost.
 //
 // The turn is not a mutex: a goroutine that has it may wait for time to pass, which in virtual time it could not do while
 // others wait for a mutex.
