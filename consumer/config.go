@@ -147,7 +147,7 @@ type Config struct {
 	// share. One fetch of each partition may come on top. Default 64 MiB.
 	MaxInFlightBytes int64
 	// MaxParkedBytes bounds the bytes of records held in memory that wait for their time, packed. Of more, those due last are only
-	// remembered, and fetched again before they are due. Each retry partition has room for its next record, and an answer of 4 MiB
+	// remembered, and fetched again before they are due. Each retry partition has room for its next record, and an answer of 2 MiB
 	// from each broker may come on top, and the headers of records that handlers run, unpacked. A record that was fetched again
 	// carries no context from hooks in Kafka (kgo.WithHooks), which saw it the first time only. Default 64 MiB.
 	MaxParkedBytes int64
