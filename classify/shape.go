@@ -25,6 +25,7 @@ type (
 
 // shape is the knowledge about an error from its type alone. Each type is examined once: asking
 // every error for every method would be the most expensive part.
+// See DESIGN.md, "What an error means".
 type shape struct {
 	name string // as a class, "" if the type has no meaning
 	has  capability

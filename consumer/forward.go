@@ -18,6 +18,7 @@ import (
 // forwards are a lane's copies on their way. The lane's lock guards them. They are bounded by MaxInFlight and by the lane's
 // share of MaxInFlightBytes, so that one lane without a leader cannot fill the producer. A lane that reached a bound waits
 // until half of it is free: else it would stop and go at every acknowledgement.
+// See DESIGN.md, "Copies".
 type forwards struct {
 	outstanding int
 	bytes       int64

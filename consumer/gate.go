@@ -13,6 +13,7 @@ import (
 // let the gate compare it with what kgo was told; whoever comes last sees the final word.
 //
 // In kgo a pause outlives the assignment (it is a set of names), so a feed that is forgotten is resumed.
+// See DESIGN.md, "Pausing fetches".
 type gate struct {
 	mu     sync.Mutex
 	client *kgo.Client

@@ -78,6 +78,7 @@ type LaneChange struct {
 }
 
 // hooks are the hooks of a consumer by what they want to know.
+// See DESIGN.md, "Hooks and telemetry".
 type hooks struct {
 	deadLettered []HookDeadLettered
 	parked       []HookParked

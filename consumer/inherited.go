@@ -19,6 +19,7 @@ import (
 // inherited is a retry topic that is not configured, but belongs to the group: a tier that was taken out of the configuration, or
 // one of a name that the group had before. Its lanes drain it: they run what it holds when it is due, and what fails again goes on
 // by the configured tiers. Nothing new goes into it. Its offsets are committed, and kept alive, like any other's.
+// See DESIGN.md, "Drained tiers".
 type inherited struct {
 	retrytopics.Tier
 	partitions int32 // it may have fewer than its source, which grew meanwhile

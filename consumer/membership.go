@@ -14,6 +14,7 @@ import (
 //
 // kgo ends every session with a revoke or a loss, and begins every one with an assignment, each of which may be empty. So
 // a join is under way from the end of the one callback to the beginning of the next.
+// See DESIGN.md, "Membership and commits".
 type membership struct {
 	lock    chan struct{} // holds one token; a channel, so that waiting for it can be given up
 	joining bool          // guarded by lock

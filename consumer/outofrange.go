@@ -118,6 +118,7 @@ func (c *Consumer) expired(topic string, partition int32, n int64) {
 }
 
 // outOfRange is an error that a poll met with about a position.
+// See DESIGN.md, "Positions outside of the log".
 type outOfRange struct {
 	at   topicPartition
 	loss *kgo.ErrDataLoss // nil: the fetch was refused

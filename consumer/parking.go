@@ -17,6 +17,7 @@ import (
 //
 // While half of the budget is free a feed may use any of it, beyond that each has its share: so a lane that is blocked, with a
 // pile of records that are overdue, does not take the others' room.
+// See DESIGN.md, "Parked records".
 type parking struct {
 	limit int64
 	gate  *gate

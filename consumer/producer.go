@@ -21,6 +21,7 @@ import (
 // kgo keeps a refusal of its producer id for the client's life, and fails all that it is given from then on; a broker refuses one while
 // the user may write to no topic at all. Such a client is replaced once a broker gives ids again: lanes get the new one from then on,
 // and the old one is closed when the last of its copies has come back.
+// See DESIGN.md, "Replacing a producer".
 type producers struct {
 	open func() (*kgo.Client, error)
 

@@ -319,6 +319,7 @@ func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.R
 
 // waitInPlace waits between two runs of a record, and for as long as its topic is paused. No handler runs meanwhile, so others have the
 // slot; the unit stays the worker's, and with it the order. It reports false where the lane is given up.
+// See DESIGN.md, "Retries in place".
 func (r *runner) waitInPlace(d time.Duration) bool {
 	r.unit.current.Store(nil)
 	lent := r.c.slots.lend()

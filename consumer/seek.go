@@ -23,6 +23,7 @@ type standing struct {
 }
 
 // starts are where source partitions start. What could not be asked holds up only those that need it.
+// See DESIGN.md, "Where a partition starts".
 type starts struct {
 	c         *Consumer
 	committed func(*lane) (kgo.EpochOffset, error)

@@ -11,6 +11,7 @@ import (
 // Workers are goroutines that live as long as there is work, so an idle lane costs nothing. One that
 // waits between two runs of a record lends its slot, and has the next one that is free when its wait
 // is over. At most limit slots are lent: what a worker has in hand counts towards no other bound.
+// See DESIGN.md, "Attempts and workers".
 type slots struct {
 	limit int
 	wg    *sync.WaitGroup

@@ -13,6 +13,7 @@ import (
 //
 // It has a client of its own, made when it is first needed: the producer's limit, which keeps its batches small, counts bytes
 // before compression, and would refuse what the broker takes.
+// See DESIGN.md, "Copies that are too large".
 type solo struct {
 	producers
 

@@ -53,6 +53,7 @@ func (f *feed) longestWait() time.Duration {
 // lookAt is when to look at a record of a tier, in Unix milliseconds: when it is due, or when it has to be written again before. read
 // is when it was read here at the latest. A record that is broken is looked at at once. So is one that
 // redrive wrote, which names no due time: both are due since they were written.
+// See DESIGN.md, "Never early".
 func (f *feed) lookAt(r *kgo.Record, read, now time.Time) int64 {
 	_, due, ok := headers.Peek(r.Headers)
 	atOnce := min(r.Timestamp.UnixMilli(), now.UnixMilli())

@@ -22,6 +22,7 @@ import (
 //
 // It looks every five seconds, and as soon as a client meets with another id or with none. It sees that a source grows, too, which kgo
 // would learn within five minutes.
+// See DESIGN.md, "Recreated topics".
 type topics struct {
 	c    *Consumer
 	kick chan struct{} // has room for one

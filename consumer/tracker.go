@@ -18,6 +18,7 @@ import (
 //
 // A tracker is not safe for concurrent use; its lane's lock guards it. It also owns what goes into the commit's
 // metadata, which is only a mark in this version.
+// See DESIGN.md, "The committed floor".
 type tracker struct {
 	next      int64 // where the next delivered record may start: all delivered records lie below
 	committed int64 // last offset the broker acknowledged for the group; -1 when there is none

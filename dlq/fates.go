@@ -8,6 +8,7 @@ import (
 
 // fates are the states of the letters of one partition, two bytes a letter at most, and six more for each that was settled at another
 // second than those beside it, or is the copy of a letter that is farther away than those beside it have theirs.
+// See DESIGN.md, "The ledger".
 type fates struct {
 	sets   [2 + len(states)]offsetset.Set // an offset is in one, or in none
 	since  offsetset.Numbers              // Unix seconds at which letters were settled that have such a state

@@ -76,6 +76,7 @@ func (n *Note) parseHearsay() {
 // believed where the two are the same. Else a record of another cluster, or of a topic that was deleted since, or one that somebody made
 // up, would take a letter off the open ones that it has nothing to do with. Which of the two is read first does not matter: a consumer
 // may be faster than the commit of the entry.
+// See DESIGN.md, "Discard reports".
 type hearsay struct {
 	said, brought byRun
 }

@@ -15,6 +15,7 @@ const (
 
 // lineage is what letters of a partition share that come from records of the same partition of the same source, by way of the same group
 // and the same redrive run. Those with the same original offset as well are of one record.
+// See DESIGN.md, "Duplicate letters".
 type lineage struct {
 	lineageKey
 	open     offsetset.Set // original offsets of the letters that are open

@@ -8,6 +8,7 @@ import (
 )
 
 // alarm decides when a run aborts by itself. It is told what the watch sees and what is sent, has a lock, and fires once.
+// See DESIGN.md, "Aborting by itself".
 type alarm struct {
 	classes  []string
 	tolerate int

@@ -51,6 +51,7 @@ func (p place) position(topic string) headers.Position {
 // claim begins a run of a plan. The order is what makes two operators at a time one run: the ids are initialised, then the ledger is
 // read to its end, and only then the claim is written, which the broker refuses if somebody initialised the ids meanwhile. The fence is
 // raised before: the reading waits for what is open in the ledger.
+// See DESIGN.md, "Claim".
 func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*held, error) {
 	t, l := p.topics, newLoad(r.cfg.MaxBufferedBytes/2)
 	for try := 1; ; try++ {

@@ -28,6 +28,7 @@ const (
 
 // engine sends the letters of a run and follows them until it is over. All of it is one loop; what waits for a broker runs beside it
 // and answers through channels.
+// See DESIGN.md, "States of a run".
 type engine struct {
 	*held
 	on      func(Event)

@@ -67,6 +67,7 @@ func (r *Redriver) fence(ctx context.Context, w *writers, ledger string, topics 
 }
 
 // fence is one id's.
+// See DESIGN.md, "Fence".
 type fence struct {
 	opts   []kgo.Opt
 	cl     *kgo.Client

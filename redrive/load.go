@@ -28,6 +28,7 @@ const (
 // what the copies took less what the ledger's entries took, so that a connection that is only far away is not taken for a slow one.
 //
 // It outlives an engine: one that takes its run back goes on with what was learned.
+// See DESIGN.md, "Sending".
 type load struct {
 	letters int
 	calm    int // transactions that were taken since letters changed

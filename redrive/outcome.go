@@ -13,6 +13,7 @@ import (
 // outcomes finds out what became of letters. The order of its readings is the point: first the groups' committed offsets, stable; then
 // where the topics end that tell of failures; then the watch reads up to there. A group commits past a record when it was processed, or
 // when the copy that tells of its failure is written: so of a letter that the offsets are past, a copy would have been read.
+// See DESIGN.md, "Outcomes".
 type outcomes struct {
 	watch  *watch
 	held   *held

@@ -257,6 +257,7 @@ func counted(n int64, do string) string {
 }
 
 // settle finds out where the letters go, and whether they may.
+// See DESIGN.md, "Plans and permissions".
 func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	adm := kadm.NewClient(cl)
 	t, target := p.topics, p.Selection.Target

@@ -18,6 +18,7 @@ import (
 
 // watch reads the retry topics, the dead-letter topic and the ledger while a run goes on: uncommitted, since a committed reader sees
 // nothing behind an open transaction, of ours or of anybody's.
+// See DESIGN.md, "The watch".
 type watch struct {
 	*tail
 	adm     *kadm.Client
