@@ -14,8 +14,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// The fix holds for the first letters, and not for the others. All times are the broker's: a sibling's records have the time of their
-// writing, and so have the marks of transactions.
+// The fix works for the first letters only. All times are the broker's: a sibling's records and the
+// markers of transactions have the time of their writing.
 func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 	t.Parallel()
 	binary(t)
@@ -32,7 +32,7 @@ func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 			var ran atomic.Int64
 			v.deploys(func(string, consumer.Facts) error {
 				if ran.Add(1) > int64(c.good) {
-					return busy("tax") // to the next retry topic, and not to the dead letters
+					return busy("tax") // to the next retry topic, not to the dead letters
 				}
 				return nil
 			})
@@ -45,7 +45,8 @@ func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 			failed := first(s.read(topic+".retry.1h", kgo.ReadCommitted()))
 			target := topic + ".retry.1s"
 			var last time.Time
-			for _, r := range s.read(target, kgo.ReadCommitted()) { // with the marks of transactions, which make them visible
+			// With the markers that make them visible.
+			for _, r := range s.read(target, kgo.ReadCommitted()) {
 				if r.Timestamp.After(last) && (r.Attrs.IsControl() && committing(r) || !r.Attrs.IsControl()) {
 					last = r.Timestamp
 				}
@@ -56,7 +57,8 @@ func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 				t.Errorf("a record failed again at %v, and at %v another one became visible: %v later", failed, last, took)
 			}
 
-			// What is visible is what the ledger knows of, and what was in the open transaction is neither.
+			// The ledger has entries for exactly the visible copies, and for none of the open
+			// transaction.
 			visible, all := s.returned(target, kgo.ReadCommitted()), s.returned(target, kgo.ReadUncommitted())
 			entries := s.entries(topic + ".dlq")
 			for from, found := range visible {
@@ -77,7 +79,7 @@ func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 	}
 }
 
-// first is when the first record was written that a run brought back and that failed.
+// first returns when the first redriven record was written that failed.
 func first(records []*kgo.Record) (at time.Time) {
 	for _, r := range records {
 		if _, ok := redriven(r); ok && (at.IsZero() || r.Timestamp.Before(at)) {
@@ -87,10 +89,11 @@ func first(records []*kgo.Record) (at time.Time) {
 	return at
 }
 
-// committing reports whether a control record commits a transaction: its key is a version and a type, of two bytes each.
+// committing reports whether a control record commits a transaction: its key is a version and a
+// type, of two bytes each.
 func committing(r *kgo.Record) bool { return slices.Equal(r.Key, []byte{0, 0, 0, 1}) }
 
-// What fails beside a run for other reasons does not end it.
+// Failures for other reasons, beside a run, do not end it.
 func TestARunGoesOnWhileOthersFail(t *testing.T) {
 	t.Parallel()
 	binary(t)
@@ -101,10 +104,10 @@ func TestARunGoesOnWhileOthersFail(t *testing.T) {
 	audit := s.deploy(topic, topic+"-audit", time.Second, 2*time.Second, 3*time.Second, time.Hour)
 	audit.fixed()
 	s.incident(topic, "order", 500)
-	audit.failing("tax") // of what comes now
+	audit.failing("tax") // for new records
 	v.deploys(func(value string, f consumer.Facts) error {
 		switch what, _, _ := strings.Cut(value, " "); what {
-		case "old": // failed first before the run, and hops on
+		case "old": // failed first before the run
 			return busy("tax")
 		case "other":
 			return bug("sku")
@@ -136,7 +139,7 @@ func TestARunGoesOnWhileOthersFail(t *testing.T) {
 	if status := s.rows("status", s.rows("runs", topic+".dlq")[0].text("run"))[0]; status.text("state") != "done" || status.number("succeeded") != 500 {
 		t.Errorf("the status is %v", status)
 	}
-	// All of it did fail while the run went on.
+	// All of these failed while the run was active.
 	deepest := s.read(topic+".retry.1h", kgo.ReadCommitted())
 	if n := of(deepest, topic, "old", "tax"); n < 20 {
 		t.Errorf("%d of the old records hopped to the last retry topic, want 20", n)
@@ -150,7 +153,7 @@ func TestARunGoesOnWhileOthersFail(t *testing.T) {
 	}
 }
 
-// of counts copies of a group's failures with a class, of records whose values begin with a word.
+// of counts copies of a group's failures with a class, for records whose values begin with a word.
 func of(records []*kgo.Record, group, word, class string) (n int) {
 	for _, r := range records {
 		if m, err := headers.Parse(r.Headers); err == nil && m.Group == group && m.Class == class && strings.HasPrefix(string(r.Value), word+" ") {
@@ -160,8 +163,9 @@ func of(records []*kgo.Record, group, word, class string) (n int) {
 	return n
 }
 
-// hold puts followers into the first retry topic of a group named like the topic, that wait behind their key's head, whose class they
-// carry: half have not run, and half had before they had to wait.
+// hold writes followers into the first retry topic of a group named like the topic. They wait
+// behind the head of their key and carry its class: half have not run, and half ran before they had
+// to wait.
 func (s *site) hold(topic string, n int) {
 	s.t.Helper()
 	var records []*kgo.Record

@@ -10,7 +10,8 @@ import (
 	"github.com/sidingkafka/siding/internal/suite"
 )
 
-// What siding promises, on real Kafka, with each group protocol: the same tests as on the embedded broker.
+// Siding's promises on real Kafka, with each group protocol: the same tests as on the embedded
+// broker.
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	eachProtocol(t, func(t *testing.T, p protocol) {

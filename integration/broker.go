@@ -22,7 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Ports inside a container. Clients come in by the first one, which is published on the host.
+// Ports inside a container. Clients connect to the first one, which is published on the host.
 const (
 	clientPort     = 9092
 	controllerPort = 9094
@@ -32,16 +32,16 @@ const (
 // broker is one node of a cluster in its container.
 type broker struct {
 	node      int
-	addr      string // host:port for clients, the same for as long as the container lives
+	addr      string // host:port for clients, constant while the container exists
 	container testcontainers.Container
 }
 
-// startBroker starts a node's container and returns before the broker answers. A broker returned with an error is to be
-// terminated nevertheless.
+// startBroker starts a node's container and returns before the broker answers. The caller
+// terminates the broker even after an error.
 //
-// A broker tells its clients the address by which they reach it, so the published port has to be known before the start,
-// and has to stay the same when a killed broker comes back, which a port chosen by Docker does not. So the port is chosen
-// here, and another one is tried if it turns out to be taken.
+// A broker announces the address at which clients reach it. So the published port must be known
+// before the start, and must stay the same when a killed broker restarts; a port chosen by Docker
+// does not. Therefore startBroker chooses the port, and tries another one if it is taken.
 func startBroker(ctx context.Context, c config, node int, host string, nw *testcontainers.DockerNetwork) (*broker, error) {
 	for attempt := 1; ; attempt++ {
 		port := freePort()
@@ -80,9 +80,9 @@ func publish(port int) testcontainers.CustomizeRequestOption {
 	}
 }
 
-// freePort picks a port that nothing listens on. It stays below the range from which systems take the local ports of
-// outgoing connections (32768 and up on Linux, 49152 elsewhere): otherwise a client that dials a killed broker could be
-// given the broker's port for its own end, and the broker could not come back.
+// freePort returns a port without a listener. It is below the range from which systems take the
+// local ports of outgoing connections (32768 and up on Linux, 49152 elsewhere). Otherwise a client
+// that dials a killed broker could occupy the broker's port, and the broker could not restart.
 func freePort() int {
 	const low, high = 20000, 30000
 	for {
@@ -100,8 +100,9 @@ func portTaken(err error) bool {
 	return strings.Contains(text, "port is already allocated") || strings.Contains(text, "address already in use")
 }
 
-// waitReady waits until the broker answers, and lists itself and at least n brokers in all. Its port listens long before
-// the broker does, so only an answer counts; and a broker that does not list itself is not yet allowed to lead partitions.
+// waitReady waits until the broker answers, and lists itself and at least n brokers in all. Its
+// port accepts connections long before the broker answers. A broker that does not list itself may
+// not lead partitions yet.
 func (b *broker) waitReady(ctx context.Context, n int, login []kgo.Opt) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -128,7 +129,7 @@ func (b *broker) waitReady(ctx context.Context, n int, login []kgo.Opt) error {
 	}
 }
 
-// notReady says what was waited for in vain.
+// notReady returns the error of a wait that timed out.
 func (b *broker) notReady(listed []int32, n int, err error) error {
 	if listed != nil {
 		return fmt.Errorf("broker %d at %s lists brokers %v, want %d and itself among them: %w", b.node, b.addr, listed, n, err)
@@ -137,9 +138,10 @@ func (b *broker) notReady(listed []int32, n int, err error) error {
 		"TESTCONTAINERS_HOST_OVERRIDE sets the host): %w", b.node, b.addr, err)
 }
 
-// peers asks the broker which brokers there are.
+// peers returns the brokers that the broker knows.
 func (b *broker) peers(ctx context.Context, cl *kgo.Client) ([]int32, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // a connection made too early may never be answered
+	// An early connection may never be answered.
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()
 	req.Topics = []kmsg.MetadataRequestTopic{} // none; nil would mean all
@@ -166,7 +168,7 @@ func (b *broker) running(ctx context.Context) error {
 	return fmt.Errorf("broker %d ended with exit code %d:\n%s", b.node, state.ExitCode, b.lastLines(ctx, 20))
 }
 
-// lastLines is the end of what the broker logged.
+// lastLines returns the end of the broker's log.
 func (b *broker) lastLines(ctx context.Context, n int) string {
 	r, err := b.container.Logs(ctx)
 	if err != nil {
@@ -182,12 +184,12 @@ func (b *broker) lastLines(ctx context.Context, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// terminate removes the container with its data, in whatever state it is.
+// terminate removes the container with its data, whatever its state.
 func (b *broker) terminate(ctx context.Context) error {
 	if b == nil || b.container == nil {
 		return nil
 	}
-	// A test's cluster is thrown away: an orderly shutdown would only cost time.
+	// An orderly shutdown of a test's cluster would only cost time.
 	err := b.container.Terminate(ctx, testcontainers.StopTimeout(0))
 	if err != nil {
 		return fmt.Errorf("remove broker %d: %w", b.node, err)

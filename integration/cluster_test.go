@@ -12,14 +12,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A cluster of three is what the tests of durability stand on: writes go on with one broker dead, a topic that asks for
-// more replicas than there are refuses them, and both are as before once the broker is back.
+// The tests of durability rely on a cluster of three. Writes continue with one broker dead. A topic
+// that requires more replicas than are left refuses writes. Both recover once the broker is back.
 func TestClusterLosesOneBrokerAndGetsItBack(t *testing.T) {
 	t.Parallel()
 	ownBrokers(t)
 	kafka := integration.StartKafka(t, integration.WithBrokers(3))
-	// A record whose outcome a frozen broker keeps to itself is otherwise never given up: a retry could double it. Here
-	// nobody minds.
+	// By default a client retries a record without end while a frozen broker withholds its outcome,
+	// since a second write could duplicate it. Here a duplicate does no harm.
 	mortal := []kgo.Opt{kgo.AllowIdempotentProduceCancellation(), kgo.MetadataMinAge(100 * time.Millisecond)}
 	cl := client(t, kafka, mortal...)
 	impatient := client(t, kafka, append(mortal, kgo.RecordRetries(1))...)
@@ -52,7 +52,8 @@ func TestClusterLosesOneBrokerAndGetsItBack(t *testing.T) {
 		if err := write("two", time.Minute); err != nil {
 			t.Errorf("broker 3 %s: two in-sync replicas are enough for topic two: %v", fault.name, err)
 		}
-		// The others take the missing one out of the in-sync set first, so ask until they refuse on their own.
+		// The other brokers remove the missing one from the in-sync set first, so the test writes
+		// until they refuse.
 		err := refusal(t, impatient, "three")
 		if !errors.Is(err, kerr.NotEnoughReplicas) && !errors.Is(err, kerr.NotEnoughReplicasAfterAppend) {
 			t.Errorf("broker 3 %s: topic three wants three in-sync replicas, yet got %v", fault.name, err)
@@ -64,8 +65,8 @@ func TestClusterLosesOneBrokerAndGetsItBack(t *testing.T) {
 	}
 }
 
-// refusal writes to a topic until a broker refuses a record, and returns its reason or the last error before the time
-// was up.
+// refusal writes to a topic until a broker refuses a record, and returns the reason, or the last
+// error when the time is over.
 func refusal(t *testing.T, cl *kgo.Client, topic string) (err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -14,7 +14,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// A dead-letter topic's life on a real broker, whose topics have its own timestamps, a compacted ledger, and a start that moves.
+// A dead-letter topic on a real broker: its topics have broker timestamps, a compacted ledger, and
+// a start that moves.
 func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T) {
 	t.Parallel()
 	kafka := shared.Kafka(t)
@@ -60,7 +61,7 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 		t.Error("the ledger is missing, or the topic has no id")
 	}
 
-	// What an engine writes: one transaction counts, the other does not.
+	// An engine's transactions: one is committed, the other is not.
 	tx := client(t, kafka, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID(source))
 	for i, end := range []kgo.TransactionEndTry{kgo.TryAbort, kgo.TryCommit} {
 		if err := tx.BeginTransaction(); err != nil {

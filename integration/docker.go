@@ -10,7 +10,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// requireDocker skips tb where no Docker Engine answers, and fails it there in CI.
+// requireDocker skips tb if no Docker Engine answers; in CI it fails tb.
 func requireDocker(tb testing.TB) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 20*time.Second)
@@ -20,8 +20,8 @@ func requireDocker(tb testing.TB) {
 	}
 }
 
-// withoutDocker ends tb because of err. A suite that is skipped wherever it runs proves nothing, so the one place where
-// nobody looks, CI, must not skip it.
+// withoutDocker ends tb because of err. A suite that is skipped everywhere proves nothing, so CI
+// must not skip it.
 func withoutDocker(tb testing.TB, err error) {
 	tb.Helper()
 	if ci, _ := strconv.ParseBool(os.Getenv("CI")); ci {
@@ -40,7 +40,7 @@ func pingDocker(ctx context.Context) error {
 	return provider.Health(ctx)
 }
 
-// daemonHost is the host on which the Engine publishes ports, as seen from here.
+// daemonHost returns the host on which the Engine publishes ports.
 func daemonHost(ctx context.Context) (string, error) {
 	provider, err := testcontainers.NewDockerProvider()
 	if err != nil {

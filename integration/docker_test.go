@@ -18,7 +18,7 @@ func TestMissingDockerSkipsButFailsInCI(t *testing.T) {
 	}
 }
 
-// ending is a test that only notes how it was ended.
+// ending is a test that only records how it was ended.
 type ending struct {
 	testing.TB
 	word, why string

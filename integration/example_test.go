@@ -9,18 +9,18 @@ import (
 	"github.com/sidingkafka/siding/integration"
 )
 
-// t is what a test is given.
+// t stands for the parameter of a test.
 var t *testing.T
 
-// A cluster of the test's own, gone when the test ends. consumertest makes the same assertions on it as on the embedded
-// broker. See examples/realkafka for a suite.
+// The test has a cluster of its own, which is removed when the test ends. consumertest makes the
+// same assertions on it as on the embedded broker. See examples/realkafka for a suite.
 func ExampleStartKafka() {
 	kafka := integration.StartKafka(t, integration.WithConfig("log.retention.check.interval.ms", "1000"))
 	k := consumertest.On(t, kafka.Opts()...)
 	k.CreateTopic("orders", 3)
 }
 
-// Three brokers stay a cluster while one of them is down.
+// A cluster of three brokers works on while one of them is down.
 func ExampleKafka_Kill() {
 	kafka := integration.StartKafka(t, integration.WithBrokers(3))
 	k := consumertest.On(t, kafka.Opts()...)
@@ -30,7 +30,7 @@ func ExampleKafka_Kill() {
 	kafka.Restart(t, 2)
 }
 
-// A paused broker keeps its connections and answers nothing, as in a long garbage collection.
+// A paused broker keeps its connections and does not answer, as in a long garbage collection.
 func ExampleKafka_Pause() {
 	kafka := integration.StartKafka(t)
 	kafka.Pause(t, 1)

@@ -10,10 +10,10 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// Kill ends a broker at once, as a power cut does: it says goodbye to nobody. Nodes are numbered from 1. What it has
-// written is there again after [Kafka.Restart].
+// Kill ends a broker at once, without a shutdown, like a power cut. Nodes are numbered from 1. The
+// broker's data is back after [Kafka.Restart].
 //
-// Kill a broker of a cluster that the test has for itself, or restart it before the test ends.
+// Use Kill only on a cluster of the test's own, or restart the broker before the test ends.
 func (k *Kafka) Kill(tb testing.TB, node int) {
 	tb.Helper()
 	k.fault(tb, "kill", node, func(ctx context.Context, cl *testcontainers.DockerClient, b *broker) error {
@@ -22,8 +22,8 @@ func (k *Kafka) Kill(tb testing.TB, node int) {
 	})
 }
 
-// Restart starts a killed broker and waits until it answers and may lead partitions again. Its address is the same as
-// before.
+// Restart starts a killed broker, and waits until it answers and may lead partitions again. Its
+// address stays the same.
 func (k *Kafka) Restart(tb testing.TB, node int) {
 	tb.Helper()
 	k.fault(tb, "restart", node, func(ctx context.Context, cl *testcontainers.DockerClient, b *broker) error {
@@ -34,14 +34,15 @@ func (k *Kafka) Restart(tb testing.TB, node int) {
 	})
 }
 
-// Pause freezes a broker: its connections stay open and nothing answers on them, as in a long garbage collection.
-// Nodes are numbered from 1. [Kafka.Unpause] ends it.
+// Pause freezes a broker: its connections stay open but are not answered, as in a long garbage
+// collection. Nodes are numbered from 1. [Kafka.Unpause] ends it.
 func (k *Kafka) Pause(tb testing.TB, node int) {
 	tb.Helper()
 	k.fault(tb, "pause", node, func(ctx context.Context, cl *testcontainers.DockerClient, b *broker) error {
 		for {
 			_, err := cl.ContainerPause(ctx, b.container.GetContainerID(), client.ContainerPauseOptions{})
-			// The kernel may not manage to freeze a container whose processes are busy forking; nothing of it is frozen then.
+			// The kernel may fail to freeze a container whose processes are forking; then nothing
+			// is frozen.
 			if err == nil || !strings.Contains(err.Error(), "unable to freeze") || ctx.Err() != nil {
 				return err
 			}
@@ -53,7 +54,7 @@ func (k *Kafka) Pause(tb testing.TB, node int) {
 	})
 }
 
-// Unpause lets a paused broker go on where it was.
+// Unpause resumes a paused broker.
 func (k *Kafka) Unpause(tb testing.TB, node int) {
 	tb.Helper()
 	k.fault(tb, "unpause", node, func(ctx context.Context, cl *testcontainers.DockerClient, b *broker) error {
@@ -62,7 +63,7 @@ func (k *Kafka) Unpause(tb testing.TB, node int) {
 	})
 }
 
-// fault has the Docker Engine do something to a node, even while the test is being cancelled.
+// fault applies an action of the Docker Engine to a node, even while the test is being cancelled.
 func (k *Kafka) fault(tb testing.TB, name string, node int, do func(context.Context, *testcontainers.DockerClient, *broker) error) {
 	tb.Helper()
 	if node < 1 || node > len(k.brokers) {

@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A laptop that slept while it made sure that nothing of an earlier run is open: its patience was over when it woke, and the run ended
-// with an error about brokers that were well all the time.
+// A laptop slept while a run checked that no earlier transaction was open. Its patience had passed
+// when it woke, and the run ended with an error about healthy brokers.
 func TestFence_AProcessThatWasFrozenInsideTriesAgain(t *testing.T) {
 	t.Parallel()
 	binary(t)

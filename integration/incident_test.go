@@ -20,7 +20,7 @@ import (
 	"github.com/sidingkafka/siding/integration"
 )
 
-// site is a cluster, with what was deployed on it, as those see it who are called after an incident.
+// site is a cluster with its services, as operators see it after an incident.
 type site struct {
 	*consumertest.Kafka
 	t       *testing.T
@@ -28,13 +28,13 @@ type site struct {
 	admin   *kadm.Client
 }
 
-// onKafka is a site on the shared cluster.
+// onKafka returns a site on the shared cluster.
 func onKafka(t *testing.T) *site {
 	t.Helper()
 	return on(t, shared.Kafka(t))
 }
 
-// on is a site on a cluster.
+// on returns a site on a cluster.
 func on(t *testing.T, kafka *integration.Kafka) *site {
 	t.Helper()
 	k := consumertest.On(t, append(kafka.Opts(), kgo.HeartbeatInterval(500*time.Millisecond))...)
@@ -42,7 +42,7 @@ func on(t *testing.T, kafka *integration.Kafka) *site {
 	return newSite(t, k, kafka.Brokers())
 }
 
-// onEmbedded is one on an embedded broker, in this process.
+// onEmbedded returns a site on an embedded broker, in this process.
 func onEmbedded(t *testing.T) *site {
 	t.Helper()
 	k := consumertest.Start(t)
@@ -59,7 +59,8 @@ func newSite(t *testing.T, k *consumertest.Kafka, brokers []string) *site {
 	return &site{Kafka: k, t: t, brokers: strings.Join(brokers, ","), admin: kadm.NewClient(cl)}
 }
 
-// service is a consumer whose handler can be exchanged, as by a deployment, and which remembers what it did.
+// service is a consumer whose handler can be exchanged, as by a deployment. It records the results
+// of its handler.
 type service struct {
 	*consumertest.Consumer
 	site  *site
@@ -68,7 +69,7 @@ type service struct {
 
 	mu     sync.Mutex
 	handle func(value string, f consumer.Facts) error
-	ran    map[string][]string // of what was brought back, by value: what became of each run
+	ran    map[string][]string // of redriven letters, by value: the result of each attempt
 }
 
 // deploy starts a service on a source topic.
@@ -95,7 +96,7 @@ func (s *site) deploy(topic, group string, tiers ...time.Duration) *service {
 	return v
 }
 
-// resultOf is what a run of the handler came to.
+// resultOf returns the result of an attempt.
 func resultOf(err error) string {
 	if err == nil {
 		return "succeeded"
@@ -110,41 +111,42 @@ func (v *service) deploys(handle func(value string, f consumer.Facts) error) {
 	v.handle = handle
 }
 
-// failing is a bug that all records run into.
+// failing deploys a bug that all records hit.
 func (v *service) failing(class string) {
 	v.deploys(func(string, consumer.Facts) error { return bug(class) })
 }
 
-// fixed is the deployment after which everything works.
+// fixed deploys a handler that accepts all records.
 func (v *service) fixed() {
 	v.deploys(func(string, consumer.Facts) error { return nil })
 }
 
-// bug is an error for which a record goes to the dead-letter topic at once.
+// bug returns an error that sends a record to the dead-letter topic at once.
 func bug(class string) error {
 	return classify.Terminal(classify.As(errors.New("cannot go on"), class))
 }
 
-// busy is one for which it goes to the next retry topic.
+// busy returns an error that sends a record to the next retry topic.
 func busy(class string) error {
 	return classify.Retryable(classify.As(errors.New("cannot go on"), class))
 }
 
-// results is what became of what was brought back, by value.
+// results returns the results of redriven letters, by value.
 func (v *service) results() map[string][]string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return maps.Clone(v.ran)
 }
 
-// forget forgets them.
+// forget deletes the results.
 func (v *service) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.ran = map[string][]string{}
 }
 
-// incident has n records fail, whose values begin with a word, and waits until all are dead letters of the topic.
+// incident lets n records fail, whose values begin with a word, and waits until all are dead
+// letters of the topic.
 func (s *site) incident(topic, word string, n int) {
 	s.t.Helper()
 	before := s.count(topic + ".dlq")
@@ -156,7 +158,7 @@ func (s *site) incident(topic, word string, n int) {
 	s.await(fmt.Sprintf("%d dead letters of %s", n, topic), func() bool { return s.count(topic+".dlq") >= before+int64(n) })
 }
 
-// await waits for something that has to come.
+// await waits for a condition that must come true.
 func (s *site) await(what string, is func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(s.Patience); !is(); time.Sleep(20 * time.Millisecond) {
@@ -166,7 +168,8 @@ func (s *site) await(what string, is func() bool) {
 	}
 }
 
-// count is how many offsets a topic has had, over all partitions; open transactions count.
+// count returns the number of offsets a topic has used, over all partitions; open transactions
+// count.
 func (s *site) count(topic string) int64 {
 	s.t.Helper()
 	n, err := s.tryCount(topic)
@@ -176,7 +179,7 @@ func (s *site) count(topic string) int64 {
 	return n
 }
 
-// tryCount is count where brokers may be away.
+// tryCount is count that tolerates absent brokers.
 func (s *site) tryCount(topic string) (n int64, err error) {
 	ends, err := s.admin.ListEndOffsets(s.t.Context(), topic)
 	if err == nil {
@@ -186,7 +189,7 @@ func (s *site) tryCount(topic string) (n int64, err error) {
 	return n, err
 }
 
-// read reads what a topic holds now: what readers of that isolation see of it, and control records.
+// read reads the records that a topic holds now, at the given isolation, with control records.
 func (s *site) read(topic string, isolation kgo.IsolationLevel) (all []*kgo.Record) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), s.Patience)
@@ -236,7 +239,8 @@ func (s *site) read(topic string, isolation kgo.IsolationLevel) (all []*kgo.Reco
 	return all
 }
 
-// returned are the copies that runs wrote to a target, without those that failed from there: by the letter that each is of.
+// returned returns the copies that runs wrote to a target, by letter, without those that failed
+// from there.
 func (s *site) returned(target string, isolation kgo.IsolationLevel) map[headers.Position][]*kgo.Record {
 	s.t.Helper()
 	found := map[headers.Position][]*kgo.Record{}
@@ -248,11 +252,11 @@ func (s *site) returned(target string, isolation kgo.IsolationLevel) map[headers
 	return found
 }
 
-// redriven tells what the headers of a copy say that a run wrote, or that failed since.
+// redriven parses the headers of a copy that a run wrote, or that failed since.
 func redriven(r *kgo.Record) (m headers.Meta, ok bool) {
 	if r.Attrs.IsControl() {
 		return m, false
 	}
-	m, _ = headers.Parse(r.Headers) // on a source it is no whole story
+	m, _ = headers.Parse(r.Headers) // on a source the headers are incomplete
 	return m, m.Redrive.ID != ""
 }

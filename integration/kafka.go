@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	startTimeout = 5 * time.Minute // with room for pulling the image
+	startTimeout = 5 * time.Minute // includes pulling the image
 	readyTimeout = 2 * time.Minute
 	faultTimeout = 3 * time.Minute
 	stopTimeout  = time.Minute
@@ -23,18 +23,22 @@ const (
 // Kafka is a running cluster. Its methods may be called from several goroutines.
 type Kafka struct {
 	brokers []*broker // broker i is node i+1
-	login   []kgo.Opt // as the first user, where there are users
+	login   []kgo.Opt // as the first user, if there are users
 	network *testcontainers.DockerNetwork
 }
 
-// StartKafka starts a cluster, waits until all its brokers answer, and removes it when tb ends. Where no Docker Engine
-// answers it skips tb, in CI it fails it; see the package's documentation.
+// StartKafka starts a cluster, waits until all its brokers answer, and removes it when tb ends. If
+// no Docker Engine answers it skips tb; in CI it fails tb. See the package's documentation.
 //
-// One broker is ready in about 4 s and three in about 16 s. They keep the defaults of Apache Kafka, apart from what a
-// test would have to wait for or what needs more brokers than there are: internal topics are replicated three times, or
-// as often as there are brokers; a first rebalance starts at once (group.initial.rebalance.delay.ms); members of either
-// group protocol may ask for session timeouts down to 500 ms; and those of the KIP-848 protocol are told to send a
-// heartbeat each 500 ms. [WithConfig] changes these as well.
+// One broker is ready in about 4 s and three in about 16 s. They keep the defaults of Apache Kafka,
+// apart from a few that would slow tests or need more brokers than there are:
+//
+//   - internal topics are replicated three times, or as often as there are brokers
+//   - a first rebalance starts at once (group.initial.rebalance.delay.ms)
+//   - members of either group protocol may request session timeouts down to 500 ms
+//   - members of the KIP-848 protocol send a heartbeat each 500 ms
+//
+// [WithConfig] changes these as well.
 func StartKafka(tb testing.TB, opts ...Option) *Kafka {
 	tb.Helper()
 	requireDocker(tb)
@@ -50,8 +54,8 @@ func StartKafka(tb testing.TB, opts ...Option) *Kafka {
 	return k
 }
 
-// Brokers are the addresses of the brokers, each host:port, in the order of their node ids. They stay the same when a
-// broker is killed and restarted.
+// Brokers returns the addresses of the brokers, each host:port, in the order of their node ids.
+// They stay the same when a broker is killed and restarted.
 func (k *Kafka) Brokers() []string {
 	addrs := make([]string, len(k.brokers))
 	for i, b := range k.brokers {
@@ -60,14 +64,14 @@ func (k *Kafka) Brokers() []string {
 	return addrs
 }
 
-// Opts are the options by which a client reaches the cluster, as the first user where there are
+// Opts returns the options by which a client reaches the cluster, as the first user if there are
 // users. The caller may append to the slice.
 func (k *Kafka) Opts() []kgo.Opt {
 	return append(k.seeds(), k.login...)
 }
 
-// As are the options by which a client reaches the cluster as a user, with a password that may be
-// wrong; see [WithUser].
+// As returns the options by which a client logs in as a user, with a password that may be wrong;
+// see [WithUser].
 func (k *Kafka) As(user, password string) []kgo.Opt {
 	return append(k.seeds(), as(user, password)...)
 }
@@ -88,8 +92,8 @@ func start(ctx context.Context, opts []Option) (*Kafka, error) {
 	return k, nil
 }
 
-// startBrokers starts the containers at the same time: no broker of several is ready before most of them are there. What
-// it returns with an error is to be stopped as well.
+// startBrokers starts the containers at the same time: none of several brokers is ready before most
+// of them run. The caller stops the result even after an error.
 func startBrokers(ctx context.Context, opts []Option) (*Kafka, error) {
 	k := new(Kafka)
 	c, err := newConfig(opts)
@@ -126,7 +130,7 @@ func (k *Kafka) waitReady(ctx context.Context) error {
 	return nil
 }
 
-// stop removes what start has started, whether it came to its end or not.
+// stop removes all that start has started, also after a failed start.
 func (k *Kafka) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()

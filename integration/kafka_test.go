@@ -16,8 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// What siding promises of keys, values and headers it can promise only because Kafka keeps them; a broker started with
-// the wrong settings (a compacting or recompressing topic, another timestamp type) would not.
+// Siding can keep its promises about keys, values and headers only because Kafka keeps them. A
+// broker with wrong settings (a compacting or recompressing topic, another timestamp type) would
+// not.
 func TestRecordsComeBackAsProduced(t *testing.T) {
 	t.Parallel()
 	kafka := shared.Kafka(t)
@@ -45,7 +46,8 @@ func TestRecordsComeBackAsProduced(t *testing.T) {
 	}
 	shapes := func(rs []*kgo.Record) (ss []shape) {
 		for _, r := range rs {
-			// A header that is missing altogether is no difference, a nil value that became an empty one is.
+			// A nil slice equals an empty one for headers, but a nil value differs from an empty
+			// one.
 			ss = append(ss, shape{r.Key, r.Value, append([]kgo.RecordHeader(nil), r.Headers...), r.Timestamp.UnixMilli()})
 		}
 		return ss
@@ -101,8 +103,8 @@ func TestGroupGoesOnFromItsCommit(t *testing.T) {
 
 func TestConfigReachesTheBroker(t *testing.T) {
 	t.Parallel()
-	// One key for each way a name is written: dots, and a digit that must stay. Kafka has no setting with a dash or an
-	// underscore of its own; option_test.go covers these.
+	// One key for each form of a name: dots, and a digit that must stay. Kafka has no setting with
+	// a dash or an underscore; option_test.go covers these.
 	kafka := integration.StartKafka(t,
 		integration.WithConfig("log.retention.ms", "12345678"),
 		integration.WithConfig("group.initial.rebalance.delay.ms", "7"),
@@ -127,7 +129,7 @@ func TestConfigReachesTheBroker(t *testing.T) {
 	}
 }
 
-// createTopic creates a topic with a name of its own, which serves as a name for a group too.
+// createTopic creates a topic with a unique name, which serves as a group's name too.
 func createTopic(t *testing.T, kafka *integration.Kafka, partitions int32) string {
 	t.Helper()
 	name := topicName(t)
@@ -135,7 +137,8 @@ func createTopic(t *testing.T, kafka *integration.Kafka, partitions int32) strin
 	if _, err := admin.CreateTopic(t.Context(), partitions, -1, nil, name); err != nil {
 		t.Fatal(err)
 	}
-	// A broker learns of it from the controller, on a busy machine some time later; and a client that asked before gives up.
+	// The controller informs a broker later, on a busy machine much later. A client that asked
+	// before gets an error.
 	for {
 		topics, err := admin.ListTopics(t.Context(), name)
 		if err != nil {
@@ -148,7 +151,8 @@ func createTopic(t *testing.T, kafka *integration.Kafka, partitions int32) strin
 	}
 }
 
-// brokers is held by a test with brokers of its own: those of several, all starting, take a small machine from the shared one.
+// brokers is held by tests with brokers of their own: several brokers that start together take the
+// CPU of a small machine from the shared one.
 var brokers sync.Mutex
 
 func ownBrokers(t *testing.T) {
@@ -156,7 +160,7 @@ func ownBrokers(t *testing.T) {
 	t.Cleanup(brokers.Unlock)
 }
 
-// topicName begins with the test's name and is another one each time the test runs.
+// topicName returns a name that begins with the test's name and differs in each run.
 func topicName(t *testing.T) string {
 	return strings.ReplaceAll(t.Name(), "/", "-") + "-" + strings.ToLower(rand.Text()[:8])
 }

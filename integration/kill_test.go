@@ -19,17 +19,18 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// How often runs are killed, and how one is killed again as it was. The moments of a kill are drawn from the seed, but no two
-// machines are at the same place after the same time.
+// The number of kills, and how to repeat one. The seed determines the moments of the kills, but the
+// progress of a machine at a moment varies.
 const (
-	killsEnv   = "SIDING_KILLS"        // by kind of broker, as "kafka=20,embedded=180"; default: defaultKills
-	seedEnv    = "SIDING_KILL_SEED"    // of the first run, the next has the next; default: the time
-	resultsEnv = "SIDING_KILL_RESULTS" // file for seeds and results, a JSON object a line; default: none
+	killsEnv   = "SIDING_KILLS"        // as "kafka=20,embedded=180"; default: defaultKills
+	seedEnv    = "SIDING_KILL_SEED"    // the first run's; each further run has the next
+	resultsEnv = "SIDING_KILL_RESULTS" // file for seeds and results, JSON lines; default: none
 
 	defaultKills = "kafka=20,embedded=4"
 )
 
-// Operations kill a process, a machine dies: a run that is resumed then is as if nothing had happened.
+// An operator kills a process, or a machine dies: a resumed run completes as if nothing had
+// happened.
 func TestARunThatIsKilledGoesOnAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	binary(t)
@@ -63,7 +64,7 @@ func TestARunThatIsKilledGoesOnAndDoublesNothing(t *testing.T) {
 	}
 }
 
-// killsWanted is how many runs there are by kind of broker.
+// killsWanted returns the number of runs by kind of broker.
 func killsWanted(t *testing.T) map[string]int {
 	t.Helper()
 	spec := os.Getenv(killsEnv)
@@ -82,10 +83,11 @@ func killsWanted(t *testing.T) map[string]int {
 	return wanted
 }
 
-// The phases of a run in which it is killed, each as many times as the others.
+// The phases of a run in which it is killed, equally often.
 var phases = []string{"claim", "canary", "sending", "window", "conclude"}
 
-// begun are the words by which the program says that a phase has begun; one of a later phase says so too. A claim begins with the process.
+// begun are the words that show in the program's output that a phase has begun; words of a later
+// phase show it too. A claim begins with the process.
 var begun = map[string][]string{
 	"canary":   {"canary:", "sending\n", "all is sent"},
 	"sending":  {"sending\n", "all is sent"},
@@ -101,14 +103,14 @@ type victim struct {
 	report
 	service *service
 	rnd     *rand.Rand
-	kills   int // that are left
+	kills   int // kills left
 	began   time.Time
 	topic   string
 	args    []string
 	run     string // topic/id, once it is known
 }
 
-// report is what is known of a victim at its end.
+// report describes a victim at its end.
 type report struct {
 	Seed    uint64   `json:"seed"`
 	Broker  string   `json:"broker"`
@@ -117,17 +119,17 @@ type report struct {
 	Target  string   `json:"target"`
 	Kills   []death  `json:"kills"`
 	Took    string   `json:"took"`
-	Ended   []string `json:"ended"` // what each process came to
+	Ended   []string `json:"ended"` // the end of each process
 	Failed  bool     `json:"failed"`
 }
 
 // death is one kill of a victim.
 type death struct {
-	Phase   string        `json:"phase"`   // it was meant for
-	After   string        `json:"after"`   // the phase began
-	Found   redrive.State `json:"found"`   // in the ledger after it; "" where there is no claim
-	Entries int           `json:"entries"` // how many letters the ledger knew something of then
-	Alive   bool          `json:"alive"`   // it was: otherwise the process had ended by then
+	Phase   string        `json:"phase"`   // intended phase
+	After   string        `json:"after"`   // since the phase began
+	Found   redrive.State `json:"found"`   // in the ledger after it; "" without a claim
+	Entries int           `json:"entries"` // letters with an entry in the ledger then
+	Alive   bool          `json:"alive"`   // false: the process had ended before
 }
 
 func newVictim(s *site, kind string, seed uint64) *victim {
@@ -175,7 +177,8 @@ func (v *victim) liveAndDie() {
 		}
 		switch code, said := p.end(), p.said(); {
 		case code == -1, code == 0:
-		// The transaction with the claim, or with the end, was being committed when the process was killed.
+		// The process was killed while the transaction with the claim, or with the end, was being
+		// committed.
 		case code == 4 && strings.Contains(said, "unfinished run"), code == 1 && strings.Contains(said, "there is nothing to resume"):
 		default:
 			v.t.Fatalf("%s ended with code %d, and says\n%s", p, code, said)
@@ -184,8 +187,9 @@ func (v *victim) liveAndDie() {
 	}
 }
 
-// find looks up the run in the ledger, and of how many letters that knows something: as far as a committed reader sees now, since who
-// reads it to its end would wait for the transaction that is open, and it is to be resumed at once.
+// find reads the run and the number of letters with an entry from the ledger, as a committed reader
+// sees them now. To read the ledger to its end would take until the open transaction ends, but the
+// run is to be resumed at once.
 func (v *victim) find() (state redrive.State, letters int) {
 	v.t.Helper()
 	known := map[string]bool{}
@@ -226,13 +230,13 @@ func (v *victim) kill(p *process, turn int) {
 	switch {
 	case phase != "claim":
 		p.says(begun[phase]...)
-	case p.Args[1] == "run" && v.rnd.IntN(2) == 0: // it says so when the plan is made, and then claims
+	case p.Args[1] == "run" && v.rnd.IntN(2) == 0: // it prints this after the plan, and then claims
 		p.says("run " + v.topic)
 		window = 200 * time.Millisecond
 	}
 	after := time.Duration(v.rnd.Int64N(int64(window)))
 	if phase == "conclude" {
-		after += killWindow - 300*time.Millisecond // the words come up to 200 ms late
+		after += killWindow - 300*time.Millisecond // the output is up to 200 ms late
 	}
 	d := death{Phase: phase, After: after.Round(time.Millisecond).String()}
 	select {
@@ -245,7 +249,8 @@ func (v *victim) kill(p *process, turn int) {
 	v.Kills = append(v.Kills, d)
 }
 
-// verify checks that each selected record is on the target once, and that the ledger and the target tell the same.
+// verify checks that each selected record is on the target once, and that the ledger and the target
+// agree.
 func (v *victim) verify() {
 	v.t.Helper()
 	_, id, _ := strings.Cut(v.run, "/")
@@ -297,7 +302,7 @@ func (v *victim) verify() {
 	}
 }
 
-// entries are what a ledger says last of each letter.
+// entries returns a ledger's last entry of each letter.
 func (s *site) entries(topic string) map[headers.Position]dlq.Entry {
 	s.t.Helper()
 	found := map[headers.Position]dlq.Entry{}
@@ -315,12 +320,12 @@ func (s *site) entries(topic string) map[headers.Position]dlq.Entry {
 	return found
 }
 
-// killLog keeps what became of the victims.
+// killLog records how the victims ended.
 type killLog struct {
 	t    *testing.T
 	mu   sync.Mutex
 	file *os.File
-	hits map[string]map[string]int // by broker and phase: how many were alive
+	hits map[string]map[string]int // by broker and phase: kills of a live process
 }
 
 func newKillLog(t *testing.T) *killLog {
@@ -360,7 +365,7 @@ func (l *killLog) add(v *victim, failed bool) {
 	}
 }
 
-// covers checks, when all have ended, that runs of each phase were killed, where there were enough of them.
+// covers checks at the end that runs of each phase were killed, if there were enough of them.
 func (l *killLog) covers(kind string, n int) {
 	if n < 4*len(phases) {
 		return

@@ -17,12 +17,14 @@ import (
 	"github.com/sidingkafka/siding/integration"
 )
 
-// What a run wrote may stand open on a partition though the coordinator has ended its transaction: the partition had no leader then, or
-// the batch came late. The next commit of the same producer made it visible, whatever it was.
+// A run's transaction may stay open on a partition although the coordinator has ended it: the
+// partition had no leader then, or the batch came late. The next commit of the same producer made
+// its records visible.
 func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 	t.Parallel()
 	binary(t)
-	// A broker that does not ask the coordinator, as all before Kafka 3.6, can be brought into that state by hand.
+	// A broker that does not ask the coordinator, like all before Kafka 3.6, can be brought into
+	// that state by hand.
 	kafka := integration.StartKafka(t, integration.WithConfig("transaction.partition.verification.enable", "false"),
 		integration.WithConfig("broker.session.timeout.ms", "2000"), integration.WithConfig("broker.heartbeat.interval.ms", "500"))
 
@@ -41,7 +43,8 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.ends(1)
-		run := s.rows("runs", topic+".dlq")[0].text("run") // nobody can read the ledger to its end from here on
+		// The ledger cannot be read to its end from here on.
+		run := s.rows("runs", topic+".dlq")[0].text("run")
 
 		entry := func(letter int64, copyAt headers.Position) *kgo.Record {
 			e := dlq.Entry{State: dlq.Redriven, Run: "another", At: time.Now(), Target: copyAt}
@@ -53,7 +56,8 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 		seen := s.Produce(&kgo.Record{Topic: archive, Value: []byte("seen")})[0]
 		stale(entry(1_000_000, headers.Position{Topic: archive, Offset: seen.Offset}))
 		stale(entry(1_000_001, untold))
-		s.Produce(entry(1_000_002, told), entry(1_000_003, headers.Position{Topic: target, Partition: 1, Offset: untold.Offset + 1})) // behind the untold one stands another producer's
+		// The record after the untold one is another producer's.
+		s.Produce(entry(1_000_002, told), entry(1_000_003, headers.Position{Topic: target, Partition: 1, Offset: untold.Offset + 1}))
 
 		s.begin("resume", run).ends(0)
 		s.onceEach(topic, target, 600)
@@ -79,7 +83,7 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 		p := s.begin("run", topic+".dlq", "--rate", "500", "--ramp", "0", "--window", "2s")
 		for i := range int64(3) {
 			s.await("progress", func() bool {
-				n, err := s.tryCount(topic + ".retry.1s") // the broker may not lead anything yet
+				n, err := s.tryCount(topic + ".retry.1s") // the broker may not lead yet
 				return err == nil && n > (2*i+1)*letters/8
 			})
 			kafka.Pause(t, 1)
@@ -91,7 +95,8 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 	})
 }
 
-// stale writes a record into a transaction of which the coordinator knows nothing, as the producer that had a transactional id last.
+// stale writes a record into a transaction that the coordinator does not know, as the last producer
+// of a transactional id.
 func (s *site) stale(id string, r *kgo.Record) headers.Position {
 	s.t.Helper()
 	described, err := s.admin.DescribeTransactions(s.t.Context(), id)
@@ -102,7 +107,7 @@ func (s *site) stale(id string, r *kgo.Record) headers.Position {
 		s.t.Fatal(err)
 	}
 	versions := kversion.Stable()
-	versions.SetMaxKeyVersion(kmsg.Produce.Int16(), 11) // later ones tell the coordinator
+	versions.SetMaxKeyVersion(kmsg.Produce.Int16(), 11) // later ones inform the coordinator
 	cl, err := kgo.NewClient(append(s.Opts(), kgo.MaxVersions(versions))...)
 	if err != nil {
 		s.t.Fatal(err)
@@ -132,11 +137,11 @@ func (s *site) stale(id string, r *kgo.Record) headers.Position {
 	return at
 }
 
-// batchOf is a transactional batch of one record.
+// batchOf returns a transactional batch of one record.
 func batchOf(record *kgo.Record, id int64, epoch int16) []byte {
 	r := kmsg.NewRecord()
 	r.Key, r.Value = record.Key, record.Value
-	n := len(r.AppendTo(nil)) - 1 // without the length itself, which takes a byte so far
+	n := len(r.AppendTo(nil)) - 1 // without the length itself, which is one byte so far
 	r.Length = int32(n)
 	b := kmsg.NewRecordBatch()
 	b.Magic, b.Attributes, b.NumRecords = 2, 1<<4, 1

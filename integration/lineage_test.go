@@ -59,7 +59,7 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// redriven brings back what is open, and returns how much that was.
+			// redriven redrives all open letters, and returns their number.
 			redriven := func() int64 {
 				t.Helper()
 				p, err := r.Plan(t.Context(), redrive.Selection{Topic: topic + ".dlq"})

@@ -7,7 +7,8 @@ import (
 	"github.com/sidingkafka/siding/integration"
 )
 
-// shared serves the tests that break nothing; those that break brokers start a cluster of their own.
+// shared serves the tests that break nothing. Tests that break brokers start a cluster of their
+// own.
 var shared integration.Shared
 
 func TestMain(m *testing.M) {

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Two are called at night, and both know what to do.
+// Two operators are called at night, and both start the same run.
 func TestOfTwoOperatorsOneRunsAndTheOtherIsToldOfIt(t *testing.T) {
 	t.Parallel()
 	binary(t)
@@ -59,8 +59,8 @@ func (s *site) onceEach(topic, target string, n int) {
 	}
 }
 
-// A process that was away, as one on a machine that slept, lost its run to another one. When it wakes it has an open transaction, and
-// letters to send.
+// A suspended process, as on a sleeping machine, lost its run to another process. When it wakes it
+// has an open transaction, and letters to send.
 func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 	t.Parallel()
 	binary(t)
@@ -79,11 +79,11 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 			if !sleeper.says("sending\n") {
 				t.Fatalf("it does not send, and says\n%s", sleeper.said())
 			}
-			// Stopped where the target has records of a transaction that is open.
+			// Stopped while the target has records of an open transaction.
 			for open := false; !open; {
 				time.Sleep(37 * time.Millisecond)
 				signal(t, sleeper, syscall.SIGSTOP)
-				time.Sleep(50 * time.Millisecond) // what it had asked for is done by then
+				time.Sleep(50 * time.Millisecond) // its requests are done by then
 				if open = s.open(target); !open {
 					signal(t, sleeper, syscall.SIGCONT)
 				}
@@ -103,7 +103,7 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 				t.Errorf("it does not say that %q has the run, but\n%s", owner, said)
 			}
 			other.ends(0)
-			// Who was told by the broker that it is fenced asks the ledger before it does anything.
+			// A process that the broker fenced reads the ledger before it does anything else.
 			if strings.Contains(sleeper.said(), "takes nothing more of what this process writes") && strings.Contains(other.said(), "it is not known what was written last") {
 				t.Errorf("the other was disturbed, and says\n%s", other.said())
 			}
@@ -126,7 +126,7 @@ func signal(t *testing.T, p *process, s syscall.Signal) {
 	}
 }
 
-// open reports whether a topic holds records of a transaction that is open.
+// open reports whether a topic holds records of an open transaction.
 func (s *site) open(topic string) bool {
 	s.t.Helper()
 	ends, err := s.admin.ListEndOffsets(s.t.Context(), topic)
@@ -145,7 +145,7 @@ func (s *site) open(topic string) bool {
 	return false
 }
 
-// ends are where the topics of a run end, its target and its ledger, of one partition each.
+// ends returns the ends of the target and the ledger of a run, of one partition each.
 func (s *site) ends(topics ...string) (at []int64) {
 	s.t.Helper()
 	for _, topic := range topics {
@@ -154,8 +154,9 @@ func (s *site) ends(topics ...string) (at []int64) {
 	return at
 }
 
-// onlyOf checks that what was written to a target and a ledger since was written by the process that has the run: no copy
-// is of an older epoch of its producer than those before it, and each heartbeat has its owner.
+// onlyOf checks that all later records of a target and a ledger come from the process that owns the
+// run: no copy has an older epoch of its producer than its predecessors, and each heartbeat names
+// the owner.
 func (s *site) onlyOf(owner string, target, ledger string, since []int64) {
 	s.t.Helper()
 	epochs := map[int64]int16{}

@@ -16,35 +16,36 @@ import (
 // defaultImage is the public image of the Kafka version that siding is tested against.
 const defaultImage = "apache/kafka:4.3.0"
 
-// imageEnv names the image to run where the default one cannot be pulled.
+// imageEnv names the image to run if the default one cannot be pulled.
 const imageEnv = "SIDING_KAFKA_IMAGE"
 
 // Option changes how a cluster is started.
 type Option func(*config)
 
-// WithBrokers sets how many brokers the cluster has; each is a controller too. Three are the fewest that keep a quorum
-// while one is down. Default: 1.
+// WithBrokers sets the number of brokers; each is a controller too. A quorum survives the loss of
+// one broker with three brokers or more. Default: 1.
 func WithBrokers(n int) Option {
 	return func(c *config) { c.brokers = n }
 }
 
 // WithConfig sets one broker setting on all brokers, by its name in server.properties, as in
-// WithConfig("log.retention.ms", "1000"). Settings that hold the cluster together (its listeners, roles and quorum) are
-// StartKafka's own and are refused. Default: the broker's own, apart from what [StartKafka] lists.
+// WithConfig("log.retention.ms", "1000"). It refuses the settings that connect the cluster
+// (listeners, roles and quorum). Default: the broker's own, apart from those that [StartKafka]
+// lists.
 func WithConfig(key, value string) Option {
 	return func(c *config) { c.settings[key] = value }
 }
 
-// WithUser adds a user. Where there are users, each client has to log in as one of them, by SASL
-// PLAIN without TLS. [Kafka.Opts] log in as the first user, and [Kafka.As] as any. Among themselves
-// brokers are User:ANONYMOUS: an authorizer needs that user and an admin in super.users. Default:
-// no users, and nobody logs in.
+// WithUser adds a user. With users, each client has to log in as one of them, by SASL PLAIN without
+// TLS. [Kafka.Opts] log in as the first user, and [Kafka.As] as any. Brokers connect to each other
+// as User:ANONYMOUS: an authorizer needs that user and an admin in super.users. Default: no users
+// and no login.
 func WithUser(name, password string) Option {
 	return func(c *config) { c.users = append(c.users, user{name, password}) }
 }
 
-// WithImage sets the image. It must take the KAFKA_* environment of apache/kafka. Default: $SIDING_KAFKA_IMAGE, or
-// apache/kafka:4.3.0 where that is unset.
+// WithImage sets the image. It must accept the KAFKA_* environment of apache/kafka. Default:
+// $SIDING_KAFKA_IMAGE, or apache/kafka:4.3.0 if that is unset.
 func WithImage(image string) Option {
 	return func(c *config) { c.image = image }
 }
@@ -56,10 +57,10 @@ type config struct {
 	users    []user
 }
 
-// user is somebody who may log in.
+// user may log in.
 type user struct{ name, password string }
 
-// login are the options by which a client logs in as the first user.
+// login returns the options by which a client logs in as the first user.
 func (c config) login() []kgo.Opt {
 	if len(c.users) == 0 {
 		return nil
@@ -67,7 +68,7 @@ func (c config) login() []kgo.Opt {
 	return as(c.users[0].name, c.users[0].password)
 }
 
-// as are the options by which a client logs in.
+// as returns the options by which a client logs in.
 func as(name, password string) []kgo.Opt {
 	return []kgo.Opt{kgo.SASL(plain.Auth{User: name, Pass: password}.AsMechanism())}
 }
@@ -97,14 +98,15 @@ func newConfig(opts []Option) (config, error) {
 	return c, errors.Join(problems...)
 }
 
-// environment is what the container of one node is started with: the image turns KAFKA_* into server.properties.
+// environment returns the environment of one node's container; the image turns KAFKA_* into
+// server.properties.
 func (c config) environment(node int, advertised string) map[string]string {
 	settings := c.defaultSettings()
 	maps.Copy(settings, c.settings)
 	maps.Copy(settings, c.ownSettings(node, advertised))
 	env := map[string]string{
-		"CLUSTER_ID":      "c2lkaW5nLWludGVncmF0aQ", // any 16 bytes in URL-safe base64; the same on each broker
-		"KAFKA_HEAP_OPTS": "-Xmx512m -Xms256m",      // the default of 1 GiB is a lot where three brokers share a laptop
+		"CLUSTER_ID":      "c2lkaW5nLWludGVncmF0aQ", // 16 bytes in URL-safe base64
+		"KAFKA_HEAP_OPTS": "-Xmx512m -Xms256m",      // three brokers share a laptop
 	}
 	for key, value := range settings {
 		env["KAFKA_"+strings.ToUpper(settingEnv.Replace(key))] = value
@@ -112,10 +114,11 @@ func (c config) environment(node int, advertised string) map[string]string {
 	return env
 }
 
-// settingEnv is apache/kafka's way to write a setting's name as an environment variable.
+// settingEnv turns a setting's name into the environment variable that apache/kafka reads.
 var settingEnv = strings.NewReplacer(".", "_", "_", "__", "-", "___")
 
-// defaultSettings are the settings that differ from the broker's own defaults; StartKafka's documentation lists them.
+// defaultSettings are the settings that differ from the broker's own defaults; StartKafka's
+// documentation lists them.
 func (c config) defaultSettings() map[string]string {
 	replicas := strconv.Itoa(min(c.brokers, 3))
 	inSync := strconv.Itoa(min(c.brokers, 2))
@@ -134,7 +137,7 @@ func (c config) defaultSettings() map[string]string {
 	}
 }
 
-// ownSettings are those that tie a node to its peers and to the address under which clients reach it.
+// ownSettings connect a node to its peers, and clients to the node.
 func (c config) ownSettings(node int, advertised string) map[string]string {
 	voters := make([]string, c.brokers)
 	for i := range voters {
@@ -158,7 +161,7 @@ func (c config) ownSettings(node int, advertised string) map[string]string {
 	return own
 }
 
-// jaas lists the users as the brokers' log-in module reads them.
+// jaas lists the users in the format of the brokers' log-in module.
 func (c config) jaas() string {
 	entry := "org.apache.kafka.common.security.plain.PlainLoginModule required"
 	for _, u := range c.users {
@@ -167,10 +170,10 @@ func (c config) jaas() string {
 	return entry + ";"
 }
 
-// hostname is the name under which a node's peers reach it.
+// hostname returns the name under which a node's peers reach it.
 func (c config) hostname(node int) string {
 	if c.brokers == 1 {
-		return "localhost" // no network of its own, so no names either
+		return "localhost" // no network, so no names
 	}
 	return fmt.Sprintf("kafka-%d", node)
 }

@@ -20,7 +20,7 @@ func TestSettingsAreNamedAsTheImageReadsThem(t *testing.T) {
 	for name, want := range map[string]string{
 		"KAFKA_LOG_RETENTION_MS":                 "1",
 		"KAFKA_A__B_C___D":                       "2",
-		"KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "9", // a test's word goes before the default
+		"KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "9", // a test's setting replaces the default
 		"KAFKA_ADVERTISED_LISTENERS":             "CLIENT://localhost:20000,INTERNAL://localhost:9095",
 
 		"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP":              "CLIENT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",

@@ -17,7 +17,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Billing and audit share a source and its siblings; reports has a retry topic of its own, which comes later.
+// Billing and audit share a source and its siblings. Reports adds a retry topic of its own later.
 func TestOnlyTheGroupThatFailedRunsWhatIsBroughtBack(t *testing.T) {
 	t.Parallel()
 	binary(t)
@@ -59,7 +59,7 @@ func TestOnlyTheGroupThatFailedRunsWhatIsBroughtBack(t *testing.T) {
 	}
 }
 
-// After an incident somebody asks what became of each order.
+// After an incident an operator asks for the outcome of each order.
 func TestARunsOutcomeIsWhatTheServicesJournalSays(t *testing.T) {
 	t.Parallel()
 	binary(t)
@@ -90,7 +90,7 @@ func TestARunsOutcomeIsWhatTheServicesJournalSays(t *testing.T) {
 		return status.number("pending") == 0
 	})
 
-	// What the service says, record by record: what its last run of each came to.
+	// The service's view: the result of its last attempt at each record.
 	journal, counts := map[string]string{}, map[string]int{}
 	for value, runs := range v.results() {
 		if last := runs[len(runs)-1]; len(runs) == 1 || len(runs) == 2 && runs[0] == "retry" {
@@ -113,7 +113,7 @@ func TestARunsOutcomeIsWhatTheServicesJournalSays(t *testing.T) {
 		t.Errorf("the status tells of failures by class: %v", status["failedByClass"])
 	}
 
-	// What the ledger says, letter by letter; of what was not selected it says nothing.
+	// The ledger's view, letter by letter; it has no entry for letters that were not selected.
 	values := map[headers.Position]string{}
 	entries := s.entries(topic + ".dlq")
 	for _, r := range s.read(topic+".dlq", kgo.ReadCommitted()) {
@@ -131,7 +131,7 @@ func TestARunsOutcomeIsWhatTheServicesJournalSays(t *testing.T) {
 		}
 	}
 
-	// What the operator is shown.
+	// The operator's view.
 	place := func(r row) headers.Position {
 		return headers.Position{Topic: topic + ".dlq", Partition: int32(r.number("partition")), Offset: r.number("offset")}
 	}

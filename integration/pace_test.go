@@ -9,9 +9,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The proof that a run keeps its rate is in virtual time (redrive/pace_test.go), where nothing else wants the machine. Here it is held
-// to what a bucket promises also where it is busy: the times are those at which the program handed its records over, on a topic that
-// keeps them; a broker's own would count its pauses as well. What a full bucket could not take is no shortfall.
+// The strict proof of a run's rate is in virtual time (redrive/pace_test.go), without other load.
+// Here the run is held to the guarantee of a token bucket, also on a busy machine. The times are
+// those at which the program produced its records, on a topic that keeps them: a broker's own times
+// would include its pauses. Tokens that a full bucket lost are no shortfall.
 func TestTheProgramKeepsItsRate(t *testing.T) {
 	t.Parallel()
 	binary(t)
@@ -38,7 +39,8 @@ func TestTheProgramKeepsItsRate(t *testing.T) {
 				t.Fatalf("%d letters were sent, want %d", len(sent), 16*rate)
 			}
 			burst := rate / 10
-			full := time.Duration(burst) * time.Second / time.Duration(rate) // after so long the bucket takes no more
+			// After this time the bucket is full.
+			full := time.Duration(burst) * time.Second / time.Duration(rate)
 			within, idle := 0, time.Duration(0)
 			for i, at := range sent {
 				if at.Sub(sent[0]) < span {
@@ -46,7 +48,7 @@ func TestTheProgramKeepsItsRate(t *testing.T) {
 						idle += max(at.Sub(sent[i-1])-full, 0)
 					}
 				}
-				// A timestamp is up to a millisecond off, and so is each end of a second.
+				// A timestamp is off by up to a millisecond, and so is each end of a second.
 				if j := i + rate + burst + 2*rate/1000 + 1; j < len(sent) && sent[j].Sub(at) < time.Second {
 					t.Fatalf("records %d to %d were sent within %v", i, j, sent[j].Sub(at))
 				}

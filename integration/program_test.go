@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// program is the redrive binary, built from this working tree by the first test that needs it, as its users build it.
+// program is the redrive binary, built from this working tree by the first test that needs it.
 var program struct {
 	once   sync.Once
 	folder string
@@ -42,7 +42,7 @@ func binary(t *testing.T) string {
 	return filepath.Join(program.folder, "redrive")
 }
 
-// process is a redrive that somebody started.
+// process is a running redrive program.
 type process struct {
 	*exec.Cmd
 	t      *testing.T
@@ -55,7 +55,7 @@ type process struct {
 	changed chan struct{}
 }
 
-// begin starts the program, with nothing of this machine's configuration.
+// begin starts the program, without the configuration of this machine.
 func (s *site) begin(args ...string) *process {
 	s.t.Helper()
 	p := &process{Cmd: exec.Command(binary(s.t), args...), t: s.t, exited: make(chan struct{}), changed: make(chan struct{})}
@@ -87,14 +87,14 @@ func (s *site) begin(args ...string) *process {
 	return p
 }
 
-// said is what it has said so far.
+// said returns the output so far.
 func (p *process) said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stderr.String()
 }
 
-// says waits until it has said one of these; not if it ends before.
+// says waits until the output has one of these texts; it fails if the program ends before.
 func (p *process) says(any ...string) bool {
 	p.t.Helper()
 	deadline := time.After(2 * time.Minute)
@@ -119,7 +119,7 @@ func (p *process) says(any ...string) bool {
 	}
 }
 
-// end waits until it has ended, and returns its exit code.
+// end waits for the program's end and returns its exit code.
 func (p *process) end() int {
 	p.t.Helper()
 	select {
@@ -130,7 +130,7 @@ func (p *process) end() int {
 	return p.code
 }
 
-// ends is end with the code that is wanted.
+// ends is end with the wanted exit code.
 func (p *process) ends(code int) *process {
 	p.t.Helper()
 	if got := p.end(); got != code {
@@ -156,7 +156,7 @@ func (r row) text(key string) string {
 	return s
 }
 
-// rows runs a verb that prints data, and reads it.
+// rows runs a verb that prints data, and parses its output.
 func (s *site) rows(args ...string) (all []row) {
 	s.t.Helper()
 	p := s.begin(append(args, "-o", "jsonl")...).ends(0)

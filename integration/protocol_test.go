@@ -6,10 +6,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// protocol is one of the two ways in which Kafka runs a consumer group.
+// protocol is one of the two group protocols of Kafka.
 type protocol struct {
 	name string
-	// groupType is how the broker lists a group of this protocol.
+	// groupType is the broker's name for groups of this protocol.
 	groupType string
 	opts      []kgo.Opt
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// Each waited for 200 ms and initialised the transactional ids again, by which it fenced the others, which did the same: two took half a
-// minute until one had the run, and four more than a hundred seconds.
+// Each process waited for 200 ms and initialised the transactional ids again, which fenced the
+// others, and they did the same. Two took half a minute until one had the run, and four took over a
+// hundred seconds.
 func TestOperators_OfSixAtOnceOneRunsWithinTenSeconds(t *testing.T) {
 	t.Parallel()
 	s := onKafka(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A broker refuses whole batches, and then also those behind them in the same transaction, which are out of order.
+// A broker refuses whole batches. It then refuses the later batches of the transaction as well,
+// since they are out of order.
 func TestOnlyLettersThatABrokerWillNotTakeStay(t *testing.T) {
 	t.Parallel()
 	s := onKafka(t)
@@ -27,7 +28,7 @@ func TestOnlyLettersThatABrokerWillNotTakeStay(t *testing.T) {
 			size = 15_000
 		}
 		value := make([]byte, size)
-		rand.Read(value) // it never fails
+		rand.Read(value) // never fails
 		records = append(records, &kgo.Record{Topic: topic, Key: fmt.Append(nil, i), Value: value})
 	}
 	s.Produce(records...)

@@ -12,8 +12,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A run was taken from the process that had it where the ledger took longer to read than one
-// looked.
+// Resume took a run from its live process if the ledger took longer to read than Resume waited.
 func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	t.Parallel()
 	s := onKafka(t)
@@ -59,7 +58,8 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	s.onceEach(topic, topic+".retry.1s", n)
 }
 
-// heldUp opens a transaction on a topic and aborts it some time later: who reads committed waits.
+// heldUp opens a transaction on a topic and aborts it some time later; committed readers wait until
+// then.
 func (s *site) heldUp(topic string, during time.Duration) {
 	s.t.Helper()
 	cl, err := kgo.NewClient(append(s.Opts(), kgo.TransactionalID(topic))...)

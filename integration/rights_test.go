@@ -20,7 +20,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A plan finds the rights that a run lacks without using them. What a broker hides it can't name, and says so.
+// A plan finds the permissions that a run lacks, without using them. It cannot name topics that a
+// broker hides, and says so.
 func TestAPlanFindsOutWhatTheUserMayDo(t *testing.T) {
 	t.Parallel()
 	ownBrokers(t)
@@ -57,7 +58,8 @@ func TestAPlanFindsOutWhatTheUserMayDo(t *testing.T) {
 	}
 	until := func(target string, want ...string) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) { // a rule takes a moment
+		// A rule takes effect with a delay.
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 			_, err := plan(target)
 			if err != nil && !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(err.Error(), w) }) {
 				return
@@ -79,7 +81,7 @@ func TestAPlanFindsOutWhatTheUserMayDo(t *testing.T) {
 	until("", "no retry topic of orders has a committed offset of group billing on partition 0 that this user may see: have READ and WRITE on its retry topics granted")
 }
 
-// Users log in to this broker. The admin may do all, and others may do what they were granted.
+// Users log in to this broker. The admin may do everything, the others what they were granted.
 func TestUsers_OfABrokerThatRefusesThem(t *testing.T) {
 	t.Parallel()
 	ownBrokers(t)
@@ -96,7 +98,7 @@ func TestUsers_OfABrokerThatRefusesThem(t *testing.T) {
 	})
 }
 
-// allow grants a user rights.
+// allow grants a user permissions.
 func allow(t *testing.T, admin *kadm.Client, user string, b *kadm.ACLBuilder) {
 	t.Helper()
 	rs, err := admin.CreateACLs(t.Context(), b.Allow("User:"+user).AllowHosts("*"))
@@ -108,8 +110,8 @@ func allow(t *testing.T, admin *kadm.Client, user string, b *kadm.ACLBuilder) {
 	}
 }
 
-// A consumer that the broker refused tried again for ever, and health was OK. The embedded broker
-// hangs up on a wrong password; Kafka says that it is wrong.
+// A consumer that the broker refused tried again for ever, with health OK. The embedded broker
+// closes the connection on a wrong password; Kafka reports it.
 func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
 	t.Helper()
 	admin := kadm.NewClient(client(t, kafka))
@@ -117,7 +119,8 @@ func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
 	allow(t, admin, "audit", kadm.NewACLs().Groups("settlement").ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpDescribe))
 	allow(t, admin, "audit", kadm.NewACLs().Topics("orders").ResourcePatternType(kadm.ACLPatternPrefixed).Operations(kadm.OpAll))
 	audit := kadm.NewClient(client(t, kafka, kafka.As("audit", "secret")...))
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) { // a rule takes a moment
+	// A rule takes effect with a delay.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		if topics, err := audit.ListTopics(t.Context(), "orders"); err == nil && topics.Error() == nil {
 			break
 		} else if time.Now().After(deadline) {
@@ -155,8 +158,8 @@ func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
 	}
 }
 
-// A consumer that may write to no topic at all as its first copies fail wrote none until it was
-// restarted, which is trap 31.
+// A consumer without permission to write when its first copies failed wrote none until a restart,
+// which is trap 31.
 func grantedLater(t *testing.T, kafka *integration.Kafka) {
 	t.Helper()
 	admin := kadm.NewClient(client(t, kafka))

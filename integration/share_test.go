@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// A run whose canary passed, and whose other letters all failed with another class, ended well.
+// A run ended without an abort although all letters after its canary failed with another class.
 func TestRun_AbortsWhenAShareOfAnyClassFails(t *testing.T) {
 	t.Parallel()
 	binary(t)

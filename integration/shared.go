@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Shared is a cluster that the tests of a package have in common, for those that need a broker and do not mind who else
-// uses it. Keep one in a package variable and run the tests through it:
+// Shared is a cluster that the tests of a package share, if they need a broker and tolerate other
+// tests on it. Keep one in a package variable and run the tests through it:
 //
 //	var shared integration.Shared
 //
@@ -17,10 +17,9 @@ import (
 //
 //	func TestBilling(t *testing.T) { kafka := shared.Kafka(t); … }
 //
-// The first test that asks for it starts it, so a run that needs no broker starts none. Tests keep apart by the names of
-// their topics and groups.
+// The first test that needs the cluster starts it. Tests use different names of topics and groups.
 type Shared struct {
-	// Options are those of the cluster. Default: none, one broker.
+	// Options of the cluster. Default: none, so one broker.
 	Options []Option
 
 	once  sync.Once
@@ -28,12 +27,13 @@ type Shared struct {
 	err   error
 }
 
-// Kafka returns the cluster and starts it if it is the first call. It skips or fails tb as [StartKafka] does; once a
-// start has failed, it fails all others without a further try. It may be called from parallel tests.
+// Kafka returns the cluster, and starts it at the first call. It skips or fails tb as [StartKafka]
+// does. After a failed start it fails all further tests without another start. It is safe for
+// concurrent use.
 func (s *Shared) Kafka(tb testing.TB) *Kafka {
 	tb.Helper()
 	requireDocker(tb)
-	// Not under tb's context: the cluster outlives the test that happens to start it.
+	// The cluster outlives the test that starts it, so tb's context does not apply.
 	s.once.Do(func() { s.kafka, s.err = start(context.Background(), s.Options) })
 	if s.err != nil {
 		tb.Fatal(s.err)
@@ -41,8 +41,8 @@ func (s *Shared) Kafka(tb testing.TB) *Kafka {
 	return s.kafka
 }
 
-// Run runs the tests, removes the cluster if one was started, and returns the exit code for [os.Exit]; a cluster that
-// could not be removed is a failure.
+// Run runs the tests, removes the cluster if one was started, and returns the exit code for
+// [os.Exit]. A cluster that cannot be removed is a failure.
 func (s *Shared) Run(m *testing.M) int {
 	code := m.Run()
 	if s.kafka == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// narrow carries so many bytes a second to the brokers, over all of its connections together.
+// narrow limits the bytes a second to the brokers, over all of its connections together.
 type narrow struct {
 	rate int
 	mu   sync.Mutex
@@ -31,8 +31,8 @@ func (n *narrow) dial(ctx context.Context, network, host string) (net.Conn, erro
 	return &narrowConn{c, n}, nil
 }
 
-// catchUp is the time whose bytes it may carry at once. A sleep takes longer than it was told to:
-// without, the line was slower than its rate, by nearly half at 5 MB/s.
+// catchUp is the time whose bytes may be sent at once. A sleep takes longer than requested: without
+// catchUp the line was slower than its rate, by nearly half at 5 MB/s.
 const catchUp = 50 * time.Millisecond
 
 type narrowConn struct {
@@ -59,8 +59,8 @@ func (c *narrowConn) Write(b []byte) (written int, err error) {
 	return written, err
 }
 
-// Transactions were bounded by the number of their letters, and expired on a slow connection each time. redrive/slow_test.go has it in
-// virtual time, over several connections.
+// Transactions were bounded by the number of their letters, and expired on a slow connection each
+// time. redrive/slow_test.go tests it in virtual time, over several connections.
 func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 	t.Parallel()
 	s := onKafka(t)
@@ -103,9 +103,8 @@ func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 	if err != nil || o.Counts.Sent != n {
 		t.Errorf("the run ended with %v, and %+v", err, o.Counts)
 	}
-	// On a quiet machine it is 1.02 times that. Brokers and the run take their own time beside all
-	// other tests on two cores, where it was 2.6 times; the strict proof is the one in virtual
-	// time.
+	// On an idle machine it is 1.02 times that. Beside all other tests on two cores, brokers and
+	// the run need more time, and it was 2.6 times. The strict proof is the test in virtual time.
 	if least := n * size * time.Second / rate; sent > 3*least {
 		t.Errorf("%d letters of %d bytes were sent after %v, and %v is what they take at least", n, size, sent, least)
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/sidingkafka/siding/integration"
 )
 
-// line is a source of two partitions with its siblings, and a consumer on it whose lane 1 is to be blocked.
+// line is a source of two partitions with its siblings, and a consumer whose lane 1 will be
+// blocked.
 type line struct {
 	*consumertest.Kafka
 	*consumertest.Consumer
@@ -28,8 +29,8 @@ type line struct {
 	admin   *kadm.Client
 	topic   string
 	group   string
-	value   string // of records that fail: "bad" ones for good, "busy" ones once
-	copies  string // the topic that these go to
+	value   string // of failing records: "bad" fails for good, "busy" once
+	copies  string // the topic of their copies
 	failing []*kgo.Record
 	gone    bool // records were deleted with their topic
 }
@@ -37,20 +38,22 @@ type line struct {
 func newLine(t *testing.T, kafka *integration.Kafka, topic, value string) *line {
 	t.Helper()
 	k := consumertest.On(t, append(kafka.Opts(), kgo.HeartbeatInterval(500*time.Millisecond))...)
-	k.Patience = 2 * time.Minute // a broker that comes back takes its time
+	k.Patience = 2 * time.Minute // a broker needs time to restart
 	copies := map[string]string{"bad": topic + ".dlq", "busy": topic + ".retry.1s"}[value]
 	l := &line{Kafka: k, t: t, admin: kadm.NewClient(client(t, kafka)), topic: topic, value: value, copies: copies}
 	l.group = l.groupApart(3)
 	return l
 }
 
-// groupApart finds a group whose coordinator is on another broker: one that loses its coordinator runs again what is not committed.
+// groupApart returns a group whose coordinator is on another broker: a group that loses its
+// coordinator runs uncommitted records again.
 func (l *line) groupApart(node int32) string {
 	l.t.Helper()
 	for i := 0; ; i++ {
 		group := fmt.Sprintf("billing-%s-%d", l.topic, i)
 		var co kadm.FindCoordinatorResponse
-		for deadline := time.Now().Add(l.Patience); ; time.Sleep(100 * time.Millisecond) { // the topic of offsets is made at the first question
+		// The first request creates the topic of offsets.
+		for deadline := time.Now().Add(l.Patience); ; time.Sleep(100 * time.Millisecond) {
 			co = l.admin.FindGroupCoordinators(l.t.Context(), group)[group]
 			if co.Err == nil {
 				break
@@ -65,7 +68,7 @@ func (l *line) groupApart(node int32) string {
 	}
 }
 
-// make makes a topic whose partitions have these replicas.
+// make creates a topic whose partitions have these replicas.
 func (l *line) make(topic string, minISR int, replicas ...[]int32) {
 	l.t.Helper()
 	req := kmsg.NewPtrCreateTopicsRequest()
@@ -92,7 +95,7 @@ func (l *line) make(topic string, minISR int, replicas ...[]int32) {
 	if err != nil {
 		l.t.Fatalf("create %s: %v", topic, err)
 	}
-	// A broker learns of a topic a moment after the controller made it, each in its own time.
+	// The controller informs each broker of a new topic with a delay.
 	for deadline := time.Now().Add(l.Patience); ; time.Sleep(100 * time.Millisecond) {
 		all, err := l.admin.ListTopics(l.t.Context(), topic)
 		if err == nil && all[topic].Err == nil && len(all[topic].Partitions) == len(replicas) {
@@ -127,7 +130,7 @@ func (l *line) produce(partition int32, value string) *kgo.Record {
 	return l.Produce(&kgo.Record{Topic: l.topic, Partition: partition, Key: key(partition), Value: []byte(value)})[0]
 }
 
-// key finds a key of a partition of two.
+// key returns a key of a partition, of two.
 func key(partition int32) []byte {
 	for i := 0; ; i++ {
 		if k := fmt.Append(nil, i); int32(kgo.StickyKeyPartitioner(nil).ForTopic("").Partition(&kgo.Record{Key: k}, 2)) == partition {
@@ -136,7 +139,7 @@ func key(partition int32) []byte {
 	}
 }
 
-// fail has records fail on partition 1.
+// fail produces failing records on partition 1.
 func (l *line) fail(n int) {
 	l.t.Helper()
 	for range n {
@@ -144,7 +147,7 @@ func (l *line) fail(n int) {
 	}
 }
 
-// done waits until a record that fails is where it belongs.
+// done waits until a failed record is where it belongs.
 func (l *line) done(r *kgo.Record) {
 	l.t.Helper()
 	if l.value == "bad" {
@@ -154,7 +157,7 @@ func (l *line) done(r *kgo.Record) {
 	l.Handled(r, 1)
 }
 
-// othersGoOn has a record fail on partition 0, and be done with.
+// othersGoOn lets a record fail on partition 0 and waits until it is finished.
 func (l *line) othersGoOn() {
 	l.t.Helper()
 	l.Handled(l.produce(0, "fine"), 1)
@@ -163,7 +166,7 @@ func (l *line) othersGoOn() {
 	l.failing = append(l.failing, r)
 }
 
-// blocked waits until lane 1 is blocked, for a reason that names the trouble, while lane 0 runs.
+// blocked waits until lane 1 is blocked with a reason that names the fault, while lane 0 runs.
 func (l *line) blocked(says string) {
 	l.t.Helper()
 	var h consumer.Health
@@ -176,8 +179,8 @@ func (l *line) blocked(says string) {
 	l.t.Fatalf("health is %+v, want lane 1 blocked by what says %q, and lane 0 not", h, says)
 }
 
-// untilRefused has records fail until the copy of one is refused. A broker takes copies until it hears that the topic is deleted; they
-// are gone with it.
+// untilRefused produces failing records until a copy is refused. A broker accepts copies until it
+// learns that the topic is deleted; these are lost with the topic.
 func (l *line) untilRefused() {
 	l.t.Helper()
 	for deadline := time.Now().Add(l.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -193,7 +196,8 @@ func (l *line) untilRefused() {
 	l.t.Fatalf("every copy is taken on %s, which was deleted; health is %+v", l.copies, l.Health())
 }
 
-// over waits until all is done, counts the copies, one of each, and ends the consumer.
+// over waits until all records are finished, counts the copies, one for each, and ends the
+// consumer.
 func (l *line) over() {
 	l.t.Helper()
 	for _, r := range l.failing {
@@ -221,7 +225,8 @@ func (l *line) over() {
 	}
 }
 
-// Trap 21: a retry or dead-letter topic has too few in-sync replicas, or no leader, and the record is lost or doubled.
+// Trap 21: a retry or dead-letter topic has too few in-sync replicas, or no leader, and the record
+// is lost or doubled.
 //
 // Its lane waits until the broker is back, and the other goes on.
 func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
@@ -235,7 +240,8 @@ func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
 		{"killed", kafka.Kill, kafka.Restart},
 		{"paused", kafka.Pause, kafka.Unpause},
 	} {
-		// Four lines meet the fault together: it takes partition 1 of their retry or dead-letter topic its leader or a replica.
+		// Four lines meet the fault together: it removes the leader or a replica of partition 1 of
+		// their retry or dead-letter topic.
 		var lines []*line
 		for _, value := range []string{"bad", "busy"} {
 			for what, replicas := range map[string][][]int32{"leader": {{1}, {3}}, "replica": {{1, 2}, {1, 3}}} {
@@ -310,7 +316,8 @@ func TestCopiesWaitForTheRightToWriteThem(t *testing.T) {
 	for _, l := range lines {
 		denied := kadm.NewACLs().Deny("User:ANONYMOUS").DenyHosts("*").Topics(l.copies).ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpWrite)
 		allowed := kadm.NewACLs().Allow("User:ANONYMOUS").AllowHosts("*").Topics(l.copies).ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpAll)
-		for _, acl := range []*kadm.ACLBuilder{allowed, denied} { // where there is a rule, what none allows is forbidden
+		// A resource with a rule denies all that no rule allows.
+		for _, acl := range []*kadm.ACLBuilder{allowed, denied} {
 			rs, err := l.admin.CreateACLs(t.Context(), acl)
 			for _, r := range rs {
 				err = errors.Join(err, r.Err)
