@@ -14,7 +14,7 @@ func (t *tool) confirm(ctx context.Context, what string, count int64) error {
 
 // ask has something typed before what should not be done unread. Without anybody at stdin, and with any other answer, it is refused.
 func (t *tool) ask(ctx context.Context, what, want string) error {
-	t.screen.Say("%s; type %s to go on:", what, want)
+	t.screen.Say("%s; type %s to continue:", what, want)
 	answer := make(chan string, 1)
 	go func() {
 		// It may wait for a key until the process ends: reading from a terminal can't be cancelled.
@@ -29,7 +29,7 @@ func (t *tool) ask(ctx context.Context, what, want string) error {
 		case want:
 			return nil
 		case "":
-			return refuse("nobody typed %s, nothing was done: --yes goes on without asking", want)
+			return refuse("%s was not typed, nothing was done: --yes skips the question", want)
 		}
 		return refuse("%q is not %s, nothing was done", a, want)
 	}

@@ -22,9 +22,9 @@ func newDemo(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show an incident and its end, on a broker in this process",
-		Long: `Demo needs no cluster. It runs a consumer with a bug until 2,000 records are dead letters, fixes one of three causes,
-and brings the letters of that one back; then those of another one, which is not fixed. It prints each command as one
-would type it, and takes less than a minute. The rate and the window are set for that: leave them out in earnest.`,
+		Long: `Demo needs no cluster. It runs a consumer with bugs until 2,000 records are dead letters, and fixes one of three causes.
+It redrives the letters of that cause, then those of another one, which is not fixed. It prints each command as you
+would type it, and takes less than a minute. The rate and the window are set to keep it short: omit them in practice.`,
 		Example: "  redrive demo",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,7 +64,7 @@ func (t *tool) demo(ctx context.Context) error {
 	d.types(ctx, exitDone, "plan orders.dlq --class tax.TableMiss "+demoPace)
 	d.tell("One record goes first, and what becomes of it is awaited.")
 	d.types(ctx, exitDone, "run orders.dlq --class tax.TableMiss "+demoPace+" --why OPS-4711")
-	d.tell("Somebody believes that the payments are well again, too. They are not.")
+	d.tell("An operator believes that the payments are fixed, too. They are not.")
 	d.types(ctx, exitReappeared, "run orders.dlq --class payment.Declined "+demoPace+" --why OPS-4712")
 	d.tell("It stopped by itself, with exit code 3. What was done, and what is left?")
 	d.types(ctx, exitDone, "runs orders.dlq")
@@ -74,7 +74,7 @@ func (t *tool) demo(ctx context.Context) error {
 	}
 	once, twice := i.processed()
 	if once != tax.records || twice != 0 {
-		return fmt.Errorf("the service has processed %d records once and %d more than once, where %d once belongs to the story", once, twice, tax.records)
+		return fmt.Errorf("the service has processed %d records once and %d more than once, but the demo expects %d once", once, twice, tax.records)
 	}
 	d.tell("The service has processed %d records, each once. The others wait for their fix.", once)
 	return nil
@@ -110,6 +110,6 @@ func (d *demo) types(ctx context.Context, want int, line string) {
 		return ""
 	}}
 	if got := run(ctx, p, strings.Fields(line)); got != want {
-		d.err = fmt.Errorf("the command ended with exit code %d, where %d belongs to the story", got, want)
+		d.err = fmt.Errorf("the command ended with exit code %d, but the demo expects %d", got, want)
 	}
 }

@@ -28,7 +28,7 @@ func TestTheDemoTellsTheTruthWithinAMinute(t *testing.T) {
 		": 1200 letters to orders.retry.1s",
 		"the canary succeeded; sending\n",
 		"$ redrive run orders.dlq --class payment.Declined --rate 150 --ramp 2s --window 3s --why OPS-4712\n",
-		"not sent, and open: 499 letters\nwhat failed:\n",
+		"not sent, still open: 499 letters\nfailures:\n",
 		" aborted: letter orders.dlq/",
 		"exit code 3",
 		"$ redrive runs orders.dlq\n",

@@ -22,7 +22,7 @@ type decision struct {
 func (d *decision) check() error {
 	err := d.operator.check()
 	if d.why == "" {
-		err = errors.Join(err, errors.New("--why is missing: the ledger keeps the reason"))
+		err = errors.Join(err, errors.New("--why is missing: the ledger records the reason"))
 	}
 	return err
 }
@@ -32,15 +32,14 @@ func newDiscard(t *tool) *cobra.Command {
 	var d decision
 	cmd := &cobra.Command{
 		Use:   "discard TOPIC --why REASON",
-		Short: "Give up open dead letters, with a reason",
-		Long: `Discard writes down in the ledger that the chosen open dead letters are given up: by whom, when and why. They
-are not open from then on, so no run brings them back; the letters themselves stay where they are until retention or
-prune takes them.
+		Short: "Discard open dead letters, with a reason",
+		Long: `Discard records in the ledger that the chosen open dead letters are discarded: by whom, when and why. No run redrives
+them from then on. The letters themselves stay in the topic until retention or prune deletes them.
 
-It counts them first and asks for that number to be typed. Letters that come meanwhile are not discarded.
+Discard counts the letters first and asks you to type their number. Letters that arrive meanwhile are not discarded.
 
-While a run on the topic is unfinished it is refused. Of a run that begins while discard writes, the letters that it has
-read already go back all the same; discard says so then, and show tells what became of each.`,
+Discard is refused while a run on the topic is unfinished. A run that begins while discard writes redrives the letters
+that it has read already; discard warns of that, and show reports what became of each.`,
 		Example: `  redrive discard orders.dlq --class orders.SKUError --why sold-out
   redrive discard orders.dlq --offset 3:41 --by ada --why duplicate --yes`,
 		Args:              oneTopic("TOPIC"),
@@ -52,7 +51,7 @@ read already go back all the same; discard says so then, and show tells what bec
 	}
 	flags = addSelection(cmd)
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { d.operator = t.addOperator(set) })
-	cmd.Flags().BoolVar(&d.yes, "yes", false, "go on without asking")
+	cmd.Flags().BoolVar(&d.yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -91,12 +90,12 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 	t.screen.Status("")
 	if err != nil {
 		if n > 0 {
-			t.screen.Say("%s of %s were discarded before it went wrong: once more discards the rest", letters(n), topic)
+			t.screen.Say("%s of %s were discarded before the error: run discard again for the rest", letters(n), topic)
 		}
 		return onTopic("WRITE", ledger.Name(), err)
 	}
 	if err := stillIdle(ctx, ledger); err != nil {
-		t.screen.Warn("%v; a run that began meanwhile brings back what it had read before: redrive show tells what became of a letter", err)
+		t.screen.Warn("%v; the run redrives the letters that it read before the discard: redrive show reports what became of a letter", err)
 	}
 	return t.screen.Object(
 		output.NewField("topic", "TOPIC", topic),

@@ -24,7 +24,7 @@ func TestDiscardGivesUpWhatWasTypedFor(t *testing.T) {
 	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "2\n"}
 	got := i.run(t, "discard", "orders.dlq", "--class", "decode", "--why", "bad\nfile", "-o", "json")
 	want := `{"topic":"orders.dlq","discarded":2,"by":"oncall","why":"bad\nfile"}` + "\n"
-	if got.code != exitDone || got.stdout != want || got.stderr != "2 letters of orders.dlq will be discarded; type 2 to go on:\n" {
+	if got.code != exitDone || got.stdout != want || got.stderr != "2 letters of orders.dlq will be discarded; type 2 to continue:\n" {
 		t.Errorf("%+v, want %s", got, want)
 	}
 	if open := b.openLetters(t); open != "0:1 0:3 1:2" {
@@ -67,12 +67,12 @@ func TestDiscardDoesNothingUnlessItShould(t *testing.T) {
 		want string
 		code int
 	}{
-		{[]string{"--why", "x"}, "", "nobody typed 5, nothing was done", exitRefused},
+		{[]string{"--why", "x"}, "", "5 was not typed, nothing was done", exitRefused},
 		{[]string{"--why", "x"}, "7\n", `"7" is not 5, nothing was done`, exitRefused},
-		{[]string{"--yes"}, "", "--why is missing: the ledger keeps the reason", exitUsage},
-		{[]string{"--why", "x", "--by", "", "--yes"}, "", `invalid argument "" for "--by" flag: it is empty`, exitUsage},
+		{[]string{"--yes"}, "", "--why is missing: the ledger records the reason", exitUsage},
+		{[]string{"--why", "x", "--by", "", "--yes"}, "", `invalid argument "" for "--by" flag: the value is empty`, exitUsage},
 		{[]string{"--why", "x", "--class", "none", "--yes"}, "", "nothing was discarded: no open letter of orders.dlq fits", exitRefused},
-		{[]string{"--why", "x", "--yes", "--ledger-name", "{topic}.fates"}, "", "topic orders.fates does not exist, so nothing can be written down", exitError},
+		{[]string{"--why", "x", "--yes", "--ledger-name", "{topic}.fates"}, "", "topic orders.fates does not exist, so nothing can be recorded", exitError},
 	} {
 		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: c.typed}
 		got := i.run(t, append([]string{"discard", "orders.dlq"}, c.args...)...)

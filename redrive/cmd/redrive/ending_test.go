@@ -16,7 +16,7 @@ func TestRun_TellsByItsExitCodeWhatItsLettersCameTo(t *testing.T) {
 	s := inTrouble(t)
 	got := s.redrive(t, append([]string{"run", "orders.dlq", "--class", "payment", "--canary", "0", "--tolerate", "40,100%", "-o", "json"}, fast...)...)
 	o := outcomeOf(t, got.stdout)
-	if got.code != exitReappeared || o.State != "done" || o.Failed != 40 || !strings.HasSuffix(got.stderr, "redrive: "+o.Run+" is done, and 40 letters failed again: redrive summary orders.dlq shows with what\n") {
+	if got.code != exitReappeared || o.State != "done" || o.Failed != 40 || !strings.HasSuffix(got.stderr, "redrive: "+o.Run+" is done, and 40 letters failed again: redrive summary orders.dlq shows the causes\n") {
 		t.Errorf("failed: %+v", got)
 	}
 
@@ -40,7 +40,7 @@ func TestRun_TellsByItsExitCodeWhatItsLettersCameTo(t *testing.T) {
 		})
 		s.mu.Unlock()
 		o := outcomeOf(t, got.stdout)
-		says := fmt.Sprintf("redrive: %s is done, and nothing is known yet of %s\n", o.Run, letters(o.Pending))
+		says := fmt.Sprintf("redrive: %s is done, without an outcome yet for %s\n", o.Run, letters(o.Pending))
 		if got.code != want || o.State != "done" || o.Pending == 0 || o.Failed != 0 || strings.HasSuffix(got.stderr, says) != (want == exitPending) {
 			t.Errorf("pending, %q: %+v", flag, got)
 		}
@@ -55,9 +55,9 @@ func TestExitCode_OfALetterThatFailedAgainAndWaitsIsThree(t *testing.T) {
 		noWait bool
 		want   string
 	}{
-		{redrive.Counts{Succeeded: 2, Pending: 5, Retrying: 1}, false, "1 letter failed again (1 in a retry topic): redrive status orders.dlq/r-1 tells what becomes of them"},
-		{redrive.Counts{Pending: 2, Retrying: 2}, true, "2 letters failed again (2 in a retry topic): redrive status orders.dlq/r-1 tells what becomes of them"},
-		{redrive.Counts{Failed: 3, Pending: 2, Retrying: 2}, true, "5 letters failed again (2 in a retry topic): redrive summary orders.dlq shows with what"},
+		{redrive.Counts{Succeeded: 2, Pending: 5, Retrying: 1}, false, "1 letter failed again (1 in a retry topic): redrive status orders.dlq/r-1 reports their outcomes"},
+		{redrive.Counts{Pending: 2, Retrying: 2}, true, "2 letters failed again (2 in a retry topic): redrive status orders.dlq/r-1 reports their outcomes"},
+		{redrive.Counts{Failed: 3, Pending: 2, Retrying: 2}, true, "5 letters failed again (2 in a retry topic): redrive summary orders.dlq shows the causes"},
 	} {
 		err := fellShort(redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Done, Counts: c.counts}, c.noWait)
 		if want := "orders.dlq/r-1 is done, and " + c.want; exitCode(err) != exitReappeared || err.Error() != want {
@@ -105,7 +105,7 @@ func TestTolerance_IsANumberAShareOrBoth(t *testing.T) {
 			t.Errorf("%q: %d, %g, %v; want %+v", text, number, share, err, want)
 		}
 	}
-	if got := (invocation{}).run(t, "plan", "orders.dlq", "--tolerate", "many"); got.code != exitUsage || !strings.Contains(got.stderr, `--tolerate: "many" is neither a number of failures nor a share of them, as 3, 25% or 3,25%`) {
+	if got := (invocation{}).run(t, "plan", "orders.dlq", "--tolerate", "many"); got.code != exitUsage || !strings.Contains(got.stderr, `--tolerate: "many" is not a number of failures, a share of them or both, such as 3, 25% or 3,25%`) {
 		t.Errorf("%+v", got)
 	}
 }

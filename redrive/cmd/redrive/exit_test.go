@@ -45,8 +45,8 @@ func TestNothingIsDoneUnlessTheCountIsTyped(t *testing.T) {
 		{"40\n", ""},
 		{" 40 \r\n", ""},
 		{"40", ""},
-		{"", "nobody typed 40, nothing was done: --yes goes on without asking"},
-		{"\n", "nobody typed 40"},
+		{"", "40 was not typed, nothing was done: --yes skips the question"},
+		{"\n", "40 was not typed"},
 		{"y\n", `"y" is not 40, nothing was done`},
 		{"4\n0\n", `"4" is not 40`},
 	} {
@@ -57,7 +57,7 @@ func TestNothingIsDoneUnlessTheCountIsTyped(t *testing.T) {
 		case c.want == "" && err != nil, c.want != "" && (exitCode(err) != exitRefused || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%q: %v, want %q", c.typed, err, c.want)
 		}
-		if got, want := words.String(), "40 letters of orders.dlq will be discarded; type 40 to go on:\n"; got != want {
+		if got, want := words.String(), "40 letters of orders.dlq will be discarded; type 40 to continue:\n"; got != want {
 			t.Errorf("it asks %q, want %q", got, want)
 		}
 	}

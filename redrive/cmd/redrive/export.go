@@ -18,10 +18,10 @@ func newExport(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export TOPIC",
 		Short: "Write open dead letters to stdout as JSON lines, byte for byte",
-		Long: `Export writes the dead letters that nothing became of yet, or all of them, to stdout: one JSON object a line,
-whatever -o says, with key, value and headers in base64. Import makes the same records of them.
+		Long: `Export writes the open dead letters, or all of them, to stdout: one JSON object a line, whatever -o says, with key,
+value and headers in base64. Import makes the same records of them.
 
-It changes nothing; what was exported can be discarded with the same filters.`,
+Export changes nothing. To discard what was exported, give discard the same filters.`,
 		Example: `  redrive export orders.dlq
   redrive export orders.dlq --all --until 2026-11-01
   redrive export orders.dlq --class decode | gzip`,
@@ -33,7 +33,7 @@ It changes nothing; what was exported can be discarded with the same filters.`,
 		},
 	}
 	flags = addSelection(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "those too of which something became, and copies")
+	cmd.Flags().BoolVar(&all, "all", false, "include resolved letters and copies")
 	return cmd
 }
 
@@ -50,7 +50,7 @@ func (t *tool) export(ctx context.Context, s *session, topic string, sel *select
 	t.doubt(sel)
 	if err != nil {
 		if n > 0 {
-			t.screen.Say("%s of %s were exported before it went wrong: what there is of the file is not all", letters(n), topic)
+			t.screen.Say("%s of %s were exported before the error: the output is incomplete", letters(n), topic)
 		}
 		return readFailed(topic, err)
 	}

@@ -93,8 +93,8 @@ func TestNothingIsImportedOfABrokenFile(t *testing.T) {
 		{"again.dlq", save(t, "no JSON\n"+whole), exitError, "nothing was written: line 1"},
 		{"narrow.dlq", save(t, whole), exitError, "nothing was written: "},
 		{"again.dlq", absent, exitUsage, "no such file"},
-		{"again.dlq", t.TempDir(), exitUsage, "is no file: it is read twice"},
-		{"orders", save(t, whole), exitUsage, "orders is no dead-letter topic"},
+		{"again.dlq", t.TempDir(), exitUsage, "is not a regular file"},
+		{"orders", save(t, whole), exitUsage, "orders is not a dead-letter topic"},
 		{"payments.dlq", save(t, whole), exitError, "topic payments.dlq does not exist"},
 	} {
 		got := b.redrive(t, "import", c.topic, c.file)
@@ -145,7 +145,7 @@ func TestImportAsksBeforeItReopensWhatHadAnOutcome(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	const open = "0:3 1:0 1:1 1:2"
-	asks := file + " had an outcome (1 discarded, 1 succeeded) and will be open again, so that a run brings them back once more; type 2 to go on:"
+	asks := file + " had an outcome (1 discarded, 1 succeeded) and will be open again, so a run would redrive them a second time; type 2 to continue:"
 	env := map[string]string{"SIDING_BROKERS": b.addr}
 	for _, typed := range []string{"", "3\n"} {
 		got := invocation{env: env, stdin: typed}.run(t, "import", "orders.dlq", file)

@@ -59,7 +59,7 @@ func noteText(n *dlq.Note, look output.Look) string {
 	case n.Err != nil:
 		return fmt.Sprintf("unreadable: %v", n.Err)
 	case e.State == "":
-		return "open again: what was said before was taken back"
+		return "open again: the entries before are withdrawn"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %s", e.State, look.Time(e.At))

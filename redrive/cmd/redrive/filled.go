@@ -12,7 +12,7 @@ import (
 // mayBeEmpty are the flags of which an empty value is one that somebody can mean.
 var mayBeEmpty = []string{"key"}
 
-var errEmpty = errors.New("it is empty, as a variable that is not set: give a value, or leave the flag out")
+var errEmpty = errors.New("the value is empty, perhaps of an unset variable: give a value, or omit the flag")
 
 // A filled value is a flag's that is not taken empty. Without it --class "$X" would choose all letters where X is not set, and
 // --archive "$X" would delete without an archive.

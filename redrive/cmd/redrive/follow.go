@@ -32,7 +32,7 @@ func (t *tool) follow(begin func(redrive.Event)) func(redrive.Event) {
 			t.screen.Say("waiting: %s", e.Waiting)
 		case e.State == state || e.State.Finished():
 		case state == redrive.Waiting:
-			t.screen.Say("going on: %s", e.State)
+			t.screen.Say("continuing: %s", e.State)
 		case state == redrive.Canary && e.State == redrive.Sending && e.Counts.Succeeded > 0:
 			t.screen.Say("the canary succeeded; %s", stateWords[e.State])
 		case e.State != redrive.Waiting:
@@ -61,9 +61,9 @@ func (t *tool) showProgress(e redrive.Event, perSecond float64) {
 }
 
 var stateWords = map[redrive.State]string{
-	redrive.Canary:   "canary: the first records are sent, and their outcome is awaited",
+	redrive.Canary:   "canary: sending the first records and waiting for their outcome",
 	redrive.Sending:  "sending",
-	redrive.Watching: "all is sent; failures are looked for until the window is over",
+	redrive.Watching: "all is sent; watching for failures until the window ends",
 }
 
 func soFar(c redrive.Counts, perSecond float64) string {

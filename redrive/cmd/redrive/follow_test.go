@@ -37,7 +37,7 @@ func TestWhatARunWaitsForIsSaidOnceInAnyState(t *testing.T) {
 	} {
 		on(e)
 	}
-	want := "sending\nwaiting: the group is behind\ngoing on: sending\nwaiting: the group is behind\ngoing on: watching\nwaiting: nobody knows\nis the broker there?; it is not\n"
+	want := "sending\nwaiting: the group is behind\ncontinuing: sending\nwaiting: the group is behind\ncontinuing: watching\nwaiting: nobody knows\nis the broker there?; it is not\n"
 	if got := words.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -13,13 +13,13 @@ import (
 const (
 	sectionLetters = "Which letters"
 	sectionTarget  = "Where to"
-	sectionEdit    = "Changes on the way"
+	sectionEdit    = "Changes to the records"
 	sectionPace    = "How fast, and when to stop"
 	sectionLedger  = "For the ledger"
 
 	groupLook   = "See what is there"
-	groupRun    = "Bring it back"
-	groupSettle = "Give up, keep, tidy up"
+	groupRun    = "Redrive"
+	groupSettle = "Discard, keep, delete"
 )
 
 const sectionKey = "section"

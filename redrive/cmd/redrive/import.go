@@ -24,17 +24,16 @@ func newImport(t *tool) *cobra.Command {
 		Long: `Import writes the letters of a file that export or prune --archive wrote into the dead-letter topic TOPIC, as new
 dead letters: key, value and headers byte for byte, each into the partition that it was in.
 
-All of the file is checked first, and nothing is written of one that is cut short or broken. Where writing goes wrong a part
-of it is there, and the message says how many: import it once more. A letter that the topic
-still holds counts once, however often it is imported, and has the fate that it had, unless siding did not write it.
+Import checks the whole file first, and writes nothing of a file that is cut short or broken. If writing fails, a part
+of the letters is in the topic, and the message says how many: import the file again. A letter that the topic still
+holds counts once, however often it is imported, and keeps its state, unless siding did not write it.
 
-Other letters that are imported are open, whatever became of them before they were deleted: a run would bring back again
-what has succeeded. Import counts those of which the topic's ledger knows an outcome, and asks for that number to be
-typed; of letters of another topic or cluster nothing is known. An archive of prune is of settled letters, so import what
-is needed.
+All other imported letters are open, whatever became of them before: a run would redrive again what has succeeded.
+Import counts the letters for which the topic's ledger has an outcome, and asks you to type their number. It knows no
+outcomes of another topic or cluster. An archive of prune holds resolved letters, so import only what you need.
 
-While a run on the topic is unfinished it is refused, and a run that begins meanwhile may abort itself: letters that come
-to a dead-letter topic look like failures to it.`,
+Import is refused while a run on the topic is unfinished. A run that begins meanwhile may abort itself, since it takes
+new dead letters for failures.`,
 		Example: `  redrive import orders.dlq orders.jsonl
   redrive import orders.dlq archive.jsonl --keep-timestamps`,
 		Args: oneTopic("TOPIC", "FILE"),
@@ -52,8 +51,8 @@ to a dead-letter topic look like failures to it.`,
 			return t.with(cmd.Context(), func(s *session) error { return t.importLetters(cmd.Context(), s, args[0], file, how, yes) }, err)
 		},
 	}
-	cmd.Flags().BoolVar(&how.KeepTimestamps, "keep-timestamps", false, "letters keep the times at which they were written, where the topic allows that; retention goes by them")
-	cmd.Flags().BoolVar(&yes, "yes", false, "go on without asking")
+	cmd.Flags().BoolVar(&how.KeepTimestamps, "keep-timestamps", false, "keep the letters' timestamps, where the topic allows that; retention goes by them")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -64,7 +63,7 @@ func openArchive(name string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no file: it is read twice, first to check it; save it to one", name)
+		return nil, fmt.Errorf("%s is not a regular file: import reads it twice, first to check it, so save it to one", name)
 	}
 	return os.Open(name)
 }
@@ -90,7 +89,7 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 		return readFailed(topic, err)
 	}
 	if n := reopened(outlook); n > 0 && !yes && outlook.Broken == nil {
-		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so that a run brings them back once more", letters(n), file.Name(), outcomes(outlook))
+		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", letters(n), file.Name(), outcomes(outlook))
 		if err := t.confirm(ctx, what, n); err != nil {
 			return err
 		}
@@ -103,7 +102,7 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 	t.screen.Status("")
 	if err != nil {
 		if n > 0 {
-			t.screen.Say("%s of %s were imported before it went wrong: they stay. Import it once more: it writes all, and those that siding wrote are copies then, which nothing brings back", letters(n), file.Name())
+			t.screen.Say("%s of %s were imported before the error, and they stay. Import the file again: letters that siding wrote then count as copies, which no run redrives", letters(n), file.Name())
 		}
 		err = fmt.Errorf("%s: %w", file.Name(), err)
 		if denied := onTopic("WRITE", topic, err); isA[*redrive.DeniedError](denied) {

@@ -14,7 +14,7 @@ import (
 func (s *session) ledgerName(f sibling) (string, error) {
 	names, err := s.Naming.Siblings(f.Source, f.Group)
 	if err != nil {
-		return "", usage(fmt.Errorf("the ledger of %s can't be named, give --ledger-name: %w", f.topic, err))
+		return "", usage(fmt.Errorf("the ledger of %s has no name by this naming: set --ledger-name: %w", f.topic, err))
 	}
 	return names.Ledger, nil
 }
@@ -50,11 +50,11 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpos
 		if len(some) > 0 {
 			first = fmt.Sprintf("; the first: %v", some[0])
 		}
-		t.screen.Warn("%s: what it says of %s can't be read, so they count as open%s", name, letters(n), first)
+		t.screen.Warn("%s: the entries about %s can't be read, so these letters count as open%s", name, letters(n), first)
 	}
 	switch {
 	case l.Missing() && why == toWrite:
-		return nil, fmt.Errorf("topic %s does not exist, so nothing can be written down of the letters of %s: create it compacted, with as many partitions (retrytopics.Ensure does)", name, f.topic)
+		return nil, fmt.Errorf("topic %s does not exist, so nothing can be recorded about the letters of %s: create it, compacted, with as many partitions (retrytopics.Ensure does)", name, f.topic)
 	case l.Missing() && why == toLook:
 		t.screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
 	}

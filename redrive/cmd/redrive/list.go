@@ -26,11 +26,10 @@ func newList(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list TOPIC",
 		Short: "List open dead letters, a page at a time",
-		Long: `List prints the dead letters that nothing became of yet, or all of them, in the order of their partitions.
-Where a page ends and there is more, it says how to go on; letters that came since the first page are not on the
-following ones.
+		Long: `List prints the open dead letters, or all of them, in the order of their partitions. Below a page it prints how to
+continue. Letters that arrive after the first page are not on later pages.
 
-With --all it does not read what became of the letters, and has no column for it: show tells that of one.`,
+With --all it does not read the ledger, and has no column for a letter's state: show prints the state of one letter.`,
 		Example: `  redrive list orders.dlq
   redrive list orders.dlq --class http.503 --since 2h
   redrive list orders.dlq --cursor v1/orders.dlq/0:50-312,1:7-298
@@ -44,16 +43,16 @@ With --all it does not read what became of the letters, and has no column for it
 		},
 	}
 	flags = addSelection(cmd)
-	cmd.Flags().BoolVar(&how.all, "all", false, "those too of which something became, and copies")
-	cmd.Flags().IntVar(&how.limit, "limit", 50, "`number` of letters on a page; 0 for no end")
-	cmd.Flags().StringVar(&how.cursor, "cursor", "", "`place` to go on from, as the page before printed it; with the same filters")
+	cmd.Flags().BoolVar(&how.all, "all", false, "include resolved letters and copies")
+	cmd.Flags().IntVar(&how.limit, "limit", 50, "`number` of letters on a page; 0 for no limit")
+	cmd.Flags().StringVar(&how.cursor, "cursor", "", "`place` to continue from, as printed below the last page; use the same filters")
 	return cmd
 }
 
 // from is where the page begins: nil at the start.
 func (l listing) from(topic string) (*dlq.Cursor, error) {
 	if l.limit < 0 {
-		return nil, fmt.Errorf("--limit: %d is less than nothing; 0 is no end", l.limit)
+		return nil, fmt.Errorf("--limit: %d is negative; 0 is no limit", l.limit)
 	}
 	if l.cursor == "" {
 		return nil, nil
@@ -63,9 +62,9 @@ func (l listing) from(topic string) (*dlq.Cursor, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--cursor: %w", err)
 	case c.Topic != topic:
-		return nil, fmt.Errorf("--cursor: it is of %s, not of %s", c.Topic, topic)
+		return nil, fmt.Errorf("--cursor: it belongs to %s, not to %s", c.Topic, topic)
 	case len(c.End) == 0: // it would be a read of its own, with letters that came since
-		return nil, errors.New("--cursor: it has no end; take it as the page before printed it")
+		return nil, errors.New("--cursor: it has no end: copy it from below the last page")
 	}
 	return &c, nil
 }
@@ -93,7 +92,7 @@ func (t *tool) list(ctx context.Context, s *session, topic string, sel *selectio
 	at := c.bounds
 	if from != nil {
 		if at = sel.Narrow(*from); len(at.End) == 0 {
-			return usage(errors.New("--cursor: it is of other partitions than the filters"))
+			return usage(errors.New("--cursor: the filters choose none of its partitions"))
 		}
 	}
 	found, err := t.chosen(ctx, s, c, at, how.all)
@@ -122,7 +121,7 @@ func (t *tool) list(ctx context.Context, s *session, topic string, sel *selectio
 	t.doubt(sel)
 	switch {
 	case full && !at.Done():
-		t.screen.Say("this may not be all: --cursor %s goes on", at)
+		t.screen.Say("more letters may follow: continue with --cursor %s", at)
 	case list.Rows() == 0 && len(errs) == 0 && from == nil:
 		t.screen.Say("%s", s.nothing(topic, how.all))
 	}
@@ -146,7 +145,7 @@ func (s *session) nothing(topic string, all bool) string {
 	if all {
 		return fmt.Sprintf("no letter of %s fits", topic)
 	}
-	return fmt.Sprintf("no open letter of %s fits: redrive summary %s shows what is open, --all takes what is not", topic, topic)
+	return fmt.Sprintf("no open letter of %s fits: redrive summary %s shows the open ones, --all includes the others", topic, topic)
 }
 
 func letterCells(l *dlq.Letter) []any {

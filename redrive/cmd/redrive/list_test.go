@@ -73,7 +73,7 @@ func TestListHasTheOpenLettersOrAll(t *testing.T) {
 // Page by page, each letter is shown once, and none that came after the first page.
 func TestPagesOfAListAreOneList(t *testing.T) {
 	t.Parallel()
-	cursor := regexp.MustCompile(`--cursor (\S+) goes on`)
+	cursor := regexp.MustCompile(`continue with --cursor (\S+)`)
 	for _, all := range [][]string{nil, {"--all"}, {"--partition", "0"}, {"--offset", "0:-1", "--all"}} {
 		b := aftermath(t)
 		want := places(t, b.redrive(t, append([]string{"list", "orders.dlq", "-o", "jsonl"}, all...)...))
@@ -118,11 +118,11 @@ func TestAListingThatCannotBeIsAnErrorOfUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--limit", "-1"}, "--limit: -1 is less than nothing"},
+		{[]string{"--limit", "-1"}, "--limit: -1 is negative"},
 		{[]string{"--cursor", "x"}, "--cursor: "},
-		{[]string{"--cursor", "v1/mail.dlq/0:1-2"}, "--cursor: it is of mail.dlq, not of orders.dlq"},
+		{[]string{"--cursor", "v1/mail.dlq/0:1-2"}, "--cursor: it belongs to mail.dlq, not to orders.dlq"},
 		{[]string{"--cursor", "v1/orders.dlq/0:1-"}, "--cursor: it has no end"},
-		{[]string{"--cursor", "v1/orders.dlq/0:1-2", "--partition", "1"}, "--cursor: it is of other partitions than the filters"},
+		{[]string{"--cursor", "v1/orders.dlq/0:1-2", "--partition", "1"}, "--cursor: the filters choose none of its partitions"},
 	} {
 		got := b.redrive(t, append([]string{"list", "orders.dlq"}, c.args...)...)
 		if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, c.want) {

@@ -17,7 +17,7 @@ type operator struct{ by, why string }
 // addBy gives a verb the flag that says who does it.
 func (t *tool) addBy(set *pflag.FlagSet) *operator {
 	o := &operator{}
-	set.StringVar(&o.by, "by", t.user, "`name` of who does it, for the ledger")
+	set.StringVar(&o.by, "by", t.user, "`name` of the operator, for the ledger")
 	return o
 }
 
@@ -30,7 +30,7 @@ func (t *tool) addOperator(set *pflag.FlagSet) *operator {
 
 func (o *operator) check() error {
 	if o.by == "" {
-		return errors.New("--by is missing: the ledger keeps who does it")
+		return errors.New("--by is missing: the ledger records the operator")
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (s *session) reader() (*redrive.Redriver, error) { return s.redriver(&opera
 func parseRun(s string) (topic, id string, err error) {
 	i := strings.LastIndexByte(s, '/')
 	if i <= 0 || i == len(s)-1 {
-		return "", "", fmt.Errorf("%q is no run: redrive runs TOPIC prints them, as orders.dlq/20260102-150405-a1b2c3", s)
+		return "", "", fmt.Errorf("%q is not a run such as orders.dlq/20260102-150405-a1b2c3: redrive runs TOPIC lists them", s)
 	}
 	return s[:i], s[i+1:], nil
 }
@@ -65,27 +65,27 @@ func (t *tool) remedy(err error) string {
 		if _, yes := t.goesOn(*r.Run); yes { // nobody is asked to end what may be a colleague's
 			return fmt.Sprintf("redrive status %s shows how far it is", run)
 		}
-		return fmt.Sprintf("redrive resume %s goes on with it, redrive abort %s ends it", run, run)
+		return fmt.Sprintf("redrive resume %s continues it, redrive abort %s ends it", run, run)
 	case redrive.RefusedNothing:
 		hint := fmt.Sprintf("redrive summary %s shows what is open", r.Topic)
 		if strings.Contains(r.Detail, "name a target topic") {
-			hint += "; --target takes letters that don't say whose they are"
+			hint += "; --target accepts letters that name no group"
 		}
 		return hint
 	case redrive.RefusedEdit:
-		return fmt.Sprintf("redrive show %s P:OFFSET shows a letter's value; choose letters that the patch is for, by --class or --where", r.Topic)
+		return fmt.Sprintf("redrive show %s P:OFFSET shows a letter's value; choose the letters that it fits by --class or --where", r.Topic)
 	case redrive.RefusedNoTier:
-		return "--target names another topic to bring them back to"
+		return "--target names another topic"
 	case redrive.RefusedNoMembers:
-		return "--wait lets the run wait for them"
+		return "--wait waits until they are there"
 	case redrive.RefusedCompacted:
-		return "--force does it notwithstanding"
+		return "--force redrives them all the same"
 	case redrive.RefusedNaming:
-		return "--retry-name says how retry topics are named, --force brings them back notwithstanding"
+		return "--retry-name sets how retry topics are named, --force redrives the letters all the same"
 	case redrive.RefusedTooOften:
-		return "--max-redrives raises the limit, redrive discard gives them up"
+		return "--max-redrives raises the limit, redrive discard discards the letters"
 	case redrive.RefusedRetention:
-		return "leave out --keep-timestamp, or choose younger ones by --since"
+		return "omit --keep-timestamp, or choose younger letters by --since"
 	case redrive.RefusedPartitions, redrive.RefusedTarget:
 		return "--target names another topic"
 	case redrive.RefusedMany:

@@ -75,13 +75,13 @@ func TestWhatARunLeavesBehindIsSaid(t *testing.T) {
 	tl.sayLeft(o)
 	seen := []redrive.Failure{{Record: "orders.retry.1s/0/1", Letter: "orders.dlq/0/1", Class: "tax", Message: "no"}, {Record: "orders.dlq/0/7", Class: "tax", Message: "no"}}
 	tl.showFailures(&redrive.ReappearedError{Seen: seen}, o)
-	want := `not sent, and open: 40 letters
-what becomes of the pending ones, redrive status orders.dlq/r-1 tells later
-what failed:
+	want := `not sent, still open: 40 letters
+redrive status orders.dlq/r-1 reports the outcomes of the pending letters later
+failures:
   letter orders.dlq/0/1, at orders.retry.1s/0/1: tax: no
   new traffic, at orders.dlq/0/7: tax: no
     redrive show orders.dlq 0:7
-  and 11 letters more that failed again
+  and 11 letters more failed again
 `
 	if got := words.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -26,12 +26,12 @@ type paceFlags struct {
 func addPace(set *pflag.FlagSet) *paceFlags {
 	p := &paceFlags{}
 	set.Float64Var(&p.rate, "rate", 50, "`records` a second; 0 for no limit")
-	set.IntVar(&p.burst, "burst", 0, "`records` that may go at once after a pause (a tenth of the rate by default)")
-	set.IntVar(&p.canary, "canary", 1, "`records` that go first, whose outcome is awaited before the others follow; 0 for none")
-	set.StringVar(&p.tolerate, "tolerate", "0,10%", "`failures` that are no reason to abort: a number, beyond which one with a class of the run is, and a share of the last 50 records, whatever their class; one of them or both")
-	set.DurationVar(&p.ramp, "ramp", 30*time.Second, "`time` from a tenth of the rate to all of it; 0 for none")
-	set.DurationVar(&p.window, "window", 30*time.Second, "`time` for which failures are looked for after the last record; 0 for none")
-	set.Int64Var(&p.maxLag, "max-lag", 0, "`records` that may be due and unfinished before the run waits (what the rate gives in 10s by default, 1000 at least); -1 for any number")
+	set.IntVar(&p.burst, "burst", 0, "`records` that the run may send at once after a pause (default a tenth of the rate)")
+	set.IntVar(&p.canary, "canary", 1, "`records` to send first; the run waits for their outcome before it sends the others; 0 for none")
+	set.StringVar(&p.tolerate, "tolerate", "0,10%", "`failures` that do not abort the run: a number of those with a class of the run, a share of the last 50 records with any class, or both")
+	set.DurationVar(&p.ramp, "ramp", 30*time.Second, "`time` in which the run rises from a tenth of the rate to all of it; 0 for none")
+	set.DurationVar(&p.window, "window", 30*time.Second, "`time` for which the run watches for failures after the last record; 0 for none")
+	set.Int64Var(&p.maxLag, "max-lag", 0, "`records` that may be due and unfinished before the run waits (default what the rate gives in 10s, at least 1000); -1 for any number")
 	return p
 }
 
@@ -43,14 +43,14 @@ const (
 
 func checkRate(rate float64) error {
 	if math.IsNaN(rate) || rate > mostRate || rate > 0 && rate < leastRate {
-		return fmt.Errorf("--rate: %g is no number of records a second that makes sense; 0 is no limit", rate)
+		return fmt.Errorf("--rate: %g is not a usable number of records a second; 0 is no limit", rate)
 	}
 	return nil
 }
 
 // tolerance reads a number of failures, a share, or both: 3, 25% or 3,25%. What is not said is zero.
 func tolerance(text string) (number int, share float64, err error) {
-	wrong := fmt.Errorf("--tolerate: %q is neither a number of failures nor a share of them, as 3, 25%% or 3,25%%", text)
+	wrong := fmt.Errorf("--tolerate: %q is not a number of failures, a share of them or both, such as 3, 25%% or 3,25%%", text)
 	var numbers, shares int
 	for _, part := range strings.Split(text, ",") {
 		percent, is := strings.CutSuffix(part, "%")
@@ -83,7 +83,7 @@ func (p *paceFlags) pace() (redrive.Pace, error) {
 		"rate": p.rate < 0, "burst": p.burst < 0, "canary": p.canary < 0, "ramp": p.ramp < 0, "window": p.window < 0, "max-lag": p.maxLag < -1,
 	} {
 		if bad {
-			errs = append(errs, fmt.Errorf("--%s is less than nothing", name))
+			errs = append(errs, fmt.Errorf("--%s is negative", name))
 		}
 	}
 	pace := redrive.Pace{Rate: orNone(p.rate), Burst: p.burst, Canary: orNone(p.canary), Ramp: orNone(p.ramp), Window: orNone(p.window), MaxLag: p.maxLag}

@@ -32,11 +32,11 @@ type intent struct {
 func (t *tool) addIntent(cmd *cobra.Command) *intent {
 	i := &intent{letters: addSelection(cmd)}
 	section(cmd, sectionTarget, func(set *pflag.FlagSet) {
-		set.StringVar(&i.target.Topic, "target", "", "`topic` to bring the records back to: a retry topic of the source, where the failing group alone runs them, or the source or another topic, of which all groups that read it get them. The failing group's first retry topic by default")
-		set.BoolVar(&i.target.Wait, "wait", false, "wait for a group without members, instead of refusing")
-		set.BoolVar(&i.target.Force, "force", false, "bring records back to a compacted source, or where retry topics seem to be named otherwise")
-		set.BoolVar(&i.target.KeepTimestamp, "keep-timestamp", false, "give the copies the records' first timestamps, on a --target that is no retry topic")
-		set.IntVar(&i.maxRedrives, "max-redrives", 3, "`times` that a record is brought back at most, over all runs; 0 for any number")
+		set.StringVar(&i.target.Topic, "target", "", "`topic` to redrive to: a retry topic of the source, which only the failing group handles; or the source or another topic, for all groups that read it (default the failing group's first retry topic)")
+		set.BoolVar(&i.target.Wait, "wait", false, "wait for a group that has no members, instead of refusing")
+		set.BoolVar(&i.target.Force, "force", false, "redrive to a compacted source, or although the retry topics seem to follow another naming")
+		set.BoolVar(&i.target.KeepTimestamp, "keep-timestamp", false, "keep the records' original timestamps; for a --target that is not a retry topic")
+		set.IntVar(&i.maxRedrives, "max-redrives", 3, "`times` that a record may be redriven, over all runs; 0 for any number")
 	})
 	section(cmd, sectionEdit, func(set *pflag.FlagSet) { i.edit = edit.AddFlags(set) })
 	section(cmd, sectionPace, func(set *pflag.FlagSet) { i.pace = addPace(set) })
@@ -67,12 +67,12 @@ func (t *tool) plan(ctx context.Context, s *session, topic string, i *intent, se
 // settle writes down what became of letters since their runs ended: of some it will never be known, and they are open again. What keeps it
 // from that keeps nobody from anything else, and is told by who goes on.
 func (t *tool) settle(ctx context.Context, r *redrive.Redriver, topic string) (tell func()) {
-	t.screen.Status("looking what became of the letters of earlier runs …")
+	t.screen.Status("checking the outcomes of earlier runs …")
 	_, err := r.Settle(ctx, topic)
 	t.screen.Status("")
 	return func() {
 		if err != nil {
-			t.screen.Warn("what became of the letters of earlier runs is not written down: %v", err)
+			t.screen.Warn("the outcomes of earlier runs could not be recorded: %v", err)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (i *intent) compile(t *tool) (*selection.Selection, redrive.Edit, redrive.P
 	pace, err3 := i.pace.pace()
 	var err4 error
 	if i.maxRedrives < 0 {
-		err4 = errors.New("--max-redrives is less than nothing")
+		err4 = errors.New("--max-redrives is negative")
 	}
 	return sel, e, pace, errors.Join(err1, err2, err3, err4, i.check())
 }
@@ -93,10 +93,10 @@ func newPlan(t *tool) *cobra.Command {
 	var i *intent
 	cmd := &cobra.Command{
 		Use:   "plan TOPIC",
-		Short: "Say what a run with these options would do",
-		Long: `Plan finds the open dead letters that fit, where they would go, who would see them there and how long it would
-take. It sends nothing: all that it writes down is what became since of letters that earlier runs brought back. Run takes
-the same options, and looks anew.`,
+		Short: "Report what a run with these options would do",
+		Long: `Plan reports which open dead letters fit, where a run would send them, which groups would see them there and how long
+it would take. It sends nothing; it only records what became since of letters that earlier runs redrove. Run takes
+the same options and plans again.`,
 		Example: `  redrive plan orders.dlq --class http.503
   redrive plan orders.dlq --since 2h --rate 200
   redrive plan orders.dlq --class decode --patch '{"currency":"EUR"}'`,
@@ -146,7 +146,7 @@ func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
 // sendingTakes is how long the sending would take, and why.
 func sendingTakes(p *redrive.Plan, pace redrive.Pace) string {
 	if pace.Rate < 0 {
-		return "as long as it takes, without a limit"
+		return "as long as it takes, at no fixed rate"
 	}
 	return fmt.Sprintf("%s at %g/s", output.Duration(p.Duration(pace).Round(time.Second)), pace.Rate)
 }

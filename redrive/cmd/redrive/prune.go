@@ -25,18 +25,18 @@ func newPrune(t *tool) *cobra.Command {
 	var p pruning
 	cmd := &cobra.Command{
 		Use:   "prune TOPIC",
-		Short: "Delete settled dead letters, up to the first open one",
-		Long: `Prune deletes, from the beginning of each partition, the letters of which something became, up to the first that is
-open, or was brought back and has no outcome yet. Kafka deletes from the beginning only: what is settled behind such a
-letter stays. What became of letters since their runs ended is looked at first. Only an entry of the ledger about the very
-letter settles it: a copy of which none tells stays, is written down, and goes with the next prune.
+		Short: "Delete resolved dead letters, up to the first open one",
+		Long: `Prune deletes resolved letters from the beginning of each partition, up to the first letter that is open or has no
+outcome yet. Kafka deletes from the beginning only, so resolved letters behind such a letter stay. Prune first records
+what became of letters since their runs ended. A copy without an entry in the ledger stays once more: prune records
+it, and the next prune deletes it.
 
-With --older-than such letters go as well that were written before; their number has to be typed then. With --archive
-all that is going to be deleted is written to a file first, as export does, and nothing is deleted unless all of it is
-there. What is deleted can't be brought back otherwise.
+With --older-than prune also deletes open letters that were written before that time, once you have typed their
+number. With --archive it first writes all letters that it is going to delete to a file, as export does; unless the
+file is complete, it deletes nothing. Without an archive deleted letters are lost.
 
-While a run on the topic is unfinished it is refused. A run that begins while prune deletes counts the letters that are
-gone as expired, and leaves them out.`,
+Prune is refused while a run on the topic is unfinished. A run that begins while prune deletes counts the deleted
+letters as expired, and does not send them.`,
 		Example: `  redrive prune orders.dlq
   redrive prune orders.dlq --older-than 30d --archive orders.jsonl`,
 		Args:              oneTopic("TOPIC"),
@@ -46,9 +46,9 @@ gone as expired, and leaves them out.`,
 			return t.with(cmd.Context(), func(s *session) error { return t.prune(cmd.Context(), s, args[0], before, p) }, err)
 		},
 	}
-	cmd.Flags().StringVar(&p.olderThan, "older-than", "", "open letters go too that were written before this `time`: 30d (ago), 2026-11-20, or RFC 3339")
-	cmd.Flags().StringVar(&p.archive, "archive", "", "new `file` for what is deleted, which import reads")
-	cmd.Flags().BoolVar(&p.yes, "yes", false, "go on without asking")
+	cmd.Flags().StringVar(&p.olderThan, "older-than", "", "also delete open letters that were written before this `time`: 30d (ago), 2026-11-20, or RFC 3339")
+	cmd.Flags().StringVar(&p.archive, "archive", "", "write the deleted letters to a new `file`, which import reads")
+	cmd.Flags().BoolVar(&p.yes, "yes", false, "do not ask for confirmation")
 	offer(cmd, "archive", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveDefault
 	})
@@ -61,7 +61,7 @@ func (p pruning) before(now time.Time) (time.Time, error) {
 	case err != nil:
 		return at, fmt.Errorf("--older-than: %w", err)
 	case !at.Before(now) && p.olderThan != "":
-		return at, fmt.Errorf("--older-than: %s is not past: all open letters would go", p.olderThan)
+		return at, fmt.Errorf("--older-than: %s is not in the past: all open letters would be deleted", p.olderThan)
 	}
 	return at, nil
 }
@@ -113,7 +113,7 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 	if err != nil {
 		err = onTopic("DELETE", topic, err)
 		if p.archive != "" {
-			err = fmt.Errorf("%w; the archive %s exists, and has all that was to be deleted: once more takes another name", err, p.archive)
+			err = fmt.Errorf("%w; the archive %s exists and is complete: choose another name next time", err, p.archive)
 		}
 		return err
 	}
@@ -124,7 +124,7 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 // tellPending tells of letters that hold others up.
 func (t *tool) tellPending(topic string, found *dlq.Prunable) {
 	if found.Copies > 0 && len(found.Until) > 0 {
-		t.screen.Say("%s of %s: copies of settled letters, of which no entry told. It is written down now, and the next prune deletes them", letters(found.Copies), topic)
+		t.screen.Say("%s of %s: copies of resolved letters, without an entry in the ledger. Prune has recorded them, and the next prune deletes them", letters(found.Copies), topic)
 	}
 	if found.Pending == 0 {
 		return
@@ -133,8 +133,8 @@ func (t *tool) tellPending(topic string, found *dlq.Prunable) {
 	if found.Pending == 1 {
 		have = "has"
 	}
-	t.screen.Say("%s of %s %s no outcome yet since brought back, and what is behind stays as well: redrive runs %s names the runs, "+
-		"status RUN says what is known; --older-than goes by age alone", letters(found.Pending), topic, have, topic)
+	t.screen.Say("%s of %s %s no outcome yet, and all behind them stays as well: redrive runs %s lists the runs, "+
+		"status RUN reports what is known; --older-than deletes by age alone", letters(found.Pending), topic, have, topic)
 }
 
 // notDeleted is an error after which there may be an archive of letters that are still there.
@@ -142,7 +142,7 @@ func notDeleted(err error, archive string) error {
 	if archive == "" {
 		return err
 	}
-	return fmt.Errorf("%w; nothing was deleted, and what %s has is still in the topic", err, archive)
+	return fmt.Errorf("%w; nothing was deleted, and the letters in %s are still in the topic", err, archive)
 }
 
 func (t *tool) pruned(topic string, p *dlq.Prunable, archive any) error {
@@ -159,14 +159,14 @@ func (t *tool) pruned(topic string, p *dlq.Prunable, archive any) error {
 func (t *tool) archive(ctx context.Context, s *session, topic string, p *dlq.Prunable, name string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // an archive is never written over
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("nothing was deleted: archive: %s is there already, and is never written over: choose another name", name)
+		return fmt.Errorf("nothing was deleted: archive: %s already exists and is never overwritten: choose another name", name)
 	}
 	if err != nil {
 		return fmt.Errorf("nothing was deleted: archive: %w", err)
 	}
 	n, err := t.writeLetters(file, dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{Topic: topic, End: p.Until}, s.opts...))
 	if err == nil && n < p.Letters {
-		err = fmt.Errorf("only %d of %s were still there: retention is deleting them too; try again", n, letters(p.Letters))
+		err = fmt.Errorf("retention deleted %d of %s meanwhile; run prune again", p.Letters-n, letters(p.Letters))
 	}
 	if err == nil {
 		err = file.Sync()

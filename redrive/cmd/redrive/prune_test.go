@@ -62,7 +62,7 @@ func TestPruneByAgeAsksForTheOpenOnesAndArchives(t *testing.T) {
 	// Of partition 0 the settled one, an open one and its copy; of partition 1 the first.
 	args := []string{"prune", "orders.dlq", "--older-than", "150m", "--archive", file, "-o", "json"}
 	got := invocation{env: env, stdin: "4\n"}.run(t, args...)
-	if got.code != exitRefused || !strings.Contains(got.stderr, "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome; type 3 to go on:") {
+	if got.code != exitRefused || !strings.Contains(got.stderr, "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome; type 3 to continue:") {
 		t.Errorf("a wrong number: %+v", got)
 	}
 	if diff := cmp.Diff(was, b.hold(t, "orders.dlq")); diff != "" {
@@ -95,11 +95,11 @@ func TestPruneDeletesNothingWithoutItsArchive(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--archive", taken}, exitError, "nothing was deleted: archive: " + taken + " is there already, and is never written over: choose another name"},
+		{[]string{"--archive", taken}, exitError, "nothing was deleted: archive: " + taken + " already exists and is never overwritten: choose another name"},
 		{[]string{"--archive", filepath.Join(absent, "x")}, exitError, "nothing was deleted: archive: "},
-		{[]string{"--older-than", "0s"}, exitUsage, "--older-than: 0s is not past"},
+		{[]string{"--older-than", "0s"}, exitUsage, "--older-than: 0s is not in the past"},
 		{[]string{"--older-than", "soon"}, exitUsage, `--older-than: "soon" is neither a duration`},
-		{[]string{"--older-than", "1h"}, exitRefused, "nobody typed"},
+		{[]string{"--older-than", "1h"}, exitRefused, "was not typed"},
 	} {
 		got := b.redrive(t, append([]string{"prune", "orders.dlq"}, c.args...)...)
 		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
@@ -116,7 +116,7 @@ func TestPruneDeletesNothingWithoutItsArchive(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "archive.jsonl")
 	got = b.redrive(t, "prune", "orders.dlq", "--archive", file)
-	if got.code != exitError || !strings.Contains(got.stderr, "the user needs DELETE on topic orders.dlq") || !strings.Contains(got.stderr, "; the archive "+file+" exists, and has all that was to be deleted") {
+	if got.code != exitError || !strings.Contains(got.stderr, "the user needs DELETE on topic orders.dlq") || !strings.Contains(got.stderr, "; the archive "+file+" exists and is complete") {
 		t.Errorf("with an archive: %+v", got)
 	}
 	if diff := cmp.Diff(was, b.hold(t, "orders.dlq")); diff != "" {
@@ -130,7 +130,7 @@ func TestPrune_LeavesACopyOfWhichNoEntryTellsToTheNext(t *testing.T) {
 	b := aftermath(t)
 	b.note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: noon})
 	got := b.redrive(t, "prune", "orders.dlq", "-o", "json")
-	if !strings.Contains(got.stdout, `"deleted":2,`) || !strings.Contains(got.stderr, "1 letter of orders.dlq: copies of settled letters, of which no entry told") {
+	if !strings.Contains(got.stdout, `"deleted":2,`) || !strings.Contains(got.stderr, "1 letter of orders.dlq: copies of resolved letters, without an entry in the ledger") {
 		t.Errorf("the first: %+v", got)
 	}
 	if got := b.redrive(t, "prune", "orders.dlq", "-o", "json"); !strings.Contains(got.stdout, `"deleted":1,`) || got.stderr != "" {

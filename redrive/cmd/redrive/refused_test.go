@@ -46,19 +46,19 @@ func TestARunThatShouldNotBeginIsRefused(t *testing.T) {
 	for _, c := range []struct{ args, reason, says, remedy string }{
 		{"--class pyament", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
 		{"--class tax --since 1ms", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
-		{"--class foreign", "nothing selected", "none says whose it is", "redrive summary orders.dlq shows what is open; --target takes letters that don't say whose they are\n"},
+		{"--class foreign", "nothing selected", "none says whose it is", "redrive summary orders.dlq shows what is open; --target accepts letters that name no group\n"},
 		{"--class stranger", "no tier", "group stranger on partition 0", "--target names"},
 		{"--class often", "too many redrives", "1 letter fits", "--max-redrives raises"},
 		{"--class payment --patch {}", "edit failed", "40 letters fit, and the edit can't be applied to the value of any; the first: letter orders.dlq/", "redrive show orders.dlq P:OFFSET shows"},
-		{"--class gone", "no members", "gone without members", "--wait lets"},
-		{"--class tax --target compacted", "compacted source", "compacted is compacted", "--force does"},
+		{"--class gone", "no members", "gone without members", "--wait waits"},
+		{"--class tax --target compacted", "compacted source", "compacted is compacted", "--force redrives"},
 		{"--class tax --target narrow", "too few partitions", "narrow has 1 partitions", "--target names"},
 		{"--class tax --target nowhere", "no target", "the topic nowhere does not exist: create it, or choose another one", "--target names"},
 		{"--class tax --target orders.dlq", "no target", "orders.dlq is the dlq topic of orders by its name", "--target names"},
 		{"--class tax --target orders.dlq.ledger", "no target", "orders.dlq.ledger is the ledger topic of orders by its name", "--target names"},
 		{"--class tax --target orders.retry.1s --keep-timestamp", "no target", "orders.retry.1s is a retry topic, whose records keep their timestamp", "--target names"},
 		{"--class tax --value-file " + save(t, "{}"), "too many letters", "a new value is for one letter, and 60 are selected", "--offset P:OFFSET chooses one, as redrive list orders.dlq prints them"},
-		{"--class tax --target short --keep-timestamp", "retention", "short keeps records for 1ms", "leave out --keep-timestamp"},
+		{"--class tax --target short --keep-timestamp", "retention", "short keeps records for 1ms", "omit --keep-timestamp"},
 	} {
 		for _, verb := range []string{"plan", "run"} {
 			got := s.redrive(t, append([]string{verb, "orders.dlq"}, strings.Fields(c.args)...)...)
@@ -84,7 +84,7 @@ func TestARunThatShouldNotBeginIsRefused(t *testing.T) {
 	}
 }
 
-// Every verb that takes a topic says the same of one that is not there, or that is no dead-letter topic, and does nothing.
+// Every verb that takes a topic says the same of one that is not there, or that is not a dead-letter topic, and does nothing.
 func TestATopicThatIsNoneIsTold(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
@@ -97,7 +97,7 @@ func TestATopicThatIsNoneIsTold(t *testing.T) {
 			says string
 		}{
 			"order.dlq": {exitError, "redrive: topic order.dlq does not exist: there is orders.dlq\n"},
-			"orders":    {exitUsage, "redrive: orders is no dead-letter topic by the naming {topic}.dlq (--dlq-name gives another); did you mean orders.dlq?\n"},
+			"orders":    {exitUsage, "redrive: orders is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean orders.dlq?\n"},
 		} {
 			if verb == "status" || verb == "abort" || verb == "resume" {
 				topic += "/20260102-150405-a1b2c3"
@@ -112,7 +112,7 @@ func TestATopicThatIsNoneIsTold(t *testing.T) {
 		if got := b.redrive(t, verb, "orders.dlq/none"); got.code != exitError || got.stdout != "" || got.stderr != "redrive: orders.dlq: run none: there is no such run\n" {
 			t.Errorf("%s: %+v", verb, got)
 		}
-		if got := b.redrive(t, verb, "none"); got.code != exitUsage || !strings.HasPrefix(got.stderr, `redrive: "none" is no run: redrive runs TOPIC prints them`) {
+		if got := b.redrive(t, verb, "none"); got.code != exitUsage || !strings.HasPrefix(got.stderr, `redrive: "none" is not a run such as orders.dlq/20260102-150405-a1b2c3: redrive runs TOPIC lists them`) {
 			t.Errorf("%s: %+v", verb, got)
 		}
 	}
@@ -127,7 +127,7 @@ func TestABrokenLedgerIsTold(t *testing.T) {
 	// A broken entry: its letter counts as open, and everybody who goes by that says so.
 	for _, args := range [][]string{{"summary", "orders.dlq"}, {"list", "orders.dlq"}, {"prune", "orders.dlq"}, {"topics"}} {
 		got := b.redrive(t, args...)
-		if got.code != exitDone || !strings.Contains(got.stderr, "warning: orders.dlq.ledger: what it says of 1 letter can't be read, so they count as open; the first: dlq: ledger record orders.dlq.ledger/0/") || !strings.Contains(got.stderr, ` with key "1": `) {
+		if got.code != exitDone || !strings.Contains(got.stderr, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open; the first: dlq: ledger record orders.dlq.ledger/0/") || !strings.Contains(got.stderr, ` with key "1": `) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}

@@ -33,7 +33,7 @@ func TestResume_AsksWhereTheLedgerIsSlow(t *testing.T) {
 	got := i.run(t, "run", "orders.dlq", "--class", "tax", "--rate", "5", "--ramp", "0", "--window", "2s", "-o", "json")
 	<-done
 	asks := "run " + name + " goes on: oncall on "
-	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.HasSuffix(unasked.stderr, "redrive: nobody typed yes, nothing was done: --yes goes on without asking\n") {
+	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.HasSuffix(unasked.stderr, "redrive: yes was not typed, nothing was done: --yes skips the question\n") {
 		t.Errorf("resume: %+v", unasked)
 	}
 	if o := outcomeOf(t, got.stdout); got.code != exitDone || o.Succeeded != 60 || !strings.HasPrefix(o.Owner, "oncall on ") {

@@ -15,9 +15,9 @@ import (
 func newRoot(t *tool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "redrive",
-		Short: "Show dead letters, and bring them back after a fix",
-		Long: `Redrive shows what is in the dead-letter topics of a Kafka cluster, and brings dead letters back after a fix:
-a few first, then more, and none when they fail again.
+		Short: "Show dead letters, and redrive them after a fix",
+		Long: `Redrive shows the dead-letter topics of a Kafka cluster, and redrives dead letters after a fix: it sends a few
+first, then more, and stops when they fail again.
 
 Data goes to stdout, words and progress to stderr. Exit codes: 0 done, 1 error, 2 usage, 3 records failed
 again, 4 refused, 5 done, and some records have no outcome yet.
@@ -127,7 +127,7 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
 	}
-	return fmt.Errorf("there is no verb %q%s", args[0], hint)
+	return fmt.Errorf("unknown verb %q%s", args[0], hint)
 }
 
 // oneTopic is the check of verbs that take TOPIC and more, named in want.
@@ -139,11 +139,11 @@ func oneTopic(want ...string) cobra.PositionalArgs {
 		if len(args) < len(want) {
 			return fmt.Errorf("%s is missing: %s", strings.Join(want[len(args):], " and "), cmd.UseLine())
 		}
-		return fmt.Errorf("%q is too much: %s", args[len(want):], cmd.UseLine())
+		return fmt.Errorf("too many arguments: %q: %s", args[len(want):], cmd.UseLine())
 	}
 }
 
-var errNoArgs = errors.New("it takes no arguments, only flags")
+var errNoArgs = errors.New("this verb takes flags only")
 
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {

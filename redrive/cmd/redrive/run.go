@@ -20,14 +20,15 @@ func newRun(t *tool) *cobra.Command {
 	var noWait bool
 	cmd := &cobra.Command{
 		Use:   "run TOPIC",
-		Short: "Bring dead letters back, and stop when they fail again",
-		Long: `Run brings open dead letters back: a canary first, whose outcome it waits for, then more and more up to the rate.
-It aborts by itself, with exit code 3, when a record that it brought back fails again with a class of the run, or new
-traffic does, or more than a tenth of the last 50 fail with any class, or the dead-letter topic fills faster than it is
-drained. It ends with 3 as well where fewer failed again, and with 5 where none did and some have no outcome yet.
-Ctrl-C stops it cleanly; resume goes on, from any machine. Without filters it brings back all that is open.
+		Short: "Redrive dead letters, and stop when they fail again",
+		Long: `Run redrives open dead letters: first a canary, whose outcome it waits for, then more and more up to the rate.
+It aborts by itself, with exit code 3, in four cases: a letter of the run, or new traffic, fails with a class of the
+run; or more than a tenth of the last 50 letters fail with any class; or the dead-letter topic fills faster than the
+run drains it. A run that ends with fewer failures has exit code 3 as well. It is 5 if no letter failed and some have
+no outcome yet. Ctrl-C stops the run cleanly; resume continues it, from any machine. Without filters run redrives all
+open letters.
 
-The run and what became of each letter are kept in the ledger beside the dead-letter topic, with --by and --why.`,
+The ledger beside the dead-letter topic records the run, with --by and --why, and what became of each letter.`,
 		Example: `  redrive run orders.dlq --class http.503 --why OPS-4711
   redrive run orders.dlq --rate 500 --canary 10
   redrive run orders.dlq --offset 3:41 --value-file fixed.json`,
@@ -51,7 +52,7 @@ The run and what became of each letter are kept in the ledger beside the dead-le
 				on := t.follow(func(redrive.Event) { // not before: of a run that is refused there is no such name
 					t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
 					if len(p.Watched) > 0 {
-						t.screen.Say("what fails again is looked for in %s and %s", strings.Join(p.Watched, ", "), topic)
+						t.screen.Say("watching for failures in %s and %s", strings.Join(p.Watched, ", "), topic)
 					}
 				})
 				t.screen.Status("beginning …")
@@ -70,11 +71,13 @@ func newResume(t *tool) *cobra.Command {
 	var yes, noWait bool
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Go on with a run that was stopped, or whose process died",
-		Long: `Resume goes on with an unfinished run where the ledger says that it is: nothing is sent twice, and nothing is left
-out. Letters, target, edits and pace are those that it began with. A process that still has the run loses it, so resume
-names it and asks first, unless it said that it stopped, or was not heard of for 20 seconds and for the 7 seconds more
-for which resume listens. Where that can't be found out, resume asks as well.`,
+		Short: "Continue a run that was stopped, or whose process died",
+		Long: `Resume continues an unfinished run where it stopped, by the ledger: it sends nothing twice and omits nothing. Letters,
+target, edits and pace are those that the run began with.
+
+A process that still owns the run loses it. So resume names that process and asks first, unless the process recorded
+that it stopped, or wrote no heartbeat for 20 seconds and for the 7 seconds that resume then listens. Resume also asks
+if the ledger can't be read in time.`,
 		Example: `  redrive resume orders.dlq/20260102-150405-a1b2c3
   redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
 		Args: oneTopic("RUN"),
@@ -88,14 +91,14 @@ for which resume listens. Where that can't be found out, resume asks as well.`,
 					conditions = append(conditions, redrive.IfSilent())
 				}
 				for {
-					t.screen.Status("looking who has %s/%s …", topic, id)
+					t.screen.Status("checking which process owns %s/%s …", topic, id)
 					out, err := r.Resume(ctx, topic, id, on, conditions...)
 					held, ok := errors.AsType[*redrive.RefusedError](err)
 					if !ok || held.Reason != redrive.RefusedHeld {
 						return t.ended(ctx, r, out, err, noWait)
 					}
 					t.screen.Status("")
-					if err := t.ask(ctx, held.Detail+", and would lose it", "yes"); err != nil {
+					if err := t.ask(ctx, held.Detail+", and would lose the run", "yes"); err != nil {
 						return err
 					}
 					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)} // from that process, and no other
@@ -104,7 +107,7 @@ for which resume listens. Where that can't be found out, resume asks as well.`,
 		},
 	}
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = t.addBy(set) })
-	cmd.Flags().BoolVar(&yes, "yes", false, "take it from a process that still has it without asking")
+	cmd.Flags().BoolVar(&yes, "yes", false, "take the run from a process that still owns it, without asking")
 	addNoWait(cmd, &noWait)
 	return cmd
 }
@@ -112,7 +115,7 @@ for which resume listens. Where that can't be found out, resume asks as well.`,
 // addNoWait gives a verb that runs a run the flag that says what its exit code may leave out.
 func addNoWait(cmd *cobra.Command, noWait *bool) {
 	section(cmd, sectionPace, func(set *pflag.FlagSet) {
-		set.BoolVar(noWait, "no-wait", false, "exit with code 0, and not 5, where none failed again and some have no outcome yet as the run ends")
+		set.BoolVar(noWait, "no-wait", false, "exit with code 0 instead of 5 if no letter failed again and some have no outcome yet")
 	})
 }
 
@@ -121,9 +124,9 @@ func newAbort(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abort RUN",
 		Short: "End a run for good, wherever its process is",
-		Long: `Abort ends an unfinished run: what its process has not committed by then never becomes visible. What was sent stays
-sent, and status tells what becomes of it; all other letters stay open. It does not ask: who has the run is told, and
-resume is possible no more.`,
+		Long: `Abort ends an unfinished run for good: what its process has not committed by then never becomes visible. What the run
+has sent stays sent, and status reports what becomes of it; all other letters stay open. Abort does not ask; it prints
+which process owned the run. An aborted run can't be resumed.`,
 		Example: `  redrive abort orders.dlq/20260102-150405-a1b2c3
   redrive abort orders.dlq/20260102-150405-a1b2c3 --why rolled-back`,
 		Args: oneTopic("RUN"),
@@ -137,14 +140,14 @@ resume is possible no more.`,
 				out, err := r.Status(ctx, topic, id)
 				switch {
 				case over:
-					t.screen.Say("run %s/%s was over already, and nothing was changed", topic, id)
+					t.screen.Say("run %s/%s had already ended, and nothing was changed", topic, id)
 				case err != nil:
-					t.screen.Say("run %s/%s is aborted; what became of its records is not known yet", topic, id)
+					t.screen.Say("run %s/%s is aborted; the outcomes of its records are not known yet", topic, id)
 				}
 				if has, goesOn := t.goesOn(before); goesOn && !over {
-					t.screen.Say("it was stopped while it went on: %s", has)
+					t.screen.Say("the run was still active: %s", has)
 				} else if !known {
-					t.screen.Say("the ledger could not be read in time to see whether a process had it: one that did stops")
+					t.screen.Say("the ledger could not be read in time to see whether a process owned the run: one that did stops")
 				}
 				if err != nil {
 					return err
@@ -197,7 +200,7 @@ func (t *tool) goesOn(o redrive.Outcome) (has string, yes bool) {
 	if o.ID == "" || o.State.Finished() || !o.Stopped.IsZero() || gone {
 		return "", false
 	}
-	return fmt.Sprintf("%s was heard of %s ago", o.Owner, output.Duration(max(0, since).Round(time.Second))), true
+	return fmt.Sprintf("%s was last heard from %s ago", o.Owner, output.Duration(max(0, since).Round(time.Second))), true
 }
 
 // ended shows what a run came to, and makes its error the command's, or what its letters came to.
@@ -242,18 +245,18 @@ func fellShort(o redrive.Outcome, noWait bool) error {
 			text += fmt.Sprintf(" (%d in a retry topic)", c.Retrying)
 		}
 		if c.Failed == 0 { // summary shows dead letters
-			return coded(exitReappeared, errors.New(text+fmt.Sprintf(": redrive status %s/%s tells what becomes of them", o.Topic, o.ID)))
+			return coded(exitReappeared, errors.New(text+fmt.Sprintf(": redrive status %s/%s reports their outcomes", o.Topic, o.ID)))
 		}
-		return coded(exitReappeared, errors.New(text+fmt.Sprintf(": redrive summary %s shows with what", o.Topic)))
+		return coded(exitReappeared, errors.New(text+fmt.Sprintf(": redrive summary %s shows the causes", o.Topic)))
 	case c.Pending > 0 && !noWait:
-		return coded(exitPending, fmt.Errorf("%s/%s is done, and nothing is known yet of %s", o.Topic, o.ID, letters(c.Pending)))
+		return coded(exitPending, fmt.Errorf("%s/%s is done, without an outcome yet for %s", o.Topic, o.ID, letters(c.Pending)))
 	}
 	return nil
 }
 
 // showFailures shows what made a run abort itself.
 func (t *tool) showFailures(again *redrive.ReappearedError, o redrive.Outcome) {
-	t.screen.Say("what failed:")
+	t.screen.Say("failures:")
 	more := o.Counts.Failed + o.Counts.Retrying
 	for _, f := range again.Seen {
 		what := "new traffic"
@@ -267,22 +270,22 @@ func (t *tool) showFailures(again *redrive.ReappearedError, o redrive.Outcome) {
 		}
 	}
 	if more > 0 {
-		t.screen.Say("  and %s more that failed again", letters(more))
+		t.screen.Say("  and %s more failed again", letters(more))
 	}
 }
 
 // sayLeft says of a run that is over what it leaves behind.
 func (t *tool) sayLeft(o redrive.Outcome) {
 	if open := openOf(o.Counts); open > 0 {
-		t.screen.Say("not sent, and open: %s", letters(open))
+		t.screen.Say("not sent, still open: %s", letters(open))
 	}
 	if o.Counts.Pending > 0 {
-		t.screen.Say("what becomes of the pending ones, redrive status %s/%s tells later", o.Topic, o.ID)
+		t.screen.Say("redrive status %s/%s reports the outcomes of the pending letters later", o.Topic, o.ID)
 	}
 }
 
 // sayUnfinished says how to go on with a run, or end it.
 func (t *tool) sayUnfinished(o redrive.Outcome) {
 	run := o.Topic + "/" + o.ID
-	t.screen.Say("the run is unfinished: redrive resume %s goes on with it, redrive abort %s ends it", run, run)
+	t.screen.Say("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it", run, run)
 }

@@ -141,7 +141,7 @@ func TestPlanSaysWhatARunWouldDoAndDoesNothing(t *testing.T) {
 	for _, f := range output.Formats {
 		got := s.redrive(t, "runs", "orders.dlq", "-o", f)
 		want := map[string]string{"json": "[]\n"}[f]
-		if got.code != exitDone || got.stdout != want || got.stderr != "orders.dlq had no run, or the ledger does not know it any more\n" {
+		if got.code != exitDone || got.stdout != want || got.stderr != "orders.dlq has no runs, or its ledger no longer has them\n" {
 			t.Errorf("runs: %+v", got)
 		}
 	}
@@ -156,7 +156,7 @@ func TestAFixedClassComesBackAndStaysTold(t *testing.T) {
 	if got.code != exitDone || o.State != "done" || o.Selected != 60 || o.Sent != 60 || o.Succeeded != 60 || o.Failed+o.Pending+o.Unknown != 0 || o.By != "oncall" || *o.Why != "OPS-1" || o.Ended == nil {
 		t.Errorf("%+v", got)
 	}
-	for _, want := range []string{"run " + o.Run + ": 60 letters to orders.retry.1s", "canary: the first records are sent", "the canary succeeded; sending\n", "all is sent"} {
+	for _, want := range []string{"run " + o.Run + ": 60 letters to orders.retry.1s", "canary: sending the first records", "the canary succeeded; sending\n", "all is sent"} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("it does not say %q: %s", want, got.stderr)
 		}
@@ -198,7 +198,7 @@ func TestAClassThatFailsAgainAbortsWithItsCode(t *testing.T) {
 	if got.code != exitReappeared || o.State != "aborted" || o.Sent != 1 || o.Cause == nil || !strings.Contains(*o.Cause, "failed again with payment") {
 		t.Errorf("%+v", got)
 	}
-	for _, want := range []string{"not sent, and open: 39 letters\nwhat failed:\n  letter orders.dlq/", ": payment: the bank said no\n    redrive show orders.dlq ", "redrive: " + o.Run + " aborted: letter orders.dlq/"} {
+	for _, want := range []string{"not sent, still open: 39 letters\nfailures:\n  letter orders.dlq/", ": payment: the bank said no\n    redrive show orders.dlq ", "redrive: " + o.Run + " aborted: letter orders.dlq/"} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("it does not say %q: %s", want, got.stderr)
 		}
@@ -222,7 +222,7 @@ func (s *service) interruptedRun(t *testing.T) outcome {
 	}
 	got := i.in(ctx, t, "run", "orders.dlq", "--class", "tax", "--rate", "20", "--ramp", "0", "--window", "2s", "-o", "json")
 	o := outcomeOf(t, got.stdout)
-	want := fmt.Sprintf("the run is unfinished: redrive resume %s goes on with it, redrive abort %s ends it\nredrive: interrupted\n", o.Run, o.Run)
+	want := fmt.Sprintf("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it\nredrive: interrupted\n", o.Run, o.Run)
 	if got.code != exitError || o.State != "sending" || o.Sent == 0 || o.Sent == o.Selected || o.Ended != nil || !strings.HasSuffix(got.stderr, want) {
 		t.Fatalf("%+v", got)
 	}
@@ -236,7 +236,7 @@ func TestARunThatWasInterruptedGoesOnWhereItWas(t *testing.T) {
 	i := s.as()
 	i.now = func() time.Time { return time.Now().Add(time.Hour) }
 	for _, args := range [][]string{{"status", o.Run}, {"runs", "orders.dlq"}} {
-		if got := i.run(t, args...); got.code != exitDone || !strings.Contains(got.stderr, "warning: run "+o.Run+" is unfinished (it was stopped at ") || !strings.Contains(got.stderr, "Z, and waits to be resumed or aborted), and oncall on ") || !strings.Contains(got.stderr, "redrive resume "+o.Run+" goes on with it") {
+		if got := i.run(t, args...); got.code != exitDone || !strings.Contains(got.stderr, "warning: run "+o.Run+" is unfinished (it was stopped at ") || !strings.Contains(got.stderr, "Z, and waits to be resumed or aborted), and oncall on ") || !strings.Contains(got.stderr, "redrive resume "+o.Run+" continues it") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
@@ -276,7 +276,7 @@ func TestWhileARunIsUnfinishedNothingElseIsDone(t *testing.T) {
 	} {
 		got := s.redrive(t, args...)
 		want := "redrive: orders.dlq: refused: unfinished run: run " + o.Run + " of oncall on "
-		if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, " was stopped at ") || !strings.Contains(got.stderr, "\n  redrive resume "+o.Run+" goes on with it, redrive abort "+o.Run+" ends it\n") {
+		if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, " was stopped at ") || !strings.Contains(got.stderr, "\n  redrive resume "+o.Run+" continues it, redrive abort "+o.Run+" ends it\n") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
@@ -287,7 +287,7 @@ func TestWhileARunIsUnfinishedNothingElseIsDone(t *testing.T) {
 		t.Error("there is an archive")
 	}
 	if got := s.redrive(t, "abort", o.Run, "--why", "OPS-2"); got.code != exitDone || !strings.Contains(got.stdout, "STATE         aborted\nCAUSE         aborted by oncall on ") || !strings.Contains(got.stdout, ": OPS-2\n") ||
-		!strings.Contains(got.stderr, fmt.Sprintf("not sent, and open: %d letters\n", 60-o.Sent)) || strings.Contains(got.stderr, "while it went on") {
+		!strings.Contains(got.stderr, fmt.Sprintf("not sent, still open: %d letters\n", 60-o.Sent)) || strings.Contains(got.stderr, "still active") {
 		t.Errorf("abort: %+v", got)
 	}
 	if got := s.redrive(t, "discard", "orders.dlq", "--class", "payment", "--why", "x", "--yes"); got.code != exitDone {
@@ -341,8 +341,8 @@ func TestAbortEndsARunThatGoesOnElsewhere(t *testing.T) {
 	got := i.run(t, "run", "orders.dlq", "--class", "tax", "--rate", "20", "--ramp", "0", "--window", "2s", "-o", "json")
 	<-done
 	o := outcomeOf(t, aborted.stdout)
-	if aborted.code != exitDone || o.State != "aborted" || o.Sent == o.Selected || !strings.Contains(aborted.stderr, "it was stopped while it went on: oncall on ") ||
-		!strings.Contains(aborted.stderr, fmt.Sprintf("\nnot sent, and open: %d letters\n", o.Selected-o.Sent)) {
+	if aborted.code != exitDone || o.State != "aborted" || o.Sent == o.Selected || !strings.Contains(aborted.stderr, "the run was still active: oncall on ") ||
+		!strings.Contains(aborted.stderr, fmt.Sprintf("\nnot sent, still open: %d letters\n", o.Selected-o.Sent)) {
 		t.Errorf("abort: %+v", aborted)
 	}
 	// The one who lost it says so, and how it stands now.
@@ -350,7 +350,7 @@ func TestAbortEndsARunThatGoesOnElsewhere(t *testing.T) {
 		strings.Contains(got.stderr, "unfinished") || strings.Contains(got.stderr, "EPOCH") || strings.Count(got.stderr, "canary: ") != 1 {
 		t.Errorf("run: %+v", got)
 	}
-	if got := s.redrive(t, "abort", name); got.code != exitDone || got.stderr != "run "+name+" was over already, and nothing was changed\n" {
+	if got := s.redrive(t, "abort", name); got.code != exitDone || got.stderr != "run "+name+" had already ended, and nothing was changed\n" {
 		t.Errorf("once more: %+v", got)
 	}
 }
@@ -388,7 +388,7 @@ func TestARunThatGoesOnIsNotTakenUnasked(t *testing.T) {
 		t.Errorf("run: %+v", beaten)
 	}
 	asks := "run " + name + " goes on: oncall on "
-	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.Contains(unasked.stderr, "s ago, and would lose it; type yes to go on:\nredrive: nobody typed yes, nothing was done: --yes goes on without asking\n") {
+	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.Contains(unasked.stderr, "s ago, and would lose the run; type yes to continue:\nredrive: yes was not typed, nothing was done: --yes skips the question\n") {
 		t.Errorf("resume unasked: %+v", unasked)
 	}
 	if o := outcomeOf(t, took.stdout); took.code != exitDone || o.Succeeded != 60 || !strings.HasPrefix(o.Owner, "ada on ") || !strings.HasPrefix(took.stderr, asks) {

@@ -20,8 +20,8 @@ func newShow(t *tool) *cobra.Command {
 		Use:   "show TOPIC P:OFFSET",
 		Short: "Show one dead letter: why it is there, its headers and its value",
 		Long: `Show prints one dead letter: why and when it failed, where it came from, all its headers, its value and what
-became of it, as far as the ledger still has it. It is named by the partition and the offset at which it stands in
-the dead-letter topic, as list prints them.`,
+became of it, as far as the ledger still has it. P:OFFSET is its partition and offset in the dead-letter topic, as
+list prints them.`,
 		Example: `  redrive show orders.dlq 3:41
   redrive show orders.dlq 3:41 --as json
   redrive show orders.dlq 3:41 --as json -o json | jq .value.customer`,
@@ -41,12 +41,12 @@ the dead-letter topic, as list prints them.`,
 				fate, unsaid := s.fateOf(cmd.Context(), f, partition, offset)
 				if err != nil {
 					if last := fate.last(t.screen.Look); last != "" {
-						return fmt.Errorf("%w; the ledger still says: %s", err, last)
+						return fmt.Errorf("%w; the ledger still records: %s", err, last)
 					}
 					return err
 				}
 				if unsaid != nil {
-					t.screen.Warn("what became of it is not known: %v", unsaid)
+					t.screen.Warn("the letter's state is not known: %v", unsaid)
 				}
 				return t.showLetter(l, fate, as)
 			}, err)
@@ -62,7 +62,7 @@ func parsePlace(s string) (partition int32, offset int64, err error) {
 	p, err1 := strconv.ParseUint(number, 10, 31)
 	o, err2 := strconv.ParseUint(rest, 10, 63)
 	if !ok || err1 != nil || err2 != nil {
-		return 0, 0, fmt.Errorf("%q is not partition:offset, as 3:41", s)
+		return 0, 0, fmt.Errorf("%q is not partition:offset, such as 3:41", s)
 	}
 	return int32(p), int64(o), nil
 }
@@ -82,11 +82,11 @@ func (s *session) letter(ctx context.Context, topic string, partition int32, off
 	case !ok:
 		return nil, fmt.Errorf("%s has no partition %d: it has %d", topic, partition, len(bounds.End))
 	case start == end:
-		return nil, fmt.Errorf("partition %d of %s holds nothing: retention or prune took what was before offset %d", partition, topic, end)
+		return nil, fmt.Errorf("partition %d of %s is empty: retention or prune deleted all before offset %d", partition, topic, end)
 	case offset >= end:
 		return nil, fmt.Errorf("%s/%d/%d is not there yet: the partition holds %d to %d", topic, partition, offset, start, end-1)
 	case offset < start:
-		return nil, fmt.Errorf("%s/%d/%d is gone, retention or prune took it: the partition holds %d to %d", topic, partition, offset, start, end-1)
+		return nil, fmt.Errorf("%s/%d/%d is gone: retention or prune deleted it, and the partition holds %d to %d", topic, partition, offset, start, end-1)
 	}
 	only := dlq.Cursor{Topic: topic, At: map[int32]int64{partition: offset}, End: map[int32]int64{partition: offset + 1}}
 	for l, err := range dlq.Read(ctx, topic, dlq.Filter{}, only, s.opts...) {
@@ -95,7 +95,7 @@ func (s *session) letter(ctx context.Context, topic string, partition int32, off
 		}
 		return l, nil
 	}
-	return nil, fmt.Errorf("%s/%d/%d holds no letter: it is a transaction's mark, or was aborted or deleted", topic, partition, offset)
+	return nil, fmt.Errorf("%s/%d/%d holds no letter: the offset is a transaction's mark, or the record was aborted or deleted", topic, partition, offset)
 }
 
 func (t *tool) showLetter(l *dlq.Letter, became fate, as output.Rendering) error {
@@ -219,7 +219,7 @@ func headerLines(l *dlq.Letter, as output.Rendering) string {
 
 func valueLines(l *dlq.Letter, as output.Rendering) string {
 	if l.Meta.ValueOmitted {
-		return fmt.Sprintf("value: it did not fit, and stands at %s\n", output.Escape(l.Meta.Original.String()))
+		return fmt.Sprintf("value: omitted since it did not fit; the original is at %s\n", output.Escape(l.Meta.Original.String()))
 	}
 	return fmt.Sprintf("value, %d bytes:\n%s\n", len(l.Record.Value), indent(as.Lines(l.Record.Value)))
 }

@@ -70,7 +70,7 @@ func TestShowHasOneTimeZone(t *testing.T) {
 		}
 	}
 	b.deleteTo(t, "orders.dlq", 0, -1)
-	if got := i.run(t, "show", "orders.dlq", "0:0"); !strings.Contains(got.stderr, "the ledger still says: discarded at 2026-11-20 08:00:00 by ada") {
+	if got := i.run(t, "show", "orders.dlq", "0:0"); !strings.Contains(got.stderr, "the ledger still records: discarded at 2026-11-20 08:00:00 by ada") {
 		t.Errorf("of one that is gone: %+v", got)
 	}
 	if got := i.run(t, "show", "orders.dlq", "0:0", "--utc"); !strings.Contains(got.stderr, "discarded at 2026-11-20 13:00:00Z by ada") {
@@ -93,16 +93,16 @@ func TestShowSaysWhyThereIsNoLetter(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"orders.dlq", "0:1"}, exitError, "orders.dlq/0/1 is gone, retention or prune took it: the partition holds 2 to 2"},
+		{[]string{"orders.dlq", "0:1"}, exitError, "orders.dlq/0/1 is gone: retention or prune deleted it, and the partition holds 2 to 2"},
 		{[]string{"orders.dlq", "0:3"}, exitError, "orders.dlq/0/3 is not there yet: the partition holds 2 to 2"},
-		{[]string{"orders.dlq", "1:0"}, exitError, "partition 1 of orders.dlq holds nothing"},
+		{[]string{"orders.dlq", "1:0"}, exitError, "partition 1 of orders.dlq is empty"},
 		{[]string{"orders.dlq", "3:0"}, exitError, "orders.dlq has no partition 3: it has 3"},
-		{[]string{"orders.dlq", "0"}, exitUsage, `"0" is not partition:offset, as 3:41`},
+		{[]string{"orders.dlq", "0"}, exitUsage, `"0" is not partition:offset, such as 3:41`},
 		{[]string{"orders.dlq", "-1:0"}, exitUsage, "unknown shorthand flag"},
 		{[]string{"orders.dlq"}, exitUsage, "P:OFFSET is missing: redrive show TOPIC P:OFFSET"},
-		{[]string{"orders.dlq", "0:1", "2"}, exitUsage, `["2"] is too much`},
+		{[]string{"orders.dlq", "0:1", "2"}, exitUsage, `too many arguments: ["2"]: redrive show TOPIC P:OFFSET`},
 		{[]string{"payments.dlq", "0:1"}, exitError, "topic payments.dlq does not exist: there is orders.dlq"},
-		{[]string{"orders", "0:1"}, exitUsage, "orders is no dead-letter topic by the naming {topic}.dlq (--dlq-name gives another); did you mean orders.dlq?"},
+		{[]string{"orders", "0:1"}, exitUsage, "orders is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean orders.dlq?"},
 		{[]string{"orders.retry.5s", "0:1"}, exitUsage, "did you mean orders.dlq?"},
 		{[]string{"orders.dlq", "0:2", "--as", "xml"}, exitUsage, "choose text, json, hex"},
 	} {
@@ -127,7 +127,7 @@ func TestShowTellsWhatBecameOfALetter(t *testing.T) {
 		"0:1": "STATE         open\n\nkey:\n",
 		"0:2": "STATE         duplicate\n\nkey:\n",
 		"1:0": "ledger (2):\n  redriven at 2026-11-20 11:00:00Z, run r-1 by ada, to orders.retry.5s/1/4, edited: headers and value: fixed\n  failed at 2026-11-20 11:00:00Z, run r-1, with decode\n",
-		"1:1": "ledger (2):\n  discarded at 2026-11-20 11:00:00Z by ada: x\n  open again: what was said before was taken back\n",
+		"1:1": "ledger (2):\n  discarded at 2026-11-20 11:00:00Z by ada: x\n  open again: the entries before are withdrawn\n",
 		"1:2": "ledger (1):\n  unreadable: ",
 	} {
 		got := b.redrive(t, "show", "orders.dlq", place)
@@ -141,7 +141,7 @@ func TestShowTellsWhatBecameOfALetter(t *testing.T) {
 	}
 	b.deleteTo(t, "orders.dlq", 0, 1)
 	got = b.redrive(t, "show", "orders.dlq", "0:0")
-	if want := "is gone, retention or prune took it: the partition holds 1 to 3; the ledger still says: discarded at "; got.code != exitError || !strings.Contains(got.stderr, want) {
+	if want := "is gone: retention or prune deleted it, and the partition holds 1 to 3; the ledger still records: discarded at "; got.code != exitError || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 }
@@ -160,7 +160,7 @@ func TestShowDoesWithoutTheLedger(t *testing.T) {
 	b.produce(t, letter("orders.dlq", 0, time.Hour, headers.Meta{Class: "decode"}))
 	env := map[string]string{"SIDING_BROKERS": b.addr, "SIDING_SASL": "PLAIN", "SIDING_SASL_USER": "half", "SIDING_SASL_PASSWORD": "x"}
 	got := invocation{env: env}.run(t, "show", "orders.dlq", "0:0", "-o", "json")
-	if want := "warning: what became of it is not known: not authorized: the user needs READ on topic orders.dlq.ledger"; got.code != exitDone || !strings.Contains(got.stderr, want) ||
+	if want := "warning: the letter's state is not known: not authorized: the user needs READ on topic orders.dlq.ledger"; got.code != exitDone || !strings.Contains(got.stderr, want) ||
 		!strings.Contains(got.stdout, `"class":"decode"`) || !strings.Contains(got.stdout, `"state":null,"ledger":[]`) {
 		t.Errorf("%+v, want %q", got, want)
 	}

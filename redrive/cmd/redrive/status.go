@@ -13,15 +13,15 @@ import (
 func newStatus(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status RUN",
-		Short: "Say how far a run is, and what became of its records",
-		Long: `Status says how far a run is, whoever has it, and what became of the records that it brought back. It looks itself:
-records of a run that is over may have an outcome since. It writes nothing.`,
+		Short: "Report how far a run is, and what became of its records",
+		Long: `Status reports how far a run is, whichever process owns it, and what became of the records that it redrove. It reads
+their outcomes anew, since records of a run may have one only after its end. It writes nothing.`,
 		Example: `  redrive status orders.dlq/20260102-150405-a1b2c3
   redrive status orders.dlq/20260102-150405-a1b2c3 -o json | jq .pending`,
 		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.onRun(cmd.Context(), args[0], &operator{by: "nobody"}, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
-				t.screen.Status("reading what became of %s/%s …", topic, id)
+				t.screen.Status("reading the outcomes of %s/%s …", topic, id)
 				o, err := r.Status(ctx, topic, id)
 				t.screen.Status("")
 				if err != nil {
@@ -38,8 +38,8 @@ func newRuns(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "runs TOPIC",
 		Short: "List the runs of a dead-letter topic",
-		Long: `Runs lists the runs of a dead-letter topic, oldest first, with what they have written down themselves; status looks
-anew. A run is kept for as long as the ledger keeps its records.`,
+		Long: `Runs lists the runs of a dead-letter topic, oldest first, with the counts that each run recorded itself; status reads
+the outcomes anew. A run is listed for as long as the ledger keeps its records.`,
 		Example: `  redrive runs orders.dlq
   redrive runs orders.dlq -o jsonl | jq -r 'select(.ended == null) | .run'`,
 		Args:              oneTopic("TOPIC"),
@@ -64,13 +64,13 @@ anew. A run is kept for as long as the ledger keeps its records.`,
 					return err
 				}
 				if len(runs) == 0 && unread == nil {
-					t.screen.Say("%s had no run, or the ledger does not know it any more", args[0])
+					t.screen.Say("%s has no runs, or its ledger no longer has them", args[0])
 				}
 				for _, o := range runs {
 					t.warnOfSilence(o)
 				}
 				if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.State.Finished() && o.Counts.Pending > 0 }); i >= 0 {
-					t.screen.Say("what is pending may have an outcome since its run ended: redrive status %s/%s looks anew", runs[i].Topic, runs[i].ID)
+					t.screen.Say("pending letters may have an outcome by now: redrive status %s/%s checks again", runs[i].Topic, runs[i].ID)
 				}
 				return unread
 			})
@@ -86,7 +86,7 @@ func (t *tool) warnOfSilence(o redrive.Outcome) {
 		if o.Waiting != "" {
 			where = " (" + o.Waiting + ")"
 		}
-		t.screen.Warn("run %s is unfinished%s, and %s was last heard of %s ago: redrive resume %s goes on with it, redrive abort %s ends it",
+		t.screen.Warn("run %s is unfinished%s, and %s was last heard from %s ago: redrive resume %s continues it, redrive abort %s ends it",
 			run, where, o.Owner, since.Round(time.Second), run, run)
 	}
 }

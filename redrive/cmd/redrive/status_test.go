@@ -11,7 +11,7 @@ import (
 func TestRunsNamesStatusWhereSomethingWasPending(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	hint := "redrive status orders.dlq/r-2 looks anew"
+	hint := "redrive status orders.dlq/r-2 checks again"
 	for _, c := range []struct {
 		id, record string
 		want       bool

@@ -17,11 +17,11 @@ func newSummary(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "summary TOPIC",
 		Short: "Count the open dead letters by what failed",
-		Long: `Summary reads a dead-letter topic once and counts the letters that nothing became of yet, by class and
-fingerprint of their error: how many, when the first and the last failed, and the message of the first. Copies of
-a letter that a crash left behind count once.
+		Long: `Summary reads a dead-letter topic once and counts the open letters by class and fingerprint of their error: how
+many, when the first and the last failed, and the message of the first. It counts a letter and its copies, which
+a crash may leave behind, once.
 
-It takes 1,000 kinds of failure apart; the rest is counted as (other).`,
+It tells 1,000 kinds of failure apart and counts the others as (other).`,
 		Example: `  redrive summary orders.dlq
   redrive summary orders.dlq --since 2h --group billing
   redrive summary orders.dlq -o json | jq '.failures[] | [.count, .class]'`,

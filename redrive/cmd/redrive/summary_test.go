@@ -84,7 +84,7 @@ func TestALedgerThatSaysLessIsAWarning(t *testing.T) {
 	b := aftermath(t)
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("0"), Value: []byte("{")})
 	if got := b.redrive(t, "summary", "orders.dlq", "-o", "json"); got.code != exitDone || !strings.Contains(got.stdout, `"open":6,`) ||
-		!strings.Contains(got.stderr, "warning: orders.dlq.ledger: what it says of 1 letter can't be read, so they count as open") {
+		!strings.Contains(got.stderr, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open") {
 		t.Errorf("broken: %+v", got)
 	}
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("0"), Value: []byte(`{"v":9}`)})

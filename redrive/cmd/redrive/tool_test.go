@@ -29,10 +29,10 @@ func TestAWrongCommandLineEndsWithTheCodeForUsage(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"topcs"}, []string{`redrive: there is no verb "topcs"; did you mean topics?`, "see redrive --help"}},
+		{[]string{"topcs"}, []string{`redrive: unknown verb "topcs"; did you mean topics?`, "see redrive --help"}},
 		{[]string{"completion"}, []string{"redrive: completion takes the name of a shell: bash, zsh, fish, powershell\nsee redrive completion --help\n"}},
 		{[]string{"completion", "tcsh"}, []string{"redrive: completion takes the name of a shell: bash"}},
-		{[]string{"topics", "x"}, []string{"redrive: it takes no arguments", "see redrive topics --help"}},
+		{[]string{"topics", "x"}, []string{"redrive: this verb takes flags only", "see redrive topics --help"}},
 		{[]string{"topics", "--nope"}, []string{"redrive: unknown flag: --nope"}},
 		{[]string{"run", "x", "--rte", "5"}, []string{"redrive: unknown flag: --rte; did you mean --rate or --utc?\n"}},
 		{[]string{"run", "x", "--calss", "a"}, []string{"redrive: unknown flag: --calss; did you mean --class?\n"}},
@@ -44,9 +44,9 @@ func TestAWrongCommandLineEndsWithTheCodeForUsage(t *testing.T) {
 		{[]string{"topics", "-o", "xml"}, []string{"choose table, json, jsonl"}},
 		{[]string{"topics"}, []string{"redrive: no brokers are given"}},
 		{[]string{"topics", "--brokers", "a:b", "--tls-cert", "x", "--sasl", "magic"}, []string{
-			`redrive: --brokers: "a:b" is not host:port`, "  --tls-cert is given without its key", `  --sasl: "magic" is no mechanism`,
+			`redrive: --brokers: "a:b" is not host:port`, "  --tls-cert is given without its key", `  --sasl: "magic" is not a known mechanism`,
 		}},
-		{[]string{"show", "orders.dlq", "x", "--timeout", "soon", "--brokers", "a"}, []string{`redrive: "x" is not partition:offset`, `  --timeout: "soon" is no duration`}},
+		{[]string{"show", "orders.dlq", "x", "--timeout", "soon", "--brokers", "a"}, []string{`redrive: "x" is not partition:offset`, `  --timeout: "soon" is not a duration`}},
 		{[]string{"topics", "--sasl-password=" + hunter}, []string{"a secret is no flag's value", "--sasl-password-file or SIDING_SASL_PASSWORD"}},
 		{[]string{"topics", "--token", hunter}, []string{"--sasl-token-file or SIDING_SASL_TOKEN"}},
 	} {
@@ -79,10 +79,10 @@ func TestHelpPutsFlagsAndVerbsUnderHeadings(t *testing.T) {
 	t.Parallel()
 	got := invocation{}.run(t, "run", "--help")
 	inOrder(t, got.stdout,
-		"Usage:\n  redrive run TOPIC [flags]\n", "\nExamples:\n", "\nWhich letters:\n", "--class", "--where", "\nWhere to:\n", "--target", "\nChanges on the way:\n", "--patch",
+		"Usage:\n  redrive run TOPIC [flags]\n", "\nExamples:\n", "\nWhich letters:\n", "--class", "--where", "\nWhere to:\n", "--target", "\nChanges to the records:\n", "--patch",
 		"\nHow fast, and when to stop:\n", "--rate", "\nFor the ledger:\n", "--by", "--why", "\nConnection, names, output:\n", "--brokers",
 	)
-	inOrder(t, invocation{}.run(t).stdout, "\nSee what is there:\n  topics ", "\nBring it back:\n  plan ", "\nGive up, keep, tidy up:\n  discard ", "\nOthers:\n  demo ", "\nFlags:\n")
+	inOrder(t, invocation{}.run(t).stdout, "\nSee what is there:\n  topics ", "\nRedrive:\n  plan ", "\nDiscard, keep, delete:\n  discard ", "\nOthers:\n  demo ", "\nFlags:\n")
 }
 
 func TestEachVerbHasHelpWithExamplesThatParse(t *testing.T) {

@@ -87,7 +87,7 @@ func notDeadLetters(naming retrytopics.Naming, topic string) error {
 	if s, err := naming.Siblings(source, "group"); err == nil && !strings.Contains(template, "{group}") {
 		hint = fmt.Sprintf("; did you mean %s?", s.DLQ)
 	}
-	return usage(fmt.Errorf("%s is no dead-letter topic by the naming %s (--dlq-name gives another)%s", topic, template, hint))
+	return usage(fmt.Errorf("%s is not a dead-letter topic by the naming %s (--dlq-name sets another)%s", topic, template, hint))
 }
 
 // deadLetters finds a dead-letter topic that a verb was given, or says why it can't be used.

@@ -40,7 +40,7 @@ func (r *resolver) authentication() {
 		needs = [3]bool{false, false, true}
 	case saslNone, "":
 	default:
-		r.problem("%s: %q is no mechanism known here: choose %s, or none", how.from, how.text, strings.Join(Mechanisms, ", "))
+		r.problem("%s: %q is not a known mechanism: choose %s, or none", how.from, how.text, strings.Join(Mechanisms, ", "))
 		return
 	}
 	for i, part := range []struct {
@@ -62,7 +62,7 @@ func (r *resolver) authentication() {
 		case part.given && !how.given():
 			r.problem("%s is given without a mechanism: give --%s too (%s)", part.from, mechanism, strings.Join(Mechanisms, ", "))
 		case part.given && !needs[i] && part.rank <= how.rank:
-			r.problem("%s is given, and %s (%s) does not take it: take one out", part.from, name, how.from)
+			r.problem("%s is given, and %s (%s) does not take it: omit one", part.from, name, how.from)
 		}
 	}
 	if !slices.Contains(Mechanisms, name) {
@@ -79,7 +79,7 @@ func (r *resolver) authentication() {
 	}
 	r.cluster.sasl, r.cluster.user = name, who.text
 	if !r.cluster.tls && (name == saslPlain || name == saslOAuth) {
-		r.warn("%s without TLS sends the secret over the network for all to read; give --%s", name, useTLS)
+		r.warn("%s without TLS sends the secret over the network unencrypted; give --%s", name, useTLS)
 	}
 	r.option(kgo.SASL(mechanismOf(name, who.text, secret)))
 }

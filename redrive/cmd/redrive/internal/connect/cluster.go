@@ -128,7 +128,7 @@ func (r *resolver) address(file string) {
 	if t := r.get(timeout); t.given() {
 		d, err := time.ParseDuration(t.text)
 		if err != nil || d <= 0 {
-			r.problem("%s: %q is no duration above zero, as 10s or 1m", t.from, t.text)
+			r.problem("%s: %q is not a duration above zero, such as 10s or 1m", t.from, t.text)
 			return
 		}
 		r.cluster.Timeout = d
@@ -139,10 +139,10 @@ func (r *resolver) address(file string) {
 // addressProblem does not quote an address that may hold a password.
 func addressProblem(s string) error {
 	if strings.Contains(s, "@") {
-		return errors.New("an address has an @: name and password do not go there, use --sasl-user and --sasl-password-file")
+		return errors.New("an address has an @: give name and password by --sasl-user and --sasl-password-file")
 	}
 	if scheme, rest, ok := strings.Cut(s, "://"); ok {
-		return fmt.Errorf("%q: leave out %s://, give %s and choose --tls and --sasl", s, scheme, rest)
+		return fmt.Errorf("%q: omit %s://, give %s and choose --tls and --sasl", s, scheme, rest)
 	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {

@@ -94,7 +94,7 @@ func TestEveryProblemIsToldAtOnceWithWhatToDo(t *testing.T) {
 		{
 			"addresses",
 			world{env: map[string]string{"SIDING_BROKERS": "ok,a:b,SSL://c:1,:9092,[::1]:9092,::1,d:70000"}},
-			[]string{`SIDING_BROKERS: "a:b" is not host:port`, "leave out SSL://, give c:1", `":9092" is not`, `"::1" is not`, `"d:70000" is not`},
+			[]string{`SIDING_BROKERS: "a:b" is not host:port`, "omit SSL://, give c:1", `":9092" is not`, `"::1" is not`, `"d:70000" is not`},
 		},
 		{
 			"all at once",
@@ -102,8 +102,8 @@ func TestEveryProblemIsToldAtOnceWithWhatToDo(t *testing.T) {
 				args: []string{"--timeout", "soon", "--tls=false", "--tls-ca", noCert, "--sasl", "plan", "--dlq-name", "{topic}", "--retry-name", "{topic}.r"},
 			},
 			[]string{
-				"no brokers are given", `--timeout: "soon" is no duration`, "--tls is off, and --tls-ca needs it: take one out",
-				`--sasl: "plan" is no mechanism known here: choose PLAIN, SCRAM-SHA-256`, `naming DLQ "{topic}": there is no text`, `naming Retry "{topic}.r": {delay} must be there once`,
+				"no brokers are given", `--timeout: "soon" is not a duration`, "--tls is off, and --tls-ca needs it: omit one",
+				`--sasl: "plan" is not a known mechanism: choose PLAIN, SCRAM-SHA-256`, `naming DLQ "{topic}": there is no text`, `naming Retry "{topic}.r": {delay} must be there once`,
 			},
 		},
 		{"a file that is not there", world{args: []string{"--brokers", "a", "--tls-ca", "/none/ca.pem"}}, []string{"--tls-ca: read /none/ca.pem: no such file"}},
@@ -137,7 +137,7 @@ func TestEveryProblemIsToldAtOnceWithWhatToDo(t *testing.T) {
 		{"no file for the profile", world{args: []string{"--profile", "prod"}}, []string{`profile "prod": the configuration file`, "does not exist: write it, or give --config"}},
 		{"no such file", world{args: []string{"--config", "/none.yaml"}}, []string{"configuration: read /none.yaml: no such file"}},
 		{"no YAML", world{config: "profiles:\n\t- x"}, []string{"config.yaml: yaml: line 2"}},
-		{"a list", world{config: "- x"}, []string{"config.yaml:1: here should be keys with values"}},
+		{"a list", world{config: "- x"}, []string{"config.yaml:1: keys with values are expected here"}},
 		{
 			"unknown keys",
 			world{config: "profile: a\nprofils: {}\nprofiles: {}\n"},

@@ -83,7 +83,7 @@ func (l profileLayer) secret(name string) (Secret, bool, error) {
 	env, isEnv := l.get(name + envSuffix)
 	switch {
 	case isEnv && isFile:
-		return Secret{}, false, fmt.Errorf("profile %s has both %s and %s: take one out", l.name, name+envSuffix, name+fileSuffix)
+		return Secret{}, false, fmt.Errorf("profile %s has both %s and %s: omit one", l.name, name+envSuffix, name+fileSuffix)
 	case isEnv:
 		text := l.lookup(env.text)
 		if text == "" {

@@ -88,7 +88,7 @@ func (f *file) at(n *yaml.Node, format string, args ...any) error {
 }
 
 func (f *file) complain(errs *[]error, n *yaml.Node) func() {
-	return func() { *errs = append(*errs, f.at(n, "here should be keys with values")) }
+	return func() { *errs = append(*errs, f.at(n, "keys with values are expected here")) }
 }
 
 // pairs yields the keys and values of a mapping, and complains of anything else.

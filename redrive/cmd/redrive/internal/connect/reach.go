@@ -75,21 +75,21 @@ func (c *Cluster) hint(err error) string {
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return fmt.Sprintf("the broker does not offer %s: choose another --%s", c.sasl, mechanism)
 	case errors.Is(err, kerr.IllegalSaslState):
-		return fmt.Sprintf("this port does not ask who we are: leave out --%s, or use the port that does", mechanism)
+		return fmt.Sprintf("this port does not authenticate clients: omit --%s, or use the port that does", mechanism)
 	case isType[x509.UnknownAuthorityError](err), isType[*tls.CertificateVerificationError](err) && !isType[x509.HostnameError](err):
 		return fmt.Sprintf("give the authority that signed its certificate by --%s", tlsCA)
 	case isType[x509.HostnameError](err):
 		return fmt.Sprintf("use the name that its certificate is for, or give it by --%s", tlsName)
 	case isType[tls.RecordHeaderError](err):
-		return fmt.Sprintf("this port does not speak TLS: use the other one, or leave out --%s", useTLS)
+		return fmt.Sprintf("this port does not speak TLS: use the other one, or omit --%s", useTLS)
 	case refusedTLS(err):
-		return fmt.Sprintf("the broker does not like our side of TLS: does it ask for a certificate (--%s, --%s)?", tlsCert, tlsKey)
+		return fmt.Sprintf("the broker rejects our side of TLS: does it require a certificate (--%s, --%s)?", tlsCert, tlsKey)
 	case isType[*kgo.ErrFirstReadEOF](err) && !c.tls:
 		return fmt.Sprintf("this port may want TLS (--%s) or authentication (--%s)", useTLS, mechanism)
 	case isType[*kgo.ErrFirstReadEOF](err):
 		return fmt.Sprintf("this port may not speak TLS (--%s), or want authentication (--%s) or a certificate (--%s)", useTLS, mechanism, tlsCert)
 	case errors.Is(err, io.EOF) && c.sasl != "":
-		return fmt.Sprintf("it hung up on %s by %s: check %s, or leave out --%s if that port does not ask who we are", c.who(), c.sasl, c.credentials(), mechanism)
+		return fmt.Sprintf("it hung up on %s by %s: check %s, or omit --%s if that port does not authenticate clients", c.who(), c.sasl, c.credentials(), mechanism)
 	case isType[*net.DNSError](err):
 		return fmt.Sprintf("check the name, in --%s or what the profile says", brokers)
 	}

@@ -45,7 +45,7 @@ var settings = []setting{
 	{name: tlsCert, usage: "PEM `file` of this client's certificate (mTLS)", file: true},
 	{name: tlsKey, usage: "PEM `file` of its key", file: true},
 	{name: tlsName, usage: "`name` that the brokers' certificates must carry instead of their host's"},
-	{name: tlsInsecure, usage: "believe any certificate: whoever is in between reads and changes everything", truth: true},
+	{name: tlsInsecure, usage: "accept any certificate: an attacker on the network can read and change everything", truth: true},
 	{name: mechanism, usage: "`mechanism` to authenticate by: " + strings.Join(Mechanisms, ", ") + ", or none"},
 	{name: user, usage: "`user` to authenticate as"},
 	{name: password + fileSuffix, usage: "`file` that holds the password; or SIDING_SASL_PASSWORD", file: true},

@@ -30,7 +30,7 @@ func (r *resolver) transport() {
 		switch {
 		case !v.given():
 		case on.given() && !wanted && v.rank <= on.rank:
-			r.problem("%s is off, and %s needs it: take one out", on.from, v.from)
+			r.problem("%s is off, and %s needs it: omit one", on.from, v.from)
 		case !on.given():
 			wanted = true
 		}
@@ -59,7 +59,7 @@ func (r *resolver) transport() {
 	}
 	if unchecked {
 		cfg.InsecureSkipVerify = true
-		r.warn("%s: no broker's certificate is checked, so whoever is in between reads and changes everything; give --%s instead", insecure.from, tlsCA)
+		r.warn("%s: no broker's certificate is checked, so an attacker on the network can read and change everything; give --%s instead", insecure.from, tlsCA)
 	}
 	r.option(kgo.DialTLSConfig(cfg))
 }

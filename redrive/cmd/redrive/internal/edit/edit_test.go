@@ -139,7 +139,7 @@ func TestAWrongEditIsRefusedWithEveryReason(t *testing.T) {
 		want []string
 	}{
 		{[]string{"--set-header", "a", "--set-header", "=x", "--set-header", "dlq-group=g", "--unset-header", "b", "--unset-header", "b", "--patch", "{", "--value-file", "x"}, []string{
-			`--set-header: "a" is not name=value`, "--set-header: the header has no name", "--set-header: dlq-group is siding's own", "--unset-header: b is set or unset before", "--patch and --value-file both",
+			`--set-header: "a" is not name=value`, "--set-header: the header has no name", "--set-header: dlq-group is siding's own", "--unset-header: b is set or unset twice", "--patch and --value-file both",
 		}},
 		{[]string{"--patch", `{"a":`}, []string{"--patch: the patch is no JSON: unexpected end"}},
 		{[]string{"--patch", `{"a":{"b":1,"b":2}}`}, []string{"--patch: the patch has the member /a/b twice"}},

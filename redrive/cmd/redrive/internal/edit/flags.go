@@ -24,8 +24,8 @@ type Flags struct {
 // AddFlags puts them into a set.
 func AddFlags(set *pflag.FlagSet) *Flags {
 	f := &Flags{}
-	set.StringArrayVar(&f.set, "set-header", nil, "`name=value`: the record goes back with this header, in place of all that have its name")
-	set.StringArrayVar(&f.unset, "unset-header", nil, "`name`: it goes back without the headers of this name")
+	set.StringArrayVar(&f.set, "set-header", nil, "set the header `name=value`, in place of all headers of that name")
+	set.StringArrayVar(&f.unset, "unset-header", nil, "remove all headers of this `name`")
 	set.StringVar(&f.patch, "patch", "", "JSON merge patch (RFC 7396) for the value: `JSON` that begins with {, a file, or - for stdin")
 	set.StringVar(&f.valueFile, "value-file", "", "`file` with a new value for the one record that is chosen; - for stdin")
 	return f
@@ -37,7 +37,7 @@ func (f *Flags) Compile(stdin io.Reader) (redrive.Edit, error) {
 	errs := f.addHeaders(&e)
 	switch {
 	case f.patch != "" && f.valueFile != "":
-		errs = append(errs, errors.New("--patch and --value-file both say what the value is to be: take one out"))
+		errs = append(errs, errors.New("--patch and --value-file both set the value: omit one"))
 	case f.patch != "":
 		text := []byte(f.patch)
 		if !strings.HasPrefix(strings.TrimSpace(f.patch), "{") {
@@ -74,7 +74,7 @@ func (f *Flags) addHeaders(e *redrive.Edit) (errs []error) {
 		case headers.Reserved(name):
 			errs = append(errs, fmt.Errorf("--%s: %s is siding's own, and redrive sets it", flag, name))
 		case named[name]:
-			errs = append(errs, fmt.Errorf("--%s: %s is set or unset before: say it once", flag, name))
+			errs = append(errs, fmt.Errorf("--%s: %s is set or unset twice: name it once", flag, name))
 		}
 		named[name] = true
 	}

@@ -30,7 +30,7 @@ func checkPatch(patch []byte) error {
 	return nil
 }
 
-var errNoObject = errors.New("is no JSON object, so that a merge patch would replace it as a whole")
+var errNoObject = errors.New("is no JSON object, so a merge patch would replace it as a whole")
 
 // isObject reports whether text, which is JSON, is an object.
 func isObject(text []byte) bool {

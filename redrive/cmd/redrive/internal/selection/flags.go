@@ -35,7 +35,7 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	set.StringArrayVar(&f.keys, "key", nil, "record `key`, exactly; repeat for several")
 	set.StringSliceVar(&f.partitions, "partition", nil, "`partition` of the dead-letter topic")
 	set.StringSliceVar(&f.offsets, "offset", nil, "`P:FROM-TO`, both included, or P:OFFSET, P:FROM-, P:-TO; several are joined")
-	set.StringArrayVar(&f.headers, "header", nil, "has the header `name=value`, or name with any value; of several names all must be there, of one's values any")
+	set.StringArrayVar(&f.headers, "header", nil, "has the header `name=value`, or name with any value; all names that are given must fit, and one of the values of each")
 	set.StringVar(&f.attempts, "attempts", "", "`number` of attempts, or FROM-TO, FROM-, -TO")
 	set.StringVar(&f.where, "where", "", "`expression` over class, fingerprint, reason, group, message, attempts, partition, offset, topic, key, text, value (JSON), headers, failedAt, firstFailedAt, timestamp and redrives")
 	return f
@@ -68,17 +68,17 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	}
 	for _, class := range f.classes {
 		if !classify.ValidClass(class) {
-			complain("class", fmt.Errorf("%q is no class: letters, digits and _ . * / - only; summary prints those that there are", class))
+			complain("class", fmt.Errorf("%q is not a class: letters, digits and _ . * / - only; summary lists the classes", class))
 		}
 	}
 	for _, print := range f.fingerprints {
 		if len(print) != 16 || strings.Trim(print, "0123456789abcdef") != "" {
-			complain("fingerprint", fmt.Errorf("%q has not 16 digits of 0 to 9 and a to f; summary prints those that there are", print))
+			complain("fingerprint", fmt.Errorf("%q is not 16 digits of 0 to 9 and a to f; summary lists the fingerprints", print))
 		}
 	}
 	for _, r := range f.reasons {
 		if !slices.Contains(Reasons, r) {
-			complain("reason", fmt.Errorf("%q is none: choose %s", r, strings.Join(Reasons, ", ")))
+			complain("reason", fmt.Errorf("%q is not a reason: choose %s", r, strings.Join(Reasons, ", ")))
 		}
 		s.Filter.Reasons = append(s.Filter.Reasons, headers.Reason(r))
 	}

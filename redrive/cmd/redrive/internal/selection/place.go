@@ -32,7 +32,7 @@ func parseRange(s string) (span, error) {
 	}
 	switch {
 	case err1 != nil || err2 != nil || from == "" && to == "":
-		return span{}, fmt.Errorf("%q is no number and no range: 3, 3-5, 3- or -5", s)
+		return span{}, fmt.Errorf("%q is not a number or a range such as 3, 3-5, 3- or -5", s)
 	case r.from > r.to:
 		return span{}, fmt.Errorf("%q ends before it begins", s)
 	}

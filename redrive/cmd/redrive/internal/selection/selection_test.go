@@ -135,12 +135,12 @@ func TestAWrongFilterIsRefusedWithEveryReason(t *testing.T) {
 		want []string
 	}{
 		{[]string{"--class", "a b", "--reason", "bug", "--fingerprint", "xyz", "--attempts", "many", "--since", "soon"}, []string{
-			`--class: "a b" is no class`, `--fingerprint: "xyz" has not 16 digits`, `--reason: "bug" is none: choose crash-loop, panic,`, `--since: "soon" is neither a duration`, `--attempts: "many" is no number`,
+			`--class: "a b" is not a class`, `--fingerprint: "xyz" is not 16 digits`, `--reason: "bug" is not a reason: choose crash-loop, panic,`, `--since: "soon" is neither a duration`, `--attempts: "many" is not a number`,
 		}},
 		{[]string{"--since", "1h", "--until", "2h"}, []string{"--since 1h is not before --until 2h"}},
 		{[]string{"--since", "-1h"}, []string{`--since: "-1h" lies in the future`}},
 		{[]string{"--partition", "x,-1", "--offset", "3,0:5-4,0:-"}, []string{
-			`--partition: "x" is not`, `--partition: "-1" is not`, `--offset: "3" does not begin with a partition`, `--offset: partition 0: "5-4" ends before it begins`, `--offset: partition 0: "-" is no number`,
+			`--partition: "x" is not`, `--partition: "-1" is not`, `--offset: "3" does not begin with a partition`, `--offset: partition 0: "5-4" ends before it begins`, `--offset: partition 0: "-" is not a number`,
 		}},
 		{[]string{"--partition", "1", "--offset", "2:3"}, []string{"--offset: partition 2 is not among those of --partition"}},
 		{[]string{"--where", `class == "a" and atempts > 1`}, []string{"--where: column 18: unknown name atempts", `| class == "a" and atempts > 1`, "| .................^"}},

@@ -27,7 +27,7 @@ func ParseTime(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is neither a duration, as 90m or 2d, nor a time, as 2026-11-20, 2026-11-20T08:00 or 2026-11-20T08:00:00Z", s)
+	return time.Time{}, fmt.Errorf("%q is neither a duration such as 90m or 2d, nor a time such as 2026-11-20, 2026-11-20T08:00 or 2026-11-20T08:00:00Z", s)
 }
 
 // parseDuration knows days besides what Go knows, since incidents last over weekends.
