@@ -105,11 +105,14 @@ func (s State) version() byte {
 // Record returns the record that says so of the letter at a place: its key is the letter's offset in decimal, and its partition the
 // letter's. That of the zero Entry has no value.
 func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record {
-	r := &kgo.Record{Topic: ledger, Partition: partition, Key: strconv.AppendInt(nil, offset, 10)}
+	r := &kgo.Record{Topic: ledger, Partition: partition}
 	if e.State == "" {
+		r.Key = strconv.AppendInt(nil, offset, 10)
 		return r
 	}
-	r.Value = e.append(make([]byte, 0, 256))
+	text := strconv.AppendInt(make([]byte, 0, 288), offset, 10) // one allocation for both, as a rule
+	r.Key = text[:len(text):len(text)]
+	r.Value = e.append(text[len(text):])
 	return r
 }
 
