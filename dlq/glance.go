@@ -8,7 +8,11 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// glance is what a summary needs of a letter's headers. It takes no memory: the texts are the record's own.
+// glance is what a summary needs of a letter's headers, and what tells copies of a letter. It is a
+// subset of headers.Parse, which copies all texts and takes eleven times as long: 1.9 µs of CPU
+// a letter, 0.17 for a glance (BenchmarkALetterOfASummary), and a summary reads millions of letters.
+// A glance takes no memory: its texts are the record's own. It believes no letter about whose place
+// or time Parse says otherwise: FuzzAGlanceSeesWhatParseSees.
 type glance struct {
 	group, class, fingerprint, message, reason []byte
 	topic, source, redrive                     []byte // dlq-original-topic, dlq-original-topic-id, dlq-redrive-id
