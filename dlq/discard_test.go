@@ -28,10 +28,7 @@ func TestDiscardedLettersAreSettledWithWhoAndWhy(t *testing.T) {
 		k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, changed(from(10), func(m *headers.Meta) { m.Class = "other" }))
 		time.Sleep(time.Second)
 		k.note(t, "orders.dlq", 2, 1, Entry{State: Redriven, Run: "r"})
-		frozen, err := Freeze(t.Context(), "orders.dlq", k.opts()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		frozen := k.freeze(t, "orders.dlq")
 		k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, from(11)) // nobody has seen it
 		l := k.ledger("orders.dlq")
 		var done []string

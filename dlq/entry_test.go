@@ -3,9 +3,7 @@ package dlq
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +13,6 @@ import (
 
 	"github.com/sidingkafka/siding/headers"
 )
-
-var update = flag.Bool("update", false, "write golden files that are not there yet")
 
 // entries are one of each kind.
 func entries() []Entry {
@@ -48,7 +44,7 @@ func laterEntries() []Entry {
 // The format is a promise: what one version wrote is read by all that follow.
 func TestEntriesStandInALedgerAsEver(t *testing.T) {
 	t.Parallel()
-	for file, entries := range map[string][]Entry{"testdata/entries-v1.txt": entries(), "testdata/entries-v2.txt": laterEntries()} {
+	for file, entries := range map[string][]Entry{"entries-v1.txt": entries(), "entries-v2.txt": laterEntries()} {
 		standAsEver(t, file, entries)
 	}
 }
@@ -70,18 +66,7 @@ func standAsEver(t *testing.T, file string, entries []Entry) {
 			t.Errorf("entry %d is read otherwise: %s", i, d)
 		}
 	}
-	if _, err := os.Stat(file); *update && errors.Is(err, os.ErrNotExist) { // one that is there is never written again
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got.String()); d != "" {
-		t.Errorf("entries are written otherwise (-want +got):\n%s", d)
-	}
+	golden(t, file, got.String())
 }
 
 func TestFieldsOfAnEntryThatAreNotKnownArePassedOver(t *testing.T) {

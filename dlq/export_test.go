@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -57,20 +56,7 @@ func export(t *testing.T, rs []*kgo.Record) []byte {
 // The format is a promise: an archive that one version wrote is read by all that follow.
 func TestAnExportIsWrittenAsEver(t *testing.T) {
 	t.Parallel()
-	got := export(t, letters()[:3])
-	const file = "testdata/export-v1.jsonl"
-	if _, err := os.Stat(file); *update && errors.Is(err, os.ErrNotExist) { // one that is there is never written again
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	golden(t, "export-v1.jsonl", string(export(t, letters()[:3])))
 }
 
 func TestLettersComeBackFromAnExportByteForByte(t *testing.T) {
@@ -108,10 +94,7 @@ func TestImportedLettersAreWhatWasExported(t *testing.T) {
 				t.Fatal(n, err)
 			}
 			got := map[string]*kgo.Record{}
-			for l, err := range Read(t.Context(), "orders.dlq", Filter{}, Cursor{}, k.opts()...) {
-				if err != nil {
-					t.Fatal(err)
-				}
+			for _, l := range k.letters(t, "orders.dlq") {
 				got[fmt.Sprintf("%d:%d", l.Record.Partition, l.Record.Offset)] = l.Record
 			}
 			for i, at := range []string{"0:0", "2:0", "2:1"} {
@@ -212,12 +195,10 @@ func TestAnImportThatCantBeginSaysWhy(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		file := export(t, letters()[:1])
-		if _, err := Import(t.Context(), "orders.dlq", pipe{bytes.NewReader(file)}, ImportOptions{}, k.opts()...); err == nil || !strings.Contains(err.Error(), "save it to a file") {
-			t.Errorf("a pipe: %v", err)
-		}
-		if _, err := Import(t.Context(), "none.dlq", bytes.NewReader(file), ImportOptions{}, k.opts()...); err == nil || !strings.Contains(err.Error(), "does not exist") {
-			t.Errorf("no topic: %v", err)
-		}
+		_, err := Import(t.Context(), "orders.dlq", pipe{bytes.NewReader(file)}, ImportOptions{}, k.opts()...)
+		wantError(t, err, "save it to a file")
+		_, err = Import(t.Context(), "none.dlq", bytes.NewReader(file), ImportOptions{}, k.opts()...)
+		wantError(t, err, "does not exist")
 		retention := "3600000"
 		if err := k.CreateTopic("short.dlq", 1, map[string]string{"retention.ms": retention}); err != nil {
 			t.Fatal(err)

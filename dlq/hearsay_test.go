@@ -1,9 +1,7 @@
 package dlq
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -114,13 +112,7 @@ func TestCompactionDoesNotChangeWhatALedgerSaysOfDiscardedLetters(t *testing.T) 
 		k.produce(t, says("r", 2), unsays("r", 2))
 		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Discarded, Run: "r"})
 		k.produce(t, says("r", 3))
-		var all []*kgo.Record
-		for r, err := range Records(t.Context(), ordersLedger, nil, k.opts()...) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, r)
-		}
+		all := collect(t, Records(t.Context(), ordersLedger, nil, k.opts()...))
 		compacted := map[string]*kgo.Record{}
 		for _, r := range all {
 			compacted[string(r.Key)] = r
@@ -195,19 +187,7 @@ func TestHearsayStandsInALedgerAsEver(t *testing.T) {
 			t.Errorf("it is read otherwise: %s", cmp.Diff(want, n.Entry))
 		}
 	}
-	const file = "testdata/hearsay-v1.txt"
-	if _, err := os.Stat(file); *update && errors.Is(err, os.ErrNotExist) { // one that is there is never written again
-		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got.String()); d != "" {
-		t.Errorf("hearsay is written otherwise (-want +got):\n%s", d)
-	}
+	golden(t, "hearsay-v1.txt", got.String())
 }
 
 func TestHearsayThatIsBrokenCountsForNothing(t *testing.T) {

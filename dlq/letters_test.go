@@ -82,10 +82,7 @@ func TestACopyOfALetterIsNotOpen(t *testing.T) {
 				}
 				l := k.ledger("one.dlq")
 				check(t, k.open(t, l, Filter{}, Cursor{}), nil, c.want...)
-				for letter, err := range l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved) {
-					if err != nil {
-						t.Fatal(err)
-					}
+				for _, letter := range collect(t, l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved)) {
 					open := slices.Contains(c.want, fmt.Sprintf("0:%d", letter.Record.Offset))
 					if letter.State.Settles() == open || letter.Record.Offset == 1 && !open && letter.State != Duplicate {
 						t.Errorf("letter %d is %q, want open %v", letter.Record.Offset, letter.State, open)
@@ -133,10 +130,7 @@ func TestEveryKindOfRecordIsALetterOfItsOwn(t *testing.T) {
 		k.write(t, "one.dlq", &kgo.Record{}, omitted) // 14: its copy
 		l := k.ledger("one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:2", "0:3", "0:5", "0:6", "0:7", "0:8", "0:9", "0:10", "0:11", "0:12", "0:13")
-		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := summarize(t, l)
 		if s.Open != 11 || s.Duplicates != 1 || s.Resolved != 0 || s.Foreign != 5 || s.Malformed != 3 {
 			t.Errorf("summary %+v", s)
 		}
@@ -173,10 +167,7 @@ func TestLettersThatExpireAreLeftOut(t *testing.T) {
 		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
 		l := k.ledger("one.dlq")
 		read(t, l)
-		frozen, err := Freeze(t.Context(), "one.dlq", k.opts()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		frozen := k.freeze(t, "one.dlq")
 		if err := k.DeleteRecords("one.dlq", 0, 1); err != nil {
 			t.Fatal(err)
 		}

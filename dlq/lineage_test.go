@@ -207,10 +207,7 @@ func TestLineage_ALetterThatIsLookedUpIsWhatAListSaysOfIt(t *testing.T) {
 		}
 		listed, found := map[int64]State{}, map[int64]State{}
 		l := k.ledger("one.dlq")
-		for letter, err := range l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved) {
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, letter := range collect(t, l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved)) {
 			listed[letter.Record.Offset] = letter.State
 			one, _, err := l.Find(t.Context(), 0, letter.Record.Offset)
 			if err != nil {

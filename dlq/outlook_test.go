@@ -50,10 +50,7 @@ func TestWhatIsForeseenOfAnImportIsWhatItDoes(t *testing.T) {
 			}
 			l := k.ledger("one.dlq")
 			read(t, l)
-			before, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := summarize(t, l)
 			o, err := l.Foresee(t.Context(), file, nil)
 			if err != nil || o.Broken != nil || o.Letters != 6 || o.Copies != copies || !maps.Equal(o.Reopened, reopened) {
 				t.Errorf("foreseen is %+v, %v; want %d copies and %v", o, err, copies, reopened)
@@ -61,10 +58,7 @@ func TestWhatIsForeseenOfAnImportIsWhatItDoes(t *testing.T) {
 			if n, err := Import(t.Context(), "one.dlq", file, ImportOptions{}, k.opts()...); n != 6 || err != nil {
 				t.Fatalf("%d were imported, %v", n, err)
 			}
-			after, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := summarize(t, l)
 			if got := after.Open - before.Open; got != opened {
 				t.Errorf("%d letters are open that were not, want %d", got, opened)
 			}

@@ -192,10 +192,7 @@ func TestLettersThatShareABatchWithOneThatIsTooLargeAreWrittenWhole(t *testing.T
 			}
 		}
 		seen := map[int64]int{}
-		for l, err := range Read(t.Context(), "orders.dlq", Filter{}, Cursor{}, k.opts()...) {
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, l := range k.letters(t, "orders.dlq") {
 			i := l.Meta.Original.Offset
 			seen[i]++
 			if len(l.Meta.Message) != 1000 || l.Meta.ValueOmitted != (i == 20) || i != 20 && string(l.Record.Value) != fmt.Sprint(i) {

@@ -17,16 +17,6 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-func check(t *testing.T, got []string, errs []error, want ...string) {
-	t.Helper()
-	if len(errs) > 0 {
-		t.Errorf("errors: %v", errs)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("read %q, want %q", got, want)
-	}
-}
-
 func TestEveryLetterIsReadInTheOrderOfItsPartition(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -69,10 +59,7 @@ func TestARecordThatSidingDidNotWriteIsReadAndSaysSo(t *testing.T) {
 			}
 		}
 		var got []string
-		for l, err := range Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts()...) {
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, l := range k.letters(t, "one.dlq") {
 			var field *headers.FieldError
 			if !errors.As(l.MetaErr, &field) {
 				t.Fatalf("MetaErr = %v, want a FieldError", l.MetaErr)
@@ -239,10 +226,7 @@ func TestExpiredLettersArePassedOver(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 6)
-		from, err := Freeze(t.Context(), "one.dlq", k.opts()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := k.freeze(t, "one.dlq")
 		for _, c := range []struct {
 			expired int64
 			want    []string
@@ -296,10 +280,7 @@ func TestAReadGoesOnWhereItsCursorStands(t *testing.T) {
 				want = append(want, fmt.Sprintf("%d:%d", p, i))
 			}
 		}
-		cursor, err := Freeze(t.Context(), "orders.dlq", k.opts()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cursor := k.freeze(t, "orders.dlq")
 		k.fill(t, "orders.dlq", 0, 5) // later ones
 		var got []string
 		for pages := 0; !cursor.Done(); pages++ {
@@ -307,6 +288,7 @@ func TestAReadGoesOnWhereItsCursorStands(t *testing.T) {
 				t.Fatalf("still not done after %d pages: %s", pages, cursor)
 			}
 			// Each page through the text form, as a tool would.
+			var err error
 			if cursor, err = ParseCursor(cursor.String()); err != nil {
 				t.Fatal(err)
 			}
@@ -414,17 +396,9 @@ func TestOptionsCantChangeWhatIsRead(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			n := 0
-			for l, err := range Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts(opt)...) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if n++; l.Record.Topic != "one.dlq" || string(l.Record.Value) != "0" {
-					t.Errorf("read %s of %s", l.Record.Value, l.Record.Topic)
-				}
-			}
-			if n != 1 {
-				t.Errorf("read %d letters, want 1", n)
+			got := collect(t, Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts(opt)...))
+			if len(got) != 1 || got[0].Record.Topic != "one.dlq" || string(got[0].Record.Value) != "0" {
+				t.Errorf("read %v, want the letter of one.dlq", got)
 			}
 		})
 	}

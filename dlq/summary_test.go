@@ -119,18 +119,12 @@ func TestASummaryAndAListAgree(t *testing.T) {
 		}
 		l := k.ledger("orders.dlq")
 		read(t, l)
-		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := summarize(t, l)
 		byFailure, byGroup, open, resolved := map[string]int64{}, map[string]int64{}, int64(0), int64(0)
-		for letter, err := range l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved) {
-			switch {
-			case err != nil:
-				t.Fatal(err)
-			case letter.State.Settles():
+		for _, letter := range collect(t, l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved)) {
+			if letter.State.Settles() {
 				resolved++
-			default:
+			} else {
 				open++
 				byFailure[letter.Meta.Class+"/"+letter.Meta.Fingerprint]++
 				byGroup[letter.Meta.Group]++

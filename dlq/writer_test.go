@@ -16,26 +16,6 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-func header(key, value string) kgo.RecordHeader {
-	return kgo.RecordHeader{Key: key, Value: []byte(value)}
-}
-
-// only returns the one letter of a topic.
-func (k *kafka) only(t *testing.T, topic string) *Letter {
-	t.Helper()
-	var letters []*Letter
-	for l, err := range Read(t.Context(), topic, Filter{}, Cursor{}, k.opts()...) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		letters = append(letters, l)
-	}
-	if len(letters) != 1 {
-		t.Fatalf("%d letters, want 1", len(letters))
-	}
-	return letters[0]
-}
-
 func TestALetterIsTheRecordByteForByteOnItsPartition(t *testing.T) {
 	t.Parallel()
 	user := []kgo.RecordHeader{header("b", "2"), header("a", "1"), header("b", "3"), {Key: "nil"}, header("", ""), header("dlq-mine", "x"), header("traceparent", "00-abc")}
