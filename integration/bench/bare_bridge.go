@@ -13,14 +13,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// bareBridge copies a topic to another one, partition by partition, with
-// headers that tell where each record comes from. It is the bridge that one
-// would write by hand for speed: produced asynchronously with acks from all
-// replicas, copies made by the batch, and a batch marked when its last record
-// is acknowledged (the promises of a partition come in order).
+// bareBridge copies a topic to another one, partition by partition, and adds headers with each
+// record's origin. It is written for speed, by hand: asynchronous writes with acks from all
+// replicas, copies built by the batch, and a batch marked when its last record is acknowledged (the
+// promises of a partition come in order).
 //
-// It is done when all copies are acknowledged and the source's offsets are
-// committed.
+// It is done when all copies are acknowledged and the source's offsets are committed.
 func bareBridge(ctx context.Context, j job) (report, error) {
 	cl, err := kgo.NewClient(append(groupOpts(j),
 		kgo.AutoCommitInterval(time.Second),
@@ -107,9 +105,8 @@ func bareBridge(ctx context.Context, j job) (report, error) {
 	return m.end(total), nil
 }
 
-// copyBatch builds the copies of one partition's records with headers more:
-// one allocation each for the records, the headers and the text of the
-// numbers.
+// copyBatch builds the copies of one partition's records with additional headers: one allocation
+// each for the records, the headers and the text of the numbers.
 func copyBatch(records []*kgo.Record, j job) []kgo.Record {
 	const digits = 8 + 13 // of an offset and of a timestamp
 	var (
@@ -147,8 +144,8 @@ const (
 	failingMessage = "service unavailable"
 )
 
-// allHeaders is how many headers siding writes on a record's way into its
-// first tier, and so how many the bare bridge adds.
+// allHeaders is the number of headers that siding writes on a record's way into its first tier, and
+// that the bare bridge adds.
 const allHeaders = 16
 
 // copyHeaders are the headers that all records of a batch have in common,

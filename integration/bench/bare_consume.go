@@ -10,10 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// bareConsume is the loop that siding is compared with, as one would write
-// it by hand for speed: a goroutine for each partition, fed by the poll loop,
-// one function call for each record, one mark for each batch, a commit a
-// second. It leaves out what only matters to a group of several members.
+// bareConsume is the loop that siding is compared with, written for speed by hand: a goroutine for
+// each partition, fed by the poll loop, one function call for each record, one mark for each batch,
+// a commit a second. It omits all that only matters to a group of several members.
 func bareConsume(ctx context.Context, j job) (report, error) {
 	var m meter
 	p := newProgress(j.Data, m.begin)
@@ -90,8 +89,8 @@ func bareConsume(ctx context.Context, j job) (report, error) {
 	return rep, nil
 }
 
-// groupOpts are those of every bare program: a classic group, read
-// committed, offsets committed as far as they are marked.
+// groupOpts are the options of every bare program: a classic group, read committed, offsets
+// committed as far as they are marked.
 func groupOpts(j job) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.SeedBrokers(j.Seeds...),

@@ -8,9 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// barePool handles records as they come, Slots at a time, in no order at all:
-// the lower bound for anything that keeps one. It commits nothing before the
-// end, since out of order only a tracker could.
+// barePool handles records as they arrive, Slots at a time, in no order: the lower bound for any
+// program that keeps an order. It commits nothing before the end, since out of order only a tracker
+// could.
 func barePool(ctx context.Context, j job) (report, error) {
 	cl, err := kgo.NewClient(groupOpts(j)...)
 	if err != nil {

@@ -19,14 +19,13 @@ const (
 	bareTxnLetters = 20_000
 )
 
-// bareRedrive moves dead letters to a tier in transactions, by the shortest
-// way that there is: it reads the topic, makes copies by the batch, and writes
-// them under two transactional ids in turn, so that one is committed while the
-// other one's transaction is filled. It keeps no record of what it did, and
-// looks at nothing else.
+// bareRedrive moves dead letters to a tier in transactions, by the shortest way: it reads the
+// topic, makes copies by the batch, and writes them under two transactional ids in turn, so that
+// one transaction is committed while the other is filled. It records nothing and checks nothing
+// else.
 //
-// What is measured begins when the ids are initialised, with nothing read
-// yet, and ends when the last transaction is committed.
+// The measurement begins when the ids are initialised, before the first read, and ends when the
+// last transaction is committed.
 func bareRedrive(ctx context.Context, j job) (report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

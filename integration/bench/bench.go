@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Rounds after the warm-up: of most benches, of those that are over in seconds
-// and so at the mercy of whatever else the machine does, and of those whose
-// rounds take half a minute or more because they run by the clock.
+// Rounds after the warm-up: for most benches; for short ones, which other load on the machine
+// disturbs; and for those that run by the clock, for half a minute or more.
 const (
 	defaultRounds = 5
 	shortRounds   = 11
@@ -41,8 +40,7 @@ type line struct {
 	unit string // "x" for a ratio of two programs
 	goal goal
 	of   func(round map[string]report) float64
-	// worst holds the worst round to the goal, not the median: a promise is
-	// kept always.
+	// worst compares the worst round with the goal, not the median: a promise holds always.
 	worst bool
 }
 
@@ -99,8 +97,7 @@ type options struct {
 	log      io.Writer
 }
 
-// runAll runs the benches one after the other. It returns the results there
-// are, also when a bench fails.
+// runAll runs the benches one after the other. It returns the results so far even if a bench fails.
 func runAll(ctx context.Context, benches []bench, o options) ([]result, error) {
 	var results []result
 	for _, b := range benches {

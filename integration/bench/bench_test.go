@@ -70,7 +70,7 @@ func TestJudgeHoldsTheWorstRoundToAPromise(t *testing.T) {
 	}
 }
 
-// Neither siding's own count nor the wire's may make the other look good.
+// Neither siding's own count nor the wire's may improve the other.
 func TestRefetchedIsTheWorseOfTheTwoCounts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -41,7 +41,7 @@ func startBroker(ctx context.Context) (seed string, stop func() error, err error
 	}
 	stop = func() error {
 		cancel()
-		_ = cmd.Wait() // it reports the kill, which is no news
+		_ = cmd.Wait() // it reports the kill, which is expected
 		return remove()
 	}
 	seed, err = bufio.NewReader(out).ReadString('\n')
@@ -51,9 +51,8 @@ func startBroker(ctx context.Context) (seed string, stop func() error, err error
 	return strings.TrimSpace(seed), stop, nil
 }
 
-// serveBroker writes the broker's address and serves until ctx ends. The log
-// is on disk: kept in memory, its gigabytes would be the garbage collector's
-// and slow the broker down from round to round.
+// serveBroker writes the broker's address and serves until ctx ends. The log is on disk: in memory,
+// its gigabytes would burden the garbage collector and slow the broker from round to round.
 func serveBroker(ctx context.Context, dir string, stdout io.Writer) error {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir))
 	if err != nil {

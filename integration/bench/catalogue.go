@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// serviceHeap is what the processes of the throughput benches hold besides
-// their work, as the service around a consumer does. With an empty heap the
-// collector would run at each fetch and give its memory back to the system,
-// which costs the bare loop a quarter of its speed and hides what is compared.
+// serviceHeap is the heap that the processes of the throughput benches hold besides their work,
+// like the service around a consumer. With an empty heap the collector would run at each fetch and
+// return its memory to the system. That costs the bare loop a quarter of its speed and hides the
+// difference.
 const serviceHeap = 64 << 20
 
-// parkedHeap is what a process with parked records may have in use after a
-// collection, in MiB: the default of MaxParkedBytes, and 32 for all the rest.
+// parkedHeap is the heap in MiB that a process with parked records may use after a collection: the
+// default of MaxParkedBytes, and 32 for all else.
 const parkedHeap = 64 + 32
 
 // benches are all there are, with the figures they are held to.
@@ -53,7 +53,7 @@ var benches = []bench{
 		open:   poisonBench,
 		lines:  []line{{name: "poison", unit: "x", goal: atMost(1.2), of: quotient("poisoned", "clean", func(r report) float64 { return r.P99 })}},
 	},
-	{ // not before poison: what it leaves to the broker to delete would show there
+	{ // not before poison: the broker deletes its data then
 		name:   "failing",
 		rounds: shortRounds,
 		open:   failingBench,
@@ -137,10 +137,10 @@ func surplus(of func(report) float64) func(map[string]report) float64 {
 	return func(round map[string]report) float64 { return of(round["siding"]) - of(round["bare"]) }
 }
 
-// sidings is a figure of the siding program that stands for itself.
+// sidings is a figure of the siding program by itself.
 func sidings(of func(report) float64) func(map[string]report) float64 { return figure("siding", of) }
 
-// figure is one of a program that stands for itself.
+// figure is a figure of one program by itself.
 func figure(program string, of func(report) float64) func(map[string]report) float64 {
 	return func(round map[string]report) float64 { return of(round[program]) }
 }
@@ -178,9 +178,8 @@ func (r *rig) consumer(name, program string, d data, j job) arm {
 	}}
 }
 
-// metricsBench compares siding with itself without telemetry, with a handler
-// that has a little to do. Metrics and spans by themselves tell what of it
-// costs what.
+// metricsBench compares siding with and without telemetry, with a handler that does a little.
+// Metrics and spans alone show which part costs what.
 func metricsBench(ctx context.Context, r *rig) ([]arm, error) {
 	d, err := r.fill(ctx, "src", shape{partitions: 8, records: 1_500_000, block: 4096})
 	if err != nil {
@@ -205,9 +204,8 @@ func keyedBench(ctx context.Context, r *rig) ([]arm, error) {
 	}, nil
 }
 
-// failingBench writes the source once, and gives each round's group topics of
-// its own to copy it to: a lane that found an earlier round's copies would
-// have them to read as well.
+// failingBench writes the source once, and gives each round's group its own topics for the copies:
+// otherwise a lane would have to read an earlier round's copies.
 func failingBench(ctx context.Context, r *rig) ([]arm, error) {
 	const partitions = 8
 	d, err := r.fill(ctx, "src", shape{partitions: partitions, records: 2_000_000, block: 4096})
@@ -233,7 +231,7 @@ func failingBench(ctx context.Context, r *rig) ([]arm, error) {
 // copySizes are the bytes that the broker keeps of a round's copies.
 type copySizes struct{ siding, bare int64 }
 
-// check holds the bare bridge to writing what siding writes.
+// check fails unless the bare bridge writes as much as siding.
 func (s copySizes) check() error {
 	if s.siding == 0 || s.bare == 0 { // only one of them is run
 		return nil
@@ -244,9 +242,8 @@ func (s copySizes) check() error {
 	return nil
 }
 
-// weighed is the arm with the size of its copies, the topics whose names
-// contain the label, taken and checked. It deletes them then: gigabytes that
-// the broker need not write to its disk.
+// weighed is the arm with the size of its copies. It measures and checks the topics whose names
+// contain the label, and deletes them, so that the broker need not write gigabytes to its disk.
 func (r *rig) weighed(a arm, label string, size *int64, sizes *copySizes) arm {
 	run := a.run
 	a.run = func(ctx context.Context, round int) (report, error) {

@@ -19,8 +19,7 @@ import (
 // childFlag makes the command run one job from its standard input instead.
 const childFlag = "-child"
 
-// A job tells a program in a child process what to do. A program reads the
-// fields that concern it.
+// A job is the input of a program in a child process. A program reads the fields that concern it.
 type job struct {
 	Program string
 	Seeds   []string
@@ -29,7 +28,7 @@ type job struct {
 	To      string // topic that a bridge writes to
 	Naming  retrytopics.Naming
 	Ledger  string
-	Settled int           // letters that the ledger settles
+	Settled int           // letters that the ledger resolves
 	Headers int           // headers that a bridge adds
 	Slots   int           // handlers at a time
 	Spin    time.Duration // CPU that the handler burns
@@ -59,9 +58,9 @@ type report struct {
 	// Of the benches of parked records: HeapInuse is then the most that was
 	// in use just after a collection.
 	Late      []spread // by tier: start of the handler after the due time
-	Parked    int64    // most records that waited, as siding's metrics tell
-	Released  int64    // bytes that siding gave up, and
-	Refetched int64    // those that it read again, as it counts them
+	Parked    int64    // most records that waited, by siding's metrics
+	Released  int64    // bytes that siding evicted, and
+	Refetched int64    // bytes that it fetched again, as it counts them
 	Held      int64    // bytes of all that was parked, as it would count them
 	Fetched   int64    // bytes of all answers to fetches, and
 	Filled    int64    // those that the filled topics have on the broker
@@ -87,12 +86,11 @@ func (r report) early() float64 {
 // heapMiB is HeapInuse in MiB.
 func (r report) heapMiB() float64 { return float64(r.HeapInuse) / (1 << 20) }
 
-// refetched is how much was read again for each byte that siding gave up: by
-// its own count, or by what came over the wire beyond the topics' own bytes,
-// whichever is worse. Its own count has the neighbours that came along in a
-// record's batch; the wire has also the batches that were cut off at an
-// answer's end, and what was fetched and thrown away. The wire's bytes are
-// encoded, and so taken for as many as siding would count of them.
+// refetched is the number of bytes read again for each byte that siding evicted. It uses siding's
+// own count, or the bytes on the wire beyond the topics' own, whichever is worse. Siding's count
+// includes neighbours in a record's batch. The wire also has batches that were cut off at the end
+// of an answer, and fetches that were discarded. Bytes on the wire are encoded, and counted as
+// siding would count them.
 func (r report) refetched() float64 {
 	wire := float64(r.Fetched-r.Filled) / float64(r.Filled) * float64(r.Held)
 	again := max(float64(r.Refetched), wire, 0)
@@ -131,8 +129,8 @@ func childCommand(ctx context.Context) (*exec.Cmd, error) {
 	return exec.CommandContext(ctx, exe, childFlag), nil
 }
 
-// startChild starts the command and writes the job to its standard input,
-// which stays open: its end tells the child that nobody waits for it.
+// startChild starts the command and writes the job to its standard input, which stays open: its end
+// shows the child that the parent is gone.
 func startChild(cmd *exec.Cmd, j job) error {
 	in, err := cmd.StdinPipe()
 	if err != nil {

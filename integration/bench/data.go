@@ -25,8 +25,8 @@ func (d data) records() int64 {
 	return n
 }
 
-// A shape says what to fill a topic with. Record i has 200 bytes of value,
-// i in its first eight, and an 8-byte key.
+// A shape describes the content of a topic. Record i has 200 bytes of value, i in its first eight,
+// and an 8-byte key.
 type shape struct {
 	partitions int32
 	records    int

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// What is parked in the bench of delays: two tiers, each of which has half of
-// the records and half of the rate at which they fall due. With the default
-// jitter each tier mixes some seconds of its due times.
+// The parked records of the bench of delays: two tiers, each of which has half of the records and
+// half of the rate at which they fall due. With the default jitter each tier mixes some seconds of
+// its due times.
 //
-// The tiers are so long that all their records are due within a full stay
-// after they were written, though they were written all at once; else siding
-// would park the last of them once more.
+// The tiers are so long that all their records are due within a full stay after they were written,
+// though they were written all at once. Otherwise siding would park the last of them a second time.
 var delaysTiers = []time.Duration{90 * time.Second, 2 * time.Minute}
 
 const (
@@ -27,7 +26,7 @@ const (
 	delaysLeast = 8 * time.Second
 )
 
-// delaysBench fills the tiers anew for each round and its group.
+// delaysBench fills the tiers for each round and its group.
 func delaysBench(_ context.Context, r *rig) ([]arm, error) {
 	return []arm{{"siding", func(ctx context.Context, round int) (report, error) {
 		records := delaysRecords
@@ -79,8 +78,8 @@ func (r *rig) delays(ctx context.Context, round, records int) (report, error) {
 	return rep, r.deleteTopics(ctx, topic)
 }
 
-// unchanged checks that nobody has written to the topic since: a record that
-// was parked again would be late by another hop, and counted as due then.
+// unchanged checks that no record was added to the topic since: siding would have parked that
+// record a second time.
 func (r *rig) unchanged(ctx context.Context, d data) error {
 	now, err := r.filled(ctx, d.Topic)
 	if err != nil {

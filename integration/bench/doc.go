@@ -31,7 +31,7 @@ func writeDoc(path string, results []result, at time.Time) error {
 	return nil
 }
 
-// withFigures replaces what stands between the two lines.
+// withFigures replaces the text between the two lines.
 func withFigures(doc []byte, block string) ([]byte, error) {
 	head, rest, found := bytes.Cut(doc, []byte(docBegin))
 	_, tail, ended := bytes.Cut(rest, []byte(docEnd))
@@ -56,7 +56,7 @@ func figures(results []result, machine string, at time.Time) string {
 	return b.String()
 }
 
-// machine says where the client ran; the broker may be elsewhere.
+// machine describes the client's machine; the broker may be elsewhere.
 func machine() string {
 	model := runtime.GOARCH
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil { // Linux only, and not on every kind of CPU

@@ -16,8 +16,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// letters are dead letters of a topic that was never written to: only their
-// headers tell of it.
+// letters are dead letters of a topic that was never written to: only their headers name it.
 type letters struct {
 	data                  // the dead-letter topic
 	source, group, ledger string

@@ -2,8 +2,8 @@ package main
 
 import "context"
 
-// What is listed: of the letters, the first ones are settled, so that they all
-// have to be passed over on the way to the first that is open.
+// The listed letters: the first ones are resolved, and the list has to skip them all on the way to
+// the first open one.
 const (
 	listLetters = 1_000_000
 	listSettled = 10_000

@@ -10,12 +10,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// offer writes n records to the job's topic, in turn to its partitions, at
-// the job's rate, whatever becomes of them.
+// offer writes n records to the job's topic, in turn to its partitions, at the job's rate, whatever
+// becomes of them.
 //
-// A record carries the time at which it is due by the pace, not the one at
-// which it was truly sent: what holds the producer up then counts as latency
-// of the records that it kept waiting, and is not left out.
+// A record carries the time at which it is due by the pace, not the time of the send. So a delay of
+// the producer counts as latency of the records that waited.
 func offer(ctx context.Context, j job, n int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

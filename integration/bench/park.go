@@ -27,8 +27,7 @@ type lot struct {
 // times over.
 const jitter = 0.1
 
-// failedAt is when record i failed, in whole milliseconds like everything
-// that a header says.
+// failedAt is when record i failed, in whole milliseconds like all times in headers.
 func (l lot) failedAt(i int, delay time.Duration) time.Time {
 	return pace{l.from.Add(-delay), l.rate}.at(i).Truncate(time.Millisecond)
 }
@@ -133,8 +132,8 @@ func (r *rig) fillTier(ctx context.Context, tier retrytopics.Tier, partitions in
 // failure is what the records failed with.
 var failure = (&classify.Classifier{}).Classify(errUnavailable)
 
-// failedMeta is what a record says that was read at the offset, failed at once
-// and waits for the delay and its jitter.
+// failedMeta returns the headers of a record that was read at the offset, failed at once and waits
+// for the delay and its jitter.
 func failedMeta(origin headers.Meta, partition int32, offset int64, failed time.Time, delay time.Duration) headers.Meta {
 	m := origin
 	m.Original.Partition, m.Original.Offset, m.Original.Timestamp = partition, offset, failed
@@ -144,8 +143,8 @@ func failedMeta(origin headers.Meta, partition int32, offset int64, failed time.
 	return m
 }
 
-// heldSize is what siding counts of a record in its budget: packed, and what
-// the structures around it take.
+// heldSize is the size that siding counts in its budget for a record: packed, and with the
+// structures around it.
 func heldSize(r *kgo.Record) int64 {
 	n := 17 + len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {
@@ -157,7 +156,7 @@ func heldSize(r *kgo.Record) int64 {
 	return int64(n + n/16 + 80)
 }
 
-// jitterOf is a random part of a delay's jitter, in whole milliseconds.
+// jitterOf returns a random part of a delay's jitter, in whole milliseconds.
 func jitterOf(delay time.Duration) time.Duration {
 	return time.Duration(rand.Int64N(int64(jitter*float64(delay.Milliseconds()))+1)) * time.Millisecond
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Of records that siding does not believe the bench would measure how fast
-// they are dead-lettered.
+// If siding rejected the records the bench would measure how fast they are dead-lettered.
 func TestParkedRecordsAreBelieved(t *testing.T) {
 	t.Parallel()
 	const delay = 90 * time.Second
@@ -26,7 +25,7 @@ func TestParkedRecordsAreBelieved(t *testing.T) {
 		if err := got.CheckRetry(time.Now(), 7*24*time.Hour); err != nil {
 			t.Errorf("record %d: %v", i, err)
 		}
-		// It says what it was told, due times to the millisecond.
+		// The headers keep their values, due times to the millisecond.
 		if !got.NotBefore.Equal(want.NotBefore) || got.Attempts != 1 || got.Class != failingClass || got.Original.Offset != int64(i) {
 			t.Errorf("record %d says %+v, want %+v", i, got, want)
 		}
@@ -38,7 +37,7 @@ func TestParkedRecordsAreBelieved(t *testing.T) {
 			t.Errorf("record %d failed before the one before it", i)
 		}
 		before = failed
-		// Beyond a full stay it would be parked once more.
+		// Beyond a full stay it would be parked a second time.
 		if stay := from.Add(-delaysLead + delay + delay/10); got.NotBefore.After(stay) {
 			t.Errorf("record %d is due %v after a full stay", i, got.NotBefore.Sub(stay))
 		}

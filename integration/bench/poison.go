@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What is offered in the bench of poison. The warm-up is a short one: nothing
-// but connections and code can be cold.
+// The offered records of the bench of poison. The warm-up is short: only connections and code can
+// be cold.
 const (
 	poisonRate = 2_000 // records a second
 	poisonFor  = time.Minute
@@ -15,8 +15,8 @@ const (
 	poisonOne  = 100 // in so many fails
 )
 
-// poisonBench compares siding with itself where nothing fails. Each run has a
-// topic of its own, since the records are offered while it runs.
+// poisonBench compares siding with itself without failures. Each run has its own topic, since the
+// records are offered while it runs.
 func poisonBench(_ context.Context, r *rig) ([]arm, error) {
 	program := func(name string, oneIn int) arm {
 		return arm{name, func(ctx context.Context, round int) (report, error) {
@@ -30,9 +30,8 @@ func poisonBench(_ context.Context, r *rig) ([]arm, error) {
 	return []arm{program("poisoned", poisonOne), program("clean", 0)}, nil
 }
 
-// poison runs the job on a topic of its own, and checks that every record has
-// come to its end: all offsets are committed, and what failed is in the DLQ,
-// once.
+// poison runs the job on a topic of its own, and checks that every record is finished: all offsets
+// are committed, and the DLQ has each failed record once.
 func (r *rig) poison(ctx context.Context, name string, round int, j job) (report, error) {
 	const partitions = 8
 	topic, err := r.topic(ctx, fmt.Sprintf("%s-%d", name, round), partitions)

@@ -6,9 +6,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A progress tells when a topic has been handled from its first record to
-// its last. What it costs a record is one comparison, so that handlers that
-// use it still count as empty.
+// A progress detects that a topic has been handled from its first record to its last. It costs one
+// comparison a record, so that handlers that use it still count as empty.
 type progress struct {
 	begin func() // called at the first record of each partition
 	done  chan struct{}
@@ -35,7 +34,7 @@ func newProgress(d data, begin func()) *progress {
 	return p
 }
 
-// see is told of each record, a partition's in order.
+// see is called for each record, in order within a partition.
 func (p *progress) see(r *kgo.Record) {
 	if r.Offset == 0 || r.Offset == p.last[r.Partition] {
 		p.edge(r)

@@ -13,15 +13,14 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// What is brought back in the bench of redrive, and the tier that it goes to.
+// The redriven letters of the bench of redrive, and their tier.
 const (
 	redriveLetters = 1_000_000
 	redriveTier    = 5 * time.Second
 )
 
-// redriveBench writes the letters once. Each run has a tier and a ledger of
-// its own, so that all letters are open again, and both are made as siding
-// makes them.
+// redriveBench writes the letters once. Each run has a tier and a ledger of its own, created as
+// siding creates them, so that all letters are open.
 func redriveBench(ctx context.Context, r *rig) ([]arm, error) {
 	l, err := r.bury(ctx, "src", redriveLetters)
 	if err != nil {
@@ -44,7 +43,7 @@ func redriveBench(ctx context.Context, r *rig) ([]arm, error) {
 	return []arm{program("siding"), program("bare")}, nil
 }
 
-// sameCopies holds the bare program to writing what siding writes.
+// sameCopies fails unless the bare program writes as much as siding.
 func sameCopies(siding, bare int64) error {
 	if siding == 0 || bare == 0 { // only one of them is run
 		return nil
@@ -55,8 +54,8 @@ func sameCopies(siding, bare int64) error {
 	return nil
 }
 
-// bringBack runs one program. The group has a member, or siding would wait for
-// one; it reads the source, where nothing is, and leaves the tier alone.
+// bringBack runs one program. The group has a member, since siding would wait for one; the member
+// reads the empty source and ignores the tier.
 func (r *rig) bringBack(ctx context.Context, l letters, program, label string) (report, error) {
 	naming := retrytopics.Naming{Retry: "{topic}.retry-" + label + ".{delay}", Ledger: "{topic}.dlq.ledger-" + label}
 	siblings, err := naming.Siblings(l.source, l.group, redriveTier)
@@ -82,7 +81,7 @@ func (r *rig) bringBack(ctx context.Context, l letters, program, label string) (
 	return rep, errors.Join(err, leave(ctx))
 }
 
-// join makes a member of the group, and waits until it is in.
+// join adds a member to the group, and waits until it has joined.
 func (r *rig) join(ctx context.Context, group, topic string) (leave func(context.Context) error, err error) {
 	in := make(chan struct{}, 1)
 	cl, err := kgo.NewClient(

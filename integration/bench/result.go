@@ -12,10 +12,9 @@ import (
 	"text/tabwriter"
 )
 
-// A result is a line of bench.json. Ratio is the median of the rounds, or the
-// worst of them where the goal is a promise; Min and Max are the smallest and
-// the largest. Unit is "x" for a ratio and names the quantity where a figure
-// stands for itself.
+// A result is a line of bench.json. Ratio is the median of the rounds, or the worst of them if the
+// goal is a promise; Min and Max are the smallest and the largest. Unit is "x" for a ratio, and
+// names the quantity of a single figure.
 type result struct {
 	Name   string  `json:"name"`
 	Broker string  `json:"broker"`

@@ -57,8 +57,8 @@ func newRig(ctx context.Context, name string, o options) (*rig, error) {
 		}
 		r.kind, r.seeds, r.stop = kindEmbedded, []string{seed}, stop
 	}
-	// kadm lists topics from what the client knows if that is younger than
-	// this: a topic made a moment ago would be left behind.
+	// kadm lists topics from the client's cache if that is younger than this: a new topic would be
+	// missing.
 	cl, err := kgo.NewClient(kgo.SeedBrokers(r.seeds...), kgo.MetadataMinAge(10*time.Millisecond))
 	if err != nil {
 		return nil, errors.Join(err, r.stop())
@@ -96,7 +96,7 @@ func (r *rig) topic(ctx context.Context, label string, partitions int32) (string
 	}
 }
 
-// group names a group that nobody has used yet.
+// group returns an unused group name.
 func (r *rig) group(label string, round int) string {
 	return fmt.Sprintf("bench-%s-%s-%d", label, r.suffix, round)
 }
@@ -117,7 +117,7 @@ func (r *rig) run(ctx context.Context, label string, j job) (report, error) {
 	return runChild(ctx, j)
 }
 
-// filled looks up what a topic holds.
+// filled returns the content of a topic.
 func (r *rig) filled(ctx context.Context, topic string) (data, error) {
 	ends, err := r.admin.ListEndOffsets(ctx, topic)
 	if err == nil {
@@ -131,8 +131,8 @@ func (r *rig) filled(ctx context.Context, topic string) (data, error) {
 	return d, nil
 }
 
-// consumed checks that the group has committed the whole topic: a program
-// that is fast because it left records out must not count.
+// consumed checks that the group has committed the whole topic: a program that skips records must
+// not count as fast.
 func (r *rig) consumed(ctx context.Context, group string, d data) error {
 	committed, err := r.admin.FetchOffsets(ctx, group)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *rig) topics(ctx context.Context, label string) ([]string, error) {
 	}), nil
 }
 
-// size is what the topics whose name contains the label take on the disk.
+// size returns the disk space of the topics whose names contain the label.
 func (r *rig) size(ctx context.Context, label string) (int64, error) {
 	mine, err := r.topics(ctx, label)
 	if err != nil {
@@ -198,7 +198,7 @@ func (r *rig) deleteTopics(ctx context.Context, label string) error {
 		return fmt.Errorf("deleting topics: %w", err)
 	}
 	for _, t := range deleted.Sorted() {
-		// The broker goes on listing a topic for a moment after its deletion.
+		// The broker lists a topic for a moment after its deletion.
 		if t.Err != nil && !errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
 			return fmt.Errorf("deleting topic %s: %w", t.Topic, t.Err)
 		}

@@ -41,7 +41,7 @@ func consume(ctx context.Context, cfg consumer.Config, done <-chan struct{}, rep
 	return r, running.stop()
 }
 
-// running is a consumer on its way.
+// running is a running consumer.
 type running struct {
 	ready  <-chan struct{}
 	cancel context.CancelFunc

@@ -12,9 +12,9 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// sidingList takes what the verb list takes to its first row, from the first
-// connection on: it freezes the topic's bounds, reads the ledger where only
-// open letters are wanted, and reads the topic up to a letter that is.
+// sidingList measures the time of the verb list to its first row, from the first connection on: it
+// freezes the topic's bounds, reads the ledger if only open letters are wanted, and reads the topic
+// up to such a letter.
 func sidingList(ctx context.Context, j job) (report, error) {
 	var m meter
 	m.begin()

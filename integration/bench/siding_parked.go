@@ -14,9 +14,9 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// sidingParked handles what waits in tiers, and measures how late each record
-// is: from its due time to the start of the handler. Records that are offered
-// meanwhile fail once, into the first tier.
+// sidingParked handles records that wait in tiers, and measures how late each record is: from its
+// due time to the start of the handler. Records that are offered meanwhile fail once, into the
+// first tier.
 func sidingParked(ctx context.Context, j job) (report, error) {
 	var m meter
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -84,12 +84,12 @@ func sidingParked(ctx context.Context, j job) (report, error) {
 	return rep, running.stop()
 }
 
-// observeEvery is how often the heap is looked at: often enough to see the second
-// in which the tiers are read. A look collects twice, which the handlers feel:
-// they count it as lateness.
+// observeEvery is the interval between measurements of the heap, short enough to see the second in
+// which the tiers are read. A measurement runs the collector twice, which the handlers count as
+// lateness.
 const observeEvery = 300 * time.Millisecond
 
-// An observer looks at what a consumer holds, and at what it reads.
+// An observer measures the memory that a consumer holds, and the bytes that it reads.
 type observer struct {
 	telemetry *telemetry
 	fetched   atomic.Int64
@@ -99,15 +99,15 @@ type observer struct {
 
 func newObserver() *observer { return &observer{telemetry: newTelemetry()} }
 
-// OnBrokerRead implements kgo.HookBrokerRead. It is told of every answer, also
-// of those to requests that siding makes besides kgo's own.
+// OnBrokerRead implements kgo.HookBrokerRead. It sees every answer, including answers to siding's
+// own requests.
 func (o *observer) OnBrokerRead(_ kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
 	if key == int16(kmsg.Fetch) {
 		o.fetched.Add(int64(n))
 	}
 }
 
-// run looks once in the interval until ctx ends.
+// run measures once in the interval until ctx ends.
 func (o *observer) run(ctx context.Context, interval time.Duration) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -129,13 +129,14 @@ func (o *observer) look(ctx context.Context) error {
 		return err
 	}
 	o.parked = max(o.parked, sums["siding.parked.records"])
-	// What is allocated while a collection runs survives it. While a tier is read
-	// that is more than the consumer holds, so a new maximum is looked at again.
+	// Memory that is allocated during a collection survives it. While a tier is read that is more
+	// than the consumer holds, so a new maximum is measured again.
 	least := uint64(math.MaxUint64)
 	for try := 0; try < 3 && least > o.heap; try++ {
 		var mem runtime.MemStats
 		runtime.GC()
-		runtime.GC() // the first leaves what pools and finalizers still held
+		// The first collection leaves the content of pools and finalizers.
+		runtime.GC()
 		runtime.ReadMemStats(&mem)
 		least = min(least, mem.HeapInuse)
 	}
@@ -143,7 +144,7 @@ func (o *observer) look(ctx context.Context) error {
 	return nil
 }
 
-// tell looks a last time, and puts what was seen into the report.
+// tell measures a last time, and writes the measurements to the report.
 func (o *observer) tell(ctx context.Context, rep *report) error {
 	if err := o.look(ctx); err != nil {
 		return err

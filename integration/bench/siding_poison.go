@@ -14,10 +14,10 @@ var poisonTiers = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 // poisonNap is what the handler sleeps. The kernel makes about 1.1 ms of it.
 const poisonNap = 200 * time.Microsecond
 
-// sidingPoison handles records that are offered at the job's rate, of which
-// some fail until they are dead letters. It measures how long the healthy ones
-// take, from when they were due to be sent to the start of their handler: with
-// the handler's own time in both, a ratio of two would hide more.
+// sidingPoison handles records that are offered at the job's rate, of which some fail until they
+// are dead letters. It measures the latency of the healthy ones, from the due time of the send to
+// the start of their handler. The handler's own time is not included: in both figures it would hide
+// differences.
 func sidingPoison(ctx context.Context, j job) (report, error) {
 	var m meter
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -68,8 +68,8 @@ func sidingPoison(ctx context.Context, j job) (report, error) {
 	return rep, running.stop()
 }
 
-// isPoison says whether record i fails: one in so many, spread over the
-// partitions and the time, the same in each run.
+// isPoison reports whether record i fails: one in so many, spread over the partitions and the time,
+// the same in each run.
 func isPoison(i, oneIn int) bool {
 	// As in nap. The low bits of the product follow i's too closely.
 	return oneIn > 0 && int(uint32(i)*2654435761>>16)%oneIn == 0

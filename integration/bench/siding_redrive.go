@@ -9,10 +9,9 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// sidingRedrive brings all letters back, as fast as it can: no canary, no ramp
-// and no limit of the lag. What is measured begins when the claim stands, with
-// nothing read yet, and ends when the last transaction with letters is
-// committed. The plan is not in it.
+// sidingRedrive redrives all letters as fast as it can: no canary, no ramp and no limit of the lag.
+// The measurement begins after the claim, before the first read, and ends when the last transaction
+// with letters is committed. It does not include the plan.
 func sidingRedrive(ctx context.Context, j job) (report, error) {
 	var (
 		m   meter

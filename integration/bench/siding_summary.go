@@ -10,9 +10,8 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// sidingSummary counts the open letters of a topic, as the verb does, with the
-// reading of its ledger. The heap is looked at when the summary is there, and
-// what it was made of is not given back yet.
+// sidingSummary counts the open letters of a topic, as the verb does, including the reading of the
+// ledger. The heap is measured when the summary is complete, while its working memory still exists.
 func sidingSummary(ctx context.Context, j job) (report, error) {
 	var m meter
 	m.begin()
@@ -29,7 +28,8 @@ func sidingSummary(ctx context.Context, j job) (report, error) {
 	rep.Records = j.Data.records()
 	var mem runtime.MemStats
 	runtime.GC()
-	runtime.GC() // the first leaves what pools and finalizers still held
+	// The first collection leaves the content of pools and finalizers.
+	runtime.GC()
 	runtime.ReadMemStats(&mem)
 	rep.HeapInuse = mem.HeapInuse
 	runtime.KeepAlive(l)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A stopwatch keeps one time for each record, the first that it is told, and
-// says when it has them all. Handlers tell it concurrently.
+// A stopwatch keeps the first time reported for each record, and detects when it has all. Handlers
+// report times concurrently.
 type stopwatch struct {
 	times []atomic.Int64 // by record: nanoseconds, 0 for none yet
 	left  atomic.Int64
@@ -27,14 +27,14 @@ func newStopwatch(n, records int) *stopwatch {
 // note takes a time. A record can come twice; its first time counts.
 func (s *stopwatch) note(i int, d time.Duration) {
 	if d == 0 {
-		d = 1 // a nanosecond is nothing, and 0 is taken
+		d = 1 // a nanosecond does not matter, and 0 means none
 	}
 	if s.times[i].CompareAndSwap(0, int64(d)) && s.left.Add(-1) == 0 {
 		close(s.done)
 	}
 }
 
-// A spread is what the times look like, in milliseconds.
+// A spread describes the distribution of the times, in milliseconds.
 type spread struct {
 	Records       int
 	P50, P99, Max float64

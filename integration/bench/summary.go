@@ -9,8 +9,8 @@ const (
 	summaryMany    = 4_000_000
 )
 
-// summaryHeap is what a summary may hold in the end, in MiB, however many
-// letters there are.
+// summaryHeap is the heap in MiB that a summary may hold at its end, however many letters there
+// are.
 const summaryHeap = 64
 
 func summaryBench(ctx context.Context, r *rig) ([]arm, error) {
