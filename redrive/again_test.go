@@ -24,10 +24,8 @@ import (
 func TestAPlanIsRunOnceAndStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 5)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 5, nil)
+		r, p := planned(t, k)
 		was := *p
 		was.Targets, was.Warnings = maps.Clone(p.Targets), slices.Clone(p.Warnings)
 		targets := p.Targets
@@ -40,9 +38,7 @@ func TestAPlanIsRunOnceAndStaysAsItIs(t *testing.T) {
 			t.Errorf("the run made of the plan %+v", p)
 		}
 		_, err := r.Run(t.Context(), p, pace, nil)
-		if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedNothing || !strings.Contains(err.Error(), "was run already") {
-			t.Errorf("a second time it ended with %v", err)
-		}
+		refused(t, err, redrive.RefusedNothing, "was run already")
 	})
 }
 
@@ -53,42 +49,37 @@ func TestARunThatMayNotGoOnEndsAndOneThatCanNotYetSaysSo(t *testing.T) {
 		"a right that was taken away": {Err: kerr.TransactionalIDAuthorizationFailed, Count: -1},
 		"a broker that has trouble":   {Err: kerr.UnknownServerError, Count: 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 300)
-				s.set(succeeding)
-				r := redriver(t, k)
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-				defer cancel()
-				var f *kfake.FaultHandle
-				var said []string
-				p := plan(t, r)
-				o, err := r.Run(ctx, p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, func(e redrive.Event) {
-					if strings.HasSuffix(e.Message, "; trying again") {
-						said = append(said, e.Message)
-					}
-					if f == nil && e.Counts.Sent > 50 {
-						k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1})
-						fault.Keys = []kmsg.Key{kmsg.InitProducerID}
-						f = k.Cluster.Fault(fault)
-					}
-				})
-				if fault.Count > 0 {
-					if err != nil || o.Counts.Sent != 300 || len(said) == 0 {
-						t.Errorf("the run ended with %v, and %+v; it said %q", err, o, said)
-					}
-					return
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 300, succeeding)
+			r := redriver(t, k)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			var f *kfake.FaultHandle
+			var said []string
+			p := plan(t, r)
+			o, err := r.Run(ctx, p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, func(e redrive.Event) {
+				if strings.HasSuffix(e.Message, "; trying again") {
+					said = append(said, e.Message)
 				}
-				if denied, ok := errors.AsType[*redrive.DeniedError](err); !ok || denied.Resource != "transactional-id" || o.State.Finished() {
-					t.Fatalf("the run ended with %v, and %+v", err, o)
-				}
-				f.Remove()
-				if o, err := r.Resume(ctx, "orders.dlq", p.ID, nil); err != nil || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
-					t.Errorf("once it is granted again the run ended with %v, and %+v", err, o)
+				if f == nil && e.Counts.Sent > 50 {
+					k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1})
+					fault.Keys = []kmsg.Key{kmsg.InitProducerID}
+					f = k.Cluster.Fault(fault)
 				}
 			})
+			if fault.Count > 0 {
+				if err != nil || o.Counts.Sent != 300 || len(said) == 0 {
+					t.Errorf("the run ended with %v, and %+v; it said %q", err, o, said)
+				}
+				return
+			}
+			if denied, ok := errors.AsType[*redrive.DeniedError](err); !ok || denied.Resource != "transactional-id" || o.State.Finished() {
+				t.Fatalf("the run ended with %v, and %+v", err, o)
+			}
+			f.Remove()
+			if o, err := r.Resume(ctx, "orders.dlq", p.ID, nil); err != nil || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
+				t.Errorf("once it is granted again the run ended with %v, and %+v", err, o)
+			}
 		})
 	}
 }
@@ -97,8 +88,7 @@ func TestARunThatMayNotGoOnEndsAndOneThatCanNotYetSaysSo(t *testing.T) {
 func TestALetterThatLacksItsValueAndItsOriginStays(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 1)
+		letters(t, k, 1, nil)
 		k.CreateTopic("replay", 1)
 		omitted := kgo.RecordHeader{Key: headers.ValueOmitted, Value: []byte("true")}
 		k.Produce(&kgo.Record{Topic: "orders.dlq", Headers: []kgo.RecordHeader{omitted}})

@@ -2,7 +2,6 @@ package redrive_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"strings"
 	"sync"
@@ -24,11 +23,7 @@ func remake(t *testing.T, k *consumertest.Kafka, s *switched, n int) {
 	k.DeleteTopic("orders.dlq")
 	k.CreateTopic("orders.dlq", 1)
 	s.set(failing("new"))
-	var records []*kgo.Record
-	for range n {
-		records = append(records, &kgo.Record{Topic: "orders", Value: []byte("new")})
-	}
-	for _, r := range k.Produce(records...) { // one that was refused at first may be the last to come
+	for _, r := range k.Produce(records(n, "new")...) { // one that was refused at first may be the last to come
 		k.DeadLettered(r, "terminal")
 	}
 }
@@ -49,15 +44,11 @@ func nothingNew(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver, n int6
 func TestAPlanOfATopicThatWasMadeAnewIsRefused(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		r := redriver(t, k)
-		p := plan(t, r)
-		remake(t, k, &s, 30)
+		s := letters(t, k, 20, nil)
+		r, p := planned(t, k)
+		remake(t, k, s, 30)
 		_, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, nil)
-		if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedNothing || !strings.Contains(err.Error(), "plan again") {
-			t.Errorf("got %v", err)
-		}
+		refused(t, err, redrive.RefusedNothing, "plan again")
 		nothingNew(t, k, r, 30)
 	})
 }
@@ -69,64 +60,45 @@ func TestARunOfATopicThatIsMadeAnewAborts(t *testing.T) {
 		"while all is sent":       {Canary: -1, Ramp: -1, Rate: -1, Window: time.Hour},
 		"while the canary's away": {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 1500)
-				s.set(func(ctx context.Context, _ *kgo.Record) error {
-					<-ctx.Done()
-					return ctx.Err()
-				})
-				r := redriver(t, k)
-				p := plan(t, r)
-				result := make(chan error)
-				var o redrive.Outcome
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-				defer cancel()
-				go func() {
-					var err error
-					o, err = r.Run(ctx, p, pace, nil)
-					result <- err
-				}()
-				time.Sleep(5 * time.Second)
-				k.DeleteTopic("orders.dlq")
-				k.CreateTopic("orders.dlq", 1)
-				err := <-result
-				if !errors.Is(err, redrive.ErrMadeAnew) || o.State != redrive.Aborted || o.Counts.Succeeded != 0 || o.Counts.Sent == 0 || o.Counts.Skipped["expired"] != 0 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
-				}
-				now, err := r.Status(t.Context(), "orders.dlq", p.ID)
-				if err != nil || now.Counts.Sent != o.Counts.Sent || now.Counts.Pending != o.Counts.Sent {
-					t.Errorf("later it is %+v, %v", now, err)
-				}
-			})
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 1500, blocked)
+			r, p := planned(t, k)
+			result := make(chan error)
+			var o redrive.Outcome
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			go func() {
+				var err error
+				o, err = r.Run(ctx, p, pace, nil)
+				result <- err
+			}()
+			time.Sleep(5 * time.Second)
+			k.DeleteTopic("orders.dlq")
+			k.CreateTopic("orders.dlq", 1)
+			err := <-result
+			if !errors.Is(err, redrive.ErrMadeAnew) || o.State != redrive.Aborted || o.Counts.Succeeded != 0 || o.Counts.Sent == 0 || o.Counts.Skipped["expired"] != 0 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+			now, err := r.Status(t.Context(), "orders.dlq", p.ID)
+			if err != nil || now.Counts.Sent != o.Counts.Sent || now.Counts.Pending != o.Counts.Sent {
+				t.Errorf("later it is %+v, %v", now, err)
+			}
 		})
 	}
-}
-
-func incompressible() []byte {
-	b := make([]byte, 2000)
-	rand.Read(b) // it never fails
-	return b
 }
 
 // The letters of the new topic have the offsets that were selected from the old one.
 func TestTheReaderOfLettersDoesNotGoOnWithAnotherTopic(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 1)
+		s := letters(t, k, 1, nil)
 		var records []*kgo.Record // more than is read ahead
 		for range 6000 {
 			records = append(records, &kgo.Record{Topic: "orders", Value: incompressible()})
 		}
 		k.DeadLettered(k.Produce(records...)[5999], "terminal")
 		s.set(succeeding)
-		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.FetchMaxPartitionBytes(256<<10)), By: "ann"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := redriver(t, k, kgo.FetchMaxPartitionBytes(256<<10))
 		p := plan(t, r)
 		others := on(t, k, "orders.dlq")
 		for _, l := range others {
@@ -160,11 +132,8 @@ func TestTheReaderOfLettersDoesNotGoOnWithAnotherTopic(t *testing.T) {
 func TestARunOfATopicThatIsDeletedAndNotMadeAgainAborts(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 1500)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 1500, succeeding)
+		r, p := planned(t, k)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		var once sync.Once
@@ -186,21 +155,11 @@ func TestARunOfATopicThatIsDeletedAndNotMadeAgainAborts(t *testing.T) {
 func TestARunIsNotResumedOnATopicThatWasMadeAnew(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 100)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
-		ctx, stop := context.WithCancel(t.Context())
-		if _, err := r.Run(ctx, p, redrive.Pace{Canary: -1, Rate: 10, Ramp: -1}, func(e redrive.Event) {
-			if e.Counts.Sent > 20 {
-				stop()
-			}
-		}); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
+		s := letters(t, k, 100, succeeding)
+		r, p := planned(t, k)
+		stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 10, Ramp: -1}, 21)
 		sent := len(on(t, k, "orders.retry.5s"))
-		remake(t, k, &s, 200)
+		remake(t, k, s, 200)
 		if _, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil); !errors.Is(err, redrive.ErrMadeAnew) || !strings.Contains(err.Error(), "abort it") {
 			t.Errorf("it is resumed with %v", err)
 		}
@@ -221,18 +180,10 @@ func TestARunIsNotResumedOnATopicThatWasMadeAnew(t *testing.T) {
 func TestWhatWasInARetryTopicThatWasMadeAnewIsUnknown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		c := letters(t, k, &s, 20)
-		s.set(func(ctx context.Context, _ *kgo.Record) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		r := redriver(t, k)
-		p := plan(t, r)
+		s := letters(t, k, 20, blocked)
+		r, p := planned(t, k)
 		stopped(t, r, p, redrive.Pace{Canary: -1, Ramp: -1}, 20)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		s.stop(t)
 		k.DeleteTopic("orders.retry.5s")
 		k.CreateTopic("orders.retry.5s", 1)
 		setOffset(t, k, "orders.retry.5s", 50) // of records that came to the new one

@@ -15,13 +15,8 @@ import (
 func TestTheMethodsOfARedriverMayBeUsedAtOnce(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 5)
-		s.set(succeeding)
-		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.ProducerBatchCompression(kgo.SnappyCompression(), kgo.NoCompression())), By: "ann"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		letters(t, k, 5, succeeding)
+		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.SnappyCompression(), kgo.NoCompression()))
 		p := plan(t, r)
 		var wg sync.WaitGroup
 		for range 4 {
@@ -37,8 +32,6 @@ func TestTheMethodsOfARedriverMayBeUsedAtOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 5 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 5)(r.Run(t.Context(), p, redrive.Pace{}, nil))
 	})
 }

@@ -17,11 +17,7 @@ import (
 // deleteBefore takes the records before an offset away, as retention does.
 func deleteBefore(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
 	t.Helper()
-	adm, err := kadm.NewOptClient(k.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer adm.Close()
+	adm := kadm.NewClient(clientOf(t, k))
 	offsets := kadm.Offsets{}
 	offsets.AddOffset(topic, 0, at, -1)
 	if deleted, err := adm.DeleteRecords(t.Context(), offsets); err != nil || deleted[topic][0].Err != nil {
@@ -29,24 +25,12 @@ func deleteBefore(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
 	}
 }
 
-// listing matches the requests for where partitions begin (-2) or end (-1), of a topic among others.
-func listing(req kmsg.Request, timestamp int64, topic string) bool {
-	for _, of := range req.(*kmsg.ListOffsetsRequest).Topics {
-		if of.Topic == topic && len(of.Partitions) > 0 && of.Partitions[0].Timestamp == timestamp {
-			return true
-		}
-	}
-	return false
-}
-
 // A partition that could not say where it begins was taken for one that still has the letter, which succeeded then.
 func TestALetterIsNotJudgedWhileNobodyKnowsWhetherItExpired(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		h := takeOver(t, k, letters(t, k, &s, 1))
-		r := redriver(t, k)
-		p := plan(t, r)
+		h := takeOver(t, k, letters(t, k, 1, nil))
+		r, p := planned(t, k)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -71,11 +55,8 @@ func TestALetterIsNotJudgedWhileNobodyKnowsWhetherItExpired(t *testing.T) {
 func TestARunIsNotResumedBeforeItIsKnownWhatIsOld(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 3)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		s := letters(t, k, 3, succeeding)
+		r, p := planned(t, k)
 		stopped(t, r, p, redrive.Pace{Canary: -1, Ramp: -1}, 3)
 		time.Sleep(time.Minute) // what was sent has run
 		s.set(failing("tax"))

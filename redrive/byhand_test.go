@@ -3,7 +3,6 @@ package redrive_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,19 +24,13 @@ type byHand struct {
 }
 
 // takeOver joins the group in place of its consumer.
-func takeOver(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer) *byHand {
+func takeOver(t *testing.T, k *consumertest.Kafka, s *switched) *byHand {
 	t.Helper()
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	s.stop(t)
 	joined := make(chan struct{})
 	var once sync.Once
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumerGroup("billing"), kgo.ConsumeTopics("orders"), kgo.DisableAutoCommit(),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { once.Do(func() { close(joined) }) }))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cl.Close)
+	cl := clientOf(t, k, kgo.ConsumerGroup("billing"), kgo.ConsumeTopics("orders"), kgo.DisableAutoCommit(),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { once.Do(func() { close(joined) }) }))
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	go func() {
@@ -85,10 +78,8 @@ func (h *byHand) write(topic string, m headers.Meta) {
 func TestALetterThatIsHeldIsPendingUntilItRan(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		h := takeOver(t, k, letters(t, k, &s, 1))
-		r := redriver(t, k)
-		p := plan(t, r)
+		h := takeOver(t, k, letters(t, k, 1, nil))
+		r, p := planned(t, k)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -142,38 +133,31 @@ func TestOnlyTheFirstFailureOfNewTrafficInTheRunsClassesAborts(t *testing.T) {
 			m.Redrive = headers.Redrive{ID: "other", Count: 1, From: headers.Position{Topic: "orders.dlq", Offset: 0}}
 		}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				h := takeOver(t, k, letters(t, k, &s, 1))
-				h.write("orders.dlq", func() headers.Meta { m := meta(0, 50); m.Class = "unclassified"; return m }())
-				r := redriver(t, k)
-				p := plan(t, r)
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					time.Sleep(5 * time.Second)
-					h.commit("orders.retry.5s", 10)
-					time.Sleep(5 * time.Second)
-					m := meta(0, 100)
-					if c.topic != "orders.dlq" {
-						m.Reason, m.NotBefore = "", time.Now().Add(5*time.Second)
-					}
-					c.change(&m)
-					m.Hops = m.Attempts
-					h.write(c.topic, m)
-				}()
-				o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, nil)
-				<-done
-				if c.aborts {
-					if cause := reappeared(t, o, err); !strings.Contains(cause, "new traffic fails") {
-						t.Errorf("the cause is %q", cause)
-					}
-				} else if err != nil || o.Counts.Succeeded != 2 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			h := takeOver(t, k, letters(t, k, 1, nil))
+			h.write("orders.dlq", func() headers.Meta { m := meta(0, 50); m.Class = "unclassified"; return m }())
+			r, p := planned(t, k)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				time.Sleep(5 * time.Second)
+				h.commit("orders.retry.5s", 10)
+				time.Sleep(5 * time.Second)
+				m := meta(0, 100)
+				if c.topic != "orders.dlq" {
+					m.Reason, m.NotBefore = "", time.Now().Add(5*time.Second)
 				}
-			})
+				c.change(&m)
+				m.Hops = m.Attempts
+				h.write(c.topic, m)
+			}()
+			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, nil)
+			<-done
+			if c.aborts {
+				reappeared(t, o, err, "new traffic fails")
+			} else if err != nil || o.Counts.Succeeded != 2 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
 		})
 	}
 }
@@ -181,29 +165,22 @@ func TestOnlyTheFirstFailureOfNewTrafficInTheRunsClassesAborts(t *testing.T) {
 func TestFailuresAreToleratedAsManyAsAreAskedFor(t *testing.T) {
 	t.Parallel()
 	for bad, aborts := range map[int64]bool{0: false, 3: false, 4: true} {
-		t.Run(string('0'+rune(bad)), func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 20)
-				s.set(func(ctx context.Context, r *kgo.Record) error {
-					if r.Offset >= 1 && r.Offset < 1+bad { // the canary is well
-						return failing("tax")(ctx, r)
-					}
-					return nil
-				})
-				r := redriver(t, k)
-				o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Tolerate: 3}, nil)
-				if aborts {
-					cause := reappeared(t, o, err)
-					e, _ := errors.AsType[*redrive.ReappearedError](err)
-					if !strings.Contains(cause, "the 4. failure where 3 are tolerated") || len(e.Seen) != 4 || e.Seen[0].Letter == "" {
-						t.Errorf("the cause is %q, and was seen: %+v", cause, e.Seen)
-					}
-				} else if c := o.Counts; err != nil || c.Failed != bad || c.Succeeded != 20-bad {
-					t.Errorf("the run ended with %v, and %+v", err, o)
+		virtual(t, string('0'+rune(bad)), func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 20, func(ctx context.Context, r *kgo.Record) error {
+				if r.Offset >= 1 && r.Offset < 1+bad { // the canary is well
+					return failing("tax")(ctx, r)
 				}
+				return nil
 			})
+			r := redriver(t, k)
+			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Tolerate: 3}, nil)
+			if aborts {
+				if e := reappeared(t, o, err, "the 4. failure where 3 are tolerated"); len(e.Seen) != 4 || e.Seen[0].Letter == "" {
+					t.Errorf("was seen: %+v", e.Seen)
+				}
+			} else if c := o.Counts; err != nil || c.Failed != bad || c.Succeeded != 20-bad {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
 		})
 	}
 }
@@ -212,27 +189,22 @@ func TestFailuresAreToleratedAsManyAsAreAskedFor(t *testing.T) {
 func TestACanaryThatFailsWithAnyClassAborts(t *testing.T) {
 	t.Parallel()
 	for at, aborts := range map[int64]bool{0: true, 1: true, 2: false} {
-		t.Run(string('0'+rune(at)), func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 20)
-				s.set(func(ctx context.Context, r *kgo.Record) error {
-					if r.Offset == at {
-						return failing("other")(ctx, r)
-					}
-					return nil
-				})
-				r := redriver(t, k)
-				o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: 2, Tolerate: 3}, nil)
-				if aborts {
-					if reappeared(t, o, err); o.Counts.Sent != 2 {
-						t.Errorf("%d were sent, want the canary", o.Counts.Sent)
-					}
-				} else if c := o.Counts; err != nil || c.Failed != 1 || c.Succeeded != 19 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
+		virtual(t, string('0'+rune(at)), func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 20, func(ctx context.Context, r *kgo.Record) error {
+				if r.Offset == at {
+					return failing("other")(ctx, r)
 				}
+				return nil
 			})
+			r := redriver(t, k)
+			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: 2, Tolerate: 3}, nil)
+			if aborts {
+				if reappeared(t, o, err, ""); o.Counts.Sent != 2 {
+					t.Errorf("%d were sent, want the canary", o.Counts.Sent)
+				}
+			} else if c := o.Counts; err != nil || c.Failed != 1 || c.Succeeded != 19 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
 		})
 	}
 }
@@ -244,30 +216,25 @@ func TestALetterThatComesBackWithBrokenHeadersHasFailed(t *testing.T) {
 		"out of bounds": nil,
 		"broken":        {{Key: headers.FirstFailedAt, Value: []byte("yesterday")}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				h := takeOver(t, k, letters(t, k, &s, 1))
-				r := redriver(t, k)
-				p := plan(t, r)
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					time.Sleep(5 * time.Second)
-					found := headers.Malformed(append(on(t, k, "orders.retry.5s")[0].Headers, broken...), errors.New("out of bounds"), time.Now())
-					if err := h.cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: found}).FirstErr(); err != nil {
-						t.Error(err)
-					}
-					h.commit("orders.retry.5s", 2)
-				}()
-				o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
-				<-done
-				reappeared(t, o, err)
-				if c := o.Counts; c.Succeeded != 0 || c.Failed != 1 {
-					t.Errorf("the run says %+v", c)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			h := takeOver(t, k, letters(t, k, 1, nil))
+			r, p := planned(t, k)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				time.Sleep(5 * time.Second)
+				found := headers.Malformed(append(on(t, k, "orders.retry.5s")[0].Headers, broken...), errors.New("out of bounds"), time.Now())
+				if err := h.cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: found}).FirstErr(); err != nil {
+					t.Error(err)
 				}
-			})
+				h.commit("orders.retry.5s", 2)
+			}()
+			o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+			<-done
+			reappeared(t, o, err, "")
+			if c := o.Counts; c.Succeeded != 0 || c.Failed != 1 {
+				t.Errorf("the run says %+v", c)
+			}
 		})
 	}
 }

@@ -36,13 +36,8 @@ func selections(t *testing.T, k *consumertest.Kafka) map[string]bool {
 func TestAClaimThatDoesNotComeAboutLeavesNoSelection(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(succeeding)
-		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.ProducerBatchCompression(kgo.NoCompression())), By: "ann"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		letters(t, k, 20, succeeding)
+		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 		p := plan(t, r)
 		claim := func(req kmsg.Request) bool {
 			for _, topic := range req.(*kmsg.ProduceRequest).Topics {
@@ -68,9 +63,7 @@ func TestAClaimThatDoesNotComeAboutLeavesNoSelection(t *testing.T) {
 func TestASelectionThatNobodyClaimedIsTakenAwayByTheNextRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(succeeding)
+		letters(t, k, 20, succeeding)
 		r := redriver(t, k)
 		k.Produce(dlq.RunRecord("orders.dlq.ledger", "crashed/selection/0", []byte("{}")), dlq.RunRecord("orders.dlq.ledger", "crashed/selection/1", []byte("{}")))
 		if _, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, nil); err != nil {

@@ -74,9 +74,7 @@ func heldUp(t *testing.T, k *consumertest.Kafka, topic string, during time.Durat
 func TestResume_LeavesARunThatGoesOn(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 100)
-		s.set(succeeding)
+		letters(t, k, 100, succeeding)
 		first, second := redriver(t, k), redriver(t, k)
 		p := plan(t, first)
 		half, ended := make(chan struct{}), make(chan error, 1)
@@ -122,11 +120,8 @@ func TestResume_LeavesARunThatGoesOn(t *testing.T) {
 func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 20, succeeding)
+		r, p := planned(t, k)
 		stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
 		began := time.Now()
 		took := time.Duration(0)
@@ -145,40 +140,34 @@ func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 	t.Parallel()
 	for name, lives := range map[string]bool{"of one that lives": true, "of one that died": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 20)
-				s.set(succeeding)
-				r := redriver(t, k)
-				p := plan(t, r)
-				stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
-				beat := func() {
-					asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour), "token": "colleague", "owner": "bob"})
-				}
-				beat()
-				ctx, stop := context.WithCancel(t.Context())
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					for lives && ctx.Err() == nil {
-						select {
-						case <-ctx.Done():
-						case <-time.After(5 * time.Second):
-							beat()
-						}
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 20, succeeding)
+			r, p := planned(t, k)
+			stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
+			beat := func() {
+				asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour), "token": "colleague", "owner": "bob"})
+			}
+			beat()
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for lives && ctx.Err() == nil {
+					select {
+					case <-ctx.Done():
+					case <-time.After(5 * time.Second):
+						beat()
 					}
-				}()
-				o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
-				stop()
-				<-done
-				if lives {
-					_ = heldError(t, err, "goes on: bob was heard of just now, and by the clocks 1h0m")
-				} else if err != nil || o.Counts.Succeeded != 20 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
 				}
-			})
+			}()
+			o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
+			stop()
+			<-done
+			if lives {
+				_ = heldError(t, err, "goes on: bob was heard of just now, and by the clocks 1h0m")
+			} else if err != nil || o.Counts.Succeeded != 20 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
 		})
 	}
 }
@@ -187,11 +176,8 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 func TestResume_ChecksAgainAsItClaims(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 20, succeeding)
+		r, p := planned(t, k)
 		stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
 		before := readLedger(t, k).Runs()[p.ID]
 		var once sync.Once
@@ -219,19 +205,14 @@ func TestResume_ChecksAgainAsItClaims(t *testing.T) {
 func TestResume_TakesNothingWhereItCannotLook(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 20, succeeding)
+		r, p := planned(t, k)
 		stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
 		asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour)})
 		ended := heldUp(t, k, "orders.dlq.ledger", 5*time.Second)
 		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
 		_ = heldError(t, err, "may go on: ann on ")
 		<-ended
-		if o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent()); err != nil || o.Counts.Succeeded != 20 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 20)(r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent()))
 	})
 }

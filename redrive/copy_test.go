@@ -14,32 +14,22 @@ import (
 func TestCopy_IsDueByEveryClock(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]redrive.Edit{"as it is": {}, "edited": {Unset: []string{"trace"}}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 3)
-				s.set(succeeding)
-				r := redriver(t, k)
-				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: edit})
-				if err != nil {
-					t.Fatal(err)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 3, succeeding)
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: edit})
+			began := time.Now()
+			succeeds(t, 3)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+			copies := on(t, k, "orders.retry.5s")
+			for _, c := range copies {
+				m, err := headers.Parse(c.Headers)
+				if err != nil || m.NotBefore.IsZero() || m.NotBefore.After(began.AddDate(-1, 0, 0)) {
+					t.Errorf("a copy is due at %v, %v, and the run began at %v", m.NotBefore, err, began)
 				}
-				began := time.Now()
-				if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 3 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
-				}
-				copies := on(t, k, "orders.retry.5s")
-				for _, c := range copies {
-					m, err := headers.Parse(c.Headers)
-					if err != nil || m.NotBefore.IsZero() || m.NotBefore.After(began.AddDate(-1, 0, 0)) {
-						t.Errorf("a copy is due at %v, %v, and the run began at %v", m.NotBefore, err, began)
-					}
-				}
-				if len(copies) != 3 {
-					t.Errorf("there are %d copies", len(copies))
-				}
-			})
+			}
+			if len(copies) != 3 {
+				t.Errorf("there are %d copies", len(copies))
+			}
 		})
 	}
 }

@@ -21,34 +21,21 @@ import (
 func TestARunThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
 	t.Parallel()
 	for _, topic := range []string{"orders.retry.5s", "orders.dlq.ledger"} {
-		t.Run(topic, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 3)
-				s := newService("tax")
-				incident(t, k, s, 100, "tax")
-				s.has()
-				r := redriver(t, k)
-				p := plan(t, r)
-				var f *kfake.FaultHandle
-				o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 50}, func(e redrive.Event) {
-					if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
-						f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
-					}
-				})
-				d, ok := errors.AsType[*redrive.DeniedError](err)
-				if !ok || d.Operation != "WRITE" || d.Resource != "topic" || d.Name != topic {
-					t.Fatalf("the run ended with %v", err)
-				}
-				if o.State.Finished() || o.Counts.Sent == 100 {
-					t.Errorf("the outcome is %+v", o)
-				}
-				f.Remove()
-				o, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-				if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 100 {
-					t.Errorf("the resumed run ended with %v, and %+v", err, o)
+		virtual(t, topic, func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 100)
+			r, p := planned(t, k)
+			var f *kfake.FaultHandle
+			o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 50}, func(e redrive.Event) {
+				if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
+					f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
 				}
 			})
+			lacks(t, err, "WRITE", "topic", topic)
+			if o.State.Finished() || o.Counts.Sent == 100 {
+				t.Errorf("the outcome is %+v", o)
+			}
+			f.Remove()
+			succeeds(t, 100)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
 		})
 	}
 }
@@ -67,40 +54,27 @@ func TestARunThatMayNotLookEndsAndCanBeResumed(t *testing.T) {
 		"the letters":   {kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.TopicAuthorizationFailed, When: letters}, redrive.DeniedError{Operation: "READ", Resource: "topic", Name: "orders.dlq"}},
 		"the group":     {kfake.Fault{Keys: []kmsg.Key{kmsg.ConsumerGroupDescribe}, Err: kerr.GroupAuthorizationFailed}, redrive.DeniedError{Operation: "DESCRIBE", Resource: "group", Name: "billing"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 3)
-				s := newService("tax")
-				incident(t, k, s, 200, "tax")
-				s.has()
-				r := redriver(t, k)
-				p := plan(t, r)
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-				defer cancel()
-				c.fault.Count = -1
-				var f *kfake.FaultHandle
-				if c.lacks.Name == "orders.dlq" { // letters are read ahead
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 200)
+			r, p := planned(t, k)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			c.fault.Count = -1
+			var f *kfake.FaultHandle
+			if c.lacks.Name == "orders.dlq" { // letters are read ahead
+				f = k.Cluster.Fault(c.fault)
+			}
+			o, err := r.Run(ctx, p, redrive.Pace{}, func(e redrive.Event) {
+				if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
 					f = k.Cluster.Fault(c.fault)
 				}
-				o, err := r.Run(ctx, p, redrive.Pace{}, func(e redrive.Event) {
-					if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
-						f = k.Cluster.Fault(c.fault)
-					}
-				})
-				d, ok := errors.AsType[*redrive.DeniedError](err)
-				if !ok || d.Operation != c.lacks.Operation || d.Resource != c.lacks.Resource || d.Name != c.lacks.Name {
-					t.Fatalf("the run ended with %v, and %+v", err, o)
-				}
-				if o.State.Finished() || o.Stopped.IsZero() || o.Counts.Sent == 200 {
-					t.Errorf("the outcome is %+v", o)
-				}
-				f.Remove()
-				o, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-				if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 200 {
-					t.Errorf("the resumed run ended with %v, and %+v", err, o)
-				}
 			})
+			lacks(t, err, c.lacks.Operation, c.lacks.Resource, c.lacks.Name)
+			if o.State.Finished() || o.Stopped.IsZero() || o.Counts.Sent == 200 {
+				t.Errorf("the outcome is %+v", o)
+			}
+			f.Remove()
+			succeeds(t, 200)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
 		})
 	}
 }
@@ -109,12 +83,8 @@ func TestARunThatMayNotLookEndsAndCanBeResumed(t *testing.T) {
 func TestAnAbortKeepsWhyAndAFinishedRunIsNotResumed(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 3)
-		s := newService("tax")
-		incident(t, k, s, 100, "tax")
-		s.has()
-		r := redriver(t, k)
-		p := plan(t, r)
+		fixed(t, k, 100)
+		r, p := planned(t, k)
 		asked := false
 		_, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
 			if !asked && e.Counts.Sent > 0 {
@@ -151,11 +121,8 @@ func TestAnAbortKeepsWhyAndAFinishedRunIsNotResumed(t *testing.T) {
 func TestAnAbortThatComesTooLateLeavesTheRunDone(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 3)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 3, succeeding)
+		r, p := planned(t, k)
 		done, aborted := make(chan struct{}), make(chan error, 1)
 		var once sync.Once
 		o, err := r.Run(t.Context(), p, redrive.Pace{Window: 3 * time.Second, Ramp: -1}, func(e redrive.Event) {

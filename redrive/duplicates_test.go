@@ -20,9 +20,9 @@ import (
 )
 
 // copied makes a letter, and n records later the same once more: the consumer crashed before it committed.
-func copied(t *testing.T, k *consumertest.Kafka, s *switched, n int) {
+func copied(t *testing.T, k *consumertest.Kafka, n int) {
 	t.Helper()
-	letters(t, k, s, 1)
+	s := letters(t, k, 1, nil)
 	was := on(t, k, "orders.dlq")[0]
 	for range n {
 		k.Produce(&kgo.Record{Topic: "orders.dlq"})
@@ -54,21 +54,14 @@ func TestACopyOfWhatARunBroughtBackIsNeverOpen(t *testing.T) {
 		"however far behind it is":     {dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 0)}}, 5_000},
 		"with the filter that it fits": {dlq.Filter{}, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				copied(t, k, &s, c.apart)
-				r := redriver(t, k)
-				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: c.filter})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if o, err := r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil); err != nil || o.Counts.Sent != 1 || o.Counts.Succeeded != 1 {
-					t.Fatal(o, err)
-				}
-				outlived(t, k, r)
-			})
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			copied(t, k, c.apart)
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Filter: c.filter})
+			if o, err := r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil); err != nil || o.Counts.Sent != 1 || o.Counts.Succeeded != 1 {
+				t.Fatal(o, err)
+			}
+			outlived(t, k, r)
 		})
 	}
 }
@@ -77,12 +70,9 @@ func TestACopyOfWhatARunBroughtBackIsNeverOpen(t *testing.T) {
 func TestACopyIsNoneToBringBackHoweverFarBehindItsLetterItIs(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		copied(t, k, &s, 5_000)
+		copied(t, k, 5_000)
 		_, err := redriver(t, k).Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 5_001)}}})
-		if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedNothing {
-			t.Errorf("the plan ended with %v, want it refused", err)
-		}
+		refused(t, err, redrive.RefusedNothing, "")
 	})
 }
 
@@ -124,21 +114,17 @@ func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 			expire(t, k)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				copied(t, k, &s, 0)
-				r := redriver(t, k)
-				lose(t, k, r)
-				ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
-				p, err := ledger.Prunable(t.Context(), time.Time{}, nil)
-				if err != nil || p.Until[0] > 1 {
-					t.Errorf("prune would delete %+v, and the copy with it (%v)", p, err)
-				}
-				run(t, r)
-				k.Conserved()
-			})
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			copied(t, k, 0)
+			r := redriver(t, k)
+			lose(t, k, r)
+			ledger := ledgerOf(k)
+			p, err := ledger.Prunable(t.Context(), time.Time{}, nil)
+			if err != nil || p.Until[0] > 1 {
+				t.Errorf("prune would delete %+v, and the copy with it (%v)", p, err)
+			}
+			run(t, r)
+			k.Conserved()
 		})
 	}
 }
@@ -160,15 +146,13 @@ func (s *slow) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Du
 func TestDuplicate_OfALetterThatWasSettledWhileThePlanWasMadeIsOpen(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 2)
-		s.set(succeeding)
+		letters(t, k, 2, succeeding)
 		was := on(t, k, "orders.dlq")[0]
 		time.Sleep(time.Minute)
 		k.Produce((&dlq.Entry{State: dlq.Expired, At: time.Now()}).Record("orders.dlq.ledger", 0, 99)) // so that there is something to read
 		meanwhile := &slow{meanwhile: func() {
 			time.Sleep(2 * time.Second)
-			l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
+			l := ledgerOf(k)
 			first := dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 0)}}
 			if n, err := l.Discard(t.Context(), first, dlq.Cursor{}, "bob", "no use", nil); n != 1 || err != nil {
 				t.Error(n, err)
@@ -181,15 +165,12 @@ func TestDuplicate_OfALetterThatWasSettledWhileThePlanWasMadeIsOpen(t *testing.T
 			m.FailedAt = time.Now()
 			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: was.Value, Headers: m.Append(headers.Strip(was.Headers))})
 		}}
-		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.WithHooks(meanwhile)), By: "ann", Why: "JIRA-1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := redriver(t, k, kgo.WithHooks(meanwhile))
 		if o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, nil); err != nil || o.Counts.Sent != 1 {
 			t.Fatalf("the run ended with %v, and %+v", err, o)
 		}
 		var open []int64
-		for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.OpenOnly) {
+		for l, err := range ledgerOf(k).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.OpenOnly) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,8 +187,7 @@ func TestDuplicate_OfALetterThatWasSettledWhileThePlanWasMadeIsOpen(t *testing.T
 func TestDuplicate_OfALetterThatIsUnknownIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		copied(t, k, &s, 0)
+		copied(t, k, 0)
 		for offset, e := range []dlq.Entry{{State: dlq.Unknown}, {State: dlq.Duplicate, Target: headers.Position{Topic: "orders.dlq"}}} {
 			e.At = time.Now()
 			k.Produce(e.Record("orders.dlq.ledger", 0, int64(offset)))
@@ -225,8 +205,7 @@ func TestDuplicate_OfALetterThatIsUnknownIsWarnedOf(t *testing.T) {
 func TestACopyIsWrittenDownBeforeItsLetterIsSent(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		copied(t, k, &s, 0)
+		copied(t, k, 0)
 		r := redriver(t, k)
 		var f *kfake.FaultHandle
 		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, func(redrive.Event) {

@@ -29,7 +29,7 @@ func TestEdit_GoesFromTheLedgerAsItsRunEnds(t *testing.T) {
 		},
 		"aborted by itself": func(t *testing.T, r *redrive.Redriver, id string) {
 			o, err := r.Resume(t.Context(), "orders.dlq", id, nil)
-			reappeared(t, o, err)
+			reappeared(t, o, err, "")
 		},
 		"aborted by hand": func(t *testing.T, r *redrive.Redriver, id string) {
 			if err := r.Abort(t.Context(), "orders.dlq", id); err != nil {
@@ -39,47 +39,37 @@ func TestEdit_GoesFromTheLedgerAsItsRunEnds(t *testing.T) {
 	}
 	for what, edit := range edits {
 		for how, end := range endings {
-			t.Run(what+", "+how, func(t *testing.T) {
-				t.Parallel()
-				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-					var s switched
-					letters(t, k, &s, 1)
-					held := make(chan struct{})
-					s.set(func(ctx context.Context, rec *kgo.Record) error {
-						<-held
-						return s.handle(ctx, rec)
-					})
-					r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(_, patch []byte) ([]byte, error) { return patch, nil }})
-					if err != nil {
-						t.Fatal(err)
-					}
-					p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: edit})
-					if err != nil {
-						t.Fatal(err)
-					}
-					stopped(t, r, p, redrive.Pace{}, 1)
-					has := func() bool {
-						text := string(readLedger(t, k).Runs()[p.ID])
-						for _, v := range [][]byte{edit.Patch, edit.Value, []byte(secret)} {
-							if len(v) > 0 && (strings.Contains(text, string(v)) || strings.Contains(text, base64.StdEncoding.EncodeToString(v))) {
-								return true
-							}
-						}
-						return false
-					}
-					if !has() {
-						t.Error("a run that is unfinished does not know its edit")
-					}
-					s.set(succeeding)
-					if how == "aborted by itself" {
-						s.set(failing("tax"))
-					}
-					close(held)
-					end(t, r, p.ID)
-					if has() {
-						t.Errorf("the run is over, and the ledger says of it %s", readLedger(t, k).Runs()[p.ID])
-					}
+			virtual(t, what+", "+how, func(t *testing.T, k *consumertest.Kafka) {
+				held := make(chan struct{})
+				s := letters(t, k, 1, nil)
+				s.set(func(ctx context.Context, rec *kgo.Record) error {
+					<-held
+					return s.handle(ctx, rec)
 				})
+				r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(_, patch []byte) ([]byte, error) { return patch, nil }})
+				p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: edit})
+				stopped(t, r, p, redrive.Pace{}, 1)
+				has := func() bool {
+					text := string(readLedger(t, k).Runs()[p.ID])
+					for _, v := range [][]byte{edit.Patch, edit.Value, []byte(secret)} {
+						if len(v) > 0 && (strings.Contains(text, string(v)) || strings.Contains(text, base64.StdEncoding.EncodeToString(v))) {
+							return true
+						}
+					}
+					return false
+				}
+				if !has() {
+					t.Error("a run that is unfinished does not know its edit")
+				}
+				s.set(succeeding)
+				if how == "aborted by itself" {
+					s.set(failing("tax"))
+				}
+				close(held)
+				end(t, r, p.ID)
+				if has() {
+					t.Errorf("the run is over, and the ledger says of it %s", readLedger(t, k).Runs()[p.ID])
+				}
 			})
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
@@ -30,43 +29,36 @@ func TestARunGoesOnThroughFaultsAndDoublesNothing(t *testing.T) {
 		"offsets that can't be fetched":   {Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: 5},
 		"a dead-letter topic that stalls": {Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.UnknownServerError, Count: 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 3)
-				s := newService("tax")
-				incident(t, k, s, 300, "tax")
-				s.has()
-				r := redriver(t, k)
-				p := plan(t, r)
-				var f *kfake.FaultHandle
-				began := time.Now()
-				o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 500, Canary: -1, Ramp: -1}, func(redrive.Event) {
-					if f == nil && time.Since(began) > 100*time.Millisecond {
-						f = k.Cluster.Fault(fault)
-					}
-				})
-				if err != nil || o.State != redrive.Done || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			s := fixed(t, k, 300)
+			r, p := planned(t, k)
+			var f *kfake.FaultHandle
+			began := time.Now()
+			o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 500, Canary: -1, Ramp: -1}, func(redrive.Event) {
+				if f == nil && time.Since(began) > 100*time.Millisecond {
+					f = k.Cluster.Fault(fault)
 				}
-				// An open transaction of its own, which holds up who reads the target, ends before the broker ends it.
-				if took := time.Since(began); took > 38*time.Second {
-					t.Errorf("it took %v, with a window of 30 s", took)
-				}
-				if f == nil || f.Hits() == 0 {
-					t.Error("there was no fault")
-				}
-				var wrong []string
-				for i := range 300 {
-					if n := s.ran[fmt.Sprintf("tax:%d", i)]; n != 1 {
-						wrong = append(wrong, fmt.Sprintf("record %d: %d times", i, n))
-					}
-				}
-				if len(wrong) > 0 {
-					t.Errorf("%d were not processed once: %v", len(wrong), slices.Clip(wrong[:min(5, len(wrong))]))
-				}
-				onTheirTargets(t, k, p.ID, 300)
 			})
+			if err != nil || o.State != redrive.Done || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+			// An open transaction of its own, which holds up who reads the target, ends before the broker ends it.
+			if took := time.Since(began); took > 38*time.Second {
+				t.Errorf("it took %v, with a window of 30 s", took)
+			}
+			if f == nil || f.Hits() == 0 {
+				t.Error("there was no fault")
+			}
+			var wrong []string
+			for i := range 300 {
+				if n := s.ran[fmt.Sprintf("tax:%d", i)]; n != 1 {
+					wrong = append(wrong, fmt.Sprintf("record %d: %d times", i, n))
+				}
+			}
+			if len(wrong) > 0 {
+				t.Errorf("%d were not processed once: %v", len(wrong), slices.Clip(wrong[:min(5, len(wrong))]))
+			}
+			onTheirTargets(t, k, p.ID, 300)
 		})
 	}
 }
@@ -78,7 +70,7 @@ func TestARunGoesOnThroughFaultsAndDoublesNothing(t *testing.T) {
 func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
 	t.Helper()
 	told := map[string]string{}
-	err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Read(t.Context(), nil, func(n *dlq.Note) {
+	err := ledgerOf(k).Read(t.Context(), nil, func(n *dlq.Note) {
 		if n.Entry.Run == run {
 			told[headers.Position{Topic: "orders.dlq", Partition: n.Record.Partition, Offset: n.Letter}.String()] = n.Entry.Target.String()
 		}
@@ -101,31 +93,4 @@ func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
 	if n != 0 || len(told) > 0 {
 		t.Errorf("%d letters are not on their target, or too often, and of %d only the ledger says so", n, len(told))
 	}
-}
-
-// held are the records of a topic of three partitions that a committed reader sees.
-func held(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
-	t.Helper()
-	left := map[int32]int64{}
-	for p := range int32(3) {
-		if end := k.Cluster.PartitionInfo(topic, p).LastStableOffset; end > 0 {
-			left[p] = end
-		}
-	}
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	for len(left) > 0 {
-		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
-			if r.Offset == left[r.Partition]-1 {
-				delete(left, r.Partition)
-			}
-			if !r.Attrs.IsControl() {
-				all = append(all, r)
-			}
-		})
-	}
-	return all
 }

@@ -36,11 +36,8 @@ type leftover struct {
 
 func (l *leftover) stands(t *testing.T, k *consumertest.Kafka) {
 	t.Helper()
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.TransactionalID("siding-redrive-orders.dlq-a"))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	cl := clientOf(t, k, kgo.TransactionalID("siding-redrive-orders.dlq-a"))
+	var err error
 	if l.id, _, err = cl.ProducerID(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -100,32 +97,22 @@ func TestARunWritesNothingBeforeWhatWasLeftOpenHasEnded(t *testing.T) {
 		"and brokers do not know the request": {topic: "orders.retry.5s", partition: 1, code: kerr.UnsupportedVersion.Code},
 		"and the user may not ask":            {topic: "orders.retry.5s", partition: 1, code: kerr.TopicAuthorizationFailed.Code},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 3)
-				s := newService("tax")
-				incident(t, k, s, 20, "tax")
-				s.has()
-				r := redriver(t, k)
-				p := plan(t, r)
-				l.stands(t, k)
-				o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
-				if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 20 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
-				}
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				if !l.ended || l.early {
-					t.Errorf("it ended: %v; something was written before: %v", l.ended, l.early)
-				}
-				if l.aborts != l.lost+1 {
-					t.Errorf("%d transactions were aborted for it, want %d", l.aborts, l.lost+1)
-				}
-				if want := []string{l.topic}; l.code == 0 && !slices.Equal(slices.Sorted(maps.Keys(l.marked)), want) {
-					t.Errorf("markers went to partitions of %v, want %v", l.marked, want)
-				}
-			})
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 20)
+			r, p := planned(t, k)
+			l.stands(t, k)
+			succeeds(t, 20)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if !l.ended || l.early {
+				t.Errorf("it ended: %v; something was written before: %v", l.ended, l.early)
+			}
+			if l.aborts != l.lost+1 {
+				t.Errorf("%d transactions were aborted for it, want %d", l.aborts, l.lost+1)
+			}
+			if want := []string{l.topic}; l.code == 0 && !slices.Equal(slices.Sorted(maps.Keys(l.marked)), want) {
+				t.Errorf("markers went to partitions of %v, want %v", l.marked, want)
+			}
 		})
 	}
 }
@@ -135,8 +122,7 @@ func TestARunThatCanNotEndWhatWasLeftOpenSaysWhere(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 3)
 		incident(t, k, newService("tax"), 20, "tax")
-		r := redriver(t, k)
-		p := plan(t, r)
+		r, p := planned(t, k)
 		l := &leftover{topic: "orders.retry.5s", partition: 1, lost: -1}
 		l.stands(t, k)
 		began := time.Now()
@@ -159,12 +145,8 @@ func TestARunThatCanNotEndWhatWasLeftOpenSaysWhere(t *testing.T) {
 func TestAFenceWaitsForABrokerThatIsDown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 3)
-		s := newService("tax")
-		incident(t, k, s, 20, "tax")
-		s.has()
-		r := redriver(t, k)
-		p := plan(t, r)
+		fixed(t, k, 20)
+		r, p := planned(t, k)
 		l := &leftover{topic: "orders.retry.5s", partition: 1}
 		l.stands(t, k)
 		asked := 0
@@ -175,10 +157,7 @@ func TestAFenceWaitsForABrokerThatIsDown(t *testing.T) {
 			}
 			return nil, errors.New("it hangs up"), true
 		})
-		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
-		if err != nil || o.Counts.Succeeded != 20 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 20)(r.Run(t.Context(), p, redrive.Pace{}, nil))
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if !l.ended || l.early || l.aborts != 1 || asked <= 10 {

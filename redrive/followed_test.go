@@ -15,19 +15,6 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// states counts the letters of the dead-letter topic by what the ledger says of them.
-func states(t *testing.T, k *consumertest.Kafka) map[dlq.State]int {
-	t.Helper()
-	got := map[dlq.State]int{}
-	for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got[l.State]++
-	}
-	return got
-}
-
 // They all fail again there, into that topic's own dead-letter topic: a run that looked at the group's offsets called them succeeded.
 func TestOfLettersOnAnotherTopicNobodySaysThatTheySucceeded(t *testing.T) {
 	t.Parallel()
@@ -65,8 +52,7 @@ func TestOfLettersOnAnotherTopicNobodySaysThatTheySucceeded(t *testing.T) {
 func TestLettersThatSayNothingOfThemselvesAreSentOnce(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 1)
+		letters(t, k, 1, nil)
 		k.CreateTopic("replay", 1)
 		for range 10 {
 			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("f")})
@@ -93,8 +79,7 @@ func TestLettersThatSayNothingOfThemselvesAreSentOnce(t *testing.T) {
 func TestOnTheSourceOnlyLettersThatSayWhoseTheyAreAreFollowed(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 5)
+		s := letters(t, k, 5, nil)
 		for range 5 {
 			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("f")})
 		}
@@ -119,17 +104,13 @@ func TestOnTheSourceOnlyLettersThatSayWhoseTheyAreAreFollowed(t *testing.T) {
 func TestFollowed_LettersOfAResumedRunStayFollowedBesideThoseWithoutAGroup(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 5)
+		s := letters(t, k, 5, nil)
 		for range 5 {
 			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("f")})
 		}
 		s.set(failing("other"))
 		r := redriver(t, k)
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
 		pace := redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second, TolerateShare: 1}
 		if o := stopped(t, r, p, pace, 10); o.Counts.Sent != 10 || o.Counts.Failed != 0 {
 			t.Fatalf("the run was stopped with %+v", o)
@@ -149,17 +130,11 @@ func TestFollowed_LettersOfAResumedRunStayFollowedBesideThoseWithoutAGroup(t *te
 func TestLettersGoToAnotherTopicWhileTheirGroupIsStopped(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		c := letters(t, k, &s, 300)
+		s := letters(t, k, 300, nil)
 		k.CreateTopic("inspect", 1)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		s.stop(t)
 		r := redriver(t, k)
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
 		began := time.Now()
 		o, err := r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil)
 		if took := time.Since(began); err != nil || o.Counts.Unfollowed != 300 || took > time.Minute {
@@ -172,41 +147,34 @@ func TestLettersGoToAnotherTopicWhileTheirGroupIsStopped(t *testing.T) {
 func TestUnfollowed_LettersDoNotBlockPrune(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]bool{"as a run writes them": false, "as runs wrote them before": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 20)
-				k.CreateTopic("inspect", 1)
-				r := redriver(t, k)
-				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
-				if err != nil {
-					t.Fatal(err)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 20, nil)
+			k.CreateTopic("inspect", 1)
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
+			o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil)
+			if err != nil || o.Counts.Unfollowed != 20 {
+				t.Fatalf("the run ended with %v, and %+v", err, o)
+			}
+			if before { // a run told of all letters alike
+				for offset := range int64(20) {
+					e := dlq.Entry{State: dlq.Redriven, Run: o.ID, At: time.Now(), Target: headers.Position{Topic: "inspect", Offset: offset}}
+					k.Produce(e.Record("orders.dlq.ledger", 0, offset))
 				}
-				o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil)
-				if err != nil || o.Counts.Unfollowed != 20 {
-					t.Fatalf("the run ended with %v, and %+v", err, o)
+				if n, err := r.Settle(t.Context(), "orders.dlq"); n != 20 || err != nil {
+					t.Errorf("%d letters are settled, %v", n, err)
 				}
-				if before { // a run told of all letters alike
-					for offset := range int64(20) {
-						e := dlq.Entry{State: dlq.Redriven, Run: o.ID, At: time.Now(), Target: headers.Position{Topic: "inspect", Offset: offset}}
-						k.Produce(e.Record("orders.dlq.ledger", 0, offset))
-					}
-					if n, err := r.Settle(t.Context(), "orders.dlq"); n != 20 || err != nil {
-						t.Errorf("%d letters are settled, %v", n, err)
-					}
-				}
-				if n, err := r.Settle(t.Context(), "orders.dlq"); n != 0 || err != nil {
-					t.Errorf("once more %d letters are settled, %v", n, err)
-				}
-				l := readLedger(t, k)
-				if found, err := l.Prunable(t.Context(), time.Time{}, nil); err != nil || found.Letters != 20 || found.Pending != 0 {
-					t.Errorf("prunable %+v, %v; want all 20", found, err)
-				}
-				if c := asked(t, k, r, o.ID).Counts; c.Sent != 20 || c.Unfollowed != 20 || c.Pending+c.Unknown+c.Succeeded != 0 {
-					t.Errorf("of the run the status is %+v", c)
-				}
-			})
+			}
+			if n, err := r.Settle(t.Context(), "orders.dlq"); n != 0 || err != nil {
+				t.Errorf("once more %d letters are settled, %v", n, err)
+			}
+			l := readLedger(t, k)
+			if found, err := l.Prunable(t.Context(), time.Time{}, nil); err != nil || found.Letters != 20 || found.Pending != 0 {
+				t.Errorf("prunable %+v, %v; want all 20", found, err)
+			}
+			if c := asked(t, k, r, o.ID).Counts; c.Sent != 20 || c.Unfollowed != 20 || c.Pending+c.Unknown+c.Succeeded != 0 {
+				t.Errorf("of the run the status is %+v", c)
+			}
 		})
 	}
 }

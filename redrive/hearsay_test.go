@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
-	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
@@ -21,7 +20,7 @@ func discarding(context.Context, *kgo.Record) error { return classify.Discard(er
 func saidDiscarded(t *testing.T, k *consumertest.Kafka) (said, stands int) {
 	t.Helper()
 	last := map[string]bool{}
-	err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Read(t.Context(), nil, func(n *dlq.Note) {
+	err := ledgerOf(k).Read(t.Context(), nil, func(n *dlq.Note) {
 		if _, ok := n.Hearsay(); ok {
 			last[string(n.Record.Key)] = n.Record.Value != nil
 		}
@@ -41,9 +40,7 @@ func saidDiscarded(t *testing.T, k *consumertest.Kafka) (said, stands int) {
 func TestWhatConsumersSayIsTakenAwayWhenTheRunHasWrittenItDown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(discarding)
+		letters(t, k, 20, discarding)
 		r := redriver(t, k)
 		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Ramp: -1, Window: time.Minute}, nil)
 		if err != nil || o.State != redrive.Done || o.Counts.Discarded != 20 {
@@ -62,13 +59,10 @@ func TestWhatConsumersSayIsTakenAwayWhenTheRunHasWrittenItDown(t *testing.T) {
 func TestWhatIsDiscardedAfterARunCountsWithoutAnybodySettling(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		r, c, o := overWithPending(t, k, &s, 20)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		r, s, o := overWithPending(t, k, 20)
+		s.stop(t)
 		s.set(discarding)
-		k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, 30 * time.Second}}})
+		s.run(k)
 		time.Sleep(time.Minute)
 		is, err := r.Status(t.Context(), "orders.dlq", o.ID)
 		if c := is.Counts; err != nil || c.Discarded != 20 || c.Pending != 0 || c.Sent != 20 {
@@ -80,9 +74,7 @@ func TestWhatIsDiscardedAfterARunCountsWithoutAnybodySettling(t *testing.T) {
 		if n := readLedger(t, k).Count(dlq.Discarded); n != 20 {
 			t.Errorf("%d are discarded", n)
 		}
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
-		if refused, ok := errors.AsType[*redrive.RefusedError](err); !ok || refused.Reason != redrive.RefusedNothing {
-			t.Errorf("a new plan is %+v, %v; want that there is nothing", p, err)
-		}
+		_, err = r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
+		refused(t, err, redrive.RefusedNothing, "")
 	})
 }

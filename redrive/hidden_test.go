@@ -54,19 +54,12 @@ func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *re
 				return classify.Retryable(classify.As(errors.New("no"), class))
 			},
 		})
-		var records []*kgo.Record
-		for range 4 {
-			records = append(records, &kgo.Record{Topic: "orders", Value: []byte("x")})
-		}
-		written := k.Produce(records...)
+		written := k.Produce(records(4, "x")...)
 		time.Sleep(70 * time.Second)
 		for _, r := range written {
 			k.DeadLettered(r, headers.ReasonExhausted)
 		}
-		ann, err := redrive.New(redrive.Config{Kafka: as("ann"), By: "ann"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ann := redriverOf(t, redrive.Config{Kafka: as("ann"), By: "ann"})
 		test(t, k, ann)
 	})
 }
@@ -83,16 +76,13 @@ func TestALetterThatCameBackAfterAllHasFailed(t *testing.T) {
 		if p := plan(t, redriver(t, k)); !slices.Equal(p.Watched, []string{"orders.retry.5s", "orders.retry.1m"}) {
 			t.Errorf("a run of a user who sees all topics watches %q", p.Watched)
 		}
-		o, err := ann.Run(t.Context(), p, redrive.Pace{Canary: -1, Window: 10 * time.Second}, nil)
-		if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 4 {
-			t.Fatalf("the run ended with %v, and %+v", err, o)
-		}
-		if o, err = ann.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Succeeded != 4 {
+		succeeds(t, 4)(ann.Run(t.Context(), p, redrive.Pace{Canary: -1, Window: 10 * time.Second}, nil))
+		if o, err := ann.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Succeeded != 4 {
 			t.Errorf("before anything is known it is %+v, %v", o, err)
 		}
 		time.Sleep(5 * time.Minute) // it fails twice more, a minute each
 		for range 2 {
-			o, err = ann.Status(t.Context(), "orders.dlq", p.ID)
+			o, err := ann.Status(t.Context(), "orders.dlq", p.ID)
 			if c := o.Counts; err != nil || c.Sent != 4 || c.Succeeded != 0 || c.Failed != 4 || c.FailedByClass["tax"] != 4 || o.State != redrive.Done {
 				t.Errorf("it is %+v, %v", o, err)
 			}
@@ -108,16 +98,11 @@ func TestWhoMayNotReadDeadLettersIsToldSoByTheStatus(t *testing.T) {
 		s := newService("tax")
 		incident(t, k, s, 3, "tax")
 		s.has()
-		r := redriver(t, k)
-		p := plan(t, r)
-		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 3 {
-			t.Fatalf("the run ended with %v, and %+v", err, o)
-		}
+		r, p := planned(t, k)
+		succeeds(t, 3)(r.Run(t.Context(), p, redrive.Pace{}, nil))
 		k.Produce(&kgo.Record{Topic: "orders.dlq"}) // there is something to be read
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
 		_, err := r.Status(t.Context(), "orders.dlq", p.ID)
-		if d, ok := errors.AsType[*redrive.DeniedError](err); !ok || d.Operation != "READ" || d.Name != "orders.dlq" {
-			t.Errorf("the status is refused with %v", err)
-		}
+		lacks(t, err, "READ", "topic", "orders.dlq")
 	})
 }

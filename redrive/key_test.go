@@ -105,10 +105,7 @@ func TestIdempotencyKey_OfALetterIsNoOtherRecordsOnARecreatedSource(t *testing.T
 		k.Produce(&kgo.Record{Topic: "orders", Value: []byte("0")}, &kgo.Record{Topic: "orders", Value: []byte("1")}, &kgo.Record{Topic: "orders", Value: []byte("2")})
 		time.Sleep(time.Minute)
 		r := redriver(t, k)
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
 		if o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil); err != nil || o.Counts.Succeeded != 1 {
 			t.Fatalf("%+v, %v", o, err)
 		}

@@ -30,43 +30,36 @@ func TestReadAhead_OfLargeLettersFewAreInMemory(t *testing.T) {
 	t.Parallel()
 	const n, size = 90, 900_000
 	for _, most := range []int64{0, 4 << 20} {
-		t.Run(fmt.Sprint(most), func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				large(t, k, &s, n, size)
-				canary := time.Second // in which as much is read as may be
-				s.set(func(context.Context, *kgo.Record) error {
-					time.Sleep(canary)
-					canary = 0
-					return nil
-				})
-				count := &fetched{topic: "orders.dlq"}
-				r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.WithHooks(count), kgo.FetchMaxBytes(1)), By: "ann", MaxBufferedBytes: most})
-				if err != nil {
-					t.Fatal(err)
-				}
-				p := plan(t, r)
-				count.bytes.Store(0)
-				var held int64
-				o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 20, Burst: 2, Ramp: -1}, func(e redrive.Event) {
-					held = max(held, count.bytes.Load()-e.Counts.Sent*size)
-				})
-				if err != nil || o.Counts.Succeeded != n+1 {
-					t.Errorf("the run ended with %v, and %+v", err, o.Counts)
-				}
-				limit := most
-				if limit == 0 {
-					limit = 64 << 20
-				}
-				// Beside these there are an answer of the broker, a letter that is too many, and what was sent since it was told.
-				if over := held - limit; over > 8*size {
-					t.Errorf("%d bytes were in memory, want %d", held, limit)
-				}
-				if held < limit/2 {
-					t.Errorf("%d bytes were in memory at most: nothing is read ahead", held)
-				}
+		virtual(t, fmt.Sprint(most), func(t *testing.T, k *consumertest.Kafka) {
+			s := large(t, k, n, size)
+			canary := time.Second // in which as much is read as may be
+			s.set(func(context.Context, *kgo.Record) error {
+				time.Sleep(canary)
+				canary = 0
+				return nil
 			})
+			count := &fetched{topic: "orders.dlq"}
+			r := redriverOf(t, redrive.Config{Kafka: append(k.Opts(), kgo.WithHooks(count), kgo.FetchMaxBytes(1)), By: "ann", MaxBufferedBytes: most})
+			p := plan(t, r)
+			count.bytes.Store(0)
+			var held int64
+			o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 20, Burst: 2, Ramp: -1}, func(e redrive.Event) {
+				held = max(held, count.bytes.Load()-e.Counts.Sent*size)
+			})
+			if err != nil || o.Counts.Succeeded != n+1 {
+				t.Errorf("the run ended with %v, and %+v", err, o.Counts)
+			}
+			limit := most
+			if limit == 0 {
+				limit = 64 << 20
+			}
+			// Beside these there are an answer of the broker, a letter that is too many, and what was sent since it was told.
+			if over := held - limit; over > 8*size {
+				t.Errorf("%d bytes were in memory, want %d", held, limit)
+			}
+			if held < limit/2 {
+				t.Errorf("%d bytes were in memory at most: nothing is read ahead", held)
+			}
 		})
 	}
 }

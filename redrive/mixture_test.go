@@ -98,7 +98,7 @@ func (m *mixture) aborted(partition int32, letters ...*kgo.Record) {
 func (m *mixture) states() map[string]int {
 	m.Helper()
 	got := map[string]int{}
-	ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", m.k.Opts()...)
+	ledger := ledgerOf(m.k)
 	seen := map[[2]int64]bool{}
 	for l, err := range ledger.Letters(m.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
 		if err != nil {
@@ -201,9 +201,8 @@ func TestEachLetterOfAMixtureEndsInOneStateAndNothingElseIsSent(t *testing.T) {
 		}))
 		m.aborted(1, dead("aborted", 1, 1, 900)) // the topic ends with a marker
 
-		r := redriver(t, k)
-		p := plan(t, r)
-		ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
+		r, p := planned(t, k)
+		ledger := ledgerOf(k)
 		if n, err := ledger.Discard(t.Context(), dlq.Filter{Match: func(l *dlq.Letter) bool { return string(l.Record.Value) == "settled" }}, dlq.Cursor{}, "eve", "tests", nil); n != 20 || err != nil {
 			t.Fatal(n, err)
 		}

@@ -31,9 +31,7 @@ func (c distant) Write(b []byte) (int, error) {
 func TestOperators_OfSixAtOnceOneRunsWithinTenSeconds(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 50)
-		s.set(succeeding)
+		letters(t, k, 50, succeeding)
 		var inits atomic.Int64
 		k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
@@ -53,10 +51,7 @@ func TestOperators_OfSixAtOnceOneRunsWithinTenSeconds(t *testing.T) {
 		var runs []*redrive.Redriver
 		var plans []*redrive.Plan
 		for i := range operators {
-			r, err := redrive.New(redrive.Config{Kafka: dialed(t, k.Opts(), func(c net.Conn) net.Conn { return distant{c} }), By: fmt.Sprint("operator ", i)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := redriverOf(t, redrive.Config{Kafka: dialed(t, k.Opts(), func(c net.Conn) net.Conn { return distant{c} }), By: fmt.Sprint("operator ", i)})
 			runs, plans = append(runs, r), append(plans, plan(t, r))
 		}
 		began := time.Now()

@@ -20,9 +20,7 @@ import (
 func TestARunThatCannotBeginToWatchWaits(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(succeeding)
+		letters(t, k, 20, succeeding)
 		r := redriver(t, k)
 		var blind *kfake.FaultHandle
 		var said string
@@ -53,11 +51,8 @@ func TestARunThatCannotBeginToWatchWaits(t *testing.T) {
 func TestARunCanBeStoppedWhileItBeginsToWatch(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 20, succeeding)
+		r, p := planned(t, k)
 		var hangs atomic.Bool
 		thaw := make(chan struct{})
 		k.Cluster.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -108,9 +103,7 @@ func unledgered(k *consumertest.Kafka) (on func(redrive.Event), f func() *kfake.
 func TestARunWhoseEndCannotBeWrittenYetWaits(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 5)
-		s.set(succeeding)
+		letters(t, k, 5, succeeding)
 		r := redriver(t, k)
 		on, fault := unledgered(k)
 		removes := false
@@ -129,11 +122,8 @@ func TestARunWhoseEndCannotBeWrittenYetWaits(t *testing.T) {
 func TestARunWhoseEndCannotBeWrittenCanBeStopped(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 5)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 5, succeeding)
+		r, p := planned(t, k)
 		on, fault := unledgered(k)
 		ctx, cancel := context.WithCancel(t.Context())
 		var stopped time.Time

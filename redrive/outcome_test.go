@@ -16,71 +16,22 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/classify"
-	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// switched is a handler that can be exchanged.
-type switched struct {
-	h atomic.Pointer[consumer.Handler]
-}
-
-func (s *switched) set(h consumer.Handler) { s.h.Store(&h) }
-
-func (s *switched) handle(ctx context.Context, r *kgo.Record) error { return (*s.h.Load())(ctx, r) }
-
-func failing(class string) consumer.Handler {
-	return func(context.Context, *kgo.Record) error {
-		return classify.Terminal(classify.As(errors.New("no"), class))
-	}
-}
-
-func succeeding(context.Context, *kgo.Record) error { return nil }
-
-// letters makes n dead letters of a class, and returns the consumer.
-func letters(t *testing.T, k *consumertest.Kafka, s *switched, n int) *consumertest.Consumer {
-	t.Helper()
-	k.CreateTopic("orders", 1)
-	s.set(failing("tax"))
-	c := k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{HandlerTimeout: time.Hour, Tiers: []time.Duration{5 * time.Second, 30 * time.Second}}})
-	var records []*kgo.Record
-	for range n {
-		records = append(records, &kgo.Record{Topic: "orders", Value: []byte("x")})
-	}
-	all := k.Produce(records...)
-	k.DeadLettered(all[n-1], "terminal") // they come in the order of their partition
-	return c
-}
-
-func TestWhatTheHandlerDiscardsDidNotSucceed(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(func(context.Context, *kgo.Record) error { return classify.Discard(errors.New("not ours any more")) })
-		r := redriver(t, k)
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil)
-		if c := o.Counts; err != nil || c.Discarded != 20 || c.Succeeded != 0 || c.Pending != 0 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
-	})
-}
-
 func TestWhatWaitsInARetryTopicIsPendingUntilItHasRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
 		var mu sync.Mutex
 		tried := map[int64]bool{}
-		s.set(func(_ context.Context, r *kgo.Record) error {
+		letters(t, k, 20, func(_ context.Context, r *kgo.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if !tried[r.Offset] {
 				tried[r.Offset] = true
-				return classify.Retryable(classify.As(errors.New("busy"), "busy"))
+				return errBusy
 			}
 			return nil
 		})
@@ -101,10 +52,8 @@ func TestWhatWaitsInARetryTopicIsPendingUntilItHasRun(t *testing.T) {
 func TestRun_ThatEndsBeforeARetryIsDueCountsItAsRetrying(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(func(context.Context, *kgo.Record) error {
-			return classify.Retryable(classify.As(errors.New("busy"), "busy"))
+		letters(t, k, 20, func(context.Context, *kgo.Record) error {
+			return errBusy
 		})
 		r := redriver(t, k)
 		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, Window: 2 * time.Second, TolerateShare: 1}, nil)
@@ -119,10 +68,8 @@ func TestRun_ThatEndsBeforeARetryIsDueCountsItAsRetrying(t *testing.T) {
 func TestAFailureBetweenTheReadingsOfALookIsSeen(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		c := letters(t, k, &s, 1)
 		release := make(chan struct{})
-		s.set(func(context.Context, *kgo.Record) error {
+		s := letters(t, k, 1, func(context.Context, *kgo.Record) error {
 			<-release
 			return classify.Terminal(classify.As(errors.New("no"), "other"))
 		})
@@ -134,7 +81,7 @@ func TestAFailureBetweenTheReadingsOfALookIsSeen(t *testing.T) {
 		var once sync.Once
 		k.Cluster.ControlKey(int16(kmsg.OffsetFetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
-			if g := req.(*kmsg.OffsetFetchRequest).Groups[0]; g.MemberID != nil || c.Health().Lanes[0].Running == 0 {
+			if g := req.(*kmsg.OffsetFetchRequest).Groups[0]; g.MemberID != nil || s.consumer.Health().Lanes[0].Running == 0 {
 				return nil, nil, false
 			}
 			once.Do(func() {
@@ -170,40 +117,29 @@ func TestWhatAnOffsetWasSetPastIsUnknown(t *testing.T) {
 		},
 		"as the group was deleted": forgetGroup,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				c := letters(t, k, &s, 20)
-				stop := make(chan struct{})
-				s.set(func(ctx context.Context, r *kgo.Record) error {
-					<-ctx.Done()
-					return ctx.Err()
-				})
-				r := redriver(t, k)
-				p := plan(t, r)
-				var once sync.Once
-				go func() {
-					<-stop
-					if err := c.Stop(); err != nil {
-						t.Error(err)
-					}
-					set(t, k)
-					setOffset(t, k, "orders.retry.5s", 1000)
-				}()
-				o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
-					if e.State == redrive.Watching {
-						once.Do(func() { close(stop) })
-					}
-				})
-				if c := o.Counts; err != nil || c.Unknown != 20 || c.Succeeded != 0 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
-				}
-				again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
-				if err != nil || again.Letters != 20 {
-					t.Errorf("letters without a known outcome are to be open; a new plan has %v, %v", again, err)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			stop := make(chan struct{})
+			s := letters(t, k, 20, blocked)
+			r, p := planned(t, k)
+			var once sync.Once
+			go func() {
+				<-stop
+				s.stop(t)
+				set(t, k)
+				setOffset(t, k, "orders.retry.5s", 1000)
+			}()
+			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
+				if e.State == redrive.Watching {
+					once.Do(func() { close(stop) })
 				}
 			})
+			if c := o.Counts; err != nil || c.Unknown != 20 || c.Succeeded != 0 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+			again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
+			if err != nil || again.Letters != 20 {
+				t.Errorf("letters without a known outcome are to be open; a new plan has %v, %v", again, err)
+			}
 		})
 	}
 }
@@ -212,20 +148,15 @@ func TestWhatAnOffsetWasSetPastIsUnknown(t *testing.T) {
 func TestWhatAConsumerCommitsAsItStopsSucceeded(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		c := letters(t, k, &s, 20)
 		release := make(chan struct{})
-		s.set(func(context.Context, *kgo.Record) error { <-release; return nil })
-		r := redriver(t, k)
-		p := plan(t, r)
+		s := letters(t, k, 20, func(context.Context, *kgo.Record) error { <-release; return nil })
+		r, p := planned(t, k)
 		stop := make(chan struct{})
 		var once sync.Once
 		go func() {
 			<-stop
 			go close(release)
-			if err := c.Stop(); err != nil {
-				t.Error(err)
-			}
+			s.stop(t)
 		}()
 		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
 			if e.State == redrive.Watching {
@@ -241,27 +172,9 @@ func TestWhatAConsumerCommitsAsItStopsSucceeded(t *testing.T) {
 // forgetGroup deletes the group, and with it what it had committed.
 func forgetGroup(t *testing.T, k *consumertest.Kafka) {
 	t.Helper()
-	adm, err := kadm.NewOptClient(k.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer adm.Close()
+	adm := kadm.NewClient(clientOf(t, k))
 	if deleted, err := adm.DeleteGroups(t.Context(), "billing"); err != nil || deleted.Error() != nil {
 		t.Errorf("delete the group: %v, %v", err, deleted.Error())
-	}
-}
-
-func setOffset(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
-	t.Helper()
-	adm, err := kadm.NewOptClient(k.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer adm.Close()
-	var offsets kadm.Offsets
-	offsets.AddOffset(topic, 0, at, -1)
-	if err := adm.CommitAllOffsets(t.Context(), "billing", offsets); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -269,30 +182,17 @@ func setOffset(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
 func TestFailuresWhileNoEngineRanAreSeenByTheNext(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
 		release := make(chan struct{})
-		s.set(func(context.Context, *kgo.Record) error {
+		letters(t, k, 20, func(context.Context, *kgo.Record) error {
 			<-release
 			return classify.Terminal(classify.As(errors.New("no"), "tax"))
 		})
-		r := redriver(t, k)
-		p := plan(t, r)
-		ctx, stop := context.WithCancel(t.Context())
-		o, err := r.Run(ctx, p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
-			if e.Counts.Sent == 20 {
-				stop()
-			}
-		})
-		if !errors.Is(err, context.Canceled) || o.State.Finished() || o.Counts.Sent != 20 {
-			t.Fatalf("the run ended with %v, and %+v", err, o)
-		}
+		r, p := planned(t, k)
+		stopped(t, r, p, redrive.Pace{Canary: -1}, 20)
 		close(release)
 		time.Sleep(time.Minute)
-		o, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-		if cause := reappeared(t, o, err); !strings.Contains(cause, "failed again with tax") {
-			t.Errorf("the cause is %q", cause)
-		}
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		reappeared(t, o, err, "failed again with tax")
 		if c := o.Counts; c.Succeeded != 0 {
 			t.Errorf("the counts are %+v", c)
 		}
@@ -302,10 +202,8 @@ func TestFailuresWhileNoEngineRanAreSeenByTheNext(t *testing.T) {
 func TestACanaryWithoutAnOutcomeHoldsTheRunAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
 		release := make(chan struct{})
-		s.set(func(ctx context.Context, r *kgo.Record) error {
+		letters(t, k, 20, func(ctx context.Context, r *kgo.Record) error {
 			select {
 			case <-release:
 				return nil
@@ -334,11 +232,9 @@ func TestACanaryWithoutAnOutcomeHoldsTheRunAndSaysWhy(t *testing.T) {
 func TestARunWaitsWhileTheGroupIsBehind(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 100)
 		var slow atomic.Bool
 		slow.Store(true)
-		s.set(func(ctx context.Context, r *kgo.Record) error {
+		letters(t, k, 100, func(ctx context.Context, r *kgo.Record) error {
 			if slow.Load() {
 				time.Sleep(5 * time.Second)
 			}
@@ -363,14 +259,10 @@ func TestARunWaitsWhileTheGroupIsBehind(t *testing.T) {
 func TestADeadLetterTopicThatFillsFasterThanItIsDrainedAbortsTheRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 3)
-		s := newService("tax")
-		incident(t, k, s, 500, "tax")
-		s.has("sku")
+		fixed(t, k, 500, "sku")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		r := redriver(t, k)
-		p := plan(t, r)
+		r, p := planned(t, k)
 		stopped := make(chan struct{})
 		go func() { // 10 a second of another class, where 5 are brought back
 			defer close(stopped)
@@ -383,9 +275,7 @@ func TestADeadLetterTopicThatFillsFasterThanItIsDrainedAbortsTheRun(t *testing.T
 		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
 		stop()
 		<-stopped
-		if cause := reappeared(t, o, err); !strings.Contains(cause, "fills faster") {
-			t.Errorf("the cause is %q", cause)
-		}
+		reappeared(t, o, err, "fills faster")
 		if d := time.Since(began); d < 30*time.Second || d > 40*time.Second {
 			t.Errorf("it took %v, want a window", d)
 		}
@@ -396,14 +286,9 @@ func TestADeadLetterTopicThatFillsFasterThanItIsDrainedAbortsTheRun(t *testing.T
 func TestOutcomesThatWereCountedAreInTheLedger(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(succeeding)
+		letters(t, k, 20, succeeding)
 		r := redriver(t, k)
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
 		var fault *kfake.FaultHandle
 		began := time.Now()
 		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1}, func(redrive.Event) {
@@ -418,7 +303,7 @@ func TestOutcomesThatWereCountedAreInTheLedger(t *testing.T) {
 			t.Errorf("the run ended with %v, and %+v; %d readings failed", err, o, fault.Hits())
 		}
 		got := map[dlq.State]int{}
-		for l, err := range dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
+		for l, err := range ledgerOf(k).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -434,11 +319,9 @@ func TestOutcomesThatWereCountedAreInTheLedger(t *testing.T) {
 func TestARunThatIsHeldBackIsNotAccusedOfDrainingTooSlowly(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 200)
 		var slow atomic.Bool
 		slow.Store(true)
-		s.set(func(ctx context.Context, r *kgo.Record) error {
+		letters(t, k, 200, func(ctx context.Context, r *kgo.Record) error {
 			if string(r.Value) == "sku" {
 				return failing("sku")(ctx, r)
 			}
@@ -447,8 +330,7 @@ func TestARunThatIsHeldBackIsNotAccusedOfDrainingTooSlowly(t *testing.T) {
 			}
 			return nil
 		})
-		r := redriver(t, k)
-		p := plan(t, r)
+		r, p := planned(t, k)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		stopped := make(chan struct{})

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/redrive"
 )
@@ -15,33 +13,28 @@ import (
 func TestARunKeepsItsRate(t *testing.T) {
 	t.Parallel()
 	for rate, window := range map[int]time.Duration{50: time.Minute, 1000: 10 * time.Second} {
-		t.Run(fmt.Sprint(rate), func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				n := int(window/time.Second)*rate + 2*rate
-				letters(t, k, &s, n)
-				s.set(succeeding)
-				r := redriver(t, k)
-				o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Rate: float64(rate), Canary: -1, Ramp: -1, MaxLag: -1}, nil)
-				if err != nil || o.Counts.Succeeded != int64(n) {
-					t.Fatalf("the run ended with %v, and %+v", err, o)
+		virtual(t, fmt.Sprint(rate), func(t *testing.T, k *consumertest.Kafka) {
+			n := int(window/time.Second)*rate + 2*rate
+			letters(t, k, n, succeeding)
+			r := redriver(t, k)
+			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Rate: float64(rate), Canary: -1, Ramp: -1, MaxLag: -1}, nil)
+			if err != nil || o.Counts.Succeeded != int64(n) {
+				t.Fatalf("the run ended with %v, and %+v", err, o)
+			}
+			sent := written(t, k, "orders.retry.5s")
+			inWindow := 0
+			for i, at := range sent {
+				if at.Sub(sent[0]) < window {
+					inWindow++
 				}
-				sent := written(t, k, "orders.retry.5s")
-				inWindow := 0
-				for i, at := range sent {
-					if at.Sub(sent[0]) < window {
-						inWindow++
-					}
-					burst := rate / 10
-					if j := i + rate + burst; j < len(sent) && sent[j].Sub(at) < time.Second {
-						t.Fatalf("records %d to %d were sent within %v", i, j, sent[j].Sub(at))
-					}
+				burst := rate / 10
+				if j := i + rate + burst; j < len(sent) && sent[j].Sub(at) < time.Second {
+					t.Fatalf("records %d to %d were sent within %v", i, j, sent[j].Sub(at))
 				}
-				if want := n - 2*rate; inWindow < want*99/100 || inWindow > want*101/100+rate/10 {
-					t.Errorf("%d were sent in %v, want %d", inWindow, window, want)
-				}
-			})
+			}
+			if want := n - 2*rate; inWindow < want*99/100 || inWindow > want*101/100+rate/10 {
+				t.Errorf("%d were sent in %v, want %d", inWindow, window, want)
+			}
 		})
 	}
 }
@@ -53,32 +46,6 @@ func written(t *testing.T, k *consumertest.Kafka, topic string) (all []time.Time
 		all = append(all, r.Timestamp)
 	}
 	slices.SortFunc(all, time.Time.Compare)
-	return all
-}
-
-// on are the records of a topic's first partition, as a committed reader finds them.
-func on(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
-	t.Helper()
-	return at(t, k, topic, 0)
-}
-
-func at(t *testing.T, k *consumertest.Kafka, topic string, partition int32) (all []*kgo.Record) {
-	t.Helper()
-	end := k.Cluster.PartitionInfo(topic, partition).HighWatermark
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}}),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	for at := int64(0); at < end; {
-		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
-			at = r.Offset + 1
-			if !r.Attrs.IsControl() {
-				all = append(all, r)
-			}
-		})
-	}
 	return all
 }
 

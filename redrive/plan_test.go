@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer"
@@ -20,30 +19,17 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// alter sets a topic's configuration.
-func alter(t *testing.T, k *consumertest.Kafka, topic, key, value string) {
-	t.Helper()
-	adm, err := kadm.NewOptClient(k.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer adm.Close()
-	if _, err := adm.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: key, Value: &value}}, topic); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestARunThatWouldGoWrongIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		before func(*testing.T, *consumertest.Kafka, *consumertest.Consumer)
+		before func(*testing.T, *consumertest.Kafka, *switched)
 		s      redrive.Selection
 		want   redrive.Refusal
 		says   string
 	}{
 		"a filter that nothing fits": {s: redrive.Selection{Filter: dlq.Filter{Classes: []string{"other"}}}, want: redrive.RefusedNothing, says: "no open letter fits"},
 		"a ledger with fewer partitions than the letters'": {
-			before: func(_ *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
+			before: func(_ *testing.T, k *consumertest.Kafka, _ *switched) {
 				k.DeleteTopic("orders.dlq.ledger")
 				k.CreateTopic("orders.dlq.ledger", 1)
 				k.DeleteTopic("orders.dlq")
@@ -54,49 +40,38 @@ func TestARunThatWouldGoWrongIsRefused(t *testing.T) {
 			says: "orders.dlq.ledger has 1 partitions, and orders.dlq has 2: grow the ledger",
 		},
 		"a group that has no tiers": {
-			before: func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer) {
-				if err := c.Stop(); err != nil {
-					t.Error(err)
-				}
-				adm, err := kadm.NewOptClient(k.Opts()...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer adm.Close()
-				if _, err := adm.DeleteGroup(t.Context(), "billing"); err != nil {
-					t.Fatal(err)
-				}
+			before: func(t *testing.T, k *consumertest.Kafka, s *switched) {
+				s.stop(t)
+				forgetGroup(t, k)
 			},
 			want: redrive.RefusedNoTier, says: "no retry topic of orders has a committed offset of group billing on partition 0, billing on partition 1 that this user may see: have READ and WRITE on its retry topics granted",
 		},
 		"a group without members": {
-			before: func(t *testing.T, _ *consumertest.Kafka, c *consumertest.Consumer) {
-				if err := c.Stop(); err != nil {
-					t.Error(err)
-				}
+			before: func(t *testing.T, _ *consumertest.Kafka, s *switched) {
+				s.stop(t)
 			},
 			want: redrive.RefusedNoMembers, says: "billing without members",
 		},
 		"a compacted source": {
-			before: func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
+			before: func(t *testing.T, k *consumertest.Kafka, _ *switched) {
 				alter(t, k, "orders", "cleanup.policy", "compact")
 			},
 			s: redrive.Selection{Target: redrive.Target{Topic: "orders"}}, want: redrive.RefusedCompacted, says: "orders is compacted",
 		},
 		"old timestamps": {
-			before: func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
+			before: func(t *testing.T, k *consumertest.Kafka, _ *switched) {
 				alter(t, k, "orders", "retention.ms", "3600000")
 				time.Sleep(2 * time.Hour)
 			},
 			s: redrive.Selection{Target: redrive.Target{Topic: "orders", KeepTimestamp: true}}, want: redrive.RefusedRetention, says: "orders keeps records for 1h",
 		},
 		"a target with too few partitions": {
-			before: func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) { k.CreateTopic("small", 1) },
+			before: func(t *testing.T, k *consumertest.Kafka, _ *switched) { k.CreateTopic("small", 1) },
 			s:      redrive.Selection{Target: redrive.Target{Topic: "small"}}, want: redrive.RefusedPartitions, says: "small has 1 partitions",
 		},
 		"records that were brought back too often": {
 			s: redrive.Selection{MaxRedrives: 1}, want: redrive.RefusedTooOften, says: "brought back that often",
-			before: func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
+			before: func(t *testing.T, k *consumertest.Kafka, _ *switched) {
 				r := redriver(t, k)
 				for {
 					p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", MaxRedrives: 1})
@@ -110,26 +85,20 @@ func TestARunThatWouldGoWrongIsRefused(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
-				var s switched
-				s.set(failing("tax"))
-				consumer := k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}}})
-				for _, r := range k.Produce(&kgo.Record{Topic: "orders", Partition: 0, Key: []byte("a"), Value: []byte("{}")}, &kgo.Record{Topic: "orders", Partition: 1, Key: []byte("b"), Value: []byte("{}")}) {
-					k.DeadLettered(r, "terminal")
-				}
-				if c.before != nil {
-					c.before(t, k, consumer)
-				}
-				c.s.Topic = "orders.dlq"
-				_, err := redriver(t, k).Plan(t.Context(), c.s)
-				refused, ok := errors.AsType[*redrive.RefusedError](err)
-				if !ok || refused.Reason != c.want || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("got %v, want it refused as %q, and %q in it", err, c.want, c.says)
-				}
-			})
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			k.CreateTopic("orders", 2)
+			var s switched
+			s.set(failing("tax"))
+			s.run(k)
+			for _, r := range k.Produce(&kgo.Record{Topic: "orders", Partition: 0, Key: []byte("a"), Value: []byte("{}")}, &kgo.Record{Topic: "orders", Partition: 1, Key: []byte("b"), Value: []byte("{}")}) {
+				k.DeadLettered(r, "terminal")
+			}
+			if c.before != nil {
+				c.before(t, k, &s)
+			}
+			c.s.Topic = "orders.dlq"
+			_, err := redriver(t, k).Plan(t.Context(), c.s)
+			refused(t, err, c.want, c.says)
 		})
 	}
 }
@@ -164,8 +133,7 @@ func TestBadInputIsAnErrorThatNamesIt(t *testing.T) {
 func TestAPlanThatIsForcedStillWarns(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 2)
+		letters(t, k, 2, nil)
 		alter(t, k, "orders", "cleanup.policy", "compact,delete")
 		p, err := redriver(t, k).Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Force: true}})
 		if want := []string{"orders is compacted: an old value would become the latest of its key"}; err != nil || !slices.Equal(p.Warnings, want) {
@@ -178,8 +146,7 @@ func TestAPlanThatIsForcedStillWarns(t *testing.T) {
 func TestAPlanNamesTheLettersOfWhichTheLedgerCanNotBeRead(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
+		letters(t, k, 20, nil)
 		r := redriver(t, k)
 		if p := plan(t, r); len(p.Warnings) != 0 {
 			t.Errorf("of a ledger that is whole it warns %q", p.Warnings)
@@ -252,9 +219,7 @@ func TestRecordsCanBeEditedOnTheirWayBack(t *testing.T) {
 			t.Errorf("the plan is %+v", p)
 		}
 		_, err = r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}, Edit: redrive.Edit{Patch: []byte(`{}`)}})
-		if refused, ok := errors.AsType[*redrive.RefusedError](err); !ok || refused.Reason != redrive.RefusedEdit || !strings.Contains(refused.Detail, "letter orders.dlq/0/1: patch: ") {
-			t.Errorf("of a letter that can't be edited: %v", err)
-		}
+		refused(t, err, redrive.RefusedEdit, "letter orders.dlq/0/1: patch: ")
 		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
 		if c := o.Counts; err != nil || c.Sent != 1 || c.Succeeded != 1 || len(c.Skipped) != 0 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
@@ -262,7 +227,7 @@ func TestRecordsCanBeEditedOnTheirWayBack(t *testing.T) {
 		if len(got.all) != 1 || string(got.all[0].Value) != `{"a":1,"b":3}` || fmt.Sprint(got.all[0].Headers) != "[{y [50]} {z [57]}]" {
 			t.Errorf("the handler got %v", got.all)
 		}
-		ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
+		ledger := ledgerOf(k)
 		_, notes, err := ledger.Find(t.Context(), 0, 0)
 		if err != nil || len(notes) == 0 {
 			t.Fatal(notes, err)
@@ -284,23 +249,16 @@ func TestOnlyTheGroupThatFailedGetsItsRecordsBack(t *testing.T) {
 		k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: billing.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}}})
 		k.Run(consumer.Config{Group: "audit", Topics: []string{"orders"}, Handler: others[0].take, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}}})
 		k.Run(consumer.Config{Group: "stock", Topics: []string{"orders"}, Handler: others[1].take, Policy: consumer.Policy{Tiers: []time.Duration{time.Minute}}})
-		var records []*kgo.Record
-		for range 50 {
-			records = append(records, &kgo.Record{Topic: "orders", Value: []byte("x")})
-		}
-		for _, r := range k.Produce(records...) {
+		for _, r := range k.Produce(records(50, "x")...) {
 			k.DeadLettered(r, "terminal")
 		}
 		var got received
 		billing.set(got.take)
-		r := redriver(t, k)
-		p := plan(t, r)
+		r, p := planned(t, k)
 		if !slices.Equal(p.SeenBy, []string{"billing"}) {
 			t.Errorf("the plan says that %v see it", p.SeenBy)
 		}
-		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 50 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 50)(r.Run(t.Context(), p, redrive.Pace{}, nil))
 		if len(got.all) != 50 || len(others[0].all) != 50 || len(others[1].all) != 50 {
 			t.Errorf("the groups got %d, %d and %d records, want 50 each", len(got.all), len(others[0].all), len(others[1].all))
 		}
@@ -310,25 +268,16 @@ func TestOnlyTheGroupThatFailedGetsItsRecordsBack(t *testing.T) {
 func TestRecordsGoBackToATopicThatIsNamed(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 3)
-		s := newService("tax")
-		incident(t, k, s, 100, "tax")
-		s.has()
+		fixed(t, k, 100)
 		var audit received
 		k.Run(consumer.Config{Group: "audit", Topics: []string{"orders"}, Handler: audit.take})
 		time.Sleep(10 * time.Second)
 		r := redriver(t, k)
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
 		if !slices.Equal(p.SeenBy, []string{"audit", "billing"}) || len(p.Warnings) == 0 {
 			t.Errorf("the plan says that %v see it, and warns %q", p.SeenBy, p.Warnings)
 		}
-		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
-		if err != nil || o.Counts.Succeeded != 100 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 100)(r.Run(t.Context(), p, redrive.Pace{}, nil))
 		if len(audit.all) != 200 {
 			t.Errorf("the other group got %d records, want each twice", len(audit.all))
 		}

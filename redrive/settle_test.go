@@ -1,7 +1,6 @@
 package redrive_test
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,54 +10,38 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 )
 
-func blocked(ctx context.Context, _ *kgo.Record) error { <-ctx.Done(); return ctx.Err() }
-
 // overWithPending makes n letters, and a run that is over before any has an outcome.
-func overWithPending(t *testing.T, k *consumertest.Kafka, s *switched, n int) (*redrive.Redriver, *consumertest.Consumer, redrive.Outcome) {
+func overWithPending(t *testing.T, k *consumertest.Kafka, n int) (*redrive.Redriver, *switched, redrive.Outcome) {
 	t.Helper()
-	c := letters(t, k, s, n)
-	s.set(blocked)
+	s := letters(t, k, n, blocked)
 	r := redriver(t, k)
 	o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil)
 	if err != nil || o.State != redrive.Done || o.Counts.Pending != int64(n) {
 		t.Fatal(o, err)
 	}
-	return r, c, o
+	return r, s, o
 }
 
 // lost has retention take the copies that nobody has run.
-func lost(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer) {
+func lost(t *testing.T, k *consumertest.Kafka, s *switched) {
 	t.Helper()
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	s.stop(t)
 	if err := k.Cluster.DeleteRecords("orders.retry.5s", 0, -1); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func readLedger(t *testing.T, k *consumertest.Kafka) *dlq.Ledger {
-	t.Helper()
-	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
-	if err := l.Read(t.Context(), nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // Status said unknown, the ledger redriven: no plan had them, and prune deleted them.
 func TestLettersOfWhichNobodyWillEverKnowAreOpenAgain(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		r, c, o := overWithPending(t, k, &s, 20)
-		lost(t, k, c)
+		r, s, o := overWithPending(t, k, 20)
+		lost(t, k, s)
 		if found, err := readLedger(t, k).Prunable(t.Context(), time.Time{}, nil); err != nil || found.Letters != 0 || found.Pending != 20 {
 			t.Errorf("prunable %+v, %v, want none", found, err)
 		}
@@ -84,16 +67,13 @@ func TestLettersOfWhichNobodyWillEverKnowAreOpenAgain(t *testing.T) {
 func TestOutcomesThatCameAfterARunAreWrittenDownOnce(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		r, c, o := overWithPending(t, k, &s, 20)
+		r, s, o := overWithPending(t, k, 20)
 		if n, err := r.Settle(t.Context(), "orders.dlq"); n != 0 || err != nil {
 			t.Errorf("%d letters are settled that nobody has run, %v", n, err)
 		}
 		s.set(succeeding)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
-		k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, 30 * time.Second}}})
+		s.stop(t)
+		s.run(k)
 		time.Sleep(time.Minute)
 		var wg sync.WaitGroup
 		var of [3]int64
@@ -123,14 +103,10 @@ func TestOutcomesThatCameAfterARunAreWrittenDownOnce(t *testing.T) {
 func TestNothingIsSettledWhileARunIsUnfinished(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		r, c, _ := overWithPending(t, k, &s, 20)
+		r, s, _ := overWithPending(t, k, 20)
 		k.Produce(&kgo.Record{Topic: "orders.dlq"})
-		lost(t, k, c)
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Wait: true}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lost(t, k, s)
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Wait: true}})
 		o := stopped(t, r, p, redrive.Pace{}, 0)
 		if n, err := r.Settle(t.Context(), "orders.dlq"); n != 0 || err != nil || readLedger(t, k).Count(dlq.Redriven) != 20 {
 			t.Errorf("%d letters are settled, %v", n, err)
@@ -148,15 +124,14 @@ func TestNothingIsSettledWhileARunIsUnfinished(t *testing.T) {
 func TestAnOutcomeThatComesTooLateIsNotWrittenOverThatOfALaterRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		r, c, _ := overWithPending(t, k, &s, 20)
-		lost(t, k, c)
+		r, s, _ := overWithPending(t, k, 20)
+		lost(t, k, s)
 		meanwhile := func() {
 			if n, err := r.Settle(t.Context(), "orders.dlq"); n != 20 || err != nil {
 				t.Errorf("%d letters are settled, %v", n, err)
 			}
 			s.set(succeeding)
-			k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, 30 * time.Second}}})
+			s.run(k)
 			p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
 			if err != nil {
 				t.Error(err)

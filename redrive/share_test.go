@@ -2,8 +2,6 @@ package redrive_test
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -39,38 +37,31 @@ func TestRun_AbortsWhenAShareOfAnyClassFails(t *testing.T) {
 		"one, and none is tolerated":               {100, redrive.Pace{TolerateShare: -1, Rate: 10}, every(50), "where 0% of ", 99},
 		"all but the canary, and any is tolerated": {100, redrive.Pace{TolerateShare: 1}, after(1), "", 100},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, c.letters)
-				failed := int64(0)
-				for offset := range int64(c.letters) {
-					if c.fails(offset) {
-						failed++
-					}
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			failed := int64(0)
+			for offset := range int64(c.letters) {
+				if c.fails(offset) {
+					failed++
 				}
-				s.set(func(ctx context.Context, r *kgo.Record) error {
-					if c.fails(r.Offset) {
-						return failing("other")(ctx, r)
-					}
-					return nil
-				})
-				r := redriver(t, k)
-				o, err := r.Run(t.Context(), plan(t, r), c.pace, nil)
-				if c.cause == "" {
-					if n := o.Counts; err != nil || n.Failed != failed || n.Succeeded != int64(c.letters)-failed {
-						t.Errorf("the run ended with %v, and %+v", err, o)
-					}
-					return
+			}
+			letters(t, k, c.letters, func(ctx context.Context, r *kgo.Record) error {
+				if c.fails(r.Offset) {
+					return failing("other")(ctx, r)
 				}
-				if cause := reappeared(t, o, err); !strings.Contains(cause, c.cause) || o.Counts.Sent > c.most {
-					t.Errorf("the cause is %q, and %d were sent", cause, o.Counts.Sent)
-				}
-				if e, _ := errors.AsType[*redrive.ReappearedError](err); len(e.Seen) == 0 || e.Seen[0].Class != "other" || e.Seen[0].Letter == "" {
-					t.Errorf("was seen: %+v", e)
-				}
+				return nil
 			})
+			r := redriver(t, k)
+			o, err := r.Run(t.Context(), plan(t, r), c.pace, nil)
+			if c.cause == "" {
+				if n := o.Counts; err != nil || n.Failed != failed || n.Succeeded != int64(c.letters)-failed {
+					t.Errorf("the run ended with %v, and %+v", err, o)
+				}
+				return
+			}
+			e := reappeared(t, o, err, c.cause)
+			if o.Counts.Sent > c.most || len(e.Seen) == 0 || e.Seen[0].Class != "other" || e.Seen[0].Letter == "" {
+				t.Errorf("%d were sent, and was seen: %+v", o.Counts.Sent, e)
+			}
 		})
 	}
 }
@@ -80,9 +71,7 @@ func TestRun_AbortsWhenAShareOfAnyClassFails(t *testing.T) {
 func TestRun_CountsFailuresAndSuccessesAlike(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 400)
-		s.set(func(ctx context.Context, r *kgo.Record) error {
+		letters(t, k, 400, func(ctx context.Context, r *kgo.Record) error {
 			switch {
 			case r.Offset == 10:
 				time.Sleep(30 * time.Second)

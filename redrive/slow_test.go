@@ -101,10 +101,9 @@ func (c *onLine) Read(b []byte) (int, error) {
 }
 
 // large makes n letters of a size beside the one that [letters] makes, of which the broker keeps little.
-func large(t *testing.T, k *consumertest.Kafka, s *switched, n, size int) {
+func large(t *testing.T, k *consumertest.Kafka, n, size int) *switched {
 	t.Helper()
-	letters(t, k, s, 1)
-	s.set(succeeding)
+	s := letters(t, k, 1, succeeding)
 	first := at(t, k, "orders.dlq", 0)[0]
 	value := make([]byte, size)
 	var records []*kgo.Record
@@ -118,16 +117,14 @@ func large(t *testing.T, k *consumertest.Kafka, s *switched, n, size int) {
 		records = append(records, &kgo.Record{Topic: "orders.dlq", Value: value, Headers: h})
 	}
 	k.Produce(records...)
+	return s
 }
 
 // slowly is a redriver over a line, which sends its letters as large as they are.
 func slowly(t *testing.T, k *consumertest.Kafka, l *line, more ...kgo.Opt) *redrive.Redriver {
 	t.Helper()
 	opts := append(dialed(t, k.Opts(), func(c net.Conn) net.Conn { return &onLine{Conn: c, line: l} }), kgo.ProducerBatchCompression(kgo.NoCompression()))
-	r, err := redrive.New(redrive.Config{Kafka: append(opts, more...), By: "ann"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := redriverOf(t, redrive.Config{Kafka: append(opts, more...), By: "ann"})
 	return r
 }
 
@@ -147,58 +144,54 @@ func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 		"it speeds up":      {400, 100_000, 300_000, 20_000_000, 60 * time.Second, time.Second},
 		"a letter takes 9s": {8, 900_000, 100_000, 100_000, 110 * time.Second, 12 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				large(t, k, &s, c.n, c.size)
-				canary := 20 * time.Second // meanwhile the others are read
-				s.set(func(context.Context, *kgo.Record) error {
-					time.Sleep(canary)
-					canary = 0
-					return nil
-				})
-				l := &line{}
-				l.rate.Store(1 << 40)
-				r := slowly(t, k, l)
-				p := plan(t, r)
-				l.rate.Store(c.rate)
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-				defer cancel()
-				held := openFor(ctx, k, "orders.retry.5s")
-				var began time.Time
-				var sent time.Duration
-				all := int64(c.n + 1)
-				o, err := r.Run(ctx, p, redrive.Pace{Rate: -1, Ramp: -1}, func(e redrive.Event) {
-					switch {
-					case e.State == redrive.Sending && began.IsZero():
-						began = time.Now()
-					case e.Counts.Sent > all/3:
-						l.rate.Store(c.later)
-					}
-					if e.Message != "" {
-						t.Logf("%v: %s", time.Since(began), e.Message)
-					}
-					if e.Counts.Sent == all && sent == 0 {
-						sent = time.Since(began)
-					}
-					if strings.Contains(e.Message, "another process") || strings.Contains(e.Message, "who has") {
-						t.Errorf("it says %q", e.Message)
-					}
-				})
-				cancel()
-				open := <-held
-				t.Logf("all were sent after %v, and nobody was held up for longer than %v", sent, open)
-				if err != nil || o.Counts.Sent != all || o.Counts.Succeeded != all {
-					t.Errorf("the run ended with %v, and %+v", err, o.Counts)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			s := large(t, k, c.n, c.size)
+			canary := 20 * time.Second // meanwhile the others are read
+			s.set(func(context.Context, *kgo.Record) error {
+				time.Sleep(canary)
+				canary = 0
+				return nil
+			})
+			l := &line{}
+			l.rate.Store(1 << 40)
+			r := slowly(t, k, l)
+			p := plan(t, r)
+			l.rate.Store(c.rate)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			held := openFor(ctx, k, "orders.retry.5s")
+			var began time.Time
+			var sent time.Duration
+			all := int64(c.n + 1)
+			o, err := r.Run(ctx, p, redrive.Pace{Rate: -1, Ramp: -1}, func(e redrive.Event) {
+				switch {
+				case e.State == redrive.Sending && began.IsZero():
+					began = time.Now()
+				case e.Counts.Sent > all/3:
+					l.rate.Store(c.later)
 				}
-				if sent > c.most {
-					t.Errorf("%d letters of %d bytes were sent after %v, want %v", c.n, c.size, sent, c.most)
+				if e.Message != "" {
+					t.Logf("%v: %s", time.Since(began), e.Message)
 				}
-				if open > c.open {
-					t.Errorf("a transaction was open for %v, want %v", open, c.open)
+				if e.Counts.Sent == all && sent == 0 {
+					sent = time.Since(began)
+				}
+				if strings.Contains(e.Message, "another process") || strings.Contains(e.Message, "who has") {
+					t.Errorf("it says %q", e.Message)
 				}
 			})
+			cancel()
+			open := <-held
+			t.Logf("all were sent after %v, and nobody was held up for longer than %v", sent, open)
+			if err != nil || o.Counts.Sent != all || o.Counts.Succeeded != all {
+				t.Errorf("the run ended with %v, and %+v", err, o.Counts)
+			}
+			if sent > c.most {
+				t.Errorf("%d letters of %d bytes were sent after %v, want %v", c.n, c.size, sent, c.most)
+			}
+			if open > c.open {
+				t.Errorf("a transaction was open for %v, want %v", open, c.open)
+			}
 		})
 	}
 }

@@ -55,41 +55,35 @@ func TestTheStatusOfARunIsFoundOutByWhoeverAsks(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 40)
-				release := make(chan struct{})
-				s.set(func(_ context.Context, r *kgo.Record) error {
-					<-release
-					switch r.Offset % 4 {
-					case 1:
-						return classify.Terminal(classify.As(errors.New("no"), "sku"))
-					case 2:
-						return classify.Discard(errors.New("not ours"))
-					case 3:
-						return classify.Retryable(errors.New("busy"))
-					}
-					return nil
-				})
-				r := redriver(t, k)
-				p := plan(t, r)
-				stopped(t, r, p, redrive.Pace{Canary: -1, Rate: -1}, 40)
-				end(t, r, p.ID)
-				if c := asked(t, k, r, p.ID).Counts; c.Sent != 40 || c.Pending != 40 || c.Selected != 40 {
-					t.Errorf("before anything ran it is %+v", c)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			release := make(chan struct{})
+			letters(t, k, 40, func(_ context.Context, r *kgo.Record) error {
+				<-release
+				switch r.Offset % 4 {
+				case 1:
+					return classify.Terminal(classify.As(errors.New("no"), "sku"))
+				case 2:
+					return classify.Discard(errors.New("not ours"))
+				case 3:
+					return classify.Retryable(errors.New("busy"))
 				}
-				close(release)
-				time.Sleep(4 * time.Second)
-				if c := asked(t, k, r, p.ID).Counts; c.Sent != 40 || c.Succeeded != 10 || c.Failed != 10 || c.FailedByClass["sku"] != 10 || c.Discarded != 10 || c.Pending != 10 || c.Retrying != 10 {
-					t.Errorf("after the first attempts it is %+v", c)
-				}
-				time.Sleep(10 * time.Minute)
-				if c := asked(t, k, r, p.ID).Counts; c.Sent != 40 || c.Failed != 20 || c.Pending != 0 || c.Discarded != 10 || c.Succeeded != 10 {
-					t.Errorf("at the end it is %+v", c)
-				}
+				return nil
 			})
+			r, p := planned(t, k)
+			stopped(t, r, p, redrive.Pace{Canary: -1, Rate: -1}, 40)
+			end(t, r, p.ID)
+			if c := asked(t, k, r, p.ID).Counts; c.Sent != 40 || c.Pending != 40 || c.Selected != 40 {
+				t.Errorf("before anything ran it is %+v", c)
+			}
+			close(release)
+			time.Sleep(4 * time.Second)
+			if c := asked(t, k, r, p.ID).Counts; c.Sent != 40 || c.Succeeded != 10 || c.Failed != 10 || c.FailedByClass["sku"] != 10 || c.Discarded != 10 || c.Pending != 10 || c.Retrying != 10 {
+				t.Errorf("after the first attempts it is %+v", c)
+			}
+			time.Sleep(10 * time.Minute)
+			if c := asked(t, k, r, p.ID).Counts; c.Sent != 40 || c.Failed != 20 || c.Pending != 0 || c.Discarded != 10 || c.Succeeded != 10 {
+				t.Errorf("at the end it is %+v", c)
+			}
 		})
 	}
 }
@@ -97,9 +91,7 @@ func TestTheStatusOfARunIsFoundOutByWhoeverAsks(t *testing.T) {
 func TestARunThatGoesOnIsSeenFromElsewhere(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 100)
-		s.set(succeeding)
+		letters(t, k, 100, succeeding)
 		first, second := redriver(t, k), redriver(t, k)
 		p := plan(t, first)
 		var halfway atomic.Bool
@@ -130,9 +122,7 @@ func TestARunThatGoesOnIsSeenFromElsewhere(t *testing.T) {
 func TestWhatARunLeftOutIsKept(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 30)
-		s.set(succeeding)
+		letters(t, k, 30, succeeding)
 		planned := false
 		r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(value, _ []byte) ([]byte, error) {
 			if planned {
@@ -143,10 +133,7 @@ func TestWhatARunLeftOutIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: redrive.Edit{Patch: []byte("{}")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: redrive.Edit{Patch: []byte("{}")}})
 		planned = true
 		var told []string
 		o, err := r.Run(t.Context(), p, redrive.Pace{}, func(e redrive.Event) {
@@ -169,8 +156,7 @@ func TestWhatARunLeftOutIsKept(t *testing.T) {
 func TestARunThatThereIsNotIsAnError(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 1)
+		letters(t, k, 1, nil)
 		r := redriver(t, k)
 		for what, do := range map[string]func(topic, id string) error{
 			"status": func(topic, id string) error { _, err := r.Status(t.Context(), topic, id); return err },
@@ -196,11 +182,8 @@ func TestARunThatThereIsNotIsAnError(t *testing.T) {
 func TestARunThatWasStoppedIsKnownToBe(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 40)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 40, succeeding)
+		r, p := planned(t, k)
 		o := stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 10, Ramp: -1}, 10)
 		if at := time.Now(); o.State != redrive.Sending || o.Stopped.IsZero() || at.Sub(o.Stopped) > time.Second || !asked(t, k, r, p.ID).Stopped.Equal(o.Stopped) {
 			t.Errorf("at %v it is %+v", at, o)

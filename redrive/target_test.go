@@ -24,35 +24,27 @@ import (
 func TestLettersGoToARetryTopicThatIsNamedAsToTheFirst(t *testing.T) {
 	t.Parallel()
 	for _, tier := range []string{"", "orders.retry.5s", "orders.retry.30s"} {
-		t.Run(tier, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 20)
-				s.set(succeeding)
-				r := redriver(t, k)
-				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: tier}})
-				if err != nil {
-					t.Fatal(err)
+		virtual(t, tier, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 20, succeeding)
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: tier}})
+			if tier == "" {
+				tier = "orders.retry.5s"
+			}
+			if p.Targets[tier] != 20 || len(p.Targets) != 1 || !slices.Equal(p.SeenBy, []string{"billing"}) {
+				t.Errorf("the plan has the targets %v, seen by %v", p.Targets, p.SeenBy)
+			}
+			began := time.Now()
+			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: -1, Window: time.Second}, nil)
+			if err != nil || o.Counts.Succeeded != 20 || time.Since(began) > 10*time.Second {
+				t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
+			}
+			for i, c := range on(t, k, tier) {
+				m, err := headers.Parse(c.Headers)
+				if err != nil || m.Group != "billing" || m.Attempts != 0 || m.Original.Offset != int64(i) || m.Class != "" || m.Redrive.ID != p.ID || m.Redrive.Count != 1 {
+					t.Fatalf("copy %d has %+v, %v", i, m, err)
 				}
-				if tier == "" {
-					tier = "orders.retry.5s"
-				}
-				if p.Targets[tier] != 20 || len(p.Targets) != 1 || !slices.Equal(p.SeenBy, []string{"billing"}) {
-					t.Errorf("the plan has the targets %v, seen by %v", p.Targets, p.SeenBy)
-				}
-				began := time.Now()
-				o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: -1, Window: time.Second}, nil)
-				if err != nil || o.Counts.Succeeded != 20 || time.Since(began) > 10*time.Second {
-					t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
-				}
-				for i, c := range on(t, k, tier) {
-					m, err := headers.Parse(c.Headers)
-					if err != nil || m.Group != "billing" || m.Attempts != 0 || m.Original.Offset != int64(i) || m.Class != "" || m.Redrive.ID != p.ID || m.Redrive.Count != 1 {
-						t.Fatalf("copy %d has %+v, %v", i, m, err)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -60,8 +52,7 @@ func TestLettersGoToARetryTopicThatIsNamedAsToTheFirst(t *testing.T) {
 func TestATargetThatRecordsCanNotRunOnIsAnError(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 2)
+		letters(t, k, 2, nil)
 		k.CreateTopic("orders.retry.7s", 1)
 		k.CreateTopic("bills.retry.5s", 1)
 		r := redriver(t, k)
@@ -91,8 +82,7 @@ func TestATargetThatRecordsCanNotRunOnIsAnError(t *testing.T) {
 func TestLettersThatSayNothingOfThemselvesGoToATopicThatIsNamed(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 1)
+		letters(t, k, 1, nil)
 		k.CreateTopic("replay", 1)
 		var foreign []*kgo.Record
 		for i := range 100 {
@@ -124,41 +114,27 @@ func TestLettersThatSayNothingOfThemselvesGoToATopicThatIsNamed(t *testing.T) {
 func TestANewValueIsForOneLetterAndOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"new", ""} {
-		t.Run(value, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 2)
-				var got received
-				s.set(got.take)
-				r := redriver(t, k)
-				edit := redrive.Edit{Value: []byte(value)}
-				if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: edit}); err == nil || !strings.Contains(err.Error(), "for one letter, and 2 are selected") {
-					t.Errorf("of two: %v", err)
-				}
-				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: edit, Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx, stop := context.WithCancel(t.Context())
-				if _, err := r.Run(ctx, p, redrive.Pace{}, func(redrive.Event) { stop() }); !errors.Is(err, context.Canceled) {
-					t.Fatal(err)
-				}
-				o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-				if err != nil || o.Counts.Succeeded != 1 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
-				}
-				if len(got.all) != 1 || string(got.all[0].Value) != value || got.all[0].Value == nil || got.all[0].Offset != 1 {
-					t.Errorf("the handler got %v", got.all)
-				}
-				letter, notes, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...).Find(t.Context(), 0, 1)
-				if err != nil || string(letter.Record.Value) != "x" || len(notes) == 0 {
-					t.Fatalf("the letter is %v, %v; want it as it was", letter, err)
-				}
-				if e := notes[0].Entry; !slices.Equal(e.Edited, []string{"value"}) || e.By != "ann" || e.Why != "JIRA-1" {
-					t.Errorf("the ledger says %+v", e)
-				}
-			})
+		virtual(t, value, func(t *testing.T, k *consumertest.Kafka) {
+			var got received
+			letters(t, k, 2, got.take)
+			r := redriver(t, k)
+			edit := redrive.Edit{Value: []byte(value)}
+			if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: edit}); err == nil || !strings.Contains(err.Error(), "for one letter, and 2 are selected") {
+				t.Errorf("of two: %v", err)
+			}
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: edit, Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}})
+			stopped(t, r, p, redrive.Pace{}, 0)
+			succeeds(t, 1)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+			if len(got.all) != 1 || string(got.all[0].Value) != value || got.all[0].Value == nil || got.all[0].Offset != 1 {
+				t.Errorf("the handler got %v", got.all)
+			}
+			letter, notes, err := ledgerOf(k).Find(t.Context(), 0, 1)
+			if err != nil || string(letter.Record.Value) != "x" || len(notes) == 0 {
+				t.Fatalf("the letter is %v, %v; want it as it was", letter, err)
+			}
+			if e := notes[0].Entry; !slices.Equal(e.Edited, []string{"value"}) || e.By != "ann" || e.Why != "JIRA-1" {
+				t.Errorf("the ledger says %+v", e)
+			}
 		})
 	}
 }
@@ -167,41 +143,35 @@ func TestANewValueIsForOneLetterAndOutlivesItsProcess(t *testing.T) {
 func TestWhatComesBackHasAllItsAttemptsAgain(t *testing.T) {
 	t.Parallel()
 	for name, target := range map[string]redrive.Target{"to a retry topic": {}, "to the source": {Topic: "orders"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
-				var s switched
-				s.set(func(context.Context, *kgo.Record) error { return classify.Retryable(errors.New("busy")) })
-				k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{
-					Tiers: []time.Duration{5 * time.Second, 30 * time.Second}, MaxAge: time.Hour,
-				}})
-				bad := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("x")})[0]
-				if m := k.DeadLettered(bad, headers.ReasonExhausted); m.Attempts != 3 {
-					t.Fatalf("dead-lettered after %d attempts", m.Attempts)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			k.CreateTopic("orders", 1)
+			var s switched
+			s.set(func(context.Context, *kgo.Record) error { return classify.Retryable(errors.New("busy")) })
+			k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{
+				Tiers: []time.Duration{5 * time.Second, 30 * time.Second}, MaxAge: time.Hour,
+			}})
+			bad := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("x")})[0]
+			if m := k.DeadLettered(bad, headers.ReasonExhausted); m.Attempts != 3 {
+				t.Fatalf("dead-lettered after %d attempts", m.Attempts)
+			}
+			time.Sleep(2 * time.Hour) // longer than its retries may take
+			var attempts []int
+			s.set(func(ctx context.Context, r *kgo.Record) error {
+				f := consumer.FactsOf(ctx, r)
+				if attempts = append(attempts, f.Attempt); f.Attempt == 1 && !f.FirstFailedAt.IsZero() {
+					t.Errorf("it failed first at %v", f.FirstFailedAt)
 				}
-				time.Sleep(2 * time.Hour) // longer than its retries may take
-				var attempts []int
-				s.set(func(ctx context.Context, r *kgo.Record) error {
-					f := consumer.FactsOf(ctx, r)
-					if attempts = append(attempts, f.Attempt); f.Attempt == 1 && !f.FirstFailedAt.IsZero() {
-						t.Errorf("it failed first at %v", f.FirstFailedAt)
-					}
-					if len(attempts) < 3 {
-						return classify.Retryable(errors.New("busy, for another reason"))
-					}
-					return nil
-				})
-				r := redriver(t, k)
-				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: target})
-				if err != nil {
-					t.Fatal(err)
+				if len(attempts) < 3 {
+					return classify.Retryable(errors.New("busy, for another reason"))
 				}
-				o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Tolerate: 10, Window: 2 * time.Minute}, nil)
-				if err != nil || o.Counts.Succeeded != 1 || !slices.Equal(attempts, []int{1, 2, 3}) {
-					t.Errorf("after the attempts %v the run ended with %v, and %+v", attempts, err, o)
-				}
+				return nil
 			})
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: target})
+			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Tolerate: 10, Window: 2 * time.Minute}, nil)
+			if err != nil || o.Counts.Succeeded != 1 || !slices.Equal(attempts, []int{1, 2, 3}) {
+				t.Errorf("after the attempts %v the run ended with %v, and %+v", attempts, err, o)
+			}
 		})
 	}
 }
@@ -220,33 +190,22 @@ func TestLettersDoNotGoToASourceWhoseRetryTopicsAreNamedOtherwise(t *testing.T) 
 		"otherwise, and it is forced":  {naming: retrytopics.Naming{Retry: "{topic}.again.{delay}"}, force: true},
 		"as it has them, beside other": {commits: []string{"orders-5s"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				consumer := letters(t, k, &s, 3)
-				for _, topic := range c.commits {
-					if err := consumer.Stop(); err != nil {
-						t.Fatal(err)
-					}
-					k.CreateTopic(topic, 1)
-					setOffset(t, k, topic, 0)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			s := letters(t, k, 3, nil)
+			for _, topic := range c.commits {
+				s.stop(t)
+				k.CreateTopic(topic, 1)
+				setOffset(t, k, topic, 0)
+			}
+			r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", Naming: c.naming})
+			p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Force: c.force, Wait: true}})
+			if c.want == "" {
+				if err != nil || c.force != strings.Contains(strings.Join(p.Warnings, "\n"), "orders.retry.30s, which looks like a retry topic") {
+					t.Errorf("the plan is %+v, %v", p, err)
 				}
-				r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", Naming: c.naming})
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Force: c.force, Wait: true}})
-				if c.want == "" {
-					if err != nil || c.force != strings.Contains(strings.Join(p.Warnings, "\n"), "orders.retry.30s, which looks like a retry topic") {
-						t.Errorf("the plan is %+v, %v", p, err)
-					}
-					return
-				}
-				if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != c.want || !strings.Contains(e.Detail, "orders.retry.30s") {
-					t.Errorf("the plan is refused with %v", err)
-				}
-			})
+				return
+			}
+			refused(t, err, c.want, "orders.retry.30s")
 		})
 	}
 }
@@ -267,8 +226,6 @@ func TestLettersGoToTheSourceOfAServiceWithoutRetryTopics(t *testing.T) {
 		if err != nil || len(p.Warnings) > 0 {
 			t.Fatalf("the plan is %+v, %v", p, err)
 		}
-		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 3 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 3)(r.Run(t.Context(), p, redrive.Pace{}, nil))
 	})
 }

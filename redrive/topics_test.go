@@ -27,17 +27,9 @@ func TestTheGroupIsReadFromTheTopicsName(t *testing.T) {
 			k.DeadLettered(r, headers.ReasonTerminal)
 		}
 		s.has()
-		r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", Naming: naming})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq.billing"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o, err := r.Run(t.Context(), p, redrive.Pace{}, nil); err != nil || o.Counts.Succeeded != 1 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", Naming: naming})
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq.billing"})
+		succeeds(t, 1)(r.Run(t.Context(), p, redrive.Pace{}, nil))
 		if o, err := r.Status(t.Context(), "orders.dlq.billing", p.ID); err != nil || o.State != redrive.Done {
 			t.Errorf("the status is %v, and %+v", err, o)
 		}

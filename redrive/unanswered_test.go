@@ -56,28 +56,21 @@ const claims = 1
 func TestARunWhoseClaimStandsThoughNobodySaidSoGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, nth := range map[string]int64{"the claim": claims, "what comes after": claims + 1} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 3)
-				s := newService("tax")
-				incident(t, k, s, 20, "tax")
-				s.has()
-				r := redriver(t, k)
-				p := plan(t, r)
-				faults := unanswered(t, k, nth, func() {})
-				o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
-				if err != nil || o.ID != p.ID || o.State != redrive.Done || o.Counts.Selected != 20 || o.Counts.Succeeded != 20 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
-				}
-				if faults.Load() != 1 {
-					t.Error("there was no fault")
-				}
-				onTheirTargets(t, k, p.ID, 20)
-				if runs, err := r.Runs(t.Context(), "orders.dlq"); err != nil || len(runs) != 1 {
-					t.Errorf("the runs are %+v, %v", runs, err)
-				}
-			})
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 20)
+			r, p := planned(t, k)
+			faults := unanswered(t, k, nth, func() {})
+			o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+			if err != nil || o.ID != p.ID || o.State != redrive.Done || o.Counts.Selected != 20 || o.Counts.Succeeded != 20 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+			if faults.Load() != 1 {
+				t.Error("there was no fault")
+			}
+			onTheirTargets(t, k, p.ID, 20)
+			if runs, err := r.Runs(t.Context(), "orders.dlq"); err != nil || len(runs) != 1 {
+				t.Errorf("the runs are %+v, %v", runs, err)
+			}
 		})
 	}
 }
@@ -85,11 +78,8 @@ func TestARunWhoseClaimStandsThoughNobodySaidSoGoesOn(t *testing.T) {
 func TestAClaimThatDoesNotStandIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 20, succeeding)
+		r, p := planned(t, k)
 		ends := 0
 		f := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, When: func(kmsg.Request) bool {
 			ends++
@@ -106,11 +96,8 @@ func TestAClaimThatDoesNotStandIsMadeAgain(t *testing.T) {
 func TestARunThatIsTakenBeforeItsClaimIsKnownIsNotTakenBack(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
-		s.set(succeeding)
-		r := redriver(t, k)
-		p := plan(t, r)
+		letters(t, k, 20, succeeding)
+		r, p := planned(t, k)
 		var o redrive.Outcome
 		resumed := make(chan error, 1)
 		unanswered(t, k, claims, func() {

@@ -20,37 +20,15 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// stopped runs until so many are sent, and stops.
-func stopped(t *testing.T, r *redrive.Redriver, p *redrive.Plan, pace redrive.Pace, at int64) redrive.Outcome {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	o, err := r.Run(ctx, p, pace, func(e redrive.Event) {
-		if e.Counts.Sent >= at {
-			stop()
-		}
-	})
-	if !errors.Is(err, context.Canceled) || o.State.Finished() {
-		t.Fatalf("the run ended with %v, and %+v", err, o)
-	}
-	return o
-}
-
 // The watch of a run that is resumed reads from where it began: what came then did not come now.
 func TestOldFailuresDoNotAbortARunThatIsResumed(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 200)
-		r := redriver(t, k)
-		p := plan(t, r)
+		s := letters(t, k, 200, nil)
+		r, p := planned(t, k)
 		stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 2, Ramp: -1, Tolerate: 1000}, 20)
 		s.set(failing("other"))
-		var others []*kgo.Record
-		for range 100 {
-			others = append(others, &kgo.Record{Topic: "orders", Value: []byte("y")})
-		}
-		k.DeadLettered(k.Produce(others...)[99], "terminal")
+		k.DeadLettered(k.Produce(records(100, "y")...)[99], "terminal")
 		s.set(succeeding)
 		time.Sleep(time.Hour)
 		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
@@ -63,15 +41,12 @@ func TestOldFailuresDoNotAbortARunThatIsResumed(t *testing.T) {
 func TestAResumedRunSendsNothingBeforeItKnowsWhatHappenedMeanwhile(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 300)
 		release := make(chan struct{})
-		s.set(func(context.Context, *kgo.Record) error {
+		letters(t, k, 300, func(context.Context, *kgo.Record) error {
 			<-release
 			return classify.Retryable(classify.As(errors.New("no"), "tax"))
 		})
-		r := redriver(t, k)
-		p := plan(t, r)
+		r, p := planned(t, k)
 		before := stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 50, Ramp: -1, MaxLag: -1}, 100)
 		close(release)
 		time.Sleep(10 * time.Second)
@@ -85,7 +60,7 @@ func TestAResumedRunSendsNothingBeforeItKnowsWhatHappenedMeanwhile(t *testing.T)
 			return req.(*kmsg.FetchRequest).IsolationLevel == 0 && time.Now().Before(slow) // the watch's
 		}})
 		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-		reappeared(t, o, err)
+		reappeared(t, o, err, "")
 		if o.Counts.Sent != before.Counts.Sent {
 			t.Errorf("%d were sent before it was resumed, and then %d", before.Counts.Sent, o.Counts.Sent)
 		}
@@ -96,32 +71,25 @@ func TestAResumedRunSendsNothingBeforeItKnowsWhatHappenedMeanwhile(t *testing.T)
 func TestNewTrafficThatFailsIsSeenWhateverTheClocksSay(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"behind": -time.Hour, "ahead": time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				var s switched
-				letters(t, k, &s, 3)
-				s.set(succeeding)
-				alter(t, k, "orders.dlq", "message.timestamp.type", "CreateTime")
-				letter := on(t, k, "orders.dlq")[0]
-				r := redriver(t, k)
-				var once sync.Once
-				o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, func(e redrive.Event) {
-					if e.State == redrive.Watching {
-						once.Do(func() {
-							m, err := headers.Parse(letter.Headers)
-							if err != nil {
-								t.Error(err)
-							}
-							m.Original.Offset = 1000
-							go k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: m.Append(nil), Timestamp: time.Now().Add(off)})
-						})
-					}
-				})
-				if cause := reappeared(t, o, err); !strings.Contains(cause, "new traffic fails with tax") {
-					t.Errorf("the cause is %q", cause)
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 3, succeeding)
+			alter(t, k, "orders.dlq", "message.timestamp.type", "CreateTime")
+			letter := on(t, k, "orders.dlq")[0]
+			r := redriver(t, k)
+			var once sync.Once
+			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, func(e redrive.Event) {
+				if e.State == redrive.Watching {
+					once.Do(func() {
+						m, err := headers.Parse(letter.Headers)
+						if err != nil {
+							t.Error(err)
+						}
+						m.Original.Offset = 1000
+						go k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: m.Append(nil), Timestamp: time.Now().Add(off)})
+					})
 				}
 			})
+			reappeared(t, o, err, "new traffic fails with tax")
 		})
 	}
 }
@@ -130,18 +98,12 @@ func TestNewTrafficThatFailsIsSeenWhateverTheClocksSay(t *testing.T) {
 func TestARunThatCouldNotWriteThatItAbortsAbortsNevertheless(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 3)
-		s := newService("tax")
-		incident(t, k, s, 500, "tax")
-		s.has("sku")
+		fixed(t, k, 500, "sku")
 		fault := k.Cluster.Fault(kfake.Fault{
 			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.InvalidProducerEpoch,
 			When: writes(`"state":"aborted"`),
 		})
-		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.ProducerBatchCompression(kgo.NoCompression())), By: "ann"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 		p := plan(t, r)
 		done := make(chan struct{})
 		go func() { // 10 a second of another class, where 5 are brought back, until it is noticed
@@ -153,9 +115,7 @@ func TestARunThatCouldNotWriteThatItAbortsAbortsNevertheless(t *testing.T) {
 		}()
 		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
 		<-done
-		if cause := reappeared(t, o, err); !strings.Contains(cause, "fills faster") {
-			t.Errorf("the cause is %q", cause)
-		}
+		reappeared(t, o, err, "fills faster")
 		sent := o.Counts.Sent
 		if now, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || now.State != redrive.Aborted || now.Counts.Sent != sent {
 			t.Errorf("the ledger says %+v, %v", now, err)
@@ -167,14 +127,11 @@ func TestARunThatCouldNotWriteThatItAbortsAbortsNevertheless(t *testing.T) {
 func TestAnAbortDoesNotWaitForALook(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 100)
-		s.set(func(ctx context.Context, r *kgo.Record) error {
+		letters(t, k, 100, func(ctx context.Context, r *kgo.Record) error {
 			time.Sleep(3 * time.Second)
 			return failing("tax")(ctx, r)
 		})
-		r := redriver(t, k)
-		p := plan(t, r)
+		r, p := planned(t, k)
 		began := time.Now()
 		var once sync.Once
 		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: 10}, func(redrive.Event) {
@@ -182,7 +139,7 @@ func TestAnAbortDoesNotWaitForALook(t *testing.T) {
 				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
 			})
 		})
-		reappeared(t, o, err)
+		reappeared(t, o, err, "")
 		if d := time.Since(began); d > 8*time.Second {
 			t.Errorf("it took %v", d)
 		}
@@ -193,10 +150,8 @@ func TestAnAbortDoesNotWaitForALook(t *testing.T) {
 func TestACopyInAnAbortedTransactionIsNotTakenForTheRealOne(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 3)
 		release := make(chan struct{})
-		s.set(func(ctx context.Context, r *kgo.Record) error {
+		letters(t, k, 3, func(ctx context.Context, r *kgo.Record) error {
 			if r.Offset < 2 {
 				return nil
 			}
@@ -207,8 +162,7 @@ func TestACopyInAnAbortedTransactionIsNotTakenForTheRealOne(t *testing.T) {
 				return ctx.Err()
 			}
 		})
-		r := redriver(t, k)
-		p := plan(t, r)
+		r, p := planned(t, k)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var once sync.Once
@@ -243,12 +197,7 @@ func TestACopyInAnAbortedTransactionIsNotTakenForTheRealOne(t *testing.T) {
 // abortedCopy leaves a copy of a letter of a run in a transaction that is aborted.
 func abortedCopy(t *testing.T, k *consumertest.Kafka, run string, letter int64) {
 	t.Helper()
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer cl.Close()
+	cl := clientOf(t, k, kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err := cl.BeginTransaction(); err != nil {
 		t.Error(err)
 	}
@@ -268,15 +217,12 @@ func abortedCopy(t *testing.T, k *consumertest.Kafka, run string, letter int64) 
 func TestARunThatCannotLookIsNotDone(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
 		release := make(chan struct{})
-		s.set(func(ctx context.Context, r *kgo.Record) error {
+		letters(t, k, 20, func(ctx context.Context, r *kgo.Record) error {
 			<-release
 			return failing("tax")(ctx, r)
 		})
-		r := redriver(t, k)
-		p := plan(t, r)
+		r, p := planned(t, k)
 		var (
 			fault  *kfake.FaultHandle
 			blind  time.Time
@@ -295,9 +241,7 @@ func TestARunThatCannotLookIsNotDone(t *testing.T) {
 				fault.Remove()
 			}
 		})
-		if cause := reappeared(t, o, err); !strings.Contains(cause, "failed again with tax") {
-			t.Errorf("the cause is %q", cause)
-		}
+		reappeared(t, o, err, "failed again with tax")
 		if d := o.Ended.Sub(blind); d < 2*time.Minute || d > 2*time.Minute+30*time.Second {
 			t.Errorf("it ended after %v", d)
 		}
@@ -311,16 +255,12 @@ func TestARunThatCannotLookIsNotDone(t *testing.T) {
 func TestARunThatMayNotWriteThatItAbortsSaysWhyItAborts(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var s switched
-		letters(t, k, &s, 20)
+		letters(t, k, 20, nil)
 		k.Cluster.Fault(kfake.Fault{
 			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.TopicAuthorizationFailed, Count: -1,
 			When: writes(`"state":"aborted"`),
 		})
-		r, err := redrive.New(redrive.Config{Kafka: append(k.Opts(), kgo.ProducerBatchCompression(kgo.NoCompression())), By: "ann"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil)
 		if again, ok := errors.AsType[*redrive.ReappearedError](err); !ok || !strings.Contains(again.Cause, "failed again with tax") {
 			t.Errorf("the run ended with %v, and %+v", err, o)

@@ -1,0 +1,395 @@
+package redrive_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// virtual runs a sub-test beside the others, with a broker in virtual time.
+func virtual(t *testing.T, name string, test func(t *testing.T, k *consumertest.Kafka)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		consumertest.Virtual(t, test)
+	})
+}
+
+// switched is a handler that can be exchanged.
+type switched struct {
+	h        atomic.Pointer[consumer.Handler]
+	consumer *consumertest.Consumer
+}
+
+func (s *switched) set(h consumer.Handler) { s.h.Store(&h) }
+
+func (s *switched) handle(ctx context.Context, r *kgo.Record) error { return (*s.h.Load())(ctx, r) }
+
+// run starts the consumer.
+func (s *switched) run(k *consumertest.Kafka) {
+	s.consumer = k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{
+		HandlerTimeout: time.Hour, Tiers: []time.Duration{5 * time.Second, 30 * time.Second},
+	}})
+}
+
+func failing(class string) consumer.Handler {
+	return func(context.Context, *kgo.Record) error {
+		return classify.Terminal(classify.As(errors.New("no"), class))
+	}
+}
+
+func succeeding(context.Context, *kgo.Record) error { return nil }
+
+func blocked(ctx context.Context, _ *kgo.Record) error { <-ctx.Done(); return ctx.Err() }
+
+var errBusy = classify.Retryable(classify.As(errors.New("busy"), "busy"))
+
+// stop stops the consumer.
+func (s *switched) stop(t *testing.T) {
+	t.Helper()
+	if err := s.consumer.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// clientOf is a client that is closed when the test ends.
+func clientOf(t *testing.T, k *consumertest.Kafka, more ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	cl, err := kgo.NewClient(append(k.Opts(), more...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	return cl
+}
+
+func ledgerOf(k *consumertest.Kafka) *dlq.Ledger {
+	return dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)
+}
+
+// records are n records of the source with the same value.
+func records(n int, value string) (all []*kgo.Record) {
+	for range n {
+		all = append(all, &kgo.Record{Topic: "orders", Value: []byte(value)})
+	}
+	return all
+}
+
+// service is a consumer that has a bug until it is fixed, and remembers what it did.
+type service struct {
+	bugs atomic.Pointer[map[string]bool] // error classes that its handler still has
+	mu   sync.Mutex
+	ran  map[string]int // by value: how often it was processed
+}
+
+func (s *service) handle(_ context.Context, r *kgo.Record) error {
+	class, _, _ := strings.Cut(string(r.Value), ":")
+	if (*s.bugs.Load())[class] {
+		return classify.Terminal(classify.As(errors.New("cannot "+string(r.Value)), class))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ran[string(r.Value)]++
+	return nil
+}
+
+func (s *service) has(bugs ...string) {
+	m := map[string]bool{}
+	for _, b := range bugs {
+		m[b] = true
+	}
+	s.bugs.Store(&m)
+}
+
+func (s *service) config() consumer.Config {
+	return consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, 30 * time.Second}}}
+}
+
+func newService(bugs ...string) *service {
+	s := &service{ran: map[string]int{}}
+	s.has(bugs...)
+	return s
+}
+
+// incident makes n dead letters of each class.
+func incident(t *testing.T, k *consumertest.Kafka, s *service, n int, classes ...string) {
+	t.Helper()
+	incidentOf(k, s.config(), n, classes...)
+}
+
+func incidentOf(k *consumertest.Kafka, cfg consumer.Config, n int, classes ...string) {
+	k.Run(cfg)
+	var records []*kgo.Record
+	for _, c := range classes {
+		for i := range n {
+			records = append(records, &kgo.Record{Topic: "orders", Key: []byte(fmt.Sprint(i)), Value: fmt.Appendf(nil, "%s:%d", c, i)})
+		}
+	}
+	for _, r := range k.Produce(records...) {
+		k.DeadLettered(r, headers.ReasonTerminal)
+	}
+}
+
+func redriver(t *testing.T, k *consumertest.Kafka, more ...kgo.Opt) *redrive.Redriver {
+	t.Helper()
+	return redriverOf(t, redrive.Config{Kafka: append(k.Opts(), more...), By: "ann", Why: "JIRA-1"})
+}
+
+func redriverOf(t *testing.T, cfg redrive.Config) *redrive.Redriver {
+	t.Helper()
+	r, err := redrive.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// plan plans a run of all letters.
+func plan(t *testing.T, r *redrive.Redriver) *redrive.Plan {
+	t.Helper()
+	return planOf(t, r, redrive.Selection{Topic: "orders.dlq"})
+}
+
+// reappeared checks that a run aborted itself, for a cause that has these words.
+func reappeared(t *testing.T, o redrive.Outcome, err error, words string) *redrive.ReappearedError {
+	t.Helper()
+	r, ok := errors.AsType[*redrive.ReappearedError](err)
+	if !ok {
+		t.Fatalf("the run ended with %v, and %+v", err, o)
+	}
+	if o.State != redrive.Aborted || o.Cause != r.Cause || !strings.Contains(o.Cause, words) {
+		t.Errorf("the outcome is %+v, and the error %v; want %q in the cause", o, err, words)
+	}
+	return r
+}
+
+// refused checks why something was refused.
+func refused(t *testing.T, err error, why redrive.Refusal, words string) {
+	t.Helper()
+	if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != why || !strings.Contains(err.Error(), words) {
+		t.Errorf("got %v, want it refused as %q, and %q in it", err, why, words)
+	}
+}
+
+// lacks checks that an error names the right that is missing.
+func lacks(t *testing.T, err error, operation, resource, name string) {
+	t.Helper()
+	if e, ok := errors.AsType[*redrive.DeniedError](err); !ok || e.Operation != operation || e.Resource != resource || e.Name != name {
+		t.Fatalf("got %v, want that %s on %s %s is missing", err, operation, resource, name)
+	}
+}
+
+// stopped runs until so many are sent, and stops.
+func stopped(t *testing.T, r *redrive.Redriver, p *redrive.Plan, pace redrive.Pace, at int64) redrive.Outcome {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	o, err := r.Run(ctx, p, pace, func(e redrive.Event) {
+		if e.Counts.Sent >= at {
+			stop()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || o.State.Finished() {
+		t.Fatalf("the run ended with %v, and %+v", err, o)
+	}
+	return o
+}
+
+// on are the records of a topic's first partition, as a committed reader finds them.
+func on(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
+	t.Helper()
+	return at(t, k, topic, 0)
+}
+
+func at(t *testing.T, k *consumertest.Kafka, topic string, partition int32) (all []*kgo.Record) {
+	t.Helper()
+	end := k.Cluster.PartitionInfo(topic, partition).HighWatermark
+	cl := clientOf(t, k, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
+	defer cl.Close()
+	for at := int64(0); at < end; {
+		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
+			at = r.Offset + 1
+			if !r.Attrs.IsControl() {
+				all = append(all, r)
+			}
+		})
+	}
+	return all
+}
+
+// held are the records of a topic of three partitions that a committed reader sees.
+func held(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
+	t.Helper()
+	left := map[int32]int64{}
+	for p := range int32(3) {
+		if end := k.Cluster.PartitionInfo(topic, p).LastStableOffset; end > 0 {
+			left[p] = end
+		}
+	}
+	cl := clientOf(t, k, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
+	defer cl.Close()
+	for len(left) > 0 {
+		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
+			if r.Offset == left[r.Partition]-1 {
+				delete(left, r.Partition)
+			}
+			if !r.Attrs.IsControl() {
+				all = append(all, r)
+			}
+		})
+	}
+	return all
+}
+
+func readLedger(t *testing.T, k *consumertest.Kafka) *dlq.Ledger {
+	t.Helper()
+	l := ledgerOf(k)
+	if err := l.Read(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// states counts the letters of the dead-letter topic by what the ledger says of them.
+func states(t *testing.T, k *consumertest.Kafka) map[dlq.State]int {
+	t.Helper()
+	got := map[dlq.State]int{}
+	for l, err := range ledgerOf(k).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[l.State]++
+	}
+	return got
+}
+
+func setOffset(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
+	t.Helper()
+	adm := kadm.NewClient(clientOf(t, k))
+	var offsets kadm.Offsets
+	offsets.AddOffset(topic, 0, at, -1)
+	if err := adm.CommitAllOffsets(t.Context(), "billing", offsets); err != nil {
+		t.Error(err)
+	}
+}
+
+// alter sets a topic's configuration.
+func alter(t *testing.T, k *consumertest.Kafka, topic, key, value string) {
+	t.Helper()
+	adm := kadm.NewClient(clientOf(t, k))
+	if _, err := adm.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: key, Value: &value}}, topic); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listing matches the requests for where partitions begin (-2) or end (-1), of a topic among others.
+func listing(req kmsg.Request, timestamp int64, topic string) bool {
+	for _, of := range req.(*kmsg.ListOffsetsRequest).Topics {
+		if of.Topic == topic && len(of.Partitions) > 0 && of.Partitions[0].Timestamp == timestamp {
+			return true
+		}
+	}
+	return false
+}
+
+func incompressible() []byte {
+	b := make([]byte, 2000)
+	rand.Read(b) // it never fails
+	return b
+}
+
+// letters makes n dead letters of the class tax on a source of one partition. What is redriven meets another handler, unless that is nil.
+func letters(t *testing.T, k *consumertest.Kafka, n int, then consumer.Handler) *switched {
+	t.Helper()
+	k.CreateTopic("orders", 1)
+	s := &switched{}
+	s.set(failing("tax"))
+	s.run(k)
+	all := k.Produce(records(n, "x")...)
+	k.DeadLettered(all[n-1], "terminal") // they come in the order of their partition
+	if then != nil {
+		s.set(then)
+	}
+	return s
+}
+
+// fixed is a service that had a bug, of which n dead letters of the class tax are left on three partitions, and has others by now.
+func fixed(t *testing.T, k *consumertest.Kafka, n int, others ...string) *service {
+	t.Helper()
+	k.CreateTopic("orders", 3)
+	s := newService("tax")
+	incident(t, k, s, n, "tax")
+	s.has(others...)
+	return s
+}
+
+// ranOnce checks that each of n records of the class tax was processed once.
+func (s *service) ranOnce(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		if times := s.ran[fmt.Sprintf("tax:%d", i)]; times != 1 {
+			t.Errorf("record %d was processed %d times, want once", i, times)
+		}
+	}
+}
+
+// planned is a redriver and its plan of a run of all letters.
+func planned(t *testing.T, k *consumertest.Kafka) (*redrive.Redriver, *redrive.Plan) {
+	t.Helper()
+	r := redriver(t, k)
+	return r, plan(t, r)
+}
+
+func planOf(t *testing.T, r *redrive.Redriver, s redrive.Selection) *redrive.Plan {
+	t.Helper()
+	p, err := r.Plan(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// succeeds checks how a run ended: done, with so many letters that succeeded.
+func succeeds(t *testing.T, letters int64) func(redrive.Outcome, error) {
+	return func(o redrive.Outcome, err error) {
+		t.Helper()
+		if err != nil || o.State != redrive.Done || o.Counts.Succeeded != letters {
+			t.Errorf("the run ended with %v, and %+v; want %d to succeed", err, o, letters)
+		}
+	}
+}
+
+// underWay begins a run, and returns when more than so many letters are sent. How the run ends comes later.
+func underWay(t *testing.T, r *redrive.Redriver, p *redrive.Plan, sent int64) (ended <-chan error) {
+	t.Helper()
+	begun, over := make(chan struct{}), make(chan error, 1)
+	var once sync.Once
+	go func() {
+		_, err := r.Run(t.Context(), p, redrive.Pace{}, func(e redrive.Event) {
+			if e.Counts.Sent > sent {
+				once.Do(func() { close(begun) })
+			}
+		})
+		over <- err
+	}()
+	<-begun
+	return over
+}
