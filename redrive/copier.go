@@ -1,23 +1,27 @@
 package redrive
 
 import (
+	"context"
+	"errors"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 )
 
-// copier makes the copies of letters that go back to their groups' tiers as they are, which most do: what a copy keeps of a letter's
-// headers is kept as it stands there, without being read and written again: a plan takes no letter to a tier whose headers are broken.
-// What is not plain is left to [held.prepare], which gives the same otherwise. Records and bytes come from larger pieces of memory, of which a few serve many letters.
+// copier makes the copies of letters. Most go back to their groups' tiers. What such a copy keeps of siding's headers is kept as it
+// stands in the letter, unparsed: to parse and write the headers again takes longer than all else that is done for a letter. The plan
+// has parsed them, and takes no letter to a tier whose headers are broken. Records and bytes come from larger pieces of memory, of which
+// a few serve many letters.
 //
 // It must not be used concurrently.
 type copier struct {
-	h     *held
-	off   bool // the run changes letters, or sends them elsewhere
-	run   []byte
-	tiers map[destination]string
+	h      *held
+	run    []byte
+	edited bool // the user's headers
+	tiers  map[destination]string
 
 	out  []outgoing
 	all  []kgo.RecordHeader
@@ -31,138 +35,163 @@ const (
 	chunkText    = 16 << 10
 )
 
+// What a copy on a tier says of itself: it has not run yet, and is due at once, which is in the past by every clock. Whose clock is
+// wrong by hours, the operator's or the consumer's, nobody waits for it.
 var (
-	zeroText = []byte("0") // dueAtOnce, too
-	oneText  = []byte("1")
+	untried   = []byte("0")
+	dueAtOnce = []byte("0") // of 1970
+	firstHop  = []byte("1")
 )
 
 func newCopier(h *held) *copier {
-	return &copier{h: h, off: h.rec.Target.Topic != "" || !h.rec.Edit.IsZero(), run: []byte(h.rec.ID), tiers: map[destination]string{}}
+	return &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), tiers: map[destination]string{}}
 }
 
-// What a copier looks for in a letter's headers.
-const (
-	seesTopic = 1 << iota
-	seesPartition
-	seesOffset
-	seesGroup
-	seesTopicID
-	seesTimestamp
-	seesTraceParent
-	seesVersion
-	seesEnvironment
-	seesHost
-	seesAttempts
-	seesCount
-	seesID
-	seesFrom
-	seesReturned
-	seesOmitted
+// copy makes the copy of a letter, or says why it is not sent; neither if the broker has to be asked again.
+func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped string, err error) {
+	if len(c.out) == 0 {
+		c.out = make([]outgoing, chunkLetters)
+	}
+	o, c.out = &c.out[0], c.out[1:]
+	o.place = place{r.Partition, r.Offset}
+	o.copy.Key, o.copy.Value = r.Key, r.Value
+	edit, omitted := &c.h.rec.Edit, false
+	if c.h.rec.toTier() {
+		omitted = c.forTier(o, r)
+	} else {
+		omitted = c.forTopic(o, r)
+	}
+	if o.copy.Topic == "" {
+		return nil, SkippedNoGroup, nil
+	}
+	if omitted && edit.Value == nil {
+		if o.copy.Value, err = c.h.omitted(ctx, r); errors.Is(err, errValueLost) {
+			return nil, SkippedValueLost, err
+		} else if err != nil {
+			return nil, "", err
+		}
+	}
+	if o.copy.Value, err = edit.valueOf(o.copy.Value, c.h.r.cfg.MergePatch); err != nil {
+		return nil, SkippedEdit, err
+	}
+	return o, "", nil
+}
 
-	kept     = seesTopic | seesPartition | seesOffset | seesGroup | seesTopicID | seesTimestamp | seesTraceParent | seesVersion | seesEnvironment | seesHost | seesReturned
-	needed   = seesTopic | seesPartition | seesOffset | seesGroup | seesAttempts
-	redriven = seesCount | seesID | seesFrom // and seesReturned with these alone
+// What a copier does with siding's headers of a letter that goes to a tier.
+const (
+	drops = iota
+	keeps
+	keepsPartition
+	keepsGroup
+	dropsCount
+	dropsOmitted
 )
 
-// sees is that by the code of a header's key; siding's others are passed over.
-var sees = func() (t [256]uint32) {
-	for i, key := range []string{
-		headers.OriginalTopic, headers.OriginalPartition, headers.OriginalOffset, headers.Group, headers.OriginalTopicID, headers.OriginalTimestamp,
-		headers.TraceParent, headers.ConsumerVersion, headers.Environment, headers.Host, headers.Attempts, headers.RedriveCount, headers.RedriveID,
-		headers.RedriveFrom, headers.RedriveOriginal, headers.ValueOmitted,
+var does = func() (t [256]uint8) {
+	for key, what := range map[string]uint8{
+		headers.OriginalTopic: keeps, headers.OriginalOffset: keeps, headers.OriginalTopicID: keeps, headers.OriginalTimestamp: keeps,
+		headers.TraceParent: keeps, headers.ConsumerVersion: keeps, headers.Environment: keeps, headers.Host: keeps, headers.RedriveOriginal: keeps,
+		headers.OriginalPartition: keepsPartition, headers.Group: keepsGroup, headers.RedriveCount: dropsCount, headers.ValueOmitted: dropsOmitted,
 	} {
-		t[headers.Code(key)] = 1 << i
+		t[headers.Code(key)] = what
 	}
 	return t
 }()
 
-// plain makes the copy of a letter; nil where it is not as siding writes them.
-func (c *copier) plain(r *kgo.Record) *outgoing {
-	if c.off {
-		return nil
-	}
+// forTier addresses a copy to the tier of its group, and writes its headers: it is a record that has yet to fail there, with its origin.
+// The topic stays empty where the run has no tier for it. It reports whether the letter lacks its value.
+func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 	const added = 6
-	if need := len(r.Headers) + added; cap(c.all)-len(c.all) < need {
+	if need := len(r.Headers) + len(c.h.rec.Edit.Set) + added; cap(c.all)-len(c.all) < need {
 		c.all = make([]kgo.RecordHeader, 0, max(chunkHeaders, need))
 	}
+	all := c.all[len(c.all):]
+	if c.edited {
+		all = append(all, c.h.rec.Edit.headersOf(headers.Strip(r.Headers))...)
+	}
 	var (
-		all      = c.all[len(c.all):]
-		seen     uint32
 		to       destination
 		redrives int64
-		ok       = true
 	)
 	for _, h := range r.Headers {
 		code := headers.Code(h.Key)
 		if code == 0 {
-			all = append(all, h)
+			if !c.edited {
+				all = append(all, h)
+			}
 			continue
 		}
-		bit := sees[code]
-		if seen&bit != 0 {
-			return nil // it is there twice
-		}
-		seen |= bit
-		if bit&kept != 0 { // with a key that lives for ever, so that the letter's own need not
-			all = append(all, kgo.RecordHeader{Key: headers.Name(code), Value: h.Value})
-		}
-		switch bit {
-		case seesTopic:
-			ok = string(h.Value) == c.h.topics.source
-		case seesPartition:
-			var n int64
-			n, ok = digits(h.Value)
-			to.partition = int32(n)
-		case seesGroup:
+		switch does[code] {
+		case keeps:
+		case keepsPartition:
+			to.partition = int32(number(h.Value))
+		case keepsGroup:
 			to.group = c.group(h.Value)
-		case seesCount:
-			redrives, ok = digits(h.Value)
-		case seesOmitted:
-			ok = false
+		case dropsCount:
+			redrives = number(h.Value)
+			continue
+		case dropsOmitted:
+			omitted = true
+			continue
+		default:
+			continue
 		}
-		if !ok {
-			return nil
-		}
+		// With a key that lives for ever, so that the letter's own need not.
+		all = append(all, kgo.RecordHeader{Key: headers.Name(code), Value: h.Value})
 	}
-	if seen&needed != needed || seen&(redriven|seesReturned) != 0 && seen&redriven != redriven {
-		return nil
-	}
-	tier := c.tier(to)
-	if tier == "" {
-		return nil
-	}
-	count := oneText
+	count := firstHop
 	if redrives > 0 {
-		count = strconv.AppendInt(nil, redrives+1, 10)
+		count = strconv.AppendInt(nil, min(redrives+1, headers.MaxAttempts), 10)
 	}
 	all = append(all,
-		kgo.RecordHeader{Key: headers.Attempts, Value: zeroText},
-		kgo.RecordHeader{Key: headers.NotBefore, Value: zeroText},
-		kgo.RecordHeader{Key: headers.Hops, Value: oneText},
+		kgo.RecordHeader{Key: headers.Attempts, Value: untried},
+		kgo.RecordHeader{Key: headers.NotBefore, Value: dueAtOnce},
+		kgo.RecordHeader{Key: headers.Hops, Value: firstHop},
 		kgo.RecordHeader{Key: headers.RedriveID, Value: c.run},
 		kgo.RecordHeader{Key: headers.RedriveCount, Value: count},
 		kgo.RecordHeader{Key: headers.RedriveFrom, Value: c.from(r)})
 	c.all = c.all[:len(c.all)+len(all)]
-	if len(c.out) == 0 {
-		c.out = make([]outgoing, chunkLetters)
-	}
-	o := &c.out[0]
-	c.out = c.out[1:]
-	o.place, o.group = place{r.Partition, r.Offset}, to.group
-	o.copy.Topic, o.copy.Partition, o.copy.Key, o.copy.Value, o.copy.Headers = tier, to.partition, r.Key, r.Value, all[:len(all):len(all)]
-	return o
+	o.group = to.group
+	o.copy.Topic, o.copy.Partition, o.copy.Headers = c.tier(to), to.partition, all[:len(all):len(all)]
+	return omitted
 }
 
-// group is the run's own string of a group's name; empty where it is none of the run's.
+// forTopic addresses a copy to the topic that was named: it is the user's record, with the mark of the run. On its source the mark says
+// where the record was first read. So the idempotency key stays the same as on a tier. On a source that was recreated since, and where
+// that is not known, it does not: that place is another record's there.
+func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
+	m, _ := headers.Parse(r.Headers) // of a letter of another tool too
+	l := &dlq.Letter{Record: r, Meta: m}
+	target, user := c.h.rec.Target, r.Headers
+	mark := headers.Redrive{ID: c.h.rec.ID, Count: m.Redrive.Count + 1, From: o.position(r.Topic), Original: m.Redrive.Original}
+	if mark.Original.Topic == "" {
+		mark.Original = m.Original
+	}
+	if mark.Original.Topic != target.Topic || m.Original.TopicID != c.h.targetID || c.h.targetID == ([16]byte{}) {
+		mark.Original = headers.Position{} // nobody believes it there, or it is another record's
+	}
+	if c.edited {
+		user = c.h.rec.Edit.headersOf(headers.Strip(user))
+	}
+	o.group = c.group([]byte(m.Group))
+	o.copy.Topic, o.copy.Partition, o.copy.Headers = target.Topic, homeOf(l, c.h.topics.source), mark.Append(user)
+	if target.KeepTimestamp {
+		o.copy.Timestamp = originalTime(l)
+	}
+	return m.ValueOmitted
+}
+
+// group is the run's own string of a group's name: that of a letter keeps all of its story in memory.
 func (c *copier) group(name []byte) string {
 	for _, g := range c.h.rec.Groups {
 		if g == string(name) {
 			return g
 		}
 	}
-	return ""
+	return string(name)
 }
 
+// tier is where letters of a destination go; empty where the run has none.
 func (c *copier) tier(to destination) string {
 	tier, ok := c.tiers[to]
 	if !ok {
@@ -186,13 +215,8 @@ func (c *copier) from(r *kgo.Record) []byte {
 	return c.text[begin:len(c.text):len(c.text)]
 }
 
-// digits reads a number as siding writes it; another one may mean the same, and is for [headers.Parse] to judge.
-func digits(b []byte) (n int64, ok bool) {
-	for _, c := range b {
-		if c -= '0'; c > 9 {
-			return 0, false
-		}
-		n = n*10 + int64(c)
-	}
-	return n, len(b) > 0 && len(b) < 10
+// number is one that the plan has parsed.
+func number(b []byte) int64 {
+	n, _ := strconv.ParseInt(string(b), 10, 64)
+	return n
 }

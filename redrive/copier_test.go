@@ -13,50 +13,68 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A copier takes what a letter says as it stands there: whatever stands there, its copy must say what one does that was made of the
-// letter's parsed headers, or be left to that; and what it gave for one letter must not change when it makes the next.
-func TestAPlainCopyIsWhatThePreparedOneIs(t *testing.T) {
+// A copier takes what a letter says as it stands there: whatever stands there, its copy must say what the letter's parsed headers say,
+// and what it gave for one letter must not change when it makes the next. It is due by every clock: it was due by that of the operator's
+// machine, and a run waited for an hour where that was an hour ahead.
+func TestCopier_ACopyOnATierSaysWhatItsLetterSays(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
+		edit := rapid.SampledFrom([]Edit{{}, {}, {Value: []byte("new")}, {Set: []kgo.RecordHeader{{Key: "a", Value: []byte("3")}, {Key: "b"}}, Unset: []string{"dlq-mine"}}}).Draw(t, "edit")
 		h := &held{
 			r: &Redriver{}, topics: &topics{source: "orders", dlq: "orders.dlq"},
-			rec: &record{ID: "20260102-150405-0a1b2c", Groups: []string{"billing", "audit"}, Tiers: map[string]string{"billing/3": "orders.retry.5s", "audit/3": "orders.retry.1m"}},
+			rec: &record{
+				ID: "20260102-150405-0a1b2c", Groups: []string{"billing", "audit"}, Edit: editRecord{edit},
+				Tiers: map[string]string{"billing/3": "orders.retry.5s", "audit/3": "orders.retry.1m"},
+			},
 		}
 		c := newCopier(h)
-		type copies struct{ plain, prepared *outgoing }
-		var all []copies
+		type copied struct {
+			letter *kgo.Record
+			copy   *outgoing
+		}
+		var all []copied
 		for i := range rapid.IntRange(1, 300).Draw(t, "letters") {
 			story := someHeaders(t)
-			if _, err := headers.Parse(story); err != nil {
-				continue // it is not brought back to a tier
+			m, broken := headers.Parse(story)
+			if broken != nil || m.Group == "" || m.Original.Topic != "orders" {
+				continue // a plan does not take it to a tier
 			}
 			r := &kgo.Record{Topic: "orders.dlq", Partition: 3, Offset: int64(i), Key: []byte{1}, Value: []byte{2}, Headers: story}
 			before := slices.Clone(r.Headers)
-			got := c.plain(r)
+			got, why, err := c.copy(t.Context(), r)
 			if d := cmp.Diff(before, r.Headers); d != "" {
 				t.Fatalf("the letter was changed:\n%s", d)
 			}
-			if got == nil {
-				continue
+			if (got == nil) != (h.rec.Tiers[destination{m.Group, m.Original.Partition}.String()] == "") {
+				t.Fatalf("of %q it makes %v, %q, %v", r.Headers, got, why, err)
 			}
-			want, why, err := h.prepare(t.Context(), r)
-			if want == nil {
-				t.Fatalf("%q is copied, though %q, %v", r.Headers, why, err)
+			if got != nil {
+				all = append(all, copied{r, got})
 			}
-			all = append(all, copies{got, want})
 		}
 		for _, c := range all {
-			if p, q := &c.prepared.copy, &c.plain.copy; c.prepared.place != c.plain.place || c.prepared.group != c.plain.group ||
-				p.Topic != q.Topic || p.Partition != q.Partition || string(p.Key) != string(q.Key) || string(p.Value) != string(q.Value) {
-				t.Fatalf("prepared %+v, plain %+v", c.prepared, c.plain)
+			m, _ := headers.Parse(c.letter.Headers)
+			value := c.letter.Value
+			if edit.Value != nil {
+				value = edit.Value
 			}
-			want, err1 := headers.Parse(c.prepared.copy.Headers)
-			got, err2 := headers.Parse(c.plain.copy.Headers)
-			if d := cmp.Diff(want, got); d != "" || err1 != nil || err2 != nil {
-				t.Fatalf("-prepared %v +plain %v:\n%s", err1, err2, d)
+			if o := c.copy; o.place != (place{3, c.letter.Offset}) || o.group != m.Group || o.copy.Topic != h.rec.Tiers[m.Group+"/3"] ||
+				o.copy.Partition != 3 || string(o.copy.Key) != "\x01" || string(o.copy.Value) != string(value) {
+				t.Fatalf("of %+v it made %+v", c.letter, o)
 			}
-			if d := cmp.Diff(headers.Strip(c.prepared.copy.Headers), headers.Strip(c.plain.copy.Headers)); d != "" {
-				t.Fatalf("the user's, -prepared +plain:\n%s", d)
+			want := headers.Meta{
+				Original: m.Original, Group: m.Group, NotBefore: time.UnixMilli(0), Hops: 1, TraceParent: m.TraceParent, Version: m.Version,
+				Environment: m.Environment, Host: m.Host,
+				Redrive: headers.Redrive{
+					ID: h.rec.ID, Count: min(m.Redrive.Count+1, headers.MaxAttempts), From: c.copy.position("orders.dlq"), Original: m.Redrive.Original,
+				},
+			}
+			got, err := headers.Parse(c.copy.copy.Headers)
+			if d := cmp.Diff(want, got); d != "" || err != nil {
+				t.Fatalf("-want +got, %v:\n%s", err, d)
+			}
+			if d := cmp.Diff(edit.headersOf(headers.Strip(c.letter.Headers)), headers.Strip(c.copy.copy.Headers)); d != "" {
+				t.Fatalf("the user's, -want +got:\n%s", d)
 			}
 		}
 	})
@@ -76,7 +94,7 @@ func someHeaders(t *rapid.T) []kgo.RecordHeader {
 	if rapid.Bool().Draw(t, "stamped") {
 		m.Original.Timestamp, m.Original.TopicID = time.UnixMilli(3), [16]byte{1}
 	}
-	if n := rapid.IntRange(0, 2).Draw(t, "redrives"); n > 0 {
+	if n := rapid.SampledFrom([]int{0, 1, 2, headers.MaxAttempts}).Draw(t, "redrives"); n > 0 {
 		m.Redrive = headers.Redrive{ID: "before", Count: n, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1}}
 		if rapid.Bool().Draw(t, "returned") {
 			m.Redrive.Original = headers.Position{Topic: "orders", Partition: 3, Offset: 2}

@@ -54,15 +54,19 @@ func (o *originals) close() {
 
 // omitted is the value of a letter that lacks it. Where the original record is gone, a copy of the letter may have the value: the letter
 // hides it, so that nothing else brings it back.
-func (h *held) omitted(ctx context.Context, l *dlq.Letter) ([]byte, error) {
-	original, err := h.originals.record(ctx, l.Meta.Original)
+func (h *held) omitted(ctx context.Context, r *kgo.Record) ([]byte, error) {
+	m, _ := headers.Parse(r.Headers)
+	if m.Original.Topic == "" {
+		return nil, fmt.Errorf("it does not say where it was first read: %w", errValueLost)
+	}
+	original, err := h.originals.record(ctx, m.Original)
 	if err == nil {
 		return original.Value, nil
 	}
 	if !errors.Is(err, errValueLost) {
 		return nil, err
 	}
-	copies, failed := h.copiesOf(ctx, place{l.Record.Partition, l.Record.Offset})
+	copies, failed := h.copiesOf(ctx, place{r.Partition, r.Offset})
 	if failed != nil {
 		return nil, failed
 	}

@@ -2,13 +2,11 @@ package redrive
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
@@ -162,14 +160,11 @@ func (s *source) take(ctx context.Context, r *kgo.Record) error {
 	if s.batch.ready == nil {
 		s.batch.ready = make([]*outgoing, 0, readBatch)
 	}
-	if o := s.copier.plain(r); o != nil {
-		s.add(o)
-		return nil
-	}
-	o, why, err := s.prepare(ctx, r)
+	o, why, err := s.copier.copy(ctx, r)
 	switch {
 	case o != nil:
-		s.add(o)
+		s.batch.ready = append(s.batch.ready, o)
+		s.batch.bytes += int64(o.measure())
 	case why != "":
 		s.batch.skipped = append(s.batch.skipped, skip{place{r.Partition, r.Offset}, why, err})
 	default:
@@ -177,52 +172,6 @@ func (s *source) take(ctx context.Context, r *kgo.Record) error {
 		return err
 	}
 	return nil
-}
-
-func (s *source) add(o *outgoing) {
-	s.batch.ready = append(s.batch.ready, o)
-	s.batch.bytes += int64(o.measure())
-}
-
-// prepare makes the copy of a letter, or says why it is not sent; neither if the broker has to be asked again.
-func (h *held) prepare(ctx context.Context, r *kgo.Record) (o *outgoing, skipped string, err error) {
-	l := &dlq.Letter{Record: r}
-	l.Meta, l.MetaErr = headers.Parse(r.Headers)
-	rec := h.rec
-	value := r.Value
-	if l.Meta.ValueOmitted && rec.Edit.Value == nil {
-		if l.Meta.Original.Topic == "" {
-			return nil, SkippedValueLost, errors.New("it does not say where it was first read")
-		}
-		if value, err = h.omitted(ctx, l); errors.Is(err, errValueLost) {
-			return nil, SkippedValueLost, err
-		} else if err != nil {
-			return nil, "", err
-		}
-	}
-	kept, value, err := rec.Edit.Apply(headers.Strip(r.Headers), value, h.r.cfg.MergePatch)
-	if err != nil {
-		return nil, SkippedEdit, err
-	}
-	partition := homeOf(l, h.topics.source)
-	topic := rec.Target.Topic
-	if rec.toTier() {
-		topic = rec.Tiers[destination{l.Meta.Group, partition}.String()]
-		if topic == "" {
-			return nil, SkippedNoGroup, nil
-		}
-	}
-	return &outgoing{place: place{r.Partition, r.Offset}, group: h.groupNamed(l.Meta.Group), copy: *h.copyOf(l, kept, value, topic, partition)}, "", nil
-}
-
-// groupNamed is the run's own string of a group's name: that of a letter keeps all of its story in memory.
-func (h *held) groupNamed(name string) string {
-	for _, g := range h.rec.Groups {
-		if g == name {
-			return g
-		}
-	}
-	return name
 }
 
 func (s selection) clone() selection {
