@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -51,15 +52,25 @@ func wholeMillis(t time.Time) time.Time {
 	return time.UnixMilli(t.Add(time.Millisecond - 1).UnixMilli())
 }
 
-// next is the tier behind from. One that is no longer configured stands for the tier of the same delay (its name changed with the
-// group's), or leads to the first that is longer: the next wait is no shorter than the last one.
+// next is the tier that a record goes to when it failed on from; that is zero for the source. It is the
+// first tier behind from that is at least atLeast long, or the last tier, from which a record goes to the
+// last again; the zero Tier where there is none. A tier that is no longer configured stands for the tier
+// of the same delay (its name changed with the group's), or leads to the first that is no shorter: the
+// next wait is no shorter than the last one.
 func next(s retrytopics.Siblings, from retrytopics.Tier, atLeast time.Duration) retrytopics.Tier {
-	for _, t := range s.Tiers {
-		if t.Topic == from.Topic || t.Delay == from.Delay {
-			return s.Next(t.Topic, atLeast)
+	if len(s.Tiers) == 0 {
+		return retrytopics.Tier{}
+	}
+	behind := slices.IndexFunc(s.Tiers, func(t retrytopics.Tier) bool { return t.Topic == from.Topic || t.Delay == from.Delay }) + 1
+	if behind == 0 {
+		atLeast = max(from.Delay, atLeast)
+	}
+	for _, t := range s.Tiers[behind:] {
+		if t.Delay >= atLeast {
+			return t
 		}
 	}
-	return s.Next("", max(from.Delay, atLeast))
+	return s.Tiers[len(s.Tiers)-1]
 }
 
 // spread is a random share of a wait, at most jitter of it, in whole milliseconds.

@@ -99,7 +99,7 @@ func (f *feed) takeBack(r *kgo.Record, now time.Time) bool {
 // again is the topic in which a record waits on that has to be written again: its own, unless nothing is to go into that.
 func (f *feed) again(m *headers.Meta) string {
 	if tiers := f.lane.siblings; f.inherited && len(tiers.Tiers) > 0 {
-		return tiers.Next("", time.Until(m.NotBefore)).Topic
+		return next(tiers, retrytopics.Tier{}, time.Until(m.NotBefore)).Topic
 	}
 	return f.topic
 }

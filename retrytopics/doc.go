@@ -6,9 +6,8 @@
 //
 // [Naming] makes the names and reads them backwards, so a tool that sees only
 // a cluster knows which topic belongs to which source. [Siblings] is what one
-// source topic has, and [Siblings.Next] where a failed record goes from where
-// it is. [Ensure] creates what is missing, grows what has become too small and
-// refuses what would lose records.
+// source topic has. [Ensure] creates what is missing, grows what has become too
+// small and refuses what would lose records.
 //
 // Everything here is safe for concurrent use, as long as nobody assigns the
 // package's variables.

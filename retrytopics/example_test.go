@@ -61,21 +61,6 @@ func ExampleNaming_existing() {
 	// [orders-siding-1m orders-dlt orders-dlt-ledger] <nil>
 }
 
-func ExampleSiblings_Next() {
-	s, _ := retrytopics.Naming{}.Siblings("orders", "billing", retrytopics.Default...)
-	fmt.Println(s.Next("orders", 0).Topic)
-	fmt.Println(s.Next("orders.retry.5s", 0).Topic)
-	fmt.Println(s.Next("orders.retry.5m", 0).Topic)       // the last one repeats
-	fmt.Println(s.Next("orders", 20*time.Second).Topic)   // the error asked for 20 s
-	fmt.Println(s.Next("orders", 100*24*time.Hour).Topic) // longer than any tier
-	// Output:
-	// orders.retry.5s
-	// orders.retry.30s
-	// orders.retry.5m
-	// orders.retry.30s
-	// orders.retry.5m
-}
-
 func ExampleEnsure() {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "orders"))
 	if err != nil {

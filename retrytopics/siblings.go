@@ -38,32 +38,6 @@ func (s Siblings) Topics() []string {
 	return append(topics, s.DLQ, s.Ledger)
 }
 
-// Next returns the tier that a record goes to when it failed while it was on
-// the topic from: the one behind from, or the first when from is the source,
-// empty or no tier of these. Of the tiers from there on it is the first that is
-// at least atLeast long (zero for any), else the last one: from the last tier a
-// record goes to the last tier again. A tier that is no longer configured is
-// left with Next("", itsDelay).
-//
-// With no tiers at all it returns the zero Tier.
-func (s Siblings) Next(from string, atLeast time.Duration) Tier {
-	if len(s.Tiers) == 0 {
-		return Tier{}
-	}
-	start := 0
-	for i, t := range s.Tiers {
-		if t.Topic == from {
-			start = i + 1
-		}
-	}
-	for _, t := range s.Tiers[min(start, len(s.Tiers)):] {
-		if t.Delay >= atLeast {
-			return t
-		}
-	}
-	return s.Tiers[len(s.Tiers)-1]
-}
-
 // Check reports every problem of the siblings of several sources, alone and
 // together, in one error: what [Naming.Siblings] checks of one, a source given
 // twice, a sibling that is also a source, and names that collide, also when they

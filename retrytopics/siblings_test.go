@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 func mustSiblings(t testing.TB, n Naming, source string, delays ...time.Duration) Siblings {
@@ -15,57 +13,6 @@ func mustSiblings(t testing.TB, n Naming, source string, delays ...time.Duration
 		t.Fatal(err)
 	}
 	return s
-}
-
-func TestNextHopGoesOneTierUpAndStaysOnTheLast(t *testing.T) {
-	t.Parallel()
-	s := mustSiblings(t, Naming{}, "orders", Default...)
-	for _, c := range []struct {
-		from    string
-		atLeast time.Duration
-		want    string
-	}{
-		{"", 0, "orders.retry.5s"},
-		{"orders", 0, "orders.retry.5s"},
-		{"orders.retry.5s", 0, "orders.retry.30s"},
-		{"orders.retry.30s", 0, "orders.retry.5m"},
-		{"orders.retry.5m", 0, "orders.retry.5m"},
-		{"orders", 5 * time.Second, "orders.retry.5s"},
-		{"orders", 6 * time.Second, "orders.retry.30s"},
-		{"orders", time.Hour, "orders.retry.5m"},
-		{"orders.retry.30s", 6 * time.Second, "orders.retry.5m"},
-		{"orders.retry.5m", time.Hour, "orders.retry.5m"},
-		{"orders.retry.10s", 10 * time.Second, "orders.retry.30s"}, // left the configuration
-		{"orders", -time.Second, "orders.retry.5s"},
-	} {
-		if got := s.Next(c.from, c.atLeast); got.Topic != c.want {
-			t.Errorf("Next(%q, %s) = %q, want %q", c.from, c.atLeast, got.Topic, c.want)
-		}
-	}
-	if got := mustSiblings(t, Naming{}, "orders").Next("orders", time.Second); got != (Tier{}) {
-		t.Errorf("Next with no tiers = %v, want none", got)
-	}
-}
-
-func TestNextHopNeverGoesDown(t *testing.T) {
-	t.Parallel()
-	s := mustSiblings(t, Naming{}, "orders", Cautious...)
-	delay := map[string]time.Duration{}
-	for _, tier := range s.Tiers {
-		delay[tier.Topic] = tier.Delay
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		from := rapid.SampledFrom(s.Tiers).Draw(t, "from")
-		atLeast := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "atLeast"))
-		got := s.Next(from.Topic, atLeast)
-		last := s.Tiers[len(s.Tiers)-1]
-		if got.Delay <= from.Delay && got != last {
-			t.Errorf("Next(%s, %s) = %s", from.Topic, atLeast, got.Topic)
-		}
-		if got.Delay < atLeast && got != last {
-			t.Errorf("Next(%s, %s) = %s: too short", from.Topic, atLeast, got.Topic)
-		}
-	})
 }
 
 func TestTopicsWhoseSiblingsCollideAreRefusedTogether(t *testing.T) {
