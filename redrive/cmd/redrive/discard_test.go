@@ -76,9 +76,7 @@ func TestDiscardDoesNothingUnlessItShould(t *testing.T) {
 	} {
 		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: c.typed}
 		got := i.run(t, append([]string{"discard", "orders.dlq"}, c.args...)...)
-		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
-			t.Errorf("%q: %+v, want %d and %q", c.args, got, c.code, c.want)
-		}
+		fails(t, got, c.code, c.want, c.args)
 	}
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 1, Key: []byte("0"), Value: []byte(`{"v":9}`)})
 	if got := b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"); got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, "a newer siding wrote it") {
@@ -93,10 +91,7 @@ func TestDiscardSaysWhatItMayNotWrite(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	got := b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes")
-	if got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, "redrive: not authorized: the user needs WRITE on topic orders.dlq.ledger") {
-		t.Errorf("%+v", got)
-	}
+	fails(t, b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), exitError, "redrive: not authorized: the user needs WRITE on topic orders.dlq.ledger")
 }
 
 // The copy is behind what --offset names, and would be open once its letter has expired.

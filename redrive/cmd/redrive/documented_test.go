@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
 // What the documentation and the verbs' help tell people to type has verbs and flags that are there.
@@ -30,14 +28,11 @@ func TestTheCommandsThatAreDocumentedExist(t *testing.T) {
 	if len(commands) < 10 {
 		t.Errorf("the documentation has %d commands: %q", len(commands), commands)
 	}
-	root := func() *cobra.Command {
-		return newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })})
-	}
-	for _, verb := range root().Commands() {
+	for _, verb := range append(newCommands().Commands(), newCommands()) {
 		commands = append(commands, commandsIn(verb.Example)...)
 	}
 	for _, command := range commands {
-		if err := parse(root(), command); err != nil {
+		if err := parse(newCommands(), command); err != nil {
 			t.Errorf("%s: %v", command, err)
 		}
 	}

@@ -50,8 +50,7 @@ func TestNothingIsDoneUnlessTheCountIsTyped(t *testing.T) {
 		{"y\n", `"y" is not 40, nothing was done`},
 		{"4\n0\n", `"4" is not 40`},
 	} {
-		var words bytes.Buffer
-		tl := &tool{process: process{stdin: strings.NewReader(c.typed)}, screen: output.NewScreen(io.Discard, &words, func(string) string { return "" })}
+		tl, words := quietTool(strings.NewReader(c.typed))
 		err := tl.confirm(t.Context(), "40 letters of orders.dlq will be discarded", 40)
 		switch {
 		case c.want == "" && err != nil, c.want != "" && (exitCode(err) != exitRefused || !strings.Contains(err.Error(), c.want)):

@@ -6,8 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
 // A variable that is not set, as in --class "$X", must not choose all letters, nor delete without an archive. It holds for each
@@ -21,7 +19,7 @@ func TestAnEmptyValueOfAFlagIsAnErrorOfUsage(t *testing.T) {
 		"status": {"orders.dlq/x"}, "resume": {"orders.dlq/x"}, "abort": {"orders.dlq/x"},
 	}
 	tried := 0
-	for _, verb := range newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })}).Commands() {
+	for _, verb := range newCommands().Commands() {
 		if verb.Name() == "completion" || verb.Name() == "help" {
 			continue
 		}
@@ -56,7 +54,7 @@ func TestAnEmptyValueOfAFlagIsAnErrorOfUsage(t *testing.T) {
 			}
 		})
 	}
-	root := newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })})
+	root := newCommands()
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
 		tried++
 		got := b.redrive(t, "list", "orders.dlq", "--"+f.Name+"=")
@@ -78,7 +76,7 @@ func TestAnEmptyValueOfAFlagIsAnErrorOfUsage(t *testing.T) {
 // Help does not show that a list of flags begins empty.
 func TestHelpShowsNoEmptyDefaults(t *testing.T) {
 	t.Parallel()
-	root := newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })})
+	root := newCommands()
 	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
 		if usages := cmd.Flags().FlagUsages() + cmd.PersistentFlags().FlagUsages(); strings.Contains(usages, "[]") || strings.Contains(usages, `""`) {
 			t.Errorf("%s: %s", cmd.Name(), usages)

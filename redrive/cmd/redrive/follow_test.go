@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"io"
 	"testing"
-	"time"
 
 	"github.com/sidingkafka/siding/redrive"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
 // Of a run that had sent all and did not end, since nobody could look, one saw "watching" and no reason.
@@ -19,8 +15,7 @@ func TestWhatARunWaitsForIsSaidOnceInAnyState(t *testing.T) {
 	message := func(state redrive.State, text string) redrive.Event {
 		return redrive.Event{Outcome: redrive.Outcome{State: state}, Message: text}
 	}
-	var words bytes.Buffer
-	tl := &tool{process: process{now: func() time.Time { return noon }}, screen: output.NewScreen(io.Discard, &words, func(string) string { return "" })}
+	tl, words := quietTool(nil)
 	on := tl.follow(func(redrive.Event) {})
 	for _, e := range []redrive.Event{
 		event(redrive.Sending, ""),

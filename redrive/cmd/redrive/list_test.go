@@ -125,9 +125,7 @@ func TestAListingThatCannotBeIsAnErrorOfUsage(t *testing.T) {
 		{[]string{"--cursor", "v1/orders.dlq/0:1-2", "--partition", "1"}, "--cursor: the filters choose none of its partitions"},
 	} {
 		got := b.redrive(t, append([]string{"list", "orders.dlq"}, c.args...)...)
-		if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
-			t.Errorf("%q: %+v, want %q", c.args, got, c.want)
-		}
+		fails(t, got, exitUsage, c.want, c.args)
 	}
 }
 

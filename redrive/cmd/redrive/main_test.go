@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -171,6 +173,36 @@ func golden(t *testing.T, name, got string) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// fails checks that a command ended with a code, printed no data and said something.
+func fails(t *testing.T, got result, code int, says string, args ...any) {
+	t.Helper()
+	if got.code != code || got.stdout != "" || !strings.Contains(got.stderr, says) {
+		t.Errorf("%q: %+v, want exit code %d and %q", args, got, code, says)
+	}
+}
+
+// newCommands are all verbs and their flags.
+func newCommands() *cobra.Command {
+	return newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })})
+}
+
+// quietTool is a tool at noon whose words are kept.
+func quietTool(stdin io.Reader) (*tool, *bytes.Buffer) {
+	words := new(bytes.Buffer)
+	p := process{stdin: stdin, now: func() time.Time { return noon }}
+	return &tool{process: p, screen: output.NewScreen(io.Discard, words, func(string) string { return "" })}, words
+}
+
+// commit commits a group's offset on a partition.
+func (b *broker) commit(t *testing.T, group, topic string, partition int32, at int64) {
+	t.Helper()
+	offsets := kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: topic, Partition: partition, At: at, LeaderEpoch: -1})
+	if _, err := b.admin.CommitOffsets(t.Context(), group, offsets); err != nil {
+		t.Fatal(err)
 	}
 }
 

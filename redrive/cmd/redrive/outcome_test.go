@@ -66,8 +66,7 @@ func TestTheStateOfARunThatNobodyHasIsNotWhatItsProcessDid(t *testing.T) {
 // What a run leaves behind is counted: of what it left out, some is open and some is not.
 func TestWhatARunLeavesBehindIsSaid(t *testing.T) {
 	t.Parallel()
-	var words bytes.Buffer
-	tl := &tool{screen: output.NewScreen(io.Discard, &words, func(string) string { return "" })}
+	tl, words := quietTool(nil)
 	o := redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Aborted}
 	o.Counts = redrive.Counts{Selected: 60, Sent: 12, Failed: 1, Retrying: 11, Pending: 11, Skipped: map[string]int64{
 		redrive.SkippedExpired: 3, redrive.SkippedSettled: 5, redrive.SkippedEdit: 2,

@@ -102,20 +102,15 @@ func TestPruneDeletesNothingWithoutItsArchive(t *testing.T) {
 		{[]string{"--older-than", "1h"}, exitRefused, "was not typed"},
 	} {
 		got := b.redrive(t, append([]string{"prune", "orders.dlq"}, c.args...)...)
-		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
-			t.Errorf("%q: %+v, want %d and %q", c.args, got, c.code, c.want)
-		}
+		fails(t, got, c.code, c.want, c.args)
 	}
 	if b, err := os.ReadFile(taken); string(b) != "precious" {
 		t.Errorf("the file has %q, %v", b, err)
 	}
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	got := b.redrive(t, "prune", "orders.dlq")
-	if got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, "redrive: not authorized: the user needs DELETE on topic orders.dlq") {
-		t.Errorf("%+v", got)
-	}
+	fails(t, b.redrive(t, "prune", "orders.dlq"), exitError, "redrive: not authorized: the user needs DELETE on topic orders.dlq")
 	file := filepath.Join(t.TempDir(), "archive.jsonl")
-	got = b.redrive(t, "prune", "orders.dlq", "--archive", file)
+	got := b.redrive(t, "prune", "orders.dlq", "--archive", file)
 	if got.code != exitError || !strings.Contains(got.stderr, "the user needs DELETE on topic orders.dlq") || !strings.Contains(got.stderr, "; the archive "+file+" exists and is complete") {
 		t.Errorf("with an archive: %+v", got)
 	}

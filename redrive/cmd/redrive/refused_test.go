@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -34,11 +33,7 @@ func TestARunThatShouldNotBeginIsRefused(t *testing.T) {
 	gone := m("gone", 0)
 	gone.Class = "gone"
 	s.produce(t, letter("orders.dlq", 0, 0, gone))
-	offsets := kadm.Offsets{}
-	offsets.Add(kadm.Offset{Topic: "orders.retry.1s", Partition: 0, At: 0, LeaderEpoch: -1})
-	if _, err := s.broker.admin.CommitOffsets(t.Context(), "gone", offsets); err != nil {
-		t.Fatal(err)
-	}
+	s.commit(t, "gone", "orders.retry.1s", 0, 0)
 	exported := func() []string { // partitions come as they are fetched
 		return slices.Sorted(strings.Lines(s.redrive(t, "export", "orders.dlq").stdout))
 	}

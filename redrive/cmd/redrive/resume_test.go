@@ -16,22 +16,11 @@ func TestResume_AsksWhereTheLedgerIsSlow(t *testing.T) {
 	s := inTrouble(t)
 	s.fix("tax")
 	var unasked result
-	done := make(chan struct{})
-	i, name := s.as(), ""
-	i.heard = func(words string) {
-		if id, ok := strings.CutPrefix(words, "run "); ok {
-			name, _, _ = strings.Cut(id, ":")
-		}
-		if strings.HasPrefix(words, "the canary succeeded") {
-			go func() {
-				defer close(done)
-				s.heldUp(t, "orders.dlq.ledger", 6*time.Second)
-				unasked = s.redrive(t, "resume", name, "--by", "ada")
-			}()
-		}
-	}
-	got := i.run(t, "run", "orders.dlq", "--class", "tax", "--rate", "5", "--ramp", "0", "--window", "2s", "-o", "json")
-	<-done
+	var name string
+	got := s.whileSending(t, "5", func(run string) {
+		s.heldUp(t, "orders.dlq.ledger", 6*time.Second)
+		name, unasked = run, s.redrive(t, "resume", run, "--by", "ada")
+	})
 	asks := "run " + name + " goes on: oncall on "
 	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.HasSuffix(unasked.stderr, "redrive: yes was not typed, nothing was done: --yes skips the question\n") {
 		t.Errorf("resume: %+v", unasked)

@@ -112,6 +112,11 @@ func TestAPlanNamesAllRightsThatAreMissing(t *testing.T) {
 	}
 }
 
+// aclOn is a right on a topic.
+func aclOn(topic string, op kmsg.ACLOperation) kfake.ACL {
+	return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
+}
+
 // as is how commands are started by a user of a guarded broker, whose password is their name.
 func (b *broker) as(user string) invocation {
 	return invocation{now: time.Now, env: map[string]string{"SIDING_BROKERS": b.addr, "SIDING_SASL": "PLAIN", "SIDING_SASL_USER": user, "SIDING_SASL_PASSWORD": user}}

@@ -320,11 +320,9 @@ func TestARunThatBeginsWhileSomebodyTypesIsSeen(t *testing.T) {
 	}
 }
 
-func TestAbortEndsARunThatGoesOnElsewhere(t *testing.T) {
-	t.Parallel()
-	s := inTrouble(t)
-	s.fix("tax")
-	var aborted result
+// whileSending runs the letters of tax at a rate, and does something else once the canary succeeded.
+func (s *service) whileSending(t *testing.T, rate string, do func(run string)) result {
+	t.Helper()
 	done := make(chan struct{})
 	i, name := s.as(), ""
 	i.heard = func(words string) {
@@ -334,12 +332,24 @@ func TestAbortEndsARunThatGoesOnElsewhere(t *testing.T) {
 		if strings.HasPrefix(words, "the canary succeeded") {
 			go func() {
 				defer close(done)
-				aborted = s.redrive(t, "abort", name, "-o", "json")
+				do(name)
 			}()
 		}
 	}
-	got := i.run(t, "run", "orders.dlq", "--class", "tax", "--rate", "20", "--ramp", "0", "--window", "2s", "-o", "json")
+	got := i.run(t, "run", "orders.dlq", "--class", "tax", "--rate", rate, "--ramp", "0", "--window", "2s", "-o", "json")
 	<-done
+	return got
+}
+
+func TestAbortEndsARunThatGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	s.fix("tax")
+	var aborted result
+	var name string
+	got := s.whileSending(t, "20", func(run string) {
+		name, aborted = run, s.redrive(t, "abort", run, "-o", "json")
+	})
 	o := outcomeOf(t, aborted.stdout)
 	if aborted.code != exitDone || o.State != "aborted" || o.Sent == o.Selected || !strings.Contains(aborted.stderr, "the run was still active: oncall on ") ||
 		!strings.Contains(aborted.stderr, fmt.Sprintf("\nnot sent, still open: %d letters\n", o.Selected-o.Sent)) {
@@ -361,26 +371,16 @@ func TestARunThatGoesOnIsNotTakenUnasked(t *testing.T) {
 	s := inTrouble(t)
 	s.fix("tax")
 	var beaten, refused, unasked, took result
-	done := make(chan struct{})
-	i, name := s.as(), ""
-	i.heard = func(words string) {
-		if id, ok := strings.CutPrefix(words, "run "); ok {
-			name, _, _ = strings.Cut(id, ":")
-		}
-		if strings.HasPrefix(words, "the canary succeeded") {
-			go func() {
-				defer close(done)
-				refused = s.redrive(t, "plan", "orders.dlq")
-				beaten = s.redrive(t, "run", "orders.dlq")
-				unasked = s.redrive(t, "resume", name)
-				knowing := s.as()
-				knowing.stdin = "yes\n"
-				took = knowing.run(t, "resume", name, "--by", "ada", "-o", "json")
-			}()
-		}
-	}
-	lost := i.run(t, "run", "orders.dlq", "--class", "tax", "--rate", "20", "--ramp", "0", "--window", "2s", "-o", "json")
-	<-done
+	var name string
+	lost := s.whileSending(t, "20", func(run string) {
+		name = run
+		refused = s.redrive(t, "plan", "orders.dlq")
+		beaten = s.redrive(t, "run", "orders.dlq")
+		unasked = s.redrive(t, "resume", name)
+		knowing := s.as()
+		knowing.stdin = "yes\n"
+		took = knowing.run(t, "resume", name, "--by", "ada", "-o", "json")
+	})
 	if refused.code != exitRefused || !strings.Contains(refused.stderr, "s ago: let it end first\n  redrive status "+name+" shows how far it is\n") || strings.Contains(refused.stderr, "resume") {
 		t.Errorf("plan: %+v", refused)
 	}

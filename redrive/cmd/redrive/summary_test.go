@@ -114,9 +114,7 @@ func TestVerbsRefuseATopicThatTheyCannotRead(t *testing.T) {
 			{[]string{"orders.dlq", "--reason", "bad luck", "--since", "x"}, exitUsage, "  --since: "},
 		} {
 			got := b.redrive(t, append(append([]string{}, verb...), c.args...)...)
-			if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
-				t.Errorf("%q %q: %+v, want %d and %q", verb, c.args, got, c.code, c.want)
-			}
+			fails(t, got, c.code, c.want, c.args)
 		}
 	}
 }

@@ -2,22 +2,15 @@ package main
 
 import (
 	"encoding/base64"
-	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
@@ -85,93 +78,37 @@ func TestHelpPutsFlagsAndVerbsUnderHeadings(t *testing.T) {
 	inOrder(t, invocation{}.run(t).stdout, "\nSee what is there:\n  topics ", "\nRedrive:\n  plan ", "\nDiscard, keep, delete:\n  discard ", "\nOthers:\n  demo ", "\nFlags:\n")
 }
 
-func TestEachVerbHasHelpWithExamplesThatParse(t *testing.T) {
+// TestTheCommandsThatAreDocumentedExist parses the examples.
+func TestEachVerbHasHelpWithExamples(t *testing.T) {
 	t.Parallel()
-	fresh := func() *cobra.Command {
-		return newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })})
-	}
-	var visit func(cmd *cobra.Command)
-	visit = func(cmd *cobra.Command) {
-		for _, sub := range cmd.Commands() {
-			visit(sub)
+	for _, verb := range newCommands().Commands() {
+		own := verb.Name() != "completion" && verb.Name() != "help" // those are cobra's
+		if own && (verb.Short == "" || verb.Long == "" || len(commandsIn(verb.Example)) != strings.Count(verb.Example, "\n")+1) {
+			t.Errorf("%s has no short help, long help or examples that are commands", verb.Name())
 		}
-		if strings.Contains(cmd.CommandPath(), "completion") || cmd.Name() == "help" {
-			return // cobra's own
-		}
-		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
-			t.Errorf("%s has no short help, long help or example", cmd.CommandPath())
-		}
-		for line := range strings.SplitSeq(cmd.Example, "\n") {
-			_, call, ok := strings.Cut(line, "redrive ")
-			if !ok {
-				t.Errorf("%s: %q is no example of it", cmd.CommandPath(), line)
-				continue
-			}
-			call, _, _ = strings.Cut(call, " | ")
-			found, rest, err := fresh().Find(strings.Fields(call))
-			if err == nil {
-				err = found.ParseFlags(rest)
-			}
-			if err == nil {
-				err = found.ValidateArgs(found.Flags().Args())
-			}
-			if err != nil {
-				t.Errorf("%s: %q: %v", cmd.CommandPath(), line, err)
-			}
-		}
-	}
-	visit(fresh())
-}
-
-func TestNobodyAtTheAddressIsSaidInTime(t *testing.T) {
-	t.Parallel()
-	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { mute.Close() })
-	start := time.Now()
-	got := invocation{}.run(t, "topics", "--brokers", mute.Addr().String(), "--timeout", "200ms")
-	if got.code != exitError || !regexp.MustCompile(`^redrive: no broker can be used: tried `+regexp.QuoteMeta(mute.Addr().String())+` for 2\d\dms: no answer came; check --brokers`).MatchString(got.stderr) {
-		t.Errorf("%+v", got)
-	}
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("it took %s", took)
 	}
 }
 
 func TestWhatTheUserMayNotDoIsNamed(t *testing.T) {
 	t.Parallel()
-	allow := func(kind kmsg.ACLResourceType, name string, op kmsg.ACLOperation) kfake.ACL {
-		return kfake.ACL{Resource: kind, Name: name, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
-	}
-	b := newBroker(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("SCRAM-SHA-256", "admin", "admin"),
-		kfake.User("PLAIN", "blind", "x"),
-		kfake.User("PLAIN", "half", "x", allow(kmsg.ACLResourceTypeTopic, "orders.dlq", kmsg.ACLOperationDescribe)),
-	).open(t, kgo.SASL(scram.Auth{User: "admin", Pass: "admin"}.AsSha256Mechanism()))
-	b.topic(t, "orders.dlq", 1, nil)
-	b.produce(t, &kgo.Record{Topic: "orders.dlq"})
-	as := func(user string, args ...string) result {
-		env := map[string]string{"SIDING_BROKERS": b.addr, "SIDING_SASL": "PLAIN", "SIDING_SASL_USER": user, "SIDING_SASL_PASSWORD": "x"}
-		return invocation{env: env}.run(t, args...)
-	}
+	blind, half := guarded(t, nil), guarded(t, []kfake.ACL{aclOn("orders.dlq", kmsg.ACLOperationDescribe)})
 	for _, c := range []struct {
-		user string
+		b    *broker
 		args []string
 		code int
 		want string
 	}{
-		{"blind", []string{"show", "orders.dlq", "0:0"}, exitError, "not authorized: the user needs DESCRIBE on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation DESCRIBE --topic orders.dlq)"},
-		{"half", []string{"show", "orders.dlq", "0:0"}, exitError, "not authorized: the user needs READ on topic orders.dlq"},
-		{"blind", []string{"topics"}, exitDone, "or this user may see none"},
-		{"half", []string{"topics"}, exitDone, "warning: not authorized: the user needs DESCRIBE_CONFIGS on topic orders.dlq"},
+		{blind, []string{"show", "orders.dlq", "0:0"}, exitError, "not authorized: the user needs DESCRIBE on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation DESCRIBE --topic orders.dlq)"},
+		{half, []string{"show", "orders.dlq", "0:0"}, exitError, "not authorized: the user needs READ on topic orders.dlq"},
+		{blind, []string{"topics"}, exitDone, "or this user may see none"},
+		{half, []string{"topics"}, exitDone, "warning: not authorized: the user needs DESCRIBE_CONFIGS on topic orders.dlq"},
 	} {
-		got := as(c.user, c.args...)
+		got := c.b.as("ann").run(t, c.args...)
 		if got.code != c.code || !strings.Contains(got.stderr, c.want) {
-			t.Errorf("%s: %q: exit code %d, %s; want %d and %q", c.user, c.args, got.code, got.stderr, c.code, c.want)
+			t.Errorf("%q: exit code %d, %s; want %d and %q", c.args, got.code, got.stderr, c.code, c.want)
 		}
 	}
-	if got := as("half", "topics"); !strings.Contains(got.stdout, "orders.dlq") {
+	if got := half.as("ann").run(t, "topics"); !strings.Contains(got.stdout, "orders.dlq") {
 		t.Errorf("what could be found out is not shown: %+v", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,17 +36,9 @@ func someTopics(t *testing.T) *broker {
 		letter("orders.retry.5s", 1, 0, headers.Meta{}),
 	)
 	// billing has a committed offset on two partitions of one tier; nobody has one on the other tier.
-	offsets := kadm.Offsets{}
-	offsets.Add(kadm.Offset{Topic: "orders.retry.5s", Partition: 0, At: 1, LeaderEpoch: -1})
-	offsets.Add(kadm.Offset{Topic: "orders.retry.5s", Partition: 2, At: 0, LeaderEpoch: -1})
-	if _, err := b.admin.CommitOffsets(t.Context(), "billing", offsets); err != nil {
-		t.Fatal(err)
-	}
-	offsets = kadm.Offsets{}
-	offsets.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 0, LeaderEpoch: -1})
-	if _, err := b.admin.CommitOffsets(t.Context(), "other", offsets); err != nil {
-		t.Fatal(err)
-	}
+	b.commit(t, "billing", "orders.retry.5s", 0, 1)
+	b.commit(t, "billing", "orders.retry.5s", 2, 0)
+	b.commit(t, "other", "orders", 0, 0)
 	return b
 }
 
@@ -137,14 +128,6 @@ func TestMarksOfTransactionsAreNotParked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reads := func(group string, at int64) {
-		t.Helper()
-		offsets := kadm.Offsets{}
-		offsets.Add(kadm.Offset{Topic: "orders.retry.5s", Partition: 0, At: at, LeaderEpoch: -1})
-		if _, err := b.admin.CommitOffsets(t.Context(), group, offsets); err != nil {
-			t.Fatal(err)
-		}
-	}
 	shows := func(when, table, json string) {
 		t.Helper()
 		if got := b.redrive(t, "topics", "--parked"); got.code != exitDone || got.stderr != "" || !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), table) {
@@ -155,8 +138,8 @@ func TestMarksOfTransactionsAreNotParked(t *testing.T) {
 		}
 	}
 	send(commit)
-	reads("billing", 2)
-	reads("mail", 1)
+	b.commit(t, "billing", "orders.retry.5s", 0, 2)
+	b.commit(t, "mail", "orders.retry.5s", 0, 1)
 	shows("all is handled", "billing 0 orders.retry.5s orders 5s 1 mail 1", `"parked":0,"exact":true}`)
 	send(commit)
 	shows("two more", "billing 2", `"parked":2,"exact":true}`)
@@ -170,10 +153,7 @@ func TestMarksOfTransactionsAreNotParked(t *testing.T) {
 // A source that the user may not see is not gone, for all that is known.
 func TestASourceThatMayNotBeSeenIsNotGone(t *testing.T) {
 	t.Parallel()
-	acl := func(topic string, op kmsg.ACLOperation) kfake.ACL {
-		return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
-	}
-	b := guarded(t, []kfake.ACL{acl("audit.dlq", kmsg.ACLOperationRead), acl("audit", kmsg.ACLOperationDescribe), acl("orders.dlq", kmsg.ACLOperationRead), acl("orders.dlq.ledger", kmsg.ACLOperationRead), acl("orders.dlq", kmsg.ACLOperationDescribeConfigs)})
+	b := guarded(t, []kfake.ACL{aclOn("audit.dlq", kmsg.ACLOperationRead), aclOn("audit", kmsg.ACLOperationDescribe), aclOn("orders.dlq", kmsg.ACLOperationRead), aclOn("orders.dlq.ledger", kmsg.ACLOperationRead), aclOn("orders.dlq", kmsg.ACLOperationDescribeConfigs)})
 	b.topic(t, "audit.dlq", 1, nil) // whose source is gone, and may be seen
 	got := b.as("ann").run(t, "topics", "-o", "jsonl")
 	if got.code != exitDone || !strings.Contains(got.stdout, `"topic":"orders.dlq","source":"orders","sourceGone":null,`) || !strings.Contains(got.stdout, `"topic":"audit.dlq","source":"audit","sourceGone":true,`) {

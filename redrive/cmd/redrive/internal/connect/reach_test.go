@@ -17,22 +17,23 @@ import (
 
 func cluster(t *testing.T, opts ...kfake.Opt) string {
 	t.Helper()
+	return strings.Join(newCluster(t, opts...).ListenAddrs(), ",")
+}
+
+func newCluster(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return strings.Join(c.ListenAddrs(), ",")
+	return c
 }
 
 // bearers is a cluster that lets in who has a token: the embedded broker has no OAUTHBEARER of its own, so the test answers for it.
 func bearers(t *testing.T, token string) string {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := newCluster(t)
 	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
@@ -56,11 +57,7 @@ func bearers(t *testing.T, token string) string {
 // unasking is a cluster that answers those who authenticate on a port without authentication as Kafka does; the embedded broker hangs up.
 func unasking(t *testing.T) string {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := newCluster(t)
 	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
