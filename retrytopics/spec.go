@@ -84,8 +84,10 @@ const (
 	replicasForTwoInSync = 3
 )
 
-// tierRetention returns the retention of a tier, negative for ever.
-func (s Spec) tierRetention(delay time.Duration) time.Duration {
+// RetentionOf is how long a tier of this delay keeps a record, by the spec: no
+// record in it can be due later than that after it was written. Negative means
+// for ever.
+func (s Spec) RetentionOf(delay time.Duration) time.Duration {
 	if s.TierRetention != 0 {
 		return s.TierRetention
 	}

@@ -77,7 +77,7 @@ func (s Spec) wants(sib Siblings, source *topic) []wanted {
 	}
 	var ws []wanted
 	for _, t := range sib.Tiers {
-		w := one(t.Topic, kindTier, "delete", s.tierRetention(t.Delay))
+		w := one(t.Topic, kindTier, "delete", s.RetentionOf(t.Delay))
 		w.delay = t.Delay
 		ws = append(ws, w)
 	}
