@@ -154,8 +154,7 @@ func TestADiscardThatIsCancelledReturnsAndNamesWhatWasNotWritten(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)
 		k.fill(t, "orders.dlq", 1, 3)
-		l := k.ledger("orders.dlq")
-		read(t, l)
+		l := k.readLedger(t, "orders.dlq")
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Partitions: []int32{0}, Err: kerr.NotLeaderForPartition, Count: -1})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Second, cancel)

@@ -17,8 +17,7 @@ func TestALetterIsFoundWithAllThatTheLedgerHasAboutIt(t *testing.T) {
 		for _, offset := range []int64{7, 8, 8, 8} {
 			k.write(t, "orders.dlq", &kgo.Record{Partition: 1, Value: fmt.Append(nil, offset)}, from(offset))
 		}
-		id := k.ledger("orders.dlq")
-		read(t, id)
+		id := k.readLedger(t, "orders.dlq")
 		time.Sleep(time.Second)
 		k.note(t, "orders.dlq", 1, 1, Entry{State: Redriven, Run: "a"})
 		k.note(t, "orders.dlq", 1, 0, Entry{State: Expired})

@@ -51,8 +51,7 @@ func TestADiscardOfALetterThatThisRunHasNotBroughtBackCountsForNothing(t *testin
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 8)
-		goesOn := k.ledger("orders.dlq")
-		read(t, goesOn)
+		goesOn := k.readLedger(t, "orders.dlq")
 		id := goesOn.TopicID()
 		k.produce(t, RunRecord(ordersLedger, "r", []byte(`{"v":1,"id":"r"}`)), RunRecord(ordersLedger, "other", []byte(`{"v":1,"id":"other"}`)))
 		// 0 is what counts. 1 has no entry, 2 is another run's, 3 was brought back on a topic that was deleted since, 4 has an outcome,
@@ -101,8 +100,7 @@ func TestCompactionDoesNotChangeWhatALedgerSaysOfDiscardedLetters(t *testing.T) 
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 4)
-		l := k.ledger("orders.dlq")
-		read(t, l)
+		l := k.readLedger(t, "orders.dlq")
 		id := l.TopicID()
 		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Succeeded, Run: "r"})
 		k.produce(t, says("of-another-cluster", 0))

@@ -89,6 +89,14 @@ func (k *kafka) open(t *testing.T, l *Ledger, f Filter, from Cursor) (got []stri
 	return got
 }
 
+// readLedger is the ledger of a topic, once it was read.
+func (k *kafka) readLedger(t *testing.T, topic string) *Ledger {
+	t.Helper()
+	l := k.ledger(topic)
+	read(t, l)
+	return l
+}
+
 func read(t *testing.T, l *Ledger) {
 	t.Helper()
 	if err := l.Read(t.Context(), nil, nil); err != nil {

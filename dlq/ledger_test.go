@@ -34,8 +34,7 @@ func TestTheLastEntryAboutALetterCounts(t *testing.T) {
 			for _, s := range c.says {
 				k.note(t, "orders.dlq", 2, 70_000, Entry{State: s})
 			}
-			l := k.ledger("orders.dlq")
-			read(t, l)
+			l := k.readLedger(t, "orders.dlq")
 			if got := l.State(2, 70_000); got != c.want {
 				t.Errorf("%q: the letter is %q, want %q", c.says, got, c.want)
 			}
@@ -56,8 +55,7 @@ func TestEntriesAboutATopicOfTheSameNameThatIsGoneArePassedOver(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 3)
-		old := k.ledger("orders.dlq")
-		read(t, old)
+		old := k.readLedger(t, "orders.dlq")
 		k.note(t, "orders.dlq", 0, 0, Entry{TopicID: old.TopicID(), State: Succeeded})
 		k.note(t, "orders.dlq", 0, 1, Entry{State: Succeeded}) // by one who did not know the id
 		k.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Key: []byte("2"), Value: []byte(`{"v":9,"topicId":"AAECAwQFBgcICQoLDA0ODw"}`)})
@@ -96,8 +94,7 @@ func TestABrokenEntryIsNamedAndItsLetterIsOpen(t *testing.T) {
 		broken("garbage", "\x00")
 		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger"})
 		k.note(t, "one.dlq", 0, 2, Entry{State: Discarded}) // mended
-		l := k.ledger("one.dlq")
-		read(t, l)
+		l := k.readLedger(t, "one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:1")
 		n, some := l.Broken()
 		if n != 1 || len(some) != 3 {
@@ -129,8 +126,7 @@ func TestABrokenEntryIsNamedAmongManyThatAreAboutNoLetter(t *testing.T) {
 			k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: fmt.Appendf(nil, "garbage %d", i)})
 		}
 		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte("1"), Value: []byte("{")})
-		l := k.ledger("one.dlq")
-		read(t, l)
+		l := k.readLedger(t, "one.dlq")
 		if n, some := l.Broken(); n != 1 || len(some) != maxBroken || some[0].Key != "1" {
 			t.Errorf("%d letters have broken entries, of %d the first is %v", n, len(some), some[0])
 		}
@@ -182,58 +178,41 @@ func TestALedgerIsReadOnFromWhereItWas(t *testing.T) {
 	})
 }
 
+// An entry of a transaction counts once that is committed, also to a ledger whose reading was stopped before.
 func TestAReadingThatWasStoppedGoesOnAndIsNotTakenForWhole(t *testing.T) {
 	t.Parallel()
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.fill(t, "one.dlq", 0, 3)
-		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
-		cl := k.client(t, kgo.TransactionalID("tx"))
-		defer cl.Close()
-		if err := cl.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		e := Entry{State: Succeeded, At: time.Now()}
-		if err := cl.ProduceSync(t.Context(), e.Record("one.dlq.ledger", 0, 1)).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-		l := k.ledger("one.dlq")
-		cause := errors.New("enough")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(3*time.Second, func() { cancel(cause) })
-		if err := l.Read(ctx, nil, nil); !errors.Is(err, cause) {
-			t.Fatalf("error %v, want the cause of the end", err)
-		}
-		if !l.State(0, 0).Settles() || l.State(0, 1).Settles() {
-			t.Error("what was committed is not there, or what is not is")
-		}
-		if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-			t.Fatal(err)
-		}
-		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:2") // reads the rest first
-	})
-}
-
-func TestWhatWasNotCommittedIsNotInALedger(t *testing.T) {
-	t.Parallel()
-	onKafka(t, func(t *testing.T, k *kafka) {
-		cl := k.client(t, kgo.TransactionalID("tx"))
-		defer cl.Close()
-		if err := cl.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		e := Entry{State: Succeeded, At: time.Now()}
-		if err := cl.ProduceSync(t.Context(), e.Record("one.dlq.ledger", 0, 1)).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-		if err := cl.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-			t.Fatal(err)
-		}
-		l := k.ledger("one.dlq")
-		read(t, l)
-		if l.State(0, 1).Settles() {
-			t.Error("an entry of an aborted transaction counts")
-		}
-	})
+	for _, c := range []struct {
+		end  kgo.TransactionEndTry
+		open []string
+	}{{kgo.TryCommit, []string{"0:2"}}, {kgo.TryAbort, []string{"0:1", "0:2"}}} {
+		onKafka(t, func(t *testing.T, k *kafka) {
+			k.fill(t, "one.dlq", 0, 3)
+			k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+			cl := k.client(t, kgo.TransactionalID("tx"))
+			defer cl.Close()
+			if err := cl.BeginTransaction(); err != nil {
+				t.Fatal(err)
+			}
+			e := Entry{State: Succeeded, At: time.Now()}
+			if err := cl.ProduceSync(t.Context(), e.Record("one.dlq.ledger", 0, 1)).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			l := k.ledger("one.dlq")
+			cause := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(3*time.Second, func() { cancel(cause) })
+			if err := l.Read(ctx, nil, nil); !errors.Is(err, cause) {
+				t.Fatalf("error %v, want the cause of the end", err)
+			}
+			if !l.State(0, 0).Settles() || l.State(0, 1).Settles() {
+				t.Error("what was committed is not there, or what is not is")
+			}
+			if err := cl.EndTransaction(t.Context(), c.end); err != nil {
+				t.Fatal(err)
+			}
+			check(t, k.open(t, l, Filter{}, Cursor{}), nil, c.open...) // reads the rest first
+		})
+	}
 }
 
 func TestACompactedLedgerSaysTheSame(t *testing.T) {

@@ -165,8 +165,7 @@ func TestLettersThatExpireAreLeftOut(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 4)
 		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
-		l := k.ledger("one.dlq")
-		read(t, l)
+		l := k.readLedger(t, "one.dlq")
 		frozen := k.freeze(t, "one.dlq")
 		if err := k.DeleteRecords("one.dlq", 0, 1); err != nil {
 			t.Fatal(err)
@@ -235,8 +234,7 @@ func TestTheFirstLetterDoesNotWaitForManyOthers(t *testing.T) {
 			most.Store(max(most.Load(), r.(*kmsg.FetchRequest).MaxBytes))
 			return nil, nil, false
 		})
-		l := k.ledger("one.dlq")
-		read(t, l)
+		l := k.readLedger(t, "one.dlq")
 		for name, c := range map[string]struct {
 			read  func()
 			small bool

@@ -37,8 +37,7 @@ func TestWhatIsForeseenOfAnImportIsWhatItDoes(t *testing.T) {
 		if _, err := Export(&b, Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts()...)); err != nil {
 			t.Fatal(err)
 		}
-		l := k.ledger("one.dlq")
-		read(t, l)
+		l := k.readLedger(t, "one.dlq")
 		if err := l.Prune(t.Context(), &Prunable{Until: map[int32]int64{0: 2}}); err != nil {
 			t.Fatal(err)
 		}
@@ -48,8 +47,7 @@ func TestWhatIsForeseenOfAnImportIsWhatItDoes(t *testing.T) {
 			if _, err := file.Seek(5, io.SeekStart); err != nil {
 				t.Fatal(err)
 			}
-			l := k.ledger("one.dlq")
-			read(t, l)
+			l := k.readLedger(t, "one.dlq")
 			before := summarize(t, l)
 			o, err := l.Foresee(t.Context(), file, nil)
 			if err != nil || o.Broken != nil || o.Letters != 6 || o.Copies != copies || !maps.Equal(o.Reopened, reopened) {

@@ -117,8 +117,7 @@ func TestASummaryAndAListAgree(t *testing.T) {
 		for offset := range int64(300) {
 			k.note(t, "orders.dlq", 1, offset*3, Entry{State: states[offset%int64(len(states))]})
 		}
-		l := k.ledger("orders.dlq")
-		read(t, l)
+		l := k.readLedger(t, "orders.dlq")
 		s := summarize(t, l)
 		byFailure, byGroup, open, resolved := map[string]int64{}, map[string]int64{}, int64(0), int64(0)
 		for _, letter := range collect(t, l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved)) {
@@ -259,8 +258,7 @@ func TestASummaryWithoutAPartitionSaysSo(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)
 		k.fill(t, "orders.dlq", 1, 2)
-		l := k.ledger("orders.dlq")
-		read(t, l)
+		l := k.readLedger(t, "orders.dlq")
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
 		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
 		if err == nil || !strings.Contains(err.Error(), "partition 1 gives nothing") || s == nil || s.Open != 2 {
