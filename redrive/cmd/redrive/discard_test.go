@@ -18,6 +18,14 @@ func (b *broker) openLetters(t *testing.T) string {
 	return strings.Join(places(t, b.redrive(t, "list", "orders.dlq", "-o", "jsonl")), " ")
 }
 
+// wantOpen checks which letters are open.
+func (b *broker) wantOpen(t *testing.T, want string) {
+	t.Helper()
+	if got := b.openLetters(t); got != want {
+		t.Errorf("open are %s, want %s", got, want)
+	}
+}
+
 func TestDiscardGivesUpWhatWasTypedFor(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
@@ -27,9 +35,7 @@ func TestDiscardGivesUpWhatWasTypedFor(t *testing.T) {
 	if got.code != exitDone || got.stdout != want || got.stderr != "2 letters of orders.dlq will be discarded; type 2 to continue:\n" {
 		t.Errorf("%+v, want %s", got, want)
 	}
-	if open := b.openLetters(t); open != "0:1 0:3 1:2" {
-		t.Errorf("open are %s", open)
-	}
+	b.wantOpen(t, "0:1 0:3 1:2")
 	if got := b.redrive(t, "show", "orders.dlq", "1:1"); !strings.Contains(got.stdout, ` by oncall: bad\nfile`) {
 		t.Errorf("show: %s", got.stdout)
 	}
@@ -38,9 +44,7 @@ func TestDiscardGivesUpWhatWasTypedFor(t *testing.T) {
 	if got.code != exitDone || got.stderr != "" || !strings.Contains(got.stdout, "DISCARDED  2\nBY         ada\n") {
 		t.Errorf("%+v", got)
 	}
-	if open := b.openLetters(t); open != "1:2" {
-		t.Errorf("open are %s", open)
-	}
+	b.wantOpen(t, "1:2")
 }
 
 // What comes while somebody types was not asked about.
@@ -53,9 +57,7 @@ func TestDiscardLeavesLettersThatCameSince(t *testing.T) {
 	if got.code != exitDone || !strings.Contains(got.stdout, `"discarded":5,`) {
 		t.Errorf("%+v", got)
 	}
-	if open := b.openLetters(t); open != "0:4" {
-		t.Errorf("open are %s", open)
-	}
+	b.wantOpen(t, "0:4")
 }
 
 func TestDiscardDoesNothingUnlessItShould(t *testing.T) {
@@ -82,9 +84,7 @@ func TestDiscardDoesNothingUnlessItShould(t *testing.T) {
 	if got := b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"); got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, "a newer siding wrote it") {
 		t.Errorf("newer: %+v", got)
 	}
-	if open := b.openLetters(t); open != "0:1 0:3 1:0 1:1 1:2" {
-		t.Errorf("open are %s", open)
-	}
+	b.wantOpen(t, "0:1 0:3 1:0 1:1 1:2")
 }
 
 func TestDiscardSaysWhatItMayNotWrite(t *testing.T) {

@@ -72,9 +72,7 @@ func TestWhatIsExportedCanBeImportedByteForByte(t *testing.T) {
 	if got = b.redrive(t, "import", "orders.dlq", save(t, settled.stdout), "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":1,"reopened":0,"copies":1}`+"\n" {
 		t.Errorf("import: %+v", got)
 	}
-	if after := b.openLetters(t); after != before {
-		t.Errorf("open are %s, and were %s", after, before)
-	}
+	b.wantOpen(t, before)
 }
 
 func TestNothingIsImportedOfABrokenFile(t *testing.T) {
@@ -152,9 +150,7 @@ func TestImportAsksBeforeItReopensWhatHadAnOutcome(t *testing.T) {
 		if got.code != exitRefused || got.stdout != "" || !strings.Contains(got.stderr, "2 letters of "+asks) {
 			t.Errorf("%q: %+v", typed, got)
 		}
-		if now := b.openLetters(t); now != open {
-			t.Errorf("%q: open are %s", typed, now)
-		}
+		b.wantOpen(t, open)
 	}
 	// A broken file is not asked about, and one for another topic has letters of which nothing is known there.
 	archive, err := os.ReadFile(file)
@@ -172,14 +168,10 @@ func TestImportAsksBeforeItReopensWhatHadAnOutcome(t *testing.T) {
 	if want := `{"topic":"orders.dlq","imported":3,"reopened":2,"copies":1}` + "\n"; got.code != exitDone || got.stdout != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
-	if now := b.openLetters(t); now != "0:3 0:4 0:5 1:0 1:1 1:2" {
-		t.Errorf("open are %s", now)
-	}
+	b.wantOpen(t, "0:3 0:4 0:5 1:0 1:1 1:2")
 	// They are open now, and nothing is asked of them once more.
 	if got := b.redrive(t, "import", "orders.dlq", file, "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":3,"reopened":0,"copies":3}`+"\n" || got.stderr != "" {
 		t.Errorf("again: %+v", got)
 	}
-	if now := b.openLetters(t); now != "0:3 0:4 0:5 1:0 1:1 1:2" {
-		t.Errorf("open are %s", now)
-	}
+	b.wantOpen(t, "0:3 0:4 0:5 1:0 1:1 1:2")
 }

@@ -23,9 +23,7 @@ func TestPruneSparesWhatIsOpen(t *testing.T) {
 	if want := `{"topic":"orders.dlq","deleted":1,"open":0,"pending":0,"archive":null}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
 		t.Errorf("%+v, want %s", got, want)
 	}
-	if after := b.openLetters(t); after != before {
-		t.Errorf("open are %s, and were %s", after, before)
-	}
+	b.wantOpen(t, before)
 	held := b.hold(t, "orders.dlq")
 	if len(held[0]) != 3 || held[0][0].Offset != 1 || len(held[1]) != 3 {
 		t.Errorf("it holds %v", held)
@@ -72,9 +70,7 @@ func TestPruneByAgeAsksForTheOpenOnesAndArchives(t *testing.T) {
 	if got.code != exitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":4,"open":3,"pending":0,"archive":"`) {
 		t.Errorf("%+v", got)
 	}
-	if open := b.openLetters(t); open != "0:3 1:1 1:2" {
-		t.Errorf("open are %s", open)
-	}
+	b.wantOpen(t, "0:3 1:1 1:2")
 	if got := b.redrive(t, "import", "again.dlq", file); got.code != exitDone {
 		t.Errorf("import: %+v", got)
 	}

@@ -152,9 +152,7 @@ func TestABrokenLedgerIsTold(t *testing.T) {
 	if got := b.redrive(t, "runs", "orders.dlq", "-o", "jsonl"); got.code != exitError || !strings.Contains(got.stdout, `"run":"orders.dlq/r-2"`) || !strings.Contains(got.stderr, says) {
 		t.Errorf("runs: %+v", got)
 	}
-	if open := b.openLetters(t); open != "0:1 0:3 1:0 1:1 1:2" {
-		t.Errorf("open are %s", open)
-	}
+	b.wantOpen(t, "0:1 0:3 1:0 1:1 1:2")
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", nil)) // as it says
 	if got := b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"); got.code != exitDone {
 		t.Errorf("%+v", got)

@@ -314,9 +314,7 @@ func TestARunThatBeginsWhileSomebodyTypesIsSeen(t *testing.T) {
 			t.Errorf("%q: %+v", args, got)
 		}
 		b.produce(t, run("done"))
-		if after := b.openLetters(t); after != before {
-			t.Errorf("%q: open are %s, and were %s", args, after, before)
-		}
+		b.wantOpen(t, before)
 	}
 }
 

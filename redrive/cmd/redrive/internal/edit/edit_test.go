@@ -91,21 +91,6 @@ func TestNoFlagIsNoEdit(t *testing.T) {
 	}
 }
 
-// The nulls of an array are values like others: the library that did this before dropped them.
-// internal/mergepatch has the RFC's examples.
-func TestMergePatch_KeepsNullsOfArrays(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ value, patch, want string }{
-		{`{"a":"b","c":1.50}`, `{"a":null,"d":[null,{"e":null}]}`, `{"c":1.50,"d":[null,{"e":null}]}`},
-		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
-	} {
-		got, err := MergePatch([]byte(c.value), []byte(c.patch))
-		if err != nil || string(got) != c.want {
-			t.Errorf("%s with %s is %s, %v; want %s", c.value, c.patch, got, err, c.want)
-		}
-	}
-}
-
 func TestAValueThatCannotBePatchedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	e, err := compile(t, "", "--patch", `{"a":1}`)
