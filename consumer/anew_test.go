@@ -19,8 +19,7 @@ import (
 // though the member had given the topic back by then: it read the new topic from its end, and when the group gave the partition to the
 // member, the two positions got into each other's way. No record of the new topic ran.
 func TestASourceThatIsMadeAnewWhileItsOffsetsAreFetchedIsReadFromItsStart(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var fetching, lagging atomic.Bool
 		var syncs atomic.Int32
 		// The first session does not get beyond what the former group has committed. The second is without the topic.
@@ -46,7 +45,6 @@ func TestASourceThatIsMadeAnewWhileItsOffsetsAreFetchedIsReadFromItsStart(t *tes
 			return resp, nil, true
 		})
 		groupClientLags(k, &lagging)
-		k.CreateTopic("orders", 1)
 		k.Produce(many(100)...)
 		cfg := config(fine)
 		cfg.FormerGroups = []string{"before"}
@@ -55,17 +53,14 @@ func TestASourceThatIsMadeAnewWhileItsOffsetsAreFetchedIsReadFromItsStart(t *tes
 		lagging.Store(true)
 		k.DeleteTopic("orders")
 		k.CreateTopic("orders", 1)
-		for _, r := range k.Produce(many(100)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(many(100)...))
 	})
 }
 
 // A broker that assigns (KIP-848) does so as soon as the group client subscribes to the new topic again. When the client hears later
 // how many partitions it has, kgo names them once more: they would begin a second time, beside the first.
 func TestAPartitionIsBegunOnceThoughTheClientHearsOfItAfterItWasAssigned(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var lagging, assigned, named atomic.Bool
 		k.Cluster.ControlKey(int16(kmsg.ConsumerGroupHeartbeat), func(req kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
@@ -83,16 +78,13 @@ func TestAPartitionIsBegunOnceThoughTheClientHearsOfItAfterItWasAssigned(t *test
 			return nil, nil, false
 		})
 		groupClientLags(k, &lagging)
-		k.CreateTopic("orders", 1)
 		cfg := config(func(context.Context, *kgo.Record) error { time.Sleep(20 * time.Second); return nil })
 		cfg.Kafka = []kgo.Opt{kgo.ServerSideBalancer()}
 		k.Begin(cfg)
 		k.Handled(k.Produce(many(1)...)[0], 1)
 		k.DeleteTopic("orders")
 		k.CreateTopic("orders", 1)
-		for _, r := range k.Produce(many(3)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(many(3)...))
 		if lagging.Load() || !named.Load() {
 			t.Errorf("the client was not assigned the partition before it heard of it")
 		}

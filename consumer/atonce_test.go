@@ -13,9 +13,7 @@ import (
 
 // One of kgo's options has the clients that are made of it write to what it holds. The race detector fails this.
 func TestConsumersMayShareTheirOptions(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		opts := []kgo.Opt{kgo.ProducerBatchCompression(kgo.SnappyCompression(), kgo.NoCompression())}
 		for _, group := range []string{"billing", "audit"} {
 			k.Begin(consumer.Config{

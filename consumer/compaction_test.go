@@ -6,7 +6,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
@@ -15,8 +14,8 @@ import (
 // A real broker compacts in its own time, so this is on the embedded one alone; the suite has the gaps of transactions.
 func TestWhatCompactionTookHoldsBackNoOffset(t *testing.T) {
 	t.Parallel()
-	for _, order := range []consumer.Order{consumer.OrderPartition, consumer.OrderKey, consumer.OrderNone} {
-		t.Run(order.String(), func(t *testing.T) {
+	for name, order := range orders {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 				if err := k.Cluster.CreateTopic("orders", 1, map[string]string{"cleanup.policy": "compact"}); err != nil {
@@ -40,10 +39,8 @@ func TestWhatCompactionTookHoldsBackNoOffset(t *testing.T) {
 				cfg := config(busyOnce)
 				cfg.Order = order
 				k.Run(cfg)
-				for _, r := range kept {
-					k.Handled(r, 1)
-				}
-				committedTo(t, k, "orders", int64(len(records)+1))
+				handledOnce(k, kept)
+				committed(t, k, "orders", 0, int64(len(records)+1))
 			})
 		})
 	}

@@ -67,9 +67,7 @@ func TestDecode_AnOutageOfWhatADecoderNeedsIsRetried(t *testing.T) {
 }
 
 func TestDecode_GivesTheAttemptsContextAndTellsItsFailuresApart(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		decode := func(ctx context.Context, r *kgo.Record) (string, error) {
 			attempt := consumer.FactsOf(ctx, r).Attempt
 			switch value := string(r.Value); {

@@ -51,13 +51,11 @@ func noted(t *testing.T, k *consumertest.Kafka) (all []string) {
 
 // A record that a handler or a policy discarded was in no place, so no test with one could ask for conservation.
 func TestConserved_KnowsWhatWasDiscarded(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.Patience = time.Minute
-		k.CreateTopic("orders", 2)
 		cfg := config(givesUp)
 		cfg.Policy.OnExhausted = consumer.Discard
-		own := discardHook{got: make(chan consumer.Routed, 10)}
+		own := &discards{}
 		cfg.Hooks = []consumer.Hook{own} // is told as well
 		k.Run(cfg)
 		for _, word := range []string{"discard", "busy", "bad", "fine"} {
@@ -66,7 +64,7 @@ func TestConserved_KnowsWhatWasDiscarded(t *testing.T) {
 		k.Conserved()
 		time.Sleep(time.Minute)
 		k.Conserved()
-		if n := len(own.got); n != 2 {
+		if n := len(own.all()); n != 2 {
 			t.Errorf("%d records were discarded, want two: the handler's word, and the policy", n)
 		}
 	})
@@ -95,56 +93,51 @@ func givingUp(p consumer.Policy) consumer.Config {
 
 // It leaves no copy behind, and would count as one that succeeded.
 func TestTheLedgerIsToldOfARecordThatWasBroughtBackAndIsDiscarded(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
+	type row struct {
 		policy consumer.Policy
 		value  []byte
 		source bool
-	}{
+	}
+	each(t, map[string]row{
 		"by its handler":           {value: []byte("discard")},
 		"on the source":            {value: []byte("discard"), source: true},
 		"by OnTerminal":            {policy: consumer.Policy{OnTerminal: consumer.Discard}, value: []byte("bad")},
 		"after its last attempt":   {policy: consumer.Policy{OnExhausted: consumer.Discard, MaxAttempts: 2}, value: []byte("busy")},
 		"since it failed too long": {policy: consumer.Policy{OnExhausted: consumer.Discard, MaxAttempts: 9, MaxAge: 100 * time.Millisecond}, value: []byte("busy")},
 		"as too large to rest":     {policy: consumer.Policy{OnOversize: consumer.Discard}, value: append([]byte("bad"), noise(10_000)...)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				makeSiblings(t, k, 20_000, 9_000)
-				h := k.Run(givingUp(c.policy))
-				slow := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: -1})
-				r := broughtBack(letter, c.value)
-				if c.source {
-					r = &kgo.Record{Topic: "orders", Partition: 1, Value: c.value, Headers: (&headers.Redrive{ID: "run-1", Count: 1, From: letter}).Append(nil)}
-				}
-				at := k.Produce(r)[0]
-				time.Sleep(time.Minute)
-				before := int64(0)
-				if string(c.value) == "busy" { // it is its second copy that is discarded
-					before = 1
-				}
-				if got := k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset; got != before {
-					t.Errorf("%d is committed before the ledger has it", got)
-				}
-				if l := h.Health().Lanes[1]; l.State != consumer.StateBlocked {
-					t.Errorf("lane 1 is %+v, want it blocked", l)
-				}
-				slow.Remove()
-				eventually(t, "it is finished", func() bool { return k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset > before })
-				time.Sleep(time.Minute)
-				if got, want := noted(t, k), []string{"1/40 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
-					t.Errorf("the ledger says %q, want %q", got, want)
-				}
-				if n := len(content(t, k, "orders.dlq")); n != 0 {
-					t.Errorf("there are %d dead letters", n)
-				}
-				if h := h.Health(); !h.OK {
-					t.Errorf("health is %+v", h)
-				}
-			})
-		})
-	}
+	}, 2, func(t *testing.T, k *consumertest.Kafka, c row) {
+		makeSiblings(t, k, 20_000, 9_000)
+		h := k.Run(givingUp(c.policy))
+		slow := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: -1})
+		r := broughtBack(letter, c.value)
+		if c.source {
+			r = &kgo.Record{Topic: "orders", Partition: 1, Value: c.value, Headers: (&headers.Redrive{ID: "run-1", Count: 1, From: letter}).Append(nil)}
+		}
+		at := k.Produce(r)[0]
+		time.Sleep(time.Minute)
+		before := int64(0)
+		if string(c.value) == "busy" { // it is its second copy that is discarded
+			before = 1
+		}
+		if got := k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset; got != before {
+			t.Errorf("%d is committed before the ledger has it", got)
+		}
+		if l := h.Health().Lanes[1]; l.State != consumer.StateBlocked {
+			t.Errorf("lane 1 is %+v, want it blocked", l)
+		}
+		slow.Remove()
+		eventually(t, "it is finished", func() bool { return k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset > before })
+		time.Sleep(time.Minute)
+		if got, want := noted(t, k), []string{"1/40 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
+			t.Errorf("the ledger says %q, want %q", got, want)
+		}
+		if n := len(content(t, k, "orders.dlq")); n != 0 {
+			t.Errorf("there are %d dead letters", n)
+		}
+		if h := h.Health(); !h.OK {
+			t.Errorf("health is %+v", h)
+		}
+	})
 }
 
 func TestTheLedgerIsToldNothingOfOtherRecordsThatAreDiscarded(t *testing.T) {
@@ -153,6 +146,7 @@ func TestTheLedgerIsToldNothingOfOtherRecordsThatAreDiscarded(t *testing.T) {
 		return (&headers.Redrive{ID: "run-1", Count: 1, From: from}).Append(nil)
 	}
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
 		makeSiblings(t, k, unlimited, unlimited)
 		k.Run(givingUp(consumer.Policy{}))
 		other := headers.Position{Topic: "payments.dlq", Partition: 1, Offset: 3}
@@ -167,8 +161,8 @@ func TestTheLedgerIsToldNothingOfOtherRecordsThatAreDiscarded(t *testing.T) {
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine"), Headers: mark(letter)},
 		)
 		k.Handled(last[7], 1)
-		finished(t, k, "orders", last[7].Offset+1)
-		finished(t, k, "orders.retry.300ms", 2)
+		committed(t, k, "orders", 1, last[7].Offset+1)
+		committed(t, k, "orders.retry.300ms", 1, 2)
 		if got := noted(t, k); len(got) > 0 {
 			t.Errorf("the ledger says %q", got)
 		}
@@ -177,18 +171,17 @@ func TestTheLedgerIsToldNothingOfOtherRecordsThatAreDiscarded(t *testing.T) {
 
 // A dead-letter topic whose letters somebody else has put where they are.
 func TestALetterOfAnotherPartitionHasItsEntryThere(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
 		c := k.Run(givingUp(consumer.Policy{}))
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Offset: 5}, []byte("discard")))
-		finished(t, k, "orders.retry.300ms", 1)
+		committed(t, k, "orders.retry.300ms", 1, 1)
 		if got, want := noted(t, k), []string{"0/5 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
 			t.Errorf("the ledger says %q, want %q", got, want)
 		}
 		// One that somebody made up names a partition that there is not.
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Partition: 99, Offset: 5}, []byte("discard")))
-		finished(t, k, "orders.retry.300ms", 2)
+		committed(t, k, "orders.retry.300ms", 1, 2)
 		if got := noted(t, k); len(got) != 1 {
 			t.Errorf("the ledger says %q", got)
 		}
@@ -199,52 +192,46 @@ func TestALetterOfAnotherPartitionHasItsEntryThere(t *testing.T) {
 }
 
 func TestALaneWaitsForALedgerThatCannotBeWrittenTo(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
+	type row struct {
 		fault kfake.Fault
 		says  string
 		waits time.Duration
-	}{
+	}
+	each(t, map[string]row{
 		"not authorized": {kfake.Fault{Err: kerr.TopicAuthorizationFailed}, "orders.dlq.ledger: TOPIC_AUTHORIZATION_FAILED", time.Hour},
 		"no leader":      {kfake.Fault{Err: kerr.NotLeaderForPartition}, "leader", 10 * time.Minute},
 		"a missing one, for a moment": {
 			kfake.Fault{Err: kerr.UnknownTopicOrPartition}, "orders.dlq.ledger: UNKNOWN_TOPIC", 20 * time.Second,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				makeSiblings(t, k, unlimited, unlimited)
-				h := k.Run(givingUp(consumer.Policy{}))
-				f := c.fault
-				f.Keys, f.Topic, f.Count = []kmsg.Key{kmsg.Produce}, "orders.dlq.ledger", -1
-				fault := k.Cluster.Fault(f)
-				k.Produce(broughtBack(letter, []byte("discard")))
-				time.Sleep(c.waits)
-				l := h.Health().Lanes[1]
-				if l.State != consumer.StateBlocked || !strings.Contains(l.Why, c.says) || k.Cluster.GroupInfo("billing").Commits["orders.retry.300ms"][1].Offset != 0 {
-					t.Errorf("lane 1 is %+v, want it blocked by what says %q", l, c.says)
-				}
-				fault.Remove()
-				finished(t, k, "orders.retry.300ms", 1)
-				if got := noted(t, k); len(got) != 1 {
-					t.Errorf("the ledger says %q", got)
-				}
-			})
-		})
-	}
+	}, 2, func(t *testing.T, k *consumertest.Kafka, c row) {
+		makeSiblings(t, k, unlimited, unlimited)
+		h := k.Run(givingUp(consumer.Policy{}))
+		f := c.fault
+		f.Keys, f.Topic, f.Count = []kmsg.Key{kmsg.Produce}, "orders.dlq.ledger", -1
+		fault := k.Cluster.Fault(f)
+		k.Produce(broughtBack(letter, []byte("discard")))
+		time.Sleep(c.waits)
+		l := h.Health().Lanes[1]
+		if l.State != consumer.StateBlocked || !strings.Contains(l.Why, c.says) || k.Cluster.GroupInfo("billing").Commits["orders.retry.300ms"][1].Offset != 0 {
+			t.Errorf("lane 1 is %+v, want it blocked by what says %q", l, c.says)
+		}
+		fault.Remove()
+		committed(t, k, "orders.retry.300ms", 1, 1)
+		if got := noted(t, k); len(got) != 1 {
+			t.Errorf("the ledger says %q", got)
+		}
+	})
 }
 
 // Without a ledger there is no run either. A header that somebody made up must not hold up a lane for ever.
 func TestALaneGoesOnWhereThereIsNoLedger(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
 		c := k.Run(givingUp(consumer.Policy{}))
 		k.DeleteTopic("orders.dlq.ledger")
 		k.Produce(broughtBack(letter, []byte("discard")))
 		began := time.Now()
-		finished(t, k, "orders.retry.300ms", 1)
+		committed(t, k, "orders.retry.300ms", 1, 1)
 		if d := time.Since(began); d < 30*time.Second || d > 5*time.Minute {
 			t.Errorf("it went on after %v", d)
 		}
@@ -256,8 +243,7 @@ func TestALaneGoesOnWhereThereIsNoLedger(t *testing.T) {
 
 // The process dies after the ledger has it and before the offset moved: the record runs again, and the entry is written again.
 func TestADiscardThatIsToldTwiceIsOne(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
 		cfg := givingUp(consumer.Policy{})
 		var ran atomic.Int32
@@ -272,7 +258,7 @@ func TestADiscardThatIsToldTwiceIsOne(t *testing.T) {
 		_ = c.Err() // it could not commit
 		commits.Remove()
 		k.Run(cfg)
-		finished(t, k, "orders.retry.300ms", 1)
+		committed(t, k, "orders.retry.300ms", 1, 1)
 		if got := noted(t, k); ran.Load() != 2 || len(got) != 2 || got[0] != got[1] {
 			t.Errorf("it ran %d times, and the ledger says %q", ran.Load(), got)
 		}

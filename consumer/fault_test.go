@@ -16,52 +16,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
-
-const (
-	tier1 = 300 * time.Millisecond
-	tier2 = 900 * time.Millisecond
-)
-
-var errBusy = errors.New("payment gateway is busy")
-
-func config(h consumer.Handler) consumer.Config {
-	return consumer.Config{
-		Group: "billing", Topics: []string{"orders"}, Handler: h,
-		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}},
-		CommitInterval: 100 * time.Millisecond,
-	}
-}
-
-func many(n int) []*kgo.Record {
-	all := make([]*kgo.Record, n)
-	for i := range all {
-		all[i] = &kgo.Record{Topic: "orders", Key: fmt.Append(nil, "key-", i%20), Value: fmt.Append(nil, i)}
-	}
-	return all
-}
-
-func handle(ctx context.Context, r *kgo.Record) error {
-	facts := consumer.FactsOf(ctx, r)
-	if time.Now().UnixMilli() < facts.NotBefore.UnixMilli() {
-		return fmt.Errorf("early by %v", time.Until(facts.NotBefore))
-	}
-	switch {
-	case facts.Original.Offset%11 == 0:
-		return classify.Retryable(errBusy)
-	case facts.Original.Offset%7 == 0 && facts.Attempt == 1:
-		return classify.Retryable(errBusy)
-	case facts.Original.Offset%13 == 0:
-		return errors.New("no such SKU")
-	}
-	time.Sleep(time.Millisecond)
-	return nil
-}
 
 // watchCommits fails the test when what is committed goes back.
 func watchCommits(t *testing.T, k *consumertest.Kafka) {
@@ -96,59 +55,32 @@ func watchCommits(t *testing.T, k *consumertest.Kafka) {
 	})
 }
 
-// expel removes the group's members behind their backs, as a session timeout does.
-func expel(t *testing.T, k *consumertest.Kafka, which int) {
-	t.Helper()
-	info := k.Cluster.GroupInfo("billing")
-	if info == nil || len(info.Members) <= which {
-		return
-	}
-	cl, err := kgo.NewClient(k.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	req := kmsg.NewPtrLeaveGroupRequest()
-	req.Group = "billing"
-	m := kmsg.NewLeaveGroupRequestMember()
-	m.MemberID = info.Members[which].MemberID
-	req.Members = append(req.Members, m)
-	if _, err := req.RequestWith(context.Background(), cl); err != nil {
-		t.Logf("expel: %v", err)
-	}
-}
-
 // The broker checks membership, not ownership: an expelled member that has joined again could commit over the progress that
 // the others made meanwhile.
 func TestAnExpelledMemberDoesNotRewindWhatOthersCommitted(t *testing.T) {
-	t.Parallel()
-	for name, heartbeat := range map[string]time.Duration{"told by a heartbeat": 200 * time.Millisecond, "told by a refused commit": 8 * time.Second} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 4)
-				watchCommits(t, k)
-				cfg := config(handle)
-				cfg.Kafka = []kgo.Opt{kgo.HeartbeatInterval(heartbeat)}
-				k.Run(cfg)
-				k.Produce(many(300)...)
-				k.Run(cfg)
-				for range 5 {
-					k.Produce(many(100)...)
-					expel(t, k, 0)
-					time.Sleep(700 * time.Millisecond)
-				}
-				k.Conserved()
-			})
-		})
-	}
+	each(t, map[string]time.Duration{
+		"told by a heartbeat": 200 * time.Millisecond, "told by a refused commit": 8 * time.Second,
+	}, 4, func(t *testing.T, k *consumertest.Kafka, heartbeat time.Duration) {
+		watchCommits(t, k)
+		cfg := config(handle)
+		cfg.Kafka = []kgo.Opt{kgo.HeartbeatInterval(heartbeat)}
+		k.Run(cfg)
+		k.Produce(many(300)...)
+		k.Run(cfg)
+		for range 5 {
+			k.Produce(many(100)...)
+			expel(t, k, 0)
+			time.Sleep(700 * time.Millisecond)
+		}
+		k.Conserved()
+	})
 }
 
 func TestNothingIsLostUnderFaults(t *testing.T) {
 	t.Parallel()
 	seeds, _ := strconv.Atoi(os.Getenv("SIDING_SEEDS")) // more of them for a soak
 	for seed := range uint64(max(seeds, 12)) {
-		for name, opts := range map[string][]kgo.Opt{"cooperative": nil, "eager": {kgo.Balancers(kgo.RangeBalancer())}, "KIP-848": {kgo.ServerSideBalancer()}} {
+		for name, opts := range balancers {
 			t.Run(fmt.Sprintf("%s/seed %d", name, seed), func(t *testing.T) {
 				t.Parallel()
 				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) { chaos(t, k, seed, opts, false) })
@@ -248,52 +180,43 @@ func chaos(t *testing.T, k *consumertest.Kafka, seed uint64, opts []kgo.Opt, mov
 }
 
 func TestADeadLetterTopicThatRefusesHoldsUpItsLanesOnly(t *testing.T) {
-	t.Parallel()
-	for name, refuse := range map[string]*kerr.Error{"not authorized": kerr.TopicAuthorizationFailed, "too few in-sync replicas": kerr.NotEnoughReplicas, "no leader": kerr.NotLeaderForPartition} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
-				c := k.Run(config(func(_ context.Context, r *kgo.Record) error {
-					if string(r.Value) == "poison" {
-						return errors.New("no such SKU")
-					}
-					return nil
-				}))
-				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Partitions: []int32{1}, Count: -1, Err: refuse})
-				poison := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("poison")})[0]
-				if err := fault.Wait(context.Background(), 1); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(15 * time.Second)
-				var healthy []*kgo.Record
-				for _, r := range many(40) {
-					if k.Produce(r); r.Partition == 0 {
-						healthy = append(healthy, r)
-					}
-				}
-				for _, r := range healthy {
-					k.Handled(r, 1)
-				}
-				h := c.Health()
-				if h.OK || h.Lanes[1].State != consumer.StateBlocked || h.Lanes[0].State != consumer.StateRunning {
-					t.Errorf("health is %+v; want lane 1 blocked and lane 0 running", h)
-				}
-				fault.Remove()
-				k.DeadLettered(poison, headers.ReasonTerminal)
-				k.Conserved()
-				if h := c.Health(); !h.OK {
-					t.Errorf("health stays %+v", h)
-				}
-			})
-		})
-	}
+	each(t, map[string]*kerr.Error{
+		"not authorized": kerr.TopicAuthorizationFailed, "too few in-sync replicas": kerr.NotEnoughReplicas, "no leader": kerr.NotLeaderForPartition,
+	}, 2, func(t *testing.T, k *consumertest.Kafka, refuse *kerr.Error) {
+		c := k.Run(config(func(_ context.Context, r *kgo.Record) error {
+			if string(r.Value) == "poison" {
+				return errors.New("no such SKU")
+			}
+			return nil
+		}))
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Partitions: []int32{1}, Count: -1, Err: refuse})
+		poison := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("poison")})[0]
+		if err := fault.Wait(context.Background(), 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(15 * time.Second)
+		var healthy []*kgo.Record
+		for _, r := range many(40) {
+			if k.Produce(r); r.Partition == 0 {
+				healthy = append(healthy, r)
+			}
+		}
+		handledOnce(k, healthy)
+		h := c.Health()
+		if h.OK || h.Lanes[1].State != consumer.StateBlocked || h.Lanes[0].State != consumer.StateRunning {
+			t.Errorf("health is %+v; want lane 1 blocked and lane 0 running", h)
+		}
+		fault.Remove()
+		k.DeadLettered(poison, headers.ReasonTerminal)
+		k.Conserved()
+		if h := c.Health(); !h.OK {
+			t.Errorf("health stays %+v", h)
+		}
+	})
 }
 
 func TestNothingIsCommittedPastACopyThatIsNotSafe(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		poison := k.Produce(many(10)...)[5]
 		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: -1, Err: kerr.TopicAuthorizationFailed})
 		k.Run(config(func(_ context.Context, r *kgo.Record) error {
@@ -318,53 +241,40 @@ func TestNothingIsCommittedPastACopyThatIsNotSafe(t *testing.T) {
 // Lanes were opened in one call, which ended at the first trouble: a sibling of one lane that refused kept every other lane of the
 // assignment from its first record.
 func TestALaneThatCannotStartHoldsUpNoOther(t *testing.T) {
-	t.Parallel()
-	for name, refuse := range map[string]kfake.Fault{
+	each(t, map[string]kfake.Fault{
 		"its commit is refused":        {Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: "bills.retry.300ms", Partitions: []int32{1}},
 		"its bounds are not to be had": {Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "bills.retry.300ms"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
-				k.CreateTopic("bills", 2)
-				refuse.Count, refuse.Err = -1, kerr.TopicAuthorizationFailed
-				refused := k.Cluster.Fault(refuse)
-				cfg := config(fine)
-				cfg.Topics = []string{"orders", "bills"}
-				c := k.Begin(cfg)
-				for _, r := range k.Produce(many(10)...) {
-					k.Handled(r, 1)
-				}
-				bills := k.Produce(&kgo.Record{Topic: "bills", Partition: 1, Value: []byte("x")})
-				if refuse.Partitions != nil { // the other lane of the topic runs as well
-					eventually(t, "bills/0 runs", func() bool { return c.Health().Lanes[0].State == consumer.StateRunning })
-				}
-				if l := c.Health().Lanes[1]; l.Topic != "bills" || l.Partition != 1 || l.State != consumer.StateStarting {
-					t.Errorf("lane %s/%d is %v, want bills/1 to be starting", l.Topic, l.Partition, l.State)
-				}
-				refused.Remove()
-				k.Handled(bills[0], 1)
-				k.Conserved()
-			})
-		})
-	}
+	}, 1, func(t *testing.T, k *consumertest.Kafka, refuse kfake.Fault) {
+		k.CreateTopic("bills", 2)
+		refuse.Count, refuse.Err = -1, kerr.TopicAuthorizationFailed
+		refused := k.Cluster.Fault(refuse)
+		cfg := config(fine)
+		cfg.Topics = []string{"orders", "bills"}
+		c := k.Begin(cfg)
+		handledOnce(k, k.Produce(many(10)...))
+		bills := k.Produce(&kgo.Record{Topic: "bills", Partition: 1, Value: []byte("x")})
+		if refuse.Partitions != nil { // the other lane of the topic runs as well
+			eventually(t, "bills/0 runs", func() bool { return c.Health().Lanes[0].State == consumer.StateRunning })
+		}
+		if l := c.Health().Lanes[1]; l.Topic != "bills" || l.Partition != 1 || l.State != consumer.StateStarting {
+			t.Errorf("lane %s/%d is %v, want bills/1 to be starting", l.Topic, l.Partition, l.State)
+		}
+		refused.Remove()
+		k.Handled(bills[0], 1)
+		k.Conserved()
+	})
 }
 
 // Where a partition's log starts and ends is asked for when it is assigned; one that has no leader cannot say.
 func TestAPartitionWithoutALeaderKeepsNoOtherFromItsStart(t *testing.T) {
 	t.Parallel()
-	for _, topic := range []string{"orders", "orders.retry.300ms"} {
-		t.Run(topic, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
+	for name, topic := range sourceAndTier {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 				before := k.Run(config(handle))
 				k.Produce(many(40)...)
 				k.Conserved() // every partition has a committed offset
-				if err := before.Stop(); err != nil {
-					t.Fatal(err)
-				}
+				stop(t, before)
 				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Partitions: []int32{1}, Count: -1, Err: kerr.LeaderNotAvailable})
 				k.Begin(config(func(context.Context, *kgo.Record) error { return nil }))
 				for _, r := range k.Produce(many(40)...) {
@@ -382,9 +292,7 @@ func TestAPartitionWithoutALeaderKeepsNoOtherFromItsStart(t *testing.T) {
 // The group has no offset on the partition, and nobody says where its log starts. The member left the group and joined again, over and over:
 // no lane of any topic ran.
 func TestAPartitionWhoseStartIsNotKnownKeepsNoOtherFromItsStart(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("bills", 1)
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Partitions: []int32{1}, Count: -1, Err: kerr.LeaderNotAvailable})
 		cfg := config(fine)
@@ -404,25 +312,17 @@ func TestAPartitionWhoseStartIsNotKnownKeepsNoOtherFromItsStart(t *testing.T) {
 
 // A source grew, its siblings may not, and then all of its partitions are assigned anew.
 func TestAPartitionWhoseSiblingsAreMissingKeepsNoOtherFromItsStart(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(fine)
 		cfg.Kafka = []kgo.Opt{kgo.Balancers(kgo.RangeBalancer()), kgo.HeartbeatInterval(300 * time.Millisecond), kgo.MetadataMaxAge(time.Second), kgo.MetadataMinAge(100 * time.Millisecond)}
 		first := k.Run(cfg)
-		for _, r := range k.Produce(many(5)...) {
-			k.Handled(r, 1)
-		}
-		if err := first.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		handledOnce(k, k.Produce(many(5)...))
+		stop(t, first)
 		cfg.Provision.Mode = retrytopics.Off
 		c := k.Run(cfg)
 		growTopic(t, k, "orders", 2)
 		time.Sleep(20 * time.Second)
-		for _, r := range k.Produce(&kgo.Record{Topic: "orders", Partition: 0, Value: []byte("x")}) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(&kgo.Record{Topic: "orders", Partition: 0, Value: []byte("x")}))
 		if l := c.Health().Lanes[1]; l.State != consumer.StateStarting {
 			t.Errorf("the lane without siblings is %v, want starting", l.State)
 		}

@@ -80,9 +80,7 @@ func (h *states) said(partition int32) (all []string) {
 }
 
 func TestAHookIsToldOfADeadLetterWhenItIsSafeAndBeforeItIsCommitted(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		var c *consumertest.Consumer
 		hook := &letters{}
 		hook.do = func(e consumer.Routed) {
@@ -137,9 +135,7 @@ func TestAHookIsToldOfADeadLetterWhenItIsSafeAndBeforeItIsCommitted(t *testing.T
 }
 
 func TestAHookIsToldOfEachCopyInATier(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &parked{}
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			if consumer.FactsOf(ctx, r).Attempt == 2 {
@@ -171,9 +167,7 @@ func TestAHookIsToldOfEachCopyInATier(t *testing.T) {
 }
 
 func TestAHookIsToldOfABrokenRecordWhereItWasFound(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &letters{}
 		cfg := config(handle)
 		cfg.Hooks = []consumer.Hook{hook}
@@ -191,9 +185,7 @@ func TestAHookIsToldOfABrokenRecordWhereItWasFound(t *testing.T) {
 }
 
 func TestAHookIsToldOfWhatIsDiscarded(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &discards{}
 		cfg := config(func(_ context.Context, r *kgo.Record) error {
 			switch string(r.Value) {
@@ -228,9 +220,7 @@ func (angry) OnDiscarded(consumer.Routed)     { panic("the pager is down") }
 func (angry) OnLaneState(consumer.LaneChange) { panic("the pager is down") }
 
 func TestAHookThatPanicsStopsNothingAndIsSaid(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		var log bytes.Buffer
 		behind, seen := &letters{}, &states{}
 		cfg := config(func(_ context.Context, r *kgo.Record) error {
@@ -250,9 +240,7 @@ func TestAHookThatPanicsStopsNothingAndIsSaid(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		if got := len(behind.all()); got != dead {
 			t.Errorf("the hook behind the one that panics was told of %d dead letters, want %d", got, dead)
 		}
@@ -268,9 +256,7 @@ func TestAHookThatPanicsStopsNothingAndIsSaid(t *testing.T) {
 }
 
 func TestAHookIsToldOfALanesStatesFromItsAssignmentToItsEnd(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &states{}
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			switch v := string(r.Value); {
@@ -297,9 +283,7 @@ func TestAHookIsToldOfALanesStatesFromItsAssignmentToItsEnd(t *testing.T) {
 		time.Sleep(time.Second)
 		c.Pause("orders")
 		time.Sleep(time.Second)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		if got, want := hook.said(1), []string{">running", "running>waiting", "waiting>running", "running>blocked", "blocked>running", "running>paused", "paused>"}; !slices.Equal(got, want) {
 			t.Errorf("told of %q, want %q", got, want)
 		}
@@ -315,9 +299,7 @@ func TestAHookIsToldOfALanesStatesFromItsAssignmentToItsEnd(t *testing.T) {
 }
 
 func TestAPartitionThatComesBackIsAnotherLane(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &states{}
 		cfg := config(handle)
 		cfg.Hooks = []consumer.Hook{hook}
@@ -329,9 +311,7 @@ func TestAPartitionThatComesBackIsAnotherLane(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		if got, want := hook.said(0), []string{">running", "running>", ">running", "running>"}; !slices.Equal(got, want) {
 			t.Errorf("told of %q, want %q", got, want)
 		}

@@ -3,7 +3,6 @@ package consumer_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,10 +32,7 @@ func (h *holdUp) OnFetchRecordUnbuffered(r *kgo.Record, polled bool) {
 // onBoth makes n records for each of the two partitions.
 func onBoth(n int) (all []*kgo.Record) {
 	for p := range int32(2) {
-		key := []byte("key")
-		for i := 0; int32(kgo.StickyKeyPartitioner(nil).ForTopic("orders").Partition(&kgo.Record{Key: key}, 2)) != p; i++ {
-			key = fmt.Append(nil, "key-", i)
-		}
+		key := keyOf(int(p))
 		for range n {
 			all = append(all, &kgo.Record{Topic: "orders", Key: key})
 		}
@@ -78,48 +74,37 @@ func stoodAt(t *testing.T, c *consumertest.Consumer, lanes int, floor, next int6
 // dispatched. The new lane begins at the committed offset, below them. It took them for its first, and those in between, which came next,
 // for repetitions: committed past, and never run. A rebalance waited for the poll loop, and the poll loop for the drain.
 func TestPolling_RecordsInHandReachNoLaterLane(t *testing.T) {
-	t.Parallel()
-	for protocol, opts := range balancers {
-		t.Run(protocol, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.Patience = 2 * time.Minute
-				k.CreateTopic("orders", 2)
-				hold, goOn := newHoldUp(), make(chan struct{})
-				cfg := config(blocksAt(10, goOn))
-				cfg.DrainTimeout = time.Second
-				cfg.Kafka = append(cfg.Kafka, opts...)
-				guests := cfg
-				guests.Handler = blocksAt(10, nil)
-				cfg.Kafka = append(cfg.Kafka, kgo.WithHooks(hold), kgo.FetchMinBytes(1<<20)) // a poll brings of both partitions
-				stay := k.Run(cfg)
-				k.Produce(onBoth(20)...)
-				stoodAt(t, stay, 2, 10, 20)
-				hold.armed.Store(true)
-				k.Produce(onBoth(10)...)
-				<-hold.took
-				guest := k.Run(guests)
-				eventually(t, "the guest has a lane", func() bool { return len(guest.Health().Lanes) == 1 })
-				if err := guest.Stop(); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(10 * time.Second) // the partition is given back
-				close(hold.release)
-				time.Sleep(10 * time.Second)
-				close(goOn)
-				k.Conserved()
-			})
-		})
-	}
+	each(t, balancers, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		k.Patience = 2 * time.Minute
+		hold, goOn := newHoldUp(), make(chan struct{})
+		cfg := config(blocksAt(10, goOn))
+		cfg.DrainTimeout = time.Second
+		cfg.Kafka = append(cfg.Kafka, opts...)
+		guests := cfg
+		guests.Handler = blocksAt(10, nil)
+		cfg.Kafka = append(cfg.Kafka, kgo.WithHooks(hold), kgo.FetchMinBytes(1<<20)) // a poll brings of both partitions
+		stay := k.Run(cfg)
+		k.Produce(onBoth(20)...)
+		stoodAt(t, stay, 2, 10, 20)
+		hold.armed.Store(true)
+		k.Produce(onBoth(10)...)
+		<-hold.took
+		guest := k.Run(guests)
+		eventually(t, "the guest has a lane", func() bool { return len(guest.Health().Lanes) == 1 })
+		stop(t, guest)
+		time.Sleep(10 * time.Second) // the partition is given back
+		close(hold.release)
+		time.Sleep(10 * time.Second)
+		close(goOn)
+		k.Conserved()
+	})
 }
 
 // An expelled member joins again, keeps its partitions, and starts anew from what is committed. Until the coordinator says where that is,
 // polls go on from where they were; what they bring is not the new lanes', and comes again.
 func TestPolling_RecordsFromBeforeAnExpulsionReachNoLaterLane(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.Patience = 2 * time.Minute
-		k.CreateTopic("orders", 2)
 		hold, more, goOn := newHoldUp(), make(chan struct{}), make(chan struct{})
 		var log lines
 		first, then := blocksAt(10, more), blocksAt(15, goOn)

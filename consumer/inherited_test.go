@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
@@ -17,29 +15,6 @@ import (
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
-
-// busy is for a record that never succeeds, and fails the test where an attempt is early.
-func busy(t *testing.T) consumer.Handler {
-	return func(ctx context.Context, r *kgo.Record) error {
-		if facts := consumer.FactsOf(ctx, r); time.Now().UnixMilli() < facts.NotBefore.UnixMilli() {
-			t.Errorf("attempt %d of offset %d is early by %v", facts.Attempt, r.Offset, time.Until(facts.NotBefore))
-		}
-		return classify.Retryable(errBusy)
-	}
-}
-
-// runsUntilParked runs a consumer until the records are parked in a tier, which is a long one, and stops it.
-func runsUntilParked(t *testing.T, k *consumertest.Kafka, cfg consumer.Config, tier time.Duration, records ...*kgo.Record) {
-	t.Helper()
-	c := k.Run(cfg)
-	for _, r := range records {
-		k.Parked(r, tier, "")
-	}
-	k.Conserved()
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func endOf(k *consumertest.Kafka, topic string) (end int64) {
 	for _, p := range k.Cluster.PartitionInfos(topic) {
@@ -51,17 +26,17 @@ func endOf(k *consumertest.Kafka, topic string) (end int64) {
 // Trap 14: the configuration has fewer tiers or attempts than records on their way assume. Whatever it says, a record that is parked by
 // the old one is not lost, does not run early, and goes on in a way that makes sense.
 func TestRecordsInFlightOutliveAChangeOfTiersAndAttempts(t *testing.T) {
-	t.Parallel()
 	const s1, m1, m2, m5, h1 = time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, time.Hour
 	none := []time.Duration{}
-	for name, tt := range map[string]struct {
+	type row struct {
 		before     []time.Duration
 		parked     time.Duration // the tier that holds the records when the configuration changes
 		after      consumer.Policy
 		then       []time.Duration // the tiers that they go through then
 		attempts   int             // when they are dead-lettered
 		lastReason headers.Reason
-	}{
+	}
+	each(t, map[string]row{
 		"the same":              {before: []time.Duration{s1, m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, m1, h1}}, then: []time.Duration{h1}, attempts: 4},
 		"their tier is removed": {before: []time.Duration{s1, m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, h1}, MaxAttempts: 4}, then: []time.Duration{h1}, attempts: 4, lastReason: headers.ReasonExhausted},
 		"their tier is removed, and an attempt with it": {before: []time.Duration{s1, m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, h1}}, attempts: 3, lastReason: headers.ReasonExhausted},
@@ -77,64 +52,56 @@ func TestRecordsInFlightOutliveAChangeOfTiersAndAttempts(t *testing.T) {
 		"an age that they have passed":                  {before: []time.Duration{s1, m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{s1, m1, h1}, MaxAge: s1}, attempts: 3, lastReason: headers.ReasonExpired},
 		"every tier is another one":                     {before: []time.Duration{m1, h1}, parked: m1, after: consumer.Policy{Tiers: []time.Duration{m2, m5}, MaxAttempts: 4}, then: []time.Duration{m2, m5}, attempts: 4},
 		"a retention that is shorter than their wait":   {before: []time.Duration{s1, 6 * h1}, parked: 6 * h1, after: consumer.Policy{Tiers: []time.Duration{s1}, MaxAttempts: 4}, then: []time.Duration{s1}, attempts: 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.Patience = 30 * 24 * time.Hour
-				k.CreateTopic("orders", 2)
-				records := k.Produce(many(10)...)
-				cfg := config(busy(t))
-				quietly(&cfg)
-				cfg.Policy = consumer.Policy{Tiers: tt.before, MaxAttempts: 10}
-				runsUntilParked(t, k, cfg, tt.parked, records...)
-				written := map[string]int64{}
-				for _, tier := range tt.before {
-					topic := "orders.retry." + retrytopics.FormatDelay(tier)
-					written[topic] = endOf(k, topic)
-				}
+	}, 2, func(t *testing.T, k *consumertest.Kafka, tt row) {
+		k.Patience = 30 * 24 * time.Hour
+		records := k.Produce(many(10)...)
+		cfg := config(busy(t))
+		quietly(&cfg)
+		cfg.Policy = consumer.Policy{Tiers: tt.before, MaxAttempts: 10}
+		runsUntilParked(t, k, cfg, tt.parked, records...)
+		written := map[string]int64{}
+		for _, tier := range tt.before {
+			topic := "orders.retry." + retrytopics.FormatDelay(tier)
+			written[topic] = endOf(k, topic)
+		}
 
-				cfg.Policy = tt.after
-				if slices.Contains(tt.before, 6*h1) {
-					cfg.Provision.TierRetention = 2 * h1
+		cfg.Policy = tt.after
+		if slices.Contains(tt.before, 6*h1) {
+			cfg.Provision.TierRetention = 2 * h1
+		}
+		k.Run(cfg)
+		time.Sleep(tt.parked) // looking for what is not there yet costs requests
+		for _, r := range records {
+			letter := k.DeadLettered(r, tt.lastReason)
+			if letter.Attempts != tt.attempts || letter.Class == headers.ClassMalformed {
+				t.Errorf("offset %d is dead-lettered after %d attempts with class %q, want %d", r.Offset, letter.Attempts, letter.Class, tt.attempts)
+			}
+		}
+		for _, tier := range tt.after.Delays() {
+			topic := "orders.retry." + retrytopics.FormatDelay(tier)
+			was, times := written[topic], int64(0)
+			for _, then := range tt.then {
+				if then == tier {
+					times++
 				}
-				k.Run(cfg)
-				time.Sleep(tt.parked) // looking for what is not there yet costs requests
-				for _, r := range records {
-					letter := k.DeadLettered(r, tt.lastReason)
-					if letter.Attempts != tt.attempts || letter.Class == headers.ClassMalformed {
-						t.Errorf("offset %d is dead-lettered after %d attempts with class %q, want %d", r.Offset, letter.Attempts, letter.Class, tt.attempts)
-					}
-				}
-				for _, tier := range tt.after.Delays() {
-					topic := "orders.retry." + retrytopics.FormatDelay(tier)
-					was, times := written[topic], int64(0)
-					for _, then := range tt.then {
-						if then == tier {
-							times++
-						}
-					}
-					if got := endOf(k, topic) - was; got != 10*times {
-						t.Errorf("%d copies were written to %s, want each record %d times", got, topic, times)
-					}
-				}
-				for _, tier := range tt.before {
-					topic := "orders.retry." + retrytopics.FormatDelay(tier)
-					if got := endOf(k, topic); !slices.Contains(tt.after.Delays(), tier) && got != written[topic] {
-						t.Errorf("%d copies were written to %s, which is not configured any more", got-written[topic], topic)
-					}
-				}
-				k.Conserved()
-			})
-		})
-	}
+			}
+			if got := endOf(k, topic) - was; got != 10*times {
+				t.Errorf("%d copies were written to %s, want each record %d times", got, topic, times)
+			}
+		}
+		for _, tier := range tt.before {
+			topic := "orders.retry." + retrytopics.FormatDelay(tier)
+			if got := endOf(k, topic); !slices.Contains(tt.after.Delays(), tier) && got != written[topic] {
+				t.Errorf("%d copies were written to %s, which is not configured any more", got-written[topic], topic)
+			}
+		}
+		k.Conserved()
+	})
 }
 
 // A tier that left the configuration may have fewer partitions than its source, which grew since.
 func TestADrainedTierMayHaveFewerPartitionsThanItsSource(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
 		cfg.Policy.Tiers = []time.Duration{time.Minute}
 		first := k.Produce(many(20)...)
@@ -149,9 +116,7 @@ func TestADrainedTierMayHaveFewerPartitionsThanItsSource(t *testing.T) {
 		for p := range int32(6) {
 			records = append(records, &kgo.Record{Topic: "orders", Partition: p, Key: fmt.Append(nil, p), Value: []byte("x")})
 		}
-		for _, r := range append(first, k.Produce(records...)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, append(first, k.Produce(records...)...))
 		k.Conserved()
 		for _, l := range c.Health().Lanes {
 			if drains := len(l.Offsets) == 3; drains != (l.Partition < 2) {
@@ -168,9 +133,7 @@ func TestADrainedTierMayHaveFewerPartitionsThanItsSource(t *testing.T) {
 }
 
 func TestRetryTopicsOfASourceThatIsNotConfiguredAreReportedOnce(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("bills", 2)
 		cfg := config(busyOnce)
 		cfg.Topics, cfg.Policy.Tiers = []string{"orders", "bills"}, []time.Duration{time.Minute}
@@ -180,62 +143,13 @@ func TestRetryTopicsOfASourceThatIsNotConfiguredAreReportedOnce(t *testing.T) {
 		var log lines
 		cfg.Logger, cfg.Topics = log.logger(), []string{"orders"}
 		k.Run(cfg)
-		for _, r := range k.Produce(many(10)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(many(10)...))
 		if n := log.with("level=WARN", "not configured", "retry_topic=bills.retry.1m", "source=bills", "records_at_most=1", "put the source back"); n != 1 {
 			t.Errorf("the log names the retry topic of bills %d times, want once", n)
 		}
 		if n := log.with("retry_topic=orders"); n != 0 {
 			t.Errorf("the log has %d lines about the retry topics of orders, which are configured", n)
 		}
-	})
-}
-
-// ran counts what became of records, by partition and offset.
-type ran struct {
-	mu sync.Mutex
-	n  map[[2]int64]int
-}
-
-func (r *ran) count(rec *kgo.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.n == nil {
-		r.n = map[[2]int64]int{}
-	}
-	r.n[[2]int64{int64(rec.Partition), rec.Offset}]++
-}
-
-func (r *ran) times(rec *kgo.Record) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.n[[2]int64{int64(rec.Partition), rec.Offset}]
-}
-
-// reset forgets the counts.
-func (r *ran) reset() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.n)
-}
-
-// after counts the records that a handler handled.
-func (r *ran) after(h consumer.Handler) consumer.Handler {
-	return func(ctx context.Context, rec *kgo.Record) error {
-		err := h(ctx, rec)
-		if err == nil {
-			r.count(rec)
-		}
-		return err
-	}
-}
-
-// all waits until each record was counted, however often.
-func (r *ran) all(t *testing.T, records []*kgo.Record) {
-	t.Helper()
-	eventually(t, "every record is handled", func() bool {
-		return !slices.ContainsFunc(records, func(rec *kgo.Record) bool { return r.times(rec) == 0 })
 	})
 }
 
@@ -248,9 +162,7 @@ func TestAGroupThatWasRenamedGoesOnWhereItWas(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
+			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 				cfg := config(func(ctx context.Context, r *kgo.Record) error {
 					if attempt := consumer.FactsOf(ctx, r).Attempt; r.Offset%4 == 2 || r.Offset%4 == 0 && attempt == 1 {
 						return classify.Retryable(errBusy)
@@ -271,9 +183,7 @@ func TestAGroupThatWasRenamedGoesOnWhereItWas(t *testing.T) {
 					}
 				}
 				k.Conserved()
-				if err := c.Stop(); err != nil {
-					t.Fatal(err)
-				}
+				stop(t, c)
 
 				var again ran
 				var log lines
@@ -292,9 +202,7 @@ func TestAGroupThatWasRenamedGoesOnWhereItWas(t *testing.T) {
 					}
 					k.Handled(r, 1)
 				}
-				for _, r := range k.Produce(many(10)...) {
-					k.Handled(r, 1)
-				}
+				handledOnce(k, k.Produce(many(10)...))
 				k.Conserved()
 				for _, r := range records {
 					want := 0
@@ -309,14 +217,10 @@ func TestAGroupThatWasRenamedGoesOnWhereItWas(t *testing.T) {
 					t.Errorf("the log says %d times that a former group has members, which has none", n)
 				}
 				// From here on the former name means nothing: the group has offsets of its own.
-				if err := renamed.Stop(); err != nil {
-					t.Fatal(err)
-				}
+				stop(t, renamed)
 				cfg.FormerGroups, cfg.Handler = nil, fine
 				k.Run(cfg)
-				for _, r := range k.Produce(many(10)...) {
-					k.Handled(r, 1)
-				}
+				handledOnce(k, k.Produce(many(10)...))
 				k.Conserved()
 			})
 		})
@@ -324,39 +228,15 @@ func TestAGroupThatWasRenamedGoesOnWhereItWas(t *testing.T) {
 }
 
 func TestAFormerGroupThatHasMembersIsSaid(t *testing.T) {
-	t.Parallel()
-	for protocol, opts := range map[string][]kgo.Opt{"classic": nil, "KIP-848": {kgo.ServerSideBalancer()}} {
-		t.Run(protocol, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
-				cfg := config(fine)
-				cfg.Group, cfg.Kafka = "invoicing", opts
-				k.Run(cfg)
-				var log lines
-				cfg.Group, cfg.FormerGroups, cfg.Logger = "billing", []string{"invoicing", "never"}, log.logger()
-				k.Run(cfg)
-				if n := log.with("level=ERROR", "former_group=invoicing", "still has members"); n != 1 || log.with("former_group=never") != 0 {
-					t.Errorf("the log says %d times that invoicing has members, want once, and nothing of a group that never was", n)
-				}
-			})
-		})
-	}
-}
-
-// growTopic gives a topic more partitions.
-func growTopic(t *testing.T, k *consumertest.Kafka, topic string, to int) {
-	t.Helper()
-	cl, err := kgo.NewClient(k.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	grown, err := kadm.NewClient(cl).UpdatePartitions(context.Background(), to, topic)
-	if err == nil {
-		err = grown.Error()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	each(t, protocols, 1, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		cfg := config(fine)
+		cfg.Group, cfg.Kafka = "invoicing", opts
+		k.Run(cfg)
+		var log lines
+		cfg.Group, cfg.FormerGroups, cfg.Logger = "billing", []string{"invoicing", "never"}, log.logger()
+		k.Run(cfg)
+		if n := log.with("level=ERROR", "former_group=invoicing", "still has members"); n != 1 || log.with("former_group=never") != 0 {
+			t.Errorf("the log says %d times that invoicing has members, want once, and nothing of a group that never was", n)
+		}
+	})
 }

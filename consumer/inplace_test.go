@@ -18,75 +18,68 @@ import (
 // Between two runs in place no handler runs. The lane was reported as stuck, others had to wait for the slot, and a pause did not
 // keep the next run from starting.
 func TestInPlace_TheWaitIsNoRun(t *testing.T) {
-	t.Parallel()
-	for _, order := range []consumer.Order{consumer.OrderPartition, consumer.OrderKey} {
-		t.Run(order.String(), func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				const wait = 10 * time.Minute
-				k.CreateTopic("orders", 2)
-				var mu sync.Mutex
-				var ran []string
-				done := func() []string {
-					mu.Lock()
-					defer mu.Unlock()
-					return slices.Clone(ran)
-				}
-				running, most := 0, 0
-				cfg := config(func(_ context.Context, r *kgo.Record) error {
-					mu.Lock()
-					running++
-					most = max(most, running)
-					again := slices.Contains(ran, string(r.Value))
-					ran = append(ran, string(r.Value))
-					mu.Unlock()
-					time.Sleep(time.Second)
-					mu.Lock()
-					running--
-					mu.Unlock()
-					if string(r.Value) == "waits" && !again {
-						return classify.RetryAfter(errBusy, wait)
-					}
-					return nil
-				})
-				cfg.Order, cfg.Concurrency = order, 1
-				cfg.Policy.Immediate = consumer.Immediate{Attempts: 1, Base: 1, Max: wait}
-				c := k.Run(cfg)
-				key := []byte("k")
-				first := k.Produce(
-					&kgo.Record{Topic: "orders", Key: key, Value: []byte("waits")}, &kgo.Record{Topic: "orders", Key: key, Value: []byte("behind")},
-				)
-				eventually(t, "the first run failed", func() bool { return len(done()) == 1 })
-				time.Sleep(2 * time.Second)
-				beside := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("beside")})
-				k.Handled(beside[0], 1)
-				time.Sleep(3 * time.Minute) // beyond the handler's timeout
-				for _, l := range c.Health().Lanes {
-					if l.State != consumer.StateRunning {
-						t.Errorf("lane %d is %s (%s) while a record waits in place", l.Partition, l.State, l.Why)
-					}
-				}
-				c.Pause("orders")
-				time.Sleep(2 * wait)
-				if got, want := done(), []string{"waits", "beside"}; !slices.Equal(got, want) {
-					t.Errorf("ran %q, want %q: the topic is paused", got, want)
-				}
-				for _, l := range c.Health().Lanes {
-					if l.State != consumer.StatePaused {
-						t.Errorf("lane %d is %s (%s), want paused", l.Partition, l.State, l.Why)
-					}
-				}
-				c.Resume("orders")
-				for _, r := range first {
-					k.Handled(r, 1)
-				}
-				if got, want := done(), []string{"waits", "beside", "waits", "behind"}; !slices.Equal(got, want) || most != 1 {
-					t.Errorf("ran %q, %d at a time; want %q, one at a time", got, most, want)
-				}
-				k.Conserved()
-			})
+	each(t, map[string]consumer.Order{
+		"partition": consumer.OrderPartition, "key": consumer.OrderKey,
+	}, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		const wait = 10 * time.Minute
+		var mu sync.Mutex
+		var ran []string
+		done := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(ran)
+		}
+		running, most := 0, 0
+		cfg := config(func(_ context.Context, r *kgo.Record) error {
+			mu.Lock()
+			running++
+			most = max(most, running)
+			again := slices.Contains(ran, string(r.Value))
+			ran = append(ran, string(r.Value))
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			running--
+			mu.Unlock()
+			if string(r.Value) == "waits" && !again {
+				return classify.RetryAfter(errBusy, wait)
+			}
+			return nil
 		})
-	}
+		cfg.Order, cfg.Concurrency = order, 1
+		cfg.Policy.Immediate = consumer.Immediate{Attempts: 1, Base: 1, Max: wait}
+		c := k.Run(cfg)
+		key := []byte("k")
+		first := k.Produce(
+			&kgo.Record{Topic: "orders", Key: key, Value: []byte("waits")}, &kgo.Record{Topic: "orders", Key: key, Value: []byte("behind")},
+		)
+		eventually(t, "the first run failed", func() bool { return len(done()) == 1 })
+		time.Sleep(2 * time.Second)
+		beside := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("beside")})
+		k.Handled(beside[0], 1)
+		time.Sleep(3 * time.Minute) // beyond the handler's timeout
+		for _, l := range c.Health().Lanes {
+			if l.State != consumer.StateRunning {
+				t.Errorf("lane %d is %s (%s) while a record waits in place", l.Partition, l.State, l.Why)
+			}
+		}
+		c.Pause("orders")
+		time.Sleep(2 * wait)
+		if got, want := done(), []string{"waits", "beside"}; !slices.Equal(got, want) {
+			t.Errorf("ran %q, want %q: the topic is paused", got, want)
+		}
+		for _, l := range c.Health().Lanes {
+			if l.State != consumer.StatePaused {
+				t.Errorf("lane %d is %s (%s), want paused", l.Partition, l.State, l.Why)
+			}
+		}
+		c.Resume("orders")
+		handledOnce(k, first)
+		if got, want := done(), []string{"waits", "beside", "waits", "behind"}; !slices.Equal(got, want) || most != 1 {
+			t.Errorf("ran %q, %d at a time; want %q, one at a time", got, most, want)
+		}
+		k.Conserved()
+	})
 }
 
 // Many lanes wait in place at the same time for few slots: each has its next run, no more run at once than there are slots, and a
@@ -123,13 +116,9 @@ func TestInPlace_SlotsAreLentAndReclaimed(t *testing.T) {
 		}
 		records = k.Produce(records...)
 		time.Sleep(3 * time.Second)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		k.Run(cfg)
-		for _, r := range records {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, records)
 		if most > slots {
 			t.Errorf("%d handlers ran at once, want %d at most", most, slots)
 		}
@@ -140,10 +129,8 @@ func TestInPlace_SlotsAreLentAndReclaimed(t *testing.T) {
 // A record that waits in place counts towards no bound of its lane. With a slot lent for each, an outage of what the
 // handler needs had as many in hand as came: 3,000 of 3,000, with four slots and room for 100 records.
 func TestInPlace_AsManyWaitBesideTheSlotsAsThereAreSlots(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		const slots = 4
-		k.CreateTopic("orders", 1)
 		var runs atomic.Int64
 		var over atomic.Bool
 		cfg := config(func(context.Context, *kgo.Record) error {
@@ -165,9 +152,7 @@ func TestInPlace_AsManyWaitBesideTheSlotsAsThereAreSlots(t *testing.T) {
 			t.Errorf("%d records are in hand after %d runs, want %d of both", l.Running, runs.Load(), 2*slots)
 		}
 		over.Store(true)
-		for _, r := range records {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, records)
 		k.Conserved()
 	})
 }

@@ -17,9 +17,7 @@ import (
 // docs/adopting.md tells those who leave to set MaxAttempts to 1 and to keep Tiers: then nothing more is parked, what is
 // parked still runs at its time, and the retry topics run empty.
 func TestWithOneAttemptTheTiersRunEmpty(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := consumer.Config{
 			Group: "billing", Topics: []string{"orders"},
 			Handler: func(ctx context.Context, r *kgo.Record) error {
@@ -34,9 +32,7 @@ func TestWithOneAttemptTheTiersRunEmpty(t *testing.T) {
 		for _, r := range parked {
 			k.Parked(r, 5*time.Second, "")
 		}
-		if err := before.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, before)
 
 		cfg.Policy.MaxAttempts = 1
 		after := k.Run(cfg)
@@ -48,17 +44,10 @@ func TestWithOneAttemptTheTiersRunEmpty(t *testing.T) {
 		if letter := k.DeadLettered(parked[1], headers.ReasonExhausted); letter.Attempts != 2 {
 			t.Errorf("what was parked was tried %d times, want twice", letter.Attempts)
 		}
-		if err := after.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, after)
 		k.Conserved()
 
-		cl, err := kgo.NewClient(k.Opts()...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cl.Close()
-		lag, err := kadm.NewClient(cl).Lag(t.Context(), "billing")
+		lag, err := kadm.NewClient(client(t, k)).Lag(t.Context(), "billing")
 		if err != nil || lag.Error() != nil {
 			t.Fatal(err, lag.Error())
 		}

@@ -14,20 +14,14 @@ import (
 // took the log for truncated, said so at ERROR and read it again.
 func TestMarker_OfALaterEpochIsNoTruncation(t *testing.T) {
 	t.Parallel()
-	for _, topic := range []string{"orders", "orders.retry.300ms"} {
-		t.Run(topic, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
+	for name, topic := range sourceAndTier {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 				var log lines
 				cfg := config(fine)
 				cfg.Logger = log.logger()
 				c := k.Run(cfg)
-				cl, err := kgo.NewClient(append(k.Opts(), kgo.TransactionalID("tx"), kgo.MetadataMinAge(100*time.Millisecond))...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer cl.Close()
+				cl := client(t, k, kgo.TransactionalID("tx"), kgo.MetadataMinAge(100*time.Millisecond))
 				if err := cl.BeginTransaction(); err != nil {
 					t.Fatal(err)
 				}
@@ -41,9 +35,7 @@ func TestMarker_OfALaterEpochIsNoTruncation(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
-				if err := c.Stop(); err != nil {
-					t.Fatal(err)
-				}
+				stop(t, c)
 				k.Run(cfg)
 				time.Sleep(time.Minute)
 				if n := log.with("truncated") + log.with("not the one that it was"); n != 0 {

@@ -21,53 +21,42 @@ import (
 
 // A consumer that was in no group, since its coordinator refused it, had no lanes, and its health was OK.
 func TestHealth_AConsumerThatIsInNoGroupIsNotOK(t *testing.T) {
-	t.Parallel()
-	for protocol, opts := range map[string][]kgo.Opt{"classic": nil, "KIP-848": {kgo.ServerSideBalancer()}} {
-		t.Run(protocol, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
-				cfg := config(fine)
-				cfg.Kafka = opts
-				c := k.Run(cfg)
-				k.Handled(k.Produce(many(1)...)[0], 1)
-				time.Sleep(time.Hour) // idle, with nothing to commit
-				if h := c.Health(); !h.OK || !h.Group.Joined {
-					t.Fatalf("health of an idle member is %+v", h)
-				}
-				fault := k.Cluster.Fault(kfake.Fault{
-					Keys:     []kmsg.Key{kmsg.JoinGroup, kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat},
-					TopLevel: true, Count: -1, Err: kerr.GroupAuthorizationFailed,
-				})
-				time.Sleep(30 * time.Second)
-				if h := c.Health(); !h.OK || h.Group.Joined {
-					t.Errorf("health is %+v while the consumer has been joining for 30 s; want joining, and OK still", h)
-				}
-				time.Sleep(2 * time.Minute)
-				if h := c.Health(); h.OK || h.Group.Joined || !strings.Contains(h.Group.Why, "GROUP_AUTHORIZATION_FAILED") {
-					t.Errorf("health is %+v while the coordinator refuses the member; want joining, since it may not, and not OK", h)
-				}
-				fault.Remove()
-				k.Handled(k.Produce(many(1)...)[0], 1)
-				if h := c.Health(); !h.OK || !h.Group.Joined || h.Group.Why != "" {
-					t.Errorf("health is %+v once the member is back", h)
-				}
-			})
+	each(t, protocols, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		cfg := config(fine)
+		cfg.Kafka = opts
+		c := k.Run(cfg)
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		time.Sleep(time.Hour) // idle, with nothing to commit
+		if h := c.Health(); !h.OK || !h.Group.Joined {
+			t.Fatalf("health of an idle member is %+v", h)
+		}
+		fault := k.Cluster.Fault(kfake.Fault{
+			Keys:     []kmsg.Key{kmsg.JoinGroup, kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat},
+			TopLevel: true, Count: -1, Err: kerr.GroupAuthorizationFailed,
 		})
-	}
+		time.Sleep(30 * time.Second)
+		if h := c.Health(); !h.OK || h.Group.Joined {
+			t.Errorf("health is %+v while the consumer has been joining for 30 s; want joining, and OK still", h)
+		}
+		time.Sleep(2 * time.Minute)
+		if h := c.Health(); h.OK || h.Group.Joined || !strings.Contains(h.Group.Why, "GROUP_AUTHORIZATION_FAILED") {
+			t.Errorf("health is %+v while the coordinator refuses the member; want joining, since it may not, and not OK", h)
+		}
+		fault.Remove()
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		if h := c.Health(); !h.OK || !h.Group.Joined || h.Group.Why != "" {
+			t.Errorf("health is %+v once the member is back", h)
+		}
+	})
 }
 
 // A consumer that had ended counted as one that joins, and its health was not OK from a minute and
 // a half later on.
 func TestHealth_OfAConsumerThatEndedIsOK(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		c := k.Run(config(fine))
 		k.Handled(k.Produce(many(1)...)[0], 1)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		time.Sleep(time.Hour)
 		if h := c.Health(); !h.OK || h.Group != (consumer.GroupHealth{}) {
 			t.Errorf("health is %+v an hour after the end; want OK, and in no group", h)
@@ -77,9 +66,7 @@ func TestHealth_OfAConsumerThatEndedIsOK(t *testing.T) {
 
 // No commit was accepted for ten minutes, and health was OK.
 func TestHealth_CommitsThatFailAreNotOK(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		c := k.Run(config(fine))
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: kerr.TopicAuthorizationFailed})
 		k.Handled(k.Produce(many(1)...)[0], 1)
@@ -128,9 +115,7 @@ func TestStart_WrongCredentialsEndTheStart(t *testing.T) {
 
 // The right to join was missing: the member was refused for ever, and Run never said so.
 func TestStart_AGroupThatMayNotBeJoinedEndsTheStart(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Count: -1, Err: kerr.GroupAuthorizationFailed})
 		cfg := config(fine)
 		cfg.Logger, cfg.Kafka = slog.New(slog.DiscardHandler), k.Opts()

@@ -3,112 +3,23 @@ package consumer_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
-
-func fine(context.Context, *kgo.Record) error { return nil }
-
-// busyOnce fails each record's first attempt.
-func busyOnce(ctx context.Context, r *kgo.Record) error {
-	if consumer.FactsOf(ctx, r).Attempt == 1 {
-		return classify.Retryable(errBusy)
-	}
-	return nil
-}
-
-// eventually waits up to a minute for a condition.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !cond(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
-// setCommitted commits an offset for the group from outside of it, as an operator's tool does.
-func setCommitted(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
-	t.Helper()
-	cl, err := kgo.NewClient(k.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	var offsets kadm.Offsets
-	offsets.AddOffset(topic, 0, at, -1)
-	if err := kadm.NewClient(cl).CommitAllOffsets(context.Background(), "billing", offsets); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// committedTo waits until the group's offset on partition 0 of the topic is at.
-func committedTo(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("%d is committed on %s/0", at, topic), func() bool {
-		return k.Cluster.GroupInfo("billing").Commits[topic][0].Offset == at
-	})
-}
-
-func deleteRecords(t *testing.T, k *consumertest.Kafka, topic string, to int64) {
-	t.Helper()
-	if err := k.Cluster.DeleteRecords(topic, 0, to); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// expiredMeter sums up siding.expired.records of a topic.
-type expiredMeter struct {
-	noop.MeterProvider
-	topic string
-	n     atomic.Int64
-}
-
-func (m *expiredMeter) Meter(string, ...metric.MeterOption) metric.Meter { return meter{of: m} }
-
-type meter struct {
-	noop.Meter
-	of *expiredMeter
-}
-
-func (m meter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return counter{of: m.of, name: name}, nil
-}
-
-type counter struct {
-	noop.Int64Counter
-	of   *expiredMeter
-	name string
-}
-
-func (c counter) Add(_ context.Context, n int64, opts ...metric.AddOption) {
-	set := metric.NewAddConfig(opts).Attributes()
-	if topic, _ := set.Value(attribute.Key("messaging.destination.name")); c.name == "siding.expired.records" && topic.AsString() == c.of.topic {
-		c.of.n.Add(n)
-	}
-}
 
 // The committed offset of a topic that was restored, or made anew, lies beyond the end of the log that there is now. kgo went
 // back to the start in silence, and the lane, which counted from the committed offset, took all that it read for repetitions:
 // nothing ran, and nothing was said.
 func TestASourceCommittedBeyondItsEndIsReadFromItsStart(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		setCommitted(t, k, "orders", 1000)
 		records := k.Produce(many(50)...)
 		deleteRecords(t, k, "orders", 10)
@@ -116,10 +27,8 @@ func TestASourceCommittedBeyondItsEndIsReadFromItsStart(t *testing.T) {
 		cfg := config(fine)
 		cfg.Logger = log.logger()
 		k.Run(cfg)
-		for _, r := range append(records[10:], k.Produce(many(50)...)...) {
-			k.Handled(r, 1)
-		}
-		committedTo(t, k, "orders", 100)
+		handledOnce(k, append(records[10:], k.Produce(many(50)...)...))
+		committed(t, k, "orders", 0, 100)
 		if n := log.with("level=ERROR", "beyond the log's end", "committed=1000", "start=10", "end=50"); n != 1 {
 			t.Errorf("the log says %d times that the committed offset is beyond the end, want once", n)
 		}
@@ -127,19 +36,15 @@ func TestASourceCommittedBeyondItsEndIsReadFromItsStart(t *testing.T) {
 }
 
 func TestATierCommittedBeyondItsEndIsReadFromItsStart(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders.retry.300ms", 1)
 		setCommitted(t, k, "orders.retry.300ms", 1000)
 		var log lines
 		cfg := config(busyOnce)
 		cfg.Logger = log.logger()
 		k.Run(cfg)
-		for _, r := range k.Produce(many(50)...) {
-			k.Handled(r, 1)
-		}
-		committedTo(t, k, "orders.retry.300ms", 50)
+		handledOnce(k, k.Produce(many(50)...))
+		committed(t, k, "orders.retry.300ms", 0, 50)
 		if n := log.with("level=ERROR", "beyond the log's end", "orders.retry.300ms", "committed=1000"); n != 1 {
 			t.Errorf("the log says %d times that the committed offset is beyond the end, want once", n)
 		}
@@ -148,9 +53,7 @@ func TestATierCommittedBeyondItsEndIsReadFromItsStart(t *testing.T) {
 }
 
 func TestWhatRetentionTookBeforeTheStartIsSaidAndCounted(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		records := k.Produce(many(100)...)
 		setCommitted(t, k, "orders", 10)
 		deleteRecords(t, k, "orders", 60)
@@ -159,10 +62,8 @@ func TestWhatRetentionTookBeforeTheStartIsSaidAndCounted(t *testing.T) {
 		cfg := config(fine)
 		cfg.Logger, cfg.MeterProvider = log.logger(), expired
 		k.Run(cfg)
-		for _, r := range records[60:] {
-			k.Handled(r, 1)
-		}
-		committedTo(t, k, "orders", 100)
+		handledOnce(k, records[60:])
+		committed(t, k, "orders", 0, 100)
 		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=50"); n != 50 || said != 1 {
 			t.Errorf("%d records are counted as expired, and it is said %d times; want 50, said once", n, said)
 		}
@@ -170,26 +71,20 @@ func TestWhatRetentionTookBeforeTheStartIsSaidAndCounted(t *testing.T) {
 }
 
 func TestWhatRetentionTookOfATierBeforeTheStartIsSaidAndCounted(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
 		first := k.Run(cfg)
 		records := k.Produce(many(20)...)
-		committedTo(t, k, "orders", 20)
-		if err := first.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		committed(t, k, "orders", 0, 20)
+		stop(t, first)
 		deleteRecords(t, k, "orders.retry.1m", 12)
 		var log lines
 		expired := &expiredMeter{topic: "orders.retry.1m"}
 		cfg.Logger, cfg.MeterProvider = log.logger(), expired
 		k.Run(cfg)
-		for _, r := range records[12:] {
-			k.Handled(r, 1)
-		}
-		committedTo(t, k, "orders.retry.1m", 20)
+		handledOnce(k, records[12:])
+		committed(t, k, "orders.retry.1m", 0, 20)
 		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "orders.retry.1m", "records_at_most=12"); n != 12 || said != 1 {
 			t.Errorf("%d records are counted as expired, and it is said %d times; want 12, said once", n, said)
 		}
@@ -198,60 +93,51 @@ func TestWhatRetentionTookOfATierBeforeTheStartIsSaidAndCounted(t *testing.T) {
 
 // Retention overtakes a lane that does not read, because its handler or its operator holds it up.
 func TestALaneThatRetentionOvertookGoesOnAtTheStart(t *testing.T) {
-	t.Parallel()
-	for name, hold := range map[string]func(c *consumertest.Consumer) (release func()){
+	each(t, map[string]func(c *consumertest.Consumer) (release func()){
 		"its handler is slow": func(*consumertest.Consumer) func() { return func() {} },
 		"it is paused": func(c *consumertest.Consumer) func() {
 			c.Pause("orders")
 			return func() { c.Resume("orders") }
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
-				var log lines
-				expired := &expiredMeter{topic: "orders"}
-				block := make(chan struct{})
-				cfg := config(func(context.Context, *kgo.Record) error {
-					<-block
-					return nil
-				})
-				cfg.MaxInFlight, cfg.Policy.HandlerTimeout = 10, -1
-				cfg.Logger, cfg.MeterProvider = log.logger(), expired
-				c := k.Run(cfg)
-				release := hold(c)
-				var records []*kgo.Record
-				for range 10 { // a batch at a time: the first ones fill the lane
-					records = append(records, k.Produce(many(10)...)...)
-					time.Sleep(time.Second)
-				}
-				next := c.Health().Lanes[0].Offsets[0].Next
-				if next > 60 {
-					t.Fatalf("read to %d with MaxInFlight 10: the lane is not held up", next)
-				}
-				deleteRecords(t, k, "orders", next+25)
-				time.Sleep(10 * time.Second)
-				release()
-				close(block)
-				for i, r := range records {
-					if at := int64(i); at < next || at >= next+25 {
-						k.Handled(r, 1)
-					}
-				}
-				committedTo(t, k, "orders", 100)
-				if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=25"); n != 25 || said != 1 {
-					t.Errorf("%d records are counted as expired, and it is said %d times; want 25, said once", n, said)
-				}
-			})
+	}, 1, func(t *testing.T, k *consumertest.Kafka, hold func(c *consumertest.Consumer) (release func())) {
+		var log lines
+		expired := &expiredMeter{topic: "orders"}
+		block := make(chan struct{})
+		cfg := config(func(context.Context, *kgo.Record) error {
+			<-block
+			return nil
 		})
-	}
+		cfg.MaxInFlight, cfg.Policy.HandlerTimeout = 10, -1
+		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		c := k.Run(cfg)
+		release := hold(c)
+		var records []*kgo.Record
+		for range 10 { // a batch at a time: the first ones fill the lane
+			records = append(records, k.Produce(many(10)...)...)
+			time.Sleep(time.Second)
+		}
+		next := c.Health().Lanes[0].Offsets[0].Next
+		if next > 60 {
+			t.Fatalf("read to %d with MaxInFlight 10: the lane is not held up", next)
+		}
+		deleteRecords(t, k, "orders", next+25)
+		time.Sleep(10 * time.Second)
+		release()
+		close(block)
+		for i, r := range records {
+			if at := int64(i); at < next || at >= next+25 {
+				k.Handled(r, 1)
+			}
+		}
+		committed(t, k, "orders", 0, 100)
+		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=25"); n != 25 || said != 1 {
+			t.Errorf("%d records are counted as expired, and it is said %d times; want 25, said once", n, said)
+		}
+	})
 }
 
 func TestATierThatRetentionOvertookGoesOnAtTheStart(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, HandlerTimeout: -1}
 		first := k.Run(cfg)
@@ -260,10 +146,8 @@ func TestATierThatRetentionOvertookGoesOnAtTheStart(t *testing.T) {
 			records = append(records, k.Produce(many(100)...)...)
 			time.Sleep(100 * time.Millisecond)
 		}
-		committedTo(t, k, "orders", 4000)
-		if err := first.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		committed(t, k, "orders", 0, 4000)
+		stop(t, first)
 		time.Sleep(10 * time.Hour)
 		// What is overdue and has no room waits on the broker.
 		var log lines
@@ -284,10 +168,8 @@ func TestATierThatRetentionOvertookGoesOnAtTheStart(t *testing.T) {
 		}
 		deleteRecords(t, k, "orders.retry.1m", 3000)
 		close(release)
-		for _, r := range records[3000:] {
-			k.Handled(r, 1)
-		}
-		committedTo(t, k, "orders.retry.1m", 4000)
+		handledOnce(k, records[3000:])
+		committed(t, k, "orders.retry.1m", 0, 4000)
 		said := log.with("level=ERROR", "deleted by retention", fmt.Sprint("records_at_most=", 3000-next))
 		if n := expired.n.Load(); n < 2980 || n > 2999 || said != 1 {
 			t.Errorf("%d records are counted as expired, and it is said %d times of those not read; want the 3,000 without those in memory, said once", n, said)
@@ -297,9 +179,7 @@ func TestATierThatRetentionOvertookGoesOnAtTheStart(t *testing.T) {
 
 // Records that gave up their bytes are only on the broker.
 func TestParkedRecordsThatRetentionTookAreCounted(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var log lines
 		expired := &expiredMeter{topic: "orders.retry.1m"}
 		cfg := config(busyOnce)
@@ -310,10 +190,8 @@ func TestParkedRecordsThatRetentionTookAreCounted(t *testing.T) {
 		records := k.Produce(many(100)...)
 		eventually(t, "the tier is read", func() bool { return c.Health().Lanes[0].Parked == 100 })
 		deleteRecords(t, k, "orders.retry.1m", 40)
-		for _, r := range records[40:] {
-			k.Handled(r, 1)
-		}
-		committedTo(t, k, "orders.retry.1m", 100)
+		handledOnce(k, records[40:])
+		committed(t, k, "orders.retry.1m", 0, 100)
 		n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention")
 		if kept := 40 - n; kept < 1 || kept > 20 || said == 0 {
 			t.Errorf("%d records are counted as expired, said %d times; want what was not in memory of 40", n, said)
@@ -327,17 +205,13 @@ func TestParkedRecordsThatRetentionTookAreCounted(t *testing.T) {
 // A follower that leads too early refuses positions that are in the log. Neither is anything skipped then, nor run again.
 func TestAPositionThatIsRefusedThoughItIsInTheLogStays(t *testing.T) {
 	t.Parallel()
-	for _, topic := range []string{"orders", "orders.retry.300ms"} {
-		t.Run(topic, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
+	for name, topic := range sourceAndTier {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 				cfg := config(busyOnce)
 				k.Run(cfg)
 				records := k.Produce(many(20)...)
-				for _, r := range records {
-					k.Handled(r, 1)
-				}
+				handledOnce(k, records)
 				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange})
 				// The look at the log's bounds does not work at once either.
 				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Count: 2, Err: kerr.UnknownServerError})
@@ -349,11 +223,9 @@ func TestAPositionThatIsRefusedThoughItIsInTheLogStays(t *testing.T) {
 					t.Fatal(err)
 				}
 				records = append(records, k.Produce(many(20)...)...)
-				for _, r := range records {
-					k.Handled(r, 1)
-				}
-				committedTo(t, k, "orders", int64(len(records)))
-				committedTo(t, k, "orders.retry.300ms", int64(len(records)))
+				handledOnce(k, records)
+				committed(t, k, "orders", 0, int64(len(records)))
+				committed(t, k, "orders.retry.300ms", 0, int64(len(records)))
 				k.Conserved()
 			})
 		})
@@ -366,19 +238,15 @@ func TestALogThatBecameAnotherIsReadFromItsStart(t *testing.T) {
 	// A tier's bounds are looked at again where its lane starts anew.
 	for topic, looks := range map[string]int{"orders": 1, "orders.retry.300ms": 2} {
 		t.Run(topic, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 				var log lines
 				cfg := config(busyOnce)
 				cfg.Logger = log.logger()
 				k.Run(cfg)
 				records := k.Produce(many(20)...)
-				for _, r := range records {
-					k.Handled(r, 1)
-				}
-				committedTo(t, k, "orders", 20)
-				committedTo(t, k, "orders.retry.300ms", 20)
+				handledOnce(k, records)
+				committed(t, k, "orders", 0, 20)
+				committed(t, k, "orders.retry.300ms", 0, 20)
 				shorten(k, topic, 5, looks)
 				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange})
 				records = append(records, k.Produce(many(20)...)...)
@@ -388,9 +256,7 @@ func TestALogThatBecameAnotherIsReadFromItsStart(t *testing.T) {
 				for _, r := range records[:20] {
 					k.Handled(r, 2)
 				}
-				for _, r := range records[20:] {
-					k.Handled(r, 1)
-				}
+				handledOnce(k, records[20:])
 				if n := log.with("level=ERROR", "not the one that it was", "position=20", "end=5"); n != 1 {
 					t.Errorf("the log says %d times that the log is another one, want once", n)
 				}
@@ -441,9 +307,7 @@ func TestALogThatWasTruncatedIsReadAgainFromThere(t *testing.T) {
 		t.Run("while nobody reads it, "+topic, func(t *testing.T) {
 			t.Parallel()
 			truncated(t, topic, func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer) {
-				if err := c.Stop(); err != nil {
-					t.Fatal(err)
-				}
+				stop(t, c)
 				k.Run(config(busyOnce))
 			})
 		})
@@ -456,11 +320,9 @@ func truncated(t *testing.T, topic string, notice func(*testing.T, *consumertest
 		k.CreateTopic("orders", 1)
 		c := k.Run(config(busyOnce))
 		records := k.Produce(many(20)...)
-		for _, r := range records {
-			k.Handled(r, 1)
-		}
-		committedTo(t, k, "orders", 20)
-		committedTo(t, k, "orders.retry.300ms", 20)
+		handledOnce(k, records)
+		committed(t, k, "orders", 0, 20)
+		committed(t, k, "orders.retry.300ms", 0, 20)
 		k.Cluster.ControlKey(kmsg.OffsetForLeaderEpoch.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
 			req := r.(*kmsg.OffsetForLeaderEpochRequest)
 			if req.Topics[0].Topic != topic {
@@ -478,9 +340,7 @@ func truncated(t *testing.T, topic string, notice func(*testing.T, *consumertest
 		for _, r := range records[5:] {
 			k.Handled(r, 2)
 		}
-		for _, r := range records[:5] {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, records[:5])
 		for _, r := range k.Produce(many(20)...) { // not before: what runs when a lane starts anew may run again
 			k.Handled(r, 1)
 		}

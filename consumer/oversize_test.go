@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,89 +20,6 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
 )
-
-const unlimited = 1 << 20
-
-// noise is n bytes that compression makes no smaller.
-func noise(n int) []byte {
-	random := rand.NewChaCha8([32]byte{1})
-	b := make([]byte, n)
-	_, _ = random.Read(b) // never fails
-	return b
-}
-
-// prose is n bytes of text that compression makes little smaller.
-func prose(n int) string {
-	b := noise(n)
-	for i := range b {
-		b[i] = ' ' + b[i]%95
-	}
-	return string(b)
-}
-
-// limit sets a topic's max.message.bytes.
-func limit(t *testing.T, k *consumertest.Kafka, topic string, to int) {
-	t.Helper()
-	withAdmin(t, k, func(admin *kadm.Client) error {
-		set := fmt.Sprint(to)
-		rs, err := admin.AlterTopicConfigs(context.Background(), []kadm.AlterConfig{{Name: "max.message.bytes", Value: &set}}, topic)
-		for _, r := range rs {
-			err = errors.Join(err, r.Err)
-		}
-		return err
-	})
-}
-
-func withAdmin(t *testing.T, k *consumertest.Kafka, do func(*kadm.Client) error) {
-	t.Helper()
-	cl, err := kgo.NewClient(k.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	if err := do(kadm.NewClient(cl)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// content is what a topic holds now.
-func content(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
-	t.Helper()
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchMaxWait(100*time.Millisecond))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(context.Background(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var n int64
-	ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
-	for int64(len(all)) < n {
-		all = append(all, cl.PollFetches(context.Background()).Records()...)
-	}
-	return all
-}
-
-// finished waits until the group has committed the offset on partition 1 of the topic.
-func finished(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("%d is committed on %s/1", at, topic), func() bool {
-		info := k.Cluster.GroupInfo("billing")
-		return info != nil && info.Commits[topic][1].Offset == at
-	})
-}
-
-// makeSiblings makes the topics of config's only tier, with limits.
-func makeSiblings(t *testing.T, k *consumertest.Kafka, tier, dlq int) {
-	t.Helper()
-	k.CreateTopic("orders", 2)
-	k.CreateTopic("orders.retry.300ms", 2)
-	k.CreateTopic("orders.dlq", 2)
-	limit(t, k, "orders.retry.300ms", tier)
-	limit(t, k, "orders.dlq", dlq)
-}
 
 // oversizeConfig retries a record whose value begins with "busy" once, and fails one that begins with "bad" for good; both say a
 // lot about it.
@@ -149,8 +64,7 @@ func TestACopyThatIsTooLargeGivesUpNoMoreThanItHasTo(t *testing.T) {
 	} {
 		for _, known := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, limits known %v", name, known), func(t *testing.T) {
-				t.Parallel()
-				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 					tier, dlq := tt.tier, tt.dlq
 					if !known {
 						tier, dlq = unlimited, unlimited
@@ -192,7 +106,7 @@ func TestACopyThatIsTooLargeGivesUpNoMoreThanItHasTo(t *testing.T) {
 						t.Errorf("the letter says %+v", m)
 					}
 					k.Conserved()
-					finished(t, k, "orders", r.Offset+1)
+					committed(t, k, "orders", 1, r.Offset+1)
 					time.Sleep(time.Minute)
 					if n := sent.Hits(); n > 5 {
 						t.Errorf("%d tries to write one dead letter, want at most shared, alone, shrunk, without value, neither", n)
@@ -210,8 +124,7 @@ func TestACopyThatIsTooLargeGivesUpNoMoreThanItHasTo(t *testing.T) {
 
 // kgo fails all that it has for a partition when one batch is refused.
 func TestCopiesThatShareABatchWithOneThatIsTooLargeGoOnWhole(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
 		cfg := oversizeConfig()
 		cfg.Order, cfg.Concurrency = consumer.OrderNone, 1000
@@ -260,8 +173,7 @@ func TestNoLocalLimitRefusesWhatTheBrokerTakes(t *testing.T) {
 		"none compressed": {kgo.ProducerBatchCompression(kgo.NoCompression())},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 				makeSiblings(t, k, unlimited, unlimited)
 				cfg := oversizeConfig()
 				cfg.Kafka = opts
@@ -271,11 +183,7 @@ func TestNoLocalLimitRefusesWhatTheBrokerTakes(t *testing.T) {
 				}
 				c := k.Run(cfg)
 				large := append([]byte("busy"), make([]byte, size)...)
-				cl, err := kgo.NewClient(append(k.Opts(), kgo.ProducerBatchMaxBytes(64<<20), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer cl.Close()
+				cl := client(t, k, kgo.ProducerBatchMaxBytes(64<<20), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 				r := &kgo.Record{Topic: "orders", Partition: 1, Value: large}
 				if err := cl.ProduceSync(context.Background(), r).FirstErr(); err != nil {
 					t.Fatal(err)
@@ -297,30 +205,25 @@ func TestNoLocalLimitRefusesWhatTheBrokerTakes(t *testing.T) {
 	}
 }
 
-// discardHook collects what the hooks are told of.
-type discardHook struct{ got chan consumer.Routed }
-
-func (d discardHook) OnDiscarded(r consumer.Routed) { d.got <- r }
-
 func TestOnOversizeDiscardDropsTheRecordAndSaysSo(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, 9_000)
 		cfg := oversizeConfig()
 		cfg.Policy.OnOversize = consumer.Discard
-		hook := discardHook{make(chan consumer.Routed, 10)}
+		hook := &discards{}
 		cfg.Hooks = []consumer.Hook{hook}
 		c := k.Run(cfg)
 		large := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000)...)})[0]
 		behind := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine")})[0]
-		e := <-hook.got
+		eventually(t, "the hook is told", func() bool { return len(hook.all()) == 1 })
+		e := hook.all()[0]
 		if e.Meta.Reason != headers.ReasonTooLarge || e.Record.Offset != large.Offset || e.Record.Topic != "orders" || !bytes.Equal(e.Record.Value, large.Value) || len(e.Meta.Message) != 1000 {
 			t.Errorf("discarded %+v", e)
 		}
 		k.Handled(behind, 1)
-		finished(t, k, "orders", behind.Offset+1)
-		if n := len(content(t, k, "orders.dlq")); n != 0 || len(hook.got) != 0 {
-			t.Errorf("%d dead letters, told of %d times more; want neither", n, len(hook.got))
+		committed(t, k, "orders", 1, behind.Offset+1)
+		if n := len(content(t, k, "orders.dlq")); n != 0 || len(hook.all()) != 1 {
+			t.Errorf("%d dead letters, told of %d times; want none, and once", n, len(hook.all()))
 		}
 		if h := c.Health(); !h.OK || h.Lanes[1].Forwards != 0 {
 			t.Errorf("health is %+v, want OK", h)
@@ -329,8 +232,7 @@ func TestOnOversizeDiscardDropsTheRecordAndSaysSo(t *testing.T) {
 }
 
 func TestOnOversizeStopHaltsTheLaneOnTheRecord(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, 9_000)
 		cfg := oversizeConfig()
 		cfg.Policy.OnOversize = consumer.Stop
@@ -349,9 +251,7 @@ func TestOnOversizeStopHaltsTheLaneOnTheRecord(t *testing.T) {
 		if n := len(content(t, k, "orders.dlq")); n != 0 {
 			t.Errorf("%d dead letters, want none", n)
 		}
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		if got := k.Cluster.GroupInfo("billing").Commits["orders"][1].Offset; got != large.Offset {
 			t.Errorf("%d is committed, want the record that the lane halted on, %d", got, large.Offset)
 		}
@@ -363,22 +263,9 @@ func TestOnOversizeStopHaltsTheLaneOnTheRecord(t *testing.T) {
 	})
 }
 
-// keyOf finds a key of partition p of two.
-func keyOf(p int) []byte { return keyAmong(p, 2) }
-
-// keyAmong finds a key of one of some partitions.
-func keyAmong(p, partitions int) []byte {
-	for i := 0; ; i++ {
-		if key := fmt.Append(nil, i); kgo.StickyKeyPartitioner(nil).ForTopic("").Partition(&kgo.Record{Key: key}, partitions) == p {
-			return key
-		}
-	}
-}
-
 // A key has no limit of its own, and neither have the producer's headers.
 func TestWhatDoesNotEvenFitWithoutItsValueBlocksItsLaneUntilItDoes(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, 9_000)
 		c := k.Run(oversizeConfig())
 		sent := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Observe: true, Count: -1})
@@ -407,113 +294,99 @@ func TestWhatDoesNotEvenFitWithoutItsValueBlocksItsLaneUntilItDoes(t *testing.T)
 }
 
 func TestABrokenRecordThatIsTooLargeIsWrittenWithoutItsValue(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
+	type row struct {
 		how   consumer.Disposition
 		limit int
-	}{
+	}
+	each(t, map[string]row{
 		"dead-lettered":  {consumer.DeadLetter, 9_000},
 		"it fits shrunk": {consumer.DeadLetter, 10_400},
 		"discarded":      {consumer.Discard, 9_000},
 		"stopped":        {consumer.Stop, 9_000},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				makeSiblings(t, k, unlimited, tt.limit)
-				cfg := oversizeConfig()
-				cfg.Policy.OnOversize = tt.how
-				c := k.Run(cfg)
-				h := []kgo.RecordHeader{{Key: headers.Attempts, Value: []byte("-1")}, {Key: "mine"}, {Key: headers.History, Value: []byte(prose(400))}}
-				k.Produce(&kgo.Record{Topic: "orders.retry.300ms", Partition: 1, Key: []byte("k"), Value: noise(10_000), Headers: h})
-				if tt.how == consumer.Stop {
-					eventually(t, "the lane halts", func() bool { return c.Health().Lanes[1].State == consumer.StateStopped })
-					if got := k.Cluster.GroupInfo("billing").Commits["orders.retry.300ms"][1].Offset; got != 0 {
-						t.Errorf("%d is committed, want 0", got)
-					}
-					return
-				}
-				finished(t, k, "orders.retry.300ms", 1)
-				all := content(t, k, "orders.dlq")
-				if tt.how == consumer.Discard {
-					if len(all) != 0 {
-						t.Errorf("%d dead letters, want none", len(all))
-					}
-					return
-				}
-				if len(all) != 1 {
-					t.Fatalf("%d dead letters, want 1", len(all))
-				}
-				shrunk := tt.limit > 10_000
-				m, err := headers.Parse(all[0].Headers)
-				if err == nil || m.Reason != headers.ReasonMalformed || m.ValueOmitted == shrunk || (len(all[0].Value) > 0) != shrunk || string(all[0].Key) != "k" {
-					t.Errorf("the letter says %+v, %v", m, err)
-				}
-				if !shrunk && (!strings.Contains(m.Message, "orders.retry.300ms/1/0") || !strings.Contains(m.Message, headers.Attempts)) {
-					t.Errorf("message %q, want where the value is and what is wrong", m.Message)
-				}
-				if h := c.Health(); h.OK != shrunk || (h.Lanes[1].Omitted == 1) == shrunk {
-					t.Errorf("health is %+v", h)
-				}
-			})
-		})
-	}
+	}, 2, func(t *testing.T, k *consumertest.Kafka, tt row) {
+		makeSiblings(t, k, unlimited, tt.limit)
+		cfg := oversizeConfig()
+		cfg.Policy.OnOversize = tt.how
+		c := k.Run(cfg)
+		h := []kgo.RecordHeader{{Key: headers.Attempts, Value: []byte("-1")}, {Key: "mine"}, {Key: headers.History, Value: []byte(prose(400))}}
+		k.Produce(&kgo.Record{Topic: "orders.retry.300ms", Partition: 1, Key: []byte("k"), Value: noise(10_000), Headers: h})
+		if tt.how == consumer.Stop {
+			eventually(t, "the lane halts", func() bool { return c.Health().Lanes[1].State == consumer.StateStopped })
+			if got := k.Cluster.GroupInfo("billing").Commits["orders.retry.300ms"][1].Offset; got != 0 {
+				t.Errorf("%d is committed, want 0", got)
+			}
+			return
+		}
+		committed(t, k, "orders.retry.300ms", 1, 1)
+		all := content(t, k, "orders.dlq")
+		if tt.how == consumer.Discard {
+			if len(all) != 0 {
+				t.Errorf("%d dead letters, want none", len(all))
+			}
+			return
+		}
+		if len(all) != 1 {
+			t.Fatalf("%d dead letters, want 1", len(all))
+		}
+		shrunk := tt.limit > 10_000
+		m, err := headers.Parse(all[0].Headers)
+		if err == nil || m.Reason != headers.ReasonMalformed || m.ValueOmitted == shrunk || (len(all[0].Value) > 0) != shrunk || string(all[0].Key) != "k" {
+			t.Errorf("the letter says %+v, %v", m, err)
+		}
+		if !shrunk && (!strings.Contains(m.Message, "orders.retry.300ms/1/0") || !strings.Contains(m.Message, headers.Attempts)) {
+			t.Errorf("message %q, want where the value is and what is wrong", m.Message)
+		}
+		if h := c.Health(); h.OK != shrunk || (h.Lanes[1].Omitted == 1) == shrunk {
+			t.Errorf("health is %+v", h)
+		}
+	})
 }
 
 // A lane that is given up while a copy waits for its turn alone, or is sent alone, leaves the record to the next owner.
 func TestALaneGivenUpOverLargeCopiesLosesAndDoublesNone(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]kfake.Fault{
+	each(t, map[string]kfake.Fault{
 		"no leader":      {Err: kerr.NotLeaderForPartition},
 		"not authorized": {Err: kerr.TopicAuthorizationFailed},
 		"no answer yet":  {Err: kerr.NotEnoughReplicas},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				makeSiblings(t, k, 9_000, unlimited)
-				cfg := oversizeConfig()
-				cfg.Order, cfg.Concurrency, cfg.DrainTimeout = consumer.OrderNone, 100, 3*time.Second
-				first := k.Run(cfg)
-				fault.Keys, fault.Topic, fault.Partitions, fault.Count = []kmsg.Key{kmsg.Produce}, "orders.dlq", []int32{1}, -1
-				handle := k.Cluster.Fault(fault)
-				var all []*kgo.Record
-				for i := range 8 { // as many as a lane sends before one is acknowledged
-					all = append(all, &kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000+i)...)})
-				}
-				k.Produce(all...)
-				if err := handle.Wait(context.Background(), 3); err != nil {
-					t.Fatal(err)
-				}
-				eventually(t, "the copies wait", func() bool { return first.Health().Lanes[1].Forwards == len(all) })
-				if err := first.Stop(); err != nil {
-					t.Fatal(err)
-				}
-				if n := len(content(t, k, "orders.dlq")); n != 0 {
-					t.Fatalf("%d dead letters while they are refused", n)
-				}
-				second := k.Run(cfg)
-				time.Sleep(time.Second)
-				handle.Remove()
-				for _, r := range all {
-					k.DeadLettered(r, headers.ReasonTooLarge)
-				}
-				k.Conserved()
-				if n := len(content(t, k, "orders.dlq")); n != len(all) {
-					t.Errorf("%d dead letters of %d records", n, len(all))
-				}
-				if h := second.Health(); !h.OK || h.Lanes[1].Forwards != 0 {
-					t.Errorf("health is %+v, want OK", h)
-				}
-			})
-		})
-	}
+	}, 2, func(t *testing.T, k *consumertest.Kafka, fault kfake.Fault) {
+		makeSiblings(t, k, 9_000, unlimited)
+		cfg := oversizeConfig()
+		cfg.Order, cfg.Concurrency, cfg.DrainTimeout = consumer.OrderNone, 100, 3*time.Second
+		first := k.Run(cfg)
+		fault.Keys, fault.Topic, fault.Partitions, fault.Count = []kmsg.Key{kmsg.Produce}, "orders.dlq", []int32{1}, -1
+		handle := k.Cluster.Fault(fault)
+		var all []*kgo.Record
+		for i := range 8 { // as many as a lane sends before one is acknowledged
+			all = append(all, &kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000+i)...)})
+		}
+		k.Produce(all...)
+		if err := handle.Wait(context.Background(), 3); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the copies wait", func() bool { return first.Health().Lanes[1].Forwards == len(all) })
+		stop(t, first)
+		if n := len(content(t, k, "orders.dlq")); n != 0 {
+			t.Fatalf("%d dead letters while they are refused", n)
+		}
+		second := k.Run(cfg)
+		time.Sleep(time.Second)
+		handle.Remove()
+		for _, r := range all {
+			k.DeadLettered(r, headers.ReasonTooLarge)
+		}
+		k.Conserved()
+		if n := len(content(t, k, "orders.dlq")); n != len(all) {
+			t.Errorf("%d dead letters of %d records", n, len(all))
+		}
+		if h := second.Health(); !h.OK || h.Lanes[1].Forwards != 0 {
+			t.Errorf("health is %+v, want OK", h)
+		}
+	})
 }
 
 // A storm of large records goes on one at a time, within the lane's bounds, and other lanes do not wait for it.
 func TestLargeCopiesAreBoundedAndHoldUpNoOtherLane(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, unlimited)
 		cfg := oversizeConfig()
 		cfg.MaxInFlight = 6
@@ -550,8 +423,7 @@ func TestLargeCopiesAreBoundedAndHoldUpNoOtherLane(t *testing.T) {
 
 // A batch of kgo's own size would be refused by a topic with less room each time, and its copies would go on one at a time.
 func TestABatchIsNoLargerThanItsTopicTakes(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, unlimited)
 		cfg := oversizeConfig()
 		cfg.Order, cfg.Concurrency = consumer.OrderNone, 1000

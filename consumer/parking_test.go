@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,43 +18,12 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// lateness is a handler's journal of how late its retries came, by the tier.
-type lateness struct {
-	mu    sync.Mutex
-	worst map[time.Duration]time.Duration
-	early int
-}
-
-func (j *lateness) note(f consumer.Facts) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if f.Tier == 0 {
-		return
-	}
-	if j.worst == nil {
-		j.worst = map[time.Duration]time.Duration{}
-	}
-	late := time.Since(f.NotBefore)
-	if late < 0 {
-		j.early++
-	}
-	j.worst[f.Tier] = max(j.worst[f.Tier], late)
-}
-
-func (j *lateness) of(tier time.Duration) (worst time.Duration, early int) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.worst[tier], j.early
-}
-
 // Trap 8: the queue of parked records is unbounded. Here those due farthest away give up their bytes, and are back in time.
 func TestParkedRecordsBeyondTheBudgetRunInTime(t *testing.T) {
 	t.Parallel()
-	for _, order := range []consumer.Order{consumer.OrderPartition, consumer.OrderKey, consumer.OrderNone} {
-		t.Run(order.String(), func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
+	for name, order := range orders {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 				var late lateness
 				cfg := config(func(ctx context.Context, r *kgo.Record) error {
 					f := consumer.FactsOf(ctx, r)
@@ -75,9 +43,7 @@ func TestParkedRecordsBeyondTheBudgetRunInTime(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				eventually(t, "all are parked", func() bool { return waiting(c) == len(records) })
-				for _, r := range records {
-					k.Handled(r, 1)
-				}
+				handledOnce(k, records)
 				k.Conserved()
 				for _, tier := range cfg.Policy.Tiers {
 					if worst, early := late.of(tier); worst > 100*time.Millisecond || early > 0 {
@@ -89,19 +55,10 @@ func TestParkedRecordsBeyondTheBudgetRunInTime(t *testing.T) {
 	}
 }
 
-func waiting(c *consumertest.Consumer) (n int) {
-	for _, l := range c.Health().Lanes {
-		n += l.Parked
-	}
-	return n
-}
-
 // A record that is due soon lies behind many that asked for longer: with the tier's fetch paused over a full budget, it was read
 // when these were done.
 func TestARecordThatIsDueBeforeThoseInFrontOfItRunsInTime(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var late lateness
 		soonest := make(chan time.Duration, 1)
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
@@ -128,9 +85,7 @@ func TestARecordThatIsDueBeforeThoseInFrontOfItRunsInTime(t *testing.T) {
 		if got := <-soonest; got > 100*time.Millisecond {
 			t.Errorf("what was due after a minute came %v late", got)
 		}
-		for _, r := range records {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, records)
 		if worst, early := late.of(time.Minute); worst > 100*time.Millisecond || early > 0 {
 			t.Errorf("the latest is %v late, and %d are early; want 100ms at most, and none", worst, early)
 		}
@@ -139,9 +94,7 @@ func TestARecordThatIsDueBeforeThoseInFrontOfItRunsInTime(t *testing.T) {
 
 // A lane whose dead letters are refused has a tier full of records that are overdue. They are not the others' business.
 func TestABlockedLanesOverdueRecordsLeaveTheOthersTheirRoom(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("bills", 1)
 		var late lateness
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
@@ -176,9 +129,7 @@ func TestABlockedLanesOverdueRecordsLeaveTheOthersTheirRoom(t *testing.T) {
 		for i := range 500 {
 			bills = append(bills, &kgo.Record{Topic: "bills", Value: []byte(strings.Repeat("x", 100)), Key: fmt.Append(nil, i)})
 		}
-		for _, r := range k.Produce(bills...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(bills...))
 		for _, tier := range cfg.Policy.Tiers {
 			if worst, early := late.of(tier); worst > 100*time.Millisecond || early > 0 {
 				t.Errorf("%v: the latest is %v late, and %d are early; want 100ms at most, and none", tier, worst, early)
@@ -196,9 +147,7 @@ func TestFetchingParkedRecordsAgainIsTriedOn(t *testing.T) {
 	t.Parallel()
 	for _, err := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownServerError, kerr.OffsetOutOfRange, kerr.TopicAuthorizationFailed} {
 		t.Run(err.Message, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 				cfg := config(busyOnce)
 				cfg.Policy.Tiers = []time.Duration{time.Minute}
 				cfg.MaxParkedBytes = 10_000
@@ -209,9 +158,7 @@ func TestFetchingParkedRecordsAgainIsTriedOn(t *testing.T) {
 					Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.retry.1m", Count: 5, Err: err,
 					When: func(r kmsg.Request) bool { return r.(*kmsg.FetchRequest).SessionEpoch == -1 },
 				})
-				for _, r := range records {
-					k.Handled(r, 1)
-				}
+				handledOnce(k, records)
 				k.Conserved()
 				if n := refused.Hits(); n != 5 {
 					t.Errorf("%d fetches were refused, want 5", n)

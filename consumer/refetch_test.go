@@ -16,51 +16,43 @@ import (
 // Records that were read from a broker which told no topic id, or none in fetches, could not be fetched again once it was upgraded
 // and asked for one: their lane tried on until somebody else's record came.
 func TestParkedRecordsAreFetchedAgainFromBrokersThatWereUpgradedMeanwhile(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
+	type row struct {
 		before *kversion.Versions
 		byID   bool
-	}{
+	}
+	each(t, map[string]row{
 		"no ids":            {kversion.V2_7_0(), false},
 		"no ids in fetches": {kversion.V3_0_0(), true},
 		"ids":               {kversion.V3_1_0(), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
-				var upgraded atomic.Bool
-				k.Cluster.ControlKey(kmsg.ApiVersions.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
-					if upgraded.Load() {
-						return nil, nil, false
-					}
-					k.Cluster.KeepControl()
-					return versionsOf(tt.before, r), nil, true
-				})
-				cfg := config(busyOnce)
-				cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}}
-				cfg.MaxParkedBytes = 10_000
-				c := k.Run(cfg)
-				records := k.Produce(many(500)...)
-				eventually(t, "all are parked", func() bool { return waiting(c) == 500 })
-				upgraded.Store(true)
-				byID := k.Cluster.Fault(kfake.Fault{
-					Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true,
-					When: func(r kmsg.Request) bool {
-						again := r.(*kmsg.FetchRequest)
-						return again.SessionEpoch == -1 && again.Version > 12
-					},
-				})
-				for _, r := range records {
-					k.Handled(r, 1)
-				}
-				k.Conserved()
-				if got := byID.Hits() > 0; got != tt.byID {
-					t.Errorf("asked by the topic's id: %v, want %v", got, tt.byID)
-				}
-			})
+	}, 1, func(t *testing.T, k *consumertest.Kafka, tt row) {
+		var upgraded atomic.Bool
+		k.Cluster.ControlKey(kmsg.ApiVersions.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			if upgraded.Load() {
+				return nil, nil, false
+			}
+			k.Cluster.KeepControl()
+			return versionsOf(tt.before, r), nil, true
 		})
-	}
+		cfg := config(busyOnce)
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}}
+		cfg.MaxParkedBytes = 10_000
+		c := k.Run(cfg)
+		records := k.Produce(many(500)...)
+		eventually(t, "all are parked", func() bool { return waiting(c) == 500 })
+		upgraded.Store(true)
+		byID := k.Cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true,
+			When: func(r kmsg.Request) bool {
+				again := r.(*kmsg.FetchRequest)
+				return again.SessionEpoch == -1 && again.Version > 12
+			},
+		})
+		handledOnce(k, records)
+		k.Conserved()
+		if got := byID.Hits() > 0; got != tt.byID {
+			t.Errorf("asked by the topic's id: %v, want %v", got, tt.byID)
+		}
+	})
 }
 
 // versionsOf is what a broker of a version answers.

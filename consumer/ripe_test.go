@@ -15,9 +15,7 @@ import (
 
 // Workers that took all that was ready left the rest of what was due asleep until one of them returned.
 func TestDueRecordsRunWhileThereAreFreeSlots(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var late lateness
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			f := consumer.FactsOf(ctx, r)
@@ -31,9 +29,7 @@ func TestDueRecordsRunWhileThereAreFreeSlots(t *testing.T) {
 		cfg.Order, cfg.Concurrency = consumer.OrderNone, 2000
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
 		k.Run(cfg)
-		for _, r := range k.Produce(many(700)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(many(700)...))
 		if worst, early := late.of(time.Minute); worst > 100*time.Millisecond || early > 0 {
 			t.Errorf("the latest is %v late, and %d are early; want 100ms at most, and none", worst, early)
 		}
@@ -42,9 +38,7 @@ func TestDueRecordsRunWhileThereAreFreeSlots(t *testing.T) {
 
 // The ready ones of a tier were all of one key, and nobody else's came to be ready behind them.
 func TestABusyKeyHoldsUpNoOtherOnItsTier(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var other atomic.Int64
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			f := consumer.FactsOf(ctx, r)
@@ -66,9 +60,7 @@ func TestABusyKeyHoldsUpNoOtherOnItsTier(t *testing.T) {
 			records = append(records, &kgo.Record{Topic: "orders", Key: []byte("hot")})
 		}
 		records = k.Produce(append(records, &kgo.Record{Topic: "orders", Key: []byte("other")})...)
-		for _, r := range records {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, records)
 		if late := time.Duration(other.Load()); late > 100*time.Millisecond {
 			t.Errorf("another key's record is %v late", late)
 		}

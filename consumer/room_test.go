@@ -14,53 +14,42 @@ import (
 
 // Trap 5: a fetch that was paused for lack of room is never resumed; members heartbeat, and nothing is consumed.
 func TestAFetchThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
-	t.Parallel()
-	for name, bound := range map[string]func(*consumer.Config){
+	each(t, map[string]func(*consumer.Config){
 		"by records":          func(c *consumer.Config) { c.MaxInFlight = 10 },
 		"by bytes":            func(c *consumer.Config) { c.MaxInFlightBytes = 2000 },
 		"by key, by records":  func(c *consumer.Config) { c.Order, c.MaxInFlight = consumer.OrderKey, 10 },
 		"by key, by bytes":    func(c *consumer.Config) { c.Order, c.MaxInFlightBytes = consumer.OrderKey, 2000 },
 		"no order, by record": func(c *consumer.Config) { c.Order, c.MaxInFlight = consumer.OrderNone, 10 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
-				release := make(chan struct{})
-				cfg := config(func(context.Context, *kgo.Record) error {
-					<-release
-					return nil
-				})
-				cfg.Policy.HandlerTimeout = -1
-				bound(&cfg)
-				c := k.Run(cfg)
-				var records []*kgo.Record
-				for range 5 {
-					records = append(records, k.Produce(many(100)...)...)
-					time.Sleep(10 * time.Second)
-				}
-				var waits int
-				for _, l := range c.Health().Lanes {
-					waits += l.Queued + l.Running
-				}
-				if waits > 250 { // the first fetch may be larger than the bound; those behind it wait on the broker
-					t.Errorf("%d of %d records are in memory, want what came before the fetches paused", waits, len(records))
-				}
-				close(release)
-				for _, r := range records {
-					k.Handled(r, 1)
-				}
-				k.Conserved()
-			})
+	}, 2, func(t *testing.T, k *consumertest.Kafka, bound func(*consumer.Config)) {
+		release := make(chan struct{})
+		cfg := config(func(context.Context, *kgo.Record) error {
+			<-release
+			return nil
 		})
-	}
+		cfg.Policy.HandlerTimeout = -1
+		bound(&cfg)
+		c := k.Run(cfg)
+		var records []*kgo.Record
+		for range 5 {
+			records = append(records, k.Produce(many(100)...)...)
+			time.Sleep(10 * time.Second)
+		}
+		var waits int
+		for _, l := range c.Health().Lanes {
+			waits += l.Queued + l.Running
+		}
+		if waits > 250 { // the first fetch may be larger than the bound; those behind it wait on the broker
+			t.Errorf("%d of %d records are in memory, want what came before the fetches paused", waits, len(records))
+		}
+		close(release)
+		handledOnce(k, records)
+		k.Conserved()
+	})
 }
 
 // The budget has room for some twenty records. Tiers are read to their ends nevertheless, and each record comes back.
 func TestTiersThatHoldManyTimesTheirBudgetRunAllOfIt(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			if consumer.FactsOf(ctx, r).Attempt < 3 {
 				return classify.Retryable(errBusy)
@@ -79,9 +68,7 @@ func TestTiersThatHoldManyTimesTheirBudgetRunAllOfIt(t *testing.T) {
 		if n := waiting(c); n != len(records) {
 			t.Errorf("%d records are parked, want all %d, which are read though there is no room for them", n, len(records))
 		}
-		for _, r := range records {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, records)
 		k.Conserved()
 	})
 }
@@ -89,9 +76,7 @@ func TestTiersThatHoldManyTimesTheirBudgetRunAllOfIt(t *testing.T) {
 // Of a backlog that is overdue, after a night without a consumer, every record went straight to the queue, which has no bound for
 // a tier: all of it was read into memory. The tier's fetch pauses, and goes on as records are done with.
 func TestAnOverdueBacklogOfATierIsReadWithinItsBudget(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, HandlerTimeout: -1}
 		first := k.Run(cfg)
@@ -100,10 +85,8 @@ func TestAnOverdueBacklogOfATierIsReadWithinItsBudget(t *testing.T) {
 			records = append(records, k.Produce(many(100)...)...)
 			time.Sleep(100 * time.Millisecond)
 		}
-		committedTo(t, k, "orders", int64(len(records)))
-		if err := first.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		committed(t, k, "orders", 0, int64(len(records)))
+		stop(t, first)
 		time.Sleep(10 * time.Hour)
 		release := make(chan struct{})
 		cfg.MaxParkedBytes = 16 << 10
@@ -119,9 +102,7 @@ func TestAnOverdueBacklogOfATierIsReadWithinItsBudget(t *testing.T) {
 			t.Errorf("%d of %d records are in memory with a budget of 16 KiB", waits, len(records))
 		}
 		close(release)
-		for _, r := range records {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, records)
 		k.Conserved()
 	})
 }

@@ -19,11 +19,9 @@ import (
 // lane stood still, and with Concurrency 1 the whole consumer.
 func TestAHandlerThatExitsItsGoroutineFailsItsRecordOnly(t *testing.T) {
 	t.Parallel()
-	for _, order := range []consumer.Order{consumer.OrderPartition, consumer.OrderKey, consumer.OrderNone} {
-		t.Run(order.String(), func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
+	for name, order := range orders {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 				cfg := config(func(_ context.Context, r *kgo.Record) error {
 					if r.Offset%10 == 3 {
 						runtime.Goexit()
@@ -49,9 +47,7 @@ func TestAHandlerThatExitsItsGoroutineFailsItsRecordOnly(t *testing.T) {
 // An attempt that its lane's drain cancelled has not failed, whatever its handler returned: a terminal verdict on it would
 // discard a record that nothing was wrong with.
 func TestAnAttemptThatWasCancelledByADrainIsNotAFailure(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		started := make(chan struct{})
 		cfg := config(func(ctx context.Context, _ *kgo.Record) error {
 			close(started)
@@ -62,9 +58,7 @@ func TestAnAttemptThatWasCancelledByADrainIsNotAFailure(t *testing.T) {
 		c := k.Run(cfg)
 		r := k.Produce(many(1)...)[0]
 		<-started
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		k.Run(config(fine))
 		k.Handled(r, 1)
 		k.Conserved()
@@ -72,9 +66,7 @@ func TestAnAttemptThatWasCancelledByADrainIsNotAFailure(t *testing.T) {
 }
 
 func TestARuleAndAnErrorTextThatPanicStopNothing(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(func(context.Context, *kgo.Record) error { return errors.New("no such SKU") })
 		cfg.Classifier.Rules = []classify.Rule{classify.When(func(error) bool { panic("rule") }, classify.VerdictRetry, "broken")}
 		cfg.ErrorText = func(error) string { panic("text") }
@@ -95,9 +87,7 @@ func (hostile) Is(error) bool { panic("is") }
 func (hostile) As(any) bool   { panic("as") }
 
 func TestAnErrorWhoseMethodsPanicStopsNothing(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.Run(config(func(_ context.Context, r *kgo.Record) error {
 			if r.Offset == 1 {
 				panic(hostile{})
@@ -114,9 +104,7 @@ func TestAnErrorWhoseMethodsPanicStopsNothing(t *testing.T) {
 // What is due later than half of the retention is written to the tier again before: so the other half is left for a group that is
 // away, however long the wait is.
 func TestARetryAfterBeyondHalfOfTheRetentionIsWaitedForInHopsAndIsNotEarly(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		const later = 48 * time.Minute
 		var failed, ran time.Time
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {

@@ -45,9 +45,7 @@ func joins(k *consumertest.Kafka) *kfake.FaultHandle {
 // The source grew while the right to read a former group's offsets was withdrawn. An error while starts were looked for ended the
 // member's session, over and over: no lane ran, and health was OK.
 func TestStart_AFormerGroupThatCannotBeAskedHoldsUpFreshPartitionsOnly(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(fine)
 		cfg.FormerGroups = []string{"invoicing"}
 		cfg.Kafka = []kgo.Opt{kgo.MetadataMaxAge(time.Second), kgo.MetadataMinAge(100 * time.Millisecond)}
@@ -79,82 +77,63 @@ func TestStart_AFormerGroupThatCannotBeAskedHoldsUpFreshPartitionsOnly(t *testin
 
 // No log could say where it starts and ends, which a partition with a committed offset needs not be told.
 func TestStart_CommittedPartitionsRunWhereNoLogAnswers(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		before := k.Run(config(fine))
 		k.Produce(many(40)...)
 		k.Conserved()
-		if err := before.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, before)
 		k.Cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
 			return nil, io.ErrUnexpectedEOF, true // the connection dies
 		})
 		k.Begin(config(fine))
-		for _, r := range k.Produce(many(40)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(many(40)...))
 	})
 }
 
 // The right to read a source was away for a moment, and a rebalance fell into it: kgo drops a partition whose offset it is refused, and
 // asks no more in that session.
 func TestStart_AnOffsetThatWasRefusedIsAskedForAgain(t *testing.T) {
-	t.Parallel()
-	for protocol, opts := range map[string][]kgo.Opt{"classic": nil, "eager": {kgo.Balancers(kgo.RangeBalancer())}, "KIP-848": {kgo.ServerSideBalancer()}} {
-		t.Run(protocol, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
-				cfg := config(fine)
-				cfg.Kafka = opts
-				before := k.Run(cfg)
-				k.Produce(many(40)...)
-				k.Conserved()
-				if err := before.Stop(); err != nil {
-					t.Fatal(err)
-				}
-				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: "orders", Partitions: []int32{1}, Count: -1, Err: kerr.TopicAuthorizationFailed})
-				var again ran
-				cfg.Handler = func(_ context.Context, r *kgo.Record) error {
-					again.count(r)
-					return nil
-				}
-				c := k.Begin(cfg)
-				var late []*kgo.Record
-				for _, r := range k.Produce(many(40)...) {
-					if r.Partition == 0 {
-						k.Handled(r, 1)
-					} else {
-						late = append(late, r)
-					}
-				}
-				time.Sleep(2 * time.Minute)
-				waitsBecause(t, c, "orders", 1, "TOPIC_AUTHORIZATION_FAILED")
-				fault.Remove()
-				time.Sleep(time.Minute)
-				for _, r := range late {
-					k.Handled(r, 1)
-				}
-				k.Conserved()
-				for offset := range int64(5) {
-					if n := again.times(&kgo.Record{Topic: "orders", Partition: 1, Offset: offset}); n != 0 {
-						t.Errorf("offset %d ran again: the lane does not begin at its committed offset", offset)
-					}
-				}
-			})
-		})
-	}
+	each(t, balancers, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		cfg := config(fine)
+		cfg.Kafka = opts
+		before := k.Run(cfg)
+		k.Produce(many(40)...)
+		k.Conserved()
+		stop(t, before)
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: "orders", Partitions: []int32{1}, Count: -1, Err: kerr.TopicAuthorizationFailed})
+		var again ran
+		cfg.Handler = func(_ context.Context, r *kgo.Record) error {
+			again.count(r)
+			return nil
+		}
+		c := k.Begin(cfg)
+		var late []*kgo.Record
+		for _, r := range k.Produce(many(40)...) {
+			if r.Partition == 0 {
+				k.Handled(r, 1)
+			} else {
+				late = append(late, r)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		waitsBecause(t, c, "orders", 1, "TOPIC_AUTHORIZATION_FAILED")
+		fault.Remove()
+		time.Sleep(time.Minute)
+		handledOnce(k, late)
+		k.Conserved()
+		for offset := range int64(5) {
+			if n := again.times(&kgo.Record{Topic: "orders", Partition: 1, Offset: offset}); n != 0 {
+				t.Errorf("offset %d ran again: the lane does not begin at its committed offset", offset)
+			}
+		}
+	})
 }
 
 // A member that was expelled starts its lanes anew. It asked for their offsets in a callback of kgo, all or nothing and without end:
 // one topic without rights kept every lane of the member from reading.
 func TestStart_AnExpelledMemberAsksForEachOffsetByItself(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("bills", 1)
 		cfg := config(fine)
 		cfg.Topics = []string{"orders", "bills"}
@@ -171,9 +150,7 @@ func TestStart_AnExpelledMemberAsksForEachOffsetByItself(t *testing.T) {
 		time.Sleep(time.Minute)
 		waitsBecause(t, c, "orders", 0, "may this user see it?")
 		fault.Remove()
-		for _, r := range k.Produce(many(5)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(many(5)...))
 		k.Conserved()
 	})
 }
@@ -185,24 +162,18 @@ func TestStart_PartitionsThatAreAddedBeginAtTheirStart(t *testing.T) {
 	for name, start := range map[string]consumer.Start{"latest": consumer.StartLatest(), "at a time to come": consumer.StartAt(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))} {
 		for when, running := range map[string]bool{"while it runs": true, "while it is stopped": false} {
 			t.Run(name+", "+when, func(t *testing.T) {
-				t.Parallel()
-				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-					k.CreateTopic("orders", 2)
+				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 					old := k.Produce(many(20)...)
 					cfg := config(fine)
 					cfg.Start = start
 					cfg.Kafka = []kgo.Opt{kgo.MetadataMaxAge(time.Minute)}
 					c := k.Run(cfg)
-					for _, r := range k.Produce(many(20)...) {
-						k.Handled(r, 1)
-					}
+					handledOnce(k, k.Produce(many(20)...))
 					if !running {
-						if err := c.Stop(); err != nil {
-							t.Fatal(err)
-						}
+						stop(t, c)
 					}
 					growTopic(t, k, "orders", 4)
-					fresh := produceTo(t, k, "orders", 3)
+					fresh := produceTo(t, k, 3, "x")
 					time.Sleep(2 * time.Minute)
 					if !running {
 						k.Run(cfg)
@@ -220,39 +191,28 @@ func TestStart_PartitionsThatAreAddedBeginAtTheirStart(t *testing.T) {
 // The starts of a group's first partitions are committed by one member sooner than by another. What is committed already does not make
 // the others' partitions added ones.
 func TestStart_MembersOfAFreshGroupBeginAtTheEndTogether(t *testing.T) {
-	t.Parallel()
-	for protocol, opts := range map[string][]kgo.Opt{"classic": nil, "KIP-848": {kgo.ServerSideBalancer()}} {
-		t.Run(protocol, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 12)
-				old := k.Produce(many(100)...)
-				// A part of them waits to learn its end, and is committed later than the others: when further members begin.
-				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Partitions: []int32{2, 5, 8, 11}, Count: -1, Err: kerr.LeaderNotAvailable})
-				cfg := config(fine)
-				cfg.Start, cfg.Kafka = consumer.StartLatest(), opts
-				for range 3 {
-					k.Begin(cfg)
-					time.Sleep(time.Second)
-				}
-				fault.Remove()
-				time.Sleep(time.Minute)
-				for _, r := range k.Produce(many(100)...) {
-					k.Handled(r, 1)
-				}
-				for _, r := range old {
-					k.Handled(r, 0)
-				}
-			})
-		})
-	}
+	each(t, protocols, 12, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		old := k.Produce(many(100)...)
+		// A part of them waits to learn its end, and is committed later than the others: when further members begin.
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Partitions: []int32{2, 5, 8, 11}, Count: -1, Err: kerr.LeaderNotAvailable})
+		cfg := config(fine)
+		cfg.Start, cfg.Kafka = consumer.StartLatest(), opts
+		for range 3 {
+			k.Begin(cfg)
+			time.Sleep(time.Second)
+		}
+		fault.Remove()
+		time.Sleep(time.Minute)
+		handledOnce(k, k.Produce(many(100)...))
+		for _, r := range old {
+			k.Handled(r, 0)
+		}
+	})
 }
 
 // Ready was closed as soon as the first topic's lanes ran, while another's were still being opened.
 func TestReady_WaitsForTheLanesOfAllTopics(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("payments", 2)
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: "payments", Count: 5, Err: kerr.TopicAuthorizationFailed})
 		cfg := config(fine)
@@ -272,47 +232,25 @@ func TestReady_WaitsForTheLanesOfAllTopics(t *testing.T) {
 
 // A lane that cannot start at all keeps nobody from being ready for longer than a minute, be it the only one.
 func TestReady_DoesNotWaitForALaneThatCannotStart(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]kfake.Fault{
+	each(t, map[string]kfake.Fault{
 		"its start cannot be asked for": {Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: "payments"},
 		"its start cannot be committed": {Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: "payments"},
 		"none can start":                {Keys: []kmsg.Key{kmsg.OffsetCommit}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
-				k.CreateTopic("payments", 1)
-				fault.Count, fault.Err = -1, kerr.TopicAuthorizationFailed
-				k.Cluster.Fault(fault)
-				cfg := config(fine)
-				cfg.Topics = []string{"orders", "payments"}
-				c := k.Begin(cfg)
-				time.Sleep(30 * time.Second)
-				if c.Health().Started {
-					t.Error("ready after half a minute, want it to wait for a lane that may yet start")
-				}
-				time.Sleep(time.Minute)
-				if h := c.Health(); !h.Started || h.OK {
-					t.Errorf("after a minute and a half it is ready: %v, and OK: %v; want ready, and not OK", h.Started, h.OK)
-				}
-				waitsBecause(t, c, "payments", 0, "")
-			})
-		})
-	}
-}
-
-// produceTo writes one record to a partition that the kit's client has not heard of yet.
-func produceTo(t *testing.T, k *consumertest.Kafka, topic string, partition int32) *kgo.Record {
-	t.Helper()
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	r := &kgo.Record{Topic: topic, Partition: partition, Value: []byte("x")}
-	if err := cl.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	}, 2, func(t *testing.T, k *consumertest.Kafka, fault kfake.Fault) {
+		k.CreateTopic("payments", 1)
+		fault.Count, fault.Err = -1, kerr.TopicAuthorizationFailed
+		k.Cluster.Fault(fault)
+		cfg := config(fine)
+		cfg.Topics = []string{"orders", "payments"}
+		c := k.Begin(cfg)
+		time.Sleep(30 * time.Second)
+		if c.Health().Started {
+			t.Error("ready after half a minute, want it to wait for a lane that may yet start")
+		}
+		time.Sleep(time.Minute)
+		if h := c.Health(); !h.Started || h.OK {
+			t.Errorf("after a minute and a half it is ready: %v, and OK: %v; want ready, and not OK", h.Started, h.OK)
+		}
+		waitsBecause(t, c, "payments", 0, "")
+	})
 }

@@ -34,9 +34,6 @@ func stopped(t *testing.T, c *consumertest.Consumer, most time.Duration, relief 
 	}
 }
 
-// protocols are the two ways to be a member.
-var protocols = map[string][]kgo.Opt{"classic": nil, "KIP-848": {kgo.ServerSideBalancer()}}
-
 // Run looked for stuck handlers on the lanes that it held at the end, and waited for all workers. So a handler that ignored its
 // cancelling on a lane that went before, to another member or with the membership, held up Run for ever.
 func TestRunNamesStuckHandlersOfLanesThatWentBefore(t *testing.T) {
@@ -51,9 +48,7 @@ func TestRunNamesStuckHandlersOfLanesThatWentBefore(t *testing.T) {
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
+			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 				release := make(chan struct{})
 				var mu sync.Mutex
 				seen := map[int32]int{}
@@ -103,9 +98,7 @@ func TestRunNamesStuckHandlersOfLanesThatWentBefore(t *testing.T) {
 // A member that was expelled starts its lanes anew, within kgo's callback, from offsets that it asks for until it has them. kgo
 // ends the callback's context only after it returned: Run, told to end meanwhile, never did while the coordinator refused.
 func TestRunReturnsWhileTheOffsetsToStartAnewFromAreRefused(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(handle)
 		cfg.Kafka = []kgo.Opt{kgo.HeartbeatInterval(8 * time.Second)} // a refused commit tells it first
 		c := k.Run(cfg)
@@ -124,58 +117,39 @@ func TestRunReturnsWhileTheOffsetsToStartAnewFromAreRefused(t *testing.T) {
 }
 
 func TestRunReturnsWithoutABroker(t *testing.T) {
-	t.Parallel()
-	for name, opts := range protocols {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
-				cfg := config(busyOnce)
-				cfg.Kafka = opts
-				c := k.Run(cfg)
-				k.Produce(many(20)...)
-				k.Cluster.Close()
-				time.Sleep(5 * time.Second)
-				if err := stopped(t, c, 3*time.Minute, func() {}); err != nil {
-					t.Errorf("Run returned %v", err)
-				}
-			})
-		})
-	}
+	each(t, protocols, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		cfg := config(busyOnce)
+		cfg.Kafka = opts
+		c := k.Run(cfg)
+		k.Produce(many(20)...)
+		k.Cluster.Close()
+		time.Sleep(5 * time.Second)
+		if err := stopped(t, c, 3*time.Minute, func() {}); err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
 }
 
 // A broker that takes requests and answers none: only the client's timeouts, one after the other, end what waits for it.
 func TestRunReturnsThoughTheBrokerFallsSilent(t *testing.T) {
-	t.Parallel()
-	for name, opts := range protocols {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
-				var silent atomic.Bool
-				cfg := config(handle)
-				cfg.Kafka = append([]kgo.Opt{overSilence(t, k, &silent)}, opts...)
-				c := k.Run(cfg)
-				k.Produce(many(200)...)
-				silent.Store(true)
-				time.Sleep(5 * time.Second)
-				if err := stopped(t, c, 5*time.Minute, func() {}); err != nil {
-					t.Errorf("Run returned %v", err)
-				}
-			})
-		})
-	}
+	each(t, protocols, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		var silent atomic.Bool
+		cfg := config(handle)
+		cfg.Kafka = append([]kgo.Opt{overSilence(t, k, &silent)}, opts...)
+		c := k.Run(cfg)
+		k.Produce(many(200)...)
+		silent.Store(true)
+		time.Sleep(5 * time.Second)
+		if err := stopped(t, c, 5*time.Minute, func() {}); err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
 }
 
 // overSilence is a client's dialer whose connections, once silent, swallow what is written to them.
 func overSilence(t *testing.T, k *consumertest.Kafka, silent *atomic.Bool) kgo.Opt {
 	t.Helper()
-	cl, err := kgo.NewClient(k.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	dial := cl.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
+	dial := client(t, k).OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
 	return kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		return swallowing{conn, silent}, err
@@ -196,9 +170,7 @@ func (c swallowing) Write(b []byte) (int, error) {
 
 // A broker that does not answer is no error to kgo before the commit's time is over; that was not said at all.
 func TestACommitThatIsNotAnsweredIsSaid(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var log lines
 		var silent atomic.Bool
 		cfg := config(func(context.Context, *kgo.Record) error {

@@ -1,7 +1,6 @@
 package consumer_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -9,11 +8,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"log/slog"
 	"math/big"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -29,35 +26,6 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
-
-// lines is a log that a test reads.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *lines) with(parts ...string) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-next:
-	for line := range strings.Lines(l.buf.String()) {
-		for _, p := range parts {
-			if !strings.Contains(line, p) {
-				continue next
-			}
-		}
-		n++
-	}
-	return n
-}
-
-func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // The bubble sees to it that no goroutine outlives Run.
 func TestABrokerThatIsDownAtTheStartIsWaitedForWithBackoffAndWords(t *testing.T) {
@@ -149,9 +117,7 @@ func TestABrokerThatComesUpLateFindsTheConsumerWaiting(t *testing.T) {
 }
 
 func TestWhatWillNotPassByItselfEndsTheStart(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.Cluster.Control(func(r kmsg.Request) (kmsg.Response, error, bool) {
 			req, ok := r.(*kmsg.CreateTopicsRequest)
 			if !ok {
@@ -174,9 +140,7 @@ func TestWhatWillNotPassByItselfEndsTheStart(t *testing.T) {
 }
 
 func TestAStaticMemberComesBackToItsPartitions(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			if consumer.FactsOf(ctx, r).Attempt == 1 {
 				return classify.Retryable(errBusy)
@@ -188,13 +152,9 @@ func TestAStaticMemberComesBackToItsPartitions(t *testing.T) {
 		c := k.Run(cfg)
 		first := k.Produce(many(20)...)
 		k.Handled(first[0], 1)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		k.Run(cfg)
-		for _, r := range append(first, k.Produce(many(20)...)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, append(first, k.Produce(many(20)...)...))
 		k.Conserved()
 	})
 }

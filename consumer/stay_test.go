@@ -50,10 +50,8 @@ func TestStay_NoClockOfABrokerMakesAnotherCopyOfAFailure(t *testing.T) {
 	t.Parallel()
 	for _, by := range skews {
 		t.Run(by.String(), func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 				skew(k, by)
-				k.CreateTopic("orders", 1)
 				var late lateness
 				cfg := config(func(ctx context.Context, r *kgo.Record) error {
 					late.note(consumer.FactsOf(ctx, r))
@@ -82,64 +80,54 @@ func TestStay_NoClockOfABrokerMakesAnotherCopyOfAFailure(t *testing.T) {
 // Trap 30: a Retry-After of 50 minutes is 400 copies on the tier of 5 s. It is one for as long as half of the topic's retention reaches,
 // and a handful where it does not, or the broker's clock is off: also over restarts, and of records that gave up their bytes.
 func TestStay_ALongRetryAfterIsAHandfulOfCopies(t *testing.T) {
-	t.Parallel()
 	const asked, records = 50 * time.Minute, 50 // the embedded broker deletes by its own clock after an hour
 	const ages = 240_000 * time.Hour
-	for name, tt := range map[string]struct {
+	type row struct {
 		skew      time.Duration
 		retention time.Duration
 		restarts  int
 		budget    int64
 		copies    int64 // of a record, at most
-	}{
+	}
+	each(t, map[string]row{
 		"default":                        {skew: -ages, copies: 1},
 		"default, restarts":              {skew: -ages, copies: 1, restarts: 12},
 		"a short retention":              {skew: -ages, copies: 9, retention: 65 * time.Minute},
 		"a broker that is ahead":         {skew: 3 * time.Hour, copies: 9, retention: 65 * time.Minute},
 		"a short one, restarts, no room": {skew: -ages, copies: 9, retention: 65 * time.Minute, restarts: 12, budget: 5000},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				skew(k, tt.skew)
-				k.CreateTopic("orders", 1)
-				var mu sync.Mutex
-				failed := map[int64]time.Time{}
-				cfg := config(func(ctx context.Context, r *kgo.Record) error {
-					mu.Lock()
-					defer mu.Unlock()
-					f := consumer.FactsOf(ctx, r)
-					if f.Attempt == 1 {
-						failed[r.Offset] = time.Now()
-						return classify.RetryAfter(errBusy, asked)
-					}
-					if early := asked - time.Since(failed[r.Offset]); early > 0 || f.Attempt != 2 || time.Now().Before(f.NotBefore) {
-						t.Errorf("attempt %d of %d ran %v early", f.Attempt, r.Offset, early)
-					}
-					return nil
-				})
-				cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second}}
-				cfg.Provision = retrytopics.Spec{TierRetention: tt.retention}
-				cfg.MaxParkedBytes = tt.budget
-				c := k.Run(cfg)
-				all := k.Produce(many(records)...)
-				eventually(t, "all are parked", func() bool { return waiting(c) == records })
-				for range tt.restarts {
-					// All before the first is due: what ran above an unfinished record runs again after a restart.
-					time.Sleep(asked / time.Duration(tt.restarts+1))
-					if err := c.Stop(); err != nil {
-						t.Fatal(err)
-					}
-					c = k.Run(cfg)
-				}
-				for _, r := range all {
-					k.Handled(r, 1)
-				}
-				if n := k.Cluster.PartitionInfo("orders.retry.5s", 0).HighWatermark; n > tt.copies*records {
-					t.Errorf("%d copies of %d records, want %d of each at most", n, records, tt.copies)
-				}
-				k.Conserved()
-			})
+	}, 1, func(t *testing.T, k *consumertest.Kafka, tt row) {
+		skew(k, tt.skew)
+		var mu sync.Mutex
+		failed := map[int64]time.Time{}
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			f := consumer.FactsOf(ctx, r)
+			if f.Attempt == 1 {
+				failed[r.Offset] = time.Now()
+				return classify.RetryAfter(errBusy, asked)
+			}
+			if early := asked - time.Since(failed[r.Offset]); early > 0 || f.Attempt != 2 || time.Now().Before(f.NotBefore) {
+				t.Errorf("attempt %d of %d ran %v early", f.Attempt, r.Offset, early)
+			}
+			return nil
 		})
-	}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second}}
+		cfg.Provision = retrytopics.Spec{TierRetention: tt.retention}
+		cfg.MaxParkedBytes = tt.budget
+		c := k.Run(cfg)
+		all := k.Produce(many(records)...)
+		eventually(t, "all are parked", func() bool { return waiting(c) == records })
+		for range tt.restarts {
+			// All before the first is due: what ran above an unfinished record runs again after a restart.
+			time.Sleep(asked / time.Duration(tt.restarts+1))
+			stop(t, c)
+			c = k.Run(cfg)
+		}
+		handledOnce(k, all)
+		if n := k.Cluster.PartitionInfo("orders.retry.5s", 0).HighWatermark; n > tt.copies*records {
+			t.Errorf("%d copies of %d records, want %d of each at most", n, records, tt.copies)
+		}
+		k.Conserved()
+	})
 }

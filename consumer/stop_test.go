@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
@@ -17,9 +16,7 @@ import (
 // docs/operations.md tells how to go on without a record that a lane halts on. An operator has only what health says: so that
 // names the topic where the record stands, which is a retry topic where it failed there.
 func TestALaneThatHaltsOnARetryTopicGoesOnBehindTheOffsetThatHealthNames(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := consumer.Config{
 			Group: "billing", Topics: []string{"orders"},
 			Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}, OnExhausted: consumer.Stop, Jitter: -1},
@@ -41,20 +38,9 @@ func TestALaneThatHaltsOnARetryTopicGoesOnBehindTheOffsetThatHealthNames(t *test
 		if lane := halted.Health().Lanes[0]; lane.State != consumer.StateStopped || !strings.HasPrefix(lane.Why, where) {
 			t.Fatalf("the lane is %s: %q, want %q", lane.State, lane.Why, where)
 		}
-		if err := halted.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, halted)
 
-		cl, err := kgo.NewClient(k.Opts()...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cl.Close()
-		var skip kadm.Offsets
-		skip.AddOffset("orders.retry.5s", 0, 2, -1)
-		if err := kadm.NewClient(cl).CommitAllOffsets(t.Context(), "billing", skip); err != nil {
-			t.Fatal(err)
-		}
+		setCommitted(t, k, "orders.retry.5s", 2)
 		after := k.Run(cfg)
 		k.Handled(behind, 1)
 		if lane := after.Health().Lanes[0]; lane.State != consumer.StateRunning {

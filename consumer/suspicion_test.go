@@ -16,37 +16,6 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// denied has the broker deny, while on, that it knows the id of a topic, on one partition or on all (-1).
-func denied(k *consumertest.Kafka, topic string, partition int32, on *atomic.Bool) {
-	refuse(k, topic, partition, kerr.UnknownTopicID, on)
-}
-
-// refuse has the broker refuse the fetches of a topic, while on, for one partition or for all (-1).
-func refuse(k *consumertest.Kafka, topic string, partition int32, why *kerr.Error, on *atomic.Bool) {
-	id := k.Cluster.TopicInfo(topic).TopicID
-	k.Cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		k.Cluster.KeepControl()
-		r := req.(*kmsg.FetchRequest)
-		if !on.Load() || len(r.Topics) == 0 || r.Topics[0].TopicID != id {
-			return nil, nil, false
-		}
-		resp := r.ResponseKind().(*kmsg.FetchResponse)
-		t := kmsg.NewFetchResponseTopic()
-		t.Topic, t.TopicID = r.Topics[0].Topic, id
-		for _, asked := range r.Topics[0].Partitions {
-			p := kmsg.NewFetchResponseTopicPartition()
-			p.Partition = asked.Partition
-			if partition < 0 || partition == asked.Partition {
-				p.ErrorCode, p.HighWatermark = why.Code, -1
-			}
-			t.Partitions = append(t.Partitions, p)
-		}
-		resp.Topics = append(resp.Topics, t)
-		time.Sleep(100 * time.Millisecond)
-		return resp, nil, true
-	})
-}
-
 // A fetch is refused once, and the look that follows learns nothing: the topic was paused for the suspicion, and stayed so for ever when
 // the next look found it as it was.
 func TestASuspicionStandsUntilItIsSettled(t *testing.T) {
@@ -57,17 +26,13 @@ func TestASuspicionStandsUntilItIsSettled(t *testing.T) {
 		"the look finds no leader":     func(t *kmsg.MetadataResponseTopic) error { t.ErrorCode = kerr.LeaderNotAvailable.Code; return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 1)
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 				var log lines
 				cfg := config(fine)
 				cfg.Logger = log.logger()
 				cfg.Kafka = []kgo.Opt{kgo.DisableFetchSessions()}
 				k.Run(cfg)
-				for _, r := range k.Produce(many(5)...) {
-					k.Handled(r, 1)
-				}
+				handledOnce(k, k.Produce(many(5)...))
 				time.Sleep(31 * time.Second)
 				var deny, blur atomic.Bool
 				denied(k, "orders", -1, &deny)
@@ -94,9 +59,7 @@ func TestASuspicionStandsUntilItIsSettled(t *testing.T) {
 				time.Sleep(700 * time.Millisecond) // the look for it
 				deny.Store(false)
 				blur.Store(false)
-				for _, r := range k.Produce(many(5)...) {
-					k.Handled(r, 1)
-				}
+				handledOnce(k, k.Produce(many(5)...))
 			})
 		})
 	}
@@ -105,9 +68,7 @@ func TestASuspicionStandsUntilItIsSettled(t *testing.T) {
 // A broker that lags behind denies a topic that is still the one that it was. What runs may finish and is committed before the client
 // forgets the topic: it was cancelled, and ran again, on all partitions every five seconds.
 func TestASourceThatIsForgottenButNotMadeAnewIsGivenUpInOrder(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		var deny atomic.Bool
 		var runs, cancelled atomic.Int32
 		cfg := config(func(ctx context.Context, _ *kgo.Record) error {
@@ -128,9 +89,7 @@ func TestASourceThatIsForgottenButNotMadeAnewIsGivenUpInOrder(t *testing.T) {
 		deny.Store(true)
 		time.Sleep(30 * time.Second)
 		deny.Store(false)
-		for _, r := range records {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, records)
 		if n := cancelled.Load(); n != 0 || int(runs.Load()) != len(records) {
 			t.Errorf("%d runs of %d records, %d cancelled; want each once", runs.Load(), len(records), n)
 		}
@@ -139,9 +98,7 @@ func TestASourceThatIsForgottenButNotMadeAnewIsGivenUpInOrder(t *testing.T) {
 
 // A cluster that restarts denies a topic for some seconds. A drained tier that was retired for it was not read again.
 func TestADrainedTierThatIsDeniedForSomeSecondsIsStillDrained(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var log lines
 		cfg := config(busyOnce)
 		cfg.Logger, cfg.Policy.Tiers = log.logger(), []time.Duration{time.Minute}
@@ -167,9 +124,7 @@ func TestADrainedTierThatIsDeniedForSomeSecondsIsStillDrained(t *testing.T) {
 		blur.Store(true)
 		time.Sleep(20 * time.Second)
 		blur.Store(false)
-		for _, r := range first {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, first)
 		k.Conserved()
 		if n := log.with("drained was deleted"); n != 0 {
 			t.Errorf("the log says %d times that the tier was deleted", n)
@@ -181,9 +136,7 @@ func TestADrainedTierThatIsDeniedForSomeSecondsIsStillDrained(t *testing.T) {
 // made anew before it was first looked at, and its lane is full and waits for the commit of its start, nothing else tells: the lane
 // waited for ever.
 func TestACommitThatTheClientKeepsBackTellsThatItsTopicWasMadeAnew(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.Produce(many(50)...)
 		var log lines
 		cfg := config(fine)
@@ -191,14 +144,7 @@ func TestACommitThatTheClientKeepsBackTellsThatItsTopicWasMadeAnew(t *testing.T)
 		blind := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Count: -1, When: func(req kmsg.Request) bool {
 			return len(req.(*kmsg.MetadataRequest).Topics) == 4 // all that the consumer uses: it is the look's
 		}})
-		var answers atomic.Bool
-		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
-			k.Cluster.KeepControl()
-			if answers.Load() {
-				return nil, nil, false
-			}
-			return commitsRefused(req.(*kmsg.OffsetCommitRequest), kerr.UnknownServerError), nil, true
-		})
+		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: kerr.UnknownServerError})
 		c := k.Begin(cfg)
 		eventually(t, "the lane is full and waits", func() bool {
 			l := c.Health().Lanes
@@ -207,26 +153,8 @@ func TestACommitThatTheClientKeepsBackTellsThatItsTopicWasMadeAnew(t *testing.T)
 		k.DeleteTopic("orders")
 		k.CreateTopic("orders", 1)
 		eventually(t, "the client keeps its commits back", func() bool { return log.with("offsets not committed", "UNKNOWN_TOPIC_ID") > 0 })
-		answers.Store(true)
+		refused.Remove()
 		blind.Remove()
-		for _, r := range k.Produce(many(5)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(many(5)...))
 	})
-}
-
-// commitsRefused is an answer to a commit that refuses all of it.
-func commitsRefused(req *kmsg.OffsetCommitRequest, why *kerr.Error) kmsg.Response {
-	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
-	for _, rt := range req.Topics {
-		t := kmsg.NewOffsetCommitResponseTopic()
-		t.Topic, t.TopicID = rt.Topic, rt.TopicID
-		for _, rp := range rt.Partitions {
-			p := kmsg.NewOffsetCommitResponseTopicPartition()
-			p.Partition, p.ErrorCode = rp.Partition, why.Code
-			t.Partitions = append(t.Partitions, p)
-		}
-		resp.Topics = append(resp.Topics, t)
-	}
-	return resp
 }

@@ -13,11 +13,6 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// balancers are the ways in which a group shares its partitions.
-var balancers = map[string][]kgo.Opt{
-	"cooperative": nil, "eager": {kgo.Balancers(kgo.RangeBalancer())}, "KIP-848": {kgo.ServerSideBalancer()},
-}
-
 // Trap 27: a topic is deleted and made anew while it is consumed. kgo since 1.22 refuses to read it until it is told to forget the old
 // one, and consumers stood still on it until they were restarted.
 func TestASourceThatIsMadeAnewIsReadAnew(t *testing.T) {
@@ -26,9 +21,7 @@ func TestASourceThatIsMadeAnewIsReadAnew(t *testing.T) {
 		for name, pause := range map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second} {
 			for start, where := range map[string]consumer.Start{"earliest": consumer.StartEarliest(), "latest": consumer.StartLatest()} {
 				t.Run(protocol+"/"+name+"/start "+start, func(t *testing.T) {
-					t.Parallel()
-					consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-						k.CreateTopic("orders", 2)
+					onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 						k.CreateTopic("bills", 2)
 						var log lines
 						var done ran
@@ -48,9 +41,7 @@ func TestASourceThatIsMadeAnewIsReadAnew(t *testing.T) {
 							}
 							return n == 50
 						})
-						for _, r := range k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")}) {
-							k.Handled(r, 1)
-						}
+						handledOnce(k, k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")}))
 						k.Conserved()
 						if n := log.with("level=ERROR", "a source topic was deleted and made anew", "topic=orders"); n != 2 {
 							t.Errorf("the log says %d times that the topic was made anew, want once a consumer", n)
@@ -72,9 +63,7 @@ func TestARetryTopicThatIsMadeAnewIsReadAnew(t *testing.T) {
 	for protocol, opts := range balancers {
 		for name, pause := range map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second} {
 			t.Run(protocol+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-					k.CreateTopic("orders", 2)
+				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 					var log lines
 					var done ran
 					cfg := config(done.after(busyOnce))
@@ -82,9 +71,7 @@ func TestARetryTopicThatIsMadeAnewIsReadAnew(t *testing.T) {
 					cfg.Logger, cfg.Kafka, cfg.Provision.Mode = log.logger(), opts, retrytopics.Verify
 					provision(t, k, cfg)
 					k.Run(cfg)
-					for _, r := range k.Produce(many(100)...) {
-						k.Handled(r, 1)
-					}
+					handledOnce(k, k.Produce(many(100)...))
 					k.DeleteTopic("orders.retry.300ms")
 					time.Sleep(pause)
 					k.CreateTopic("orders.retry.300ms", 2)
@@ -99,25 +86,12 @@ func TestARetryTopicThatIsMadeAnewIsReadAnew(t *testing.T) {
 	}
 }
 
-// provision makes the siblings of a configuration that only verifies them.
-func provision(t *testing.T, k *consumertest.Kafka, cfg consumer.Config) {
-	t.Helper()
-	cfg.Provision.Mode = retrytopics.Create
-	if err := k.Run(cfg).Stop(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Nothing runs on a topic that is not there, and nothing is lost when it is again.
 func TestARetryTopicThatIsDeletedIsMissed(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		var done ran
 		c := k.Run(config(done.after(busyOnce)))
-		for _, r := range k.Produce(many(50)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(many(50)...))
 		k.Conserved()
 		k.DeleteTopic("orders.retry.300ms")
 		records := k.Produce(many(50)...)
@@ -134,59 +108,46 @@ func TestARetryTopicThatIsDeletedIsMissed(t *testing.T) {
 
 // The operator's last step: a tier was taken out of the configuration, and is deleted while consumers run.
 func TestADrainedTierThatIsDeletedHoldsUpNothing(t *testing.T) {
-	t.Parallel()
-	for protocol, opts := range balancers {
-		t.Run(protocol, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 4)
-				var log lines
-				cfg := config(busyOnce)
-				cfg.Kafka, cfg.Logger = opts, log.logger()
-				cfg.Policy.Tiers = []time.Duration{time.Minute}
-				first := k.Produce(many(20)...)
-				runsUntilParked(t, k, cfg, time.Minute, first...)
-				cfg.Policy.Tiers = []time.Duration{tier1}
-				c := k.Run(cfg)
-				eventually(t, "what the tier holds is read", func() bool {
-					n := 0
-					for _, l := range c.Health().Lanes {
-						n += l.Parked
-					}
-					return n == len(first)
-				})
-				k.DeleteTopic("orders.retry.1m") // too early, but what is in memory is not lost
-				records := slices.Concat(first, k.Produce(many(20)...))
-				for _, r := range records {
-					k.Handled(r, 1)
-				}
-				eventually(t, "the deletion is said", func() bool { return log.with("level=INFO", "drained was deleted", "retry_topic=orders.retry.1m") == 1 })
-				time.Sleep(10 * time.Minute)
-				other := k.Run(cfg)
-				// A retry that finished above its tier's floor may run again when its lane changes hands.
-				eventually(t, "lanes have changed hands", func() bool { return len(c.Health().Lanes) == 2 && len(other.Health().Lanes) == 2 })
-				for _, r := range k.Produce(many(20)...) {
-					k.Handled(r, 1)
-				}
-				k.Conserved()
-				for _, l := range c.Health().Lanes {
-					if slices.ContainsFunc(l.Offsets, func(f consumer.FeedOffsets) bool { return f.Topic == "orders.retry.1m" }) {
-						t.Errorf("lane %d has the deleted topic still: %+v", l.Partition, l.Offsets)
-					}
-				}
-				if n := log.with("not committed, the next commit carries them"); n > 2 {
-					t.Errorf("the log says %d times that offsets are not committed", n)
-				}
-			})
+	each(t, balancers, 4, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		var log lines
+		cfg := config(busyOnce)
+		cfg.Kafka, cfg.Logger = opts, log.logger()
+		cfg.Policy.Tiers = []time.Duration{time.Minute}
+		first := k.Produce(many(20)...)
+		runsUntilParked(t, k, cfg, time.Minute, first...)
+		cfg.Policy.Tiers = []time.Duration{tier1}
+		c := k.Run(cfg)
+		eventually(t, "what the tier holds is read", func() bool {
+			n := 0
+			for _, l := range c.Health().Lanes {
+				n += l.Parked
+			}
+			return n == len(first)
 		})
-	}
+		k.DeleteTopic("orders.retry.1m") // too early, but what is in memory is not lost
+		records := slices.Concat(first, k.Produce(many(20)...))
+		handledOnce(k, records)
+		eventually(t, "the deletion is said", func() bool { return log.with("level=INFO", "drained was deleted", "retry_topic=orders.retry.1m") == 1 })
+		time.Sleep(10 * time.Minute)
+		other := k.Run(cfg)
+		// A retry that finished above its tier's floor may run again when its lane changes hands.
+		eventually(t, "lanes have changed hands", func() bool { return len(c.Health().Lanes) == 2 && len(other.Health().Lanes) == 2 })
+		handledOnce(k, k.Produce(many(20)...))
+		k.Conserved()
+		for _, l := range c.Health().Lanes {
+			if slices.ContainsFunc(l.Offsets, func(f consumer.FeedOffsets) bool { return f.Topic == "orders.retry.1m" }) {
+				t.Errorf("lane %d has the deleted topic still: %+v", l.Partition, l.Offsets)
+			}
+		}
+		if n := log.with("not committed, the next commit carries them"); n > 2 {
+			t.Errorf("the log says %d times that offsets are not committed", n)
+		}
+	})
 }
 
 // What gave up its bytes cannot be fetched again from a topic that is not there.
 func TestWhatADrainedTierHeldBeyondTheBudgetIsGoneWithItAndSaid(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var log lines
 		var done ran
 		cfg := config(done.after(busyOnce))
@@ -199,9 +160,7 @@ func TestWhatADrainedTierHeldBeyondTheBudgetIsGoneWithItAndSaid(t *testing.T) {
 		c := k.Run(cfg)
 		eventually(t, "what the tier holds is read", func() bool { return c.Health().Lanes[0].Parked == len(first) })
 		k.DeleteTopic("orders.retry.10m")
-		for _, r := range k.Produce(many(20)...) {
-			k.Handled(r, 1)
-		}
+		handledOnce(k, k.Produce(many(20)...))
 		time.Sleep(20 * time.Minute)
 		kept := 0
 		for _, r := range first {
@@ -220,56 +179,43 @@ func TestWhatADrainedTierHeldBeyondTheBudgetIsGoneWithItAndSaid(t *testing.T) {
 }
 
 func TestASourceThatIsDeletedHoldsUpNoOther(t *testing.T) {
-	t.Parallel()
-	for protocol, opts := range balancers {
-		t.Run(protocol, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
-				k.CreateTopic("bills", 2)
-				var log lines
-				cfg := config(busyOnce)
-				cfg.Logger, cfg.Kafka, cfg.Topics = log.logger(), opts, []string{"orders", "bills"}
-				c := k.Run(cfg)
-				for _, r := range append(k.Produce(many(20)...), k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")})...) {
-					k.Handled(r, 1)
-				}
-				k.DeleteTopic("orders")
-				eventually(t, "health says so", func() bool { return slices.Equal(c.Health().Missing, []string{"orders"}) })
-				if c.Health().OK {
-					t.Error("health is OK without a source")
-				}
-				bills := func() {
-					t.Helper()
-					for i := range 20 {
-						for _, r := range k.Produce(&kgo.Record{Topic: "bills", Key: fmt.Append(nil, i), Value: []byte("x")}) {
-							k.Handled(r, 1)
-						}
-					}
-				}
-				bills()
-				second := k.Begin(config(fine)) // the group joins again without the topic
-				time.Sleep(10 * time.Second)
-				bills()
-				_ = second.Err() // its only source does not exist
-				time.Sleep(20 * time.Second)
-				if n := log.with("level=ERROR", "a source topic does not exist any more", "topic=orders"); n != 1 {
-					t.Errorf("the log says %d times that the topic is gone, want once", n)
-				}
-				if n := log.with("level=ERROR", "siding:") + log.with("level=WARN", "siding:"); n > 20 {
-					t.Errorf("%d lines of warnings and errors in ten minutes", n)
-				}
-				k.CreateTopic("orders", 2)
-				for _, r := range k.Produce(many(50)...) {
-					k.Handled(r, 1)
-				}
-				bills()
-				if h := c.Health(); !h.OK || len(h.Missing) != 0 {
-					t.Errorf("health stays %+v", h)
-				}
-			})
-		})
-	}
+	each(t, balancers, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		k.CreateTopic("bills", 2)
+		var log lines
+		cfg := config(busyOnce)
+		cfg.Logger, cfg.Kafka, cfg.Topics = log.logger(), opts, []string{"orders", "bills"}
+		c := k.Run(cfg)
+		handledOnce(k, append(k.Produce(many(20)...), k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")})...))
+		k.DeleteTopic("orders")
+		eventually(t, "health says so", func() bool { return slices.Equal(c.Health().Missing, []string{"orders"}) })
+		if c.Health().OK {
+			t.Error("health is OK without a source")
+		}
+		bills := func() {
+			t.Helper()
+			for i := range 20 {
+				handledOnce(k, k.Produce(&kgo.Record{Topic: "bills", Key: fmt.Append(nil, i), Value: []byte("x")}))
+			}
+		}
+		bills()
+		second := k.Begin(config(fine)) // the group joins again without the topic
+		time.Sleep(10 * time.Second)
+		bills()
+		_ = second.Err() // its only source does not exist
+		time.Sleep(20 * time.Second)
+		if n := log.with("level=ERROR", "a source topic does not exist any more", "topic=orders"); n != 1 {
+			t.Errorf("the log says %d times that the topic is gone, want once", n)
+		}
+		if n := log.with("level=ERROR", "siding:") + log.with("level=WARN", "siding:"); n > 20 {
+			t.Errorf("%d lines of warnings and errors in ten minutes", n)
+		}
+		k.CreateTopic("orders", 2)
+		handledOnce(k, k.Produce(many(50)...))
+		bills()
+		if h := c.Health(); !h.OK || len(h.Missing) != 0 {
+			t.Errorf("health stays %+v", h)
+		}
+	})
 }
 
 // Under Provision.Mode Off a dead-letter topic that nobody had made yet was said to have been deleted, with all that it held.

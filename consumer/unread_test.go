@@ -17,18 +17,14 @@ import (
 // A partition that may not be read any more gives nothing, like an idle one, and its lane looked as if it ran.
 func TestHealthTellsOfAPartitionThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	for _, topic := range []string{"orders", "orders.retry.300ms"} {
-		t.Run(topic, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				k.CreateTopic("orders", 2)
+	for name, topic := range sourceAndTier {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 				cfg := config(busyOnce)
 				cfg.Policy.Tiers = []time.Duration{tier1}
 				cfg.Kafka = []kgo.Opt{kgo.DisableFetchSessions()}
 				c := k.Run(cfg)
-				for _, r := range k.Produce(many(10)...) {
-					k.Handled(r, 1)
-				}
+				handledOnce(k, k.Produce(many(10)...))
 				time.Sleep(time.Minute)
 				var deny atomic.Bool
 				deny.Store(true)
@@ -40,9 +36,7 @@ func TestHealthTellsOfAPartitionThatCannotBeRead(t *testing.T) {
 					t.Errorf("health is OK %v, with %+v", h.OK, h.Lanes)
 				}
 				deny.Store(false)
-				for _, r := range k.Produce(many(10)...) {
-					k.Handled(r, 1)
-				}
+				handledOnce(k, k.Produce(many(10)...))
 				time.Sleep(2 * time.Minute)
 				if h := c.Health(); !h.OK {
 					t.Errorf("health is %+v when the partition is read again", h)
@@ -54,9 +48,7 @@ func TestHealthTellsOfAPartitionThatCannotBeRead(t *testing.T) {
 
 // A lane that never starts runs nothing.
 func TestHealthTellsOfALaneThatDoesNotStart(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 2)
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
 			resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)

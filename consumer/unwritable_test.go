@@ -1,35 +1,19 @@
 package consumer_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
 )
-
-// sortOfBad fails records whose value begins with "bad" for good, and those with "busy" until they are retried.
-func sortOfBad(ctx context.Context, r *kgo.Record) error {
-	switch {
-	case bytes.HasPrefix(r.Value, []byte("bad")):
-		return errors.New("no such SKU")
-	case bytes.HasPrefix(r.Value, []byte("busy")) && consumer.FactsOf(ctx, r).Attempt == 1:
-		return classify.Retryable(errBusy)
-	}
-	return nil
-}
 
 // What keeps a copy from being written, by how it begins and how it is over.
 var unwritable = map[string]struct {
@@ -53,9 +37,7 @@ func TestACopyThatCannotBeWrittenBlocksItsLaneAndIsWrittenOnceItCan(t *testing.T
 	for name, tt := range unwritable {
 		for topic, value := range map[string]string{"orders.dlq": "bad", "orders.retry.300ms": "busy"} {
 			t.Run(name+"/"+topic, func(t *testing.T) {
-				t.Parallel()
-				consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-					k.CreateTopic("orders", 2)
+				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 					c := k.Run(config(sortOfBad))
 					f := tt.fault
 					f.Keys, f.Topic, f.Partitions, f.Count = []kmsg.Key{kmsg.Produce}, topic, []int32{1}, -1
@@ -86,7 +68,7 @@ func TestACopyThatCannotBeWrittenBlocksItsLaneAndIsWrittenOnceItCan(t *testing.T
 						t.Errorf("%d is committed over copies that are not safe", got)
 					}
 					fault.Remove()
-					finished(t, k, "orders", int64(len(failing)))
+					committed(t, k, "orders", 1, int64(len(failing)))
 					k.Conserved()
 					if n, want := len(content(t, k, topic)), len(failing)+1; n != want {
 						t.Errorf("%d copies on %s, want %d, one of each", n, topic, want)
@@ -104,62 +86,46 @@ func TestACopyThatCannotBeWrittenBlocksItsLaneAndIsWrittenOnceItCan(t *testing.T
 //
 // kgo keeps to the id under which it saw a topic first, and refuses one that was made anew until it is told to forget it.
 func TestADeadLetterTopicThatWasDeletedIsWrittenToOnceItIsMadeAnew(t *testing.T) {
-	t.Parallel()
-	for name, value := range map[string][]byte{"records": nil, "large records": noise(10_000)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				makeSiblings(t, k, unlimited, 9_000)
-				cfg := config(sortOfBad)
-				cfg.Policy.Tiers = []time.Duration{tier1}
-				c := k.Run(cfg)
-				bad := append([]byte("bad"), value...)
-				before := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: bad}, &kgo.Record{Topic: "orders", Key: keyOf(0), Value: bad})
-				for _, r := range before {
-					k.DeadLettered(r, headers.ReasonTerminal)
-				}
-				finished(t, k, "orders", 1)
-				for round := range 3 {
-					withAdmin(t, k, func(admin *kadm.Client) error {
-						_, err := admin.DeleteTopic(context.Background(), "orders.dlq")
-						return err
-					})
-					var after []*kgo.Record
-					for range 20 {
-						after = append(after, k.Produce(
-							&kgo.Record{Topic: "orders", Partition: 1, Value: bad}, &kgo.Record{Topic: "orders", Key: keyOf(0), Value: bad},
-						)...)
-					}
-					time.Sleep(2 * time.Minute)
-					for _, l := range c.Health().Lanes {
-						if l.State != consumer.StateBlocked || !strings.HasPrefix(l.Why, "orders.dlq: UNKNOWN_TOPIC") {
-							t.Errorf("round %d: lane %d is %v: %s; want it blocked without its topic", round, l.Partition, l.State, l.Why)
-						}
-					}
-					fine := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine")})[0]
-					k.CreateTopic("orders.dlq", 2)
-					k.Handled(fine, 1)
-					for _, r := range after {
-						k.DeadLettered(r, headers.ReasonTerminal)
-					}
-					if n := len(content(t, k, "orders.dlq")); n != len(after) {
-						t.Errorf("round %d: %d dead letters, want %d, one of each", round, n, len(after))
-					}
-					eventually(t, "nothing is blocked", func() bool { return len(blocked(c)) == 0 })
-					if value != nil {
-						limit(t, k, "orders.dlq", 9_000)
-					}
-				}
-			})
-		})
-	}
-}
-
-func blocked(c *consumertest.Consumer) (all []consumer.LaneHealth) {
-	for _, l := range c.Health().Lanes {
-		if l.State == consumer.StateBlocked {
-			all = append(all, l)
+	each(t, map[string][]byte{
+		"records": nil, "large records": noise(10_000),
+	}, 2, func(t *testing.T, k *consumertest.Kafka, value []byte) {
+		makeSiblings(t, k, unlimited, 9_000)
+		cfg := config(sortOfBad)
+		cfg.Policy.Tiers = []time.Duration{tier1}
+		c := k.Run(cfg)
+		bad := append([]byte("bad"), value...)
+		before := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: bad}, &kgo.Record{Topic: "orders", Key: keyOf(0), Value: bad})
+		for _, r := range before {
+			k.DeadLettered(r, headers.ReasonTerminal)
 		}
-	}
-	return all
+		committed(t, k, "orders", 1, 1)
+		for round := range 3 {
+			k.DeleteTopic("orders.dlq")
+			var after []*kgo.Record
+			for range 20 {
+				after = append(after, k.Produce(
+					&kgo.Record{Topic: "orders", Partition: 1, Value: bad}, &kgo.Record{Topic: "orders", Key: keyOf(0), Value: bad},
+				)...)
+			}
+			time.Sleep(2 * time.Minute)
+			for _, l := range c.Health().Lanes {
+				if l.State != consumer.StateBlocked || !strings.HasPrefix(l.Why, "orders.dlq: UNKNOWN_TOPIC") {
+					t.Errorf("round %d: lane %d is %v: %s; want it blocked without its topic", round, l.Partition, l.State, l.Why)
+				}
+			}
+			fine := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine")})[0]
+			k.CreateTopic("orders.dlq", 2)
+			k.Handled(fine, 1)
+			for _, r := range after {
+				k.DeadLettered(r, headers.ReasonTerminal)
+			}
+			if n := len(content(t, k, "orders.dlq")); n != len(after) {
+				t.Errorf("round %d: %d dead letters, want %d, one of each", round, n, len(after))
+			}
+			eventually(t, "nothing is blocked", func() bool { return len(blocked(c)) == 0 })
+			if value != nil {
+				limit(t, k, "orders.dlq", 9_000)
+			}
+		}
+	})
 }
