@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,8 +37,9 @@ var endsWithout = []string{
 // Trap 31: a right to write is granted after a refusal, and the producer stays failed until the process restarts. kgo keeps it for the
 // client's life that a broker refused it a producer id, which a broker does while the user may write to no topic at all.
 //
-// docs/operations.md says of its table of rights that no restart is needed: so each is missing at the start or taken away while the
-// consumer runs, for some minutes, and granted then.
+// docs/operations.md says of its table of rights that no restart is needed: so each is missing at the start, and taken away while the
+// consumer runs, for some minutes, and granted then. The table is what an operator grants, and one right too many is one that nobody
+// reviewed: so a consumer works with exactly the table, and misses each right of it in one of the two cases.
 func TestRights_NoneNeedsARestartOnceItIsGranted(t *testing.T) {
 	t.Parallel()
 	always, verify, create := documentedRights(t)
@@ -54,11 +57,10 @@ func TestRights_NoneNeedsARestartOnceItIsGranted(t *testing.T) {
 			name := fmt.Sprint(right.Operation, " on ", right.Name)
 			t.Run("without "+name, func(t *testing.T) {
 				t.Parallel()
-				granted(t, of.mode, others, []kfake.ACL{right}, slices.Contains(endsWithout, name))
-			})
-			t.Run("withdrawn "+name, func(t *testing.T) {
-				t.Parallel()
-				withdrawn(t, of.mode, others, []kfake.ACL{right})
+				missed := granted(t, of.mode, others, []kfake.ACL{right}, slices.Contains(endsWithout, name))
+				if again := withdrawn(t, of.mode, others, []kfake.ACL{right}); !missed && !again {
+					t.Error("works as well without it")
+				}
 			})
 		}
 	}
@@ -73,15 +75,50 @@ func TestRights_NoneNeedsARestartOnceItIsGranted(t *testing.T) {
 	t.Run("without any WRITE", func(t *testing.T) {
 		t.Parallel()
 		granted(t, retrytopics.Off, others, write, false)
-	})
-	t.Run("withdrawn every WRITE", func(t *testing.T) {
-		t.Parallel()
 		withdrawn(t, retrytopics.Off, others, write)
 	})
 }
 
-// granted runs a consumer without some rights, and grants them.
-func granted(t *testing.T, mode retrytopics.Mode, rights, missing []kfake.ACL, ends bool) {
+// documentedRights reads the table: what is always needed, what more unless the mode is Off, what more with Create.
+func documentedRights(t *testing.T) (always, verify, create []kfake.ACL) {
+	t.Helper()
+	_, table, ok := strings.Cut(read(t, "../docs/operations.md"), "\n## Permissions\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	name := regexp.MustCompile("^ (group|topic) `([^`]+)`")
+	right := regexp.MustCompile("`([A-Z_]+)`")
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 {
+			continue
+		}
+		of := name.FindStringSubmatch(cells[1])
+		if of == nil {
+			continue
+		}
+		resource := kmsg.ACLResourceTypeTopic
+		if of[1] == "group" {
+			resource = kmsg.ACLResourceTypeGroup
+		}
+		for i, into := range []*[]kfake.ACL{&always, &verify, &create} {
+			for _, m := range right.FindAllStringSubmatch(cells[2+i], -1) {
+				operation, err := kmsg.ParseACLOperation(m[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				*into = append(*into, kfake.ACL{
+					Resource: resource, Name: of[2], Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: operation, Allow: true,
+				})
+			}
+		}
+	}
+	if !ok || len(always) == 0 || len(verify) == 0 || len(create) == 0 {
+		t.Fatalf("docs/operations.md has no table of rights: %v %v %v", always, verify, create)
+	}
+	return always, verify, create
+}
+
+// granted runs a consumer without some rights, and grants them. It reports whether they were missed.
+func granted(t *testing.T, mode retrytopics.Mode, rights, missing []kfake.ACL, ends bool) (missed bool) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serviceWith(t, mode, rights...)
 		s.source()
@@ -93,19 +130,22 @@ func granted(t *testing.T, mode retrytopics.Mode, rights, missing []kfake.ACL, e
 			if !ends || err == nil {
 				t.Fatalf("the consumer ended: %v", err)
 			}
+			missed = true
 			return
 		default:
 		}
 		if ends {
 			t.Fatal("the consumer runs, and ought to say what is missing")
 		}
+		missed = !s.isDone(0, 2)
 		s.grant(missing...)
 		s.over(0, 2)
 	})
+	return missed
 }
 
-// withdrawn takes rights away while a consumer runs, and gives them back.
-func withdrawn(t *testing.T, mode retrytopics.Mode, rights, gone []kfake.ACL) {
+// withdrawn takes rights away while a consumer runs, and gives them back. It reports whether they were missed.
+func withdrawn(t *testing.T, mode retrytopics.Mode, rights, gone []kfake.ACL) (missed bool) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serviceWith(t, mode, slices.Concat(rights, gone)...)
 		s.source()
@@ -119,12 +159,28 @@ func withdrawn(t *testing.T, mode retrytopics.Mode, rights, gone []kfake.ACL) {
 			s.produce(1)
 		}
 		time.Sleep(3 * time.Minute)
+		missed = !s.isDone(0, 4) || mode == retrytopics.Create && !s.isDone(1, 2)
+		ended := false
+		if !missed { // while it runs; at its start a consumer looks at all siblings
+			s.end()
+			<-s.ended
+			s.start()
+			select {
+			case err := <-s.ended:
+				missed, ended = err != nil, true
+			case <-time.After(time.Minute):
+			}
+		}
 		s.grant(gone...)
+		if ended {
+			s.start()
+		}
 		if mode == retrytopics.Create {
 			s.done(1, 2)
 		}
 		s.over(0, 4)
 	})
+	return missed
 }
 
 // serviceWith starts a broker and prepares a consumer with these rights.
@@ -153,12 +209,16 @@ func serviceWith(t *testing.T, mode retrytopics.Mode, rights ...kfake.ACL) *gran
 		t.Fatal(err)
 	}
 	t.Cleanup(cl.Close)
-	return &grantee{service: &service{t: t, admin: kadm.NewClient(cl), client: cl, kafka: as("billing"), mode: mode}}
+	return &grantee{t: t, admin: kadm.NewClient(cl), client: cl, kafka: as("billing"), mode: mode}
 }
 
-// grantee is a service whose rights change.
+// grantee is a consumer whose rights change, and somebody whose rights do not.
 type grantee struct {
-	*service
+	t        *testing.T
+	admin    *kadm.Client
+	client   *kgo.Client
+	kafka    []kgo.Opt
+	mode     retrytopics.Mode
 	c        *consumer.Consumer
 	ended    chan error
 	end      context.CancelFunc
@@ -167,10 +227,13 @@ type grantee struct {
 
 // source makes the topics that the consumer does not make.
 func (s *grantee) source() {
-	s.create("orders", 1)
+	topics := []string{"orders"}
 	if s.mode != retrytopics.Create {
-		for _, topic := range []string{"orders.retry.5s", "orders.dlq", "orders.dlq.ledger"} {
-			s.create(topic, 1)
+		topics = append(topics, "orders.retry.5s", "orders.dlq", "orders.dlq.ledger")
+	}
+	for _, topic := range topics {
+		if _, err := s.admin.CreateTopic(s.t.Context(), 1, -1, nil, topic); err != nil {
+			s.t.Fatal(err)
 		}
 	}
 }
@@ -226,15 +289,16 @@ func (s *grantee) grow(to int) {
 	time.Sleep(time.Second)
 }
 
+// isDone reports whether all records of a partition were retried or dead-lettered, and that is committed.
+func (s *grantee) isDone(partition int32, records int64) bool {
+	return s.committed("orders", partition) == records && s.committed("orders.retry.5s", partition) == records/2
+}
+
 // done waits until all records of a partition were retried or dead-lettered, once each, and that is committed.
 func (s *grantee) done(partition int32, records int64) {
 	s.t.Helper()
 	since := time.Now()
-	for {
-		source, tier := s.committed("orders", partition), s.committed("orders.retry.5s", partition)
-		if source == records && tier == records/2 {
-			break
-		}
+	for !s.isDone(partition, records) {
 		select {
 		case err := <-s.ended:
 			s.t.Fatalf("the consumer ended: %v", err)
@@ -242,7 +306,7 @@ func (s *grantee) done(partition int32, records int64) {
 		}
 		if time.Since(since) > soonGranted {
 			s.t.Fatalf("the group stands at %d of %d on the source and at %d of %d on the retry topic %v after the right was granted; health is %+v",
-				source, records, tier, records/2, time.Since(since), s.c.Health())
+				s.committed("orders", partition), records, s.committed("orders.retry.5s", partition), records/2, time.Since(since), s.c.Health())
 		}
 	}
 	ends, err := s.admin.ListEndOffsets(s.t.Context(), "orders.retry.5s", "orders.dlq")
@@ -300,4 +364,16 @@ func rule(right kfake.ACL) *kadm.ACLBuilder {
 		return b.Groups(right.Name)
 	}
 	return b.Topics(right.Name)
+}
+
+func (s *grantee) committed(topic string, partition int32) int64 {
+	offsets, err := s.admin.FetchOffsets(s.t.Context(), "billing")
+	if err != nil {
+		return -1
+	}
+	o, ok := offsets.Lookup(topic, partition)
+	if !ok {
+		return -1
+	}
+	return o.At
 }
