@@ -58,13 +58,6 @@ func problemsOf(t *testing.T, cfg Config) []string {
 	return strings.Split(rest, "\n")
 }
 
-func TestAMinimalConfigurationIsValid(t *testing.T) {
-	t.Parallel()
-	if problems := problemsOf(t, valid(t)); problems != nil {
-		t.Errorf("refused: %q", problems)
-	}
-}
-
 func TestInvalidConfigurationIsRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	policy := func(p Policy) func(*Config) { return func(c *Config) { c.Policy = p } }

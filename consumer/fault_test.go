@@ -18,7 +18,6 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -177,65 +176,6 @@ func chaos(t *testing.T, k *consumertest.Kafka, seed uint64, opts []kgo.Opt, mov
 		time.Sleep(time.Duration(rnd.IntN(1500)) * time.Millisecond)
 	}
 	k.Conserved()
-}
-
-func TestADeadLetterTopicThatRefusesHoldsUpItsLanesOnly(t *testing.T) {
-	each(t, map[string]*kerr.Error{
-		"not authorized": kerr.TopicAuthorizationFailed, "too few in-sync replicas": kerr.NotEnoughReplicas, "no leader": kerr.NotLeaderForPartition,
-	}, 2, func(t *testing.T, k *consumertest.Kafka, refuse *kerr.Error) {
-		c := k.Run(config(func(_ context.Context, r *kgo.Record) error {
-			if string(r.Value) == "poison" {
-				return errors.New("no such SKU")
-			}
-			return nil
-		}))
-		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Partitions: []int32{1}, Count: -1, Err: refuse})
-		poison := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("poison")})[0]
-		if err := fault.Wait(context.Background(), 1); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(15 * time.Second)
-		var healthy []*kgo.Record
-		for _, r := range many(40) {
-			if k.Produce(r); r.Partition == 0 {
-				healthy = append(healthy, r)
-			}
-		}
-		handledOnce(k, healthy)
-		h := c.Health()
-		if h.OK || h.Lanes[1].State != consumer.StateBlocked || h.Lanes[0].State != consumer.StateRunning {
-			t.Errorf("health is %+v; want lane 1 blocked and lane 0 running", h)
-		}
-		fault.Remove()
-		k.DeadLettered(poison, headers.ReasonTerminal)
-		k.Conserved()
-		if h := c.Health(); !h.OK {
-			t.Errorf("health stays %+v", h)
-		}
-	})
-}
-
-func TestNothingIsCommittedPastACopyThatIsNotSafe(t *testing.T) {
-	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		poison := k.Produce(many(10)...)[5]
-		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: -1, Err: kerr.TopicAuthorizationFailed})
-		k.Run(config(func(_ context.Context, r *kgo.Record) error {
-			if r.Offset == poison.Offset {
-				return errors.New("no such SKU")
-			}
-			return nil
-		}))
-		if err := refused.Wait(context.Background(), 3); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(5 * time.Second)
-		if got := k.Cluster.GroupInfo("billing").Commits["orders"][0].Offset; got != poison.Offset {
-			t.Errorf("%d is committed while the copy of %d is refused", got, poison.Offset)
-		}
-		refused.Remove()
-		k.DeadLettered(poison, headers.ReasonTerminal)
-		k.Conserved()
-	})
 }
 
 // Lanes were opened in one call, which ended at the first trouble: a sibling of one lane that refused kept every other lane of the

@@ -108,15 +108,6 @@ func TestWhatBecomesOfAFailure(t *testing.T) {
 	}
 }
 
-func TestWithoutTiersTheFirstFailureIsTheLast(t *testing.T) {
-	t.Parallel()
-	p := Policy{Tiers: []time.Duration{}}.withDefaults()
-	got := p.decide(siblingsFor(t), retrytopics.Tier{}, 1, time.Now(), time.Now(), classify.Result{Verdict: classify.VerdictRetry})
-	if want := (decision{rest: true, reason: headers.ReasonExhausted}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
 func TestJitterIsLaterNeverEarlierAndBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -3,7 +3,6 @@ package consumer
 import (
 	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -336,28 +335,6 @@ func TestByPartitionAPartitionHasOneWorker(t *testing.T) {
 		}
 		if !both {
 			t.Error("the source and its tier never ran at the same time")
-		}
-	})
-}
-
-func TestAHandlerThatExitsItsGoroutineCostsNoWorker(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ran := 0
-		s, all := pooled(t, OrderNone, 1, 2, func(*unit) {
-			if ran++; ran%3 == 0 {
-				runtime.Goexit()
-			}
-		})
-		for _, l := range all {
-			for range 10 {
-				l.feeds[0].ready.push(&item{rec: &kgo.Record{}})
-			}
-			l.wake()
-		}
-		s.wg.Wait()
-		if ran != 20 || s.running != 0 {
-			t.Errorf("%d units ran, want 20; %d workers are counted after the work", ran, s.running)
 		}
 	})
 }

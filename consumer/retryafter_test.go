@@ -13,28 +13,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/headers"
 )
-
-// Trap 33: a limiter that says "try again in a second" ends all retries within seconds, since what it asks for stands in the place
-// of the backoff. The record was a dead letter after 3 s; the schedule has 5 m 35 s.
-func TestRetryAfter_OfASecondPassesTheOrdinaryTiers(t *testing.T) {
-	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		cfg := config(func(context.Context, *kgo.Record) error { return classify.RetryAfter(errBusy, time.Second) })
-		cfg.Policy = consumer.Policy{}
-		k.Run(cfg)
-		m := k.DeadLettered(k.Produce(many(1)...)[0], headers.ReasonExhausted)
-		const least = 5*time.Minute + 35*time.Second
-		if took := m.FailedAt.Sub(m.FirstFailedAt); took < least || took > least*11/10+time.Second || m.Attempts != 4 {
-			t.Errorf("a dead letter after %v and %d attempts, want %v to a tenth more, and 4", took, m.Attempts, least)
-		}
-		for _, topic := range []string{"orders.retry.5s", "orders.retry.30s", "orders.retry.5m"} {
-			if n := k.Cluster.PartitionInfo(topic, 0).HighWatermark; n != 1 {
-				t.Errorf("%d copies in %s, want one", n, topic)
-			}
-		}
-	})
-}
 
 // Trap 33: records that a limiter refused together come back together, in one millisecond, and are refused again.
 func TestRetryAfter_RecordsThatAskTogetherComeBackApart(t *testing.T) {

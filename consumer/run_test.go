@@ -100,33 +100,3 @@ func TestAnErrorWhoseMethodsPanicStopsNothing(t *testing.T) {
 		k.Conserved()
 	})
 }
-
-// What is due later than half of the retention is written to the tier again before: so the other half is left for a group that is
-// away, however long the wait is.
-func TestARetryAfterBeyondHalfOfTheRetentionIsWaitedForInHopsAndIsNotEarly(t *testing.T) {
-	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		const later = 48 * time.Minute
-		var failed, ran time.Time
-		cfg := config(func(ctx context.Context, r *kgo.Record) error {
-			if facts := consumer.FactsOf(ctx, r); facts.Attempt == 1 {
-				failed = time.Now()
-				return classify.RetryAfter(errBusy, later)
-			}
-			ran = time.Now()
-			return nil
-		})
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{10 * time.Second, time.Minute}, MaxRetryAfter: later, Jitter: -1}
-		cfg.Provision.TierRetention = 62 * time.Minute
-		k.Run(cfg)
-		r := k.Produce(many(1)...)[0]
-		k.Parked(r, time.Minute, "")
-		k.Handled(r, 1)
-		if waited := ran.Sub(failed); waited < later || waited > later+time.Second {
-			t.Errorf("ran again after %v, want %v", waited, later)
-		}
-		if hops := k.Cluster.PartitionInfo("orders.retry.1m", 0).HighWatermark; hops != 2 {
-			t.Errorf("%d copies were written in 48 minutes, want 2, the second after 31", hops)
-		}
-		k.Conserved()
-	})
-}

@@ -155,39 +155,6 @@ func TestStart_AnExpelledMemberAsksForEachOffsetByItself(t *testing.T) {
 	})
 }
 
-// StartLatest asked for the end of a partition when it was assigned: what was written to one that was added to a consumed source until
-// then was skipped.
-func TestStart_PartitionsThatAreAddedBeginAtTheirStart(t *testing.T) {
-	t.Parallel()
-	for name, start := range map[string]consumer.Start{"latest": consumer.StartLatest(), "at a time to come": consumer.StartAt(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))} {
-		for when, running := range map[string]bool{"while it runs": true, "while it is stopped": false} {
-			t.Run(name+", "+when, func(t *testing.T) {
-				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-					old := k.Produce(many(20)...)
-					cfg := config(fine)
-					cfg.Start = start
-					cfg.Kafka = []kgo.Opt{kgo.MetadataMaxAge(time.Minute)}
-					c := k.Run(cfg)
-					handledOnce(k, k.Produce(many(20)...))
-					if !running {
-						stop(t, c)
-					}
-					growTopic(t, k, "orders", 4)
-					fresh := produceTo(t, k, 3, "x")
-					time.Sleep(2 * time.Minute)
-					if !running {
-						k.Run(cfg)
-					}
-					k.Handled(fresh, 1)
-					for _, r := range old {
-						k.Handled(r, 0)
-					}
-				})
-			})
-		}
-	}
-}
-
 // The starts of a group's first partitions are committed by one member sooner than by another. What is committed already does not make
 // the others' partitions added ones.
 func TestStart_MembersOfAFreshGroupBeginAtTheEndTogether(t *testing.T) {

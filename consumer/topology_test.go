@@ -1,7 +1,6 @@
 package consumer_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -173,69 +172,5 @@ func TestOffsetsOfIdleRetryTopicsDoNotExpire(t *testing.T) {
 				}
 			}
 		}
-	})
-}
-
-// A group whose offsets are gone begins anew: the source by Start, the retry topics at their start, whatever Start says.
-func TestAGroupThatWasForgottenLosesNothingThatIsParked(t *testing.T) {
-	t.Parallel()
-	for name, start := range map[string]consumer.Start{"earliest": consumer.StartEarliest(), "latest": consumer.StartLatest()} {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-				cfg := config(busyOnce)
-				cfg.Start, cfg.Policy.Tiers = start, []time.Duration{time.Minute}
-				expireOffsets(t, k, "60")
-				c := k.Run(cfg)
-				parked := k.Produce(many(20)...)
-				for _, r := range parked {
-					k.Parked(r, time.Minute, "")
-				}
-				k.Conserved()
-				stop(t, c)
-				away := k.Produce(many(20)...)
-				time.Sleep(2 * time.Hour)
-				if info := k.Cluster.GroupInfo("billing"); info != nil && len(info.Commits) > 0 {
-					t.Fatalf("the broker has kept %v", info.Commits)
-				}
-				var done ran
-				cfg.Handler = done.after(fine)
-				k.Run(cfg)
-				done.all(t, parked)
-				if name == "earliest" {
-					done.all(t, away)
-					k.Conserved()
-				}
-			})
-		})
-	}
-}
-
-// A pause in kgo is a set of names and outlives the assignment: a lane that was full when it was given up must read again when
-// it comes back.
-func TestAPauseDoesNotOutliveItsLane(t *testing.T) {
-	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		block := make(chan struct{})
-		cfg := config(func(ctx context.Context, r *kgo.Record) error {
-			select {
-			case <-block:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
-		cfg.MaxInFlight, cfg.DrainTimeout = 10, 100*time.Millisecond
-		first := k.Run(cfg)
-		records := k.Produce(many(300)...)
-		second := k.Run(cfg)
-		for len(second.Health().Lanes) != 1 || len(first.Health().Lanes) != 1 {
-			time.Sleep(100 * time.Millisecond)
-		}
-		stop(t, second)
-		for len(first.Health().Lanes) != 2 {
-			time.Sleep(100 * time.Millisecond)
-		}
-		close(block)
-		handledOnce(k, records)
-		k.Conserved()
 	})
 }

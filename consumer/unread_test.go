@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
@@ -44,34 +43,4 @@ func TestHealthTellsOfAPartitionThatCannotBeRead(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A lane that never starts runs nothing.
-func TestHealthTellsOfALaneThatDoesNotStart(t *testing.T) {
-	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
-			k.Cluster.KeepControl()
-			resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
-			for _, asked := range req.(*kmsg.OffsetCommitRequest).Topics {
-				t := kmsg.NewOffsetCommitResponseTopic()
-				t.Topic, t.TopicID = asked.Topic, asked.TopicID
-				for _, p := range asked.Partitions {
-					rp := kmsg.NewOffsetCommitResponseTopicPartition()
-					rp.Partition, rp.ErrorCode = p.Partition, kerr.TopicAuthorizationFailed.Code
-					t.Partitions = append(t.Partitions, rp)
-				}
-				resp.Topics = append(resp.Topics, t)
-			}
-			return resp, nil, true
-		})
-		c := k.Begin(config(fine))
-		eventually(t, "lanes are there", func() bool { return len(c.Health().Lanes) == 2 })
-		if h := c.Health(); !h.OK {
-			t.Errorf("health is %+v at the start", h)
-		}
-		time.Sleep(2 * time.Minute)
-		if h := c.Health(); h.OK || h.Lanes[0].State != consumer.StateStarting {
-			t.Errorf("health is %+v after two minutes", h)
-		}
-	})
 }

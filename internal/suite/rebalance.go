@@ -170,55 +170,10 @@ var rebalance = map[string]func(*testing.T, *fixture){
 	},
 	// Trap 32: one partition drains for its next owner, and the member does not read the partitions
 	// that it keeps.
-	"a lane that is kept reads on while another drains": func(t *testing.T, f *fixture) {
-		release := make(chan struct{})
-		var slow, quick atomic.Int32
-		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
-			if string(r.Value) != "slow" {
-				quick.Add(1)
-				return nil
-			}
-			slow.Add(1)
-			select {
-			case <-release:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
-		cfg.Order, cfg.DrainTimeout = consumer.OrderNone, 20*time.Second
-		on := func(partition int32, value string) *kgo.Record {
-			if partition == 0 {
-				return &kgo.Record{Topic: f.topic, Key: f.keyOf(0), Value: []byte(value)}
-			}
-			return &kgo.Record{Topic: f.topic, Partition: partition, Value: []byte(value)}
-		}
-		first := f.Run(cfg)
-		f.Produce(on(0, "slow"), on(1, "slow"))
-		eventually(t, "a record of each partition runs", func() bool { return slow.Load() == 2 })
-		second := f.Begin(cfg)
-		var kept int32
-		drains := func() (drains bool) {
-			for _, l := range first.Health().Lanes {
-				if l.State == consumer.StateDraining {
-					drains = true
-				} else {
-					kept = l.Partition
-				}
-			}
-			return drains
-		}
-		eventually(t, "a lane drains", drains)
-		for n := int32(1); n <= 20; n++ {
-			f.Produce(on(kept, "quick"))
-			eventually(t, "what comes to the lane that is kept is handled", func() bool { return quick.Load() == n })
-		}
-		if !drains() {
-			t.Error("the lane that is kept was read when the other one had drained, want meanwhile")
-		}
-		close(release)
-		eventually(t, "the second member has a partition", func() bool { return len(second.Health().Lanes) == 1 })
-		f.Conserved()
+	"a lane that is kept reads on while another drains": func(t *testing.T, f *fixture) { keptReadsOn(t, f) },
+	// Trap 32: the same where the broker assigns.
+	"KIP-848: a lane that is kept reads on while another drains": func(t *testing.T, f *fixture) {
+		keptReadsOn(t, f, kgo.ServerSideBalancer())
 	},
 	// Trap 17: a handler that is cancelled by shutdown has not failed.
 	"an attempt cancelled by draining is no attempt": func(t *testing.T, f *fixture) {
@@ -397,4 +352,57 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		})
 		f.Conserved()
 	},
+}
+
+// keptReadsOn has one of a member's two lanes drain for another member.
+func keptReadsOn(t *testing.T, f *fixture, opts ...kgo.Opt) {
+	t.Helper()
+	release := make(chan struct{})
+	var slow, quick atomic.Int32
+	cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
+		if string(r.Value) != "slow" {
+			quick.Add(1)
+			return nil
+		}
+		slow.Add(1)
+		select {
+		case <-release:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	cfg.Kafka, cfg.Order, cfg.DrainTimeout = opts, consumer.OrderNone, 20*time.Second
+	on := func(partition int32, value string) *kgo.Record {
+		if partition == 0 {
+			return &kgo.Record{Topic: f.topic, Key: f.keyOf(0), Value: []byte(value)}
+		}
+		return &kgo.Record{Topic: f.topic, Partition: partition, Value: []byte(value)}
+	}
+	first := f.Run(cfg)
+	f.Produce(on(0, "slow"), on(1, "slow"))
+	eventually(t, "a record of each partition runs", func() bool { return slow.Load() == 2 })
+	second := f.Begin(cfg)
+	var kept int32
+	drains := func() (drains bool) {
+		for _, l := range first.Health().Lanes {
+			if l.State == consumer.StateDraining {
+				drains = true
+			} else {
+				kept = l.Partition
+			}
+		}
+		return drains
+	}
+	eventually(t, "a lane drains", drains)
+	for n := int32(1); n <= 20; n++ {
+		f.Produce(on(kept, "quick"))
+		eventually(t, "what comes to the lane that is kept is handled", func() bool { return quick.Load() == n })
+	}
+	if !drains() {
+		t.Error("the lane that is kept was read when the other one had drained, want meanwhile")
+	}
+	close(release)
+	eventually(t, "the second member has a partition", func() bool { return len(second.Health().Lanes) == 1 })
+	f.Conserved()
 }
