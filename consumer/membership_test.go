@@ -117,15 +117,7 @@ func TestStart_WrongCredentialsEndTheStart(t *testing.T) {
 func TestStart_AGroupThatMayNotBeJoinedEndsTheStart(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Count: -1, Err: kerr.GroupAuthorizationFailed})
-		cfg := config(fine)
-		cfg.Logger, cfg.Kafka = slog.New(slog.DiscardHandler), k.Opts()
-		c, err := consumer.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		if err := c.Run(ctx); !errors.Is(err, kerr.GroupAuthorizationFailed) || !strings.Contains(err.Error(), `"billing"`) {
+		if err := k.Begin(config(fine)).Wait(); !errors.Is(err, kerr.GroupAuthorizationFailed) || !strings.Contains(err.Error(), `"billing"`) {
 			t.Errorf("Run returned %v, want that the group may not be joined", err)
 		}
 	})

@@ -15,16 +15,24 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A worker that finds room and the poll loop that finds a feed full may speak in either order: the last word counts.
-func TestTheGateFollowsWhatTheFeedSaysLast(t *testing.T) {
-	t.Parallel()
+// unconnected is a client without a broker.
+func unconnected(t *testing.T) *kgo.Client {
+	t.Helper()
 	cl, err := probe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cl.Close()
+	t.Cleanup(cl.Close)
+	return cl
+}
+
+// A worker that finds room and the poll loop that finds a feed full may speak in either order: the last word counts.
+func TestTheGateFollowsWhatTheFeedSaysLast(t *testing.T) {
+	t.Parallel()
+	cl := unconnected(t)
 	g := &gate{client: cl}
 	l := &lane{topic: "orders", partition: 3}
 	f, other := &feed{lane: l, topic: "orders"}, &feed{lane: l, topic: "orders.retry.5s"}
@@ -70,11 +78,7 @@ func TestTheGateFollowsWhatTheFeedSaysLast(t *testing.T) {
 
 func TestTheGateEndsAsTheFeedSaysWhoeverComesLast(t *testing.T) {
 	t.Parallel()
-	cl, err := probe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	cl := unconnected(t)
 	g := &gate{client: cl}
 	f := &feed{lane: &lane{topic: "orders"}, topic: "orders"}
 	for i := range 500 {
@@ -96,11 +100,7 @@ func TestTheGateEndsAsTheFeedSaysWhoeverComesLast(t *testing.T) {
 // decided at the second one was made before the resumption that was decided at the first: full, and read on.
 func TestGate_AFeedThatIsNamedTwiceEndsAsItSays(t *testing.T) {
 	t.Parallel()
-	cl, err := probe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	cl := unconnected(t)
 	g := &gate{client: cl}
 	f := &feed{lane: &lane{topic: "orders"}, topic: "orders"}
 	for range 100 {

@@ -125,17 +125,8 @@ func TestProducer_IsClosedWhenTheLastOfItsCopiesHasComeBack(t *testing.T) {
 // Copies are handed over while clients are replaced: each comes back, and none is given to a client that is closed.
 func TestProducer_NoCopyIsGivenToOneThatIsClosed(t *testing.T) {
 	t.Parallel()
-	var vn kfake.VirtualNetwork
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq"), kfake.ListenFn(vn.Listen))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cluster.Close()
-	hook := &madeAndClosed{}
-	ps := &producers{open: func() (*kgo.Client, error) {
-		return kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.WithHooks(hook))
-	}}
-	defer ps.close()
+	ps, hook, fault := refusing(t)
+	fault.Remove()
 	const lanes, copies, times = 4, 200, 20
 	var wg, answers sync.WaitGroup
 	var failed atomic.Value

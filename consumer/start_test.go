@@ -22,7 +22,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
-	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
@@ -85,7 +84,7 @@ func TestABrokerThatComesUpLateFindsTheConsumerWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var vn kfake.VirtualNetwork
 		opts := []kgo.Opt{kgo.SeedBrokers("127.0.0.1:9092"), kgo.Dialer(vn.DialContext), kgo.MetadataMinAge(50 * time.Millisecond)}
-		cfg := config(func(context.Context, *kgo.Record) error { return nil })
+		cfg := config(fine)
 		cfg.Kafka = opts
 		var log lines
 		cfg.Logger = log.logger()
@@ -118,20 +117,7 @@ func TestABrokerThatComesUpLateFindsTheConsumerWaiting(t *testing.T) {
 
 func TestWhatWillNotPassByItselfEndsTheStart(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		k.Cluster.Control(func(r kmsg.Request) (kmsg.Response, error, bool) {
-			req, ok := r.(*kmsg.CreateTopicsRequest)
-			if !ok {
-				return nil, nil, false
-			}
-			k.Cluster.KeepControl()
-			resp := req.ResponseKind().(*kmsg.CreateTopicsResponse)
-			for _, topic := range req.Topics {
-				rt := kmsg.NewCreateTopicsResponseTopic()
-				rt.Topic, rt.ErrorCode = topic.Topic, kerr.TopicAuthorizationFailed.Code
-				resp.Topics = append(resp.Topics, rt)
-			}
-			return resp, nil, true
-		})
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Count: -1, Err: kerr.TopicAuthorizationFailed})
 		err := k.Begin(config(handle)).Wait()
 		if err == nil || !strings.Contains(err.Error(), "orders.retry.300ms") || !strings.Contains(err.Error(), "orders.dlq") || !errors.Is(err, kerr.TopicAuthorizationFailed) {
 			t.Errorf("Run returned %v, want what may not be created and why", err)
@@ -141,12 +127,7 @@ func TestWhatWillNotPassByItselfEndsTheStart(t *testing.T) {
 
 func TestAStaticMemberComesBackToItsPartitions(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		cfg := config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt == 1 {
-				return classify.Retryable(errBusy)
-			}
-			return nil
-		})
+		cfg := config(busyOnce)
 		cfg.Kafka = []kgo.Opt{kgo.InstanceID("billing-0")}
 		cfg.Policy.Jitter = -1 // retries come in order, so that none is done beyond one that is not
 		c := k.Run(cfg)
@@ -185,12 +166,7 @@ func TestTLSAndSASLRackAndHooksReachEveryClient(t *testing.T) {
 	k := consumertest.On(t, opts...)
 	k.CreateTopic("orders", 2)
 	var hook counting
-	cfg := config(func(ctx context.Context, r *kgo.Record) error {
-		if consumer.FactsOf(ctx, r).Attempt == 1 {
-			return classify.Retryable(errBusy)
-		}
-		return nil
-	})
+	cfg := config(busyOnce)
 	cfg.Kafka = []kgo.Opt{kgo.WithHooks(&hook), kgo.Rack("eu-1a"), kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerLinger(time.Millisecond)}
 	k.Run(cfg)
 	r := k.Produce(many(1)...)[0]

@@ -148,9 +148,9 @@ func TestStay_ARecordThatIsNotDueWhenItsTurnComesIsNotWrittenAgain(t *testing.T)
 					t.Helper()
 					l.mu.Lock()
 					defer l.mu.Unlock()
-					if got := l.forwards.outstanding; got != copies || f.waiting() != 1-copies || !f.tracker.isPending(0) {
-						t.Fatalf("after %v: %d copies, %d parked, unfinished: %v; want %d, %d, true",
-							time.Since(now), got, f.waiting(), f.tracker.isPending(0), copies, 1-copies)
+					if got := l.forwards.outstanding; got != copies || f.waiting() != 1-copies || f.tracker.pending != 1 {
+						t.Fatalf("after %v: %d copies, %d parked, %d unfinished; want %d, %d, 1",
+							time.Since(now), got, f.waiting(), f.tracker.pending, copies, 1-copies)
 					}
 				}
 				for range 20 {

@@ -16,6 +16,27 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
+// answerLooks answers in the broker's place, while on, when a consumer looks how all of its topics are.
+func answerLooks(k *consumertest.Kafka, on *atomic.Bool, answer func(*kmsg.MetadataResponseTopic) error) {
+	k.Cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.Cluster.KeepControl()
+		r := req.(*kmsg.MetadataRequest)
+		if !on.Load() || len(r.Topics) < 3 { // else it is not the look's
+			return nil, nil, false
+		}
+		resp := r.ResponseKind().(*kmsg.MetadataResponse)
+		for _, asked := range r.Topics {
+			t := kmsg.NewMetadataResponseTopic()
+			t.Topic = asked.Topic
+			if err := answer(&t); err != nil {
+				return nil, err, true
+			}
+			resp.Topics = append(resp.Topics, t)
+		}
+		return resp, nil, true
+	})
+}
+
 // A fetch is refused once, and the look that follows learns nothing: the topic was paused for the suspicion, and stayed so for ever when
 // the next look found it as it was.
 func TestASuspicionStandsUntilItIsSettled(t *testing.T) {
@@ -36,23 +57,9 @@ func TestASuspicionStandsUntilItIsSettled(t *testing.T) {
 				time.Sleep(31 * time.Second)
 				var deny, blur atomic.Bool
 				denied(k, "orders", -1, &deny)
-				k.Cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
-					k.Cluster.KeepControl()
-					r := req.(*kmsg.MetadataRequest)
-					if answer == nil || !blur.Load() || len(r.Topics) < 3 { // else it is not the look's
-						return nil, nil, false
-					}
-					resp := r.ResponseKind().(*kmsg.MetadataResponse)
-					for _, asked := range r.Topics {
-						t := kmsg.NewMetadataResponseTopic()
-						t.Topic = asked.Topic
-						if err := answer(&t); err != nil {
-							return nil, err, true
-						}
-						resp.Topics = append(resp.Topics, t)
-					}
-					return resp, nil, true
-				})
+				if answer != nil {
+					answerLooks(k, &blur, answer)
+				}
 				blur.Store(true)
 				deny.Store(true)
 				eventually(t, "a fetch is denied for good", func() bool { return log.with("siding: fetch", "topic=orders") > 0 })
@@ -107,20 +114,7 @@ func TestADrainedTierThatIsDeniedForSomeSecondsIsStillDrained(t *testing.T) {
 		cfg.Policy.Tiers = []time.Duration{tier1}
 		k.Run(cfg)
 		var blur atomic.Bool
-		k.Cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
-			k.Cluster.KeepControl()
-			r := req.(*kmsg.MetadataRequest)
-			if !blur.Load() || len(r.Topics) < 3 { // else it is not the look's
-				return nil, nil, false
-			}
-			resp := r.ResponseKind().(*kmsg.MetadataResponse)
-			for _, asked := range r.Topics {
-				t := kmsg.NewMetadataResponseTopic()
-				t.Topic, t.ErrorCode = asked.Topic, kerr.UnknownTopicOrPartition.Code
-				resp.Topics = append(resp.Topics, t)
-			}
-			return resp, nil, true
-		})
+		answerLooks(k, &blur, func(t *kmsg.MetadataResponseTopic) error { t.ErrorCode = kerr.UnknownTopicOrPartition.Code; return nil })
 		blur.Store(true)
 		time.Sleep(20 * time.Second)
 		blur.Store(false)

@@ -99,16 +99,6 @@ func (t *tracker) finishRange(first, last int64) int {
 	return finished
 }
 
-// isPending reports whether the record at offset was delivered and is unfinished.
-func (t *tracker) isPending(offset int64) bool {
-	i := t.search(offset)
-	if i == len(t.chunks) || t.chunks[i].base > offset {
-		return false
-	}
-	bit := offset & chunkMask
-	return t.chunks[i].words[bit>>6]&(1<<(bit&63)) != 0
-}
-
 // floor is the offset to commit: everything below it is finished.
 func (t *tracker) floor() int64 {
 	for _, c := range t.chunks {
