@@ -134,8 +134,3 @@ func (w *watch) anew(found kadm.TopicDetails) {
 		w.ids[name] = d.ID
 	}
 }
-
-// stale is the refusal of a plan whose dead-letter topic was made anew.
-func (p *Plan) stale() error {
-	return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNothing, Detail: "the dead-letter topic was made anew since it was planned, and what was selected is gone: plan again"}
-}

@@ -106,9 +106,7 @@ func TestALetterThatIsHeldIsPendingUntilItRan(t *testing.T) {
 		}()
 		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
 		<-done
-		if err != nil || o.Counts.Succeeded != 1 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 1)(o, err)
 	})
 }
 

@@ -112,19 +112,10 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 	if err := r.fence(ctx, w, t.ledger, slices.Collect(maps.Keys(p.Targets))...); err != nil {
 		return nil, err
 	}
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	orphans := strays{}
-	if err := ledger.Read(ctx, nil, orphans.see); err != nil {
-		return nil, Denied("READ", "topic", t.ledger, err)
-	}
-	if err := RefuseUnfinished(ledger); err != nil {
+	ledger, err := r.ledgerFor(ctx, p, orphans.see)
+	if err != nil {
 		return nil, err
-	}
-	if _, begun := ledger.Runs()[p.ID]; begun {
-		return nil, p.begun()
-	}
-	if isOther(p.topicID, ledger.TopicID()) {
-		return nil, p.stale()
 	}
 	left, skipped := p.unsettled(ledger)
 	if left.len() == 0 {

@@ -106,9 +106,7 @@ func TestIdempotencyKey_OfALetterIsNoOtherRecordsOnARecreatedSource(t *testing.T
 		time.Sleep(time.Minute)
 		r := redriver(t, k)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
-		if o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil); err != nil || o.Counts.Succeeded != 1 {
-			t.Fatalf("%+v, %v", o, err)
-		}
+		succeeds(t, 1)(r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil))
 		mu.Lock()
 		defer mu.Unlock()
 		if len(values) != 4 || values["billing/orders/0/3"] != "former" {

@@ -79,9 +79,7 @@ func TestARunCanBeStoppedWhileItBeginsToWatch(t *testing.T) {
 		}
 		hangs.Store(false)
 		close(thaw)
-		if o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil); err != nil || o.Counts.Succeeded != 20 {
-			t.Errorf("resumed it ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 20)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
 	})
 }
 
@@ -137,8 +135,6 @@ func TestARunWhoseEndCannotBeWrittenCanBeStopped(t *testing.T) {
 			t.Errorf("after %v the run ended with %v, and %+v", time.Since(stopped), err, o)
 		}
 		fault().Remove()
-		if o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil); err != nil || o.Counts.Succeeded != 5 {
-			t.Errorf("resumed it ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 5)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
 	})
 }

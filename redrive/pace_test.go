@@ -18,9 +18,7 @@ func TestARunKeepsItsRate(t *testing.T) {
 			letters(t, k, n, succeeding)
 			r := redriver(t, k)
 			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Rate: float64(rate), Canary: -1, Ramp: -1, MaxLag: -1}, nil)
-			if err != nil || o.Counts.Succeeded != int64(n) {
-				t.Fatalf("the run ended with %v, and %+v", err, o)
-			}
+			succeeds(t, int64(n))(o, err)
 			sent := written(t, k, "orders.retry.5s")
 			inWindow := 0
 			for i, at := range sent {

@@ -377,7 +377,23 @@ func within(topic string, err error) error {
 	return &topicError{topic, err}
 }
 
-// begun is the refusal of a plan that was run already: a run's id is one run's.
-func (p *Plan) begun() error {
-	return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNothing, Detail: fmt.Sprintf("the plan was run already, as %s/%s: plan again", p.topics.dlq, p.ID)}
+// ledgerFor reads the ledger for a plan that is to be run, and refuses the plan where another run is unfinished, this one was begun
+// before, or its letters are gone.
+func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.Note)) (*dlq.Ledger, error) {
+	t := p.topics
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	if err := ledger.Read(ctx, nil, see); err != nil {
+		return nil, Denied("READ", "topic", t.ledger, err)
+	}
+	if err := RefuseUnfinished(ledger); err != nil {
+		return nil, err
+	}
+	refuse := func(detail string) error { return &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: detail} }
+	if _, begun := ledger.Runs()[p.ID]; begun { // a run's id is one run's
+		return nil, refuse(fmt.Sprintf("the plan was run already, as %s/%s: plan again", t.dlq, p.ID))
+	}
+	if isOther(p.topicID, ledger.TopicID()) {
+		return nil, refuse("the dead-letter topic was made anew since it was planned, and what was selected is gone: plan again")
+	}
+	return ledger, nil
 }

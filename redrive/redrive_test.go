@@ -62,9 +62,7 @@ func TestNewTrafficThatFailsAbortsWithinTheWindowOnly(t *testing.T) {
 				}
 			})
 			if !aborts {
-				if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 3 {
-					t.Errorf("the run ended with %v, and %+v", err, o)
-				}
+				succeeds(t, 3)(o, err)
 				return
 			}
 			reappeared(t, o, err, "new traffic fails with tax")
@@ -88,9 +86,7 @@ func TestOtherClassesAndOtherGroupsAbortNoRun(t *testing.T) {
 				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")}, &kgo.Record{Topic: "orders", Value: []byte("tax:new")})
 			}
 		})
-		if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 100 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 100)(o, err)
 	})
 }
 

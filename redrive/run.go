@@ -44,18 +44,8 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 // recheck looks whether all is still as it was when the plan was made, and returns the plan as it would be made now: another run would
 // be fenced by the claim, though it would stand.
 func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
-	ledger := dlq.NewLedger(p.topics.dlq, p.topics.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, Denied("READ", "topic", p.topics.ledger, err)
-	}
-	if err := RefuseUnfinished(ledger); err != nil {
+	if _, err := r.ledgerFor(ctx, p, nil); err != nil {
 		return nil, err
-	}
-	if _, begun := ledger.Runs()[p.ID]; begun {
-		return nil, p.begun()
-	}
-	if isOther(p.topicID, ledger.TopicID()) {
-		return nil, p.stale()
 	}
 	cl, err := client.New(r.cfg.Kafka...)
 	if err != nil {
