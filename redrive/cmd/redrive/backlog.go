@@ -70,9 +70,10 @@ func (s *session) backlogs(ctx context.Context, topics []string) (map[string][]b
 	return found, problems
 }
 
-// marks counts the offsets from the positions on that hold no record: the marks of transactions. A run leaves one on each partition behind
-// its last record, which no group commits past. The records are read for that. Where they are too many, or may not be read, or where a
-// transaction is open, only the marks that were found count, and exact is false.
+// marks counts the offsets from the positions on that hold no record: the marks of transactions. A
+// run leaves one on each partition behind its last record, which no group commits past. The records
+// are read for that. Where they are too many, or may not be read, or where a transaction is open,
+// only the marks that were found count, and exact is false.
 func (s *session) marks(ctx context.Context, topic string, from, stable, ends kadm.ListedOffsets) (n int64, exact bool) {
 	const (
 		mostRead    = 100_000 // offsets

@@ -56,7 +56,8 @@ func completeTopic(t *tool) cobra.CompletionFunc {
 	}
 }
 
-// lookUpTopics asks the cluster for its dead-letter topics. The user who presses Tab waits a second, not ten, and sees no error.
+// lookUpTopics asks the cluster for its dead-letter topics. The user who presses Tab waits a
+// second, not ten, and sees no error.
 func (t *tool) lookUpTopics(ctx context.Context) []string {
 	c, err := t.flags.Cluster(t.env)
 	if err != nil {

@@ -47,7 +47,8 @@ func TestRun_TellsByItsExitCodeWhatItsLettersCameTo(t *testing.T) {
 	}
 }
 
-// A letter that failed again and waits in a retry topic was taken for one of which nothing is known yet: 5, and 0 with --no-wait.
+// A letter that failed again and waits in a retry topic was taken for one of which nothing is known
+// yet: 5, and 0 with --no-wait.
 func TestExitCode_OfWhatARunCameTo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -38,7 +38,8 @@ func coded(code int, err error) error {
 // usage is an error of what the command was given.
 func usage(err error) error { return coded(exitUsage, err) }
 
-// refuse ends a verb that could be done and should not, as things are; the text says what would have to change.
+// refuse ends a verb that could be done and should not, as things are; the text says what would
+// have to change.
 func refuse(format string, args ...any) error { return coded(exitRefused, fmt.Errorf(format, args...)) }
 
 // exitCode is the one place where errors become exit codes.

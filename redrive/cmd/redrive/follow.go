@@ -13,7 +13,8 @@ import (
 // sayEvery is how often a run tells how far it is where there is no status line, as in the log of a job.
 const sayEvery = time.Minute
 
-// follow shows how a run goes on: a status line, and a line for what happens. Begin is called before the first of it.
+// follow shows how a run goes on: a status line, and a line for what happens. Begin is called
+// before the first of it.
 func (t *tool) follow(begin func(redrive.Event)) func(redrive.Event) {
 	begun, state, waiting := false, redrive.State(""), ""
 	said := t.now()

@@ -61,8 +61,9 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpos
 	return l, nil
 }
 
-// idleLedger is readLedger for a verb that changes something: it refuses where a run is unfinished, and where the user lacks an operation
-// that the verb needs on the topic or on the ledger, so that the verb does all of it or nothing.
+// idleLedger is readLedger for a verb that changes something: it refuses where a run is unfinished,
+// and where the user lacks an operation that the verb needs on the topic or on the ledger, so that
+// the verb does all of it or nothing.
 func (t *tool) idleLedger(ctx context.Context, s *session, f sibling, why purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
 	l, err := t.readLedger(ctx, s, f, why)
 	if err == nil {

@@ -79,7 +79,8 @@ func TestARunThatShouldNotBeginIsRefused(t *testing.T) {
 	}
 }
 
-// Every verb that takes a topic says the same of one that is not there, or that is not a dead-letter topic, and does nothing.
+// Every verb that takes a topic says the same of one that is not there, or that is not a
+// dead-letter topic, and does nothing.
 func TestATopicThatIsNoneIsTold(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)

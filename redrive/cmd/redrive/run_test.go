@@ -318,7 +318,8 @@ func TestARunThatBeginsWhileSomebodyTypesIsSeen(t *testing.T) {
 	}
 }
 
-// whileSending runs the letters of tax at a rate, and does something else once the canary succeeded.
+// whileSending runs the letters of tax at a rate, and does something else once the canary
+// succeeded.
 func (s *service) whileSending(t *testing.T, rate string, do func(run string)) result {
 	t.Helper()
 	done := make(chan struct{})

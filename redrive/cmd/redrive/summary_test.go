@@ -118,7 +118,8 @@ func TestVerbsRefuseATopicThatTheyCannotRead(t *testing.T) {
 // readers are the verbs that take TOPIC and filters.
 var readers = [][]string{{"summary"}, {"list"}, {"list", "--all"}, {"export"}, {"discard", "--why", "x", "--yes"}}
 
-// A class that is mistyped has no open letters, and so has one of which all came back: the first must not look like the second.
+// A class that is mistyped has no open letters, and so has one of which all came back: the first
+// must not look like the second.
 func TestSummary_SaysThatNoLetterHasAClass(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)

@@ -119,7 +119,8 @@ func (l Look) ago(t time.Time) string {
 	return "now"
 }
 
-// Duration is a duration by its two largest units, rounded down: 3d4h, 2h5m, 42s. Below a second it is exact.
+// Duration is a duration by its two largest units, rounded down: 3d4h, 2h5m, 42s. Below a second it
+// is exact.
 func Duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + Duration(-d)

@@ -25,8 +25,8 @@ func (r Rows) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// Tables writes lists below an [Screen.Object], each behind an empty line: those with rows, where the format is Table. JSON has them within
-// the object.
+// Tables writes lists below an [Screen.Object], each behind an empty line: those with rows, where
+// the format is Table. JSON has them within the object.
 func (s *Screen) Tables(all ...Rows) error {
 	for _, r := range all {
 		if s.format() != Table || len(r.Cells) == 0 {

@@ -74,7 +74,8 @@ type Field struct {
 	Cell any
 }
 
-// NewField is a field by its key in JSON and its title in a table; without a title only JSON shows it.
+// NewField is a field by its key in JSON and its title in a table; without a title only JSON shows
+// it.
 func NewField(key, title string, cell any) Field {
 	return Field{Column: Column{Key: key, Title: title}, Cell: cell}
 }
