@@ -220,16 +220,14 @@ func (c *Consumer) watch() {
 	}
 }
 
-// ServeHTTP answers with the health as JSON, and with status 503 unless it is OK.
-func (h Health) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	if !h.OK {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
-	_ = json.NewEncoder(w).Encode(h) // the client went away: nothing to tell it
-}
-
 // HealthHandler serves the consumer's health over HTTP: JSON, with status 200 when it is OK and 503 otherwise.
 func (c *Consumer) HealthHandler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.Health().ServeHTTP(w, r) })
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h := c.Health()
+		w.Header().Set("Content-Type", "application/json")
+		if !h.OK {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_ = json.NewEncoder(w).Encode(h) // the client went away: nothing to tell it
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 // Hook is told of what happens inside a consumer. It is a value with one or more of the one-method interfaces below; they are
 // found by assertion, so that a new one breaks nobody. A value that has none of them is a configuration error.
+// A declaration such as var _ consumer.HookParked = myHook{} has the compiler check a method's signature.
 //
 // Hooks are called in their order in Config.Hooks. Calls of one method may come from several goroutines at a time, where it
 // does not say otherwise. No lock of siding's is held, so a hook may call the consumer's methods. A panic is logged and is
