@@ -2,8 +2,8 @@ package headers
 
 import "testing"
 
-// These run once per failing record, Strip once per record that has headers.
-// Not parallel: AllocsPerRun counts the process.
+// These functions run once per failing record, Strip once per record with headers. Not parallel:
+// AllocsPerRun counts the process.
 func TestHotPathAllocations(t *testing.T) {
 	m, user := full(""), userHeaders()
 	letter := full(ReasonPanic)

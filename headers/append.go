@@ -11,36 +11,35 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// Append returns a new slice with the headers of h, without the reserved ones
-// among them, and then those of m. h itself is neither changed nor written
-// behind. It allocates twice: the slice, and one array for all values.
+// Append returns a new slice with the headers of h, without the reserved ones, followed by those
+// of m. It does not change h or its array. It allocates twice: the slice, and one array for all
+// values.
 //
-// Reason decides which headers are written. Without one it is a copy for a
-// retry topic, with dlq-not-before and dlq-held; with one it is a dead letter,
-// with dlq-reason, dlq-error-stack and dlq-value-omitted.
+// Reason decides which headers are written. Without a reason the result is for a retry topic and
+// has dlq-not-before and dlq-held. With a reason it is for a dead letter and has dlq-reason,
+// dlq-error-stack and dlq-value-omitted.
 //
-// What is longer than its limit is cut: the message and the stack at the end,
-// the history at its oldest entries. Text becomes valid UTF-8, classes become
-// clean, a fingerprint that is none is left out, and counts and times are
-// brought within bounds: Parse accepts the result wherever Original, Group and
-// Redrive name things that Kafka can have.
+// Long values are cut to their limits: the message and the stack at the end, the history at its
+// oldest entries. Text becomes valid UTF-8, classes become clean, an invalid fingerprint is
+// omitted, and counts and times are clamped. So Parse accepts the result if Original, Group and
+// Redrive hold names and positions that Kafka allows.
 func (m *Meta) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
 	e := encoder{buf: make([]byte, 0, m.estimate())}
 	e.meta(m)
 	return e.headers(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
 }
 
-// Append returns a new slice with the headers of h, without the reserved ones
-// among them, and then those of r: what redrive writes to a source topic, where
-// nothing else of a dead letter's story belongs. h itself is not changed.
+// Append returns a new slice with the headers of h, without the reserved ones, followed by those of
+// r. Redrive writes these to a source topic, where no other header of a dead letter belongs. It
+// does not change h.
 func (r *Redrive) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
 	e := encoder{buf: make([]byte, 0, r.estimate())}
 	e.redrive(r)
 	return e.headers(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
 }
 
-// estimate is about as many bytes as the values take: enough for one allocation
-// to do, hardly ever more than the allocator would round up to.
+// estimate returns the approximate size of all values: enough for one allocation in most cases, and
+// hardly more than the allocator would round up to.
 func (m *Meta) estimate() int {
 	const numbers = 22 + // topic id
 		2*10 + 13 + // partition, offset, timestamp
@@ -70,8 +69,8 @@ func (r *Redrive) estimate() int {
 	return n
 }
 
-// encoder collects values. Which headers there are is known at the end, so that
-// the slice for them is no longer than it has to be.
+// encoder collects values. The number of headers is known at the end, so that their slice is no
+// longer than necessary.
 type encoder struct {
 	buf    []byte // values are cut from it
 	n      int
@@ -122,9 +121,8 @@ func (e *encoder) meta(m *Meta) {
 	}
 }
 
-// add makes what was appended to buf since start a header with key k. The
-// capacity ends where the next value starts, so that appending to one can't
-// reach another.
+// add turns the bytes appended to buf since start into a header with key k. Its capacity ends where
+// the next value starts, so that appending to one value cannot reach another.
 func (e *encoder) add(k key, start int) {
 	end := len(e.buf)
 	e.put(k, e.buf[start:end:end])
@@ -213,9 +211,9 @@ func (e *encoder) redrive(r *Redrive) {
 	}
 }
 
-// room makes sure that n bytes fit and returns where they begin. Without a memo
-// there is one array for all values; with one, arrays follow each other, and a
-// value is never moved, since others share it.
+// room ensures that n bytes fit, and returns where they begin. Without a memo there is one array
+// for all values. With a memo there are several arrays, and a value never moves, since other
+// headers share it.
 func (e *encoder) room(n int) int {
 	if e.memo != nil && cap(e.buf)-len(e.buf) < n {
 		e.buf = make([]byte, 0, max(n, chunkBytes))
@@ -230,7 +228,7 @@ func appendText(b []byte, s string, limit int) []byte {
 		return append(b, s...)
 	}
 	end := len(b) + limit
-	for _, r := range s { // RuneError for what is no UTF-8
+	for _, r := range s { // RuneError for invalid UTF-8
 		if len(b)+utf8.RuneLen(r) > end {
 			break
 		}
@@ -239,7 +237,7 @@ func appendText(b []byte, s string, limit int) []byte {
 	return b
 }
 
-// cut shortens s to limit bytes without cutting a character in two.
+// cut shortens s to limit bytes without splitting a character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s

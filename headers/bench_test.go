@@ -11,7 +11,7 @@ var (
 	sinkMeta    Meta
 )
 
-// userHeaders are what a producer with tracing writes.
+// userHeaders are the headers of a producer with tracing.
 func userHeaders() []kgo.RecordHeader {
 	return []kgo.RecordHeader{
 		{Key: "traceparent", Value: []byte("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")},

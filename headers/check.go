@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// CheckRetry says whether m, read from a record on a retry topic without an
-// error, can be believed there. written is that record's own timestamp (the
-// broker's time of writing), or the reader's own time where that is later and the
-// broker's clock may be behind; retention is the tier's, zero or less is unlimited.
+// CheckRetry returns an error unless m, which Parse read from a record on a retry topic, is
+// plausible there. written is the record's own timestamp (the broker's time of writing), or the
+// reader's time if that is later and the broker's clock may be behind. retention is the tier's;
+// zero or less means unlimited.
 //
-// A record in a tier has its original topic (and so partition, offset and
-// attempts), its group and its due time; one with attempts has the class and
-// the times of its failures as well. It can't be due after the tier has
-// forgotten it: a crafted or broken due time would otherwise park it for ever,
-// or its deletion would lose it. The error is a *FieldError.
+// A record in a tier has its original topic (and so partition, offset and attempts), its group and
+// its due time. If it has attempts it also has the class and the times of its failures. It must be
+// due before the tier's retention ends: a forged or broken due time would otherwise park it for
+// ever, or retention would delete it. The error is a *FieldError.
 func (m *Meta) CheckRetry(written time.Time, retention time.Duration) error {
 	missing := func(key string) error { return &FieldError{Key: key, Err: ErrMissing} }
 	switch {

@@ -17,11 +17,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// testdata/v1 has headers as the first version of the format wrote them, in all its ways: NAME.headers is what stood in the
-// record, NAME.meta what it means. A later version that writes something else gets a folder of its own, and reads this one too.
+// testdata/v1 has headers as the first version of the format wrote them, in all variants:
+// NAME.headers has a record's headers, NAME.meta their meaning. A later version that writes other
+// headers gets a folder of its own, and reads this one too.
 
-// meaning is what headers say, a line each, under names that are not those of Go's fields: these may change, the files not.
-// Fields that are not there have no line, so that a later version may read more from its own headers.
+// meaning returns one line for each header's value, under names that differ from those of Go's
+// fields: the fields may change, the files may not. Missing fields have no line, so that a later
+// version may read more from its own headers.
 func meaning(h []kgo.RecordHeader) string {
 	m, err := Parse(h)
 	var b strings.Builder
@@ -81,13 +83,14 @@ func corpus(t *testing.T) (files []string) {
 	return files
 }
 
-// A record may wait in a retry topic, and a dead letter lie for years, while the service goes from version to version.
+// A record may wait in a retry topic, and a dead letter lie for years, while the service goes from
+// version to version.
 func TestWhatEveryVersionWroteIsRead(t *testing.T) {
 	t.Parallel()
 	for _, file := range corpus(t) {
 		h := readHeaders(t, file)
 		got, meta := meaning(h), strings.TrimSuffix(file, ".headers")+".meta"
-		if _, err := os.Stat(meta); *update && errors.Is(err, os.ErrNotExist) { // one that is there is never written again
+		if _, err := os.Stat(meta); *update && errors.Is(err, os.ErrNotExist) { // never overwritten
 			if err := os.WriteFile(meta, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +144,8 @@ func TestTheCorpusHasEveryKeyAndEveryReason(t *testing.T) {
 	}
 }
 
-// What was written can't be written again, so the files that stand for it are never edited or taken away.
+// Written records cannot be written again, so the files that represent them are never edited or
+// removed.
 func TestTheCorpusIsOnlyAddedTo(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob(filepath.Join("testdata", "v[0-9]*"))

@@ -1,13 +1,11 @@
-// Package headers is the format in which a record carries its own story: where
-// it was first read, how often it was tried, how it failed last, and when it is
-// due.
+// Package headers is the format of the headers that siding writes to a record: where the record was
+// first read, how often it was tried, how it failed last, and when it is due.
 //
 // # Format
 //
-// Values are text in UTF-8, numbers decimal, times Unix milliseconds, flags the
-// word "true". A header that has nothing to say is left out, except
-// dlq-attempts, which is written even when it is 0. Of each key there is one
-// copy: a hop replaces, never appends.
+// Values are text in UTF-8, numbers decimal, times Unix milliseconds, flags the word "true". A
+// header without a value is omitted, except dlq-attempts, which is written even if it is 0. Each
+// key occurs once: a hop replaces, and never appends.
 //
 //	key                       on           value
 //	dlq-original-topic        retry, dlq   where the record was first read
@@ -32,23 +30,22 @@
 //	dlq-consumer-version      retry, dlq   at most 256 bytes, as the next two
 //	dlq-environment           retry, dlq
 //	dlq-host                  retry, dlq
-//	dlq-redrive-id            all          the run that brought the record back
-//	dlq-redrive-count         all          how often it was brought back
+//	dlq-redrive-id            all          the run that redrove the record
+//	dlq-redrive-count         all          how often it was redriven
 //	dlq-redrive-from          all          topic/partition/offset of the dead letter
-//	dlq-redrive-original      all          topic/partition/offset of the record of which the
-//	                                       one on the source is a copy
+//	dlq-redrive-original      all          topic/partition/offset where the record was
+//	                                       first read, if it was redriven to its source
 //	dlq-value-omitted         dlq          true
 //
 // # Trust
 //
-// Exactly these keys are reserved; any other header is the user's, whatever it
-// starts with. On a source topic the reserved ones steer nothing and are taken
-// off ([Strip]); the redrive ones count only as [SourceRedrive] says, and
-// dlq-redrive-original only with them, and of a record that stands before its copy. On a retry
-// topic a record is believed if [Parse] and [Meta.CheckRetry] accept it, and is
-// dead-lettered as it was found otherwise ([Malformed]). No header can make this
-// package panic.
+// Exactly these keys are reserved; any other header is the user's, whatever its prefix. On a source
+// topic the reserved headers have no effect and are removed ([Strip]), with one exception: the
+// redrive headers count as [SourceRedrive] says. dlq-redrive-original counts only together with
+// them, and only if it names a record before its copy.
 //
-// The functions never change the headers or the slices that they are given, and
-// what they return does not alias them beyond the user's own headers.
+// On a retry topic a record is processed if [Parse] and [Meta.CheckRetry] accept it. Otherwise it
+// is dead-lettered as found ([Malformed]). No header can make this package panic.
+//
+// The functions never change their arguments. Their results alias only the user's own headers.
 package headers

@@ -2,12 +2,10 @@ package headers
 
 import "github.com/twmb/franz-go/pkg/kgo"
 
-// Encoder is Meta.Append for many records in a row, such as a storm of the same
-// failure. It gives the same headers; a value that is the same as in the call
-// before is not encoded again but shares its bytes, and slices come from larger
-// ones, of which a few serve many records. So an encoder's headers keep more
-// memory alive than their own, as long as one of them is in use, and nobody may
-// write into their bytes.
+// Encoder is Meta.Append for many records in a row, such as a storm of the same failure. It returns
+// the same headers. A value that equals the previous call's shares its bytes instead of being
+// encoded again, and a few large slices serve many records. So an encoder's headers retain more
+// memory than their own while one of them is in use, and their bytes must not be changed.
 //
 // The zero value is ready to use. An Encoder must not be used concurrently.
 type Encoder struct {
@@ -16,7 +14,7 @@ type Encoder struct {
 	slots []kgo.RecordHeader
 }
 
-// What an encoder allocates at a time.
+// The sizes of an encoder's allocations.
 const (
 	chunkBytes   = 8 << 10
 	chunkHeaders = 512
@@ -35,8 +33,7 @@ func (c *Encoder) Append(m *Meta, h []kgo.RecordHeader) []kgo.RecordHeader {
 	return c.e.headers(out, h)
 }
 
-// memo is the last value of each header, and its encoding. A nil memo knows
-// nothing.
+// memo has the last value of each header, and its encoding. A nil memo is empty.
 type memo [numKeys]struct {
 	text   string
 	number int64

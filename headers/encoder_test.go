@@ -12,7 +12,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// An encoder shares bytes between records: what it gave for one must not change when it encodes the next.
+// An encoder shares bytes between records: the headers of one record must not change when it
+// encodes the next.
 func TestAnEncoderGivesWhatAppendGivesAndNeverChangesIt(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

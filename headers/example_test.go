@@ -44,7 +44,7 @@ func ExampleMeta_Append() {
 	// dlq-history: 1:payment.busy:1763000000000
 }
 
-// In a storm of one failure an Encoder encodes what is the same once.
+// If many records fail alike, an Encoder encodes equal values once.
 func ExampleEncoder_Append() {
 	var encoder headers.Encoder
 	m := headers.Meta{Original: headers.Position{Topic: "orders", Partition: 3}, Group: "billing"}
@@ -58,7 +58,7 @@ func ExampleEncoder_Append() {
 	// dlq-original-topic orders, dlq-original-offset 1046
 }
 
-// What is wrong with a header can be told apart.
+// The errors distinguish the faults of a header.
 func ExampleFieldError() {
 	_, err := headers.Parse([]kgo.RecordHeader{{Key: headers.NotBefore, Value: []byte("tomorrow")}})
 	fmt.Println(errors.Is(err, headers.ErrSyntax), errors.Is(err, headers.ErrRange))
@@ -75,8 +75,7 @@ func ExampleMeta_Fail() {
 	// Output: 2 timeout 2
 }
 
-// A record of a retry topic is believed only if its headers can be read and
-// make sense there.
+// A record of a retry topic is accepted only if its headers are valid and plausible there.
 func ExampleParse() {
 	h := []kgo.RecordHeader{{Key: headers.Attempts, Value: []byte("-1")}}
 	_, err := headers.Parse(h)
@@ -142,8 +141,7 @@ func ExampleStrip() {
 	// dlq-owner: the user's own
 }
 
-// What redrive writes to a source topic counts there only if it names the
-// source's own DLQ.
+// Redrive's headers on a source topic count only if they name the source's own DLQ.
 func ExampleSourceRedrive() {
 	r := headers.Redrive{ID: "7f3a", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 12}}
 	h := r.Append([]kgo.RecordHeader{{Key: "tenant", Value: []byte("7")}})

@@ -5,26 +5,25 @@ import (
 	"strconv"
 )
 
-// What can be wrong with a header, for errors.Is.
+// The reasons of a FieldError, for errors.Is.
 var (
 	ErrMissing   = errors.New("missing")
-	ErrDuplicate = errors.New("there more than once")
+	ErrDuplicate = errors.New("duplicated")
 	ErrSyntax    = errors.New("not in the format of this header")
 	ErrRange     = errors.New("out of bounds")
 )
 
-// FieldError is one header that can't be believed.
+// FieldError is the error of one invalid header.
 type FieldError struct {
-	// Key is the header's.
+	// Key is the header's key.
 	Key string
-	// Value is what was found, cut to 64 bytes; empty where nothing was.
+	// Value is the header's value, cut to 64 bytes; empty if there is none.
 	Value string
-	// Err says why, and is one of ErrMissing, ErrDuplicate, ErrSyntax and
-	// ErrRange by errors.Is.
+	// Err is the reason: ErrMissing, ErrDuplicate, ErrSyntax or ErrRange, by errors.Is.
 	Err error
 }
 
-// Error returns the key, the value where there is one, and the reason.
+// Error returns the key, the value if there is one, and the reason.
 func (e *FieldError) Error() string {
 	if e.Value == "" {
 		return "header " + e.Key + ": " + e.Err.Error()

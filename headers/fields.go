@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// The methods of this file read one header each. A header that is not there,
-// or that is wrong and so has failed the parser, gives the zero value.
+// Each method of this file reads one header. A missing or invalid header gives the zero value; an
+// invalid one also fails the parser.
 
 func (p *parser) number(k key, lo, hi int64) int64 {
 	if !p.has(k) {
@@ -74,7 +74,7 @@ func (p *parser) topicID(k key) (id [16]byte) {
 	return id
 }
 
-// name reads text that identifies something and so can't be mended.
+// name reads text that identifies something and so cannot be repaired.
 func (p *parser) name(k key) string {
 	s := p.text[k]
 	if p.has(k) && (s == "" || !utf8.ValidString(s)) {
@@ -84,7 +84,7 @@ func (p *parser) name(k key) string {
 	return s
 }
 
-// note reads text that is only shown.
+// note reads text that is only displayed.
 func (p *parser) note(k key) string {
 	s := p.text[k]
 	limit, _ := textLimit(k)
@@ -159,8 +159,7 @@ func (p *parser) redrive() (r Redrive) {
 	return r
 }
 
-// parseInt reads a decimal number between lo and hi: digits with at most a
-// minus before them.
+// parseInt reads a decimal number between lo and hi: digits with at most one leading minus.
 func parseInt[T string | []byte](s T, lo, hi int64) (int64, error) {
 	digits, negative := s, false
 	if len(s) > 0 && s[0] == '-' {

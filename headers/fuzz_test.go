@@ -16,8 +16,8 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// headersFrom cuts data into headers: a byte that chooses the key, one for the
-// length of the value, the value.
+// headersFrom cuts data into headers: a byte for the key, a byte for the length of the value, the
+// value.
 func headersFrom(data []byte) (h []kgo.RecordHeader) {
 	for len(data) >= 2 {
 		k, n := int(data[0])%(int(numKeys)+2), int(data[1])
@@ -39,7 +39,7 @@ func headersFrom(data []byte) (h []kgo.RecordHeader) {
 	return h
 }
 
-// bytesOf is the way back, for the corpus.
+// bytesOf is the inverse, for the corpus.
 func bytesOf(h []kgo.RecordHeader) (data []byte) {
 	for i := range h {
 		n := min(len(h[i].Value), 255)
@@ -49,8 +49,8 @@ func bytesOf(h []kgo.RecordHeader) (data []byte) {
 	return data
 }
 
-// FuzzParse: whatever headers there are, nothing panics, nothing is changed,
-// and what was read without an error is written and read back the same.
+// FuzzParse: no headers cause a panic or are changed, and headers that were read without an error
+// are written and read back the same.
 func FuzzParse(f *testing.F) {
 	for _, m := range goldenCases() {
 		f.Add(bytesOf(m.Append(userHeaders())))
@@ -94,7 +94,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what Append wrote does not parse: %v", err)
 		}
-		// Reason decides which of these were written.
+		// Reason decides which of these are written.
 		if m.Reason == "" {
 			m.Stack, m.ValueOmitted = "", false
 		} else {
@@ -109,8 +109,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip: whatever a story holds, its headers are read back without an
-// error and as the same story, cut to the limits.
+// FuzzRoundTrip: the headers of any Meta are read back without an error and as the same Meta, cut
+// to the limits.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("orders", "billing", "timeout", "message", "stack\n", int64(7), int64(1_763_000_000_123), 3, uint8(0))
 	f.Add("o", "g", "tax table", strings.Repeat("é", 600), "\xff", int64(-1), int64(-1), -1, uint8(255))
@@ -152,7 +152,7 @@ func FuzzRoundTrip(f *testing.F) {
 		if utf8.ValidString(message) && len(message) <= MaxMessage && got.Message != message {
 			t.Errorf("message %q, want %q", got.Message, message)
 		}
-		// What was cut once is not cut again.
+		// A value is cut only once.
 		again, err := Parse(got.Append(nil))
 		if err != nil || !reflect.DeepEqual(got, again) {
 			t.Errorf("a second hop changes it: %v (-first +second):\n%s", err, cmp.Diff(got, again))

@@ -18,10 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// goldenCases are stories as they come up. Their files are what this version
-// writes, byte for byte. A change here is one that older versions meet with
-// when both run, or after a step back; what was written before it goes to the
-// corpus, which every later version reads.
+// goldenCases are typical records. Their files have the headers that this version writes, byte for
+// byte. Older versions meet a change here when both run, or after a rollback. The former headers go
+// to the corpus, which every later version reads.
 func goldenCases() map[string]Meta {
 	first := Meta{
 		Original:      Position{Topic: "orders", Partition: 3, Offset: 1045, Timestamp: t0.Add(-time.Minute)},

@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// writtenHistory is the newest part of m.History that fits its header.
+// writtenHistory returns the newest part of m.History that fits its header.
 func (m *Meta) writtenHistory() []Attempt {
 	size := 0
 	for i := range m.History {
@@ -26,12 +26,12 @@ func (m *Meta) writtenHistory() []Attempt {
 	return m.History
 }
 
-// most is no less than what the entry takes with its comma.
+// most is an upper bound of the entry's size with its comma.
 func (a *Attempt) most() int {
 	return 7 + 1 + max(len(a.Class), len(classify.ClassUnclassified)) + 1 + 15 + 1
 }
 
-// size is what the entry takes with its comma.
+// size is the entry's size with its comma.
 func (a *Attempt) size() int {
 	var b [192]byte
 	return len(a.append(b[:0])) + 1

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every other package writes or reads headers, so this one stays below them.
+// Every other package writes or reads headers, so this one must not import them.
 func TestImportsClassifyAndRecordHeaderOnly(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]bool{

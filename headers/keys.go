@@ -31,8 +31,8 @@ const (
 	ValueOmitted      = "dlq-value-omitted"
 )
 
-// Reserved reports whether key is one of siding's. Other keys that start with
-// "dlq-" are the user's.
+// Reserved reports whether key is one of siding's. All other keys belong to the user, also those
+// that start with "dlq-".
 func Reserved(key string) bool { return keyOf(key) != userKey }
 
 // key numbers the reserved keys, so that a parser needs no map.
@@ -41,7 +41,7 @@ type key uint8
 const (
 	userKey key = iota
 
-	// What is kept as text.
+	// Values kept as text.
 	originalTopic
 	group
 	errorClass
@@ -58,7 +58,7 @@ const (
 	redriveFrom
 	redriveOriginal
 
-	// What becomes a number, a time or a flag.
+	// Values parsed into a number, a time or a flag.
 	originalTopicID
 	originalPartition
 	originalOffset
@@ -140,7 +140,7 @@ func keyOf(s string) key {
 	return userKey
 }
 
-// keyNames is the way back from a key to its text.
+// keyNames maps a key to its text.
 var keyNames = [numKeys]string{
 	originalTopic:     OriginalTopic,
 	group:             Group,

@@ -6,14 +6,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ClassMalformed is the class of a record whose headers can't be believed.
+// ClassMalformed is the class of a record with invalid headers.
 const ClassMalformed = "malformed"
 
-// Malformed returns the headers of the dead letter of a record on a retry topic
-// that Parse or CheckRetry refused with err: all of h as found, broken ones and
-// duplicates too, so that nothing that could explain them is lost. Only
-// dlq-reason, dlq-error-class, dlq-error-msg (which gets the text of err) and
-// dlq-failed-at are replaced. h itself is not changed.
+// Malformed returns the headers of the dead letter of a record on a retry topic that Parse or
+// CheckRetry refused with err. It keeps all of h as found, invalid headers and duplicates too,
+// since they may explain the fault. It replaces only dlq-reason, dlq-error-class, dlq-error-msg
+// (the text of err) and dlq-failed-at. It does not change h.
 func Malformed(h []kgo.RecordHeader, err error, at time.Time) []kgo.RecordHeader {
 	message := "malformed headers"
 	if err != nil {

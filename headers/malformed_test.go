@@ -29,7 +29,7 @@ func TestMalformedKeepsHeadersAsFound(t *testing.T) {
 	want := []kgo.RecordHeader{
 		h[0], h[1], h[3], h[5], h[8], h[9],
 		{Key: ErrorClass, Value: []byte("malformed")},
-		{Key: ErrorMessage, Value: []byte(`header dlq-attempts: "-1" is there more than once`)},
+		{Key: ErrorMessage, Value: []byte(`header dlq-attempts: "-1" is duplicated`)},
 		{Key: FailureReason, Value: []byte("malformed")},
 		{Key: FailedAt, Value: []byte("1763000000123")},
 	}

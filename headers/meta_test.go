@@ -15,8 +15,8 @@ import (
 
 var t0 = time.UnixMilli(1_763_000_000_123)
 
-// full returns a Meta with every field set that a dead letter or, with an empty
-// reason, a copy on a retry topic can have.
+// full returns a Meta with every field set that a dead letter can have or, with an empty reason, a
+// copy on a retry topic.
 func full(r Reason) Meta {
 	m := Meta{
 		Original: Position{
@@ -82,7 +82,7 @@ func valueOf(h []kgo.RecordHeader, key string) (value string, ok bool) {
 	return "", false
 }
 
-// clone is a deep copy without spare capacity.
+// clone returns a deep copy without spare capacity.
 func clone(h []kgo.RecordHeader) []kgo.RecordHeader {
 	c := slices.Clone(h)
 	for i := range c {
@@ -145,8 +145,7 @@ func TestAttemptsAreWrittenEvenWhenZero(t *testing.T) {
 	}
 }
 
-// Other frameworks add their headers at every hop, and readers find the oldest
-// error first.
+// Other frameworks append their headers at every hop, and readers find the oldest error first.
 func TestHopReplacesAndNeverAdds(t *testing.T) {
 	t.Parallel()
 	user := []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: "dlq-mine", Value: nil}, {Key: "a", Value: []byte{}}, {Key: ""}}
@@ -189,7 +188,7 @@ func TestAppendLeavesItsInputAlone(t *testing.T) {
 	if spare[:3][2].Key != "" {
 		t.Error("Append wrote behind its input")
 	}
-	// Values share an array: one must not be able to grow into the next.
+	// Values share an array: one must not grow into the next.
 	for i := range out {
 		v := out[i].Value
 		if !Reserved(out[i].Key) {
@@ -278,8 +277,8 @@ func TestFailTakesDownOneDelivery(t *testing.T) {
 		t.Errorf("first failure (-want +got):\n%s", d)
 	}
 
-	// The same history goes on twice, as when a record is sent to a tier and,
-	// refused there, to the DLQ.
+	// The same history continues twice, as when a record is sent to a tier, refused there, and sent
+	// to the DLQ.
 	m.History = append(make([]Attempt, 0, 10), m.History...)
 	a, b := m, m
 	a.Fail(classify.Result{Class: "a"}, "", t0.Add(time.Second))

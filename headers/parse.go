@@ -10,19 +10,17 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// Parse reads the reserved headers among h. It judges syntax and absolute
-// bounds; whether the record can be believed on its topic is CheckRetry's to
-// say. Headers without any reserved key give the zero Meta.
+// Parse reads the reserved headers among h. It checks syntax and absolute bounds; CheckRetry checks
+// whether the values are plausible on a topic. Headers without any reserved key give the zero Meta.
 //
-// The error is a *FieldError about the first header that is wrong: not in its
-// format, out of bounds, there more than once, or missing, since the topic,
-// partition and offset of a position, the attempts that go with it, and the
-// three of redrive are of use only together, and dlq-redrive-original with them. The Meta returned with an error
-// has everything else that could be read, so that an operator sees what there
-// is of a broken letter; of a duplicate it has the first.
+// The error is a *FieldError about the first invalid header: not in its format, out of bounds,
+// duplicate, or missing. Some headers are valid only together: the topic, partition and offset of a
+// position, with the attempts; and the three of redrive, without which dlq-redrive-original is
+// invalid too. The Meta returned with an error has all that could be read, so that an operator sees
+// the content of a malformed letter; of a duplicate it has the first value.
 //
-// Meta does not alias the headers' values. Parse allocates once for all text,
-// and once more for a history.
+// Meta does not alias the headers' values. Parse allocates once for all text, and once more for a
+// history.
 func Parse(h []kgo.RecordHeader) (Meta, error) {
 	var p parser
 	p.collect(h)
@@ -70,19 +68,18 @@ func Parse(h []kgo.RecordHeader) (Meta, error) {
 	return m, nil
 }
 
-// SourceRedrive reads the redrive headers of a record on a source topic. They
-// count, and ok is true, only if all three are there, once and in their format,
-// and name a place in dlqTopic, which is that source's own DLQ: otherwise
-// anyone could pass a record off as redriven. [Redrive].Original is set where
-// its header is there once and in its format; what it may name is for the caller
-// to judge.
+// SourceRedrive reads the redrive headers of a record on a source topic. They count, and ok is
+// true, only if all three occur exactly once, in their format, and name a position in dlqTopic,
+// that source's own DLQ. Otherwise any producer could forge a redriven record. [Redrive].Original
+// is set if its header occurs once and in its format; the caller has to check the position that it
+// names.
 func SourceRedrive(h []kgo.RecordHeader, dlqTopic string) (r Redrive, ok bool) {
 	var p parser
 	p.collect(h)
 	if !p.any(redriveID, redriveCount, redriveFrom) {
 		return Redrive{}, false
 	}
-	// A broken header of another key steers nothing here; only these three do.
+	// Only these three headers have an effect here, so others may be invalid.
 	p.err = nil
 	if p.twice&(bit(redriveID)|bit(redriveCount)|bit(redriveFrom)) != 0 {
 		return Redrive{}, false
@@ -92,7 +89,7 @@ func SourceRedrive(h []kgo.RecordHeader, dlqTopic string) (r Redrive, ok bool) {
 	}
 	p.copyText()
 	if _, err := ParsePosition(p.text[redriveOriginal]); err != nil {
-		p.seen &^= bit(redriveOriginal) // the mark of the run counts without it
+		p.seen &^= bit(redriveOriginal) // the run's mark counts without it
 	}
 	p.err = nil
 	r = p.redrive()
@@ -102,7 +99,7 @@ func SourceRedrive(h []kgo.RecordHeader, dlqTopic string) (r Redrive, ok bool) {
 	return r, true
 }
 
-// parser has the reserved headers of one record, by key.
+// parser holds the reserved headers of one record, by key.
 type parser struct {
 	value [numKeys][]byte
 	seen  uint32 // bits of keys
@@ -156,8 +153,8 @@ func (p *parser) collect(h []kgo.RecordHeader) {
 	}
 }
 
-// copyText copies the text values into one string: a Meta outlives its record
-// while that is parked, and a kept value would pin the whole fetch.
+// copyText copies the text values into one string: a parked Meta outlives its record, and a kept
+// value would retain the whole fetch.
 func (p *parser) copyText() {
 	n := 0
 	for k := firstText; k <= lastText; k++ {
@@ -185,8 +182,7 @@ func (p *parser) copyText() {
 	}
 }
 
-// textLimit says how long a value may be, and whether a longer one is wrong
-// rather than cut.
+// textLimit returns the limit of a value, and whether a longer value is an error rather than cut.
 func textLimit(k key) (limit int, exact bool) {
 	switch k {
 	case errorMessage:

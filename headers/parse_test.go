@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// with returns the headers of a good retry copy with one value changed, or
-// taken out where value is nil.
+// with returns the headers of a valid retry copy with one value changed, or removed if value is
+// nil.
 func with(key string, value []byte) []kgo.RecordHeader {
 	m := full("")
 	var out []kgo.RecordHeader
@@ -149,7 +149,7 @@ func TestParseRefusesDuplicates(t *testing.T) {
 	}
 }
 
-// An operator wants to see what there is of a broken letter.
+// An operator needs all readable headers of a malformed letter.
 func TestParseReturnsWhatItCouldRead(t *testing.T) {
 	t.Parallel()
 	want := full("")
@@ -215,7 +215,7 @@ func TestParseCutsTextThatIsOnlyShown(t *testing.T) {
 	}
 }
 
-// A parked Meta must not keep the bytes of a whole fetch alive.
+// A parked Meta must not retain the bytes of a whole fetch.
 func TestMetaDoesNotAliasTheHeaders(t *testing.T) {
 	t.Parallel()
 	want := full(ReasonPanic)
@@ -246,7 +246,7 @@ func TestParseInt(t *testing.T) {
 	}
 }
 
-// A due time that is crafted or broken must neither fire early nor park for ever.
+// A forged or broken due time must neither run a record early nor park it for ever.
 func TestCheckRetryBelievesOnlyWhatATierCanHold(t *testing.T) {
 	t.Parallel()
 	const retention = 7 * 24 * time.Hour
@@ -300,7 +300,7 @@ func TestFieldErrorReads(t *testing.T) {
 	}{
 		{FieldError{Key: Attempts, Value: "-1", Err: ErrRange}, `header dlq-attempts: "-1" is out of bounds`},
 		{FieldError{Key: Group, Err: ErrMissing}, `header dlq-group: missing`},
-		{FieldError{Key: Host, Value: "\xff", Err: ErrDuplicate}, `header dlq-host: "\xff" is there more than once`},
+		{FieldError{Key: Host, Value: "\xff", Err: ErrDuplicate}, `header dlq-host: "\xff" is duplicated`},
 	} {
 		if got := tt.err.Error(); got != tt.want {
 			t.Errorf("Error() = %s, want %s", got, tt.want)

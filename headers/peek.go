@@ -7,12 +7,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Peek reads the two headers that say whether, and when, a consumer has to do
-// with a record on a retry topic: whose failure it is, and when it is due. It
-// is for whoever passes over many such records and runs few of them; it does
-// not allocate. ok is false where one of the two is missing, broken or there
-// more than once: [Parse] then says what is wrong. The group is empty then
-// unless it alone can be read: a broken due time is for that group to see to.
+// Peek reads the two headers of a record on a retry topic that decide whether and when a consumer
+// has to process it: its group and its due time. It serves readers that skip many such records and
+// run few, and does not allocate. ok is false if one of the two is missing, invalid or duplicate;
+// [Parse] then returns the reason. The group is set even then if it alone is valid: that group
+// handles an invalid due time.
 //
 // The group aliases the header's value.
 func Peek(h []kgo.RecordHeader) (ofGroup []byte, due time.Time, ok bool) {
@@ -40,9 +39,9 @@ func Peek(h []kgo.RecordHeader) (ofGroup []byte, due time.Time, ok bool) {
 	return ofGroup, time.UnixMilli(ms), true
 }
 
-// Code is a small number for a reserved key, 0 for any other: for whoever keeps
-// many records in memory. It means nothing outside of the process.
+// Code returns a small number for a reserved key, 0 for any other. It serves programs that keep
+// many records in memory, and has no meaning outside of the process.
 func Code(key string) byte { return byte(keyOf(key)) }
 
-// Name is the key that [Code] gave the number for; empty for 0.
+// Name returns the key for a number of [Code]; empty for 0.
 func Name(code byte) string { return keyNames[code] }

@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Position is where a record stands or stood.
+// Position is the place of a record in Kafka.
 type Position struct {
 	Topic string
-	// TopicID is the broker's id of the topic; all zero where it is not known.
+	// TopicID is the broker's id of the topic; all zero if unknown.
 	TopicID   [16]byte
 	Partition int32
 	Offset    int64
-	// Timestamp is the record's; the zero time where it is not known. It
-	// carries milliseconds.
+	// Timestamp is the record's, in milliseconds; the zero time if unknown.
 	Timestamp time.Time
 }
 
@@ -33,8 +32,7 @@ func (p Position) append(b []byte) []byte {
 	return strconv.AppendInt(b, p.Offset, 10)
 }
 
-// ParsePosition reads what Position.String writes. Its errors are ErrSyntax
-// and ErrRange.
+// ParsePosition parses the output of Position.String. Its errors are ErrSyntax and ErrRange.
 func ParsePosition(s string) (Position, error) {
 	topic, rest, ok := strings.Cut(s, "/")
 	partition, offset, ok2 := strings.Cut(rest, "/")

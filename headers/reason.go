@@ -1,7 +1,7 @@
 package headers
 
-// Reason says why a record is in the DLQ. Of several that apply the most
-// specific counts: the one that comes first below.
+// Reason is why a record is in the DLQ. If several reasons apply the most specific one counts: the
+// one that comes first below.
 type Reason string
 
 const (
@@ -9,9 +9,9 @@ const (
 	ReasonCrashLoop Reason = "crash-loop"
 	// ReasonPanic: the handler, or its decoder, panicked.
 	ReasonPanic Reason = "panic"
-	// ReasonMalformed: its headers on a retry topic could not be believed.
+	// ReasonMalformed: its headers on a retry topic were invalid.
 	ReasonMalformed Reason = "malformed"
-	// ReasonUnsupportedVersion: its schema is of a version that the service does not know yet.
+	// ReasonUnsupportedVersion: its schema has a version that the service does not know yet.
 	ReasonUnsupportedVersion Reason = "unsupported-version"
 	// ReasonDecode: its payload could not be parsed.
 	ReasonDecode Reason = "decode"
@@ -21,10 +21,10 @@ const (
 	ReasonTooLarge Reason = "too-large"
 	// ReasonHeld: it waited behind a record of its key that was dead-lettered.
 	ReasonHeld Reason = "held"
-	// ReasonExpired: it could be retried, but its time was up.
+	// ReasonExpired: its failure is retryable, but its time was over.
 	ReasonExpired Reason = "expired"
-	// ReasonExhausted: it could be retried, but its attempts were used up.
+	// ReasonExhausted: its failure is retryable, but its attempts were used up.
 	ReasonExhausted Reason = "exhausted"
-	// ReasonTerminal: its failure is one that retrying does not help.
+	// ReasonTerminal: its failure is one that a retry does not repair.
 	ReasonTerminal Reason = "terminal"
 )

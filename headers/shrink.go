@@ -2,7 +2,7 @@ package headers
 
 import "math/bits"
 
-// Size is how many bytes the headers of m take in a Kafka record.
+// Size returns the number of bytes that the headers of m take in a Kafka record.
 func (m *Meta) Size() int {
 	n := 0
 	for _, h := range m.Append(nil) {
@@ -11,14 +11,13 @@ func (m *Meta) Size() int {
 	return n
 }
 
-// prefixed is the size of n bytes behind their length, a zigzag varint.
+// prefixed returns the size of n bytes after their length, a zigzag varint.
 func prefixed(n int) int { return (bits.Len(uint(n)<<1|1)+6)/7 + n }
 
-// Shrink cuts m down until its headers take at most size bytes in a record (see
-// Size), and reports whether it got there. It gives up what is missed least,
-// and of each no more than it has to: the history from its oldest entry on,
-// then the stack from its last line on, then the end of the message. The rest
-// is never touched.
+// Shrink shortens m until its headers take at most size bytes in a record (see Size), and reports
+// whether it succeeded. It drops the least important parts first, and no more than necessary: the
+// history from its oldest entry on, then the stack from its last line on, then the end of the
+// message. It changes nothing else.
 func (m *Meta) Shrink(size int) bool {
 	over := m.Size() - size
 	if over <= 0 {
@@ -35,7 +34,7 @@ func (m *Meta) Shrink(size int) bool {
 		over = m.Size() - size
 	}
 
-	if m.Reason != "" { // otherwise it is not written
+	if m.Reason != "" { // else it is not written
 		m.Stack = string(appendText(nil, m.Stack, MaxStack))
 		for m.Stack != "" && over > 0 {
 			m.Stack = cutLines(m.Stack, len(m.Stack)-over)

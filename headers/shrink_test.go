@@ -22,7 +22,7 @@ func large(r Reason) Meta {
 	return m
 }
 
-// encoded is the size of headers in a record as the protocol's code writes it.
+// encoded returns the size of headers in a record as the protocol's code writes it.
 func encoded(h []kgo.RecordHeader) int {
 	record := func(h []kgo.RecordHeader) int {
 		var r kmsg.Record
@@ -69,7 +69,7 @@ func TestShrinkGivesUpHistoryThenStackThenMessage(t *testing.T) {
 			case m.Message != before.Message && (len(m.History) > 0 || m.Stack != ""):
 				t.Fatalf("Shrink(%d) cut the message first", size)
 			}
-			// No more than it has to: an entry, a frame, a character.
+			// No more than necessary: an entry, a frame, a character.
 			if ok && before.Size() > size && size-m.Size() > 64 {
 				t.Fatalf("reason %q: Shrink(%d) left %d bytes unused", reason, size, size-m.Size())
 			}
@@ -79,7 +79,7 @@ func TestShrinkGivesUpHistoryThenStackThenMessage(t *testing.T) {
 			if n := len(m.History); n > 0 && m.History[n-1] != before.History[len(before.History)-1] {
 				t.Fatalf("Shrink(%d) dropped the newest entry", size)
 			}
-			// The rest stays, and what is left still parses.
+			// All else stays, and the shortened headers still parse.
 			back := mustParse(t, m.Append(nil))
 			if d := cmp.Diff(m, back); d != "" && len(m.History) > 0 {
 				t.Fatalf("Shrink(%d), read back (-want +got):\n%s", size, d)

@@ -4,9 +4,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Strip returns h without the reserved headers: what the handler sees. It is h
-// itself where there is nothing to take off, nil where nothing is left, and a
-// new slice otherwise; h is not changed.
+// Strip returns h without the reserved headers, as the handler sees them. The result is h itself if
+// nothing has to be removed, nil if nothing is left, and a new slice otherwise. It does not change
+// h.
 func Strip(h []kgo.RecordHeader) []kgo.RecordHeader {
 	n := countReserved(h)
 	switch n {
@@ -27,7 +27,7 @@ func countReserved(h []kgo.RecordHeader) (n int) {
 	return n
 }
 
-// appendUser appends those of h that are not reserved.
+// appendUser appends the headers of h that are not reserved.
 func appendUser(to, h []kgo.RecordHeader) []kgo.RecordHeader {
 	for i := range h {
 		if keyOf(h[i].Key) == userKey {

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// topic is a topic as the cluster has it.
+// topic is a topic of the cluster.
 type topic struct {
 	partitions int32
 	replicas   int16
@@ -18,16 +18,16 @@ type topic struct {
 	configs    map[string]string
 }
 
-// number returns a config that is a number.
+// number returns the value of a numeric config.
 func (t *topic) number(config string) (int64, bool) {
 	n, err := strconv.ParseInt(t.configs[config], 10, 64)
 	return n, err == nil
 }
 
-// describe returns those of the topics that exist, without their configs.
+// describe returns the topics that exist, without their configs.
 func describe(ctx context.Context, adm *kadm.Client, names []string) (map[string]*topic, error) {
-	// kadm answers from a cache that is seconds old, unless it is asked for the
-	// authorized operations too.
+	// kadm answers from a cache that is seconds old, unless the authorized operations are requested
+	// too.
 	ctx = kadm.WithAuthorizedOps(ctx)
 	m, err := adm.Metadata(ctx, names...)
 	if err != nil {
@@ -47,7 +47,7 @@ func describe(ctx context.Context, adm *kadm.Client, names []string) (map[string
 		default:
 			t := &topic{partitions: int32(len(d.Partitions)), replicas: int16(d.Partitions.NumReplicas())}
 			for _, p := range d.Partitions {
-				// While a partition moves it has replicas on both sides.
+				// A moving partition has replicas on both sides.
 				t.replicas = max(1, min(t.replicas, int16(len(p.Replicas))))
 				if p.Leader >= 0 && p.Err == nil {
 					t.led++
@@ -89,9 +89,9 @@ func describeConfigs(ctx context.Context, adm *kadm.Client, topics map[string]*t
 	return errors.Join(errs...)
 }
 
-// denied names the operation that failed and, where it failed for want of a
-// right, the right and the topics: kadm gives up on the first refusal without
-// saying whose it was, so each is asked again by itself.
+// denied names the operation that failed. If a permission was missing, it names the permission and
+// the topics: kadm stops at the first refusal without naming its topic, so denied asks for each
+// topic by itself.
 func denied(err error, op, right string, names []string, ask func(string) error) error {
 	if _, ok := errors.AsType[*kadm.AuthError](err); !ok {
 		return fmt.Errorf("%s: %w", op, err)
@@ -103,7 +103,7 @@ func denied(err error, op, right string, names []string, ask func(string) error)
 		}
 	}
 	if len(refused) == 0 {
-		refused = names // granted meanwhile, or refused by the cluster as a whole
+		refused = names // granted meanwhile, or denied by the cluster
 	}
 	return fmt.Errorf("%s %q: grant the operation %s on them: %w", op, refused, right, err)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The commands are those of Apache Kafka's own tools. The brokers' addresses are
-// not known here, so they come from the shell's variable BOOTSTRAP.
+// The commands are those of Apache Kafka's own tools. This package does not know the brokers'
+// addresses, so they come from the shell's variable BOOTSTRAP.
 const bootstrap = `--bootstrap-server "$BOOTSTRAP"`
 
 func (w wanted) createCommand() string {
@@ -25,15 +25,14 @@ func (w wanted) growCommand() string {
 }
 
 func alterConfigCommand(topic, config, value string) string {
-	// kafka-configs.sh takes commas for the next config, unless in brackets.
+	// kafka-configs.sh reads a comma as the start of the next config, unless in brackets.
 	if strings.Contains(value, ",") {
 		value = "[" + value + "]"
 	}
 	return fmt.Sprintf("kafka-configs.sh %s --alter --topic %s --add-config %s", bootstrap, topic, shellQuote(config+"="+value))
 }
 
-// shellQuote leaves what a POSIX shell takes literally as it is and quotes the
-// rest.
+// shellQuote quotes text for a POSIX shell, if it needs quotes.
 func shellQuote(s string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-=,:/@%+", r)

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// compare reports where an existing sibling is not what it ought to be, leaving
-// out its number of partitions. Where a setting says "at least", more is no
-// difference; a config that the broker does not tell is none either. Differences
-// that lose records are refusals.
+// compare reports how an existing sibling differs from the wanted one, except in its number of
+// partitions. For a setting with a lower bound more is no difference; neither is a config that the
+// broker hides. Differences that lose records are refusals.
 func (w wanted) compare(have *topic, dlq *topic) (differences []Difference, refusals []error) {
 	if have.replicas < w.replicas {
 		differences = append(differences, Difference{
@@ -63,7 +62,7 @@ func satisfies(config, want, got string) bool {
 	return false
 }
 
-// loses says why a value that differs would lose records, or nothing.
+// loses returns why a differing value would lose records, or the empty string.
 func (w wanted) loses(config, got string) string {
 	switch {
 	case config == retentionBytes:
@@ -76,8 +75,8 @@ func (w wanted) loses(config, got string) string {
 	return ""
 }
 
-// ledgerRetention raises the wanted retention of the ledger to what the
-// dead-letter topic needs as it is: an entry must outlive its letter.
+// ledgerRetention raises the wanted retention of the ledger to the need of the existing dead-letter
+// topic: an entry must outlive its letter.
 func (w wanted) ledgerRetention(want string, dlq *topic) string {
 	if dlq == nil || dlq.configs == nil {
 		return want
@@ -102,8 +101,8 @@ func (w wanted) ledgerRetention(want string, dlq *topic) string {
 	return strconv.FormatInt(need, 10)
 }
 
-// retained reads retention.ms: milliseconds, the largest number for ever. What
-// can't be read counts as nothing, so that it shows as a difference.
+// retained reads retention.ms: milliseconds, with the largest number for ever. An unreadable value
+// counts as zero, so that it is reported as a difference.
 func retained(ms string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(ms), 10, 64)
 	switch {
@@ -126,7 +125,7 @@ func policies(s string) []string {
 	return ps
 }
 
-// humanMS writes milliseconds as a duration, for people.
+// humanMS formats milliseconds as a duration.
 func humanMS(ms string) string {
 	n, err := strconv.ParseInt(ms, 10, 64)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// FormatDelay writes a delay as it stands in a tier's name: Go's form without
-// the units that are zero, so "5s", "5m", "1h30m", "1.5s".
+// FormatDelay formats a delay as in a tier's name: Go's form without zero units, so "5s", "5m",
+// "1h30m", "1.5s".
 func FormatDelay(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -18,9 +18,8 @@ func FormatDelay(d time.Duration) string {
 	return s
 }
 
-// ParseDelay reads what [FormatDelay] wrote. It reports false for everything
-// else: forms that are not the shortest ("60s"), delays that are not positive
-// or not whole milliseconds.
+// ParseDelay parses the output of [FormatDelay]. It returns false for all else: forms that are not
+// the shortest ("60s"), and delays that are not positive or not whole milliseconds.
 func ParseDelay(s string) (time.Duration, bool) {
 	d, err := time.ParseDuration(s)
 	if err != nil || delayProblem(d) != nil || FormatDelay(d) != s {

@@ -13,27 +13,24 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// Ensure provisions the siblings of source topics as the spec's mode says, and
-// reports what it did and where existing siblings differ from what it would have
-// created. Calling it again is harmless, also while other instances call it: a
-// topic that somebody else created meanwhile is taken as found.
+// Ensure provisions the siblings of source topics by the spec's mode. It reports its changes, and
+// how existing siblings differ from those that it would have created. Repeated and concurrent calls
+// are harmless: a topic that another instance created meanwhile is treated as an existing one.
 //
-// With [Create], siblings that are missing are created with as many partitions
-// and replicas as their source, and grown when the source grew; Ensure then waits
-// until the cluster shows their partitions, as long as ctx allows and a minute at
-// most. Configs of existing topics are never changed: what is weaker than
-// wanted is in the report, with the command that changes it. With [Verify] nothing
-// is changed at all.
+// With [Create], Ensure creates missing siblings with as many partitions and replicas as their
+// source, and grows them when the source has grown. It then waits until the cluster shows their
+// partitions, as long as ctx allows and a minute at most. It never changes the configs of existing
+// topics: the report lists the weaker ones, with the command that changes each. With [Verify] it
+// changes nothing.
 //
-// It is an error, before anything is changed, that names every problem, when the
-// siblings or the spec are not valid, a source topic does not exist, a right to
-// describe is missing, or an existing sibling would lose records: compacted,
-// limited by size, or kept shorter than its delay needs. Siblings that are
-// missing or too small and may not be provisioned are an [*UndoneError] with the
-// commands to run. The report holds what was done before an error.
+// Ensure returns an error that names every problem, before any change, if the siblings or the spec
+// are invalid, a source topic does not exist, or a permission to describe is missing. So it does if
+// an existing sibling would lose records: compacted, limited by size, or kept shorter than its
+// delay needs. If siblings are missing or too small and may not be provisioned, the error is an
+// [*UndoneError] with the commands to run. The report holds the changes before an error.
 //
-// Ensure asks for all topics at once: one metadata request, one for configs, and
-// one for each distinct shape of topic to create.
+// Ensure requests all topics at once: one metadata request, one for configs, and one for each
+// distinct shape of topic to create.
 func Ensure(ctx context.Context, adm *kadm.Client, spec Spec, siblings ...Siblings) (Report, error) {
 	if spec.Mode == Off || len(siblings) == 0 {
 		return Report{}, nil
@@ -51,9 +48,9 @@ func Ensure(ctx context.Context, adm *kadm.Client, spec Spec, siblings ...Siblin
 	return e.report, nil
 }
 
-// settleTimeout bounds the wait for topics that the cluster said it made. A
-// controller shows them within a second; past a minute something else is wrong,
-// and a caller without a deadline should hear of it.
+// settleTimeout bounds the wait for topics that the cluster confirmed. A controller shows them
+// within a second; after a minute something else is wrong, and a caller without a deadline should
+// get an error.
 const settleTimeout = time.Minute
 
 // ensurer is one call of Ensure.
@@ -64,7 +61,7 @@ type ensurer struct {
 
 	names  []string          // every source and sibling
 	wants  []wanted          // every sibling, in the order given
-	topics map[string]*topic // what exists of names
+	topics map[string]*topic // those of names that exist
 }
 
 func (e *ensurer) run(ctx context.Context, siblings []Siblings) error {
@@ -95,7 +92,7 @@ func (e *ensurer) run(ctx context.Context, siblings []Siblings) error {
 	return e.settle(ctx, missing, small, foreign)
 }
 
-// look reads the cluster and derives what is wanted of it.
+// look reads the cluster and derives the wanted siblings.
 func (e *ensurer) look(ctx context.Context, siblings []Siblings) error {
 	var err error
 	if e.topics, err = describe(ctx, e.adm, e.names); err != nil {
@@ -120,8 +117,7 @@ func (e *ensurer) look(ctx context.Context, siblings []Siblings) error {
 	return nil
 }
 
-// undone returns the siblings that do not exist and those with too few
-// partitions.
+// undone returns the siblings that do not exist or have too few partitions.
 func (e *ensurer) undone() (missing, small []wanted) {
 	for _, w := range e.wants {
 		switch t := e.topics[w.topic]; {
@@ -147,12 +143,12 @@ func (e *ensurer) compare(wants []wanted) error {
 	return errors.Join(errs...)
 }
 
-// provision creates and grows. It returns the topics that somebody else created
-// between our look and our request.
+// provision creates and grows topics. It returns the topics that another instance created since the
+// cluster was read.
 func (e *ensurer) provision(ctx context.Context, missing, small []wanted) (foreign []wanted, err error) {
 	var (
 		errs               []error
-		why                []error // refused for want of a right
+		why                []error // refused, as a permission is missing
 		noCreate, noGrowth []wanted
 	)
 	for _, group := range alike(missing, wanted.shape) {
@@ -173,7 +169,7 @@ func (e *ensurer) provision(ctx context.Context, missing, small []wanted) (forei
 			}
 			switch {
 			case err == nil, errors.Is(err, kerr.RequestTimedOut):
-				// Timed out: the controller goes on with it, and settle waits.
+				// Timed out: the controller continues, and settle waits.
 				e.report.Created = append(e.report.Created, w.topic)
 			case errors.Is(err, kerr.TopicAlreadyExists):
 				foreign = append(foreign, w)
@@ -200,7 +196,7 @@ func (e *ensurer) provision(ctx context.Context, missing, small []wanted) (forei
 			case err == nil, errors.Is(err, kerr.RequestTimedOut):
 				e.report.Grown = append(e.report.Grown, Growth{Topic: w.topic, From: e.topics[w.topic].partitions, To: w.partitions})
 			case errors.Is(err, kerr.InvalidPartitions):
-				// Somebody else grew it; settle sees whether far enough.
+				// Another instance grew it; settle checks whether it is large enough.
 			case isDenied(err):
 				noGrowth = append(noGrowth, w)
 				why = append(why, fmt.Errorf("grow topic %q: grant the operation ALTER on it: %w", w.topic, withMessage(err, r.ErrMessage)))
@@ -215,11 +211,11 @@ func (e *ensurer) provision(ctx context.Context, missing, small []wanted) (forei
 	return foreign, errors.Join(errs...)
 }
 
-// settle waits until the cluster shows what was created and grown. A topic that
-// somebody else created is looked at like one that was there before, and grown
-// when it is too small: that instance may have seen the source before it grew.
+// settle waits until the cluster shows the created and grown topics. A topic that another instance
+// created is treated as an existing one, and grown if it is too small: that instance may have read
+// the source before it grew.
 func (e *ensurer) settle(ctx context.Context, missing, small, foreign []wanted) error {
-	wait, cancel := context.WithTimeoutCause(ctx, settleTimeout, fmt.Errorf("not there after %s", settleTimeout))
+	wait, cancel := context.WithTimeoutCause(ctx, settleTimeout, fmt.Errorf("not visible after %s", settleTimeout))
 	defer cancel()
 	askedToGrow := map[string]bool{}
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -253,7 +249,7 @@ func (e *ensurer) settle(ctx context.Context, missing, small, foreign []wanted) 
 	return e.compare(foreign)
 }
 
-// lacking looks at the cluster again and says what of it does not show yet.
+// lacking reads the cluster and returns the parts that are not visible yet.
 func (e *ensurer) lacking(ctx context.Context, missing, small []wanted) ([]string, error) {
 	topics, err := describe(ctx, e.adm, e.names)
 	if err != nil {
@@ -274,13 +270,13 @@ func (e *ensurer) lacking(ctx context.Context, missing, small []wanted) ([]strin
 	for _, w := range slices.Concat(missing, small) {
 		switch t := topics[w.topic]; {
 		case t == nil:
-			lacking = append(lacking, fmt.Sprintf("%s does not show", w.topic))
+			lacking = append(lacking, fmt.Sprintf("%s is not visible", w.topic))
 		case t.partitions < w.partitions:
 			lacking = append(lacking, fmt.Sprintf("%s shows %d of %d partitions", w.topic, t.partitions, w.partitions))
 		}
 	}
-	// Leaders are awaited for new topics only: a topic that was there may have a
-	// partition offline, which is its lane's trouble and nobody else's.
+	// Only new topics must have their leaders: a partition of an existing topic may be offline,
+	// which concerns its lane only.
 	for _, w := range missing {
 		if t := topics[w.topic]; t != nil && t.led < t.partitions {
 			lacking = append(lacking, fmt.Sprintf("%s has no leader for %d partitions", w.topic, t.partitions-t.led))
@@ -315,7 +311,7 @@ func undone(missing, small []wanted, why error) *UndoneError {
 	return u
 }
 
-// shape tells topics apart that one request cannot create together.
+// shape distinguishes topics that one request cannot create together.
 func (w wanted) shape() string { return fmt.Sprint(w.partitions, w.replicas, w.configs) }
 
 // alike groups by a key, in the order in which the keys first appear.

@@ -195,8 +195,8 @@ func TestSiblingsGrowWithTheirSource(t *testing.T) {
 		if _, err := Ensure(t.Context(), adm, Spec{}, s); err != nil {
 			t.Fatal(err)
 		}
-		// Somebody else grows them, which our client's cache doesn't know. The
-		// dead-letter topic has more than it needs then and stays.
+		// Another client grows them, which our client's cache does not show. The dead-letter topic
+		// then has more than it needs and stays.
 		other := c.admin(t)
 		defer other.Close()
 		if _, err := other.UpdatePartitions(t.Context(), 9, "orders.dlq"); err != nil {
@@ -513,7 +513,7 @@ func TestTheWaitIsBounded(t *testing.T) {
 			defer cancel()
 			start := time.Now()
 			r, err := Ensure(ctx, adm, Spec{}, mustSiblings(t, Naming{}, "orders"))
-			if err == nil || !strings.Contains(err.Error(), "orders.dlq does not show") {
+			if err == nil || !strings.Contains(err.Error(), "orders.dlq is not visible") {
 				t.Errorf("error %v does not name the topic", err)
 			}
 			if took := time.Since(start); took != c.want {
@@ -545,7 +545,7 @@ func TestAnInvalidSpecIsRefusedWithEveryReason(t *testing.T) {
 		t.Fatal("it is accepted")
 	}
 	for _, want := range []string{
-		"mode 9 is not known", `TierRetention 1h0m0s is too short for "orders.retry.1s"`, `too short for "orders.retry.1h"`, "it needs 2h0m0s at least",
+		"unknown mode 9", `TierRetention 1h0m0s is too short for "orders.retry.1s"`, `too short for "orders.retry.1h"`, "it needs 2h0m0s at least",
 		"DLQRetention 1µs", "empty name", "cleanup.policy", "retention.ms: use TierRetention", "retention.bytes", "is a source itself",
 	} {
 		if !strings.Contains(err.Error(), want) {

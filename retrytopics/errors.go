@@ -2,20 +2,19 @@ package retrytopics
 
 import "strings"
 
-// UndoneError says which siblings are missing or have too few partitions when
-// [Ensure] may not change that, because of [Verify] or because the cluster does
-// not allow it.
+// UndoneError lists siblings that are missing or have too few partitions, if [Ensure] may not
+// change that: by [Verify], or as the cluster denies it.
 type UndoneError struct {
 	// Topics names them.
 	Topics []string
-	// Commands are to be run, one for each topic, by somebody who is allowed
-	// to, in a shell where BOOTSTRAP holds the brokers' addresses.
+	// Commands has one command for each topic, for an operator with the permission, in a shell
+	// where BOOTSTRAP holds the brokers' addresses.
 	Commands []string
-	// Err is why Ensure did not do it itself; nil with Verify.
+	// Err is the reason why Ensure did not make the change; nil with Verify.
 	Err error
 }
 
-// Error names the topics and lists the commands, a line each.
+// Error names the topics and lists the commands, one per line.
 func (e *UndoneError) Error() string {
 	var b strings.Builder
 	b.WriteString("topics are missing or have too few partitions")

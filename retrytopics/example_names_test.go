@@ -7,7 +7,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// A dead-letter topic that is consumed like a source would have its failures written back to it, among others.
+// If a dead-letter topic were consumed like a source, its failures would be written back to it.
 func ExampleCheck() {
 	var all []retrytopics.Siblings
 	for _, source := range []string{"orders", "orders.dlq"} {
@@ -27,7 +27,7 @@ func ExampleFormatDelay() {
 	// Output: 1h30m 1.5s
 }
 
-// Only the form that FormatDelay writes is a delay, so a name has one reading.
+// Only the form that FormatDelay writes is a delay, so each name has one reading.
 func ExampleParseDelay() {
 	for _, s := range []string{"1h30m", "90m", "orders"} {
 		d, ok := retrytopics.ParseDelay(s)
@@ -59,7 +59,7 @@ func Example_schedules() {
 	// [{1m0s orders.retry.1m} {10m0s orders.retry.10m} {1h0m0s orders.retry.1h} {4h0m0s orders.retry.4h} {12h0m0s orders.retry.12h}]
 }
 
-// A tool that sees only a cluster knows whose sibling a topic is.
+// A tool that sees only a cluster finds the source of each sibling.
 func ExampleNaming_SourceOf() {
 	var naming retrytopics.Naming
 	for _, topic := range []string{"orders.retry.30s", "orders.dlq", "orders.dlq.ledger", "orders"} {
@@ -96,7 +96,7 @@ func ExampleNaming_Validate() {
 	naming := retrytopics.Naming{Retry: "retry.{delay}", DLQ: "{topic}{group}.dlq"}
 	fmt.Println(naming.Validate())
 	// Output:
-	// naming Retry "retry.{delay}": {topic} must be there once
+	// naming Retry "retry.{delay}": {topic} must occur once
 	// naming DLQ "{topic}{group}.dlq": {topic} and {group} need text between them, or a name cannot be read backwards
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Where a service may create nothing, somebody who may runs the commands.
+// If a service may not create topics, an operator with the permission runs the commands.
 func ExampleUndoneError() {
 	adm, stop := cluster("orders")
 	defer stop()
@@ -32,7 +32,8 @@ func ExampleUndoneError() {
 	// kafka-topics.sh --bootstrap-server "$BOOTSTRAP" --create --topic orders.dlq --partitions 3 --replication-factor 1 --config cleanup.policy=delete --config max.message.bytes=1114124 --config message.timestamp.type=LogAppendTime --config min.insync.replicas=1 --config retention.bytes=-1 --config retention.ms=1209600000 --config segment.ms=86400000 --config unclean.leader.election.enable=false
 }
 
-// A sibling that is there is never changed; what is weaker than it should be is reported with what to do.
+// Ensure never changes the configs of an existing sibling. It reports weaker ones, each with a
+// command.
 func ExampleDifference_Command() {
 	adm, stop := cluster("orders")
 	defer stop()
@@ -69,7 +70,7 @@ func ExampleSpec_RetentionOf() {
 	// Output: 168h0m0s 336h0m0s
 }
 
-// What a specification gets wrong is said before a cluster is asked.
+// Errors of a specification are reported before any request to a cluster.
 func ExampleSpec_Validate() {
 	orders, _ := retrytopics.Naming{}.Siblings("orders", "billing", 12*time.Hour)
 	spec := retrytopics.Spec{TierRetention: 13 * time.Hour, Configs: map[string]string{"cleanup.policy": "compact"}}

@@ -29,7 +29,7 @@ func ExampleNaming_Siblings() {
 	// orders.dlq.ledger
 }
 
-// Where several groups consume a topic, a name for each keeps them apart.
+// If several groups consume a topic, their names separate the siblings.
 func ExampleNaming_group() {
 	naming := retrytopics.Naming{
 		Retry:  "{topic}.retry.{group}.{delay}",

@@ -2,7 +2,7 @@ package retrytopics
 
 import "time"
 
-// Kind says what a sibling topic is for.
+// Kind is the purpose of a sibling topic.
 type Kind uint8
 
 const (
@@ -10,7 +10,7 @@ const (
 	KindRetry Kind = iota + 1
 	// KindDLQ holds dead letters.
 	KindDLQ
-	// KindLedger holds what became of them.
+	// KindLedger holds the outcomes of dead letters.
 	KindLedger
 )
 
@@ -27,20 +27,19 @@ func (k Kind) String() string {
 	return ""
 }
 
-// A Name is what the name of a sibling topic says.
+// A Name is the content of a sibling topic's name.
 type Name struct {
 	Kind   Kind
 	Source string
-	// Group is empty where the template has no {group}.
+	// Group is empty if the template has no {group}.
 	Group string
-	// Delay is of a tier, zero for the others.
+	// Delay is the tier's; zero for other kinds.
 	Delay time.Duration
 }
 
-// Parse reads a topic's name backwards: what kind of sibling it is, and of which
-// source. Like [Naming.SourceOf] it reports false for a topic that is no sibling
-// by these templates, for one that can be read in more than one way, and where
-// the templates are not valid.
+// Parse derives the kind of a sibling and its source from a topic's name. Like [Naming.SourceOf] it
+// returns false for a topic that is no sibling by these templates, for an ambiguous name, and if
+// the templates are invalid.
 func (n Naming) Parse(topic string) (Name, bool) {
 	ts, err := n.compile()
 	if err != nil {

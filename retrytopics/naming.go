@@ -15,17 +15,15 @@ const (
 	DefaultLedger = "{topic}.dlq.ledger"
 )
 
-// Naming holds the templates that sibling topics are named by. In each,
-// {topic} stands for the source topic and must appear once; {group} for the
-// consumer group and may appear once, which keeps groups apart that consume
-// the same source; {delay}, in Retry and only there, for the tier's delay in
-// the form of [FormatDelay].
+// Naming holds the templates of the names of sibling topics. In each, {topic} stands for the source
+// topic and must occur once. {group} stands for the consumer group and may occur once; it separates
+// groups that consume the same source. {delay} stands for the tier's delay in the form of
+// [FormatDelay], in Retry only.
 //
-// A name must be readable backwards: placeholders need text between them, and
-// no name may be readable as a sibling of two sources. What a template allows
-// in general and particular names break is found by [Naming.Siblings]: with
-// "{topic}.{group}.dlq" the name "shop.orders.billing.dlq" belongs to "shop" or
-// to "shop.orders", so it is refused. Text between the two, as in
+// A name must be readable backwards: placeholders need text between them, and no name may be
+// readable as a sibling of two sources. [Naming.Siblings] finds names that break this although
+// their template allows it. With "{topic}.{group}.dlq" the name "shop.orders.billing.dlq" belongs
+// to "shop" or to "shop.orders", so it is refused. Text between the two, as in
 // "{topic}.dlq.{group}", avoids that.
 //
 // The zero value is the default naming.
@@ -34,8 +32,8 @@ type Naming struct {
 	Retry string
 	// DLQ names the dead-letter topic. Empty means [DefaultDLQ].
 	DLQ string
-	// Ledger names the topic that holds what became of each dead letter.
-	// Empty means [DefaultLedger].
+	// Ledger names the topic that holds the outcome of each dead letter. Empty means
+	// [DefaultLedger].
 	Ledger string
 }
 
@@ -58,15 +56,13 @@ func (n Naming) Validate() error {
 	return err
 }
 
-// Siblings names the siblings of a source topic for a group, with one tier per
-// delay; no delays means no tiers, which is legal. The group matters only where
-// a template has {group}. Delays are positive, strictly ascending and whole
-// milliseconds.
+// Siblings names the siblings of a source topic for a group, with one tier per delay; no delays
+// means no tiers, which is legal. The group matters only if a template has {group}. Delays are
+// positive, strictly ascending and whole milliseconds.
 //
-// The error names every problem: of the templates, of the delays, names over
-// 249 characters or with characters that Kafka does not allow, names that
-// collide (also those that differ in '.' and '_' only), names that cannot be
-// read backwards.
+// The error names every problem: of the templates, of the delays, names over 249 characters or with
+// characters that Kafka does not allow, names that collide (also those that differ in '.' and '_'
+// only), and names that cannot be read backwards.
 func (n Naming) Siblings(source, group string, delays ...time.Duration) (Siblings, error) {
 	ts, err := n.compile()
 	if err != nil {
@@ -84,7 +80,7 @@ func (n Naming) Siblings(source, group string, delays ...time.Duration) (Sibling
 
 	errs := s.problems()
 	if len(errs) == 0 {
-		// Only names that are sound in themselves are worth reading.
+		// Only valid names are worth reading backwards.
 		for _, topic := range s.Topics() {
 			if got := ts.sources(topic); len(got) != 1 || got[0] != source {
 				errs = append(errs, fmt.Errorf(
@@ -98,10 +94,9 @@ func (n Naming) Siblings(source, group string, delays ...time.Duration) (Sibling
 	return s, nil
 }
 
-// SourceOf reads a name backwards: it returns the source topic that the topic is
-// a sibling of, whatever the group, delay or kind of sibling. It reports false
-// for a topic that is no sibling by these templates, for one that could be a
-// sibling of several sources, and where the templates are not valid.
+// SourceOf returns the source topic of a sibling, whatever the group, delay or kind of the sibling.
+// It returns false for a topic that is no sibling by these templates, for a name that could belong
+// to several sources, and if the templates are invalid.
 func (n Naming) SourceOf(topic string) (string, bool) {
 	ts, err := n.compile()
 	if err != nil {
@@ -114,9 +109,9 @@ func (n Naming) SourceOf(topic string) (string, bool) {
 	return sources[0], true
 }
 
-// TierOf returns the delay of a topic that is a retry tier of this source and
-// group, configured or not. It reports false for anything else, including a
-// delay that this package would have written differently ("60s" for "1m").
+// TierOf returns the delay of a topic that is a retry tier of this source and group, configured or
+// not. It returns false for any other topic, and for a delay that this package would format
+// differently ("60s" for "1m").
 func (n Naming) TierOf(topic, source, group string) (time.Duration, bool) {
 	ts, err := n.compile()
 	if err != nil {
@@ -125,9 +120,8 @@ func (n Naming) TierOf(topic, source, group string) (time.Duration, bool) {
 	return ts.tierOf(topic, source, group)
 }
 
-// TiersAmong returns those of the topics that are retry tiers of this source
-// and group, shortest delay first. Given the names of all topics of a cluster it
-// finds the tiers that a former configuration left behind.
+// TiersAmong returns the topics that are retry tiers of this source and group, shortest delay
+// first. Given all topics of a cluster it finds the tiers that a former configuration left behind.
 func (n Naming) TiersAmong(topics []string, source, group string) []Tier {
 	ts, err := n.compile()
 	if err != nil {

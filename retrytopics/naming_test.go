@@ -138,14 +138,14 @@ func TestAnInvalidTemplateIsRefusedWithEveryReason(t *testing.T) {
 		n    Naming
 		want []string
 	}{
-		{Naming{Retry: "{topic}.retry"}, []string{"Retry", "{delay} must be there once"}},
-		{Naming{Retry: "retry.{delay}"}, []string{"{topic} must be there once"}},
+		{Naming{Retry: "{topic}.retry"}, []string{"Retry", "{delay} must occur once"}},
+		{Naming{Retry: "retry.{delay}"}, []string{"{topic} must occur once"}},
 		{Naming{Retry: "{topic}{delay}.r"}, []string{"need text between them"}},
-		{Naming{Retry: "{topic}.{group}.{group}.{delay}"}, []string{"{group} may be there once at most"}},
+		{Naming{Retry: "{topic}.{group}.{group}.{delay}"}, []string{"{group} may occur once at most"}},
 		{Naming{DLQ: "{topic}"}, []string{"DLQ", "no text besides the placeholders"}},
-		{Naming{DLQ: "{topic}.{delay}.dlq"}, []string{"{delay} has no place here"}},
-		{Naming{DLQ: "{topic}.{tenant}.dlq"}, []string{"{tenant} is not known"}},
-		{Naming{DLQ: "{topic.dlq"}, []string{"a brace is not closed", "{topic} must be there once"}},
+		{Naming{DLQ: "{topic}.{delay}.dlq"}, []string{"{delay} belongs in Retry only"}},
+		{Naming{DLQ: "{topic}.{tenant}.dlq"}, []string{"unknown placeholder {tenant}"}},
+		{Naming{DLQ: "{topic.dlq"}, []string{"a brace is not closed", "{topic} must occur once"}},
 		{Naming{DLQ: "{topic}/dlq", Ledger: "{topic} ledger"}, []string{`DLQ "{topic}/dlq"`, `"/"`, `Ledger "{topic} ledger"`}},
 		{Naming{Ledger: "{topic}_dlq"}, []string{"DLQ and Ledger give the same name", "differ in '.' and '_'"}},
 		{Naming{Ledger: "{topic}.ledger.dlq"}, []string{"Ledger", `["t" "t.ledger"]`}},

@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// Report is what [Ensure] did and found.
+// Report lists the changes and findings of [Ensure].
 type Report struct {
 	// Created names the siblings that this call created.
 	Created []string
-	// Grown lists the siblings that this call gave more partitions.
+	// Grown lists the siblings to which this call added partitions.
 	Grown []Growth
-	// Differences lists where siblings that were there are weaker than what
-	// Ensure would have created. None of them loses records; those are errors.
+	// Differences lists how existing siblings are weaker than those that Ensure would have created.
+	// None of them loses records; such differences are errors.
 	Differences []Difference
 	// Partitions holds the number of partitions of each source and sibling.
 	Partitions map[string]int32
 }
 
-// Growth is a topic that has more partitions than before.
+// Growth is a topic with more partitions than before.
 type Growth struct {
 	Topic    string
 	From, To int32
 }
 
-// Difference is one setting of an existing sibling that is not as wanted.
-// Setting is the name of a topic config, or replication.factor.
+// Difference is one setting of an existing sibling that differs from the wanted value. Setting is
+// the name of a topic config, or replication.factor.
 type Difference struct {
 	Topic, Setting string
 	Want, Have     string
 }
 
-// String says the difference in a sentence.
+// String describes the difference in a sentence.
 func (d Difference) String() string {
 	want, have := d.Want, d.Have
 	if strings.HasSuffix(d.Setting, ".ms") {
@@ -42,9 +42,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s has %s=%s, wanted is %s", d.Topic, d.Setting, have, want)
 }
 
-// Command returns the command that takes the difference away, to be run where
-// BOOTSTRAP is set. It is empty for the replication factor, which needs a plan of
-// reassignment.
+// Command returns the command that removes the difference, for a shell where BOOTSTRAP is set. It
+// is empty for the replication factor, which needs a reassignment plan.
 func (d Difference) Command() string {
 	if d.Setting == replicationFactor {
 		return ""
@@ -52,8 +51,8 @@ func (d Difference) Command() string {
 	return alterConfigCommand(d.Topic, d.Setting, d.Want)
 }
 
-// String renders the report for a log, a line for each thing done or found. The
-// empty report of a call that had nothing to do is "siblings are as wanted".
+// String formats the report for a log, one line for each change or finding. An empty report is
+// "siblings are as wanted".
 func (r Report) String() string {
 	var lines []string
 	for _, t := range r.Created {

@@ -10,8 +10,8 @@ import (
 // maxDelay keeps twice a delay within a time.Duration.
 const maxDelay = 100 * 365 * 24 * time.Hour
 
-// maxName is Kafka's limit: a partition's folder is the topic's name and a
-// number, and file systems allow 255 characters.
+// maxName is Kafka's limit. A partition's folder is the topic's name and a number, and file systems
+// allow 255 characters.
 const maxName = 249
 
 // A Tier is one delayed retry topic.
@@ -20,7 +20,7 @@ type Tier struct {
 	Topic string
 }
 
-// Siblings are the topics beside a source topic.
+// Siblings are the topics derived from a source topic.
 type Siblings struct {
 	Source string
 	Tiers  []Tier // strictly ascending by delay; may be empty
@@ -28,8 +28,8 @@ type Siblings struct {
 	Ledger string
 }
 
-// Topics returns the names of all siblings: the tiers in order, the dead-letter
-// topic, the ledger. The source is not among them.
+// Topics returns the names of all siblings: the tiers in order, the dead-letter topic, the ledger.
+// It does not include the source.
 func (s Siblings) Topics() []string {
 	topics := make([]string, 0, len(s.Tiers)+2)
 	for _, t := range s.Tiers {
@@ -38,10 +38,10 @@ func (s Siblings) Topics() []string {
 	return append(topics, s.DLQ, s.Ledger)
 }
 
-// Check reports every problem of the siblings of several sources, alone and
-// together, in one error: what [Naming.Siblings] checks of one, a source given
-// twice, a sibling that is also a source, and names that collide, also when they
-// differ in '.' and '_' only, since Kafka refuses the second of such two.
+// Check reports every problem of the siblings of several sources in one error. It checks each
+// source as [Naming.Siblings] does, and all together: a source given twice, a sibling that is also
+// a source, and names that collide. Names that differ in '.' and '_' only collide too, since Kafka
+// refuses the second of them.
 func Check(all ...Siblings) error {
 	var errs []error
 	type owner struct{ name, what string }
@@ -61,7 +61,7 @@ func Check(all ...Siblings) error {
 	seen := map[string]bool{}
 	for _, s := range all {
 		if seen[s.Source] {
-			continue // the same siblings again would only repeat the complaint
+			continue // the same siblings would repeat the error
 		}
 		seen[s.Source] = true
 		for _, name := range s.Topics() {
@@ -69,7 +69,7 @@ func Check(all ...Siblings) error {
 			o, ok := owners[key]
 			switch {
 			case name == "" || key == collisionKey(s.Source):
-				// Said by problems.
+				// problems reports it.
 			case ok && o.what == "a source itself":
 				errs = append(errs, fmt.Errorf("topic %q, a sibling of %q, is %s (%q): consume the source only, its siblings follow", name, s.Source, o.what, o.name))
 			case ok && o.what != s.Source:
@@ -82,7 +82,7 @@ func Check(all ...Siblings) error {
 	return errors.Join(errs...)
 }
 
-// problems returns what is wrong with the siblings of one source by themselves.
+// problems returns the errors of the siblings of one source by themselves.
 func (s Siblings) problems() []error {
 	var errs []error
 	if err := nameProblem(s.Source); err != nil {
@@ -151,6 +151,6 @@ func illegalIn(s string) string {
 	}, s)
 }
 
-// collisionKey maps names onto each other that Kafka does not let exist side by
-// side, because they give the same metric names.
+// collisionKey returns the same key for names that cannot coexist in Kafka, because they give the
+// same metric names.
 func collisionKey(name string) string { return strings.ReplaceAll(name, ".", "_") }

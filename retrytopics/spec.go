@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// Mode says what [Ensure] may do.
+// Mode is what [Ensure] may do.
 type Mode uint8
 
 const (
-	// Create makes the siblings that are missing and grows those that have
-	// fewer partitions than their source. It is the default.
+	// Create creates missing siblings, and grows siblings with fewer partitions than their source.
+	// It is the default.
 	Create Mode = iota
-	// Verify changes nothing: what is missing or too small is an error that
-	// lists the commands to run.
+	// Verify changes nothing: missing or too small siblings are an error that lists the commands to
+	// run.
 	Verify
-	// Off asks the cluster nothing and reports nothing. It is for those who
-	// provision the siblings themselves and grant the consumer no right to
-	// describe them.
+	// Off sends no request and reports nothing. It is for operators who provision the siblings
+	// themselves, and grant the consumer no permission to describe them.
 	Off
 )
 
@@ -37,24 +36,23 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// Spec says how siblings are provisioned. The zero value creates what is
-// missing, with the defaults.
+// Spec describes how siblings are provisioned. The zero value creates missing siblings with the
+// defaults.
 type Spec struct {
 	// Mode is [Create], [Verify] or [Off]. Default Create.
 	Mode Mode
-	// TierRetention is how long a tier keeps a record, counted from its
-	// writing. It must be twice the longest delay and an hour more than it at
-	// least, or a consumer that stands still for a while would lose records
-	// before they are due. Zero means the longer of 7 days and twice the delay,
-	// tier by tier; negative means for ever.
+	// TierRetention is how long a tier keeps a record, counted from its writing. It must be at
+	// least twice the longest delay, and an hour more than that delay. Otherwise a consumer that is
+	// down for a while would lose records before they are due. Zero means the longer of 7 days and
+	// twice the delay, tier by tier; negative means for ever.
 	TierRetention time.Duration
 	// DLQRetention is how long a dead letter is kept. The ledger is kept 7 days
 	// longer. Zero means 14 days; negative means for ever.
 	DLQRetention time.Duration
-	// Configs are topic configs for every sibling: what new ones get, over what
-	// Ensure chooses, and what existing ones are compared with. cleanup.policy,
-	// retention.ms and retention.bytes are refused, since they lose records or
-	// have a field of their own. Default none.
+	// Configs are topic configs for every sibling. New siblings get them in place of Ensure's own
+	// values, and existing ones are compared with them. cleanup.policy, retention.ms and
+	// retention.bytes are refused, since they lose records or have a field of their own. Default
+	// none.
 	Configs map[string]string
 }
 
@@ -63,24 +61,24 @@ const day = 24 * time.Hour
 const (
 	defaultTierRetention = 7 * day
 	defaultDLQRetention  = 14 * day
-	// leastTierSlack is how long a consumer of a tier may stand still at least.
+	// leastTierSlack is how long a consumer of a tier may be down at least.
 	leastTierSlack = time.Hour
 
 	defaultSegment = day
 	// ledgerMargin is how much longer than the dead letters the ledger is kept:
 	// an entry that expired before its letter would open the letter again.
 	ledgerMargin = 7 * day
-	// leastLedgerMargin comes on top of the dead letters' segment, since a broker
-	// deletes whole segments, and does so some time after they expired.
+	// leastLedgerMargin is added to the dead letters' segment, since a broker deletes whole
+	// segments, and some time after they expired.
 	leastLedgerMargin = day
 
-	// headroom is how much larger than the source's a sibling's batches may be.
-	// Siding's headers take 9 KiB at most; the rest is for copies that compress
-	// worse than what the producer sent.
+	// headroom is how much larger than the source's batches a sibling's batches may be. Siding's
+	// headers take 9 KiB at most; the remainder is for copies that compress worse than the
+	// producer's batches.
 	headroom        = 64 << 10
 	maxMessageLimit = 1<<31 - 1
-	// With this many replicas one can be lost without refusing writes, so two
-	// are asked to acknowledge them.
+	// With this many replicas writes continue after the loss of one, so two must acknowledge each
+	// write.
 	replicasForTwoInSync = 3
 )
 
@@ -94,9 +92,8 @@ func (s Spec) RetentionOf(delay time.Duration) time.Duration {
 	return max(defaultTierRetention, 2*delay)
 }
 
-// leastTierRetention is the shortest retention that a tier may have. A record
-// is due up to its delay and jitter after it was written; what remains is how
-// long its consumer may stand still.
+// leastTierRetention returns the shortest retention that a tier may have. A record is due up to its
+// delay and jitter after its writing; the remaining time is how long its consumer may be down.
 func leastTierRetention(delay time.Duration) time.Duration {
 	return max(2*delay, delay+leastTierSlack)
 }
@@ -108,12 +105,12 @@ func (s Spec) dlqRetention() time.Duration {
 	return defaultDLQRetention
 }
 
-// Validate reports every problem of the spec for these siblings in one error. It
-// asks the cluster nothing; Ensure does it too.
+// Validate reports every problem of the spec for these siblings in one error. It sends no request.
+// Ensure calls it too.
 func (s Spec) Validate(siblings ...Siblings) error {
 	var errs []error
 	if s.Mode > Off {
-		errs = append(errs, fmt.Errorf("spec: mode %d is not known", s.Mode))
+		errs = append(errs, fmt.Errorf("spec: unknown mode %d", s.Mode))
 	}
 	for _, retention := range []struct {
 		field string

@@ -90,30 +90,30 @@ func parseTemplate(text string, delay bool) (template, error) {
 			errs = append(errs, fmt.Errorf("%s and %s need text between them, or a name cannot be read backwards", t[i-1], part))
 		}
 		if part != placeTopic && part != placeGroup && part != placeDelay {
-			errs = append(errs, fmt.Errorf("%s is not known; there are {topic}, {group} and {delay}", part))
+			errs = append(errs, fmt.Errorf("unknown placeholder %s: there are {topic}, {group} and {delay}", part))
 		}
 	}
 	if !literal {
 		errs = append(errs, errors.New("there is no text besides the placeholders"))
 	}
 	if count[placeTopic] != 1 {
-		errs = append(errs, errors.New("{topic} must be there once"))
+		errs = append(errs, errors.New("{topic} must occur once"))
 	}
 	if count[placeGroup] > 1 {
-		errs = append(errs, errors.New("{group} may be there once at most"))
+		errs = append(errs, errors.New("{group} may occur once at most"))
 	}
 	switch {
 	case delay && count[placeDelay] != 1:
-		errs = append(errs, errors.New("{delay} must be there once"))
+		errs = append(errs, errors.New("{delay} must occur once"))
 	case !delay && count[placeDelay] != 0:
-		errs = append(errs, errors.New("{delay} has no place here, only in Retry"))
+		errs = append(errs, errors.New("{delay} belongs in Retry only"))
 	}
 	return t, errors.Join(errs...)
 }
 
-// clashes finds templates that give the same name, or names that are read back
-// as another source's, whatever the topic is. It tries one sample: a longer name
-// can only add readings, and Siblings looks at those.
+// clashes finds templates that give the same name, or names that are read back as another source's,
+// whatever the topic is. It tries one sample: a longer name can only add readings, which Siblings
+// checks.
 func (ts templates) clashes() []error {
 	const topic, group, delay = "t", "g", time.Second
 	var errs []error
@@ -190,8 +190,8 @@ func (t template) readings(name string) iter.Seq[reading] {
 	}
 }
 
-// read fills the first hole in every possible way and goes on with the rest. It
-// reports false when yield wants no more.
+// read fills the first hole in every possible way and continues with the rest. It returns false
+// when yield ends the iteration.
 func (t template) read(name string, r reading, yield func(reading) bool) bool {
 	if len(t) == 0 {
 		return name != "" || yield(r)
@@ -202,7 +202,7 @@ func (t template) read(name string, r reading, yield func(reading) bool) bool {
 		return !ok || rest.read(after, r, yield)
 	}
 	for end := 1; end <= len(name); end++ {
-		// The text behind the hole tells most ends apart at once.
+		// The text after the hole excludes most ends at once.
 		if len(rest) == 0 {
 			end = len(name)
 		} else if !strings.HasPrefix(name[end:], rest[0]) {

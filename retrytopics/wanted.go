@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Topic configs that Ensure sets or looks at.
+// Topic configs that Ensure sets or compares.
 const (
 	cleanupPolicy   = "cleanup.policy"
 	retentionMS     = "retention.ms"
@@ -17,7 +17,7 @@ const (
 	timestampType   = "message.timestamp.type"
 	maxMessage      = "max.message.bytes"
 
-	// replicationFactor is no topic config; reports name it like one.
+	// replicationFactor is no topic config, but reports name it like one.
 	replicationFactor = "replication.factor"
 )
 
@@ -29,7 +29,7 @@ const (
 	kindLedger
 )
 
-// wanted is one sibling as it ought to be.
+// wanted describes one sibling as it should be.
 type wanted struct {
 	topic, source, dlq string
 	kind               kind
@@ -39,14 +39,14 @@ type wanted struct {
 	configs            map[string]string
 }
 
-// wants derives what a source's siblings ought to be from what the source is.
+// wants derives the wanted siblings from a source.
 func (s Spec) wants(sib Siblings, source *topic) []wanted {
 	base := map[string]string{
 		uncleanElection: "false",
 		retentionBytes:  "-1",
 		segmentMS:       millis(defaultSegment),
-		// The copy's own timestamp says when it was written. By the broker's
-		// clock, so that a client's wrong one can't make the copy expire early.
+		// A copy's timestamp is the time of its writing. It comes from the broker's clock, so that
+		// a client's wrong clock cannot make the copy expire early.
 		timestampType: "LogAppendTime",
 	}
 	if n, ok := source.number(maxMessage); ok {
@@ -58,7 +58,7 @@ func (s Spec) wants(sib Siblings, source *topic) []wanted {
 		isr, known = max(isr, 2), true
 	}
 	if known {
-		// More than there are replicas would refuse every write.
+		// A number above that of the replicas would refuse every write.
 		base[minISR] = strconv.FormatInt(min(isr, replicas), 10)
 	}
 	maps.Copy(base, s.Configs)

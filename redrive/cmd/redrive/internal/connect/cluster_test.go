@@ -103,7 +103,7 @@ func TestEveryProblemIsToldAtOnceWithWhatToDo(t *testing.T) {
 			},
 			[]string{
 				"no brokers are given", `--timeout: "soon" is not a duration`, "--tls is off, and --tls-ca needs it: omit one",
-				`--sasl: "plan" is not a known mechanism: choose PLAIN, SCRAM-SHA-256`, `naming DLQ "{topic}": there is no text`, `naming Retry "{topic}.r": {delay} must be there once`,
+				`--sasl: "plan" is not a known mechanism: choose PLAIN, SCRAM-SHA-256`, `naming DLQ "{topic}": there is no text`, `naming Retry "{topic}.r": {delay} must occur once`,
 			},
 		},
 		{"a file that is not there", world{args: []string{"--brokers", "a", "--tls-ca", "/none/ca.pem"}}, []string{"--tls-ca: read /none/ca.pem: no such file"}},
