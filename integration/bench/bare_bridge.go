@@ -18,7 +18,9 @@ import (
 // replicas, copies built by the batch, and a batch marked when its last record is acknowledged (the
 // promises of a partition come in order).
 //
-// It is done when all copies are acknowledged and the source's offsets are committed.
+// It is done when all copies are acknowledged and the source's offsets are committed. With Whole a
+// second client reads the copies back, from the first one on, and keeps none of them; the bridge
+// then also waits for it.
 func bareBridge(ctx context.Context, j job) (report, error) {
 	cl, err := kgo.NewClient(append(groupOpts(j),
 		kgo.AutoCommitInterval(time.Second),
@@ -40,8 +42,17 @@ func bareBridge(ctx context.Context, j job) (report, error) {
 		done   = make(chan struct{})
 		feeds  = make(map[int32]chan []*kgo.Record)
 		copies sync.WaitGroup
+		reread = make(chan error, 1) // all copies were read back
 	)
 	defer copies.Wait()
+	if j.Whole {
+		go func() {
+			_, err := bareRead(ctx, job{Seeds: j.Seeds, Data: data{Topic: j.To, Ends: j.Data.Ends}})
+			reread <- err
+		}()
+	} else {
+		reread <- nil
+	}
 	bridge := func(feed <-chan []*kgo.Record) {
 		for records := range feed {
 			last := records[len(records)-1]
@@ -101,6 +112,9 @@ func bareBridge(ctx context.Context, j job) (report, error) {
 	}
 	if err := cl.CommitMarkedOffsets(ctx); err != nil {
 		return report{}, fmt.Errorf("committing: %w", err)
+	}
+	if err := <-reread; err != nil {
+		return report{}, fmt.Errorf("reading %s back: %w", j.To, err)
 	}
 	return m.end(total), nil
 }

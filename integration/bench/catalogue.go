@@ -56,8 +56,16 @@ var benches = []bench{
 	{ // not before poison: the broker deletes its data then
 		name:   "failing",
 		rounds: shortRounds,
-		open:   failingBench,
+		open:   failingBench(false),
 		lines:  []line{{name: "failing", unit: "x", goal: atLeast(0.75), of: ratio(report.rate)}},
+	},
+	{
+		name: "failing-whole",
+		open: failingBench(true),
+		lines: []line{
+			{name: "failing-whole", unit: "x", goal: atLeast(0.6), of: ratio(report.rate)},
+			{name: "failing-whole-cpu", unit: "x", goal: atMost(1.8), of: ratio(report.cpuPerMillion)},
+		},
 	},
 	{
 		name:   "delays",
@@ -205,27 +213,30 @@ func keyedBench(ctx context.Context, r *rig) ([]arm, error) {
 }
 
 // failingBench writes the source once, and gives each round's group its own topics for the copies:
-// otherwise a lane would have to read an earlier round's copies.
-func failingBench(ctx context.Context, r *rig) ([]arm, error) {
-	const partitions = 8
-	d, err := r.fill(ctx, "src", shape{partitions: partitions, records: 2_000_000, block: 4096})
-	if err != nil {
-		return nil, err
-	}
-	siding := r.consumer("siding", "siding-bridge", d, job{Heap: serviceHeap})
-	bare := arm{"bare", func(ctx context.Context, round int) (report, error) {
-		to, err := r.topic(ctx, fmt.Sprintf("copies-%d", round), partitions)
+// otherwise a lane would have to read an earlier round's copies. With whole, both programs also
+// read the copies back, and end after that.
+func failingBench(whole bool) func(context.Context, *rig) ([]arm, error) {
+	return func(ctx context.Context, r *rig) ([]arm, error) {
+		const partitions = 8
+		d, err := r.fill(ctx, "src", shape{partitions: partitions, records: 2_000_000, block: 4096})
 		if err != nil {
-			return report{}, err
+			return nil, err
 		}
-		j := job{To: to, Headers: allHeaders, Heap: serviceHeap}
-		return r.consumer("bare", "bare-bridge", d, j).run(ctx, round)
-	}}
-	var size copySizes
-	return []arm{
-		r.weighed(siding, ".retry.", &size.siding, &size),
-		r.weighed(bare, "copies", &size.bare, &size),
-	}, nil
+		siding := r.consumer("siding", "siding-bridge", d, job{Heap: serviceHeap, Whole: whole})
+		bare := arm{"bare", func(ctx context.Context, round int) (report, error) {
+			to, err := r.topic(ctx, fmt.Sprintf("copies-%d", round), partitions)
+			if err != nil {
+				return report{}, err
+			}
+			j := job{To: to, Headers: allHeaders, Heap: serviceHeap, Whole: whole}
+			return r.consumer("bare", "bare-bridge", d, j).run(ctx, round)
+		}}
+		var size copySizes
+		return []arm{
+			r.weighed(siding, ".retry.", &size.siding, &size),
+			r.weighed(bare, "copies", &size.bare, &size),
+		}, nil
+	}
 }
 
 // copySizes are the bytes that the broker keeps of a round's copies.

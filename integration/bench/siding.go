@@ -44,6 +44,7 @@ func consume(ctx context.Context, cfg consumer.Config, done <-chan struct{}, rep
 // running is a running consumer.
 type running struct {
 	ready  <-chan struct{}
+	health func() consumer.Health
 	cancel context.CancelFunc
 	ended  chan struct{}
 	err    error // of Run, once ended
@@ -55,7 +56,7 @@ func start(ctx context.Context, cfg consumer.Config) (*running, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &running{ready: c.Ready(), cancel: cancel, ended: make(chan struct{})}
+	r := &running{ready: c.Ready(), health: c.Health, cancel: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(r.ended)
 		r.err = c.Run(ctx)

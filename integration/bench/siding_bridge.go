@@ -18,7 +18,8 @@ const failingTier = time.Hour
 var errUnavailable = classify.As(classify.Retryable(errors.New(failingMessage)), failingClass)
 
 // sidingBridge lets every record fail into the first tier, and is done when
-// all copies are acknowledged and the source's offsets are committed.
+// all copies are acknowledged and the source's offsets are committed. With
+// Whole it also waits until the tier was read to its end.
 func sidingBridge(ctx context.Context, j job) (report, error) {
 	var m meter
 	cfg := sidingConfig(j)
@@ -37,7 +38,11 @@ func sidingBridge(ctx context.Context, j job) (report, error) {
 	if err != nil {
 		return report{}, err
 	}
-	if err := written(ctx, running, j, siblings.Tiers[0].Topic, j.Data.records()); err != nil {
+	work := func() error { return written(ctx, running, j, siblings.Tiers[0].Topic, j.Data.records()) }
+	if j.Whole {
+		work = func() error { return parkedAll(ctx, running, j.Data.records()) }
+	}
+	if err := work(); err != nil {
 		return report{}, errors.Join(err, running.stop())
 	}
 	// Draining commits; it returns when the broker has answered.
@@ -45,6 +50,29 @@ func sidingBridge(ctx context.Context, j job) (report, error) {
 		return report{}, err
 	}
 	return m.end(j.Data.records()), nil
+}
+
+// parkedAll waits until the consumer's health counts so many parked records:
+// the consumer has read them from the tier, and they wait for their time.
+func parkedAll(ctx context.Context, running *running, records int64) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-running.ended:
+			return errors.New("the consumer ended before its work")
+		case <-tick.C:
+		}
+		n := int64(0)
+		for _, lane := range running.health().Lanes {
+			n += int64(lane.Parked)
+		}
+		if n >= records {
+			return nil
+		}
+	}
 }
 
 // written waits until the topic holds so many records.
