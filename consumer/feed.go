@@ -19,7 +19,6 @@ type feed struct {
 	topic string
 	delay time.Duration // of the tier; zero for the source
 	sig   signals
-	tally atomic.Pointer[tally] // of a source, once there is one
 
 	inherited bool         // the tier is not configured: it is drained, and nothing goes into it
 	retired   atomic.Bool  // and its topic was deleted: it is neither read nor committed

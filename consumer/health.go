@@ -205,11 +205,10 @@ func (f *feed) queuedRecords() int {
 // waiting counts what was read of a tier and waits for its time, in memory or not.
 func (f *feed) waiting() int { return len(f.parked) + f.away.n }
 
-// watch looks for attempts that ignore their timeout, and says so once each. Durations that wait behind a slow one are recorded.
+// watch looks for attempts that ignore their timeout, and says so once each.
 func (c *Consumer) watch() {
 	now := time.Now()
 	for _, l := range c.lanesNow() {
-		l.source().recordKept()
 		l.mu.Lock()
 		a := l.stuckAttempt(now)
 		l.mu.Unlock()

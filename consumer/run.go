@@ -98,9 +98,6 @@ func (c *Consumer) runUnit(u *unit) {
 func (r *runner) runRecords() {
 	recs := r.unit.recs
 	r.slab = make([]attempt, len(recs))
-	if r.timing {
-		r.tally = r.feed.keepsTally()
-	}
 	r.told = r.c.clock.now.Load()
 	for r.unit.ran < len(recs) {
 		if !r.guarded(func() bool { return r.runFrom(recs) }) {
@@ -247,7 +244,7 @@ func (r *runner) finished(offset int64) {
 	r.doneTo = offset + 1
 }
 
-// tell tells the tracker and the meter what is done.
+// tell tells the tracker what is done.
 func (r *runner) tell() {
 	if r.doneTo == 0 {
 		return
@@ -258,9 +255,6 @@ func (r *runner) tell() {
 	}
 	r.lane.mu.Unlock()
 	r.doneTo = 0
-	if r.tally != nil {
-		r.tally.empty(r.c.telemetry, &r.feed.sig)
-	}
 }
 
 // failed decides what becomes of a record whose handler returned an error, and sees to it. It reports false where the

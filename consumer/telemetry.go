@@ -326,7 +326,6 @@ type gauge struct {
 	asked   bool            // the tracer was, and makes spans
 	began   time.Duration   // since the telemetry's base
 	took    time.Duration   // by the handler
-	tally   *tally          // for runs that need not be recorded at once; nil where each is
 	ctx     context.Context // that the handler got: measurements taken in it become exemplars of its span
 	span    trace.Span      // of the attempt that runs, nil where there is none
 	// before is the span of the run before, where this one repeats it in place.
@@ -405,12 +404,8 @@ func (g *gauge) stop(t *telemetry) {
 
 // handled ends the measuring of an attempt that succeeded.
 func (g *gauge) handled(t *telemetry, a *attempt) {
-	switch {
-	case !g.timing:
-	case g.tally == nil || g.span != nil && g.span.IsRecording(): // then it may become an exemplar, which tells when
+	if g.timing {
 		t.duration.Record(g.ctx, g.took.Seconds(), a.from.sig.handled...)
-	default:
-		g.tally.keep(g.ctx, g.took)
 	}
 	g.end(outcomeHandled)
 }

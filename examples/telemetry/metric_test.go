@@ -99,7 +99,7 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 	})
 }
 
-// Durations are recorded in batches if spans are sampled out.
+// A run is measured when it ends, not at the end of its unit.
 func TestARunThatHangsDoesNotHideThoseBeforeIt(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
