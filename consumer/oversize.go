@@ -97,13 +97,9 @@ func (l *lane) tell(fw *forward, became fate) {
 		l.log.Error("siding: the lane halts on a record that is too large for its dead-letter topic; raise its max.message.bytes",
 			"to", fw.rec.Topic, "from", fw.feed.topic, "offset", fw.offset, "class", e.Meta.Class, "bytes", fw.size)
 	case omitted:
+		at := headers.Position{Topic: e.Record.Topic, Partition: e.Record.Partition, Offset: e.Record.Offset}
 		l.c.countOmitted(l.topic)
 		l.log.Error("siding: dead letter written without its value, which does not fit; raise the topic's max.message.bytes",
-			"to", fw.rec.Topic, "from", fw.feed.topic, "offset", fw.offset, "value_at", e.at(), "bytes", len(fw.rec.Value))
+			"to", fw.rec.Topic, "from", fw.feed.topic, "offset", fw.offset, "value_at", at.String(), "bytes", len(fw.rec.Value))
 	}
-}
-
-// at is where the record was read.
-func (e *Routed) at() string {
-	return headers.Position{Topic: e.Record.Topic, Partition: e.Record.Partition, Offset: e.Record.Offset}.String()
 }
