@@ -17,7 +17,7 @@ func show(h []kgo.RecordHeader) {
 	}
 }
 
-// A record that failed once, on its way to the first tier.
+// A record that failed once, as it is written to the first tier.
 func ExampleMeta_Append() {
 	at := time.UnixMilli(1_763_000_000_000)
 	user := []kgo.RecordHeader{{Key: "tenant", Value: []byte("7")}}

@@ -134,7 +134,7 @@ func TestReasonDecidesWhichHeadersAreWritten(t *testing.T) {
 		}
 	}
 	if n := len(letter) + len(retryOnly); n != int(numKeys)-1 {
-		t.Errorf("%d keys are written, want %d: is a new one left out of Append?", n, numKeys-1)
+		t.Errorf("%d keys are written, want %d: does Append omit a new one?", n, numKeys-1)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestOnlyTheGroupThatFailedRunsWhatIsBroughtBack(t *testing.T) {
 				want = n
 			}
 			if ran := v.results(); len(ran) != want {
-				t.Errorf("%s ran %d of what was brought back to %s, want %d", other, len(ran), name, want)
+				t.Errorf("%s ran %d letters redriven to %s, want %d", other, len(ran), name, want)
 			}
 			v.forget()
 		}
@@ -76,7 +76,7 @@ func TestARunsOutcomeIsWhatTheServicesJournalSays(t *testing.T) {
 		case strings.HasSuffix(value, "1"):
 			return bug("sku")
 		case strings.HasSuffix(value, "2"):
-			return classify.Discard(errors.New("nobody waits for it any more"))
+			return classify.Discard(errors.New("out of date"))
 		case strings.HasSuffix(value, "3") && f.Attempt == 1:
 			return busy("gateway")
 		}
@@ -124,7 +124,7 @@ func TestARunsOutcomeIsWhatTheServicesJournalSays(t *testing.T) {
 		switch {
 		case strings.HasPrefix(value, "parcel"), again.Redrive.ID != "":
 			if told {
-				t.Errorf("letter %v, %s, was not brought back, and the ledger says %+v", at, value, e)
+				t.Errorf("letter %v, %s, was not redriven, and its entry is %+v", at, value, e)
 			}
 		case string(e.State) != journal[value], e.State == dlq.Failed && e.Class != "sku":
 			t.Errorf("letter %v, %s: the journal says %s, and the ledger %+v", at, value, journal[value], e)

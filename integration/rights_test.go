@@ -43,7 +43,7 @@ func TestAPlanFindsOutWhatTheUserMayDo(t *testing.T) {
 		return r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: target}})
 	}
 	if p, err := plan(""); err != nil || !slices.Equal(p.Watched, []string{"orders.retry.1s", "orders.retry.1h"}) {
-		t.Fatalf("with all rights: %+v, %v", p, err)
+		t.Fatalf("with all permissions: %+v, %v", p, err)
 	}
 	admin := kadm.NewClient(client(t, kafka))
 	deny := func(b *kadm.ACLBuilder) {
@@ -134,7 +134,7 @@ func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
 		words string
 	}{
 		"a wrong password":                        {"settlement", kafka.As("audit", "guessed"), kerr.SaslAuthenticationFailed, ""},
-		"a user whom nobody knows":                {"settlement", kafka.As("shipping", "secret"), kerr.SaslAuthenticationFailed, ""},
+		"an unknown user":                         {"settlement", kafka.As("shipping", "secret"), kerr.SaslAuthenticationFailed, ""},
 		"a group that may not be seen":            {"clearing", kafka.As("audit", "secret"), kerr.GroupAuthorizationFailed, `"clearing"`},
 		"a group that may not be joined":          {"settlement", kafka.As("audit", "secret"), kerr.GroupAuthorizationFailed, `"settlement"`},
 		"a group that may not be joined, KIP-848": {"settlement", append(kafka.As("audit", "secret"), kgo.ServerSideBalancer()), kerr.GroupAuthorizationFailed, `"settlement"`},

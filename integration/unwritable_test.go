@@ -274,7 +274,7 @@ func TestCopiesWaitForATopicThatIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	ownBrokers(t)
 	kafka := shared.Kafka(t)
-	l := newLine(t, kafka, "made-anew", "bad")
+	l := newLine(t, kafka, "recreated", "bad")
 	one := []int32{1}
 	l.make(l.topic, 1, one, one)
 	l.start()

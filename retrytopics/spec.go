@@ -82,9 +82,8 @@ const (
 	replicasForTwoInSync = 3
 )
 
-// RetentionOf is how long a tier of this delay keeps a record, by the spec: no
-// record in it can be due later than that after it was written. Negative means
-// for ever.
+// RetentionOf returns how long a tier of this delay keeps a record, by the spec. No record in it
+// can be due later than that after its writing. Negative means for ever.
 func (s Spec) RetentionOf(delay time.Duration) time.Duration {
 	if s.TierRetention != 0 {
 		return s.TierRetention

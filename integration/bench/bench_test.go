@@ -78,7 +78,7 @@ func TestRefetchedIsTheWorseOfTheTwoCounts(t *testing.T) {
 		r    report
 		want float64
 	}{
-		{"nothing given up, nothing read again", report{Held: 200, Filled: 100, Fetched: 100}, 0},
+		{"nothing evicted, nothing read again", report{Held: 200, Filled: 100, Fetched: 100}, 0},
 		{"not all read yet", report{Held: 200, Filled: 100, Fetched: 60}, 0},
 		{"by its own count", report{Held: 200, Released: 100, Refetched: 110, Filled: 100, Fetched: 150}, 1.1},
 		{"by the wire", report{Held: 200, Released: 100, Refetched: 100, Filled: 100, Fetched: 175}, 1.5},

@@ -1,18 +1,17 @@
 // Command bench runs siding and bare franz-go side by side on one broker and reports the ratio of
 // the two.
 //
-//	go run ./bench [-only name,…] [-brokers host:port,…] [-rounds n] [-out bench.json] [-doc ../docs/performance.md]
+//	go run ./bench [-only name,…] [-brokers host:port,…] [-rounds n]
+//	               [-out bench.json] [-doc ../docs/performance.md]
 //
-// Every bench runs its programs in turn (A B A B …), each in a process of its own, on data that was
-// written before or is offered at an even pace; the first round warms up and is thrown away. A
-// ratio is taken inside a round, and the median of the rounds is reported with the smallest and the
-// largest one: what else the machine does then hits both sides. CPU is getrusage of the client's
-// process, so the broker's share is never in it. What each bench does and must reach is in
-// docs/performance.md.
+// Every bench runs its programs in turn (A B A B …), each in a process of its own. Their data was
+// written before, or is offered at an even pace. The first round is a warm-up and does not count. A
+// ratio is computed within a round, so that other load on the machine affects both sides. The report
+// has the median of the rounds, the smallest and the largest. CPU is getrusage of the client's
+// process, without the broker's share. docs/performance.md describes each bench and its goal.
 //
-// Without -brokers the broker is the embedded one, in a process of its own with its log on disk.
-// Its figures are shown, but only those of a real Kafka decide: the exit status is 1 if one of them
-// misses its goal.
+// Without -brokers the broker is the embedded one, in a process of its own with its log on disk. Its
+// figures are only shown. On a real Kafka the exit status is 1 if a figure misses its goal.
 package main
 
 import (

@@ -85,7 +85,7 @@ var policy = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
-	"Immediate gives up and the record goes to its tier": func(t *testing.T, f *fixture) {
+	"after its in-place retries the record goes to its tier": func(t *testing.T, f *fixture) {
 		cfg := f.config(busy)
 		cfg.Policy.Immediate = consumer.Immediate{Attempts: 2, Base: time.Millisecond}
 		f.Run(cfg)

@@ -303,7 +303,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		}
 		f.committed(t, f.topic, 1-moved, 20)
 		if n := ran[moved].Load(); n != 1 {
-			t.Errorf("the first member ran %d records of the partition that it had given up, want the one that it was at", n)
+			t.Errorf("the first member ran %d records of the revoked partition, want the one in progress", n)
 		}
 		if at := f.committedNow(t, f.group, f.topic, moved); at != 20 {
 			t.Errorf("%d is committed on the partition that went to the second member, want 20 as before", at)

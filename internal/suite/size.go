@@ -22,7 +22,7 @@ import (
 var size = map[string]func(*testing.T, *fixture){
 	// Trap 21: a copy is too large for its topic, and is lost or sent for ever, with all that share
 	// its batch.
-	"a copy that is too large gives up no more than it has to": func(t *testing.T, f *fixture) {
+	"a copy that is too large drops no more than necessary": func(t *testing.T, f *fixture) {
 		cfg := f.oversized(t, 20_000, 30_000)
 		cfg.Order, cfg.Concurrency = consumer.OrderNone, 100
 		c := f.Run(cfg)

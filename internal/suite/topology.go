@@ -17,7 +17,7 @@ import (
 
 // topology: tiers, topics and groups that change while records are in flight.
 var topology = map[string]func(*testing.T, *fixture){
-	"a source that is made anew is read anew": func(t *testing.T, f *fixture) {
+	"a recreated source is read from its start": func(t *testing.T, f *fixture) {
 		cfg := f.config(busyOnce)
 		c := f.Run(cfg)
 		f.handledOnce(f.Produce(f.many(50)...))
@@ -31,7 +31,7 @@ var topology = map[string]func(*testing.T, *fixture){
 			t.Errorf("health is %+v", h)
 		}
 	},
-	"a retry topic that is made anew is read anew": func(t *testing.T, f *fixture) {
+	"a recreated retry topic is read from its start": func(t *testing.T, f *fixture) {
 		c := f.Run(f.config(busyOnce))
 		f.handledOnce(f.Produce(f.many(50)...))
 		f.Conserved()
