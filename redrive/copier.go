@@ -11,10 +11,11 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// copier makes the copies of letters. Most go back to their groups' tiers. What such a copy keeps of siding's headers is kept as it
-// stands in the letter, unparsed: to parse and write the headers again takes longer than all else that is done for a letter. The plan
-// has parsed them, and takes no letter to a tier whose headers are broken. Records and bytes come from larger pieces of memory, of which
-// a few serve many letters.
+// copier makes the copies of letters. Most go back to their groups' tiers. What such a copy keeps
+// of siding's headers is kept as it stands in the letter, unparsed: to parse and write the headers
+// again takes longer than all else that is done for a letter. The plan has parsed them, and takes
+// no letter to a tier whose headers are broken. Records and bytes come from larger pieces of
+// memory, of which a few serve many letters.
 //
 // It must not be used concurrently.
 type copier struct {
@@ -28,15 +29,17 @@ type copier struct {
 	text []byte
 }
 
-// What a copier allocates at a time: less than 32 KiB, since the runtime has more to do for what is larger.
+// What a copier allocates at a time: less than 32 KiB, since the runtime has more to do for what is
+// larger.
 const (
 	chunkLetters = 160
 	chunkHeaders = 800
 	chunkText    = 16 << 10
 )
 
-// What a copy on a tier says of itself: it has not run yet, and is due at once, which is in the past by every clock. Whose clock is
-// wrong by hours, the operator's or the consumer's, nobody waits for it.
+// What a copy on a tier says of itself: it has not run yet, and is due at once, which is in the
+// past by every clock. Whose clock is wrong by hours, the operator's or the consumer's, nobody
+// waits for it.
 var (
 	untried   = []byte("0")
 	dueAtOnce = []byte("0") // of 1970
@@ -47,7 +50,8 @@ func newCopier(h *held) *copier {
 	return &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), tiers: map[destination]string{}}
 }
 
-// copy makes the copy of a letter, or says why it is not sent; neither if the broker has to be asked again.
+// copy makes the copy of a letter, or says why it is not sent; neither if the broker has to be
+// asked again.
 func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped string, err error) {
 	if len(c.out) == 0 {
 		c.out = make([]outgoing, chunkLetters)
@@ -98,8 +102,9 @@ var does = func() (t [256]uint8) {
 	return t
 }()
 
-// forTier addresses a copy to the tier of its group, and writes its headers: it is a record that has yet to fail there, with its origin.
-// The topic stays empty where the run has no tier for it. It reports whether the letter lacks its value.
+// forTier addresses a copy to the tier of its group, and writes its headers: it is a record that
+// has yet to fail there, with its origin. The topic stays empty where the run has no tier for it.
+// It reports whether the letter lacks its value.
 func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 	const added = 6
 	if need := len(r.Headers) + len(c.h.rec.Edit.Set) + added; cap(c.all)-len(c.all) < need {
@@ -156,9 +161,10 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 	return omitted
 }
 
-// forTopic addresses a copy to the topic that was named: it is the user's record, with the mark of the run. On its source the mark says
-// where the record was first read. So the idempotency key stays the same as on a tier. On a source that was recreated since, and where
-// that is not known, it does not: that place is another record's there.
+// forTopic addresses a copy to the topic that was named: it is the user's record, with the mark of
+// the run. On its source the mark says where the record was first read. So the idempotency key
+// stays the same as on a tier. On a source that was recreated since, and where that is not known,
+// it does not: that place is another record's there.
 func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	m, _ := headers.Parse(r.Headers) // of a letter of another tool too
 	l := &dlq.Letter{Record: r, Meta: m}
@@ -181,7 +187,8 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	return m.ValueOmitted
 }
 
-// group is the run's own string of a group's name: that of a letter keeps all of its story in memory.
+// group is the run's own string of a group's name: that of a letter keeps all of its story in
+// memory.
 func (c *copier) group(name []byte) string {
 	for _, g := range c.h.rec.Groups {
 		if g == string(name) {

@@ -13,9 +13,10 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A copier takes what a letter says as it stands there: whatever stands there, its copy must say what the letter's parsed headers say,
-// and what it gave for one letter must not change when it makes the next. It is due by every clock: it was due by that of the operator's
-// machine, and a run waited for an hour where that was an hour ahead.
+// A copier takes what a letter says as it stands there: whatever stands there, its copy must say
+// what the letter's parsed headers say, and what it gave for one letter must not change when it
+// makes the next. It is due by every clock: it was due by that of the operator's machine, and a run
+// waited for an hour where that was an hour ahead.
 func TestCopier_ACopyOnATierSaysWhatItsLetterSays(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -300,7 +300,8 @@ func alter(t *testing.T, k *consumertest.Kafka, topic, key, value string) {
 	}
 }
 
-// listing matches the requests for where partitions begin (-2) or end (-1), of a topic among others.
+// listing matches the requests for where partitions begin (-2) or end (-1), of a topic among
+// others.
 func listing(req kmsg.Request, timestamp int64, topic string) bool {
 	for _, of := range req.(*kmsg.ListOffsetsRequest).Topics {
 		if of.Topic == topic && len(of.Partitions) > 0 && of.Partitions[0].Timestamp == timestamp {
@@ -316,7 +317,8 @@ func incompressible() []byte {
 	return b
 }
 
-// letters makes n dead letters of the class tax on a source of one partition. What is redriven meets another handler, unless that is nil.
+// letters makes n dead letters of the class tax on a source of one partition. What is redriven
+// meets another handler, unless that is nil.
 func letters(t *testing.T, k *consumertest.Kafka, n int, then consumer.Handler) *switched {
 	t.Helper()
 	k.CreateTopic("orders", 1)
@@ -331,7 +333,8 @@ func letters(t *testing.T, k *consumertest.Kafka, n int, then consumer.Handler) 
 	return s
 }
 
-// fixed is a service that had a bug, of which n dead letters of the class tax are left on three partitions, and has others by now.
+// fixed is a service that had a bug, of which n dead letters of the class tax are left on three
+// partitions, and has others by now.
 func fixed(t *testing.T, k *consumertest.Kafka, n int, others ...string) *service {
 	t.Helper()
 	k.CreateTopic("orders", 3)
@@ -377,7 +380,8 @@ func succeeds(t *testing.T, letters int64) func(redrive.Outcome, error) {
 	}
 }
 
-// underWay begins a run, and returns when more than so many letters are sent. How the run ends comes later.
+// underWay begins a run, and returns when more than so many letters are sent. How the run ends
+// comes later.
 func underWay(t *testing.T, r *redrive.Redriver, p *redrive.Plan, sent int64) (ended <-chan error) {
 	t.Helper()
 	begun, over := make(chan struct{}), make(chan error, 1)

@@ -377,8 +377,8 @@ func within(topic string, err error) error {
 	return &topicError{topic, err}
 }
 
-// ledgerFor reads the ledger for a plan that is to be run, and refuses the plan where another run is unfinished, this one was begun
-// before, or its letters are gone.
+// ledgerFor reads the ledger for a plan that is to be run. It refuses the plan where another run is
+// unfinished, this one was begun before, or its letters are gone.
 func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.Note)) (*dlq.Ledger, error) {
 	t := p.topics
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
