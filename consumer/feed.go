@@ -42,7 +42,6 @@ type feed struct {
 	needs     int64       // bytes of the least of them that is due soon and did not fit
 	topicID   [16]byte    // of the topic, once something of it was read
 	reads     []readMark  // of a tier: when what was read, in order
-	rest      rest        // of a tier's fetch, in a storm
 	queued    int         // records delivered that no worker took yet, parked ones not counted
 	bytes     int64       // of those
 	full      atomic.Bool // its fetch should be paused; the gate acts on it

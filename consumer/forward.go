@@ -93,7 +93,6 @@ type forward struct {
 	by              *producer     // the client that has it, or had it last
 	life            int32         // of its topic for that client, see remade
 	partition       int32         // the lane's, but for a note about a letter that is elsewhere
-	landed          int64         // offset of the copy, once it is safe
 	alone           bool          // it goes by Consumer.solo: a batch that it was in was too large
 	note            bool          // for the ledger, see discard.go
 	step            oversize.Step // what of it was given up
@@ -193,7 +192,6 @@ func (l *lane) promise(r *kgo.Record, err error) {
 	fw, _ := r.Context.Value(forwardKey{}).(*forward)
 	by := fw.by // a copy that is sent alone next gets another
 	if err == nil {
-		fw.landed = r.Offset
 		l.copied(fw, r) // before the record counts as finished, and without the lane's lock
 	}
 	l.arrived(fw, err)
@@ -262,7 +260,6 @@ func (l *lane) strike(fw *forward, safe bool) (became fate) {
 	if safe {
 		l.forwards.safe = min(l.forwards.safe+1, 24) // beyond any bound
 		fw.feed.tracker.finish(fw.offset)
-		l.wrote(fw)
 		if fw.step.Omits() {
 			l.forwards.omitted++
 			became = omitted

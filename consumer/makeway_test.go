@@ -16,7 +16,7 @@ import (
 func TestWhatIsFetchedAgainTakesThePlaceOfWhatIsDueLater(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		l := stormy(t)
+		l := untimed(t)
 		f, p := l.feeds[1], l.c.parking
 		now := time.Now().UnixMilli()
 		record := func(offset, due int64) *kgo.Record {

@@ -73,7 +73,7 @@ func bomb(offset int64, headers int) *kgo.Record {
 // several times the budget then.
 func TestRecordsOfThousandsOfHeadersThatWaitForAWorkerStayWithinTheBudget(t *testing.T) {
 	t.Parallel()
-	l := stormy(t)
+	l := untimed(t)
 	l.c.paused.Store(&map[string]bool{"orders": true}) // no worker takes any
 	f, p := l.feeds[1], l.c.parking
 	offset := int64(0)

@@ -175,7 +175,6 @@ func (f *feed) arm() {
 	if f.away.n > 0 && f.mayFetch() {
 		next = min(next, f.away.due()-soon)
 	}
-	next = min(next, f.restEnds())
 	if next == math.MaxInt64 {
 		return
 	}
@@ -206,7 +205,6 @@ func (f *feed) ripen() {
 		l.enqueue(f, f.nextRipe())
 	}
 	f.refetch(now)
-	f.endRest(now)
 	f.arm()
 	l.wakeLocked()
 }
@@ -216,7 +214,7 @@ func (f *feed) dropParked() {
 	if f.timer != nil {
 		f.timer.Stop()
 	}
-	f.parked, f.away, f.hungry, f.rest = nil, awayIndex{}, false, rest{}
+	f.parked, f.away, f.hungry = nil, awayIndex{}, false
 	f.lane.c.parking.give(f.keptBytes)
 	f.unkeep(f.kept, f.keptBytes)
 	f.lane.c.parking.forget(f)

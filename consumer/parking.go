@@ -35,7 +35,6 @@ type parking struct {
 	vain    int64           // given, when a squeeze found nothing
 	hungry  map[*feed]int64 // feeds that would fetch again, by what given was when there was no room
 	shut    map[*feed]struct{}
-	turned  []*feed // whose fetch should pause, or go on
 }
 
 // soon is how long before their time records are fetched again, in milliseconds: long enough for a leader to move meanwhile. An answer
@@ -155,14 +154,6 @@ func (p *parking) shutOff(f *feed) {
 	p.shut[f] = struct{}{}
 }
 
-// turn has the gate look at a feed.
-func (p *parking) turn(f *feed) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.turned = append(p.turned, f)
-	p.poke()
-}
-
 // feeds tells that a feed waits no more.
 func (p *parking) feeds(f *feed) {
 	p.mu.Lock()
@@ -227,18 +218,17 @@ func (p *parking) settle() {
 	}
 	shut := slices.Collect(maps.Keys(p.shut))
 	roomy := p.bytes <= p.limit/4*3
-	turned := p.turned
-	p.turned = nil
 	p.mu.Unlock()
 	for _, f := range hungry {
 		f.feedAgain()
 	}
+	var opened []*feed
 	for _, f := range shut {
 		if f.openAgain(roomy) {
-			turned = append(turned, f)
+			opened = append(opened, f)
 		}
 	}
-	p.gate.sync(turned...)
+	p.gate.sync(opened...)
 }
 
 // squeeze has the records that are due farthest away give up their bytes until a quarter of the budget is free. Those that are

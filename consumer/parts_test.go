@@ -223,6 +223,15 @@ func healthy(t *testing.T) *lane {
 	return l
 }
 
+// untimed is a healthy lane whose tier is not woken by its timer.
+func untimed(t *testing.T) *lane {
+	l := healthy(t)
+	f := l.feeds[1]
+	f.timer = time.AfterFunc(time.Hour, func() {})
+	t.Cleanup(func() { f.timer.Stop() })
+	return l
+}
+
 func TestTheStateThatHealthReports(t *testing.T) {
 	t.Parallel()
 	type change = func(*lane)

@@ -241,7 +241,6 @@ func (f *feed) take(id [16]byte, recs []*kgo.Record) (foreign int, pause bool) {
 		due := f.lookAt(r, now, now)
 		refused = !f.admit(r, due) && due <= now.UnixMilli()
 	}
-	f.rest.read(f.tracker.next)
 	f.ripen()
 	if refused && !f.full.Load() {
 		f.full.Store(true)
