@@ -10,13 +10,13 @@ import (
 // Here is what becomes of the lanes of a topic that was deleted and made anew, or that the clients have to learn of again. See topics
 // for how that is found.
 
-// remade sees to a topic that was deleted and made anew.
-func (w *topics) remade(topic string, u use, id kadm.TopicID) {
+// recreated sees to a topic that was deleted and made anew.
+func (w *topicMonitor) recreated(topic string, u topicUse, id kadm.TopicID) {
 	c := w.c
 	switch u.kind {
-	case usedInherited: // the group has nothing in the new one
+	case usedDrained: // the group has nothing in the new one
 		c.log.Info("siding: a retry topic that was drained was deleted and made anew", "retry_topic", topic, "source", u.source)
-		c.dropInherited(topic, u.source)
+		c.dropDrained(topic, u.source)
 		delete(w.known, topic)
 		return
 	case usedDLQ:
@@ -26,24 +26,24 @@ func (w *topics) remade(topic string, u use, id kadm.TopicID) {
 		c.log.Error("siding: a source topic was deleted and made anew; its lanes start anew, and records that they had not finished are gone with the old one", "topic", topic)
 		c.mu.Lock()
 		c.ids[topic] = id
-		c.anew[topic] = true
+		c.recreated[topic] = true
 		c.mu.Unlock()
-		c.noteOld(topic)
+		c.rememberCommitted(topic)
 		w.known[topic].handing.Store(false)
 		if c.stop.Err() == nil {
 			c.lose(func(l *lane) bool { return l.topic == topic })
-			w.subscribeAnew(topic)
+			w.resubscribe(topic)
 		}
 		return
 	case usedTier:
 		c.log.Error("siding: a retry topic was deleted and made anew; its lanes start anew, and the records that were parked in the old one are gone", "topic", topic, "source", u.source)
 	}
-	w.readAnew(topic, u)
+	w.rereadTopic(topic, u)
 }
 
-// readAnew has the clients forget what they know of a topic that they read, and start anew on it. A source's lanes are given up in order
+// rereadTopic has the clients forget what they know of a topic that they read, and start anew on it. A source's lanes are given up in order
 // before: what they finished counts, since its log is the one that it was. A consumer that stops leaves it, and commits what is finished.
-func (w *topics) readAnew(topic string, u use) {
+func (w *topicMonitor) rereadTopic(topic string, u topicUse) {
 	c := w.c
 	if c.stop.Err() != nil {
 		return
@@ -52,27 +52,27 @@ func (w *topics) readAnew(topic string, u use) {
 	case usedSource:
 		k.handing.Store(true)
 		c.wg.Go(func() {
-			c.giveUp(c.ctx, func(l *lane) bool { return l.topic == topic })
+			c.revoke(c.ctx, func(l *lane) bool { return l.topic == topic })
 			if k.handing.CompareAndSwap(true, false) { // else it was made anew meanwhile, and that was seen to
-				w.subscribeAnew(topic)
+				w.resubscribe(topic)
 			}
 		})
 	case usedTier:
 		id := k.id
-		c.soon(func() {
+		c.betweenPolls(func() {
 			anew := c.restartOn(u.source, topic, id)
 			c.wg.Go(func() {
 				c.retryPoll.reread(topic)
-				c.open(anew)
+				c.startLanes(anew)
 			})
 		})
-	case usedInherited:
+	case usedDrained:
 		c.wg.Go(func() { c.retryPoll.reread(topic) })
 	}
 }
 
-// subscribeAnew has the group client forget a source, and learn of it again when the group has taken it back.
-func (w *topics) subscribeAnew(source string) {
+// resubscribe has the group client forget a source, and learn of it again when the group has taken it back.
+func (w *topicMonitor) resubscribe(source string) {
 	c := w.c
 	if c.stop.Err() != nil {
 		return
@@ -86,25 +86,25 @@ func (w *topics) subscribeAnew(source string) {
 	}
 }
 
-// noteOld keeps what the lanes of a source had committed when it was made anew.
-func (c *Consumer) noteOld(source string) {
+// rememberCommitted keeps what the lanes of a source had committed when it was made anew.
+func (c *Consumer) rememberCommitted(source string) {
 	for _, l := range c.lanesOn(source) {
 		l.mu.Lock()
 		at := l.source().tracker.committed
 		l.mu.Unlock()
 		c.mu.Lock()
-		c.old[topicPartition{source, l.partition}] = at
+		c.committedBefore[topicPartition{source, l.partition}] = at
 		c.mu.Unlock()
 	}
 }
 
-// sayOld says, when a partition of a source that was made anew is first placed, that it goes on where the group stood in the old one.
+// warnStaleOffset says, when a partition of a source that was made anew is first placed, that it goes on where the group stood in the old one.
 // Brokers delete a topic's offsets with it, but a commit that was on its way may come after that. The offset is believed even so:
 // another member may have got there in the new one.
-func (c *Consumer) sayOld(at topicPartition, committed, position int64, logs bounds) {
+func (c *Consumer) warnStaleOffset(at topicPartition, committed, position int64, logs bounds) {
 	c.mu.Lock()
-	old, ok := c.old[at]
-	delete(c.old, at)
+	old, ok := c.committedBefore[at]
+	delete(c.committedBefore, at)
 	c.mu.Unlock()
 	start, _, err := logs.of(at.topic, at.partition)
 	if ok && err == nil && old == committed && position == committed && position > start {
@@ -126,7 +126,7 @@ func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane
 	for _, l := range c.lanesOn(source) {
 		l.mu.Lock()
 		stale := slices.ContainsFunc(l.all(), func(f *feed) bool { return f.topic == tier && f.id != id })
-		settled, at := l.placed && l.state < laneDraining, l.source().tracker.floor()
+		settled, at := l.positionsLoaded && l.state < laneDraining, l.source().tracker.floor()
 		l.mu.Unlock()
 		if stale && settled {
 			if renewed := c.replacement(l, at); renewed != nil {
@@ -140,10 +140,10 @@ func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane
 // reread has the retry client forget a topic, and read it anew where the feeds are. kgo takes its time to forget, and no lock is held
 // meanwhile: a feed that is added then is read when that is over.
 func (p *retryPoll) reread(topic string) {
-	p.change(func() { p.clearing[topic]++ })
+	p.betweenPolls(func() { p.clearing[topic]++ })
 	p.client.PurgeTopicsFromConsuming(topic)
 	p.client.ResumeFetchTopics(topic)
-	p.change(func() {
+	p.betweenPolls(func() {
 		if p.clearing[topic]--; p.clearing[topic] > 0 {
 			return
 		}

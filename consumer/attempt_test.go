@@ -339,7 +339,7 @@ func TestFactsAreFoundThroughDerivedContexts(t *testing.T) {
 	}
 	child, cancel := context.WithTimeout(context.WithValue(a, ctxKey("x"), 1), time.Hour)
 	defer cancel()
-	f := FactsOf(child, a.rec)
+	f := DeliveryOf(child, a.rec)
 	if f.Attempt != 3 || f.Tier != 5*time.Second || !f.FirstFailedAt.Equal(first) || !f.NotBefore.Equal(due) || f.RedriveID != "r1" {
 		t.Errorf("facts are %+v", f)
 	}
@@ -374,15 +374,15 @@ func TestIdempotencyKey_KeepsTheOldestNameAndTheFirstPlace(t *testing.T) {
 		rec := &kgo.Record{Topic: "orders", Partition: 3, Offset: 7, Headers: run.Append(nil)}
 		redrive := l.c.cleanSource(l, rec)
 		a.redrive = &redrive
-		if got := FactsOf(a, rec).IdempotencyKey(); got != tt.want {
+		if got := DeliveryOf(a, rec).IdempotencyKey(); got != tt.want {
 			t.Errorf("with the place %s: key %s, want %s", name, got, tt.want)
 		}
 		// A copy in a tier says what was believed on the source.
-		seen := noted{offset: 7, redrive: redrive}
+		seen := copySource{offset: 7, redrive: redrive}
 		meta := l.meta(&seen, nil)
 		tier := l.attemptNow()
 		tier.from, tier.meta = l.feeds[1], &meta
-		if got := FactsOf(tier, rec).IdempotencyKey(); got != tt.want {
+		if got := DeliveryOf(tier, rec).IdempotencyKey(); got != tt.want {
 			t.Errorf("in a tier, with the place %s: key %s, want %s", name, got, tt.want)
 		}
 	}
@@ -390,7 +390,7 @@ func TestIdempotencyKey_KeepsTheOldestNameAndTheFirstPlace(t *testing.T) {
 
 func TestFactsOfAForeignContextAreWhatTheRecordTells(t *testing.T) {
 	t.Parallel()
-	f := FactsOf(context.Background(), &kgo.Record{Topic: "orders", Partition: 1, Offset: 9})
+	f := DeliveryOf(context.Background(), &kgo.Record{Topic: "orders", Partition: 1, Offset: 9})
 	if f.Attempt != 1 || f.Original.String() != "orders/1/9" || f.Physical != f.Original || f.Tier != 0 || f.RedriveID != "" {
 		t.Errorf("facts are %+v", f)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// awayIndex knows the records of a tier that gave up their bytes: offset and due time, so that they can be fetched again in
+// evictedIndex knows the records of a tier that gave up their bytes: offset and due time, so that they can be fetched again in
 // time. A million of them must not need what was saved by giving them up. So an offset is one bit, in blocks of 512
 // consecutive ones, and a block knows when the first of its records is due at the earliest: what is fetched again is a run of
 // the log anyway, and a copy tells its own due time when it is here.
@@ -16,39 +16,39 @@ import (
 // Blocks lie in pages, both in ascending order, and no page or block is empty. In a tier that many groups share there may be as many
 // blocks as records, and they come in any order, since those that are due last are given up first: so a change of a block moves
 // those of its page, and no others.
-type awayIndex struct {
+type evictedIndex struct {
 	n     int
 	bytes int64 // that the records took
-	pages []awayPage
+	pages []evictedPage
 	least int64 // due time of the block that is due first, where known
 	known bool
 }
 
 const (
-	awayBits = 512
-	awayMask = awayBits - 1
-	// awayPageOf is how many blocks a page has at most.
-	awayPageOf = 128
+	evictedBits = 512
+	evictedMask = evictedBits - 1
+	// evictedPageOf is how many blocks a page has at most.
+	evictedPageOf = 128
 )
 
-// awayPage is a run of blocks.
-type awayPage struct {
+// evictedPage is a run of blocks.
+type evictedPage struct {
 	due    int64 // of the block that is due first
-	blocks []awayBlock
+	blocks []evictedBlock
 }
 
-// awayBlock has the offsets in [base, base+awayBits).
-type awayBlock struct {
+// evictedBlock has the offsets in [base, base+evictedBits).
+type evictedBlock struct {
 	base  int64
 	due   int64 // Unix milliseconds; none of its records is due before
 	n     int
-	words [awayBits / 64]uint64
+	words [evictedBits / 64]uint64
 }
 
 // add takes a record in.
-func (a *awayIndex) add(offset, due, size int64) {
-	b := a.block(offset&^awayMask, due)
-	at, bit := (offset&awayMask)>>6, uint64(1)<<(offset&63)
+func (a *evictedIndex) add(offset, due, size int64) {
+	b := a.block(offset&^evictedMask, due)
+	at, bit := (offset&evictedMask)>>6, uint64(1)<<(offset&63)
 	if b.words[at]&bit != 0 {
 		return
 	}
@@ -59,12 +59,12 @@ func (a *awayIndex) add(offset, due, size int64) {
 }
 
 // block returns a block, which is there from now on, and due no later than told.
-func (a *awayIndex) block(base, due int64) *awayBlock {
+func (a *evictedIndex) block(base, due int64) *evictedBlock {
 	a.known = a.known && a.least <= due
 	p, i := a.search(base)
 	if p == len(a.pages) { // behind all others, as what was just read is
-		if p == 0 || len(a.pages[p-1].blocks) == awayPageOf {
-			a.pages = append(a.pages, awayPage{due: due})
+		if p == 0 || len(a.pages[p-1].blocks) == evictedPageOf {
+			a.pages = append(a.pages, evictedPage{due: due})
 		} else {
 			p--
 		}
@@ -72,11 +72,11 @@ func (a *awayIndex) block(base, due int64) *awayBlock {
 	}
 	page := &a.pages[p]
 	if i == len(page.blocks) || page.blocks[i].base != base {
-		if len(page.blocks) == awayPageOf {
+		if len(page.blocks) == evictedPageOf {
 			a.split(p)
 			return a.block(base, due)
 		}
-		page.blocks = slices.Insert(page.blocks, i, awayBlock{base: base, due: due})
+		page.blocks = slices.Insert(page.blocks, i, evictedBlock{base: base, due: due})
 	}
 	b := &page.blocks[i]
 	b.due, page.due = min(b.due, due), min(page.due, due)
@@ -84,17 +84,17 @@ func (a *awayIndex) block(base, due int64) *awayBlock {
 }
 
 // split makes two pages of one.
-func (a *awayIndex) split(p int) {
+func (a *evictedIndex) split(p int) {
 	page := &a.pages[p]
-	behind := awayPage{blocks: append(make([]awayBlock, 0, awayPageOf), page.blocks[awayPageOf/2:]...)}
-	page.blocks = page.blocks[:awayPageOf/2]
-	page.settle()
-	behind.settle()
+	behind := evictedPage{blocks: append(make([]evictedBlock, 0, evictedPageOf), page.blocks[evictedPageOf/2:]...)}
+	page.blocks = page.blocks[:evictedPageOf/2]
+	page.minDue()
+	behind.minDue()
 	a.pages = slices.Insert(a.pages, p+1, behind)
 }
 
-// settle finds out anew when the page is due.
-func (p *awayPage) settle() {
+// minDue finds out anew when the page is due.
+func (p *evictedPage) minDue() {
 	p.due = math.MaxInt64
 	for i := range p.blocks {
 		p.due = min(p.due, p.blocks[i].due)
@@ -102,11 +102,11 @@ func (p *awayPage) settle() {
 }
 
 // remove takes a record out that is back, or gone; the offset must be in the index.
-func (a *awayIndex) remove(offset, size int64) {
-	p, i := a.search(offset &^ awayMask)
+func (a *evictedIndex) remove(offset, size int64) {
+	p, i := a.search(offset &^ evictedMask)
 	page := &a.pages[p]
 	b := &page.blocks[i]
-	b.words[(offset&awayMask)>>6] &^= 1 << (offset & 63)
+	b.words[(offset&evictedMask)>>6] &^= 1 << (offset & 63)
 	a.n--
 	a.bytes = max(a.bytes-size, 0)
 	if a.n == 0 {
@@ -117,18 +117,18 @@ func (a *awayIndex) remove(offset, size int64) {
 	}
 	a.known = false
 	if page.blocks = slices.Delete(page.blocks, i, i+1); len(page.blocks) > 0 {
-		page.settle()
+		page.minDue()
 	} else {
 		a.pages = slices.Delete(a.pages, p, p+1)
 	}
 }
 
 // each is the bytes of a record, on average.
-func (a *awayIndex) each() int64 { return a.bytes / int64(max(a.n, 1)) }
+func (a *evictedIndex) each() int64 { return a.bytes / int64(max(a.n, 1)) }
 
 // next is the first offset at from or behind it.
-func (a *awayIndex) next(from int64) (offset int64, ok bool) {
-	for b := range a.from(from &^ awayMask) {
+func (a *evictedIndex) next(from int64) (offset int64, ok bool) {
+	for b := range a.from(from &^ evictedMask) {
 		start := max(from-b.base, 0)
 		for w := start >> 6; w < int64(len(b.words)); w++ {
 			word := b.words[w]
@@ -144,8 +144,8 @@ func (a *awayIndex) next(from int64) (offset int64, ok bool) {
 }
 
 // first is the block that is due first, nil where there is none.
-func (a *awayIndex) first() (b *awayBlock) {
-	var page *awayPage
+func (a *evictedIndex) first() (b *evictedBlock) {
+	var page *evictedPage
 	for i := range a.pages {
 		if page == nil || a.pages[i].due < page.due {
 			page = &a.pages[i]
@@ -163,7 +163,7 @@ func (a *awayIndex) first() (b *awayBlock) {
 }
 
 // due is when the first record is due, at the earliest.
-func (a *awayIndex) due() int64 {
+func (a *evictedIndex) due() int64 {
 	if !a.known {
 		a.known, a.least = true, math.MaxInt64
 		for i := range a.pages {
@@ -174,37 +174,37 @@ func (a *awayIndex) due() int64 {
 }
 
 // run is about how many bytes there are from a block on, in blocks one behind the other that are due by then.
-func (a *awayIndex) run(base, by int64) (bytes int64) {
+func (a *evictedIndex) run(base, by int64) (bytes int64) {
 	for b := range a.from(base) {
 		if b.base != base || b.due > by {
 			break
 		}
 		bytes += int64(b.n) * a.each()
-		base += awayBits
+		base += evictedBits
 	}
 	return bytes
 }
 
 // visit begins a pass over a block, which must be there: what is added to it from now on, in front of the pass or behind it, says by
 // itself when it is due. It returns when the block was due.
-func (a *awayIndex) visit(base int64) (due int64) {
+func (a *evictedIndex) visit(base int64) (due int64) {
 	p, i := a.search(base)
 	b := &a.pages[p].blocks[i]
 	due, b.due, a.known = b.due, math.MaxInt64, false
-	a.pages[p].settle()
+	a.pages[p].minDue()
 	return due
 }
 
 // leave ends a pass: due is when the first of the records is due that it saw and left.
-func (a *awayIndex) leave(base, due int64) {
+func (a *evictedIndex) leave(base, due int64) {
 	if p, i := a.search(base); p < len(a.pages) && a.pages[p].blocks[i].base == base {
 		a.block(base, due)
 	}
 }
 
 // from are the blocks at base and behind it, in order.
-func (a *awayIndex) from(base int64) iter.Seq[*awayBlock] {
-	return func(yield func(*awayBlock) bool) {
+func (a *evictedIndex) from(base int64) iter.Seq[*evictedBlock] {
+	return func(yield func(*evictedBlock) bool) {
 		for p, i := a.search(base); p < len(a.pages); p, i = p+1, 0 {
 			for blocks := a.pages[p].blocks; i < len(blocks); i++ {
 				if !yield(&blocks[i]) {
@@ -216,8 +216,8 @@ func (a *awayIndex) from(base int64) iter.Seq[*awayBlock] {
 }
 
 // search finds the first block at base or behind it: its page, or the number of pages, and its place there.
-func (a *awayIndex) search(base int64) (page, at int) {
-	page, _ = slices.BinarySearchFunc(a.pages, base, func(p awayPage, base int64) int {
+func (a *evictedIndex) search(base int64) (page, at int) {
+	page, _ = slices.BinarySearchFunc(a.pages, base, func(p evictedPage, base int64) int {
 		return compareBase(p.blocks[len(p.blocks)-1], base)
 	})
 	if page < len(a.pages) {
@@ -226,4 +226,4 @@ func (a *awayIndex) search(base int64) (page, at int) {
 	return page, at
 }
 
-func compareBase(b awayBlock, base int64) int { return cmp.Compare(b.base, base) }
+func compareBase(b evictedBlock, base int64) int { return cmp.Compare(b.base, base) }

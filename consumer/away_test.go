@@ -15,10 +15,10 @@ import (
 func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var a awayIndex
+		var a evictedIndex
 		model := map[int64]int64{} // due time by offset
-		offsets := rapid.OneOf(rapid.Int64Range(0, 3*awayBits), rapid.Int64Range(1<<40, 1<<40+100), rapid.SampledFrom([]int64{awayMask, awayBits, 0, 63, 64}),
-			rapid.Map(rapid.Int64Range(0, 1000), func(n int64) int64 { return n * awayBits })) // blocks of one record each
+		offsets := rapid.OneOf(rapid.Int64Range(0, 3*evictedBits), rapid.Int64Range(1<<40, 1<<40+100), rapid.SampledFrom([]int64{evictedMask, evictedBits, 0, 63, 64}),
+			rapid.Map(rapid.Int64Range(0, 1000), func(n int64) int64 { return n * evictedBits })) // blocks of one record each
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				for range rapid.IntRange(1, 200).Draw(t, "n") {
@@ -36,7 +36,7 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 				}
 				base, due := b.base, int64(math.MaxInt64)
 				a.visit(base)
-				for at, ok := a.next(base); ok && at < base+awayBits; at, ok = a.next(at + 1) {
+				for at, ok := a.next(base); ok && at < base+evictedBits; at, ok = a.next(at + 1) {
 					if rapid.Bool().Draw(t, "stays") {
 						due = min(due, model[at])
 						continue
@@ -45,7 +45,7 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 					delete(model, at)
 				}
 				if rapid.Bool().Draw(t, "another one gives up its bytes meanwhile") {
-					at := base + rapid.Int64Range(0, awayMask).Draw(t, "at")
+					at := base + rapid.Int64Range(0, evictedMask).Draw(t, "at")
 					if _, there := model[at]; !there {
 						model[at] = 7
 						a.add(at, 7, 10)
@@ -71,7 +71,7 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 				least := int64(math.MaxInt64)
 				for offset, due := range model {
 					least = min(least, due)
-					if b := blockAt(&a, offset&^awayMask); b.due > due {
+					if b := blockAt(&a, offset&^evictedMask); b.due > due {
 						t.Fatalf("offset %d is due at %d, its block not before %d", offset, due, b.due)
 					}
 				}
@@ -83,10 +83,10 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 				}
 				if b := a.first(); b != nil {
 					var run int64
-					for at := b.base; ; at += awayBits {
+					for at := b.base; ; at += evictedBits {
 						n := 0
 						for _, offset := range got {
-							if offset&^awayMask == at {
+							if offset&^evictedMask == at {
 								n++
 							}
 						}
@@ -99,7 +99,7 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 					}
 				}
 				for _, p := range a.pages {
-					if len(p.blocks) == 0 || len(p.blocks) > awayPageOf || slices.ContainsFunc(p.blocks, func(b awayBlock) bool { return b.n == 0 }) {
+					if len(p.blocks) == 0 || len(p.blocks) > evictedPageOf || slices.ContainsFunc(p.blocks, func(b evictedBlock) bool { return b.n == 0 }) {
 						t.Fatalf("a page has %d blocks, or an empty one", len(p.blocks))
 					}
 				}
@@ -111,17 +111,17 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 // A million parked records must not need what was saved by giving their bytes up.
 func TestTheIndexOfGivenUpRecordsIsSmall(t *testing.T) {
 	t.Parallel()
-	var a awayIndex
+	var a evictedIndex
 	for offset := range int64(1_000_000) {
 		a.add(offset, offset, 1000)
 	}
-	if size := len(a.pages) * awayPageOf * 96; size > 250_000 {
+	if size := len(a.pages) * evictedPageOf * 96; size > 250_000 {
 		t.Errorf("%d bytes for a million records, want one bit and a little each", size)
 	}
 }
 
 // blockAt is the block that begins there, nil where there is none.
-func blockAt(a *awayIndex, base int64) *awayBlock {
+func blockAt(a *evictedIndex, base int64) *evictedBlock {
 	for b := range a.from(base) {
 		if b.base == base {
 			return b
@@ -136,13 +136,13 @@ func BenchmarkTheIndexOfASparseTier(b *testing.B) {
 	const n = 1_000_000
 	ascending, shuffled := make([]int64, n), make([]int64, n)
 	for i, p := range rand.Perm(n) {
-		ascending[i], shuffled[i] = int64(i)*awayBits, int64(p)*awayBits
+		ascending[i], shuffled[i] = int64(i)*evictedBits, int64(p)*evictedBits
 	}
 	for name, offsets := range map[string][]int64{"as read": ascending, "in any order": shuffled} {
 		b.Run(name, func(b *testing.B) {
 			var adding, taking time.Duration
 			for b.Loop() {
-				var a awayIndex
+				var a evictedIndex
 				start := time.Now()
 				for i, offset := range offsets {
 					a.add(offset, int64(i), 1000)

@@ -115,7 +115,7 @@ func (c *Consumer) groupClient() (*kgo.Client, error) {
 		kgo.OnPartitionsAssigned(c.assigned),
 		kgo.OnPartitionsRevoked(c.revoked),
 		kgo.OnPartitionsLost(c.lost),
-		kgo.AdjustFetchOffsetsFn(c.offered),
+		kgo.AdjustFetchOffsetsFn(c.adjustFetchOffsets),
 	})...)
 }
 
@@ -140,10 +140,10 @@ func (c *Consumer) producerClient() (*kgo.Client, error) {
 	return client.New(c.producerOptions(kgo.ProducerBatchMaxBytesFn(c.batchLimit))...)
 }
 
-// soloClient writes copies that are large, each in a batch of its own. How long a request may be is all that bounds them before
+// singleClient writes copies that are large, each in a batch of its own. How long a request may be is all that bounds them before
 // compression (kgo.BrokerMaxWriteBytes, 100 MiB by default like the brokers' socket.request.max.bytes, beyond which these hang
 // up); the user's kgo.ProducerBatchMaxBytes is for batches, and a record that is larger has one of its own.
-func (c *Consumer) soloClient() (*kgo.Client, error) {
+func (c *Consumer) singleClient() (*kgo.Client, error) {
 	limit, _ := c.retryCl.OptValue(kgo.BrokerMaxWriteBytes).(int32)
 	return client.New(c.producerOptions(kgo.ProducerBatchMaxBytes(limit), kgo.ProducerLinger(0))...)
 }
@@ -164,7 +164,7 @@ func (c *Consumer) producerOptions(more ...kgo.Opt) []kgo.Opt {
 func (c *Consumer) options(defaults, owned []kgo.Opt) []kgo.Opt {
 	opts := append([]kgo.Opt{
 		kgo.SoftwareNameAndVersion("siding", softwareVersion()),
-		kgo.WithLogger(clientLog{kslog.New(c.cfg.Logger), &c.quiet}),
+		kgo.WithLogger(clientLog{kslog.New(c.cfg.Logger), &c.throttle}),
 	}, defaults...)
 	// A context of the user's that ends would take the clients away before the drain is over.
 	return append(append(append(opts, c.cfg.Kafka...), kgo.WithContext(context.Background())), owned...)
@@ -175,7 +175,7 @@ func (c *Consumer) options(defaults, owned []kgo.Opt) []kgo.Opt {
 // client they come from; the others are debug messages. kgo.WithLogger in Config.Kafka replaces it.
 type clientLog struct {
 	*kslog.Logger
-	quiet *quiet
+	quiet *logThrottle
 }
 
 func (l clientLog) Level() kgo.LogLevel {

@@ -51,7 +51,7 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	ctx, release, err := c.membership.hold(ctx)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			c.quiet.say("commit waits", time.Minute, func() {
+			c.throttle.once("commit waits", time.Minute, func() {
 				c.log.Warn("siding: offsets not committed, since the member is joining; the next commit carries them", "waited", c.commitTimeout)
 			})
 		}
@@ -63,7 +63,7 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	var source, retry commitRequest
 	for _, l := range lanes {
 		l.mu.Lock()
-		if l.state != laneGone && l.placed {
+		if l.state != laneGone && l.positionsLoaded {
 			for _, f := range l.all() {
 				if f.retired.Load() || !f.tracker.dirty() && now.Sub(f.committedAt) < recommitAfter {
 					continue
@@ -129,7 +129,7 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 	}
 	var failure error
 	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
-		c.admit(req, byPartition)
+		c.completeCommit(req, byPartition)
 		return nil
 	})
 	c.group.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
@@ -143,14 +143,14 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 	case failure == nil:
 		return nil
 	case !errors.Is(ctx.Err(), context.Canceled): // else the membership is lost, or the consumer ends
-		c.quiet.say("commit "+failure.Error(), 10*time.Second, func() {
+		c.throttle.once("commit "+failure.Error(), 10*time.Second, func() {
 			c.log.Warn("siding: offsets not committed, the next commit carries them", "partitions", len(entries), "error", failure)
 		})
 	}
 	return fmt.Errorf("commit of %d partitions: %w", len(entries), failure)
 }
 
-// admit is the last look at a commit, after kgo settled under which membership it goes and no join can come between: it
+// completeCommit is the last look at a commit, after kgo settled under which membership it goes and no join can come between: it
 // takes out every partition whose lane is not held under exactly that membership.
 //
 // The broker checks that the member is in the group, not that it owns the partition. So a member that was expelled (a long
@@ -161,7 +161,7 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 // It also says which topic by that name a tier's offset belongs to, so that the broker (since Kafka 4.1) refuses one that was reached
 // in a topic that has been made anew since. For the source kgo does, and answers for those that it keeps back: an error from here
 // would hide that.
-func (c *Consumer) admit(req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) {
+func (c *Consumer) completeCommit(req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) {
 	topics := req.Topics[:0]
 	for _, t := range req.Topics {
 		ps := t.Partitions[:0]
@@ -170,7 +170,7 @@ func (c *Consumer) admit(req *kmsg.OffsetCommitRequest, entries map[topicPartiti
 			if len(ps) == 0 && e.id != (kadm.TopicID{}) {
 				t.TopicID = e.id
 			}
-			if e.feed.lane.heldBy(req.MemberID) && (e.feed.isSource() || e.id == t.TopicID) {
+			if e.feed.lane.isOwnedBy(req.MemberID) && (e.feed.isSource() || e.id == t.TopicID) {
 				meta := e.meta
 				p.Metadata = &meta
 				ps = append(ps, p)
@@ -183,8 +183,8 @@ func (c *Consumer) admit(req *kmsg.OffsetCommitRequest, entries map[topicPartiti
 	req.Topics = topics
 }
 
-// heldBy reports whether the lane is held, under that member id.
-func (l *lane) heldBy(member string) bool {
+// isOwnedBy reports whether the lane is held, under that member id.
+func (l *lane) isOwnedBy(member string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state != laneGone && l.member == member
@@ -228,11 +228,11 @@ func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 			e.feed.lane.mu.Unlock()
 		}
 	}
-	return joinSome(failures)
+	return joinFew(failures)
 }
 
-// joinSome joins errors, the first few of them: a thousand partitions fail for the same reason.
-func joinSome(all []error) error {
+// joinFew joins errors, the first few of them: a thousand partitions fail for the same reason.
+func joinFew(all []error) error {
 	const some = 3
 	if len(all) > some {
 		all = append(all[:some:some], fmt.Errorf("and %d more", len(all)-some))

@@ -23,7 +23,7 @@ func TestACommitNamesOnlyLanesHeldUnderItsMembership(t *testing.T) {
 	t.Parallel()
 	c := idle(t, Config{}, func() {})
 	mine, old, gone, drains := held(c, 0, "m2"), held(c, 1, "m1"), held(c, 2, "m2"), held(c, 3, "m2")
-	gone.forget()
+	gone.close()
 	drains.mu.Lock()
 	drains.setState(laneDraining, "")
 	drains.mu.Unlock()
@@ -46,7 +46,7 @@ func TestACommitNamesOnlyLanesHeldUnderItsMembership(t *testing.T) {
 			}
 			req.Topics = append(req.Topics, rt)
 		}
-		c.admit(req, entries)
+		c.completeCommit(req, entries)
 		var got []string
 		for _, rt := range req.Topics {
 			for _, p := range rt.Partitions {
@@ -77,7 +77,7 @@ func TestACommitOfATierNamesTheTopicThatItWasReadFrom(t *testing.T) {
 		rt.Partitions = append(rt.Partitions, rp)
 	}
 	req.Topics = append(req.Topics, rt)
-	c.admit(req, entries)
+	c.completeCommit(req, entries)
 	got := req.Topics[0]
 	if got.TopicID != anew || len(got.Partitions) != 2 || got.Partitions[0].Partition != 0 || got.Partitions[1].Partition != 2 {
 		t.Errorf("the commit goes out as %+v, want partitions 0 and 2 under the id %v", got, anew)

@@ -20,7 +20,7 @@ import (
 )
 
 // Handler handles one record. The record is as it was first read, from its source topic, whether this is its first
-// delivery or a retry; [FactsOf] tells what is special about this one.
+// delivery or a retry; [DeliveryOf] tells what is special about this one.
 //
 // Nil means handled. What an error means is the classifier's to say: package classify has the words for a handler to be
 // plain about it (Retryable, Terminal, Discard, RetryAfter, As). An error that nobody knows is terminal and goes straight to
@@ -101,7 +101,7 @@ type Config struct {
 	// source or of a retry topic, it goes on where a former one left off, the first of these that has an offset there; records
 	// that a former one parked are retried, by this group from then on. A former group must have no members any more: both
 	// would run the same records, and the log says so. A name can be taken out when the group has offsets on every partition
-	// and the former one's retry topics are empty; the last one, though, is in every [Facts.IdempotencyKey], and stays for as
+	// and the former one's retry topics are empty; the last one, though, is in every [Delivery.IdempotencyKey], and stays for as
 	// long as these are compared. Default none.
 	FormerGroups []string
 	// Topics are the source topics. Their retry topics follow by themselves. Regular expressions are not offered.

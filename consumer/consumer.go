@@ -42,48 +42,48 @@ type Consumer struct {
 	group         *kgo.Client
 	retryCl       *kgo.Client
 	producer      producers
-	solo          solo
+	single        singleSender
 	admin         *kadm.Client
-	source        *polling
+	source        *pollGuard
 	retryPoll     *retryPoll
-	sourceGate    gate
-	retryGate     gate
-	parking       *parking
+	sourcePauser  fetchPauser
+	retryPauser   fetchPauser
+	tierBudget    *tierBudget
 	refetches     perBroker
 	decompressor  kgo.Decompressor // of what is fetched again
 	clock         *clock
-	slots         *slots
-	before        map[string]sourceBefore
+	workerPool    *workerPool
+	knownSources  map[string]knownSource
 	joined        chan struct{} // closed when group is set, which kgo's callbacks wait for
 	classic       bool          // the group speaks the classic protocol
 	commitTimeout time.Duration
 	wg            sync.WaitGroup // everything but workers
 	workers       sync.WaitGroup
-	quiet         quiet
+	throttle      logThrottle
 	telemetry     *telemetry
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
-	limits        sync.Map // max.message.bytes (int32) of siblings, by topic, where known
+	batchLimits   sync.Map // max.message.bytes (int32) of siblings, by topic, where known
 	retentions    sync.Map // retention.ms (time.Duration, negative for ever) of siblings, by topic, where known
 
 	membership   *membership
 	subscription *subscription
 
-	mu      sync.Mutex
-	lanes   map[topicPartition]*lane
-	ids     map[string]kadm.TopicID
-	paused  atomic.Pointer[map[string]bool]
-	resumed chan struct{}                       // closed by the next Resume, and replaced; mu guards it
-	cuts    map[topicPartition]map[string]int64 // by lane and tier: where a log was truncated, until the lane starts anew from there
-	looking map[topicPartition]bool             // positions out of range that are looked at again soon
-	strays  []*lane                             // gone, with handlers that had not returned by then
+	mu          sync.Mutex
+	lanes       map[topicPartition]*lane
+	ids         map[string]kadm.TopicID
+	paused      atomic.Pointer[map[string]bool]
+	resumed     chan struct{}                       // closed by the next Resume, and replaced; mu guards it
+	truncations map[topicPartition]map[string]int64 // by lane and tier: where a log was truncated, until the lane starts anew from there
+	repolled    map[topicPartition]bool             // positions out of range that are looked at again soon
+	abandoned   []*lane                             // gone, with handlers that had not returned by then
 
-	inherited map[string][]inherited   // by source: retry topics that are drained
-	leftSaid  map[string]string        // of retry topics that are not configured, what was said last; inherit's
-	newLanes  chan struct{}            // has room for one: lanes were assigned
-	anew      map[string]bool          // source topics that were made anew while they were consumed
-	old       map[topicPartition]int64 // what their lanes had committed in the old ones, until they are placed in the new ones
-	topics    *topics
+	drainedTiers       map[string][]drainedTier // by source: retry topics that are drained
+	unconfiguredLogged map[string]string        // of retry topics that are not configured, what was said last; inherit's
+	newLanes           chan struct{}            // has room for one: lanes were assigned
+	recreated          map[string]bool          // source topics that were made anew while they were consumed
+	committedBefore    map[topicPartition]int64 // what their lanes had committed in the old ones, until they are placed in the new ones
+	topics             *topicMonitor
 }
 
 // New checks the configuration and makes a consumer. It does no I/O. The error names every problem.
@@ -101,27 +101,27 @@ func New(cfg Config) (*Consumer, error) {
 		hooks:    newHooks(cfg.Hooks),
 		ready:    make(chan struct{}),
 		joined:   make(chan struct{}),
-		source:   newPolling(),
+		source:   newPollGuard(),
 
-		membership:   newMembership(),
-		subscription: newSubscription(),
-		lanes:        map[topicPartition]*lane{},
-		ids:          map[string]kadm.TopicID{},
-		looking:      map[topicPartition]bool{},
-		cuts:         map[topicPartition]map[string]int64{},
-		inherited:    map[string][]inherited{},
-		leftSaid:     map[string]string{},
-		newLanes:     make(chan struct{}, 1),
-		anew:         map[string]bool{},
-		old:          map[topicPartition]int64{},
+		membership:         newMembership(),
+		subscription:       newSubscription(),
+		lanes:              map[topicPartition]*lane{},
+		ids:                map[string]kadm.TopicID{},
+		repolled:           map[topicPartition]bool{},
+		truncations:        map[topicPartition]map[string]int64{},
+		drainedTiers:       map[string][]drainedTier{},
+		unconfiguredLogged: map[string]string{},
+		newLanes:           make(chan struct{}, 1),
+		recreated:          map[string]bool{},
+		committedBefore:    map[topicPartition]int64{},
 	}
-	c.topics = newTopics(c)
+	c.topics = newTopicMonitor(c)
 	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)
 	for _, t := range cfg.Topics {
 		p := cfg.policyOf(t)
 		c.policies[t] = &p
 	}
-	c.parking = newParking(cfg.MaxParkedBytes, &c.retryGate, c.lanesNow)
+	c.tierBudget = newTierBudget(cfg.MaxParkedBytes, &c.retryPauser, c.lanesNow)
 	c.host, _ = os.Hostname() // unknown is fine: it is a hint for people
 	c.paused.Store(&map[string]bool{})
 	c.resumed = make(chan struct{})
@@ -162,7 +162,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer c.producer.close()
-	defer c.solo.close()
+	defer c.single.close()
 	defer c.retryCl.Close()
 	if err := c.prepare(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -178,16 +178,16 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	polling.Go(func() { c.retryPoll.loop(polls) })
 	c.wg.Go(func() { c.commitLoop(life) })
 	c.wg.Go(func() { c.topics.loop(polls) })
-	c.wg.Go(func() { c.inheritLoop(polls) })
+	c.wg.Go(func() { c.drainedTierLoop(polls) })
 	if len(c.hooks.laneState) > 0 {
-		c.wg.Go(func() { c.compareLanes(life) })
+		c.wg.Go(func() { c.pollLaneStates(life) })
 	}
-	c.wg.Go(func() { c.parking.loop(life) })
+	c.wg.Go(func() { c.tierBudget.loop(life) })
 
 	<-ctx.Done()
 	polling.Wait()
 	all := func(*lane) bool { return true }
-	c.giveUp(life, all)
+	c.revoke(life, all)
 	c.group.Close() // leaves the group; what is assigned meanwhile is lost at once
 	c.lose(all)
 	end()
@@ -210,7 +210,7 @@ type refusedError struct{ error }
 // attempts of those that do not.
 func (c *Consumer) stuck() (all []*attempt) {
 	c.mu.Lock()
-	strays := c.strays
+	strays := c.abandoned
 	c.mu.Unlock()
 	deadline := time.Now().Add(stuckAfter)
 	for _, l := range strays {
@@ -221,11 +221,11 @@ func (c *Consumer) stuck() (all []*attempt) {
 	return all
 }
 
-// stray remembers a lane that is gone while handlers of it run.
-func (c *Consumer) stray(l *lane) {
+// addAbandoned remembers a lane that is gone while handlers of it run.
+func (c *Consumer) addAbandoned(l *lane) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.strays = append(slices.DeleteFunc(c.strays, func(l *lane) bool { return len(l.running()) == 0 }), l)
+	c.abandoned = append(slices.DeleteFunc(c.abandoned, func(l *lane) bool { return len(l.running()) == 0 }), l)
 }
 
 // connect makes the clients and what hangs on them. Making a client connects to nothing yet, but the group client starts to
@@ -234,7 +234,7 @@ func (c *Consumer) connect() (err error) {
 	if c.retryCl, err = c.retryClient(); err != nil {
 		return fmt.Errorf("consumer: retry client: %w", err)
 	}
-	c.producer.open, c.solo.open = c.producerClient, c.soloClient
+	c.producer.open, c.single.open = c.producerClient, c.singleClient
 	if _, err = c.producer.client(); err != nil {
 		c.retryCl.Close()
 		return fmt.Errorf("consumer: producer: %w", err)
@@ -245,56 +245,56 @@ func (c *Consumer) connect() (err error) {
 	rebalance, _ := c.retryCl.OptValue(kgo.RebalanceTimeout).(time.Duration)
 	c.membership.begin(rebalance + joinsLate)
 	c.retryPoll = newRetryPoll(c, c.retryCl)
-	c.retryGate.client = c.retryCl
+	c.retryPauser.client = c.retryCl
 	c.refetches.limit = refetchesPerBroker
 	c.decompressor = kgo.DefaultDecompressor()
 	if own, ok := c.retryCl.OptValue(kgo.WithDecompressor).(kgo.Decompressor); ok && own != nil {
 		c.decompressor = own
 	}
 	c.clock = newClock(&c.wg, c.ctx.Done(), c.watch)
-	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
+	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
 	return nil
 }
 
 // prepare waits for the broker, sees to the siblings, and joins the group.
 func (c *Consumer) prepare(ctx context.Context) error {
-	if err := c.settleUnless(ctx, func(err error) bool { return !refusesUs(err) }, "connecting to Kafka", func() error {
+	if err := c.retryUntil(ctx, func(err error) bool { return !refusesUs(err) }, "connecting to Kafka", func() error {
 		err := c.retryCl.Ping(ctx)
 		if err != nil {
-			c.membership.trouble(err)
+			c.membership.noteJoinError(err)
 		}
 		return err
 	}); err != nil {
 		return err
 	}
-	if err := c.settle(ctx, "provisioning siblings", func() error { return c.provision(ctx, c.cfg.Topics) }); err != nil {
+	if err := c.retryUntilFinal(ctx, "provisioning siblings", func() error { return c.provision(ctx, c.cfg.Topics) }); err != nil {
 		return err
 	}
-	if err := c.settle(ctx, "looking for retry topics that are not configured any more", func() error { return c.inherit(ctx) }); err != nil {
+	if err := c.retryUntilFinal(ctx, "looking for retry topics that are not configured any more", func() error { return c.findDrainedTiers(ctx) }); err != nil {
 		return err
 	}
-	if err := c.settle(ctx, "looking where the group stands", func() error { return c.lookBefore(ctx) }); err != nil {
+	if err := c.retryUntilFinal(ctx, "looking where the group stands", func() error { return c.loadKnownSources(ctx) }); err != nil {
 		return err
 	}
-	c.warnOfFormer(ctx)
+	c.warnOfFormerGroups(ctx)
 	group, err := c.groupClient()
 	if err != nil {
 		return fmt.Errorf("consumer: group client: %w", err)
 	}
 	c.group = group
-	c.sourceGate.client = group
+	c.sourcePauser.client = group
 	close(c.joined)
 	return nil
 }
 
-// settle repeats a step of the start until it succeeds, or fails in a way that does not pass by itself. A broker learns of a topic a
+// retryUntilFinal repeats a step of the start until it succeeds, or fails in a way that does not pass by itself. A broker learns of a topic a
 // moment after the controller made it, so what is wrong has to stay so for some 0.7 s.
-func (c *Consumer) settle(ctx context.Context, what string, step func() error) error {
-	return c.settleUnless(ctx, transient, what, step)
+func (c *Consumer) retryUntilFinal(ctx context.Context, what string, step func() error) error {
+	return c.retryUntil(ctx, transient, what, step)
 }
 
-// settleUnless is settle where passes says which errors pass by themselves.
-func (c *Consumer) settleUnless(ctx context.Context, passes func(error) bool, what string, step func() error) error {
+// retryUntil is settle where passes says which errors pass by themselves.
+func (c *Consumer) retryUntil(ctx context.Context, passes func(error) bool, what string, step func() error) error {
 	var final error
 	looks := 0
 	ok := c.retry(ctx, what, func() error {
@@ -323,8 +323,8 @@ func (c *Consumer) Ready() <-chan struct{} { return c.ready }
 
 func (c *Consumer) readyOnce() { c.isReady.Do(func() { close(c.ready) }) }
 
-// readyLook is how often the lanes of the first assignment are looked at until they run.
-const readyLook = 50 * time.Millisecond
+// readyPoll is how often the lanes of the first assignment are looked at until they run.
+const readyPoll = 50 * time.Millisecond
 
 // awaitReady closes Ready when no lane is starting any more, as far as it is waited for.
 func (c *Consumer) awaitReady() {
@@ -332,7 +332,7 @@ func (c *Consumer) awaitReady() {
 		select {
 		case <-c.ctx.Done():
 			return
-		case <-time.After(readyLook):
+		case <-time.After(readyPoll):
 		}
 	}
 	c.readyOnce()

@@ -69,7 +69,7 @@ func TestDecode_AnOutageOfWhatADecoderNeedsIsRetried(t *testing.T) {
 func TestDecode_GivesTheAttemptsContextAndTellsItsFailuresApart(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		decode := func(ctx context.Context, r *kgo.Record) (string, error) {
-			attempt := consumer.FactsOf(ctx, r).Attempt
+			attempt := consumer.DeliveryOf(ctx, r).Attempt
 			switch value := string(r.Value); {
 			case value == "panics":
 				panicInDecoder()

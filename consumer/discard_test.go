@@ -35,12 +35,12 @@ func broughtBack(from headers.Position, value []byte) *kgo.Record {
 // letter is where the letter was.
 var letter = headers.Position{Topic: "orders.dlq", Partition: 1, Offset: 40}
 
-// noted is what the ledger was told, as "partition/offset state run by class".
-func noted(t *testing.T, k *consumertest.Kafka) (all []string) {
+// copySource is what the ledger was told, as "partition/offset state run by class".
+func copySource(t *testing.T, k *consumertest.Kafka) (all []string) {
 	t.Helper()
 	for _, r := range content(t, k, "orders.dlq.ledger") {
-		n := dlq.ParseNote(r)
-		run, hearsay := n.Hearsay()
+		n := dlq.ParseLedgerRecord(r)
+		run, hearsay := n.DiscardReport()
 		if !hearsay || n.Err != nil {
 			t.Fatalf("%s: %v", r.Key, n.Err)
 		}
@@ -128,7 +128,7 @@ func TestTheLedgerIsToldOfARecordThatWasBroughtBackAndIsDiscarded(t *testing.T) 
 		slow.Remove()
 		eventually(t, "it is finished", func() bool { return k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset > before })
 		time.Sleep(time.Minute)
-		if got, want := noted(t, k), []string{"1/40 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
+		if got, want := copySource(t, k), []string{"1/40 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
 			t.Errorf("the ledger says %q, want %q", got, want)
 		}
 		if n := len(content(t, k, "orders.dlq")); n != 0 {
@@ -163,7 +163,7 @@ func TestTheLedgerIsToldNothingOfOtherRecordsThatAreDiscarded(t *testing.T) {
 		k.Handled(last[7], 1)
 		committed(t, k, "orders", 1, last[7].Offset+1)
 		committed(t, k, "orders.retry.300ms", 1, 2)
-		if got := noted(t, k); len(got) > 0 {
+		if got := copySource(t, k); len(got) > 0 {
 			t.Errorf("the ledger says %q", got)
 		}
 	})
@@ -176,13 +176,13 @@ func TestALetterOfAnotherPartitionHasItsEntryThere(t *testing.T) {
 		c := k.Run(givingUp(consumer.Policy{}))
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Offset: 5}, []byte("discard")))
 		committed(t, k, "orders.retry.300ms", 1, 1)
-		if got, want := noted(t, k), []string{"0/5 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
+		if got, want := copySource(t, k), []string{"0/5 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
 			t.Errorf("the ledger says %q, want %q", got, want)
 		}
 		// One that somebody made up names a partition that there is not.
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Partition: 99, Offset: 5}, []byte("discard")))
 		committed(t, k, "orders.retry.300ms", 1, 2)
-		if got := noted(t, k); len(got) != 1 {
+		if got := copySource(t, k); len(got) != 1 {
 			t.Errorf("the ledger says %q", got)
 		}
 		if h := c.Health(); !h.OK {
@@ -217,7 +217,7 @@ func TestALaneWaitsForALedgerThatCannotBeWrittenTo(t *testing.T) {
 		}
 		fault.Remove()
 		committed(t, k, "orders.retry.300ms", 1, 1)
-		if got := noted(t, k); len(got) != 1 {
+		if got := copySource(t, k); len(got) != 1 {
 			t.Errorf("the ledger says %q", got)
 		}
 	})
@@ -254,12 +254,12 @@ func TestADiscardThatIsToldTwiceIsOne(t *testing.T) {
 		c := k.Run(cfg)
 		commits := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.UnknownServerError, Count: -1})
 		k.Produce(broughtBack(letter, []byte("discard")))
-		eventually(t, "the ledger has it", func() bool { return len(noted(t, k)) == 1 })
+		eventually(t, "the ledger has it", func() bool { return len(copySource(t, k)) == 1 })
 		_ = c.Err() // it could not commit
 		commits.Remove()
 		k.Run(cfg)
 		committed(t, k, "orders.retry.300ms", 1, 1)
-		if got := noted(t, k); ran.Load() != 2 || len(got) != 2 || got[0] != got[1] {
+		if got := copySource(t, k); ran.Load() != 2 || len(got) != 2 || got[0] != got[1] {
 			t.Errorf("it ran %d times, and the ledger says %q", ran.Load(), got)
 		}
 		ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)

@@ -106,7 +106,7 @@ func ExampleImmediate() {
 			if runs++; runs < 3 {
 				return classify.Retryable(errors.New("deadlock found, try again"))
 			}
-			fmt.Printf("%s: handled on run %d of attempt %d\n", r.Value, runs, consumer.FactsOf(ctx, r).Attempt)
+			fmt.Printf("%s: handled on run %d of attempt %d\n", r.Value, runs, consumer.DeliveryOf(ctx, r).Attempt)
 			end()
 			return nil
 		},
@@ -124,7 +124,7 @@ func ExamplePolicy_timeout() {
 	cfg := consumer.Config{
 		Policy: consumer.Policy{HandlerTimeout: 50 * time.Millisecond, Tiers: []time.Duration{100 * time.Millisecond}},
 		Handler: func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt == 2 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 2 {
 				fmt.Println("the second time it is quick")
 				end()
 				return nil

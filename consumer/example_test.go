@@ -33,7 +33,7 @@ func Example() {
 		Policy: consumer.Policy{Tiers: []time.Duration{200 * time.Millisecond, time.Second}},
 		Logger: slog.New(slog.DiscardHandler),
 		Handler: func(ctx context.Context, r *kgo.Record) error {
-			attempt := consumer.FactsOf(ctx, r).Attempt
+			attempt := consumer.DeliveryOf(ctx, r).Attempt
 			switch {
 			case string(r.Value) == "busy" && attempt == 1:
 				fmt.Println("busy: comes back in 200ms")
@@ -201,11 +201,11 @@ func (uniqueViolation) SQLState() string { return "23505" }
 
 // A record may be delivered more than once. A handler that must not act twice stores the record's key with what it did: that
 // the key is there already means that an earlier delivery did the work.
-func ExampleFacts_IdempotencyKey() {
+func ExampleDelivery_IdempotencyKey() {
 	tx := handledKeys{}
 	handler := func(ctx context.Context, r *kgo.Record) error {
 		// The first statement of the transaction, so that no other unique violation is taken for this one.
-		_, err := tx.Exec(ctx, `INSERT INTO handled (key) VALUES ($1)`, consumer.FactsOf(ctx, r).IdempotencyKey())
+		_, err := tx.Exec(ctx, `INSERT INTO handled (key) VALUES ($1)`, consumer.DeliveryOf(ctx, r).IdempotencyKey())
 		if classify.IsUniqueViolation(err) {
 			return nil // done already
 		}
@@ -261,7 +261,7 @@ func ExampleMux() {
 }
 
 // A handler that must not act twice keeps the key with what it did: it is the same at every delivery, retries included.
-func ExampleFactsOf() {
+func ExampleDeliveryOf() {
 	brokers, stop := start("order-7")
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -275,7 +275,7 @@ func ExampleFactsOf() {
 		Policy: consumer.Policy{Tiers: []time.Duration{100 * time.Millisecond}},
 		Logger: slog.New(slog.DiscardHandler),
 		Handler: func(ctx context.Context, r *kgo.Record) error {
-			facts := consumer.FactsOf(ctx, r)
+			facts := consumer.DeliveryOf(ctx, r)
 			key := facts.IdempotencyKey()
 			fmt.Println(key, "attempt", facts.Attempt, "tier", facts.Tier)
 			if charged[key] {

@@ -10,8 +10,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Facts is what siding knows of a delivery.
-type Facts struct {
+// Delivery is what siding knows of a delivery.
+type Delivery struct {
 	// Attempt is the number of this delivery, 1 for the first.
 	Attempt int
 	// Tier is the delay of the retry topic that the record comes from; zero on its source.
@@ -37,19 +37,19 @@ type Facts struct {
 //
 // A record that is brought back to a source which was recreated since it was read first, or whose broker has no topic ids (before
 // Kafka 2.8), has another key there: its former place is another record's.
-func (f Facts) IdempotencyKey() string {
+func (f Delivery) IdempotencyKey() string {
 	return fmt.Sprintf("%s/%s", f.group, f.Original)
 }
 
-// FactsOf tells about the delivery that ctx belongs to: the context that the handler was given, or one derived from it. With
+// DeliveryOf tells about the delivery that ctx belongs to: the context that the handler was given, or one derived from it. With
 // another context it knows what the record itself tells.
-func FactsOf(ctx context.Context, r *kgo.Record) Facts {
+func DeliveryOf(ctx context.Context, r *kgo.Record) Delivery {
 	a := attemptOf(ctx)
 	if a == nil {
 		at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
-		return Facts{Attempt: 1, Original: at, Physical: at}
+		return Delivery{Attempt: 1, Original: at, Physical: at}
 	}
-	f := Facts{Attempt: 1, Tier: a.from.delay, Physical: a.physical(), group: a.from.lane.c.oldestName()}
+	f := Delivery{Attempt: 1, Tier: a.from.delay, Physical: a.physical(), group: a.from.lane.c.oldestName()}
 	if m := a.meta; m != nil {
 		f.Attempt, f.FirstFailedAt, f.NotBefore, f.RedriveID = m.Attempts+1, m.FirstFailedAt, m.NotBefore, m.Redrive.ID
 		f.Original = original(m.Original, &m.Redrive)

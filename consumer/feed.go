@@ -20,33 +20,33 @@ type feed struct {
 	delay time.Duration // of the tier; zero for the source
 	sig   signals
 
-	inherited bool         // the tier is not configured: it is drained, and nothing goes into it
-	retired   atomic.Bool  // and its topic was deleted: it is neither read nor committed
-	id        kadm.TopicID // of a tier's topic, under which its offsets count
+	drained bool         // the tier is not configured: it is drained, and nothing goes into it
+	retired atomic.Bool  // and its topic was deleted: it is neither read nor committed
+	id      kadm.TopicID // of a tier's topic, under which its offsets count
 
 	tracker     tracker
 	committedAt time.Time // when the broker last took an offset
 	epoch       int32     // leader epoch of the last record, sent with the commit (KIP-320)
 
-	unread    unread      // why it is not
-	busy      bool        // a worker has a unit of it; under OrderPartition it then has no other
-	batches   fifo[batch] // a source under OrderPartition
-	ready     fifo[*item] // single records that may run
-	parked    parkedHeap  // of a tier: not due yet, or no room among the ready ones
-	timer     *time.Timer // for the next of parked and away
-	kept      int         // of a tier: records in memory that no worker took yet, due or not
-	keptBytes int64       // of those, in the parking budget
-	away      awayIndex   // of a tier: records that gave up their bytes
-	fetching  bool        // some of these are being fetched again
-	hungry    bool        // they would be, if there were room
-	needs     int64       // bytes of the least of them that is due soon and did not fit
-	topicID   [16]byte    // of the topic, once something of it was read
-	reads     []readMark  // of a tier: when what was read, in order
-	queued    int         // records delivered that no worker took yet, parked ones not counted
-	bytes     int64       // of those
-	full      atomic.Bool // its fetch should be paused; the gate acts on it
-	paused    bool        // its fetch is paused; the gate's, like forgotten
-	forgotten bool
+	fetchErrors   fetchErrors  // why it is not
+	busy          bool         // a worker has a unit of it; under OrderPartition it then has no other
+	batches       fifo[batch]  // a source under OrderPartition
+	ready         fifo[*item]  // single records that may run
+	parked        dueHeap      // of a tier: not due yet, or no room among the ready ones
+	timer         *time.Timer  // for the next of parked and away
+	inMemory      int          // of a tier: records in memory that no worker took yet, due or not
+	inMemoryBytes int64        // of those, in the parking budget
+	evicted       evictedIndex // of a tier: records that gave up their bytes
+	refetching    bool         // some of these are being fetched again
+	starved       bool         // they would be, if there were room
+	starvedOf     int64        // bytes of the least of them that is due soon and did not fit
+	topicID       [16]byte     // of the topic, once something of it was read
+	readMarks     []readMark   // of a tier: when what was read, in order
+	queued        int          // records delivered that no worker took yet, parked ones not counted
+	bytes         int64        // of those
+	full          atomic.Bool  // its fetch should be paused; the gate acts on it
+	paused        bool         // its fetch is paused; the gate's, like forgotten
+	closed        bool
 }
 
 // batch is what one poll brought of a partition.
@@ -74,8 +74,8 @@ func (f *feed) cut() *unit {
 		if f.isSource() {
 			f.leave(1, u.item.size)
 		} else {
-			f.unkeep(1, u.item.size) // the budget has the bytes back in release
-			if n := f.ready.len(); n == maxRipe/2 || n == 0 {
+			f.release(1, u.item.size) // the budget has the bytes back in release
+			if n := f.ready.len(); n == maxPromoted/2 || n == 0 {
 				f.arm() // others may be due, and wait for room among the ready ones
 			}
 		}
@@ -123,9 +123,9 @@ func (f *feed) drop() {
 	f.dropParked()
 }
 
-// overfull reports whether a source holds so much that its fetch should pause. Bytes are the process's: while half of
+// isFull reports whether a source holds so much that its fetch should pause. Bytes are the process's: while half of
 // MaxInFlightBytes is free a lane may use any of it, beyond that each has its share.
-func (f *feed) overfull() bool {
+func (f *feed) isFull() bool {
 	c := f.lane.c
 	if f.queued >= c.cfg.MaxInFlight {
 		return true
@@ -134,13 +134,13 @@ func (f *feed) overfull() bool {
 	return c.inflightBytes.Load() > half && f.bytes > c.share(half)
 }
 
-// roomAgain reports whether a paused fetch should go on. It waits for half the room, so that pausing, which makes kgo
+// mayResume reports whether a paused fetch should go on. It waits for half the room, so that pausing, which makes kgo
 // throw away what it has buffered of the partition, stays rare.
-func (f *feed) roomAgain() bool {
+func (f *feed) mayResume() bool {
 	if !f.isSource() || !f.full.Load() {
 		return false
 	}
-	if f.queued > f.lane.c.cfg.MaxInFlight/2 || f.queued > 0 && f.overfull() {
+	if f.queued > f.lane.c.cfg.MaxInFlight/2 || f.queued > 0 && f.isFull() {
 		return false
 	}
 	f.full.Store(false)
@@ -198,7 +198,7 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 		f.enter(len(recs), size)
 	}
 	l.wakeLocked()
-	if f.overfull() && !f.full.Load() {
+	if f.isFull() && !f.full.Load() {
 		f.full.Store(true)
 		return true
 	}

@@ -20,15 +20,15 @@ import (
 // until half of it is free: else it would stop and go at every acknowledgement.
 // See DESIGN.md, "Copies".
 type forwards struct {
-	outstanding int
-	bytes       int64
-	full        bool
-	safe        int                      // acknowledged since the lane was assigned, as far as it matters
-	refused     int                      // of the outstanding ones, those that were refused at least once, other than to be sent alone
-	waiting     map[*forward]*time.Timer // of the outstanding ones, those that kgo has not: until their next try, or (nil) their turn alone
-	trouble     string                   // why the last one was refused
-	progress    time.Time                // of the last acknowledgement, or of the first copy after a quiet time
-	omitted     int                      // dead letters that were written without their value
+	outstanding  int
+	bytes        int64
+	full         bool
+	acknowledged int                      // acknowledged since the lane was assigned, as far as it matters
+	refused      int                      // of the outstanding ones, those that were refused at least once, other than to be sent alone
+	waiting      map[*forward]*time.Timer // of the outstanding ones, those that kgo has not: until their next try, or (nil) their turn alone
+	trouble      string                   // why the last one was refused
+	progress     time.Time                // of the last acknowledgement, or of the first copy after a quiet time
+	omitted      int                      // dead letters that were written without their value
 }
 
 // room reports whether a record may run whose failure would send another copy. One refused copy holds up its lane: the
@@ -39,17 +39,17 @@ func (s *forwards) room() bool { return s.refused == 0 && !s.full }
 // the bound: so where copies can't be written, a lane that comes from another owner runs no further than that before it knows.
 const firstCopies = 8
 
-// weigh notes whether the copies are at their bounds.
-func (s *forwards) weigh(count int, bytes int64) {
-	count = min(count, firstCopies<<s.safe)
+// setBounds notes whether the copies are at their bounds.
+func (s *forwards) setBounds(count int, bytes int64) {
+	count = min(count, firstCopies<<s.acknowledged)
 	if s.full {
 		count, bytes = count/2, bytes/2
 	}
 	s.full = s.outstanding > 0 && (s.outstanding >= count || s.bytes >= bytes)
 }
 
-// giveUp stops the tries that are still to come: the records stay uncommitted, and the next owner tries.
-func (s *forwards) giveUp() {
+// cancelRetries stops the tries that are still to come: the records stay uncommitted, and the next owner tries.
+func (s *forwards) cancelRetries() {
 	for fw, t := range s.waiting {
 		if t != nil {
 			t.Stop()
@@ -89,13 +89,13 @@ type forward struct {
 	due             time.Time // of a copy to a tier
 	size            int64
 	tries           int32         // that were refused
-	looks           int8          // for its partition, see growLooks
-	by              *producer     // the client that has it, or had it last
-	life            int32         // of its topic for that client, see remade
+	checks          int8          // for its partition, see growthChecks
+	producer        *producer     // the client that has it, or had it last
+	generation      int32         // of its topic for that client, see remade
 	partition       int32         // the lane's, but for a note about a letter that is elsewhere
 	alone           bool          // it goes by Consumer.solo: a batch that it was in was too large
 	note            bool          // for the ledger, see discard.go
-	step            oversize.Step // what of it was given up
+	shrunk          oversize.Step // what of it was given up
 }
 
 type forwardKey struct{}
@@ -110,7 +110,7 @@ func (fw *forward) Value(key any) any {
 
 // forward sends a copy of the record to a sibling. It returns at once; the record is finished when the copy is safe. now spares kgo
 // another look at the clock.
-func (l *lane) forward(f *feed, seen *noted, topic string, m *headers.Meta, now time.Time) {
+func (l *lane) forward(f *feed, seen *copySource, topic string, m *headers.Meta, now time.Time) {
 	fw := seen.forward()
 	fw.rec = kgo.Record{Topic: topic, Key: seen.key, Value: seen.value, Headers: seen.encode(m), Timestamp: now}
 	fw.feed, fw.offset, fw.due = f, seen.offset, m.NotBefore
@@ -138,14 +138,14 @@ func (l *lane) send(fw *forward) {
 	}
 	l.forwards.outstanding++
 	l.forwards.bytes += fw.size
-	l.settle()
+	l.updateHold()
 	l.mu.Unlock()
 	l.produce(&fw.rec, fw)
 }
 
 // produce hands the copy to kgo, which takes it without waiting.
 func (l *lane) produce(r *kgo.Record, fw *forward) {
-	if err := l.c.producer.produce(fw, r, l.promised); err != nil {
+	if err := l.c.producer.produce(fw, r, l.promiseFunc); err != nil {
 		l.arrived(fw, err)
 	}
 }
@@ -156,7 +156,7 @@ func (ps *producers) produce(fw *forward, r *kgo.Record, promise func(*kgo.Recor
 	if err != nil {
 		return err
 	}
-	fw.by, fw.life = p, p.remade.life.Load()
+	fw.producer, fw.generation = p, p.staleIDs.generation.Load()
 	p.TryProduce(fw, r, promise)
 	return nil
 }
@@ -166,31 +166,31 @@ func (fw *forward) at() topicPartition {
 	return topicPartition{fw.rec.Topic, fw.partition}
 }
 
-// way are the clients that the copy goes by.
-func (fw *forward) way() *producers {
+// sender are the clients that the copy goes by.
+func (fw *forward) sender() *producers {
 	c := fw.feed.lane.c
 	if fw.alone {
-		return &c.solo.producers
+		return &c.single.producers
 	}
 	return &c.producer
 }
 
 // headers are those that the copy is written with.
 func (fw *forward) headers() []kgo.RecordHeader {
-	h, _ := fw.step.Of(fw.written, nil)
+	h, _ := fw.shrunk.Of(fw.written, nil)
 	return h
 }
 
-// again is the record of the next try, made anew, since kgo changes and keeps the one that it is given.
-func (fw *forward) again() *kgo.Record {
-	h, value := fw.step.Of(fw.written, fw.rec.Value)
+// freshRecord is the record of the next try, made anew, since kgo changes and keeps the one that it is given.
+func (fw *forward) freshRecord() *kgo.Record {
+	h, value := fw.shrunk.Of(fw.written, fw.rec.Value)
 	return &kgo.Record{Topic: fw.rec.Topic, Partition: fw.partition, Key: fw.rec.Key, Value: value, Headers: h}
 }
 
 // promise is kgo's promise of every copy of the lane.
 func (l *lane) promise(r *kgo.Record, err error) {
 	fw, _ := r.Context.Value(forwardKey{}).(*forward)
-	by := fw.by // a copy that is sent alone next gets another
+	by := fw.producer // a copy that is sent alone next gets another
 	if err == nil {
 		l.copied(fw, r) // before the record counts as finished, and without the lane's lock
 	}
@@ -207,45 +207,45 @@ func (l *lane) arrived(fw *forward, err error) {
 	to, tries := fw.rec.Topic, fw.tries
 	l.mu.Unlock()
 	switch became {
-	case settled:
-	case refused:
+	case copyDone:
+	case copyRefused:
 		l.logRefused(fw, to, tries, err)
-	case unheard:
+	case copyUnheard:
 		l.log.Error("siding: a record that was brought back is discarded, and the ledger could not be told", "ledger", to, "error", err)
 	default:
-		l.tell(fw, became)
+		l.reportCopy(fw, became)
 	}
 	switch became {
-	case again, diverted:
-		l.c.solo.send(fw)
-	case discarded:
-		l.letGo(fw)
+	case copyAlone, copyDiverted:
+		l.c.single.send(fw)
+	case copyDiscarded:
+		l.dropCopy(fw)
 	}
 }
 
 // landed keeps the books of a copy that came back; the caller holds the lock.
-func (l *lane) landed(fw *forward, err error) fate {
+func (l *lane) landed(fw *forward, err error) copyResult {
 	switch {
 	case l.state == laneGone:
-		return settled // the next owner has the record
+		return copyDone // the next owner has the record
 	case err == nil || l.state >= laneDraining:
-		return l.strike(fw, err == nil)
+		return l.finishCopy(fw, err == nil)
 	case fw.unwritable(err):
-		l.strike(fw, true)
-		return unheard
+		l.finishCopy(fw, true)
+		return copyUnheard
 	case oversize.Refused(err):
 		return l.tooLarge(fw, err)
-	case fw.looks < growLooks && isNewPartition(err):
-		fw.looks++
-		l.plan(fw, mendAhead)
-		return settled
+	case fw.checks < growthChecks && isNewPartition(err):
+		fw.checks++
+		l.scheduleRetry(fw, refreshAhead)
+		return copyDone
 	}
 	return l.refuse(fw, fw.rec.Topic+": "+err.Error(), err)
 }
 
-// growLooks is how often a client looks at its topics for the partition of a copy before the copy counts as refused: for some three
+// growthChecks is how often a client looks at its topics for the partition of a copy before the copy counts as refused: for some three
 // seconds, in which siblings that grew with their source come up.
-const growLooks = 12
+const growthChecks = 12
 
 // isNewPartition reports whether kgo refuses a copy since it knows of fewer partitions, which it learns by itself within five minutes. It
 // says that in words alone.
@@ -253,54 +253,54 @@ func isNewPartition(err error) bool {
 	return strings.HasPrefix(err.Error(), "invalid record partitioning choice")
 }
 
-// strike takes a copy off the books, and finishes its record if that is safe; the caller holds the lock.
-func (l *lane) strike(fw *forward, safe bool) (became fate) {
+// finishCopy takes a copy off the books, and finishes its record if that is safe; the caller holds the lock.
+func (l *lane) finishCopy(fw *forward, safe bool) (became copyResult) {
 	l.forwards.done(fw)
 	l.forwards.progress = l.c.clock.about()
 	if safe {
-		l.forwards.safe = min(l.forwards.safe+1, 24) // beyond any bound
+		l.forwards.acknowledged = min(l.forwards.acknowledged+1, 24) // beyond any bound
 		fw.feed.tracker.finish(fw.offset)
-		if fw.step.Omits() {
+		if fw.shrunk.Omits() {
 			l.forwards.omitted++
-			became = omitted
+			became = copyOmitted
 		}
 	}
-	l.resettle()
+	l.recheckHold()
 	l.notify()
 	return became
 }
 
 // refuse plans the next try of a copy; the caller holds the lock.
-func (l *lane) refuse(fw *forward, why string, err error) fate {
+func (l *lane) refuse(fw *forward, why string, err error) copyResult {
 	if fw.tries++; fw.tries == 1 {
 		l.forwards.refused++
 	}
 	l.forwards.trouble = why
 	l.c.topics.suspect(fw.rec.Topic, err)
-	if fw.by != nil {
-		fw.by.doubt(err)
+	if fw.producer != nil {
+		fw.producer.suspectOf(err)
 		if errors.Is(err, kerr.UnknownTopicID) {
-			fw.by.remade.note(fw.rec.Topic, fw.life)
+			fw.producer.staleIDs.mark(fw.rec.Topic, fw.generation)
 		}
 	}
-	l.plan(fw, retryWait(fw.tries))
-	l.settle()
-	return refused
+	l.scheduleRetry(fw, retryWait(fw.tries))
+	l.updateHold()
+	return copyRefused
 }
 
 // retryWait is how long a copy waits that was refused so many times.
 func retryWait(tries int32) time.Duration {
-	return backoff(int(tries), mendAhead, 15*time.Second)
+	return backoff(int(tries), refreshAhead, 15*time.Second)
 }
 
-// plan has a copy tried again after a while, and its client made ready for that a moment before; the caller holds the lock.
-func (l *lane) plan(fw *forward, wait time.Duration) {
-	l.forwards.wait(fw, time.AfterFunc(wait-mendAhead, func() {
-		fw.way().mend(l.c.ctx, fw.rec.Topic)
+// scheduleRetry has a copy tried again after a while, and its client made ready for that a moment before; the caller holds the lock.
+func (l *lane) scheduleRetry(fw *forward, wait time.Duration) {
+	l.forwards.wait(fw, time.AfterFunc(wait-refreshAhead, func() {
+		fw.sender().refreshFor(l.c.ctx, fw.rec.Topic)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if _, still := l.forwards.waiting[fw]; still {
-			l.forwards.wait(fw, time.AfterFunc(mendAhead, func() { l.tryAgain(fw) }))
+			l.forwards.wait(fw, time.AfterFunc(refreshAhead, func() { l.retryCopy(fw) }))
 		}
 	}))
 }
@@ -308,15 +308,15 @@ func (l *lane) plan(fw *forward, wait time.Duration) {
 // logRefused logs that a copy was refused: all of a lane's are at the same time, so the log has one line with how many.
 func (l *lane) logRefused(fw *forward, to string, tries int32, err error) {
 	level, times := slog.LevelDebug, 1
-	if n, due := l.c.quiet.due([]byte("refused"+to+err.Error()), logEvery); due {
+	if n, due := l.c.throttle.due([]byte("refused"+to+err.Error()), logEvery); due {
 		level, times = slog.LevelError, n
 	}
 	l.log.Log(l.c.ctx, level, "siding: a copy was refused; the lane waits and tries again", "to", to, "from", fw.feed.topic,
 		"offset", fw.offset, "try", tries, "wait", retryWait(tries), "refusals", times, "error", err)
 }
 
-// tryAgain sends a refused copy again, unless the lane has given it up.
-func (l *lane) tryAgain(fw *forward) {
+// retryCopy sends a refused copy again, unless the lane has given it up.
+func (l *lane) retryCopy(fw *forward) {
 	l.mu.Lock()
 	_, still := l.forwards.waiting[fw]
 	switch {
@@ -331,14 +331,14 @@ func (l *lane) tryAgain(fw *forward) {
 		return
 	}
 	if fw.alone {
-		l.c.solo.send(fw)
+		l.c.single.send(fw)
 		return
 	}
-	l.produce(fw.again(), fw)
+	l.produce(fw.freshRecord(), fw)
 }
 
-// itsTurn reports whether the lane still wants a copy sent that waited for its turn alone.
-func (l *lane) itsTurn(fw *forward) bool {
+// takesTurn reports whether the lane still wants a copy sent that waited for its turn alone.
+func (l *lane) takesTurn(fw *forward) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, still := l.forwards.waiting[fw]
@@ -346,10 +346,10 @@ func (l *lane) itsTurn(fw *forward) bool {
 	return still
 }
 
-// resettle is settle after something was given back; it calls for workers when the lane may run again.
-func (l *lane) resettle() {
+// recheckHold is settle after something was given back; it calls for workers when the lane may run again.
+func (l *lane) recheckHold() {
 	was := l.hold.Load()
-	l.settle()
+	l.updateHold()
 	if was && !l.hold.Load() {
 		l.wakeLocked()
 	}

@@ -18,7 +18,7 @@ func TestALaneWhoseShareShrankWakesWhenThereIsRoomAgain(t *testing.T) {
 	fw := &forward{feed: l.source(), size: 700 << 10}
 	l.mu.Lock()
 	l.forwards.outstanding, l.forwards.bytes = 1, fw.size
-	l.settle()
+	l.updateHold()
 	l.mu.Unlock()
 	held(c, 1, "m") // halves the share
 	l.source().offerSource([]*kgo.Record{{Topic: "orders"}})
@@ -80,7 +80,7 @@ func TestACopyFinishesItsRecordOnlyWhenItIsSafe(t *testing.T) {
 			if got := f.tracker.floor(); got != tt.floor {
 				t.Errorf("floor %d, want %d", got, tt.floor)
 			}
-			l.forget()
+			l.close()
 		})
 	}
 }

@@ -80,11 +80,11 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 		}
 	}
 	c := idle(t, Config{Policy: Policy{OnOversize: how, Tiers: []time.Duration{time.Second}}}, func() {})
-	c.producer.open, c.solo.open = silent(false), silent(true)
+	c.producer.open, c.single.open = silent(false), silent(true)
 	l := held(c, 0, "m")
 	defer func() {
-		l.forget()
-		c.solo.close()
+		l.close()
+		c.single.close()
 		c.producer.close()
 		synctest.Wait()
 	}()
@@ -110,7 +110,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 		r := &kgo.Record{Topic: fw.rec.Topic, Context: fw}
 		wasLast := fw.rec.Topic == l.siblings.DLQ && alone && oversizeEnds(fw, how)
 		if alone {
-			c.solo.promise(r, err)
+			c.single.promise(r, err)
 		} else {
 			l.promise(r, err)
 		}
@@ -163,7 +163,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 			over = true
 			l.mu.Lock()
 			l.setState(laneDraining, "")
-			l.forwards.giveUp()
+			l.forwards.cancelRetries()
 			l.mu.Unlock()
 			to := kgos.all()
 			maps.DeleteFunc(live, func(fw *forward, _ int64) bool { _, ok := to[fw]; return !ok })
@@ -173,7 +173,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 				rt.Skip("another action: a lane is lost seldom, and once")
 			}
 			over = true
-			l.forget()
+			l.close()
 		},
 		"": func(rt *rapid.T) {
 			synctest.Wait()
@@ -227,6 +227,6 @@ func oversizeEnds(fw *forward, how Disposition) bool {
 	if how == DeadLetter {
 		return false
 	}
-	step, more := fw.step.Next(fw.written, fw.rec.Value, true)
+	step, more := fw.shrunk.Next(fw.written, fw.rec.Value, true)
 	return !more || step.Omits()
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// gate pauses and resumes the fetches of one client.
+// fetchPauser pauses and resumes the fetches of one client.
 //
 // Who finds a feed full (the poll loop) and who finds that it has room again (a worker) are different goroutines, and
 // their calls may come in either order. So nobody says "pause" or "resume": they set feed.full under the lane's lock and
@@ -14,47 +14,47 @@ import (
 //
 // In kgo a pause outlives the assignment (it is a set of names), so a feed that is forgotten is resumed.
 // See DESIGN.md, "Pausing fetches".
-type gate struct {
+type fetchPauser struct {
 	mu     sync.Mutex
 	client *kgo.Client
 }
 
-func (g *gate) sync(feeds ...*feed) {
+func (g *fetchPauser) apply(feeds ...*feed) {
 	if len(feeds) == 0 {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// Each kind by itself: a feed may be named twice, and change its mind in between.
-	if pause := turned(feeds, true); pause != nil {
+	if pause := changedPauses(feeds, true); pause != nil {
 		g.client.PauseFetchPartitions(pause)
 	}
-	if resume := turned(feeds, false); resume != nil {
+	if resume := changedPauses(feeds, false); resume != nil {
 		g.client.ResumeFetchPartitions(resume)
 	}
 }
 
-// turned notes the feeds that are to be as full says and are not, and lists them for kgo.
-func turned(feeds []*feed, full bool) (m map[string][]int32) {
+// changedPauses notes the feeds that are to be as full says and are not, and lists them for kgo.
+func changedPauses(feeds []*feed, full bool) (m map[string][]int32) {
 	for _, f := range feeds {
-		if !f.forgotten && f.paused != full && f.full.Load() == full {
-			m = add(m, f)
+		if !f.closed && f.paused != full && f.full.Load() == full {
+			m = addPause(m, f)
 		}
 	}
 	return m
 }
 
-// forget resumes what is paused of a feed for good.
-func (g *gate) forget(f *feed) {
+// close resumes what is paused of a feed for good.
+func (g *fetchPauser) close(f *feed) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	f.forgotten = true
+	f.closed = true
 	if f.paused {
-		g.client.ResumeFetchPartitions(add(nil, f))
+		g.client.ResumeFetchPartitions(addPause(nil, f))
 	}
 }
 
-func add(m map[string][]int32, f *feed) map[string][]int32 {
+func addPause(m map[string][]int32, f *feed) map[string][]int32 {
 	if m == nil {
 		m = map[string][]int32{}
 	}
@@ -63,9 +63,9 @@ func add(m map[string][]int32, f *feed) map[string][]int32 {
 	return m
 }
 
-func (c *Consumer) gateOf(f *feed) *gate {
+func (c *Consumer) pauserOf(f *feed) *fetchPauser {
 	if f.isSource() {
-		return &c.sourceGate
+		return &c.sourcePauser
 	}
-	return &c.retryGate
+	return &c.retryPauser
 }

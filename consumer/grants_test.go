@@ -248,7 +248,7 @@ func (s *grantee) start() {
 			switch {
 			case string(r.Value) == "never":
 				return classify.Terminal(errBusy)
-			case consumer.FactsOf(ctx, r).Attempt == 1:
+			case consumer.DeliveryOf(ctx, r).Attempt == 1:
 				return classify.Retryable(errBusy)
 			}
 			return nil

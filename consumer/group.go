@@ -41,7 +41,7 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 		return
 	}
 	var predecessors []*lane
-	c.source.change(func() {
+	c.source.betweenPolls(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for topic, partitions := range added {
@@ -51,7 +51,7 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 					predecessors = append(predecessors, old) // never revoked: its membership is over
 				}
 				c.lanes[at] = c.newLane(topic, p, member)
-				delete(c.cuts, at)
+				delete(c.truncations, at)
 			}
 		}
 		c.countLanes()
@@ -59,13 +59,13 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 	c.discard(predecessors)
 }
 
-// offered is kgo's AdjustFetchOffsetsFn. It takes out the partitions that kgo is not to begin to read: those that the member does not
+// adjustFetchOffsets is kgo's AdjustFetchOffsetsFn. It takes out the partitions that kgo is not to begin to read: those that the member does not
 // have any more, since kgo fetches again what an earlier session did not come to, though a topic that it was told to forget meanwhile
 // was given back; and those that it reads already, see subscription. Two positions on one partition would overwrite each other.
 //
 // It puts those in whose offset the group's coordinator refused: kgo would neither read them nor ask again. An error from here would
 // end the session of the whole member, so there is none but that the session is over.
-func (c *Consumer) offered(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+func (c *Consumer) adjustFetchOffsets(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	known := map[*lane]kgo.EpochOffset{}
 	for topic, partitions := range offsets {
 		for p, o := range partitions {
@@ -91,7 +91,7 @@ func (c *Consumer) offered(ctx context.Context, offsets map[string]map[int32]kgo
 	for _, l := range lanes { // kgo has them from here
 		// Of the partition the lane that is there now: it may have started anew meanwhile, for a tier that was truncated.
 		if now := c.lanes[topicPartition{l.topic, l.partition}]; now != nil {
-			now.given()
+			now.startedAt()
 		}
 	}
 	c.mu.Unlock()
@@ -112,12 +112,12 @@ func (l *lane) isRead() bool {
 	return l.intake != intakeClosed
 }
 
-// given notes that kgo is given where the lane's source starts.
-func (l *lane) given() {
+// startedAt notes that kgo is given where the lane's source starts.
+func (l *lane) startedAt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.intake = intakeOpen; l.seeks {
-		l.intake = intakeElsewhere
+	if l.intake = intakeOpen; l.startUnknown {
+		l.intake = intakeReseeking
 	}
 }
 
@@ -128,7 +128,7 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 	open := map[string][]*lane{} // by topic: one whose siblings are missing holds up no other
 	var postponed []*lane
 	placed := map[string]map[int32]kgo.EpochOffset{}
-	starts := c.startsOf(ctx, lanes, committed)
+	starts := c.findStarts(ctx, lanes, committed)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -140,28 +140,28 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 		placed[l.topic][l.partition] = at.next
 		if err != nil {
 			c.log.Warn("siding: where a partition starts is not known yet; the others go on", "topic", l.topic, "partition", l.partition, "error", err)
-			c.postpone(l, err)
+			c.deferStart(l, err)
 			postponed = append(postponed, l)
 			continue
 		}
-		l.startAt(at)
-		c.found(l)
+		l.setStart(at)
+		c.startFound(l)
 		open[l.topic] = append(open[l.topic], l)
 	}
 	for _, lanes := range open {
-		c.wg.Go(func() { c.open(lanes) })
+		c.wg.Go(func() { c.startLanes(lanes) })
 	}
 	if len(postponed) > 0 {
-		c.wg.Go(func() { c.seek(postponed) })
+		c.wg.Go(func() { c.awaitStarts(postponed) })
 	}
 	return placed, nil
 }
 
-// isAnew reports whether a source was deleted and made anew while it was consumed.
-func (c *Consumer) isAnew(topic string) bool {
+// isRecreated reports whether a source was deleted and made anew while it was consumed.
+func (c *Consumer) isRecreated(topic string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.anew[topic]
+	return c.recreated[topic]
 }
 
 // revoked is kgo's callback for partitions that go to another member. When it returns the new owner may start, so it
@@ -175,8 +175,8 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 	defer c.membership.set(true)
 	c.subscription.end(lost)
 	member, _ := cl.GroupMetadata()
-	c.lose(func(l *lane) bool { return contains(lost, l) && !l.heldBy(member) })
-	c.giveUp(ctx, func(l *lane) bool { return contains(lost, l) })
+	c.lose(func(l *lane) bool { return contains(lost, l) && !l.isOwnedBy(member) })
+	c.revoke(ctx, func(l *lane) bool { return contains(lost, l) })
 }
 
 // lost is kgo's callback when the membership is over: another member may run the records already.
@@ -206,7 +206,7 @@ func (c *Consumer) lose(which func(*lane) bool) int {
 // discard ends lanes whose work is void.
 func (c *Consumer) discard(lanes []*lane) {
 	for _, l := range lanes {
-		l.forget()
+		l.close()
 	}
 	c.remove(lanes)
 }
@@ -221,9 +221,9 @@ func (c *Consumer) pick(which func(*lane) bool) (all []*lane) {
 	return all
 }
 
-// giveUp hands lanes over in order: drain all of them at once, commit together, forget. They begin to drain while the table
+// revoke hands lanes over in order: drain all of them at once, commit together, forget. They begin to drain while the table
 // is locked, so that none of them starts anew meanwhile.
-func (c *Consumer) giveUp(ctx context.Context, which func(*lane) bool) {
+func (c *Consumer) revoke(ctx context.Context, which func(*lane) bool) {
 	deadline := time.Now().Add(c.cfg.DrainTimeout)
 	var mine, others []*lane // others: somebody else is giving them up already
 	c.mu.Lock()
@@ -272,7 +272,7 @@ func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time)
 // replaceStale looks, at a session's start, at the lanes that the member kept. If it was expelled and has joined again
 // under a new id, others may have owned them meanwhile: their work is void, and they start anew from what is committed.
 func (c *Consumer) replaceStale(ctx context.Context, member string, added map[string][]int32) {
-	isStale := func(l *lane) bool { return !l.heldBy(member) && !contains(added, l) }
+	isStale := func(l *lane) bool { return !l.isOwnedBy(member) && !contains(added, l) }
 	c.mu.Lock()
 	any := len(c.pick(isStale)) > 0
 	c.mu.Unlock()
@@ -280,14 +280,14 @@ func (c *Consumer) replaceStale(ctx context.Context, member string, added map[st
 		return
 	}
 	var stale, renewed []*lane
-	c.source.change(func() {
+	c.source.betweenPolls(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		stale = c.pick(isStale)
 		for _, l := range stale {
 			anew := c.newLane(l.topic, l.partition, member)
 			if l.isRead() {
-				anew.intake = intakeElsewhere
+				anew.intake = intakeReseeking
 			}
 			c.lanes[topicPartition{l.topic, l.partition}] = anew
 			renewed = append(renewed, anew)
@@ -308,7 +308,7 @@ func (c *Consumer) restart(ctx context.Context, lanes []*lane) {
 	if err != nil {
 		return // the consumer stops
 	}
-	c.source.change(func() { c.rewind(lanes, placed) })
+	c.source.betweenPolls(func() { c.rewind(lanes, placed) })
 }
 
 // rewind sets the group client to where lanes start, and has them take in what it reads from there. It runs in a turn of the source's
@@ -320,7 +320,7 @@ func (c *Consumer) rewind(lanes []*lane, placed map[string]map[int32]kgo.EpochOf
 			continue
 		}
 		l.mu.Lock()
-		if l.intake == intakeElsewhere && !l.seeks {
+		if l.intake == intakeReseeking && !l.startUnknown {
 			l.intake = intakeOpen
 			if set[l.topic] == nil {
 				set[l.topic] = map[int32]kgo.EpochOffset{}

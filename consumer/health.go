@@ -130,7 +130,7 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 		if f.retired.Load() {
 			continue
 		}
-		h.Queued += f.queuedRecords()
+		h.Queued += f.queuedCount()
 		h.Parked += f.waiting()
 		h.Offsets = append(h.Offsets, FeedOffsets{
 			Topic: f.topic, Committed: f.tracker.committed, Floor: f.tracker.floor(), Next: f.tracker.next, Pending: f.tracker.pending,
@@ -165,7 +165,7 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 		h.Since, h.Why = l.forwards.progress, "copies are not acknowledged: does every sibling have a leader and enough in-sync replicas?"
 		return StateBlocked
 	}
-	if since, why := l.unreadFeed(now); why != "" {
+	if since, why := l.failingFeed(now); why != "" {
 		h.Since, h.Why = since, why
 		return StateBlocked
 	}
@@ -194,8 +194,8 @@ func (l *lane) stuckAttempt(now time.Time) *attempt {
 	return nil
 }
 
-// queuedRecords counts what was read and waits for nothing but a worker.
-func (f *feed) queuedRecords() int {
+// queuedCount counts what was read and waits for nothing but a worker.
+func (f *feed) queuedCount() int {
 	if f.isSource() {
 		return f.queued
 	}
@@ -203,7 +203,7 @@ func (f *feed) queuedRecords() int {
 }
 
 // waiting counts what was read of a tier and waits for its time, in memory or not.
-func (f *feed) waiting() int { return len(f.parked) + f.away.n }
+func (f *feed) waiting() int { return len(f.parked) + f.evicted.n }
 
 // watch looks for attempts that ignore their timeout, and says so once each.
 func (c *Consumer) watch() {

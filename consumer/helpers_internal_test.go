@@ -35,9 +35,9 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 		c.producer.close()
 	})
 	c.ctx, c.stop, c.values = life, life, life
-	c.parking = newParking(c.cfg.MaxParkedBytes, &c.retryGate, c.lanesNow)
+	c.tierBudget = newTierBudget(c.cfg.MaxParkedBytes, &c.retryPauser, c.lanesNow)
 	c.clock = newClock(&c.wg, life.Done(), func() {})
-	c.slots = &slots{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
+	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
 	return c
 }
 
@@ -50,6 +50,6 @@ func held(c *Consumer, partition int32, member string) *lane {
 	c.lanes[topicPartition{"orders", partition}] = l
 	c.countLanes()
 	c.mu.Unlock()
-	l.open()
+	l.run()
 	return l
 }

@@ -107,7 +107,7 @@ func fine(context.Context, *kgo.Record) error { return nil }
 
 // busyOnce fails each record's first attempt.
 func busyOnce(ctx context.Context, r *kgo.Record) error {
-	if consumer.FactsOf(ctx, r).Attempt == 1 {
+	if consumer.DeliveryOf(ctx, r).Attempt == 1 {
 		return classify.Retryable(errBusy)
 	}
 	return nil
@@ -116,7 +116,7 @@ func busyOnce(ctx context.Context, r *kgo.Record) error {
 // busy is for a record that never succeeds, and fails the test where an attempt is early.
 func busy(t *testing.T) consumer.Handler {
 	return func(ctx context.Context, r *kgo.Record) error {
-		if facts := consumer.FactsOf(ctx, r); time.Now().UnixMilli() < facts.NotBefore.UnixMilli() {
+		if facts := consumer.DeliveryOf(ctx, r); time.Now().UnixMilli() < facts.NotBefore.UnixMilli() {
 			t.Errorf("attempt %d of offset %d is early by %v", facts.Attempt, r.Offset, time.Until(facts.NotBefore))
 		}
 		return classify.Retryable(errBusy)
@@ -124,7 +124,7 @@ func busy(t *testing.T) consumer.Handler {
 }
 
 func handle(ctx context.Context, r *kgo.Record) error {
-	facts := consumer.FactsOf(ctx, r)
+	facts := consumer.DeliveryOf(ctx, r)
 	if time.Now().UnixMilli() < facts.NotBefore.UnixMilli() {
 		return fmt.Errorf("early by %v", time.Until(facts.NotBefore))
 	}
@@ -145,7 +145,7 @@ func sortOfBad(ctx context.Context, r *kgo.Record) error {
 	switch {
 	case bytes.HasPrefix(r.Value, []byte("bad")):
 		return errors.New("no such SKU")
-	case bytes.HasPrefix(r.Value, []byte("busy")) && consumer.FactsOf(ctx, r).Attempt == 1:
+	case bytes.HasPrefix(r.Value, []byte("busy")) && consumer.DeliveryOf(ctx, r).Attempt == 1:
 		return classify.Retryable(errBusy)
 	}
 	return nil
@@ -457,7 +457,7 @@ type lateness struct {
 	early int
 }
 
-func (j *lateness) note(f consumer.Facts) {
+func (j *lateness) note(f consumer.Delivery) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if f.Tier == 0 {

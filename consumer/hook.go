@@ -108,7 +108,7 @@ func collect[H any](all []H, hook Hook) []H {
 func (c *Consumer) call(name string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.quiet.say("hook "+name, logEvery, func() {
+			c.throttle.once("hook "+name, logEvery, func() {
 				c.log.Error("siding: a hook panicked", "hook", name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			})
 		}
@@ -162,16 +162,16 @@ func (l *lane) delayOf(fw *forward, topic string) time.Duration {
 	return fw.feed.delay
 }
 
-// dropped tells the hooks of a record that is discarded.
-func (l *lane) dropped(seen *noted, m headers.Meta, reason headers.Reason) {
+// countDiscarded tells the hooks of a record that is discarded.
+func (l *lane) countDiscarded(seen *copySource, m headers.Meta, reason headers.Reason) {
 	if len(l.c.hooks.discarded) == 0 {
 		return
 	}
 	m.Reason = reason
-	l.tellDiscarded(Routed{Record: recordAt(m.Original, seen.key, seen.value, seen.headers), Meta: m})
+	l.reportDiscarded(Routed{Record: recordAt(m.Original, seen.key, seen.value, seen.headers), Meta: m})
 }
 
-func (l *lane) tellDiscarded(e Routed) {
+func (l *lane) reportDiscarded(e Routed) {
 	for _, hook := range l.c.hooks.discarded {
 		l.c.call("OnDiscarded", func() { hook.OnDiscarded(e) })
 	}

@@ -138,7 +138,7 @@ func TestAHookIsToldOfEachCopyInATier(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &parked{}
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt == 2 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 2 {
 				return classify.RetryAfter(errBusy, 50*time.Minute)
 			}
 			return classify.Retryable(errBusy)
@@ -262,7 +262,7 @@ func TestAHookIsToldOfALanesStatesFromItsAssignmentToItsEnd(t *testing.T) {
 			switch v := string(r.Value); {
 			case v == "poison":
 				return errors.New("no such SKU")
-			case v == "busy" && consumer.FactsOf(ctx, r).Attempt == 1:
+			case v == "busy" && consumer.DeliveryOf(ctx, r).Attempt == 1:
 				return classify.Retryable(errBusy)
 			}
 			return nil

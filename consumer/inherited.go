@@ -16,29 +16,29 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// inherited is a retry topic that is not configured, but belongs to the group: a tier that was taken out of the configuration, or
+// drainedTier is a retry topic that is not configured, but belongs to the group: a tier that was taken out of the configuration, or
 // one of a name that the group had before. Its lanes drain it: they run what it holds when it is due, and what fails again goes on
 // by the configured tiers. Nothing new goes into it. Its offsets are committed, and kept alive, like any other's.
 // See DESIGN.md, "Drained tiers".
-type inherited struct {
+type drainedTier struct {
 	retrytopics.Tier
 	partitions int32 // it may have fewer than its source, which grew meanwhile
 }
 
-// leftTier is a retry topic that is not configured, on which the group has committed offsets.
-type leftTier struct {
+// unconfiguredTier is a retry topic that is not configured, on which the group has committed offsets.
+type unconfiguredTier struct {
 	retrytopics.Tier
 	source    string
 	committed kadm.OffsetResponses // of the group, by the name under which it has any on this topic
 }
 
-// tierLookEvery is how often a running consumer looks for tiers that the group has come to have: by a member that runs with another
+// drainedTierPollEvery is how often a running consumer looks for tiers that the group has come to have: by a member that runs with another
 // configuration, a canary say, and may leave records behind. It looks on each assignment, too.
-const tierLookEvery = time.Minute
+const drainedTierPollEvery = time.Minute
 
-// inheritLoop looks for tiers until ctx ends, and adds them to the lanes that run.
-func (c *Consumer) inheritLoop(ctx context.Context) {
-	t := time.NewTicker(tierLookEvery)
+// drainedTierLoop looks for tiers until ctx ends, and adds them to the lanes that run.
+func (c *Consumer) drainedTierLoop(ctx context.Context) {
+	t := time.NewTicker(drainedTierPollEvery)
 	defer t.Stop()
 	for {
 		select {
@@ -47,19 +47,19 @@ func (c *Consumer) inheritLoop(ctx context.Context) {
 		case <-t.C:
 		case <-c.newLanes:
 		}
-		if err := errors.Join(c.inherit(ctx), c.extendLanes(ctx)); err != nil && ctx.Err() == nil {
-			c.quiet.say("inherit", time.Minute, func() {
+		if err := errors.Join(c.findDrainedTiers(ctx), c.extendLanes(ctx)); err != nil && ctx.Err() == nil {
+			c.throttle.once("inherit", time.Minute, func() {
 				c.log.Warn("siding: retry topics that are not configured could not all be looked for, and are again within a minute", "error", err)
 			})
 		}
 	}
 }
 
-// inherit finds what the group inherits: every tier of a configured source that it, or a group that it was before, has a committed
+// findDrainedTiers finds what the group inherits: every tier of a configured source that it, or a group that it was before, has a committed
 // offset on. What is left of sources that are not configured any more is only reported. An error says what could not be looked at; the rest
 // is found even so.
-func (c *Consumer) inherit(ctx context.Context) error {
-	left, failure := c.tiersLeft(ctx)
+func (c *Consumer) findDrainedTiers(ctx context.Context) error {
+	left, failure := c.unconfiguredTiers(ctx)
 	if len(left) == 0 {
 		return failure
 	}
@@ -69,7 +69,7 @@ func (c *Consumer) inherit(ctx context.Context) error {
 	}
 	known := map[string]bool{}
 	c.mu.Lock()
-	for _, tiers := range c.inherited {
+	for _, tiers := range c.drainedTiers {
 		for _, t := range tiers {
 			known[t.Topic] = true
 		}
@@ -79,10 +79,10 @@ func (c *Consumer) inherit(ctx context.Context) error {
 	for _, topic := range slices.Sorted(maps.Keys(left)) {
 		tier, t := left[topic], now[topic]
 		tell := func(state string, log func(about ...any)) {
-			if c.leftSaid[topic] == state { // a consumer looks once a minute
+			if c.unconfiguredLogged[topic] == state { // a consumer looks once a minute
 				return
 			}
-			c.leftSaid[topic] = state
+			c.unconfiguredLogged[topic] = state
 			listed, err := ends() // how much there is, is for people
 			if err != nil {
 				c.log.Debug("siding: list of end offsets", "error", err)
@@ -107,7 +107,7 @@ func (c *Consumer) inherit(ctx context.Context) error {
 				c.log.Info("siding: a retry topic that is not configured any more is drained; delete it when no consumer writes to it and it is empty", about...)
 			})
 			c.mu.Lock()
-			c.inherited[tier.source] = append(slices.Clone(c.inherited[tier.source]), inherited{tier.Tier, t.partitions})
+			c.drainedTiers[tier.source] = append(slices.Clone(c.drainedTiers[tier.source]), drainedTier{tier.Tier, t.partitions})
 			c.mu.Unlock()
 		}
 	}
@@ -120,11 +120,11 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 	topics := map[string][]int32{}
 	for _, l := range c.lanesNow() {
 		c.mu.Lock()
-		found := c.inherited[l.topic]
+		found := c.drainedTiers[l.topic]
 		c.mu.Unlock()
 		for _, t := range found {
 			if l.partition < t.partitions && !l.reads(t.Topic) {
-				f := l.inheritedFeed(t)
+				f := l.drainedFeed(t)
 				f.sig = f.signals(c.cfg.Group)
 				lacking = append(lacking, f)
 				topics[t.Topic] = append(topics[t.Topic], l.partition)
@@ -154,7 +154,7 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 		}
 	}
 	c.retryPoll.add(extended)
-	return joinSome(failures)
+	return joinFew(failures)
 }
 
 // join adds the feed to its lane, unless that is given up. It reports whether the feed is to be read; a lane that is not placed yet has it
@@ -167,7 +167,7 @@ func (f *feed) join() bool {
 		return false
 	}
 	l.extend(f)
-	return l.placed
+	return l.positionsLoaded
 }
 
 // reads reports whether the lane has a feed of that tier.
@@ -175,13 +175,13 @@ func (l *lane) reads(tier string) bool {
 	return slices.ContainsFunc(l.tiers(), func(f *feed) bool { return f.topic == tier && !f.retired.Load() })
 }
 
-func (l *lane) inheritedFeed(t inherited) *feed {
-	return &feed{lane: l, topic: t.Topic, delay: t.Delay, inherited: true}
+func (l *lane) drainedFeed(t drainedTier) *feed {
+	return &feed{lane: l, topic: t.Topic, delay: t.Delay, drained: true}
 }
 
-// tiersLeft are, by topic, the retry topics that are not configured, of configured sources and of others, on which the group or one
+// unconfiguredTiers are, by topic, the retry topics that are not configured, of configured sources and of others, on which the group or one
 // that it was before has committed offsets. The first of these groups counts. An error is about groups that could not be asked.
-func (c *Consumer) tiersLeft(ctx context.Context) (map[string]leftTier, error) {
+func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfiguredTier, error) {
 	configured := map[string]bool{}
 	for topic, s := range c.siblings {
 		configured[topic] = true
@@ -189,7 +189,7 @@ func (c *Consumer) tiersLeft(ctx context.Context) (map[string]leftTier, error) {
 			configured[sibling] = true
 		}
 	}
-	left := map[string]leftTier{}
+	left := map[string]unconfiguredTier{}
 	var failures []error
 	for _, group := range c.names() {
 		offsets, err := c.admin.FetchOffsets(ctx, group)
@@ -214,7 +214,7 @@ func (c *Consumer) tiersLeft(ctx context.Context) (map[string]leftTier, error) {
 		for _, source := range sources {
 			for _, t := range c.cfg.Naming.TiersAmong(topics, source, group) {
 				if _, twice := left[t.Topic]; !twice {
-					left[t.Topic] = leftTier{t, source, offsets}
+					left[t.Topic] = unconfiguredTier{t, source, offsets}
 				}
 			}
 		}
@@ -268,8 +268,8 @@ func (c *Consumer) formerOffsets(ctx context.Context, partitions map[string][]in
 	return all
 }
 
-// warnOfFormer says which former groups still have members. Those and this one would run the same records.
-func (c *Consumer) warnOfFormer(ctx context.Context) {
+// warnOfFormerGroups says which former groups still have members. Those and this one would run the same records.
+func (c *Consumer) warnOfFormerGroups(ctx context.Context) {
 	if len(c.cfg.FormerGroups) == 0 {
 		return
 	}
@@ -286,18 +286,18 @@ func (c *Consumer) warnOfFormer(ctx context.Context) {
 	}
 }
 
-// dropInherited takes a drained tier off its lanes: it is not there any more. What they have in memory of it runs when it is due, and is not
+// dropDrained takes a drained tier off its lanes: it is not there any more. What they have in memory of it runs when it is due, and is not
 // committed.
-func (c *Consumer) dropInherited(topic, source string) {
+func (c *Consumer) dropDrained(topic, source string) {
 	lost := 0
 	c.mu.Lock()
-	c.inherited[source] = slices.DeleteFunc(slices.Clone(c.inherited[source]), func(t inherited) bool { return t.Topic == topic })
+	c.drainedTiers[source] = slices.DeleteFunc(slices.Clone(c.drainedTiers[source]), func(t drainedTier) bool { return t.Topic == topic })
 	c.mu.Unlock()
 	for _, l := range c.lanesOn(source) {
 		for _, f := range l.tiers() {
-			if f.topic == topic && f.inherited {
-				lost += f.goOnWithout()
-				c.retryGate.forget(f)
+			if f.topic == topic && f.drained {
+				lost += f.retire()
+				c.retryPauser.close(f)
 			}
 		}
 	}
@@ -308,14 +308,14 @@ func (c *Consumer) dropInherited(topic, source string) {
 	c.wg.Go(func() { c.retryPoll.reread(topic) })
 }
 
-// goOnWithout has the feed go on without its topic. It returns how many records had given up their bytes: these are gone.
-func (f *feed) goOnWithout() (lost int) {
+// retire has the feed go on without its topic. It returns how many records had given up their bytes: these are gone.
+func (f *feed) retire() (lost int) {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
 	f.retired.Store(true)
-	lost = f.away.n
-	f.away, f.hungry = awayIndex{}, false
-	f.lane.c.parking.forget(f)
+	lost = f.evicted.n
+	f.evicted, f.starved = evictedIndex{}, false
+	f.lane.c.tierBudget.remove(f)
 	return lost
 }
 
@@ -323,11 +323,11 @@ func (f *feed) goOnWithout() (lost int) {
 func (c *Consumer) resized(source, topic string, partitions int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := slices.Clone(c.inherited[source])
+	all := slices.Clone(c.drainedTiers[source])
 	for i := range all {
 		if all[i].Topic == topic {
 			all[i].partitions = max(all[i].partitions, partitions)
 		}
 	}
-	c.inherited[source] = all
+	c.drainedTiers[source] = all
 }

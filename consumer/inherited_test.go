@@ -164,7 +164,7 @@ func TestAGroupThatWasRenamedGoesOnWhereItWas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 				cfg := config(func(ctx context.Context, r *kgo.Record) error {
-					if attempt := consumer.FactsOf(ctx, r).Attempt; r.Offset%4 == 2 || r.Offset%4 == 0 && attempt == 1 {
+					if attempt := consumer.DeliveryOf(ctx, r).Attempt; r.Offset%4 == 2 || r.Offset%4 == 0 && attempt == 1 {
 						return classify.Retryable(errBusy)
 					}
 					return nil
@@ -190,7 +190,7 @@ func TestAGroupThatWasRenamedGoesOnWhereItWas(t *testing.T) {
 				cfg.Group, cfg.FormerGroups, cfg.Logger = "billing", []string{"nobody", "invoicing"}, log.logger()
 				cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
 					again.count(r)
-					if consumer.FactsOf(ctx, r).Attempt == 3 {
+					if consumer.DeliveryOf(ctx, r).Attempt == 3 {
 						return classify.Retryable(errBusy)
 					}
 					return nil

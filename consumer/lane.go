@@ -32,7 +32,7 @@ type intake uint8
 
 const (
 	intakeClosed    intake = iota // kgo was not given the source for the lane: they are another lane's
-	intakeElsewhere               // kgo reads it, or is about to, from a position that is not the lane's: they come again when that is set
+	intakeReseeking               // kgo reads it, or is about to, from a position that is not the lane's: they come again when that is set
 	intakeOpen                    // they are the lane's
 )
 
@@ -57,26 +57,26 @@ type lane struct {
 	abandon   context.Context
 	abandoned context.CancelCauseFunc
 
-	mu     sync.Mutex
-	state  laneState
-	intake intake
-	seeks  bool  // where its source starts is not known yet; seek finds it
-	placed bool  // its trackers know where each partition starts
-	begin  int64 // where Config.Start puts its source; -1 until that is known
-	since  time.Time
-	why    string                  // of the state, for people
-	feeds  []*feed                 // as it was made with; never changed
-	later  atomic.Pointer[[]*feed] // these, and tiers that were found since; set under mu
-	turn   int                     // the feed that is asked first for the next unit
+	mu              sync.Mutex
+	state           laneState
+	intake          intake
+	startUnknown    bool  // where its source starts is not known yet; seek finds it
+	positionsLoaded bool  // its trackers know where each partition starts
+	begin           int64 // where Config.Start puts its source; -1 until that is known
+	since           time.Time
+	why             string                  // of the state, for people
+	feeds           []*feed                 // as it was made with; never changed
+	later           atomic.Pointer[[]*feed] // these, and tiers that were found since; set under mu
+	nextFeed        int                     // the feed that is asked first for the next unit
 
-	units    map[*unit]struct{}    // what workers run now
-	keys     map[keyHash]*keyQueue // the keys of records that are ready or run; nil behind one for which none waits
-	forwards forwards
-	queued   bool                     // it stands in the ring of slots, whose lock guards that
-	promised func(*kgo.Record, error) // promise, as a value that is made once
-	changed  chan struct{}            // has room for one: something a drain waits for may have happened
-	stopping chan struct{}            // closed when the lane begins to be given up
-	gone     chan struct{}            // closed by forget
+	units       map[*unit]struct{}    // what workers run now
+	keys        map[keyHash]*keyQueue // the keys of records that are ready or run; nil behind one for which none waits
+	forwards    forwards
+	queued      bool                     // it stands in the ring of slots, whose lock guards that
+	promiseFunc func(*kgo.Record, error) // promise, as a value that is made once
+	changed     chan struct{}            // has room for one: something a drain waits for may have happened
+	stopping    chan struct{}            // closed when the lane begins to be given up
+	gone        chan struct{}            // closed by forget
 }
 
 // newLane makes the lane of a partition that was assigned; the caller holds Consumer.mu.
@@ -101,15 +101,15 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	if c.cfg.Order == OrderKey {
 		l.keys = map[keyHash]*keyQueue{}
 	}
-	l.promised = l.promise
+	l.promiseFunc = l.promise
 	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
 	l.feeds = append(l.feeds, &feed{lane: l, topic: topic})
 	for _, t := range l.siblings.Tiers {
 		l.feeds = append(l.feeds, &feed{lane: l, topic: t.Topic, delay: t.Delay})
 	}
-	for _, t := range c.inherited[topic] {
+	for _, t := range c.drainedTiers[topic] {
 		if partition < t.partitions {
-			l.feeds = append(l.feeds, l.inheritedFeed(t))
+			l.feeds = append(l.feeds, l.drainedFeed(t))
 		}
 	}
 	for _, f := range l.feeds {
@@ -144,12 +144,12 @@ func (l *lane) setState(to laneState, why string) {
 		close(l.stopping)
 	}
 	l.state, l.since, l.why = to, time.Now(), why
-	l.settle()
+	l.updateHold()
 }
 
-// settle recomputes hold after anything that it depends on; the caller holds the lock.
-func (l *lane) settle() {
-	l.forwards.weigh(l.c.cfg.MaxInFlight, l.c.share(l.c.cfg.MaxInFlightBytes))
+// updateHold recomputes hold after anything that it depends on; the caller holds the lock.
+func (l *lane) updateHold() {
+	l.forwards.setBounds(l.c.cfg.MaxInFlight, l.c.share(l.c.cfg.MaxInFlightBytes))
 	l.hold.Store(!l.runnable())
 }
 
@@ -162,12 +162,12 @@ func (l *lane) runnable() bool {
 // mayRun is runnable, and has hold say the same: a lane that is passed over for lack of room (its share shrinks as others
 // are assigned) must be woken when there is room again, and resettle tells that by hold.
 func (l *lane) mayRun() bool {
-	l.settle()
+	l.updateHold()
 	return !l.hold.Load()
 }
 
-// open lets the lane run, once its siblings exist and its offsets are committed.
-func (l *lane) open() {
+// run lets the lane run, once its siblings exist and its offsets are committed.
+func (l *lane) run() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state == laneStarting {
@@ -180,13 +180,13 @@ func (l *lane) open() {
 func (l *lane) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.settle()
+	l.updateHold()
 	l.wakeLocked()
 }
 
 func (l *lane) wakeLocked() {
 	if l.mayRun() && l.hasWork() {
-		l.c.slots.ready(l)
+		l.c.workerPool.ready(l)
 	}
 }
 
@@ -208,9 +208,9 @@ func (l *lane) take() (u *unit, more bool) {
 	}
 	feeds := l.all()
 	for i := range feeds {
-		at := (l.turn + i) % len(feeds)
+		at := (l.nextFeed + i) % len(feeds)
 		if f := feeds[at]; f.hasWork() {
-			l.turn = at + 1
+			l.nextFeed = at + 1
 			u = f.cut()
 			l.units[u] = struct{}{}
 			break
@@ -230,18 +230,18 @@ func (l *lane) release(u *unit) (more bool) {
 	if u.key != 0 {
 		l.releaseKey(u.key)
 	}
-	resume := u.feed.roomAgain()
+	resume := u.feed.mayResume()
 	if u.item != nil && !u.feed.isSource() {
-		l.c.parking.give(u.item.size)
-		if u.feed.ready.len() <= maxRipe/2 {
-			u.feed.ripen()
+		l.c.tierBudget.giveBack(u.item.size)
+		if u.feed.ready.len() <= maxPromoted/2 {
+			u.feed.promote()
 		}
 	}
 	more = l.mayRun() && l.hasWork()
 	l.notify()
 	l.mu.Unlock()
 	if resume {
-		l.c.gateOf(u.feed).sync(u.feed)
+		l.c.pauserOf(u.feed).apply(u.feed)
 	}
 	return more
 }
@@ -272,12 +272,12 @@ func (l *lane) beginDrain() bool {
 	}
 	l.setState(laneDraining, "being given up")
 	l.dropQueues()
-	l.forwards.giveUp()
+	l.forwards.cancelRetries()
 	return true
 }
 
 // drain goes on where beginDrain ended: let what runs finish until the deadline, cancel the rest, await the forwards. The
-// commit and forget that complete the hand-over are giveUp's, which drains many lanes at once and commits them together.
+// commit and forget that complete the hand-over are evict's, which drains many lanes at once and commits them together.
 // It lists the attempts whose handlers ignored their cancelling.
 func (l *lane) drain(deadline time.Time) (stuck []*attempt) {
 	idle := func() bool { return len(l.units) == 0 }
@@ -335,9 +335,9 @@ func (l *lane) cancelRunning() {
 	}
 }
 
-// forget ends the lane. Nothing marks an offset of it afterwards: every path that could looks at the state first, under
+// close ends the lane. Nothing marks an offset of it afterwards: every path that could looks at the state first, under
 // the lock.
-func (l *lane) forget() {
+func (l *lane) close() {
 	l.mu.Lock()
 	if l.state == laneGone {
 		l.mu.Unlock()
@@ -345,15 +345,15 @@ func (l *lane) forget() {
 	}
 	l.setState(laneGone, "")
 	l.dropQueues()
-	l.forwards.giveUp()
+	l.forwards.cancelRetries()
 	l.mu.Unlock()
 	if len(l.running()) > 0 {
 		l.cancelRunning()
-		l.c.stray(l)
+		l.c.addAbandoned(l)
 	}
 	l.abandoned(ErrDraining)
 	for _, f := range l.all() {
-		l.c.gateOf(f).forget(f)
+		l.c.pauserOf(f).close(f)
 	}
 	l.notify()
 	close(l.gone)

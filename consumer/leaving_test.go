@@ -21,7 +21,7 @@ func TestWithOneAttemptTheTiersRunEmpty(t *testing.T) {
 		cfg := consumer.Config{
 			Group: "billing", Topics: []string{"orders"},
 			Handler: func(ctx context.Context, r *kgo.Record) error {
-				if string(r.Value) == "mended" && consumer.FactsOf(ctx, r).Attempt == 2 {
+				if string(r.Value) == "mended" && consumer.DeliveryOf(ctx, r).Attempt == 2 {
 					return nil
 				}
 				return classify.Retryable(errBusy)

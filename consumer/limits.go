@@ -11,10 +11,10 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// learnLimits asks how large a batch the siblings take, and for how long they keep it. Without the answer, which the consumer may
+// loadBatchLimits asks how large a batch the siblings take, and for how long they keep it. Without the answer, which the consumer may
 // have no right to, a batch that is too large is refused, and its copies go on one at a time: slower, and as safe; the retention
 // is then what Provision says.
-func (c *Consumer) learnLimits(ctx context.Context, all []retrytopics.Siblings) {
+func (c *Consumer) loadBatchLimits(ctx context.Context, all []retrytopics.Siblings) {
 	if c.cfg.Provision.Mode == retrytopics.Off {
 		return // there is to be no right to ask
 	}
@@ -37,7 +37,7 @@ func (c *Consumer) learnLimits(ctx context.Context, all []retrytopics.Siblings) 
 			}
 			switch config.Key {
 			case "max.message.bytes":
-				c.limits.Store(topic.Name, int32(min(n, math.MaxInt32)))
+				c.batchLimits.Store(topic.Name, int32(min(n, math.MaxInt32)))
 			case "retention.ms":
 				c.retentions.Store(topic.Name, retentionMillis(n))
 			}
@@ -61,7 +61,7 @@ const minBatch = 512
 func (c *Consumer) batchLimit(topic string) int32 {
 	users, _ := c.retryCl.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32)
 	limit := users(topic)
-	if n, ok := c.limits.Load(topic); ok {
+	if n, ok := c.batchLimits.Load(topic); ok {
 		limit = min(limit, max(n.(int32), minBatch))
 	}
 	return limit

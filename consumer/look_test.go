@@ -58,12 +58,12 @@ func TestOneLookServesAllPositionsThatAPollFoundOutOfRange(t *testing.T) {
 					}
 					lost = append(lost, o)
 				}
-				again := func() { time.Sleep(lookTimeout) } // on a goroutine of its own
+				again := func() { time.Sleep(offsetsTimeout) } // on a goroutine of its own
 				for round, look := range []func(){func() { move(c, lost) }, again, again} {
 					began := time.Now()
 					look()
-					if took := time.Since(began); took != lookTimeout {
-						t.Errorf("round %d: a look at %d positions held the poll loop up for %v, want %v", round, len(lost), took, lookTimeout)
+					if took := time.Since(began); took != offsetsTimeout {
+						t.Errorf("round %d: a look at %d positions held the poll loop up for %v, want %v", round, len(lost), took, offsetsTimeout)
 					}
 					synctest.Wait()
 					if n := strings.Count(log.String(), "positions=20 "); n != round+1 {
@@ -96,8 +96,8 @@ func TestLook_EndsInTimeBehindARequestThatTakesLonger(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		c.moveSources([]outOfRange{{at: topicPartition{l.topic, l.partition}}})
-		if took := time.Since(began); took != lookTimeout+lookSlack {
-			t.Errorf("the look held the poll loop up for %v, want %v", took, lookTimeout+lookSlack)
+		if took := time.Since(began); took != offsetsTimeout+timestampSlack {
+			t.Errorf("the look held the poll loop up for %v, want %v", took, offsetsTimeout+timestampSlack)
 		}
 		silent.Client.Close()
 	})
@@ -131,7 +131,7 @@ func TestALookFindsTheLogsThatOthersThanASilentBrokerLead(t *testing.T) {
 		}
 		defer cl.Close()
 		c := &Consumer{admin: kadm.NewClient(cl)}
-		ctx, cancel := context.WithTimeout(t.Context(), lookTimeout)
+		ctx, cancel := context.WithTimeout(t.Context(), offsetsTimeout)
 		defer cancel()
 		began := time.Now()
 		b, err := c.bounds(ctx, "orders")
@@ -144,8 +144,8 @@ func TestALookFindsTheLogsThatOthersThanASilentBrokerLead(t *testing.T) {
 		if _, _, err := b.of("orders", 1); err == nil {
 			t.Error("bounds are known that nobody told")
 		}
-		if took := time.Since(began); took > lookTimeout {
-			t.Errorf("the look took %v, want %v at most", took, lookTimeout)
+		if took := time.Since(began); took > offsetsTimeout {
+			t.Errorf("the look took %v, want %v at most", took, offsetsTimeout)
 		}
 	})
 }

@@ -8,25 +8,25 @@ import (
 // compareEvery is how often the states of the lanes are compared with what the hooks were told last.
 const compareEvery = 500 * time.Millisecond
 
-// compareLanes tells the hooks of lanes that are in another state than before. It has a ticker of its own: the coarse clock
+// pollLaneStates tells the hooks of lanes that are in another state than before. It has a ticker of its own: the coarse clock
 // rests when no handler runs, which is when a lane is blocked.
-func (c *Consumer) compareLanes(ctx context.Context) {
+func (c *Consumer) pollLaneStates(ctx context.Context) {
 	t := time.NewTicker(compareEvery)
 	defer t.Stop()
 	known := map[*lane]State{} // a partition that is assigned again has another lane
 	for {
 		select {
 		case <-ctx.Done():
-			c.tellChanges(known) // all lanes are gone by now
+			c.reportLaneChanges(known) // all lanes are gone by now
 			return
 		case <-t.C:
-			known = c.tellChanges(known)
+			known = c.reportLaneChanges(known)
 		}
 	}
 }
 
-// tellChanges tells the hooks which lanes are in another state than known, those that are gone first, and returns the states.
-func (c *Consumer) tellChanges(known map[*lane]State) map[*lane]State {
+// reportLaneChanges tells the hooks which lanes are in another state than known, those that are gone first, and returns the states.
+func (c *Consumer) reportLaneChanges(known map[*lane]State) map[*lane]State {
 	now := time.Now()
 	current, changed := map[*lane]State{}, []LaneChange{}
 	for _, l := range c.lanesNow() {
@@ -41,16 +41,16 @@ func (c *Consumer) tellChanges(known map[*lane]State) map[*lane]State {
 	}
 	for l, from := range known {
 		if _, here := current[l]; !here {
-			c.tell(LaneChange{Topic: l.topic, Partition: l.partition, From: from, Since: now})
+			c.reportLaneState(LaneChange{Topic: l.topic, Partition: l.partition, From: from, Since: now})
 		}
 	}
 	for _, e := range changed {
-		c.tell(e)
+		c.reportLaneState(e)
 	}
 	return current
 }
 
-func (c *Consumer) tell(e LaneChange) {
+func (c *Consumer) reportLaneState(e LaneChange) {
 	for _, hook := range c.hooks.laneState {
 		c.call("OnLaneState", func() { hook.OnLaneState(e) })
 	}

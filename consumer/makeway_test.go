@@ -17,13 +17,13 @@ func TestWhatIsFetchedAgainTakesThePlaceOfWhatIsDueLater(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		l := untimed(t)
-		f, p := l.feeds[1], l.c.parking
+		f, p := l.feeds[1], l.c.tierBudget
 		now := time.Now().UnixMilli()
 		record := func(offset, due int64) *kgo.Record {
 			m := headers.Meta{Group: "billing", NotBefore: time.UnixMilli(due)}
 			return &kgo.Record{Offset: offset, Timestamp: time.UnixMilli(now), Headers: m.Append(nil)}
 		}
-		size := parcelSize(packedLen(record(0, now)))
+		size := packedSize(packedLen(record(0, now)))
 		holds := rapid.IntRange(1, 40).Draw(rt, "records that there is room for")
 		p.limit = int64(holds) * size * 2 // of which it has half, once that much is in use
 		p.bytes = p.limit / 2             // others'
@@ -33,12 +33,12 @@ func TestWhatIsFetchedAgainTakesThePlaceOfWhatIsDueLater(t *testing.T) {
 			if r := record(int64(i), due); i < holds {
 				f.keep(pack(r, due))
 			} else {
-				f.away.add(r.Offset, due, size)
+				f.evicted.add(r.Offset, due, size)
 				got = append(got, r)
 			}
 		}
 		before, next := p.bytes, f.parked[0].due // which it keeps: it would be fetched again at once
-		f.restore(got, 0, int64(len(dues)), awayBits)
+		f.restore(got, 0, int64(len(dues)), evictedBits)
 		var held []int64
 		for i := range f.parked {
 			held = append(held, f.parked[i].due)
@@ -49,8 +49,8 @@ func TestWhatIsFetchedAgainTakesThePlaceOfWhatIsDueLater(t *testing.T) {
 		if held, dues := slices.DeleteFunc(held, isNext), slices.DeleteFunc(dues, isNext); len(held) < holds-1 || !slices.Equal(held, dues[:len(held)]) {
 			rt.Fatalf("%v are held, want the first %d of %v", held, holds-1, dues)
 		}
-		if p.bytes > before+size || f.away.n+f.kept != len(got)+holds {
-			rt.Fatalf("%d bytes, %d away and %d kept; want %d and one record at most, %d in all", p.bytes, f.away.n, f.kept, before, len(got)+holds)
+		if p.bytes > before+size || f.evicted.n+f.inMemory != len(got)+holds {
+			rt.Fatalf("%d bytes, %d away and %d kept; want %d and one record at most, %d in all", p.bytes, f.evicted.n, f.inMemory, before, len(got)+holds)
 		}
 	})
 }

@@ -20,12 +20,12 @@ type membership struct {
 	joining bool          // guarded by lock
 	settled chan struct{} // closed when a join is over; guarded by lock
 
-	mu     sync.Mutex
-	cancel context.CancelFunc // ends the commit that is under way
-	told   GroupHealth        // what health tells; its Since is zero before Run
-	within time.Duration      // how long a join or failing commits may take
-	ever   bool               // it has joined once
-	refuse int                // times that the member was refused before
+	mu       sync.Mutex
+	cancel   context.CancelFunc // ends the commit that is under way
+	reported GroupHealth        // what health tells; its Since is zero before Run
+	within   time.Duration      // how long a join or failing commits may take
+	ever     bool               // it has joined once
+	refuse   int                // times that the member was refused before
 }
 
 func newMembership() *membership {
@@ -76,8 +76,8 @@ func (m *membership) set(joining bool) {
 	m.joining = joining
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.told.Joined == joining {
-		m.told.Joined, m.told.Since, m.told.Why = !joining, time.Now(), ""
+	if m.reported.Joined == joining {
+		m.reported.Joined, m.reported.Since, m.reported.Why = !joining, time.Now(), ""
 	}
 	m.ever = m.ever || !joining
 }
@@ -101,22 +101,22 @@ type GroupHealth struct {
 func (m *membership) begin(within time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told.Since, m.within = time.Now(), within
+	m.reported.Since, m.within = time.Now(), within
 }
 
 // end is called when Run ended cleanly: who joins no more is not late.
 func (m *membership) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told = GroupHealth{}
+	m.reported = GroupHealth{}
 }
 
-// trouble notes what a try to join, or a session, ended with.
-func (m *membership) trouble(err error) {
+// noteJoinError notes what a try to join, or a session, ended with.
+func (m *membership) noteJoinError(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.told.Joined {
-		m.told.Why = err.Error()
+	if !m.reported.Joined {
+		m.reported.Why = err.Error()
 	}
 }
 
@@ -135,12 +135,12 @@ func (m *membership) noteCommit(began time.Time, err error) {
 	defer m.mu.Unlock()
 	switch {
 	case err == nil:
-		m.told.CommitsFailSince, m.told.CommitError = time.Time{}, ""
-	case m.told.CommitsFailSince.IsZero():
-		m.told.CommitsFailSince = began
+		m.reported.CommitsFailSince, m.reported.CommitError = time.Time{}, ""
+	case m.reported.CommitsFailSince.IsZero():
+		m.reported.CommitsFailSince = began
 		fallthrough
 	default:
-		m.told.CommitError = err.Error()
+		m.reported.CommitError = err.Error()
 	}
 }
 
@@ -148,7 +148,7 @@ func (m *membership) noteCommit(began time.Time, err error) {
 func (m *membership) health(now time.Time) (h GroupHealth, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h = m.told
+	h = m.reported
 	late := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) > m.within }
 	return h, !late(h.CommitsFailSince) && (h.Joined || !late(h.Since))
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// open takes new lanes to the point where they may run: their siblings exist, each partition of the lane has a committed
+// startLanes takes new lanes to the point where they may run: their siblings exist, each partition of the lane has a committed
 // offset, and the retry client reads the tiers from there. It tries until it succeeds or the lanes are gone.
 //
 // The commit comes first on purpose. A tier belongs to a group when the group has a committed offset on it; and a lane
 // that dies before its first commit must be found by its successor where it started, not where the log starts by then.
-func (c *Consumer) open(lanes []*lane) {
+func (c *Consumer) startLanes(lanes []*lane) {
 	c.retry(c.ctx, "opening lanes", func() error {
 		waiting := lanes[:0]
 		for _, l := range lanes {
@@ -30,11 +30,11 @@ func (c *Consumer) open(lanes []*lane) {
 		if lanes = waiting; len(lanes) == 0 {
 			return nil
 		}
-		return c.tryOpen(lanes)
+		return c.tryStartLanes(lanes)
 	})
 }
 
-func (c *Consumer) tryOpen(lanes []*lane) error {
+func (c *Consumer) tryStartLanes(lanes []*lane) error {
 	topics := map[string]bool{}
 	for _, l := range lanes {
 		for _, f := range l.tiers() {
@@ -44,7 +44,7 @@ func (c *Consumer) tryOpen(lanes []*lane) error {
 		}
 	}
 	// A lane that cannot be placed or committed holds up none of the others.
-	err := c.place(lanes, keys(topics))
+	err := c.loadPositions(lanes, keys(topics))
 	err = errors.Join(err, c.commit(c.ctx, lanes))
 	ready := make([]*lane, 0, len(lanes))
 	for _, l := range lanes {
@@ -56,7 +56,7 @@ func (c *Consumer) tryOpen(lanes []*lane) error {
 	}
 	c.retryPoll.add(ready)
 	for _, l := range ready {
-		l.open()
+		l.run()
 	}
 	if len(ready) == len(lanes) {
 		return nil
@@ -64,9 +64,9 @@ func (c *Consumer) tryOpen(lanes []*lane) error {
 	return err
 }
 
-// place finds out where each tier of the lanes starts: at the group's stable committed offset; where there is none, at that of a
+// loadPositions finds out where each tier of the lanes starts: at the group's stable committed offset; where there is none, at that of a
 // former group, and else at the log's start, whatever the source's start option says.
-func (c *Consumer) place(lanes []*lane, topics []string) error {
+func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
 	ids, lanes, missing := c.siblingsReady(c.ctx, lanes, topics)
 	if len(lanes) == 0 {
 		return missing
@@ -76,18 +76,18 @@ func (c *Consumer) place(lanes []*lane, topics []string) error {
 	logs, _ := c.bounds(c.ctx, topics...) // who needs it is told
 	var failures []error
 	for _, l := range lanes {
-		if err := c.placeLane(l, ids, offsets, former, logs); err != nil {
-			l.explain("waiting to learn where its retry partitions start: " + err.Error())
+		if err := c.loadLanePositions(l, ids, offsets, former, logs); err != nil {
+			l.setWhy("waiting to learn where its retry partitions start: " + err.Error())
 			failures = append(failures, err)
 		}
 	}
-	return errors.Join(missing, joinSome(failures))
+	return errors.Join(missing, joinFew(failures))
 }
 
-// placeLane does so for the tiers of one lane.
-func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets groupOffsets, former formerOffsets, logs bounds) error {
+// loadLanePositions does so for the tiers of one lane.
+func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, offsets groupOffsets, former formerOffsets, logs bounds) error {
 	l.mu.Lock()
-	placed := l.placed
+	placed := l.positionsLoaded
 	l.mu.Unlock()
 	if placed {
 		return nil
@@ -113,13 +113,13 @@ func (c *Consumer) placeLane(l *lane, ids map[string]kadm.TopicID, offsets group
 	}
 	if l.state == laneStarting && c.lanes[held] == l {
 		for i, f := range tiers {
-			if to, ok := c.cuts[held][f.topic]; ok && to < at[i].next {
+			if to, ok := c.truncations[held][f.topic]; ok && to < at[i].next {
 				at[i], epochs[i] = newTracker(to, -1), -1
 			}
 			f.tracker, f.epoch, f.id = at[i], epochs[i], ids[f.topic]
 		}
-		delete(c.cuts, held)
-		l.placed, l.why = true, "committing its start"
+		delete(c.truncations, held)
+		l.positionsLoaded, l.why = true, "committing its start"
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (c *Consumer) tierAt(f *feed, offsets groupOffsets, former formerOffsets, l
 		return at, -1, err
 	}
 	if committed.Offset >= 0 {
-		at = newTracker(c.within(logs, physical.topic, physical.partition, committed.Offset))
+		at = newTracker(c.clampToLog(logs, physical.topic, physical.partition, committed.Offset))
 		if at.next != committed.Offset {
 			committed.Epoch = -1
 		}
@@ -144,7 +144,7 @@ func (c *Consumer) tierAt(f *feed, offsets groupOffsets, former formerOffsets, l
 	}
 	var start int64
 	if known {
-		start, _ = c.within(logs, physical.topic, physical.partition, left.Offset)
+		start, _ = c.clampToLog(logs, physical.topic, physical.partition, left.Offset)
 	} else if start, _, err = logs.of(physical.topic, physical.partition); err != nil {
 		return at, -1, err
 	}
@@ -164,7 +164,7 @@ func (l *lane) committedEverywhere() bool {
 			return false
 		}
 	}
-	return l.placed
+	return l.positionsLoaded
 }
 
 func (l *lane) isStarting() bool {
@@ -267,7 +267,7 @@ func (c *Consumer) offsetsOf(ctx context.Context, group string, partitions map[s
 
 // committedOf asks for the group's offsets on the sources of lanes.
 func (c *Consumer) committedOf(ctx context.Context, lanes []*lane) func(*lane) (kgo.EpochOffset, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, offsetsTimeout)
 	defer cancel()
 	offsets := c.offsetsOf(ctx, c.cfg.Group, sourcesOf(lanes))
 	return func(l *lane) (kgo.EpochOffset, error) { return offsets.of(topicPartition{l.topic, l.partition}) }
@@ -297,7 +297,7 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []st
 			if t := now[f.topic]; !f.retired.Load() && (t.err != nil || t.partitions <= l.partition) {
 				missing = append(missing, fmt.Errorf("%s/%d is not there", f.topic, l.partition))
 				c.topics.suspect(f.topic, t.err)
-				if !f.inherited {
+				if !f.drained {
 					sources[l.topic] = true
 				}
 			}
@@ -310,16 +310,16 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []st
 		if len(missing) == before {
 			ready = append(ready, l)
 		} else {
-			l.explain("waiting for its siblings")
+			l.setWhy("waiting for its siblings")
 		}
 	}
 	if len(missing) == 0 {
 		return ids, ready, nil
 	}
-	return ids, ready, errors.Join(joinSome(missing), c.provision(ctx, keys(sources)))
+	return ids, ready, errors.Join(joinFew(missing), c.provision(ctx, keys(sources)))
 }
 
-func (l *lane) explain(why string) {
+func (l *lane) setWhy(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state == laneStarting {

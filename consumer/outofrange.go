@@ -31,7 +31,7 @@ func (c *Consumer) bounds(ctx context.Context, topics ...string) (bounds, error)
 		return bounds{}, nil
 	}
 	late := make(chan struct{})
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lookSlack, func() { close(late) }) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(timestampSlack, func() { close(late) }) })()
 	came := make(chan bounds, 1)
 	go func() { came <- c.askBounds(ctx, topics) }() // ends with the client at the latest
 	select {
@@ -92,9 +92,9 @@ func offsetIn(listed kadm.ListedOffsets, topic string, partition int32) (int64, 
 	return o.Offset, nil
 }
 
-// within returns where a partition is to be read from whose committed offset is at, and what counts as committed of it. A
+// clampToLog returns where a partition is to be read from whose committed offset is at, and what counts as committed of it. A
 // partition whose log nobody answers for, since it has no leader, is believed: it must not keep the others from their start.
-func (c *Consumer) within(b bounds, topic string, partition int32, at int64) (position, committed int64) {
+func (c *Consumer) clampToLog(b bounds, topic string, partition int32, at int64) (position, committed int64) {
 	start, end, err := b.of(topic, partition)
 	switch {
 	case err != nil:
@@ -134,21 +134,21 @@ func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
 	return o, errors.Is(err, kerr.OffsetOutOfRange)
 }
 
-// lookTimeout bounds the look at the logs of all positions that a poll found outside, which takes part of the loop's turn.
-const lookTimeout = 5 * time.Second
+// offsetsTimeout bounds the look at the logs of all positions that a poll found outside, which takes part of the loop's turn.
+const offsetsTimeout = 5 * time.Second
 
-// lookSlack is how much later a look ends that kgo does not end: the answers of the brokers that
+// timestampSlack is how much later a look ends that kgo does not end: the answers of the brokers that
 // are there come with the end of its context, for which the others were waited.
-const lookSlack = 100 * time.Millisecond
+const timestampSlack = 100 * time.Millisecond
 
 // moveSources puts sources back into their logs. It runs in a turn of the source's poll loop.
 func (c *Consumer) moveSources(lost []outOfRange) {
-	c.move(lost, c.moveSource, func(left []outOfRange) { c.soon(func() { c.moveSources(left) }) })
+	c.move(lost, c.moveSource, func(left []outOfRange) { c.betweenPolls(func() { c.moveSources(left) }) })
 }
 
 // moveTiers does so for tiers. It runs in a turn of the retry poll loop.
 func (c *Consumer) moveTiers(lost []outOfRange) {
-	c.move(lost, c.moveTier, func(left []outOfRange) { c.retryPoll.change(func() { c.moveTiers(left) }) })
+	c.move(lost, c.moveTier, func(left []outOfRange) { c.retryPoll.betweenPolls(func() { c.moveTiers(left) }) })
 }
 
 // move has positions moved for whose logs somebody answers, and again called soon with the others. One look serves all of them.
@@ -161,7 +161,7 @@ func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int
 	for _, o := range lost {
 		topics[o.at.topic] = true
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, offsetsTimeout)
 	defer cancel()
 	b, unknown := c.bounds(ctx, keys(topics)...)
 	var left []outOfRange
@@ -177,7 +177,7 @@ func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int
 			one(o, start, end)
 		}
 	}
-	c.later(left, errors.Join(unknown, joinSome(failures)), again)
+	c.recheckLater(left, errors.Join(unknown, joinFew(failures)), again)
 }
 
 // moveSource puts a source back into its log.
@@ -216,7 +216,7 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 // replace starts a lane anew, its source at a position.
 func (c *Consumer) replace(l *lane, at int64) {
 	if anew := c.replacement(l, at); anew != nil {
-		c.wg.Go(func() { c.open([]*lane{anew}) })
+		c.wg.Go(func() { c.startLanes([]*lane{anew}) })
 	}
 }
 
@@ -265,18 +265,18 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 		c.log.Error("siding: the log of a retry topic is not the one that it was; its lane starts anew",
 			"topic", l.topic, "retry_topic", f.topic, "partition", l.partition, "position", next, "start", start, "end", end)
 		if o.loss != nil {
-			c.cut(l, f.topic, max(o.loss.ResetTo, start))
+			c.truncated(l, f.topic, max(o.loss.ResetTo, start))
 		}
-		c.soon(func() {
+		c.betweenPolls(func() {
 			held := c.lane(l.topic, l.partition)
 			if held == nil {
 				return
 			}
 			held.mu.Lock()
-			at, placed := held.source().tracker.floor(), held.placed
+			at, placed := held.source().tracker.floor(), held.positionsLoaded
 			held.mu.Unlock()
 			// It started anew already where another tier was truncated as well; one that is not placed yet sees the cut when it is.
-			if held != l && !(placed && c.isCut(held, f.topic)) {
+			if held != l && !(placed && c.isTruncated(held, f.topic)) {
 				return
 			}
 			c.replace(held, at)
@@ -293,33 +293,33 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 	c.retryPoll.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{f.topic: {l.partition: kgo.NewOffset().At(next)}})
 }
 
-// cut notes where the log of a lane's tier was truncated.
-func (c *Consumer) cut(l *lane, tier string, to int64) {
+// truncated notes where the log of a lane's tier was truncated.
+func (c *Consumer) truncated(l *lane, tier string, to int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := topicPartition{l.topic, l.partition}
-	if c.cuts[at] == nil {
-		c.cuts[at] = map[string]int64{}
+	if c.truncations[at] == nil {
+		c.truncations[at] = map[string]int64{}
 	}
-	if before, ok := c.cuts[at][tier]; !ok || to < before {
-		c.cuts[at][tier] = to
+	if before, ok := c.truncations[at][tier]; !ok || to < before {
+		c.truncations[at][tier] = to
 	}
 }
 
-// isCut reports whether the lane has a truncated tier yet to be read again.
-func (c *Consumer) isCut(l *lane, tier string) bool {
+// isTruncated reports whether the lane has a truncated tier yet to be read again.
+func (c *Consumer) isTruncated(l *lane, tier string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, ok := c.cuts[topicPartition{l.topic, l.partition}][tier]
+	_, ok := c.truncations[topicPartition{l.topic, l.partition}][tier]
 	return ok
 }
 
-// later looks again in a second at positions that are out of range, once at each however often polls met with it meanwhile.
-func (c *Consumer) later(lost []outOfRange, err error, again func([]outOfRange)) {
+// recheckLater looks again in a second at positions that are out of range, once at each however often polls met with it meanwhile.
+func (c *Consumer) recheckLater(lost []outOfRange, err error, again func([]outOfRange)) {
 	c.mu.Lock()
-	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return c.looking[o.at] })
+	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return c.repolled[o.at] })
 	for _, o := range lost {
-		c.looking[o.at] = true
+		c.repolled[o.at] = true
 	}
 	c.mu.Unlock()
 	if c.ctx.Err() != nil || len(lost) == 0 {
@@ -335,7 +335,7 @@ func (c *Consumer) later(lost []outOfRange, err error, again func([]outOfRange))
 		}
 		c.mu.Lock()
 		for _, o := range lost {
-			delete(c.looking, o.at)
+			delete(c.repolled, o.at)
 		}
 		c.mu.Unlock()
 		again(lost)

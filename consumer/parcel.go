@@ -10,9 +10,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// parcel is a parked record, packed: one piece of memory without pointers, a third of what the record and its headers take. A single
+// packedRecord is a parked record, packed: one piece of memory without pointers, a third of what the record and its headers take. A single
 // fetched record, kept as it is, would keep the whole fetch besides.
-type parcel struct {
+type packedRecord struct {
 	due    int64 // Unix milliseconds
 	offset int64
 	data   []byte
@@ -20,14 +20,14 @@ type parcel struct {
 }
 
 // size is what the parcel counts in the budget.
-func (p *parcel) size() int64 { return parcelSize(cap(p.data)) }
+func (p *packedRecord) size() int64 { return packedSize(cap(p.data)) }
 
-// parcelSize is the memory of a parcel by the room of its data, which is packedLen: its place in the heap besides, and what allocators
+// packedSize is the memory of a parcel by the room of its data, which is packedLen: its place in the heap besides, and what allocators
 // round up.
-func parcelSize(data int) int64 { return int64(data + data/16 + 80) }
+func packedSize(data int) int64 { return int64(data + data/16 + 80) }
 
 // pack copies a record.
-func pack(r *kgo.Record, due int64) parcel {
+func pack(r *kgo.Record, due int64) packedRecord {
 	b := make([]byte, 0, packedLen(r))
 	b = binary.AppendVarint(b, r.Timestamp.UnixMilli())
 	b = binary.AppendVarint(b, int64(r.LeaderEpoch))
@@ -45,7 +45,7 @@ func pack(r *kgo.Record, due int64) parcel {
 		}
 		b = appendBytes(b, h.Value)
 	}
-	return parcel{due: due, offset: r.Offset, data: b, ctx: r.Context}
+	return packedRecord{due: due, offset: r.Offset, data: b, ctx: r.Context}
 }
 
 // packedLen is no less than what a record's parcel holds, and hardly more.
@@ -62,7 +62,7 @@ func packedLen(r *kgo.Record) int {
 }
 
 // unpack is the record again, as it was read from the feed. It shares the parcel's memory.
-func (p *parcel) unpack(f *feed) *kgo.Record {
+func (p *packedRecord) unpack(f *feed) *kgo.Record {
 	u := unpacker(p.data)
 	r := &kgo.Record{
 		Timestamp: time.UnixMilli(u.varint()), LeaderEpoch: int32(u.varint()), Key: u.bytes(), Value: u.bytes(),
@@ -94,7 +94,7 @@ func unpackedSize(r *kgo.Record) int64 {
 }
 
 // key is the record's key.
-func (p *parcel) key() []byte {
+func (p *packedRecord) key() []byte {
 	u := unpacker(p.data)
 	u.varint()
 	u.varint()

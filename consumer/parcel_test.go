@@ -75,14 +75,14 @@ func TestRecordsOfThousandsOfHeadersThatWaitForAWorkerStayWithinTheBudget(t *tes
 	t.Parallel()
 	l := untimed(t)
 	l.c.paused.Store(&map[string]bool{"orders": true}) // no worker takes any
-	f, p := l.feeds[1], l.c.parking
+	f, p := l.feeds[1], l.c.tierBudget
 	offset := int64(0)
 	for f.admit(bomb(offset, 2000), 1) {
 		offset++
 	}
-	f.away, l.c.cfg.MaxInFlight = awayIndex{}, 1000
+	f.evicted, l.c.cfg.MaxInFlight = evictedIndex{}, 1000
 	l.mu.Lock()
-	f.ripen()
+	f.promote()
 	l.mu.Unlock()
 	if f.ready.len() != int(offset) || offset < 40 {
 		t.Fatalf("%d of %d records are ready, want all, and some dozens", f.ready.len(), offset)
@@ -94,15 +94,15 @@ func TestRecordsOfThousandsOfHeadersThatWaitForAWorkerStayWithinTheBudget(t *tes
 		before := p.bytes
 		u := f.cut()
 		packed := u.item.size
-		f.unwrap(u.item)
+		f.unpack(u.item)
 		if more := p.bytes - before; more < 2000*40 || u.item.size != packed+more {
 			t.Fatalf("%d bytes of %d packed ones count %d more with a worker, want those of the headers", u.item.size, packed, more)
 		}
 		l.units[u] = struct{}{}
 		l.release(u)
 	}
-	if p.bytes != 0 || f.keptBytes != 0 || p.holders != 0 {
-		t.Errorf("%d bytes by %d feeds are left when all have run, %d of this one; want none", p.bytes, p.holders, f.keptBytes)
+	if p.bytes != 0 || f.inMemoryBytes != 0 || p.holders != 0 {
+		t.Errorf("%d bytes by %d feeds are left when all have run, %d of this one; want none", p.bytes, p.holders, f.inMemoryBytes)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestAnUnpackedRecordCountsWhatItTakes(t *testing.T) {
 		"thousands of tiny headers": bomb(0, 4000), "long keys": long, "no header": {Value: make([]byte, 5000)}, "siding's own headers": {Headers: meta.Append(nil)},
 	} {
 		const n = 200
-		parcels, records := make([]parcel, n), make([]*kgo.Record, n)
+		parcels, records := make([]packedRecord, n), make([]*kgo.Record, n)
 		var before, packed, unpacked runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for i := range parcels {

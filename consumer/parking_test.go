@@ -26,7 +26,7 @@ func TestParkedRecordsBeyondTheBudgetRunInTime(t *testing.T) {
 			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 				var late lateness
 				cfg := config(func(ctx context.Context, r *kgo.Record) error {
-					f := consumer.FactsOf(ctx, r)
+					f := consumer.DeliveryOf(ctx, r)
 					late.note(f)
 					if f.Attempt < 3 {
 						return classify.Retryable(errBusy)
@@ -62,7 +62,7 @@ func TestARecordThatIsDueBeforeThoseInFrontOfItRunsInTime(t *testing.T) {
 		var late lateness
 		soonest := make(chan time.Duration, 1)
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
-			f := consumer.FactsOf(ctx, r)
+			f := consumer.DeliveryOf(ctx, r)
 			late.note(f)
 			switch {
 			case f.Attempt > 1 && string(r.Value) == "urgent":
@@ -98,7 +98,7 @@ func TestABlockedLanesOverdueRecordsLeaveTheOthersTheirRoom(t *testing.T) {
 		k.CreateTopic("bills", 1)
 		var late lateness
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
-			if f := consumer.FactsOf(ctx, r); r.Topic == "bills" {
+			if f := consumer.DeliveryOf(ctx, r); r.Topic == "bills" {
 				late.note(f)
 				if f.Attempt > 2 {
 					return nil

@@ -33,7 +33,7 @@ func unconnected(t *testing.T) *kgo.Client {
 func TestTheGateFollowsWhatTheFeedSaysLast(t *testing.T) {
 	t.Parallel()
 	cl := unconnected(t)
-	g := &gate{client: cl}
+	g := &fetchPauser{client: cl}
 	l := &lane{topic: "orders", partition: 3}
 	f, other := &feed{lane: l, topic: "orders"}, &feed{lane: l, topic: "orders.retry.5s"}
 	paused := func() map[string][]int32 { return cl.PauseFetchPartitions(nil) }
@@ -47,46 +47,46 @@ func TestTheGateFollowsWhatTheFeedSaysLast(t *testing.T) {
 			t.Errorf("%s: paused are %v, want %v", when, got, m)
 		}
 	}
-	g.sync()
-	g.sync(f, other)
+	g.apply()
+	g.apply(f, other)
 	want("nothing is full")
 	f.full.Store(true)
-	g.sync(f, other)
+	g.apply(f, other)
 	want("one is full", "orders")
-	g.sync(f)
+	g.apply(f)
 	want("said twice", "orders")
 	// Full, and room again, before either of the two calls is made.
 	f.full.Store(false)
 	other.full.Store(true)
-	g.sync(f, other)
+	g.apply(f, other)
 	want("the one has room and the other is full", "orders.retry.5s")
 	other.full.Store(false)
-	g.sync(other)
-	g.sync(other)
+	g.apply(other)
+	g.apply(other)
 	want("room everywhere")
 
 	// A pause outlives the assignment in kgo, so a feed that is forgotten is resumed, and for good.
 	f.full.Store(true)
-	g.sync(f)
-	g.forget(f)
+	g.apply(f)
+	g.close(f)
 	want("forgotten")
-	g.sync(f)
+	g.apply(f)
 	want("forgotten, and a late word of its worker")
-	g.forget(other)
+	g.close(other)
 	want("forgotten without a pause")
 }
 
 func TestTheGateEndsAsTheFeedSaysWhoeverComesLast(t *testing.T) {
 	t.Parallel()
 	cl := unconnected(t)
-	g := &gate{client: cl}
+	g := &fetchPauser{client: cl}
 	f := &feed{lane: &lane{topic: "orders"}, topic: "orders"}
 	for i := range 500 {
 		var wg sync.WaitGroup
 		for _, full := range []bool{true, false, i%2 == 0} {
 			wg.Go(func() {
 				f.full.Store(full)
-				g.sync(f)
+				g.apply(f)
 			})
 		}
 		wg.Wait()
@@ -101,7 +101,7 @@ func TestTheGateEndsAsTheFeedSaysWhoeverComesLast(t *testing.T) {
 func TestGate_AFeedThatIsNamedTwiceEndsAsItSays(t *testing.T) {
 	t.Parallel()
 	cl := unconnected(t)
-	g := &gate{client: cl}
+	g := &fetchPauser{client: cl}
 	f := &feed{lane: &lane{topic: "orders"}, topic: "orders"}
 	for range 100 {
 		var over atomic.Bool
@@ -111,7 +111,7 @@ func TestGate_AFeedThatIsNamedTwiceEndsAsItSays(t *testing.T) {
 				f.full.Store(full)
 			}
 		})
-		g.sync(slices.Repeat([]*feed{f}, 5000)...)
+		g.apply(slices.Repeat([]*feed{f}, 5000)...)
 		over.Store(true)
 		wg.Wait()
 		if got := len(cl.PauseFetchPartitions(nil)) > 0; got != f.paused {
@@ -123,9 +123,9 @@ func TestGate_AFeedThatIsNamedTwiceEndsAsItSays(t *testing.T) {
 func TestAMessageIsSaidOnceAnInterval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var q quiet
+		var q logThrottle
 		said := map[string]int{}
-		say := func(key string) { q.say(key, time.Minute, func() { said[key]++ }) }
+		say := func(key string) { q.once(key, time.Minute, func() { said[key]++ }) }
 		for range 100 {
 			say("a")
 			say("b")
@@ -143,7 +143,7 @@ func TestAMessageIsSaidOnceAnInterval(t *testing.T) {
 		}
 		others := 0
 		for i := range 5000 {
-			q.say(fmt.Sprint(i), time.Minute, func() { others++ })
+			q.once(fmt.Sprint(i), time.Minute, func() { others++ })
 		}
 		if n := len(q.last); n > 1000 {
 			t.Errorf("%d keys are kept", n)
@@ -155,11 +155,11 @@ func TestAMessageIsSaidOnceAnInterval(t *testing.T) {
 			t.Error("a is said twice within a minute, since there were many others")
 		}
 		time.Sleep(time.Minute)
-		q.say("new", time.Minute, func() { others = -1 })
+		q.once("new", time.Minute, func() { others = -1 })
 		if n := len(q.last); others != -1 || n > 1 {
 			t.Errorf("after a minute %d keys are kept, want the new one", n)
 		}
-		q.say("outer", time.Minute, func() { say("inner") }) // from within: no deadlock
+		q.once("outer", time.Minute, func() { say("inner") }) // from within: no deadlock
 	})
 }
 
@@ -214,7 +214,7 @@ func TestTheCoarseClockIsNeverAheadAndLittleBehind(t *testing.T) {
 // healthy is a lane with everything that its health looks at.
 func healthy(t *testing.T) *lane {
 	t.Helper()
-	c := &Consumer{topics: newTopics(nil), membership: newMembership(), parking: newParking(1<<20, nil, nil), lanes: map[topicPartition]*lane{}, clock: &clock{base: time.Now()}, ready: make(chan struct{})}
+	c := &Consumer{topics: newTopicMonitor(nil), membership: newMembership(), tierBudget: newTierBudget(1<<20, nil, nil), lanes: map[topicPartition]*lane{}, clock: &clock{base: time.Now()}, ready: make(chan struct{})}
 	c.cfg.MaxInFlightBytes = 1 << 20
 	c.paused.Store(&map[string]bool{})
 	l := &lane{c: c, topic: "orders", partition: 3, state: laneRunning, policy: &Policy{HandlerTimeout: time.Minute}, units: map[*unit]struct{}{}, since: time.Now()}
@@ -236,7 +236,7 @@ func TestTheStateThatHealthReports(t *testing.T) {
 	t.Parallel()
 	type change = func(*lane)
 	state := func(s laneState) change { return func(l *lane) { l.state = s } }
-	park := func(l *lane) { l.feeds[1].parked.push(parcel{due: 1}) }
+	park := func(l *lane) { l.feeds[1].parked.push(packedRecord{due: 1}) }
 	run := func(for_ time.Duration) change {
 		return func(l *lane) {
 			u := &unit{feed: l.feeds[0]}
@@ -256,7 +256,7 @@ func TestTheStateThatHealthReports(t *testing.T) {
 	refused := func(lasted, ago time.Duration) change {
 		return func(l *lane) {
 			last := time.Now().Add(-ago)
-			l.feeds[1].unread = unread{kerr.TopicAuthorizationFailed, last.Add(-lasted), last}
+			l.feeds[1].fetchErrors = fetchErrors{kerr.TopicAuthorizationFailed, last.Add(-lasted), last}
 		}
 	}
 	pause := func(l *lane) { l.c.paused.Store(&map[string]bool{"orders": true}) }
@@ -270,8 +270,8 @@ func TestTheStateThatHealthReports(t *testing.T) {
 		"starting":                          {[]change{starting(startsWithin)}, StateStarting, "", true},
 		"starting for ever":                 {[]change{starting(startsWithin + time.Millisecond)}, StateStarting, "", false},
 		"a fetch that was refused once":     {[]change{refused(0, 0)}, StateRunning, "", true},
-		"a fetch that is refused":           {[]change{refused(blockedAfter, unreadFor)}, StateBlocked, "orders.retry.5s/3 cannot be read: TOPIC_AUTH", false},
-		"a fetch that was refused":          {[]change{refused(blockedAfter, unreadFor+time.Millisecond)}, StateRunning, "", true},
+		"a fetch that is refused":           {[]change{refused(blockedAfter, fetchErrorsFor)}, StateBlocked, "orders.retry.5s/3 cannot be read: TOPIC_AUTH", false},
+		"a fetch that was refused":          {[]change{refused(blockedAfter, fetchErrorsFor+time.Millisecond)}, StateRunning, "", true},
 		"a handler runs":                    {[]change{run(time.Second)}, StateRunning, "", true},
 		"a handler at its timeout":          {[]change{run(time.Minute)}, StateRunning, "", true},
 		"a handler that ignores it":         {[]change{run(time.Minute + stuckAfter + 2*tick)}, StateStuck, "orders/3/12", false},
@@ -335,7 +335,7 @@ func TestHealthCountsAndForgets(t *testing.T) {
 	f.tracker.deliverRange(10, 14)
 	f.tracker.finishRange(10, 11)
 	f.queued = 2
-	l.feeds[1].parked.push(parcel{})
+	l.feeds[1].parked.push(packedRecord{})
 	h := c.Health()
 	want := []FeedOffsets{
 		{Topic: "orders", Committed: 10, Floor: 12, Next: 15, Pending: 3},

@@ -41,7 +41,7 @@ func TestWhatBecomesOfAFailure(t *testing.T) {
 		}
 		failure = func(err error) classify.Result { return new(classify.Classifier).Classify(err) }
 		waits   = func(t retrytopics.Tier, d time.Duration) decision { return decision{tier: t, due: now.Add(d)} }
-		rests   = func(how Disposition, r headers.Reason) decision { return decision{rest: true, how: how, reason: r} }
+		rests   = func(how Disposition, r headers.Reason) decision { return decision{final: true, how: how, reason: r} }
 	)
 	for name, tt := range map[string]struct {
 		policy   Policy
@@ -201,7 +201,7 @@ func TestBackoffDoublesUpToItsLimit(t *testing.T) {
 
 func TestTheUsersErrorTextIsTakenAndItsPanicIsNotOurs(t *testing.T) {
 	t.Parallel()
-	c := &Consumer{parking: newParking(1<<20, nil, nil)}
+	c := &Consumer{tierBudget: newTierBudget(1<<20, nil, nil)}
 	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "card 4711" {
 		t.Errorf("got %q", got)
 	}

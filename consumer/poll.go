@@ -9,13 +9,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// polling is the turn of a poll loop. The loop has the turn from before a poll until everything polled
+// pollGuard is the turn of a poll loop. The loop has the turn from before a poll until everything polled
 // is dispatched; a change of the lanes that records are dispatched to has it for itself. So no record
 // that was polled before a change is dispatched after it. DESIGN.md, "Intake", says what would be lost.
 //
 // The turn is not a mutex: a goroutine that has it may wait for time to pass, which in virtual time it could not do while
 // others wait for a mutex.
-type polling struct {
+type pollGuard struct {
 	mu      sync.Mutex
 	free    *sync.Cond // signalled when the turn is given back
 	taken   bool
@@ -23,14 +23,14 @@ type polling struct {
 	cancel  func() // interrupts the poll that was begun last
 }
 
-func newPolling() *polling {
-	p := &polling{cancel: func() {}}
+func newPollGuard() *pollGuard {
+	p := &pollGuard{cancel: func() {}}
 	p.free = sync.NewCond(&p.mu)
 	return p
 }
 
 // begin takes the turn for a poll. The context that it returns ends when a change waits.
-func (p *polling) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+func (p *pollGuard) begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.taken || p.waiting > 0 {
@@ -43,15 +43,15 @@ func (p *polling) begin(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // end gives the turn back.
-func (p *polling) end() {
+func (p *pollGuard) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken = false
 	p.free.Broadcast()
 }
 
-// change runs do in a turn of its own. It interrupts a poll that waits for records.
-func (p *polling) change(do func()) {
+// betweenPolls runs do in a turn of its own. It interrupts a poll that waits for records.
+func (p *pollGuard) betweenPolls(do func()) {
 	p.mu.Lock()
 	p.waiting++
 	for p.taken {
@@ -100,16 +100,16 @@ func (c *Consumer) pollSource(ctx context.Context) {
 				}
 			}
 		}
-		c.sourceGate.sync(full...)
+		c.sourcePauser.apply(full...)
 		c.moveSources(lost)
 		c.source.end()
 	}
 }
 
-// soon has do run in a turn of the source's poll loop. It does not wait, and does nothing any more when the consumer stops.
-func (c *Consumer) soon(do func()) {
+// betweenPolls has do run in a turn of the source's poll loop. It does not wait, and does nothing any more when the consumer stops.
+func (c *Consumer) betweenPolls(do func()) {
 	c.wg.Go(func() {
-		c.source.change(func() {
+		c.source.betweenPolls(func() {
 			if c.stop.Err() == nil {
 				do()
 			}
@@ -119,7 +119,7 @@ func (c *Consumer) soon(do func()) {
 
 // retryPoll moves records from the retry client to their lanes, and changes which partitions that client reads.
 type retryPoll struct {
-	*polling
+	*pollGuard
 	c      *Consumer
 	client *kgo.Client
 
@@ -129,7 +129,7 @@ type retryPoll struct {
 }
 
 func newRetryPoll(c *Consumer, client *kgo.Client) *retryPoll {
-	return &retryPoll{polling: newPolling(), c: c, client: client, byFeed: map[topicPartition]*feed{}, clearing: map[string]int{}}
+	return &retryPoll{pollGuard: newPollGuard(), c: c, client: client, byFeed: map[topicPartition]*feed{}, clearing: map[string]int{}}
 }
 
 func (p *retryPoll) loop(ctx context.Context) {
@@ -155,7 +155,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 		})
 		p.c.moveTiers(lost)
 		p.end()
-		p.c.retryGate.sync(full...)
+		p.c.retryPauser.apply(full...)
 	}
 }
 
@@ -163,7 +163,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 func (p *retryPoll) add(lanes []*lane) {
 	start := map[string]map[int32]kgo.Offset{}
 	stop := map[string][]int32{}
-	p.change(func() {
+	p.betweenPolls(func() {
 		for _, l := range lanes {
 			for _, f := range l.tiers() {
 				at := topicPartition{f.topic, l.partition}
@@ -196,7 +196,7 @@ func (p *retryPoll) add(lanes []*lane) {
 // remove makes the client read the tiers of lanes no more.
 func (p *retryPoll) remove(lanes []*lane) {
 	stop := map[string][]int32{}
-	p.change(func() {
+	p.betweenPolls(func() {
 		for _, l := range lanes {
 			for _, f := range l.tiers() {
 				at := topicPartition{f.topic, l.partition}
@@ -220,17 +220,17 @@ func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partit
 	var session *kgo.ErrGroupSession
 	if errors.As(err, &session) {
 		c.log.Warn("siding: the group session ended, joining again", "error", session.Err)
-		c.membership.trouble(session.Err)
+		c.membership.noteJoinError(session.Err)
 		if refusesUs(session.Err) && c.membership.refused() {
 			c.refuse(&refusedError{session.Err})
 		}
 		return
 	}
 	if f != nil {
-		f.cannotRead(err)
+		f.readTrouble(err)
 	}
 	c.topics.refused(topic, err)
-	c.quiet.say(topic+err.Error(), time.Minute, func() {
+	c.throttle.once(topic+err.Error(), time.Minute, func() {
 		c.log.Error("siding: fetch", "topic", topic, "partition", partition, "error", err)
 	})
 }

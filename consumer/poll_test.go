@@ -17,7 +17,7 @@ import (
 func TestPolling_IsChangedOnlyBetweenAPollAndTheNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := newPolling()
+		p := newPollGuard()
 		poll, cancel := p.begin(t.Context())
 		defer cancel()
 		if poll.Err() != nil {
@@ -27,7 +27,7 @@ func TestPolling_IsChangedOnlyBetweenAPollAndTheNext(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				p.change(func() {
+				p.betweenPolls(func() {
 					if inTurn.Add(1) != 1 {
 						t.Error("two have the turn")
 					}

@@ -39,16 +39,16 @@ type producers struct {
 // producer is a client that writes copies.
 type producer struct {
 	*kgo.Client
-	of      *producers
-	remade  remade
-	doubted atomic.Bool  // a copy was refused by something that may be a refusal of its producer id
-	copies  atomic.Int64 // that it was given and that have not come back
-	closing sync.Once
+	of       *producers
+	staleIDs staleTopicIDs
+	suspect  atomic.Bool  // a copy was refused by something that may be a refusal of its producer id
+	copies   atomic.Int64 // that it was given and that have not come back
+	closing  sync.Once
 }
 
 const (
-	// mendAhead is how long before its next try a refused copy has its client made ready: told what changed, replaced.
-	mendAhead = 250 * time.Millisecond
+	// refreshAhead is how long before its next try a refused copy has its client made ready: told what changed, replaced.
+	refreshAhead = 250 * time.Millisecond
 	// askTimeout bounds a question for a producer id.
 	askTimeout = 10 * time.Second
 	// askAtMost bounds the time between two of them.
@@ -77,7 +77,7 @@ func (ps *producers) next() (*producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &producer{Client: cl, of: ps, remade: remade{client: cl}}
+	p := &producer{Client: cl, of: ps, staleIDs: staleTopicIDs{client: cl}}
 	if ps.unclosed == nil {
 		ps.unclosed = map[*producer]struct{}{}
 	}
@@ -134,13 +134,13 @@ func (ps *producers) close() {
 	}
 }
 
-// doubt notes that a copy was refused, if that may be for want of a producer id: kgo passes the broker's refusal of one on. What is said
+// suspectOf notes that a copy was refused, if that may be for want of a producer id: kgo passes the broker's refusal of one on. What is said
 // of a topic or a record is none: kgo may not have asked for its id yet, and would be waited for.
-func (p *producer) doubt(err error) {
+func (p *producer) suspectOf(err error) {
 	ofOne := errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.InvalidTimestamp) ||
 		errors.Is(err, kerr.PolicyViolation) || errors.Is(err, kerr.InvalidTopicException) || oversize.Refused(err)
 	if !ofOne && refusesForGood(err) {
-		p.doubted.Store(true)
+		p.suspect.Store(true)
 	}
 }
 
@@ -149,16 +149,16 @@ func refusesForGood(err error) bool {
 	return errors.As(err, &code) && !code.Retriable
 }
 
-// mend makes the client ready for another try of a copy that was refused: it looks at its topics again, forgets one that was recreated,
+// refreshFor makes the client ready for another try of a copy that was refused: it looks at its topics again, forgets one that was recreated,
 // and is replaced if it needs to be. It may wait for a broker, so it is not for kgo's callbacks.
-func (ps *producers) mend(ctx context.Context, topic string) {
+func (ps *producers) refreshFor(ctx context.Context, topic string) {
 	p := ps.now.Load()
 	if p == nil {
 		return // making one is what failed
 	}
 	ps.refresh(p)
-	p.remade.forget(topic)
-	if p.doubted.Load() {
+	p.staleIDs.purge(topic)
+	if p.suspect.Load() {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		ps.replace(ctx, p)
@@ -170,7 +170,7 @@ func (ps *producers) mend(ctx context.Context, topic string) {
 func (ps *producers) refresh(p *producer) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if now := time.Now(); now.Sub(ps.refreshed) >= mendAhead/2 {
+	if now := time.Now(); now.Sub(ps.refreshed) >= refreshAhead/2 {
 		ps.refreshed = now
 		p.ForceMetadataRefresh()
 	}
@@ -179,7 +179,7 @@ func (ps *producers) refresh(p *producer) {
 // replace replaces a client whose producer id is refused for good, once a broker gives one.
 func (ps *producers) replace(ctx context.Context, p *producer) {
 	if _, _, err := p.ProducerID(ctx); !refusesForGood(err) {
-		p.doubted.Store(false) // it was the copy, or its topic
+		p.suspect.Store(false) // it was the copy, or its topic
 		return
 	}
 	if !ps.mayAsk(p) {
@@ -208,7 +208,7 @@ func (ps *producers) mayAsk(p *producer) bool {
 	if since > time.Minute {
 		ps.asks = 0 // another time that an id is refused: until one is given, there are tries each 15 s
 	}
-	if ps.asking || ps.now.Load() != p || ps.asks > 0 && since < backoff(ps.asks, mendAhead, askAtMost) {
+	if ps.asking || ps.now.Load() != p || ps.asks > 0 && since < backoff(ps.asks, refreshAhead, askAtMost) {
 		return false
 	}
 	ps.asking = true

@@ -55,8 +55,8 @@ func write(t *testing.T, ps *producers) (tries int) {
 		if err == nil {
 			return tries
 		}
-		p.doubt(err)
-		ps.mend(context.Background(), "orders.dlq")
+		p.suspectOf(err)
+		ps.refreshFor(context.Background(), "orders.dlq")
 		time.Sleep(time.Second)
 	}
 }

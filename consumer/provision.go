@@ -21,12 +21,12 @@ func (c *Consumer) provision(ctx context.Context, topics []string) error {
 	}
 	report, err := retrytopics.Ensure(ctx, c.admin, c.cfg.Provision, all...)
 	if len(report.Created) > 0 || len(report.Grown) > 0 || len(report.Differences) > 0 {
-		c.quiet.say("report "+report.String(), time.Hour, func() { c.log.Info("siding: siblings provisioned", "report", report.String()) })
+		c.throttle.once("report "+report.String(), time.Hour, func() { c.log.Info("siding: siblings provisioned", "report", report.String()) })
 	}
 	if err != nil {
 		return err
 	}
-	c.learnLimits(ctx, all)
+	c.loadBatchLimits(ctx, all)
 	details, err := c.admin.ListTopics(ctx, topics...)
 	if err != nil {
 		return fmt.Errorf("metadata of the source topics: %w", err)

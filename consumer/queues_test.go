@@ -75,9 +75,9 @@ func TestAFifoThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 func TestTheParkedHeapGivesRecordsByDueTimeThenOffset(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var h parkedHeap
-		var model []parcel
-		order := func(a, b parcel) int {
+		var h dueHeap
+		var model []packedRecord
+		order := func(a, b packedRecord) int {
 			return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.offset, b.offset))
 		}
 		offset := int64(0)
@@ -85,7 +85,7 @@ func TestTheParkedHeapGivesRecordsByDueTimeThenOffset(t *testing.T) {
 			"push": func(t *rapid.T) {
 				for range rapid.IntRange(1, 30).Draw(t, "n") {
 					offset++
-					it := parcel{offset: offset, due: rapid.Int64Range(0, 20).Draw(t, "due")}
+					it := packedRecord{offset: offset, due: rapid.Int64Range(0, 20).Draw(t, "due")}
 					h.push(it)
 					model = append(model, it)
 				}
@@ -113,7 +113,7 @@ func TestKeysRunOneAtATimeInOrderAndAllOfThem(t *testing.T) {
 	t.Parallel()
 	keys := [][]byte{nil, {}, []byte("a"), []byte("b"), []byte("c")}
 	rapid.Check(t, func(t *rapid.T) {
-		c := &Consumer{parking: newParking(1<<20, nil, nil)}
+		c := &Consumer{tierBudget: newTierBudget(1<<20, nil, nil)}
 		c.cfg.Order = OrderKey
 		l := &lane{c: c, keys: map[keyHash]*keyQueue{}}
 		l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 1}}
@@ -193,22 +193,22 @@ func TestKeysRunOneAtATimeInOrderAndAllOfThem(t *testing.T) {
 }
 
 // pooled makes a pool of workers over running lanes, without Kafka.
-func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*slots, []*lane) {
+func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*workerPool, []*lane) {
 	t.Helper()
-	c := &Consumer{lanes: map[topicPartition]*lane{}, parking: newParking(1<<20, nil, nil)}
+	c := &Consumer{lanes: map[topicPartition]*lane{}, tierBudget: newTierBudget(1<<20, nil, nil)}
 	c.cfg.Order, c.cfg.MaxInFlight, c.cfg.MaxInFlightBytes = order, 1000, 1<<20
 	c.paused.Store(&map[string]bool{})
 	done := make(chan struct{})
 	t.Cleanup(func() { close(done) })
 	c.clock = newClock(&c.wg, done, func() {})
-	c.slots = &slots{limit: limit, wg: &c.workers, run: run, clock: c.clock}
+	c.workerPool = &workerPool{limit: limit, wg: &c.workers, run: run, clock: c.clock}
 	var all []*lane
 	for p := range lanes {
 		l := &lane{c: c, topic: "orders", partition: int32(p), state: laneRunning, units: map[*unit]struct{}{}, changed: make(chan struct{}, 1)}
 		l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second}}
 		all = append(all, l)
 	}
-	return c.slots, all
+	return c.workerPool, all
 }
 
 func TestLanesAreServedInTurn(t *testing.T) {

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// quiet keeps a message that would come with every poll or every record from filling the log.
-type quiet struct {
-	mu    sync.Mutex
-	last  map[string]*said
-	swept time.Time
-	rest  said // all keys that there is no room for
+// logThrottle keeps a message that would come with every poll or every record from filling the log.
+type logThrottle struct {
+	mu      sync.Mutex
+	last    map[string]*throttled
+	swept   time.Time
+	pending throttled // all keys that there is no room for
 }
 
-type said struct {
+type throttled struct {
 	next time.Time // when it may be said again
 	more int       // times that it was not said since
 }
 
-// maxQuiet bounds the keys that are remembered. Further ones share a place, so that neither memory nor the log grows with them.
-const maxQuiet = 1000
+// maxThrottled bounds the keys that are remembered. Further ones share a place, so that neither memory nor the log grows with them.
+const maxThrottled = 1000
 
-// say runs f unless it did so for the same key within the interval.
-func (q *quiet) say(key string, every time.Duration, f func()) {
+// once runs f unless it did so for the same key within the interval.
+func (q *logThrottle) once(key string, every time.Duration, f func()) {
 	if _, due := q.due([]byte(key), every); due {
 		f()
 	}
@@ -31,41 +31,41 @@ func (q *quiet) say(key string, every time.Duration, f func()) {
 
 // due reports whether the message of that key is to be said now: the first time, and then once an interval. times is how
 // often it came since it was last said, this time included. Of a key that is known nothing is kept.
-func (q *quiet) due(key []byte, every time.Duration) (times int, due bool) {
+func (q *logThrottle) due(key []byte, every time.Duration) (times int, due bool) {
 	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.last[string(key)]
 	switch {
 	case s != nil:
-	case len(q.last) >= maxQuiet && !q.sweep(now):
-		return q.rest.come(now, logEvery)
+	case len(q.last) >= maxThrottled && !q.sweep(now):
+		return q.pending.arrive(now, logEvery)
 	case q.last == nil:
-		q.last = map[string]*said{}
+		q.last = map[string]*throttled{}
 		fallthrough
 	default:
-		s = new(said)
+		s = new(throttled)
 		q.last[string(key)] = s
 	}
-	return s.come(now, every)
+	return s.arrive(now, every)
 }
 
-// come notes that the message came.
-func (s *said) come(now time.Time, every time.Duration) (times int, due bool) {
+// arrive notes that the message came.
+func (s *throttled) arrive(now time.Time, every time.Duration) (times int, due bool) {
 	if now.Before(s.next) {
 		s.more++
 		return 0, false
 	}
 	times = s.more + 1
-	*s = said{next: now.Add(every)}
+	*s = throttled{next: now.Add(every)}
 	return times, true
 }
 
 // sweep forgets the messages whose interval is over, and reports whether there is room for another. The caller holds the lock.
-func (q *quiet) sweep(now time.Time) bool {
+func (q *logThrottle) sweep(now time.Time) bool {
 	if now.Sub(q.swept) >= time.Second {
 		q.swept = now
-		maps.DeleteFunc(q.last, func(_ string, s *said) bool { return !now.Before(s.next) })
+		maps.DeleteFunc(q.last, func(_ string, s *throttled) bool { return !now.Before(s.next) })
 	}
-	return len(q.last) < maxQuiet
+	return len(q.last) < maxThrottled
 }

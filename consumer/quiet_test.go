@@ -61,7 +61,7 @@ func TestClientLog_SaysOnceInAWhileThatABrokerIsNotReached(t *testing.T) {
 		if !strings.Contains(out.String(), "something else") {
 			t.Error("another message is not said")
 		}
-		if l := (clientLog{kslog.New(c.cfg.Logger), &c.quiet}); l.Level() != kgo.LogLevelWarn {
+		if l := (clientLog{kslog.New(c.cfg.Logger), &c.throttle}); l.Level() != kgo.LogLevelWarn {
 			t.Errorf("level is %v", l.Level())
 		}
 	})

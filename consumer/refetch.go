@@ -29,52 +29,52 @@ const (
 )
 
 // mayFetch reports whether given-up records could be fetched again now; the caller holds the lock.
-func (f *feed) mayFetch() bool { return !f.fetching && (!f.hungry || f.isNext(f.away.due())) }
+func (f *feed) mayFetch() bool { return !f.refetching && (!f.starved || f.isNext(f.evicted.due())) }
 
 // refetch has given-up records fetched again that are due soon; the caller holds the lock.
 func (f *feed) refetch(now int64) {
-	if !f.mayFetch() || f.away.due() > now+soon {
+	if !f.mayFetch() || f.evicted.due() > now+soon {
 		return
 	}
-	if f.hungry {
-		f.hungry = false
-		f.lane.c.parking.feeds(f)
+	if f.starved {
+		f.starved = false
+		f.lane.c.tierBudget.fed(f)
 	}
-	f.fetching = true
-	f.lane.c.wg.Go(f.bringBack)
+	f.refetching = true
+	f.lane.c.wg.Go(f.refetchLoop)
 }
 
-// feedAgain is called for a hungry feed when there may be room.
-func (f *feed) feedAgain() {
+// retryRefetch is called for a hungry feed when there may be room.
+func (f *feed) retryRefetch() {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
 	now := time.Now().UnixMilli()
-	if !f.hungry || f.lane.state >= laneDraining {
+	if !f.starved || f.lane.state >= laneDraining {
 		return
 	}
-	if room := f.lane.c.parking.room(f.keptBytes); room.bytes < f.needs || !room.suffices(f.away.each(), f.wanted(now)) {
+	if room := f.lane.c.tierBudget.room(f.inMemoryBytes); room.bytes < f.starvedOf || !room.suffices(f.evicted.each(), f.wantedBlock(now)) {
 		return
 	}
-	f.hungry = false
-	f.lane.c.parking.feeds(f)
+	f.starved = false
+	f.lane.c.tierBudget.fed(f)
 	f.refetch(now)
 	f.arm()
 }
 
-// openAgain reports whether the fetch of a feed that paused over an overdue backlog may go on.
-func (f *feed) openAgain(roomy bool) bool {
+// reopen reports whether the fetch of a feed that paused over an overdue backlog may go on.
+func (f *feed) reopen(roomy bool) bool {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	if f.fetching || f.away.due() <= time.Now().UnixMilli() || !roomy && f.kept > 0 {
+	if f.refetching || f.evicted.due() <= time.Now().UnixMilli() || !roomy && f.inMemory > 0 {
 		return false
 	}
-	f.lane.c.parking.opens(f)
+	f.lane.c.tierBudget.reopened(f)
 	f.full.Store(false)
 	return true
 }
 
-// bringBack fetches given-up records until none is due soon, or there is no room for more.
-func (f *feed) bringBack() {
+// refetchLoop fetches given-up records until none is due soon, or there is no room for more.
+func (f *feed) refetchLoop() {
 	fits := true // what was fetched last
 	for failures := 0; ; {
 		block, due, want, ok := f.nextBlock(fits)
@@ -85,7 +85,7 @@ func (f *feed) bringBack() {
 			due = max(due, time.Now().Add(refetchTimeout).UnixMilli())
 		}
 		var err error
-		if fits, err = f.bringBlock(block, due, want); errors.Is(err, errCrowded) {
+		if fits, err = f.refetchBlock(block, due, want); errors.Is(err, errCrowded) {
 			fits = true
 			continue
 		}
@@ -107,68 +107,68 @@ func (f *feed) nextBlock(fits bool) (block, due, want int64, ok bool) {
 	l := f.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f.fetching = false
+	f.refetching = false
 	now := time.Now().UnixMilli()
 	if l.state >= laneDraining {
 		return 0, 0, 0, false
 	}
-	if f.away.due() > now+soon {
+	if f.evicted.due() > now+soon {
 		f.arm()
 		if f.full.Load() {
-			l.c.parking.poke()
+			l.c.tierBudget.poke()
 		}
 		return 0, 0, 0, false
 	}
-	first := *f.away.first() // a copy: blocks move when more are given up
-	want = f.wanted(now)
-	room := l.c.parking.room(f.keptBytes)
-	if !fits || !room.suffices(f.away.each(), want) {
-		freed := f.giveUp(now+2*soon, want+room.over)
-		room = l.c.parking.room(f.keptBytes)
+	first := *f.evicted.first() // a copy: blocks move when more are given up
+	want = f.wantedBlock(now)
+	room := l.c.tierBudget.room(f.inMemoryBytes)
+	if !fits || !room.suffices(f.evicted.each(), want) {
+		freed := f.evict(now+2*soon, want+room.over)
+		room = l.c.tierBudget.room(f.inMemoryBytes)
 		fits = fits || freed > 0
 	}
-	if !f.isNext(first.due) && (!fits || !room.suffices(f.away.each(), want)) {
-		f.hungry = true
-		l.c.parking.wait(f, room.given)
+	if !f.isNext(first.due) && (!fits || !room.suffices(f.evicted.each(), want)) {
+		f.starved = true
+		l.c.tierBudget.waitForRoom(f, room.freed)
 		return 0, 0, 0, false
 	}
-	f.fetching, f.needs = true, 0
+	f.refetching, f.starvedOf = true, 0
 	block = first.base
 	// A pass sees the whole block, however little room there is. Asked for in pieces, what came first would take the room of what is due
 	// first, which would then be fetched by a pass of its own for each record.
-	whole := min(int64(first.n)*f.away.each(), maxRefetch)
-	return block, f.away.visit(block), max(min(want, room.bytes), whole, 1), true
+	whole := min(int64(first.n)*f.evicted.each(), maxRefetch)
+	return block, f.evicted.visit(block), max(min(want, room.bytes), whole, 1), true
 }
 
-// wanted is about how many bytes to fetch from the block on that is due first; the caller holds the lock.
-func (f *feed) wanted(now int64) int64 {
-	b := f.away.first()
+// wantedBlock is about how many bytes to fetch from the block on that is due first; the caller holds the lock.
+func (f *feed) wantedBlock(now int64) int64 {
+	b := f.evicted.first()
 	if b == nil {
 		return 0
 	}
-	return max(min(f.away.run(b.base, now+2*soon), maxRefetch), 1)
+	return max(min(f.evicted.run(b.base, now+2*soon), maxRefetch), 1)
 }
 
 // refetchFailed waits before the next try; false where the lane is given up meanwhile.
 func (f *feed) refetchFailed(err error, failures int) bool {
 	l := f.lane
 	wait := backoff(failures, 100*time.Millisecond, 5*time.Second)
-	l.c.quiet.say("refetch "+f.topic, time.Minute, func() {
+	l.c.throttle.once("refetch "+f.topic, time.Minute, func() {
 		l.log.Warn("siding: parked records could not be fetched again, trying on", "retry_topic", f.topic, "wait", wait, "error", err)
 	})
 	l.c.retryCl.ForceMetadataRefresh() // most likely the leader moved
-	if l.pause(wait) {
+	if l.waitFor(wait) {
 		return true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f.fetching = false
+	f.refetching = false
 	return false
 }
 
-// bringBlock fetches a block, whose pass nextBlock began, and takes what else is wanted from the answers. due is when it was due. It reports
+// refetchBlock fetches a block, whose pass nextBlock began, and takes what else is wanted from the answers. due is when it was due. It reports
 // whether anything was taken.
-func (f *feed) bringBlock(block, due, want int64) (any bool, err error) {
+func (f *feed) refetchBlock(block, due, want int64) (any bool, err error) {
 	l := f.lane
 	left := int64(math.MaxInt64) // when the first is due of what stays away
 	defer func() {
@@ -177,14 +177,14 @@ func (f *feed) bringBlock(block, due, want int64) (any bool, err error) {
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		f.away.leave(block, left)
+		f.evicted.leave(block, left)
 	}()
 	for at := block; ; {
 		l.mu.Lock()
-		from, ok := f.away.next(at)
+		from, ok := f.evicted.next(at)
 		id := f.idToFetch()
 		l.mu.Unlock()
-		if !ok || from >= block+awayBits {
+		if !ok || from >= block+evictedBits {
 			return any, nil
 		}
 		got, next, err := f.fetchAt(id, from, want)
@@ -196,11 +196,11 @@ func (f *feed) bringBlock(block, due, want int64) (any bool, err error) {
 			l.mu.Unlock()
 			return any, nil
 		}
-		before := f.away.n
-		due, lost := f.restore(got, from, next, block+awayBits)
+		before := f.evicted.n
+		due, lost := f.restore(got, from, next, block+evictedBits)
 		left = min(left, due)
-		any = any || f.away.n < before
-		f.ripen()
+		any = any || f.evicted.n < before
+		f.promote()
 		l.mu.Unlock()
 		if lost > 0 {
 			l.c.expired(f.topic, l.partition, lost)
@@ -220,37 +220,37 @@ type candidate struct {
 func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int64) {
 	var found []candidate
 	now := time.Now()
-	for at, ok := f.away.next(from); ok && at < next; at, ok = f.away.next(at + 1) {
+	for at, ok := f.evicted.next(from); ok && at < next; at, ok = f.evicted.next(at + 1) {
 		for len(got) > 0 && got[0].Offset < at {
 			got = got[1:]
 		}
 		if len(got) == 0 || got[0].Offset > at {
-			f.away.remove(at, f.away.each())
+			f.evicted.remove(at, f.evicted.each())
 			f.tracker.finish(at)
 			lost++
 			continue
 		}
-		found = append(found, candidate{got[0], f.lookAt(got[0], f.readAt(at, now), now), parcelSize(packedLen(got[0]))})
+		found = append(found, candidate{got[0], f.dueOf(got[0], f.readAt(at, now), now), packedSize(packedLen(got[0]))})
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.rec.Offset, b.rec.Offset))
 	})
-	room := f.lane.c.parking.room(f.keptBytes)
+	room := f.lane.c.tierBudget.room(f.inMemoryBytes)
 	early := now.UnixMilli() + 2*soon
-	room.bytes += f.makeWay(found, room.bytes, early)
+	room.bytes += f.evictFor(found, room.bytes, early)
 	due = math.MaxInt64
 	for _, r := range found {
 		if r.size <= room.bytes && (r.due <= early || r.size <= room.early) || f.isNext(r.due) {
 			room.bytes -= r.size
 			room.early -= r.size
-			f.away.remove(r.rec.Offset, r.size)
+			f.evicted.remove(r.rec.Offset, r.size)
 			f.keep(pack(r.rec, r.due))
 			continue
 		}
 		if r.due <= early {
 			room.early = 0 // what is left is for those that are due soon
-			if f.needs == 0 || r.size < f.needs {
-				f.needs = r.size
+			if f.starvedOf == 0 || r.size < f.starvedOf {
+				f.starvedOf = r.size
 			}
 		}
 		if r.rec.Offset < end {
@@ -260,10 +260,10 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 	return due, lost
 }
 
-// makeWay has records of the feed give up their bytes for those found that are due earlier, soon, and have no room: so what it holds
+// evictFor has records of the feed give up their bytes for those found that are due earlier, soon, and have no room: so what it holds
 // are the first ones of what it has seen. Else each of the others would be fetched for itself when it is the feed's next one, by a
 // pass over its block. What was found comes in order. The caller holds the lock.
-func (f *feed) makeWay(found []candidate, room, early int64) (freed int64) {
+func (f *feed) evictFor(found []candidate, room, early int64) (freed int64) {
 	sorted, n, want, cutoff := false, len(f.parked), int64(0), int64(0)
 	var taken int64
 	for _, r := range found {
@@ -292,7 +292,7 @@ func (f *feed) makeWay(found []candidate, room, early int64) (freed int64) {
 	if want == 0 {
 		return 0
 	}
-	return f.giveUp(cutoff, want)
+	return f.evict(cutoff, want)
 }
 
 // idToFetch is the id of the tier's topic that a fetch asks for: that of what was read, else the one that its offsets are committed
@@ -369,9 +369,9 @@ func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next i
 	}
 	var size int64
 	for _, r := range read.Records {
-		size += parcelSize(packedLen(r))
+		size += packedSize(packedLen(r))
 	}
-	l.c.parking.refetched.Add(size)
+	l.c.tierBudget.refetchedBytes.Add(size)
 	return read.Records, next, nil
 }
 
@@ -386,7 +386,7 @@ func (f *feed) startBehind(ctx context.Context, from int64) ([]*kgo.Record, int6
 	if err == nil && end < from {
 		// The retry poll may be paused, and would not find out.
 		p := f.lane.c.retryPoll
-		p.change(func() { p.c.moveTiers([]outOfRange{{at: topicPartition{f.topic, f.lane.partition}, tier: f}}) })
+		p.betweenPolls(func() { p.c.moveTiers([]outOfRange{{at: topicPartition{f.topic, f.lane.partition}, tier: f}}) })
 	}
 	if err == nil && start <= from {
 		err = kerr.OffsetOutOfRange

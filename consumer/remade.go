@@ -7,50 +7,50 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// remade has a client write again to topics that were deleted and made anew: kgo keeps to the id that it saw first, and refuses
+// staleTopicIDs has a client write again to topics that were deleted and made anew: kgo keeps to the id that it saw first, and refuses
 // the topic under another one until it is told to forget it.
 //
 // Forgetting fails what the client has for the topic, and what of that is on its way may be there twice in the end. So a topic is
 // forgotten once for each time that it was made anew, when all that kgo had for it has failed: what is refused while kgo forgets,
 // or was handed over before, says nothing of the topic as it is now.
-type remade struct {
-	client *kgo.Client
-	life   atomic.Int32 // grows with each topic that was forgotten
+type staleTopicIDs struct {
+	client     *kgo.Client
+	generation atomic.Int32 // grows with each topic that was forgotten
 
-	mu        sync.Mutex // not held over a wait for kgo
-	stale     map[string]bool
-	forgets   map[string]bool  // kgo is about it
-	forgotten map[string]int32 // life after the last time
+	mu       sync.Mutex // not held over a wait for kgo
+	stale    map[string]bool
+	purging  map[string]bool  // kgo is about it
+	purgedAt map[string]int32 // life after the last time
 }
 
-// note takes down that a copy, handed over in a life of the client, was refused since its topic has another id.
-func (r *remade) note(topic string, life int32) {
+// mark takes down that a copy, handed over in a life of the client, was refused since its topic has another id.
+func (r *staleTopicIDs) mark(topic string, life int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.forgets[topic] || life < r.forgotten[topic] {
+	if r.purging[topic] || life < r.purgedAt[topic] {
 		return
 	}
 	if r.stale == nil {
-		r.stale, r.forgets, r.forgotten = map[string]bool{}, map[string]bool{}, map[string]int32{}
+		r.stale, r.purging, r.purgedAt = map[string]bool{}, map[string]bool{}, map[string]int32{}
 	}
 	r.stale[topic] = true
 }
 
-// forget has the client forget a topic that was made anew. It waits for kgo, so it is not for kgo's callbacks.
-func (r *remade) forget(topic string) {
+// purge has the client forget a topic that was made anew. It waits for kgo, so it is not for kgo's callbacks.
+func (r *staleTopicIDs) purge(topic string) {
 	r.mu.Lock()
 	if !r.stale[topic] {
 		r.mu.Unlock()
 		return
 	}
 	delete(r.stale, topic)
-	r.forgets[topic] = true
+	r.purging[topic] = true
 	r.mu.Unlock()
 
 	r.client.PurgeTopicsFromProducing(topic)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.forgets, topic)
-	r.forgotten[topic] = r.life.Add(1)
+	delete(r.purging, topic)
+	r.purgedAt[topic] = r.generation.Add(1)
 }

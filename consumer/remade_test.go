@@ -14,18 +14,18 @@ func TestATopicIsForgottenOnceForEachTimeThatItWasMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	r := &remade{client: cl}
+	r := &staleTopicIDs{client: cl}
 	renewed := func() bool {
-		before := r.life.Load()
-		r.forget("orders.dlq")
-		return r.life.Load() > before
+		before := r.generation.Load()
+		r.purge("orders.dlq")
+		return r.generation.Load() > before
 	}
 	if renewed() {
 		t.Error("forgotten without a reason")
 	}
-	first := r.life.Load()
+	first := r.generation.Load()
 	for range 3 {
-		r.note("orders.dlq", first) // all that kgo had is refused
+		r.mark("orders.dlq", first) // all that kgo had is refused
 	}
 	if !renewed() {
 		t.Error("not forgotten after a refusal")
@@ -33,25 +33,25 @@ func TestATopicIsForgottenOnceForEachTimeThatItWasMadeAnew(t *testing.T) {
 	if renewed() {
 		t.Error("forgotten again for the same refusals")
 	}
-	r.note("orders.dlq", first) // of a copy that was handed over before
+	r.mark("orders.dlq", first) // of a copy that was handed over before
 	if renewed() {
 		t.Error("forgotten for a refusal from before")
 	}
-	r.note("orders.retry.5s", first) // of another topic
+	r.mark("orders.retry.5s", first) // of another topic
 	if renewed() {
 		t.Error("forgotten for another topic's refusal")
 	}
 	r.mu.Lock()
-	r.forgets["orders.dlq"] = true
+	r.purging["orders.dlq"] = true
 	r.mu.Unlock()
-	r.note("orders.dlq", r.life.Load()) // while kgo forgets
+	r.mark("orders.dlq", r.generation.Load()) // while kgo forgets
 	r.mu.Lock()
-	delete(r.forgets, "orders.dlq")
+	delete(r.purging, "orders.dlq")
 	r.mu.Unlock()
 	if renewed() {
 		t.Error("forgotten for a refusal from meanwhile")
 	}
-	r.note("orders.dlq", r.life.Load())
+	r.mark("orders.dlq", r.generation.Load())
 	if !renewed() {
 		t.Error("not forgotten when it was made anew once more")
 	}

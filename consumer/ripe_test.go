@@ -18,7 +18,7 @@ func TestDueRecordsRunWhileThereAreFreeSlots(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var late lateness
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
-			f := consumer.FactsOf(ctx, r)
+			f := consumer.DeliveryOf(ctx, r)
 			late.note(f)
 			if f.Attempt == 1 {
 				return classify.Retryable(errBusy)
@@ -41,7 +41,7 @@ func TestABusyKeyHoldsUpNoOtherOnItsTier(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var other atomic.Int64
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
-			f := consumer.FactsOf(ctx, r)
+			f := consumer.DeliveryOf(ctx, r)
 			if f.Attempt == 1 {
 				return classify.Retryable(errBusy)
 			}

@@ -51,7 +51,7 @@ func TestAFetchThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
 func TestTiersThatHoldManyTimesTheirBudgetRunAllOfIt(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt < 3 {
+			if consumer.DeliveryOf(ctx, r).Attempt < 3 {
 				return classify.Retryable(errBusy)
 			}
 			return nil

@@ -18,7 +18,7 @@ import (
 type decision struct {
 	tier   retrytopics.Tier // where it waits, unless it goes to rest
 	due    time.Time
-	rest   bool // it will not be tried again
+	final  bool // it will not be tried again
 	how    Disposition
 	reason headers.Reason
 }
@@ -28,13 +28,13 @@ type decision struct {
 func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, attempts int, firstFailed, now time.Time, r classify.Result) decision {
 	switch {
 	case r.Verdict == classify.VerdictDiscard:
-		return decision{rest: true, how: Discard, reason: headers.ReasonTerminal}
+		return decision{final: true, how: Discard, reason: headers.ReasonTerminal}
 	case r.Verdict != classify.VerdictRetry:
-		return decision{rest: true, how: p.OnTerminal, reason: terminalReason(r)}
+		return decision{final: true, how: p.OnTerminal, reason: terminalReason(r)}
 	case p.MaxAge > 0 && now.Sub(firstFailed) >= p.MaxAge:
-		return decision{rest: true, how: p.OnExhausted, reason: headers.ReasonExpired}
+		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExpired}
 	case attempts >= p.MaxAttempts || len(s.Tiers) == 0:
-		return decision{rest: true, how: p.OnExhausted, reason: headers.ReasonExhausted}
+		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExhausted}
 	}
 	asked := p.asked(r)
 	tier := next(s, from, asked)
@@ -99,23 +99,23 @@ func terminalReason(r classify.Result) headers.Reason {
 
 // route sees to a record that failed: it forwards a copy, discards it, or halts the lane on it. It returns what it did and the
 // error's text as it may be shown; done is false where the record stays.
-func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
+func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
 	now := time.Now()
 	meta := l.failedMeta(seen, prev, err, r, now)
 	d := l.policy.decide(l.siblings, f.tier(), meta.Attempts, meta.FirstFailedAt, now, r)
 	switch {
-	case d.rest && d.how == Stop:
+	case d.final && d.how == Stop:
 		l.log.Error("siding: the lane halts on a record that may not be skipped",
 			"feed", f.topic, "offset", seen.offset, "class", r.Class, "error", meta.Message)
 		l.halt("halted on offset " + itoa(seen.offset) + " of " + f.topic + ": " + r.Class)
 		return outcomeStopped, meta.Message, false
-	case d.rest && d.how == Discard:
+	case d.final && d.how == Discard:
 		l.logDiscarded(&meta, d.reason)
 		l.c.countRouted(l.topic, outcomeDiscarded, r.Class, d.reason)
-		l.dropped(seen, meta, d.reason)
-		l.drop(f, seen.offset, &meta)
+		l.countDiscarded(seen, meta, d.reason)
+		l.discard(f, seen.offset, &meta)
 		return outcomeDiscarded, meta.Message, true
-	case d.rest:
+	case d.final:
 		meta.Reason = d.reason
 		l.logDeadLettered(&meta, d.reason)
 		l.c.countRouted(l.topic, "dlq", r.Class, d.reason)
@@ -132,12 +132,12 @@ func (l *lane) route(f *feed, seen *noted, prev *headers.Meta, err error, r clas
 // number of records that it stands for. The debug level has a line for each.
 const logEvery = 10 * time.Second
 
-// atRest is the level and the attributes of the line about a record that will not be tried again.
-func (l *lane) atRest(m *headers.Meta, what string, reason headers.Reason) (slog.Level, []any) {
+// finalLogLine is the level and the attributes of the line about a record that will not be tried again.
+func (l *lane) finalLogLine(m *headers.Meta, what string, reason headers.Reason) (slog.Level, []any) {
 	level, times := slog.LevelDebug, 1
 	var room [128]byte
 	key := append(append(append(append(room[:0], what...), l.topic...), reason...), m.Class...)
-	if n, due := l.c.quiet.due(key, logEvery); due {
+	if n, due := l.c.throttle.due(key, logEvery); due {
 		level, times = slog.LevelWarn, n
 	} else if !l.log.Enabled(context.Background(), level) {
 		return level, nil
@@ -149,17 +149,17 @@ func (l *lane) atRest(m *headers.Meta, what string, reason headers.Reason) (slog
 
 // logDeadLettered and logDiscarded log that a record will not be tried again, and what was done with it.
 func (l *lane) logDeadLettered(m *headers.Meta, reason headers.Reason) {
-	level, about := l.atRest(m, "dead-lettered", reason)
+	level, about := l.finalLogLine(m, "dead-lettered", reason)
 	l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
 }
 
 func (l *lane) logDiscarded(m *headers.Meta, reason headers.Reason) {
-	level, about := l.atRest(m, "discarded", reason)
+	level, about := l.finalLogLine(m, "discarded", reason)
 	l.log.Log(context.Background(), level, "siding: record discarded", about...)
 }
 
 // failedMeta is what the copy of a record will say, after a failure.
-func (l *lane) failedMeta(seen *noted, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
+func (l *lane) failedMeta(seen *copySource, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
 	m := l.meta(seen, prev)
 	m.Fail(r, l.c.errorText(err, r.Message), now)
 	m.TraceParent = seen.traceParent
@@ -167,7 +167,7 @@ func (l *lane) failedMeta(seen *noted, prev *headers.Meta, err error, r classify
 }
 
 // meta is what the next copy of a record says before anything is added: its origin, what earlier copies said, who wrote.
-func (l *lane) meta(seen *noted, prev *headers.Meta) (m headers.Meta) {
+func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 	if prev != nil {
 		m = *prev
 	} else {
@@ -204,14 +204,14 @@ func (f *feed) tier() retrytopics.Tier {
 // reports whether the fetch should pause: where what comes is overdue already and there is no room, it can as well wait on the
 // broker.
 func (f *feed) offerTier(id [16]byte, recs []*kgo.Record) (pause bool) {
-	foreign, pause := f.take(id, recs)
+	foreign, pause := f.admitAll(id, recs)
 	if foreign > 0 {
-		f.lane.c.sharing(f.topic)
+		f.lane.c.warnShared(f.topic)
 	}
 	return pause
 }
 
-func (f *feed) take(id [16]byte, recs []*kgo.Record) (foreign int, pause bool) {
+func (f *feed) admitAll(id [16]byte, recs []*kgo.Record) (foreign int, pause bool) {
 	l := f.lane
 	now := time.Now()
 	refused := false
@@ -221,7 +221,7 @@ func (f *feed) take(id [16]byte, recs []*kgo.Record) (foreign int, pause bool) {
 		return 0, false
 	}
 	f.topicID = id
-	f.noteRead(f.tracker.next, now)
+	f.markRead(f.tracker.next, now)
 	for _, r := range recs {
 		if r.Attrs.IsControl() { // the end of a transaction, see withoutMarkers
 			f.tracker.skip(r.Offset + 1)
@@ -238,21 +238,21 @@ func (f *feed) take(id [16]byte, recs []*kgo.Record) (foreign int, pause bool) {
 			foreign++
 			continue
 		}
-		due := f.lookAt(r, now, now)
+		due := f.dueOf(r, now, now)
 		refused = !f.admit(r, due) && due <= now.UnixMilli()
 	}
-	f.ripen()
+	f.promote()
 	if refused && !f.full.Load() {
 		f.full.Store(true)
-		l.c.parking.shutOff(f)
+		l.c.tierBudget.pausedBy(f)
 		return foreign, true
 	}
 	return foreign, false
 }
 
-// unpark makes the record of a tier what the handler sees: as it was first read, with what siding knows of it apart. It
+// unpack makes the record of a tier what the handler sees: as it was first read, with what siding knows of it apart. It
 // reports false where the record is dealt with already: broken, or not due yet.
-func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool) {
+func (r *runner) unpack(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool) {
 	l, f, physical := r.lane, r.feed, it.rec
 	m, err := headers.Parse(physical.Headers)
 	now := time.Now()
@@ -268,14 +268,14 @@ func (r *runner) unpark(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 	}
 	user := headers.Strip(physical.Headers)
 	if now.UnixMilli() < m.NotBefore.UnixMilli() {
-		if f.takeBack(physical, now) {
+		if f.repark(physical, now) {
 			return nil, nil, false
 		}
-		seen := noted{key: physical.Key, value: physical.Value, headers: user, timestamp: m.Original.Timestamp, offset: physical.Offset}
+		seen := copySource{key: physical.Key, value: physical.Value, headers: user, timestamp: m.Original.Timestamp, offset: physical.Offset}
 		again := l.meta(&seen, &m)
 		again.NotBefore = m.NotBefore
-		l.forward(f, &seen, f.again(&again), &again, now)
-		seen.done()
+		l.forward(f, &seen, f.requeueTopic(&again), &again, now)
+		seen.release()
 		return nil, nil, false
 	}
 	return &kgo.Record{
@@ -302,9 +302,9 @@ func (c *Consumer) cleanSource(l *lane, rec *kgo.Record) headers.Redrive {
 	return redrive
 }
 
-// sharing says, once a topic, that another group's failures are in it.
-func (c *Consumer) sharing(topic string) {
-	c.quiet.say("sharing "+topic, 24*time.Hour, func() {
+// warnShared says, once a topic, that another group's failures are in it.
+func (c *Consumer) warnShared(topic string) {
+	c.throttle.once("sharing "+topic, 24*time.Hour, func() {
 		c.log.Info("siding: another group shares this retry topic; its records are passed over. Put {group} into Config.Naming to keep groups apart", "retry_topic", topic)
 	})
 }

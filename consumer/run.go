@@ -19,19 +19,19 @@ type runner struct {
 	lane *lane
 	feed *feed
 	unit *unit
-	gauge
+	attemptTelemetry
 
 	slab []attempt
 	// What the handler gets are the fetched records themselves, and it may assign their fields; what a forward needs
 	// is therefore noted before it runs.
-	seen   noted
-	doneTo int64 // offsets of the unit finished so far, not told the tracker yet: [doneFrom, doneTo)
-	from   int64
-	told   int64 // coarse reading of the last time the tracker was told
+	source     copySource
+	doneTo     int64 // offsets of the unit finished so far, not told the tracker yet: [doneFrom, doneTo)
+	from       int64
+	reportedAt int64 // coarse reading of the last time the tracker was told
 }
 
-// noted is a record as it was read: what a copy of it is made from.
-type noted struct {
+// copySource is a record as it was read: what a copy of it is made from.
+type copySource struct {
 	key, value []byte
 	headers    []kgo.RecordHeader // the user's
 	timestamp  time.Time
@@ -49,15 +49,15 @@ type noted struct {
 var encoders = sync.Pool{New: func() any { return new(headers.Encoder) }}
 
 // encode makes the headers of a copy.
-func (n *noted) encode(m *headers.Meta) []kgo.RecordHeader {
+func (n *copySource) encode(m *headers.Meta) []kgo.RecordHeader {
 	if n.enc == nil {
 		n.enc = encoders.Get().(*headers.Encoder)
 	}
 	return n.enc.Append(m, n.headers)
 }
 
-// done gives back what others can use.
-func (n *noted) done() {
+// release gives back what others can use.
+func (n *copySource) release() {
 	if n.enc != nil {
 		encoders.Put(n.enc)
 		n.enc = nil
@@ -65,7 +65,7 @@ func (n *noted) done() {
 }
 
 // forward returns room for a copy. A worker that forwards once will most likely do so again.
-func (n *noted) forward() *forward {
+func (n *copySource) forward() *forward {
 	if len(n.slab) == 0 {
 		n.slab = make([]forward, n.room())
 	}
@@ -75,21 +75,21 @@ func (n *noted) forward() *forward {
 }
 
 // room is how many copies to make room for: one at first, then more at a time.
-func (n *noted) room() int {
+func (n *copySource) room() int {
 	n.grown = min(2*n.grown+1, 31)
 	return n.grown
 }
 
 func (c *Consumer) runUnit(u *unit) {
 	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
-	r.gauge.enable(c.telemetry, c.clock.now.Load())
+	r.attemptTelemetry.enable(c.telemetry, c.clock.now.Load())
 	if u.item != nil {
 		r.runItem(u.item)
 	} else {
 		r.runRecords()
 	}
 	u.current.Store(nil)
-	r.seen.done()
+	r.source.release()
 }
 
 // runRecords handles a run of source records in order. Healthy ones cost no lock: the tracker is told of all that
@@ -98,31 +98,31 @@ func (c *Consumer) runUnit(u *unit) {
 func (r *runner) runRecords() {
 	recs := r.unit.recs
 	r.slab = make([]attempt, len(recs))
-	r.told = r.c.clock.now.Load()
+	r.reportedAt = r.c.clock.now.Load()
 	for r.unit.ran < len(recs) {
 		if !r.guarded(func() bool { return r.runFrom(recs) }) {
 			break
 		}
 	}
-	r.tell()
+	r.report()
 }
 
 // runFrom runs records until the unit ends or must end early (false).
 func (r *runner) runFrom(recs []*kgo.Record) bool {
-	limited := r.c.slots.limit > 0
+	limited := r.c.workerPool.limit > 0
 	for r.unit.ran < len(recs) {
-		if r.lane.hold.Load() || limited && r.c.slots.contended() && r.unit.ran > 0 && r.told != r.c.clock.now.Load() {
+		if r.lane.hold.Load() || limited && r.c.workerPool.contended() && r.unit.ran > 0 && r.reportedAt != r.c.clock.now.Load() {
 			return false
 		}
 		rec := recs[r.unit.ran]
 		a := &r.slab[r.unit.ran]
 		a.off = rec.Offset
-		r.seen.redrive = headers.Redrive{}
+		r.source.redrive = headers.Redrive{}
 		if len(rec.Headers) > 0 {
-			r.seen.redrive = r.c.cleanSource(r.lane, rec)
+			r.source.redrive = r.c.cleanSource(r.lane, rec)
 		}
-		r.seen.key, r.seen.value, r.seen.headers = rec.Key, rec.Value, rec.Headers
-		r.seen.timestamp, r.seen.offset = rec.Timestamp, rec.Offset
+		r.source.key, r.source.value, r.source.headers = rec.Key, rec.Value, rec.Headers
+		r.source.timestamp, r.source.offset = rec.Timestamp, rec.Offset
 
 		err := r.attempt(a, rec, nil)
 		if err != nil {
@@ -134,9 +134,9 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		}
 		r.finished(a.off)
 		r.unit.ran++
-		if a.start != r.told {
-			r.tell()
-			r.told = a.start
+		if a.start != r.reportedAt {
+			r.report()
+			r.reportedAt = a.start
 		}
 	}
 	return true
@@ -144,23 +144,23 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 
 // runItem handles a single record.
 func (r *runner) runItem(it *item) {
-	r.feed.unwrap(it)
+	r.feed.unpack(it)
 	r.slab = make([]attempt, 1)
 	a, rec := &r.slab[0], it.rec
 	a.off = rec.Offset
 	var meta *headers.Meta
 	if r.feed.isSource() {
 		if len(rec.Headers) > 0 {
-			r.seen.redrive = r.c.cleanSource(r.lane, rec)
+			r.source.redrive = r.c.cleanSource(r.lane, rec)
 		}
 	} else {
 		var ok bool
-		if rec, meta, ok = r.unpark(it); !ok {
+		if rec, meta, ok = r.unpack(it); !ok {
 			return
 		}
 	}
-	r.seen.key, r.seen.value, r.seen.headers = rec.Key, rec.Value, rec.Headers
-	r.seen.timestamp, r.seen.offset = rec.Timestamp, a.off
+	r.source.key, r.source.value, r.source.headers = rec.Key, rec.Value, rec.Headers
+	r.source.timestamp, r.source.offset = rec.Timestamp, a.off
 
 	r.guarded(func() bool {
 		if err := r.attempt(a, rec, meta); err != nil {
@@ -175,8 +175,8 @@ func (r *runner) runItem(it *item) {
 // attempt runs the handler once.
 func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error {
 	a.from, a.rec, a.meta = r.feed, rec, meta
-	if r.seen.redrive.ID != "" {
-		redrive := r.seen.redrive
+	if r.source.redrive.ID != "" {
+		redrive := r.source.redrive
 		a.redrive = &redrive
 	}
 	a.start = r.c.clock.now.Load()
@@ -186,13 +186,13 @@ func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error 
 	}
 	ctx := context.Context(a)
 	if r.timing || r.delays || r.tracing {
-		ctx = r.gauge.start(r.c.telemetry, a)
+		ctx = r.attemptTelemetry.start(r.c.telemetry, a)
 	}
 	err := r.c.cfg.Handler(ctx, rec)
 	a.end()
-	r.gauge.stop(r.c.telemetry)
+	r.attemptTelemetry.stop(r.c.telemetry)
 	if err == nil && (r.timing || r.span != nil) {
-		r.gauge.handled(r.c.telemetry, a)
+		r.attemptTelemetry.handled(r.c.telemetry, a)
 	}
 	return err
 }
@@ -215,7 +215,7 @@ func (r *runner) guarded(f func() bool) (more bool) {
 		}
 		more = r.panicked(&classify.PanicError{Value: value, Stack: debug.Stack()}) && !exiting
 		if exiting {
-			r.tell()
+			r.report()
 		}
 	}()
 	more = f()
@@ -227,7 +227,7 @@ func (r *runner) guarded(f func() bool) (more bool) {
 func (r *runner) panicked(err error) bool {
 	a := r.unit.current.Load()
 	a.end()
-	r.gauge.stop(r.c.telemetry)
+	r.attemptTelemetry.stop(r.c.telemetry)
 	ok := r.failed(a, a.rec, a.meta, err)
 	if ok && r.unit.item == nil {
 		r.unit.ran++
@@ -244,8 +244,8 @@ func (r *runner) finished(offset int64) {
 	r.doneTo = offset + 1
 }
 
-// tell tells the tracker what is done.
-func (r *runner) tell() {
+// report tells the tracker what is done.
+func (r *runner) report() {
 	if r.doneTo == 0 {
 		return
 	}
@@ -260,26 +260,26 @@ func (r *runner) tell() {
 // failed decides what becomes of a record whose handler returned an error, and sees to it. It reports false where the
 // record must stay as it is: its lane is given up, or halts on it.
 func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
-	r.tell() // what is finished before this one is a range of its own
+	r.report() // what is finished before this one is a range of its own
 	if a.drained() {
-		r.gauge.drained()
+		r.attemptTelemetry.drained()
 		return false
 	}
 	result := r.c.cfg.Classifier.Classify(err)
 	if meta == nil && result.Verdict == classify.VerdictRetry && r.lane.policy.Immediate.Attempts > 0 {
 		var over bool
-		if err, result, over = r.again(a, rec, err, result); over {
+		if err, result, over = r.retryInPlace(a, rec, err, result); over {
 			return err == nil
 		}
 	}
-	r.seen.traceParent = r.traceParent()
-	outcome, message, done := r.lane.route(r.feed, &r.seen, meta, err, result)
-	r.gauge.failed(r.c.telemetry, a, outcome, message, result)
+	r.source.traceParent = r.traceParent()
+	outcome, message, done := r.lane.route(r.feed, &r.source, meta, err, result)
+	r.attemptTelemetry.failed(r.c.telemetry, a, outcome, message, result)
 	return done
 }
 
-// again repeats the run in place. over reports that the record is done with: handled (nil), or to stay (an error).
-func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
+// retryInPlace repeats the run in place. over reports that the record is done with: handled (nil), or to stay (an error).
+func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
 	policy := r.lane.policy.Immediate
 	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry; n++ {
 		asked := r.lane.policy.asked(result)
@@ -287,22 +287,22 @@ func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.R
 			break
 		}
 		wait := asked + policy.wait(n)
-		before := r.gauge.spanContext()
-		r.gauge.failed(r.c.telemetry, a, outcomeRetried, r.c.errorText(err, result.Message), result)
+		before := r.attemptTelemetry.spanContext()
+		r.attemptTelemetry.failed(r.c.telemetry, a, outcomeRetried, r.c.errorText(err, result.Message), result)
 		if !r.waitInPlace(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}
 		next := &attempt{off: a.off}
-		r.gauge.before = before
+		r.attemptTelemetry.before = before
 		r.restore(rec)
 		err = r.attemptSafely(next, rec)
 		switch {
 		case err == nil:
 			r.finished(a.off)
-			r.tell()
+			r.report()
 			return nil, result, true
 		case next.drained():
-			r.gauge.drained()
+			r.attemptTelemetry.drained()
 			return err, result, true
 		}
 		a = next
@@ -316,22 +316,22 @@ func (r *runner) again(a *attempt, rec *kgo.Record, err error, result classify.R
 // See DESIGN.md, "Retries in place".
 func (r *runner) waitInPlace(d time.Duration) bool {
 	r.unit.current.Store(nil)
-	lent := r.c.slots.lend()
-	for on := r.lane.pause(d); on; {
+	lent := r.c.workerPool.lend()
+	for on := r.lane.waitFor(d); on; {
 		if resumed := r.c.untilResumed(r.lane.topic); resumed != nil {
-			on = r.lane.awaits(resumed)
+			on = r.lane.waitOn(resumed)
 			continue
 		}
-		if lent && !r.c.slots.reclaim(r.lane.stopping) {
+		if lent && !r.c.workerPool.reclaim(r.lane.stopping) {
 			break
 		}
 		if !r.c.isPaused(r.lane.topic) {
 			return true
 		}
-		lent = r.c.slots.lend() // paused while it waited for its slot
+		lent = r.c.workerPool.lend() // paused while it waited for its slot
 	}
 	if lent {
-		r.c.slots.takeOver()
+		r.c.workerPool.takeOver()
 	}
 	return false
 }
@@ -341,7 +341,7 @@ func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			a.end()
-			r.gauge.stop(r.c.telemetry)
+			r.attemptTelemetry.stop(r.c.telemetry)
 			err = &classify.PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
@@ -350,13 +350,13 @@ func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
 
 // restore undoes what a handler assigned to the record.
 func (r *runner) restore(rec *kgo.Record) {
-	rec.Key, rec.Value, rec.Headers = r.seen.key, r.seen.value, r.seen.headers
-	rec.Timestamp, rec.Offset = r.seen.timestamp, r.seen.offset
+	rec.Key, rec.Value, rec.Headers = r.source.key, r.source.value, r.source.headers
+	rec.Timestamp, rec.Offset = r.source.timestamp, r.source.offset
 	rec.Topic, rec.Partition = r.lane.topic, r.lane.partition
 }
 
-// pause waits, unless the lane is given up before.
-func (l *lane) pause(d time.Duration) bool {
+// waitFor waits, unless the lane is given up before.
+func (l *lane) waitFor(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -367,8 +367,8 @@ func (l *lane) pause(d time.Duration) bool {
 	}
 }
 
-// awaits waits for a channel, unless the lane is given up before.
-func (l *lane) awaits(c <-chan struct{}) bool {
+// waitOn waits for a channel, unless the lane is given up before.
+func (l *lane) waitOn(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return !l.closing()

@@ -16,15 +16,15 @@ import (
 // groups. One of which that is not known (it has no leader, a right was withdrawn) is not to keep the others from their start: kgo is
 // given an offset that is not read from, since the partition is paused, and the right one when it is known.
 
-// standing is where a source partition is read from, and what counts as committed of it: -1 for nothing.
-type standing struct {
+// startPosition is where a source partition is read from, and what counts as committed of it: -1 for nothing.
+type startPosition struct {
 	next      kgo.EpochOffset
 	committed int64
 }
 
-// starts are where source partitions start. What could not be asked holds up only those that need it.
+// startFinder are where source partitions start. What could not be asked holds up only those that need it.
 // See DESIGN.md, "Where a partition starts".
-type starts struct {
+type startFinder struct {
 	c         *Consumer
 	committed func(*lane) (kgo.EpochOffset, error)
 	former    formerOffsets
@@ -38,15 +38,15 @@ type topicStarts struct {
 	optionErr error
 }
 
-// startsOf asks where the lanes' sources start; committed tells the group's offsets.
-func (c *Consumer) startsOf(ctx context.Context, lanes []*lane, committed func(*lane) (kgo.EpochOffset, error)) *starts {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+// findStarts asks where the lanes' sources start; committed tells the group's offsets.
+func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func(*lane) (kgo.EpochOffset, error)) *startFinder {
+	ctx, cancel := context.WithTimeout(ctx, offsetsTimeout)
 	defer cancel()
 	fresh := sourcesOf(slices.DeleteFunc(slices.Clone(lanes), func(l *lane) bool {
 		at, err := committed(l)
 		return err != nil || at.Offset >= 0
 	}))
-	s := &starts{c: c, committed: committed, topics: map[string]*topicStarts{}}
+	s := &startFinder{c: c, committed: committed, topics: map[string]*topicStarts{}}
 	var asking sync.WaitGroup
 	for topic := range sourcesOf(lanes) {
 		t := &topicStarts{}
@@ -72,57 +72,57 @@ func sourcesOf(lanes []*lane) map[string][]int32 {
 }
 
 // of is where a lane's source starts. With an error it is a place that is not to be read from.
-func (s *starts) of(l *lane) (standing, error) {
+func (s *startFinder) of(l *lane) (startPosition, error) {
 	c, at := s.c, topicPartition{l.topic, l.partition}
-	unknown := standing{kgo.EpochOffset{Epoch: -1}, -1}
+	unknown := startPosition{kgo.EpochOffset{Epoch: -1}, -1}
 	committed, err := s.committed(l)
 	if err != nil {
 		return unknown, err
 	}
 	if committed.Offset >= 0 {
-		position, counts := c.within(s.topics[l.topic].logs, at.topic, at.partition, committed.Offset)
-		c.sayOld(at, committed.Offset, position, s.topics[l.topic].logs)
+		position, counts := c.clampToLog(s.topics[l.topic].logs, at.topic, at.partition, committed.Offset)
+		c.warnStaleOffset(at, committed.Offset, position, s.topics[l.topic].logs)
 		if position != committed.Offset {
 			committed.Epoch = -1
 		}
-		return standing{kgo.EpochOffset{Epoch: committed.Epoch, Offset: position}, counts}, nil
+		return startPosition{kgo.EpochOffset{Epoch: committed.Epoch, Offset: position}, counts}, nil
 	}
 	position, err := s.fresh(l)
 	if err != nil {
 		return unknown, err
 	}
-	return standing{kgo.EpochOffset{Epoch: -1, Offset: position}, -1}, nil
+	return startPosition{kgo.EpochOffset{Epoch: -1, Offset: position}, -1}, nil
 }
 
 // fresh is where a source starts that the group has no offset on.
-func (s *starts) fresh(l *lane) (int64, error) {
+func (s *startFinder) fresh(l *lane) (int64, error) {
 	at := topicPartition{l.topic, l.partition}
-	if s.c.isAnew(l.topic) {
+	if s.c.isRecreated(l.topic) {
 		start, _, err := s.topics[l.topic].logs.of(l.topic, l.partition) // all of it was written after what is consumed already
 		return start, err
 	}
-	begin, beginErr := s.begin(l) // in any case: what is written while a former group cannot be asked is not to be skipped
+	begin, beginErr := s.configuredStart(l) // in any case: what is written while a former group cannot be asked is not to be skipped
 	left, known, err := s.former.of(at)
 	switch {
 	case err != nil:
 		return 0, err
 	case known:
-		position, _ := s.c.within(s.topics[l.topic].logs, l.topic, l.partition, left.Offset)
+		position, _ := s.c.clampToLog(s.topics[l.topic].logs, l.topic, l.partition, left.Offset)
 		return position, nil
 	}
 	return begin, beginErr
 }
 
-// begin is where Config.Start puts a partition, once and for all: StartLatest means the end as it was when the lane asked first. One that
+// configuredStart is where Config.Start puts a partition, once and for all: StartLatest means the end as it was when the lane asked first. One that
 // was added to a source which the group consumes begins at its start.
-func (s *starts) begin(l *lane) (int64, error) {
+func (s *startFinder) configuredStart(l *lane) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.begin >= 0 {
 		return l.begin, nil
 	}
 	t := s.topics[l.topic]
-	if s.c.before[l.topic].lacks(l.partition) {
+	if s.c.knownSources[l.topic].lacks(l.partition) {
 		start, _, err := t.logs.of(l.topic, l.partition)
 		return start, err
 	}
@@ -136,8 +136,8 @@ func (s *starts) begin(l *lane) (int64, error) {
 	return begin, err
 }
 
-// sourceBefore is what there was of a source before this process joined the group.
-type sourceBefore struct {
+// knownSource is what there was of a source before this process joined the group.
+type knownSource struct {
 	partitions int32
 	consumed   bool // the group, or one that it was before, had an offset on it
 }
@@ -145,35 +145,35 @@ type sourceBefore struct {
 // lacks reports whether a partition without an offset was added to a source that the group consumes. All partitions of one that it
 // does not consume yet are new to it, and their starts are committed by one member sooner than by another: so what other members
 // committed since tells nothing.
-func (s sourceBefore) lacks(partition int32) bool { return s.consumed || partition >= s.partitions }
+func (s knownSource) lacks(partition int32) bool { return s.consumed || partition >= s.partitions }
 
 // Members of a group that is just beginning commit the starts of their partitions one after the other. So who finds some of a topic's
 // partitions without an offset looks again for a moment.
 const (
-	beginsWithin = 5 * time.Second
-	beginsLook   = 500 * time.Millisecond
+	startsAskedFor = 5 * time.Second
+	startsAskEvery = 500 * time.Millisecond
 )
 
-// lookBefore notes how the sources are before the group is joined, where Config.Start makes a difference.
-func (c *Consumer) lookBefore(ctx context.Context) error {
+// loadKnownSources notes how the sources are before the group is joined, where Config.Start makes a difference.
+func (c *Consumer) loadKnownSources(ctx context.Context) error {
 	if c.cfg.Start.kind == startEarliest {
 		return nil
 	}
 	for began := time.Now(); ; {
-		begun, err := c.lookOnce(ctx)
-		if err != nil || begun || time.Since(began) >= beginsWithin {
+		begun, err := c.tryLoadKnownSources(ctx)
+		if err != nil || begun || time.Since(began) >= startsAskedFor {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(beginsLook):
+		case <-time.After(startsAskEvery):
 		}
 	}
 }
 
-// lookOnce reports whether each topic that the group consumes has an offset on all of its partitions.
-func (c *Consumer) lookOnce(ctx context.Context) (begun bool, err error) {
+// tryLoadKnownSources reports whether each topic that the group consumes has an offset on all of its partitions.
+func (c *Consumer) tryLoadKnownSources(ctx context.Context) (begun bool, err error) {
 	now, err := c.describe(ctx, c.cfg.Topics)
 	if err != nil {
 		return false, err
@@ -188,7 +188,7 @@ func (c *Consumer) lookOnce(ctx context.Context) (begun bool, err error) {
 		}
 	}
 	groups := append(formerOffsets{c.offsetsOf(ctx, c.cfg.Group, all)}, c.formerOffsets(ctx, all)...)
-	c.before = map[string]sourceBefore{}
+	c.knownSources = map[string]knownSource{}
 	begun = true
 	for topic, t := range now {
 		var have int32
@@ -201,67 +201,67 @@ func (c *Consumer) lookOnce(ctx context.Context) (begun bool, err error) {
 				have++
 			}
 		}
-		c.before[topic] = sourceBefore{t.partitions, have > 0}
+		c.knownSources[topic] = knownSource{t.partitions, have > 0}
 		begun = begun && (have == 0 || have == t.partitions)
 	}
 	return begun, nil
 }
 
-// startAt notes where the source of a lane begins.
-func (l *lane) startAt(at standing) {
+// setStart notes where the source of a lane begins.
+func (l *lane) setStart(at startPosition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state == laneStarting && !l.placed {
+	if l.state == laneStarting && !l.positionsLoaded {
 		l.source().tracker, l.source().epoch = newTracker(at.next.Offset, at.committed), at.next.Epoch
 	}
 }
 
-// postpone has the fetch of a lane pause whose start is not known.
-func (c *Consumer) postpone(l *lane, why error) {
-	l.explain("waiting to learn where it starts: " + why.Error())
+// deferStart has the fetch of a lane pause whose start is not known.
+func (c *Consumer) deferStart(l *lane, why error) {
+	l.setWhy("waiting to learn where it starts: " + why.Error())
 	l.mu.Lock()
-	l.seeks = true
+	l.startUnknown = true
 	l.source().full.Store(true)
 	l.mu.Unlock()
-	c.sourceGate.sync(l.source())
+	c.sourcePauser.apply(l.source())
 }
 
-// found ends the pause of lanes that were postponed, if they were, since their start is known.
-func (c *Consumer) found(lanes ...*lane) {
+// startFound ends the pause of lanes that were postponed, if they were, since their start is known.
+func (c *Consumer) startFound(lanes ...*lane) {
 	var feeds []*feed
 	for _, l := range lanes {
 		l.mu.Lock()
-		if l.seeks {
-			l.seeks = false
+		if l.startUnknown {
+			l.startUnknown = false
 			l.source().full.Store(false)
 			feeds = append(feeds, l.source())
 		}
 		l.mu.Unlock()
 	}
-	c.sourceGate.sync(feeds...)
+	c.sourcePauser.apply(feeds...)
 }
 
-// isSought reports whether the lane's start is still to be found.
-func (l *lane) isSought() bool {
+// awaitsStart reports whether the lane's start is still to be found.
+func (l *lane) awaitsStart() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.seeks && l.state < laneDraining
+	return l.startUnknown && l.state < laneDraining
 }
 
-// seek finds the starts of lanes that were postponed, and opens the lanes, each as soon as it is known.
-func (c *Consumer) seek(lanes []*lane) {
+// awaitStarts finds the starts of lanes that were postponed, and opens the lanes, each as soon as it is known.
+func (c *Consumer) awaitStarts(lanes []*lane) {
 	c.retry(c.ctx, "finding where partitions start", func() error {
-		lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return !l.isSought() })
+		lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return !l.awaitsStart() })
 		if len(lanes) == 0 {
 			return nil
 		}
-		starts := c.startsOf(c.ctx, lanes, c.committedOf(c.ctx, lanes))
-		found := map[*lane]standing{}
+		starts := c.findStarts(c.ctx, lanes, c.committedOf(c.ctx, lanes))
+		found := map[*lane]startPosition{}
 		var failures []error
 		for _, l := range lanes {
 			at, err := starts.of(l)
 			if err != nil {
-				l.explain("waiting to learn where it starts: " + err.Error())
+				l.setWhy("waiting to learn where it starts: " + err.Error())
 				failures = append(failures, err)
 				continue
 			}
@@ -269,28 +269,28 @@ func (c *Consumer) seek(lanes []*lane) {
 		}
 		if len(found) > 0 {
 			var ready []*lane
-			c.source.change(func() { ready = c.begin(found) })
+			c.source.betweenPolls(func() { ready = c.startDeferred(found) })
 			lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return slices.Contains(ready, l) })
-			c.wg.Go(func() { c.open(ready) })
+			c.wg.Go(func() { c.startLanes(ready) })
 			if len(ready) < len(found) {
 				failures = append(failures, errors.New("the client has not been assigned all of the partitions yet"))
 			}
 		}
-		return joinSome(failures)
+		return joinFew(failures)
 	})
 }
 
-// begin has lanes that were postponed begin where they stand. It runs in a turn of the source's poll loop. It returns those of which kgo knows
+// startDeferred has lanes that were postponed begin where they stand. It runs in a turn of the source's poll loop. It returns those of which kgo knows
 // the partition as assigned: what it is told of another one it ignores.
-func (c *Consumer) begin(found map[*lane]standing) (begun []*lane) {
+func (c *Consumer) startDeferred(found map[*lane]startPosition) (begun []*lane) {
 	set := map[string]map[int32]kgo.EpochOffset{}
 	for l, at := range found {
-		if !l.isSought() {
+		if !l.awaitsStart() {
 			delete(found, l)
 			continue
 		}
 		l.mu.Lock()
-		if l.placed { // in an earlier session
+		if l.positionsLoaded { // in an earlier session
 			at.next = kgo.EpochOffset{Epoch: -1, Offset: l.source().tracker.next}
 			found[l] = at
 		}
@@ -306,12 +306,12 @@ func (c *Consumer) begin(found map[*lane]standing) (begun []*lane) {
 		if got, ok := taken[l.topic][l.partition]; !ok || got.Offset != at.next.Offset {
 			continue
 		}
-		l.startAt(at)
+		l.setStart(at)
 		l.mu.Lock()
 		l.intake = intakeOpen
 		l.mu.Unlock()
 		begun = append(begun, l)
 	}
-	c.found(begun...)
+	c.startFound(begun...)
 	return begun
 }

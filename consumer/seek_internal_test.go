@@ -22,13 +22,13 @@ func TestPositions_AStartThatIsKnownTheSecondTimeEndsThePause(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.group, c.retryCl, c.admin = silent.Client, silent.Client, kadm.NewClient(silent.Client)
-		c.sourceGate.client, c.retryGate.client, c.retryPoll = c.group, c.retryCl, newRetryPoll(c, c.retryCl)
+		c.sourcePauser.client, c.retryPauser.client, c.retryPoll = c.group, c.retryCl, newRetryPoll(c, c.retryCl)
 		l := c.newLane("orders", 0, "m")
 		c.lanes[topicPartition{"orders", 0}] = l
 		check := func(when string, paused bool) {
 			t.Helper()
-			if got := len(c.group.PauseFetchPartitions(nil)) > 0; got != paused || l.isSought() != paused {
-				t.Errorf("%s: its fetch is paused: %v, its start is looked for: %v; want %v", when, got, l.isSought(), paused)
+			if got := len(c.group.PauseFetchPartitions(nil)) > 0; got != paused || l.awaitsStart() != paused {
+				t.Errorf("%s: its fetch is paused: %v, its start is looked for: %v; want %v", when, got, l.awaitsStart(), paused)
 			}
 		}
 		place := func(committed func(*lane) (kgo.EpochOffset, error)) {
@@ -46,7 +46,7 @@ func TestPositions_AStartThatIsKnownTheSecondTimeEndsThePause(t *testing.T) {
 		if next := l.source().tracker.next; next != 7 {
 			t.Errorf("it starts at %d, want 7", next)
 		}
-		l.forget()
+		l.close()
 		silent.Client.Close() // what still asks ends
 	})
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// stopped ends the consumer, which is to take no longer than most. Where it does, relief lets it end.
-func stopped(t *testing.T, c *consumertest.Consumer, most time.Duration, relief func()) error {
+// copyStopped ends the consumer, which is to take no longer than most. Where it does, relief lets it end.
+func copyStopped(t *testing.T, c *consumertest.Consumer, most time.Duration, relief func()) error {
 	t.Helper()
 	returned := make(chan error, 1)
 	go func() { returned <- c.Err() }()
@@ -77,7 +77,7 @@ func TestRunNamesStuckHandlersOfLanesThatWentBefore(t *testing.T) {
 				if how == "lost" {
 					eventually(t, "both run again, in new lanes", ran(2))
 				}
-				err := stopped(t, c, time.Minute, func() { close(release) })
+				err := copyStopped(t, c, time.Minute, func() { close(release) })
 				var stuck *consumer.StuckError
 				if !errors.As(err, &stuck) {
 					t.Fatalf("Run returned %v, want a StuckError", err)
@@ -110,7 +110,7 @@ func TestRunReturnsWhileTheOffsetsToStartAnewFromAreRefused(t *testing.T) {
 		if err := refused.Wait(t.Context(), 2); err != nil {
 			t.Fatal(err)
 		}
-		if err := stopped(t, c, 3*time.Minute, refused.Remove); err != nil {
+		if err := copyStopped(t, c, 3*time.Minute, refused.Remove); err != nil {
 			t.Errorf("Run returned %v", err)
 		}
 	})
@@ -124,7 +124,7 @@ func TestRunReturnsWithoutABroker(t *testing.T) {
 		k.Produce(many(20)...)
 		k.Cluster.Close()
 		time.Sleep(5 * time.Second)
-		if err := stopped(t, c, 3*time.Minute, func() {}); err != nil {
+		if err := copyStopped(t, c, 3*time.Minute, func() {}); err != nil {
 			t.Errorf("Run returned %v", err)
 		}
 	})
@@ -140,7 +140,7 @@ func TestRunReturnsThoughTheBrokerFallsSilent(t *testing.T) {
 		k.Produce(many(200)...)
 		silent.Store(true)
 		time.Sleep(5 * time.Second)
-		if err := stopped(t, c, 5*time.Minute, func() {}); err != nil {
+		if err := copyStopped(t, c, 5*time.Minute, func() {}); err != nil {
 			t.Errorf("Run returned %v", err)
 		}
 	})

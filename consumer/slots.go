@@ -5,29 +5,29 @@ import (
 	"sync/atomic"
 )
 
-// slots hands workers to lanes. Lanes with work stand in a ring and are served in turn; at most limit workers run at a
+// workerPool hands workers to lanes. Lanes with work stand in a ring and are served in turn; at most limit workers run at a
 // time (0: as many as there is work for).
 //
 // Workers are goroutines that live as long as there is work, so an idle lane costs nothing. One that
 // waits between two runs of a record lends its slot, and has the next one that is free when its wait
 // is over. At most limit slots are lent: what a worker has in hand counts towards no other bound.
 // See DESIGN.md, "Attempts and workers".
-type slots struct {
+type workerPool struct {
 	limit int
 	wg    *sync.WaitGroup
 	run   func(*unit)
 	clock *clock
 
-	mu      sync.Mutex
-	ring    fifo[*lane]
-	running int
-	lent    int
-	back    fifo[chan struct{}] // workers whose wait is over, in order; closed to hand over a slot
-	waiting atomic.Bool
+	mu        sync.Mutex
+	ring      fifo[*lane]
+	running   int
+	lent      int
+	returning fifo[chan struct{}] // workers whose wait is over, in order; closed to hand over a slot
+	waiting   atomic.Bool
 }
 
 // ready puts the lane into the ring, unless it stands there, and starts a worker if there is room for one.
-func (s *slots) ready(l *lane) {
+func (s *workerPool) ready(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.enqueue(l)
@@ -40,17 +40,17 @@ func (s *slots) ready(l *lane) {
 }
 
 // contended reports whether a lane waits for a worker that there is no room for: then a unit ends early.
-func (s *slots) contended() bool { return s.waiting.Load() }
+func (s *workerPool) contended() bool { return s.waiting.Load() }
 
 // lend gives a worker's slot to the others, until it reclaims one. It reports false, and the worker
 // keeps its slot, where as many are lent as there are.
-func (s *slots) lend() bool {
+func (s *workerPool) lend() bool {
 	s.mu.Lock()
 	spare := s.limit == 0 || s.lent < s.limit
 	if spare {
 		s.lent++
 		s.running--
-		s.hire()
+		s.startWorker()
 	}
 	s.mu.Unlock()
 	if spare {
@@ -59,14 +59,14 @@ func (s *slots) lend() bool {
 	return spare
 }
 
-// hire starts a worker for the slot that is free, where somebody waits for one; the caller holds the lock.
-func (s *slots) hire() {
+// startWorker starts a worker for the slot that is free, where somebody waits for one; the caller holds the lock.
+func (s *workerPool) startWorker() {
 	switch {
 	case s.limit > 0 && s.running >= s.limit:
-	case s.back.len() > 0:
+	case s.returning.len() > 0:
 		s.running++
 		s.lent--
-		close(s.back.pop())
+		close(s.returning.pop())
 	case s.ring.len() > 0:
 		s.running++
 		s.wg.Go(s.worker)
@@ -74,7 +74,7 @@ func (s *slots) hire() {
 }
 
 // reclaim waits for a slot. It reports false, and there is none, where stop was closed before.
-func (s *slots) reclaim(stop <-chan struct{}) bool {
+func (s *workerPool) reclaim(stop <-chan struct{}) bool {
 	s.mu.Lock()
 	if s.limit == 0 || s.running < s.limit {
 		s.running++
@@ -84,7 +84,7 @@ func (s *slots) reclaim(stop <-chan struct{}) bool {
 		return true
 	}
 	turn := make(chan struct{})
-	s.back.push(turn)
+	s.returning.push(turn)
 	s.waiting.Store(true)
 	s.mu.Unlock()
 	select {
@@ -99,13 +99,13 @@ func (s *slots) reclaim(stop <-chan struct{}) bool {
 		defer s.mu.Unlock()
 		s.lent++ // takeOver has it
 		s.running--
-		s.hire()
+		s.startWorker()
 	}()
 	return false
 }
 
 // takeOver counts a worker that runs no handler any more, only comes to its end, beyond the limit if need be.
-func (s *slots) takeOver() {
+func (s *workerPool) takeOver() {
 	s.clock.enter()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,14 +113,14 @@ func (s *slots) takeOver() {
 	s.running++
 }
 
-func (s *slots) enqueue(l *lane) {
+func (s *workerPool) enqueue(l *lane) {
 	if !l.queued {
 		l.queued = true
 		s.ring.push(l)
 	}
 }
 
-func (s *slots) worker() {
+func (s *workerPool) worker() {
 	s.clock.enter()
 	defer s.clock.leave()
 	var u *unit
@@ -159,15 +159,15 @@ func (s *slots) worker() {
 
 // next is the lane whose turn it is, with one that has more work behind the others. It gives up the worker's slot where there is none, or
 // others have a claim to the slot.
-func (s *slots) next(more *lane) *lane {
+func (s *workerPool) next(more *lane) *lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if more != nil {
 		s.enqueue(more)
 	}
-	if s.ring.len() == 0 || s.back.len() > 0 || s.limit > 0 && s.running > s.limit {
+	if s.ring.len() == 0 || s.returning.len() > 0 || s.limit > 0 && s.running > s.limit {
 		s.running--
-		s.hire()
+		s.startWorker()
 		return nil
 	}
 	l := s.ring.pop()

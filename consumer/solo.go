@@ -7,25 +7,25 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// solo sends copies one at a time to each partition: what is refused then is that copy, and not a batch that it was in. The
+// singleSender sends copies one at a time to each partition: what is refused then is that copy, and not a batch that it was in. The
 // order is kept here and not by the lane, since a lane that was given up may have left a copy under way when the partition
 // comes back.
 //
 // It has a client of its own, made when it is first needed: the producer's limit, which keeps its batches small, counts bytes
 // before compression, and would refuse what the broker takes.
 // See DESIGN.md, "Copies that are too large".
-type solo struct {
+type singleSender struct {
 	producers
 
-	mu    sync.Mutex
-	lines map[topicPartition]*fifo[*forward] // behind the copy that is under way
+	mu     sync.Mutex
+	queues map[topicPartition]*fifo[*forward] // behind the copy that is under way
 }
 
 // send sends the copy when its turn comes, if its lane still wants it then. It does not wait.
-func (s *solo) send(fw *forward) {
+func (s *singleSender) send(fw *forward) {
 	at := fw.at()
 	s.mu.Lock()
-	line, busy := s.lines[at]
+	line, busy := s.queues[at]
 	if busy {
 		for line.len() > 0 && (*line.head()).feed.lane.isGone() { // copies of a lane before this one, behind one that hangs
 			line.pop()
@@ -34,21 +34,21 @@ func (s *solo) send(fw *forward) {
 		s.mu.Unlock()
 		return
 	}
-	if s.lines == nil {
-		s.lines = map[topicPartition]*fifo[*forward]{}
+	if s.queues == nil {
+		s.queues = map[topicPartition]*fifo[*forward]{}
 	}
-	s.lines[at] = &fifo[*forward]{}
+	s.queues[at] = &fifo[*forward]{}
 	s.mu.Unlock()
 	s.start(fw)
 }
 
 // start hands the copy to kgo, or the first behind it whose lane still wants it.
-func (s *solo) start(fw *forward) {
+func (s *singleSender) start(fw *forward) {
 	for at := fw.at(); fw != nil; fw = s.next(at) {
-		if !fw.feed.lane.itsTurn(fw) {
+		if !fw.feed.lane.takesTurn(fw) {
 			continue
 		}
-		if err := s.produce(fw, fw.again(), s.promise); err != nil {
+		if err := s.produce(fw, fw.freshRecord(), s.promise); err != nil {
 			fw.feed.lane.arrived(fw, fmt.Errorf("a client for large copies: %w", err))
 			continue
 		}
@@ -57,7 +57,7 @@ func (s *solo) start(fw *forward) {
 }
 
 // promise is kgo's promise of every copy that was sent alone.
-func (s *solo) promise(r *kgo.Record, err error) {
+func (s *singleSender) promise(r *kgo.Record, err error) {
 	fw, _ := r.Context.Value(forwardKey{}).(*forward)
 	if behind := s.next(fw.at()); behind != nil {
 		s.start(behind)
@@ -66,12 +66,12 @@ func (s *solo) promise(r *kgo.Record, err error) {
 }
 
 // next takes the first of a line; without one the line ends.
-func (s *solo) next(at topicPartition) *forward {
+func (s *singleSender) next(at topicPartition) *forward {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if line := s.lines[at]; line != nil && line.len() > 0 {
+	if line := s.queues[at]; line != nil && line.len() > 0 {
 		return line.pop()
 	}
-	delete(s.lines, at)
+	delete(s.queues, at)
 	return nil
 }

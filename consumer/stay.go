@@ -31,9 +31,9 @@ const (
 // fullWait is how long an ordinary failure waits in the tier at most.
 func (f *feed) fullWait() time.Duration { return f.lane.policy.jittered(f.delay) + staySlack }
 
-// stay is how long a record that is not due stays in the tier, by the own clock since it was read here. It reports false where the
+// maxStay is how long a record that is not due stays in the tier, by the own clock since it was read here. It reports false where the
 // topic keeps records for ever, and none is written again.
-func (f *feed) stay() (least, most time.Duration, limited bool) {
+func (f *feed) maxStay() (least, most time.Duration, limited bool) {
 	keeps := f.lane.c.retentionOf(f.topic, f.delay)
 	full := f.fullWait()
 	return max(full, keeps/leastShare), max(full, keeps/mostShare), keeps > 0
@@ -50,11 +50,11 @@ func (f *feed) longestWait() time.Duration {
 	return max(keeps, retrytopics.Spec{}.RetentionOf(f.delay), f.lane.policy.jittered(f.lane.policy.MaxRetryAfter)) + clocksDiffer
 }
 
-// lookAt is when to look at a record of a tier, in Unix milliseconds: when it is due, or when it has to be written again before. read
+// dueOf is when to look at a record of a tier, in Unix milliseconds: when it is due, or when it has to be written again before. read
 // is when it was read here at the latest. A record that is broken is looked at at once. So is one that
 // redrive wrote, which names no due time: both are due since they were written.
 // See DESIGN.md, "Never early".
-func (f *feed) lookAt(r *kgo.Record, read, now time.Time) int64 {
+func (f *feed) dueOf(r *kgo.Record, read, now time.Time) int64 {
 	_, due, ok := headers.Peek(r.Headers)
 	atOnce := min(r.Timestamp.UnixMilli(), now.UnixMilli())
 	if !ok || due.UnixMilli() == 0 {
@@ -67,7 +67,7 @@ func (f *feed) lookAt(r *kgo.Record, read, now time.Time) int64 {
 	if bound := f.longestWait(); bound > 0 && due.After(later(r.Timestamp, now).Add(bound)) {
 		return atOnce
 	}
-	least, most, limited := f.stay()
+	least, most, limited := f.maxStay()
 	if !limited {
 		return due.UnixMilli()
 	}
@@ -78,12 +78,12 @@ func (f *feed) lookAt(r *kgo.Record, read, now time.Time) int64 {
 	return min(due.UnixMilli(), later(written.Add(most), now.Add(least-here)).UnixMilli())
 }
 
-// takeBack parks a record again that a worker found not to be due, and reports false where it has to be written again instead. A
+// repark parks a record again that a worker found not to be due, and reports false where it has to be written again instead. A
 // worker finds that when the host's clock was set.
-func (f *feed) takeBack(r *kgo.Record, now time.Time) bool {
+func (f *feed) repark(r *kgo.Record, now time.Time) bool {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	at := f.lookAt(r, f.readAt(r.Offset, now), now)
+	at := f.dueOf(r, f.readAt(r.Offset, now), now)
 	switch {
 	case at <= now.UnixMilli():
 		return false
@@ -96,9 +96,9 @@ func (f *feed) takeBack(r *kgo.Record, now time.Time) bool {
 	return true
 }
 
-// again is the topic in which a record waits on that has to be written again: its own, unless nothing is to go into that.
-func (f *feed) again(m *headers.Meta) string {
-	if tiers := f.lane.siblings; f.inherited && len(tiers.Tiers) > 0 {
+// requeueTopic is the topic in which a record waits on that has to be written again: its own, unless nothing is to go into that.
+func (f *feed) requeueTopic(m *headers.Meta) string {
+	if tiers := f.lane.siblings; f.drained && len(tiers.Tiers) > 0 {
 		return next(tiers, retrytopics.Tier{}, time.Until(m.NotBefore)).Topic
 	}
 	return f.topic
@@ -113,33 +113,33 @@ type readMark struct {
 // readSteps is how many marks a least stay is divided into.
 const readSteps = 8
 
-// noteRead notes when the records from an offset on are read; the caller holds the lock. What gave up its bytes is read a second time,
+// markRead notes when the records from an offset on are read; the caller holds the lock. What gave up its bytes is read a second time,
 // and stays by the first.
-func (f *feed) noteRead(from int64, now time.Time) {
-	n := len(f.reads)
-	if n > 0 && now.Sub(f.reads[n-1].at) < f.fullWait()/readSteps {
+func (f *feed) markRead(from int64, now time.Time) {
+	n := len(f.readMarks)
+	if n > 0 && now.Sub(f.readMarks[n-1].at) < f.fullWait()/readSteps {
 		return
 	}
-	least, _, _ := f.stay() // of a topic that keeps for ever too, which may be given a retention later
-	if n > 0 && now.Sub(f.reads[n-1].at) < least/readSteps {
+	least, _, _ := f.maxStay() // of a topic that keeps for ever too, which may be given a retention later
+	if n > 0 && now.Sub(f.readMarks[n-1].at) < least/readSteps {
 		return
 	}
-	f.reads = append(f.reads, readMark{from, now})
-	for len(f.reads) > 1 && now.Sub(f.reads[1].at) >= least {
-		f.reads = slices.Delete(f.reads, 0, 1) // whatever was read before that has stayed
+	f.readMarks = append(f.readMarks, readMark{from, now})
+	for len(f.readMarks) > 1 && now.Sub(f.readMarks[1].at) >= least {
+		f.readMarks = slices.Delete(f.readMarks, 0, 1) // whatever was read before that has stayed
 	}
 }
 
 // readAt is when a record was read at the latest; the caller holds the lock.
 func (f *feed) readAt(offset int64, now time.Time) time.Time {
-	i, _ := slices.BinarySearchFunc(f.reads, offset+1, func(m readMark, from int64) int { return cmp.Compare(m.from, from) })
+	i, _ := slices.BinarySearchFunc(f.readMarks, offset+1, func(m readMark, from int64) int { return cmp.Compare(m.from, from) })
 	at := now
-	if i < len(f.reads) {
-		at = f.reads[i].at
+	if i < len(f.readMarks) {
+		at = f.readMarks[i].at
 	}
 	if i > 0 {
-		least, _, _ := f.stay()
-		if step := f.reads[i-1].at.Add(least / readSteps); step.Before(at) {
+		least, _, _ := f.maxStay()
+		if step := f.readMarks[i-1].at.Add(least / readSteps); step.Before(at) {
 			at = step
 		}
 	}

@@ -56,7 +56,7 @@ func TestStay_ALookIsWhenTheRecordIsDueOrHasToBeWrittenAgain(t *testing.T) {
 			f.lane.c.retentions.Store(f.topic, tt.keeps)
 		}
 		r := waitingFor(0, now.Add(tt.written), now.Add(tt.due))
-		if got := time.UnixMilli(f.lookAt(r, now.Add(tt.read), now)).Sub(now); got != tt.want {
+		if got := time.UnixMilli(f.dueOf(r, now.Add(tt.read), now)).Sub(now); got != tt.want {
 			t.Errorf("%s: looked at after %v, want %v", name, got, tt.want)
 		}
 	}
@@ -69,12 +69,12 @@ func TestStay_WhenARecordWasReadIsKnownToAnEighth(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := &feed{lane: &lane{c: &Consumer{}, policy: &Policy{}}, topic: "orders.retry.5s", delay: 5 * time.Second}
 		f.lane.c.retentions.Store(f.topic, time.Hour)
-		least, _, _ := f.stay()
+		least, _, _ := f.maxStay()
 		now := time.UnixMilli(1_700_000_000_000)
 		var read []time.Time // by offset: the naive model
 		for range rapid.IntRange(1, 200).Draw(rt, "polls") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(least)/3).Draw(rt, "later")))
-			f.noteRead(int64(len(read)), now)
+			f.markRead(int64(len(read)), now)
 			for range rapid.IntRange(1, 5).Draw(rt, "records") {
 				read = append(read, now)
 			}
@@ -88,8 +88,8 @@ func TestStay_WhenARecordWasReadIsKnownToAnEighth(t *testing.T) {
 				}
 			}
 		}
-		if len(f.reads) > readSteps+2 {
-			rt.Fatalf("%d marks are kept", len(f.reads))
+		if len(f.readMarks) > readSteps+2 {
+			rt.Fatalf("%d marks are kept", len(f.readMarks))
 		}
 	})
 }
@@ -103,11 +103,11 @@ func TestStay_ARecordReadBeforeARetentionWasKnownIsPutOffOnce(t *testing.T) {
 	f.lane.c.retentions.Store(f.topic, -time.Second) // for ever
 	read := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r := waitingFor(0, read.Add(-1000*time.Hour), read.Add(6*24*time.Hour)) // the broker's clock is behind
-	f.noteRead(r.Offset, read)
+	f.markRead(r.Offset, read)
 	f.lane.c.retentions.Store(f.topic, time.Hour)
-	least, _, _ := f.stay()
+	least, _, _ := f.maxStay()
 	for now := read; now.Sub(read) < 2*time.Hour; now = now.Add(time.Minute) {
-		if at := time.UnixMilli(f.lookAt(r, f.readAt(r.Offset, now), now)).Sub(read); at > least+least/readSteps {
+		if at := time.UnixMilli(f.dueOf(r, f.readAt(r.Offset, now), now)).Sub(read); at > least+least/readSteps {
 			t.Fatalf("after %v it is put off to %v after it was read, want %v and an eighth at most", now.Sub(read), at, least)
 		}
 	}
@@ -138,7 +138,7 @@ func TestStay_ARecordThatIsNotDueWhenItsTurnComesIsNotWrittenAgain(t *testing.T)
 				look := func() {
 					l.mu.Lock()
 					for len(f.parked) > 0 { // as if it were due by the clock that was set
-						l.enqueue(f, f.nextRipe())
+						l.enqueue(f, f.nextDue())
 					}
 					l.wakeLocked()
 					l.mu.Unlock()
@@ -165,7 +165,7 @@ func TestStay_ARecordThatIsNotDueWhenItsTurnComesIsNotWrittenAgain(t *testing.T)
 					synctest.Wait()
 					check(1)
 				}
-				l.forget()
+				l.close()
 			})
 		})
 	}

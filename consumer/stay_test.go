@@ -54,7 +54,7 @@ func TestStay_NoClockOfABrokerMakesAnotherCopyOfAFailure(t *testing.T) {
 				skew(k, by)
 				var late lateness
 				cfg := config(func(ctx context.Context, r *kgo.Record) error {
-					late.note(consumer.FactsOf(ctx, r))
+					late.note(consumer.DeliveryOf(ctx, r))
 					return classify.Retryable(errBusy)
 				})
 				cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second}, MaxAttempts: 3}
@@ -102,7 +102,7 @@ func TestStay_ALongRetryAfterIsAHandfulOfCopies(t *testing.T) {
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
-			f := consumer.FactsOf(ctx, r)
+			f := consumer.DeliveryOf(ctx, r)
 			if f.Attempt == 1 {
 				failed[r.Offset] = time.Now()
 				return classify.RetryAfter(errBusy, asked)

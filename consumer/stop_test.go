@@ -21,7 +21,7 @@ func TestALaneThatHaltsOnARetryTopicGoesOnBehindTheOffsetThatHealthNames(t *test
 			Group: "billing", Topics: []string{"orders"},
 			Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}, OnExhausted: consumer.Stop, Jitter: -1},
 			Handler: func(ctx context.Context, r *kgo.Record) error {
-				if string(r.Value) == "never" || consumer.FactsOf(ctx, r).Attempt == 1 {
+				if string(r.Value) == "never" || consumer.DeliveryOf(ctx, r).Attempt == 1 {
 					return classify.As(classify.Retryable(errBusy), "busy")
 				}
 				return nil

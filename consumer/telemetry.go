@@ -54,16 +54,16 @@ const maxClasses = 100
 
 // telemetry is where the consumer's spans and metrics go; nil before Run.
 type telemetry struct {
-	tracer   trace.Tracer
-	spanned  bool      // the context that Run was called with has a span
-	base     time.Time // that durations are reckoned from
-	duration metric.Float64Histogram
-	lateness metric.Float64Histogram
-	routed   metric.Int64Counter
-	expired  metric.Int64Counter
-	omitted  metric.Int64Counter
-	observed metric.Registration
-	askAgain atomic.Int64 // coarse reading before which no tracer is asked for a span: there was no SDK
+	tracer      trace.Tracer
+	spanned     bool      // the context that Run was called with has a span
+	base        time.Time // that durations are reckoned from
+	duration    metric.Float64Histogram
+	lateness    metric.Float64Histogram
+	routed      metric.Int64Counter
+	expired     metric.Int64Counter
+	omitted     metric.Int64Counter
+	observed    metric.Registration
+	askTracerAt atomic.Int64 // coarse reading before which no tracer is asked for a span: there was no SDK
 
 	mu       sync.Mutex
 	classes  map[string]bool
@@ -157,8 +157,8 @@ func (c *Consumer) instrument() (err error) {
 	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		c.observe(o, parked, oldest, inflight, lanes, gaps)
 		group := metric.WithAttributes(semconv.MessagingConsumerGroupName(c.cfg.Group))
-		o.ObserveInt64(released, c.parking.released.Load(), group)
-		o.ObserveInt64(refetched, c.parking.refetched.Load(), group)
+		o.ObserveInt64(released, c.tierBudget.evictedBytes.Load(), group)
+		o.ObserveInt64(refetched, c.tierBudget.refetchedBytes.Load(), group)
 		h, _ := c.membership.health(time.Now())
 		state, n := "joining", int64(0)
 		if h.Joined {
@@ -204,7 +204,7 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 			}
 			sum.parked += int64(f.waiting())
 			sum.gaps += f.tracker.next - f.tracker.floor() - int64(f.tracker.pending)
-			sum.due = min(sum.due, f.nextDue())
+			sum.due = min(sum.due, f.earliestDue())
 			tiers[at] = sum
 		}
 		l.mu.Unlock()
@@ -318,8 +318,8 @@ func (s *signals) with(more ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(append(s.common[:len(s.common):len(s.common)], more...)...))}
 }
 
-// gauge is the part of a runner that looks at the clock and makes spans, where somebody wants them.
-type gauge struct {
+// attemptTelemetry is the part of a runner that looks at the clock and makes spans, where somebody wants them.
+type attemptTelemetry struct {
 	timing  bool            // durations are wanted
 	delays  bool            // lateness is
 	tracing bool            // spans may be
@@ -334,10 +334,10 @@ type gauge struct {
 
 // enable asks once a unit whether anybody wants to know: without an SDK a record then costs neither a clock read nor a span.
 // A tracer can only be asked by starting a span, so one that gave none is left alone for a while; an SDK may come later.
-func (g *gauge) enable(t *telemetry, now int64) {
+func (g *attemptTelemetry) enable(t *telemetry, now int64) {
 	if t != nil {
 		ctx := context.Background()
-		g.timing, g.delays, g.tracing = t.duration.Enabled(ctx), t.lateness.Enabled(ctx), now >= t.askAgain.Load()
+		g.timing, g.delays, g.tracing = t.duration.Enabled(ctx), t.lateness.Enabled(ctx), now >= t.askTracerAt.Load()
 	}
 }
 
@@ -345,7 +345,7 @@ func (g *gauge) enable(t *telemetry, now int64) {
 const askTracer = time.Second
 
 // start begins the measuring of an attempt, and returns the context for its handler.
-func (g *gauge) start(t *telemetry, a *attempt) context.Context {
+func (g *attemptTelemetry) start(t *telemetry, a *attempt) context.Context {
 	g.ctx = a
 	if g.tracing {
 		g.trace(t, a)
@@ -361,7 +361,7 @@ func (g *gauge) start(t *telemetry, a *attempt) context.Context {
 
 // trace starts the attempt's span. Without an SDK there is none: the API then hands out the span that the context has
 // already, a producer's or one of the user's hooks, which must be neither ended nor hidden from the handler.
-func (g *gauge) trace(t *telemetry, a *attempt) {
+func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
 	opts := a.from.sig.span // of a root anyway: to ask for one costs a quarter of a span that is sampled out
 	if t.spanned || a.rec.Context != nil && hasSpan(a.rec.Context) {
 		opts = a.from.sig.root
@@ -378,7 +378,7 @@ func (g *gauge) trace(t *telemetry, a *attempt) {
 	if !g.asked { // a unit asks once, since that costs as much as the rest of a span that is sampled out
 		if is := span.SpanContext(); !is.IsValid() || is.SpanID() == trace.SpanContextFromContext(a).SpanID() {
 			g.tracing = false
-			t.askAgain.Store(a.start + int64(askTracer))
+			t.askTracerAt.Store(a.start + int64(askTracer))
 			return
 		}
 		g.asked = true
@@ -396,14 +396,14 @@ func (g *gauge) trace(t *telemetry, a *attempt) {
 func hasSpan(ctx context.Context) bool { return trace.SpanContextFromContext(ctx).HasTraceID() }
 
 // stop is called when the handler returned or panicked: what becomes of the record then is not its handler's time.
-func (g *gauge) stop(t *telemetry) {
+func (g *attemptTelemetry) stop(t *telemetry) {
 	if g.timing {
 		g.took = time.Since(t.base) - g.began
 	}
 }
 
 // handled ends the measuring of an attempt that succeeded.
-func (g *gauge) handled(t *telemetry, a *attempt) {
+func (g *attemptTelemetry) handled(t *telemetry, a *attempt) {
 	if g.timing {
 		t.duration.Record(g.ctx, g.took.Seconds(), a.from.sig.handled...)
 	}
@@ -411,7 +411,7 @@ func (g *gauge) handled(t *telemetry, a *attempt) {
 }
 
 // failed ends the measuring of an attempt that failed.
-func (g *gauge) failed(t *telemetry, a *attempt, outcome, message string, r classify.Result) {
+func (g *attemptTelemetry) failed(t *telemetry, a *attempt, outcome, message string, r classify.Result) {
 	if g.timing {
 		t.duration.Record(g.ctx, g.took.Seconds(), t.failed(a.from, outcome, r.Class)...)
 	}
@@ -423,10 +423,10 @@ func (g *gauge) failed(t *telemetry, a *attempt, outcome, message string, r clas
 }
 
 // drained ends the measuring of a run that was cut off, which is no attempt.
-func (g *gauge) drained() { g.end(outcomeDrained) }
+func (g *attemptTelemetry) drained() { g.end(outcomeDrained) }
 
 // end ends the span, if there is one.
-func (g *gauge) end(outcome string) {
+func (g *attemptTelemetry) end(outcome string) {
 	g.ctx = nil
 	if g.span == nil {
 		return
@@ -445,7 +445,7 @@ func shown(message string) string {
 }
 
 // spanContext is the running span, for a link to it.
-func (g *gauge) spanContext() (is trace.SpanContext) {
+func (g *attemptTelemetry) spanContext() (is trace.SpanContext) {
 	if g.span != nil {
 		is = g.span.SpanContext()
 	}
@@ -453,7 +453,7 @@ func (g *gauge) spanContext() (is trace.SpanContext) {
 }
 
 // traceParent is the running span for dlq-traceparent.
-func (g *gauge) traceParent() string {
+func (g *attemptTelemetry) traceParent() string {
 	if g.span == nil {
 		return ""
 	}
@@ -548,20 +548,20 @@ func (c *Consumer) headerKeepers() (before, behind kgo.Opt) {
 	if reflect.ValueOf(c.retryCl.OptValue(kgo.WithHooks)).Len() == 0 {
 		return kgo.WithHooks(), kgo.WithHooks()
 	}
-	return kgo.WithHooks(lender{}), kgo.WithHooks(keeper{})
+	return kgo.WithHooks(headerLender{}), kgo.WithHooks(headerKeeper{})
 }
 
-// lender gives the user's hooks headers of their own: a hook may assign to the elements, not only append.
-type lender struct{}
+// headerLender gives the user's hooks headers of their own: a hook may assign to the elements, not only append.
+type headerLender struct{}
 
 // OnProduceRecordBuffered implements kgo.HookProduceRecordBuffered.
-func (lender) OnProduceRecordBuffered(r *kgo.Record) { r.Headers = slices.Clone(r.Headers) }
+func (headerLender) OnProduceRecordBuffered(r *kgo.Record) { r.Headers = slices.Clone(r.Headers) }
 
-// keeper puts the copy's headers back as they were written.
-type keeper struct{}
+// headerKeeper puts the copy's headers back as they were written.
+type headerKeeper struct{}
 
 // OnProduceRecordBuffered implements kgo.HookProduceRecordBuffered.
-func (keeper) OnProduceRecordBuffered(r *kgo.Record) {
+func (headerKeeper) OnProduceRecordBuffered(r *kgo.Record) {
 	if fw, ok := r.Context.Value(forwardKey{}).(*forward); ok {
 		r.Headers = fw.headers()
 	}

@@ -61,7 +61,7 @@ func TestTelemetry_TheFirstDueTimeIsThereWithCopiesThatAreDueSinceEver(t *testin
 				l.mu.Lock()
 				l.setState(laneHalted, "")
 				l.mu.Unlock()
-				records := make([]*kgo.Record, 2*maxRipe) // more than are ready at a time
+				records := make([]*kgo.Record, 2*maxPromoted) // more than are ready at a time
 				for i := range records {
 					records[i] = waitingFor(int64(i), tt.written, due)
 				}
@@ -80,7 +80,7 @@ func TestTelemetry_TheFirstDueTimeIsThereWithCopiesThatAreDueSinceEver(t *testin
 
 // measured is a lane that runs units of n records without Kafka.
 func measured(t testing.TB, n int) (run func(), c *Consumer) {
-	c = &Consumer{values: context.Background(), membership: newMembership(), clock: &clock{base: time.Now()}, slots: &slots{}}
+	c = &Consumer{values: context.Background(), membership: newMembership(), clock: &clock{base: time.Now()}, workerPool: &workerPool{}}
 	c.cfg.Group = "billing"
 	c.cfg.Handler = func(context.Context, *kgo.Record) error { return nil }
 	l := &lane{c: c, topic: "orders", policy: &Policy{HandlerTimeout: time.Minute}}
@@ -209,8 +209,8 @@ func TestWithoutAnSDKAnotherOnesSpanIsNotTakenForTheAttempts(t *testing.T) {
 				t.Fatal(err)
 			}
 			run()
-			var g gauge
-			c.telemetry.askAgain.Store(0)
+			var g attemptTelemetry
+			c.telemetry.askTracerAt.Store(0)
 			g.enable(c.telemetry, 0)
 			a := &attempt{from: &feed{lane: &lane{c: c}}, rec: &kgo.Record{}}
 			g.start(c.telemetry, a)
@@ -243,7 +243,7 @@ func TestAnAttemptsSpanIsARootWhateverTheContextHolds(t *testing.T) {
 			if err := c.instrument(); err != nil {
 				t.Fatal(err)
 			}
-			var g gauge
+			var g attemptTelemetry
 			g.enable(c.telemetry, 0)
 			g.start(c.telemetry, a)
 			if tracers.parent.IsValid() {
@@ -405,7 +405,7 @@ func TestMeasuringAFailureCostsNoAllocation(t *testing.T) { // not parallel: it 
 	for _, f := range l.feeds {
 		f.sig = f.signals("billing")
 	}
-	g, a := gauge{timing: true}, attempt{}
+	g, a := attemptTelemetry{timing: true}, attempt{}
 	for what, measure := range map[string]func(f *feed, class string){
 		"the duration": func(f *feed, class string) {
 			a.from = f

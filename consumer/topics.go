@@ -16,16 +16,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// topics looks after the topics that a consumer uses: that they are there, and still the ones that it began with. A topic that is
+// topicMonitor looks after the topics that a consumer uses: that they are there, and still the ones that it began with. A topic that is
 // deleted and made anew has the old name and another id. kgo keeps to the id that it saw first and refuses the topic until it is
 // told to forget it, since positions in the one log mean nothing in the other; here is who tells it, and has the lanes start anew.
 //
 // It looks every five seconds, and as soon as a client meets with another id or with none. It sees that a source grows, too, which kgo
 // would learn within five minutes.
 // See DESIGN.md, "Recreated topics".
-type topics struct {
+type topicMonitor struct {
 	c    *Consumer
-	kick chan struct{} // has room for one
+	wake chan struct{} // has room for one
 
 	mu       sync.Mutex
 	suspects map[string]bool // that a client met with trouble about
@@ -46,14 +46,14 @@ type knownTopic struct {
 }
 
 const (
-	// lookEvery is how often topics are looked at without a reason to. New partitions of a source are to begin within ten seconds, and
+	// topicPollEvery is how often topics are looked at without a reason to. New partitions of a source are to begin within ten seconds, and
 	// the members hear of a rebalance by a heartbeat, three seconds later.
-	lookEvery = 5 * time.Second
-	// lookSoon is how soon they are looked at again when something changes. A broker learns of a topic a moment after the
+	topicPollEvery = 5 * time.Second
+	// topicPollSoon is how soon they are looked at again when something changes. A broker learns of a topic a moment after the
 	// controller made it, so one that is not there counts as missing only after some looks.
-	lookSoon = 500 * time.Millisecond
-	// missedLooks is how many in a row.
-	missedLooks = 4
+	topicPollSoon = 500 * time.Millisecond
+	// missedPolls is how many in a row.
+	missedPolls = 4
 	// drainedGone is how long a drained tier has to be missing before it is retired, which cannot be taken back: a cluster that
 	// restarts may deny its topics for some seconds.
 	drainedGone = 30 * time.Second
@@ -61,12 +61,12 @@ const (
 	clearEvery = 5 * time.Second
 )
 
-func newTopics(c *Consumer) *topics {
-	return &topics{c: c, kick: make(chan struct{}, 1), suspects: map[string]bool{}, missing: map[string]bool{}, known: map[string]*knownTopic{}}
+func newTopicMonitor(c *Consumer) *topicMonitor {
+	return &topicMonitor{c: c, wake: make(chan struct{}, 1), suspects: map[string]bool{}, missing: map[string]bool{}, known: map[string]*knownTopic{}}
 }
 
 // suspect has a topic looked at soon if that may be what the error is about.
-func (w *topics) suspect(topic string, err error) {
+func (w *topicMonitor) suspect(topic string, err error) {
 	if !errors.Is(err, kerr.UnknownTopicID) && !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.InconsistentTopicID) {
 		return
 	}
@@ -74,14 +74,14 @@ func (w *topics) suspect(topic string, err error) {
 	w.suspects[topic] = w.suspects[topic] || !errors.Is(err, kerr.UnknownTopicOrPartition)
 	w.mu.Unlock()
 	select {
-	case w.kick <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
 // refused has a topic looked at soon, and not read until then, if that may be what the error of a fetch is about: kgo would ask for it
 // again at once, and be refused again.
-func (w *topics) refused(topic string, err error) {
+func (w *topicMonitor) refused(topic string, err error) {
 	if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID) {
 		w.reader(topic).PauseFetchTopics(topic)
 		w.suspect(topic, err)
@@ -89,7 +89,7 @@ func (w *topics) refused(topic string, err error) {
 }
 
 // reader is the client that reads a topic.
-func (w *topics) reader(topic string) *kgo.Client {
+func (w *topicMonitor) reader(topic string) *kgo.Client {
 	if w.c.siblings[topic].Source != "" {
 		return w.c.group
 	}
@@ -97,13 +97,13 @@ func (w *topics) reader(topic string) *kgo.Client {
 }
 
 // absent lists the topics that do not exist, sorted.
-func (w *topics) absent() []string {
+func (w *topicMonitor) absent() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.missing))
 }
 
-func (w *topics) setMissing(topic string, missing bool) {
+func (w *topicMonitor) setMissing(topic string, missing bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if missing {
@@ -114,7 +114,7 @@ func (w *topics) setMissing(topic string, missing bool) {
 }
 
 // loop looks until ctx ends.
-func (w *topics) loop(ctx context.Context) {
+func (w *topicMonitor) loop(ctx context.Context) {
 	t := time.NewTimer(0)
 	defer t.Stop()
 	for {
@@ -122,24 +122,24 @@ func (w *topics) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-		case <-w.kick:
+		case <-w.wake:
 		}
-		next := lookEvery
-		if w.look(ctx) {
+		next := topicPollEvery
+		if w.poll(ctx) {
 			next = 0
 		}
 		select { // however many suspect something meanwhile
 		case <-ctx.Done():
 			return
-		case <-time.After(lookSoon):
+		case <-time.After(topicPollSoon):
 			t.Reset(next)
 		}
 	}
 }
 
-// look compares what is there with what is known. It reports whether to look again soon. A suspicion stands until something was done
+// poll compares what is there with what is known. It reports whether to look again soon. A suspicion stands until something was done
 // about it: the topic may be paused for it, and nobody reads it until then.
-func (w *topics) look(ctx context.Context) (soon bool) {
+func (w *topicMonitor) poll(ctx context.Context) (soon bool) {
 	c := w.c
 	w.mu.Lock()
 	suspects := w.suspects
@@ -159,7 +159,7 @@ func (w *topics) look(ctx context.Context) (soon bool) {
 	now, err := c.describe(ctx, keys(uses))
 	if err != nil {
 		if ctx.Err() == nil {
-			c.quiet.say("look at topics", time.Minute, func() { c.log.Warn("siding: the topics could not be looked at", "error", err) })
+			c.throttle.once("look at topics", time.Minute, func() { c.log.Warn("siding: the topics could not be looked at", "error", err) })
 		}
 		return false // at the next look, which is soon where something is suspected
 	}
@@ -175,17 +175,17 @@ func (w *topics) look(ctx context.Context) (soon bool) {
 				k.absent = time.Now()
 			}
 			switch {
-			case k.missed < missedLooks, use.kind == usedInherited && time.Since(k.absent) < drainedGone:
+			case k.missed < missedPolls, use.kind == usedDrained && time.Since(k.absent) < drainedGone:
 				soon = true
 				continue
-			case k.missed == missedLooks || use.kind == usedInherited:
+			case k.missed == missedPolls || use.kind == usedDrained:
 				w.gone(topic, use, k.size > 0)
 			}
 			delete(suspects, topic) // it is read again when it is there
 			continue
 		case t.err != nil:
 			continue
-		case k.missed >= missedLooks:
+		case k.missed >= missedPolls:
 			c.log.Info("siding: a topic that was missing is there", "topic", topic)
 			w.setMissing(topic, false)
 			w.reader(topic).ResumeFetchTopics(topic)
@@ -203,25 +203,25 @@ func (w *topics) look(ctx context.Context) (soon bool) {
 		case k.id != t.id && t.id != kadm.TopicID{}:
 			k.former[k.id] = true
 			k.id, k.cleared = t.id, time.Now()
-			w.remade(topic, use, t.id)
+			w.recreated(topic, use, t.id)
 			delete(suspects, topic)
 		case !suspects[topic] || k.handing.Load() || time.Since(k.cleared) < clearEvery:
 			// There is nothing to do, or when that has passed.
 		default:
 			// A client has another id than the brokers: it learned of the topic from one that lagged behind.
 			k.cleared = time.Now()
-			w.readAnew(topic, use)
+			w.rereadTopic(topic, use)
 			delete(suspects, topic)
 		}
-		if use.kind == usedInherited {
+		if use.kind == usedDrained {
 			c.resized(use.source, topic, t.partitions)
 		}
 	}
 	return soon
 }
 
-// use is what a topic is to the consumer.
-type use struct {
+// topicUse is what a topic is to the consumer.
+type topicUse struct {
 	kind   useKind
 	source string
 }
@@ -232,7 +232,7 @@ const (
 	usedSource useKind = iota
 	usedTier
 	usedDLQ
-	usedInherited
+	usedDrained
 )
 
 func (k useKind) String() string {
@@ -240,32 +240,32 @@ func (k useKind) String() string {
 }
 
 // uses are the topics that the consumer needs.
-func (c *Consumer) uses() map[string]use {
-	all := map[string]use{}
+func (c *Consumer) uses() map[string]topicUse {
+	all := map[string]topicUse{}
 	c.mu.Lock()
-	for source, tiers := range c.inherited {
+	for source, tiers := range c.drainedTiers {
 		for _, t := range tiers {
-			all[t.Topic] = use{usedInherited, source}
+			all[t.Topic] = topicUse{usedDrained, source}
 		}
 	}
 	c.mu.Unlock()
 	for source, s := range c.siblings {
 		for _, t := range s.Tiers {
-			all[t.Topic] = use{usedTier, source}
+			all[t.Topic] = topicUse{usedTier, source}
 		}
-		all[s.DLQ] = use{usedDLQ, source}
-		all[source] = use{usedSource, source}
+		all[s.DLQ] = topicUse{usedDLQ, source}
+		all[source] = topicUse{usedSource, source}
 	}
 	return all
 }
 
 // gone sees to a topic that does not exist, any more or as long as this process runs. It is not made from here: whoever deleted it may
 // be about to.
-func (w *topics) gone(topic string, u use, seen bool) {
+func (w *topicMonitor) gone(topic string, u topicUse, seen bool) {
 	switch u.kind {
-	case usedInherited:
+	case usedDrained:
 		w.c.log.Info("siding: a retry topic that was drained was deleted", "retry_topic", topic, "source", u.source)
-		w.c.dropInherited(topic, u.source)
+		w.c.dropDrained(topic, u.source)
 		delete(w.known, topic)
 		return
 	case usedSource:
@@ -274,19 +274,19 @@ func (w *topics) gone(topic string, u use, seen bool) {
 	default:
 		about := []any{"topic", topic, "used_as", u.kind.String(), "source", u.source}
 		if seen {
-			w.c.log.Error("siding: a topic was deleted, and what it held is gone; lanes that need it wait until it is made again. "+whoMakesIt, about...)
+			w.c.log.Error("siding: a topic was deleted, and what it held is gone; lanes that need it wait until it is made again. "+creationHint, about...)
 		} else {
-			w.c.log.Error("siding: a topic does not exist; lanes that need it wait until it is made. "+whoMakesIt, about...)
+			w.c.log.Error("siding: a topic does not exist; lanes that need it wait until it is made. "+creationHint, about...)
 		}
 	}
 	w.setMissing(topic, true)
 	w.reader(topic).PauseFetchTopics(topic)
 }
 
-const whoMakesIt = "A consumer that starts with Provision.Mode Create makes it; under Verify and Off, make it with as many partitions as its source has"
+const creationHint = "A consumer that starts with Provision.Mode Create makes it; under Verify and Off, make it with as many partitions as its source has"
 
-// topicNow is a topic as a broker describes it.
-type topicNow struct {
+// topicState is a topic as a broker describes it.
+type topicState struct {
 	id         kadm.TopicID // zero where the brokers have none (before Kafka 2.8)
 	partitions int32
 	err        error
@@ -294,7 +294,7 @@ type topicNow struct {
 
 // describe asks a broker about topics. kadm would answer from what it heard some seconds ago, and with one error for all where one
 // topic may not be described.
-func (c *Consumer) describe(ctx context.Context, topics []string) (map[string]topicNow, error) {
+func (c *Consumer) describe(ctx context.Context, topics []string) (map[string]topicState, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	for _, t := range topics {
 		rt := kmsg.NewMetadataRequestTopic()
@@ -305,13 +305,13 @@ func (c *Consumer) describe(ctx context.Context, topics []string) (map[string]to
 	if err != nil {
 		return nil, fmt.Errorf("metadata of topics: %w", err)
 	}
-	now := make(map[string]topicNow, len(topics))
+	now := make(map[string]topicState, len(topics))
 	for _, t := range topics {
-		now[t] = topicNow{err: kerr.UnknownTopicOrPartition}
+		now[t] = topicState{err: kerr.UnknownTopicOrPartition}
 	}
 	for _, t := range resp.Topics {
 		if t.Topic != nil {
-			now[*t.Topic] = topicNow{t.TopicID, int32(len(t.Partitions)), kerr.ErrorForCode(t.ErrorCode)}
+			now[*t.Topic] = topicState{t.TopicID, int32(len(t.Partitions)), kerr.ErrorForCode(t.ErrorCode)}
 		}
 	}
 	return now, nil

@@ -23,17 +23,17 @@ type unit struct {
 // item is a record that is handled by itself: any record of a tier, and those of a source unless the order is by
 // partition.
 type item struct {
-	rec    *kgo.Record // as fetched; of a tier its copy, once a worker has unpacked it
-	parcel *parcel     // of a tier, until then
-	size   int64       // bytes that it keeps
-	next   *item       // behind it in the queue of its key
-	hash   keyHash     // of its key, since it is ready
+	rec    *kgo.Record   // as fetched; of a tier its copy, once a worker has unpacked it
+	packed *packedRecord // of a tier, until then
+	size   int64         // bytes that it keeps
+	next   *item         // behind it in the queue of its key
+	hash   keyHash       // of its key, since it is ready
 }
 
 // key is the record's.
 func (it *item) key() []byte {
 	if it.rec == nil {
-		return it.parcel.key()
+		return it.packed.key()
 	}
 	return it.rec.Key
 }

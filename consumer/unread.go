@@ -8,47 +8,47 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// unread is what stands in the way of reading a partition: rights that were taken away, a batch that is broken. kgo asks again and
+// fetchErrors is what stands in the way of reading a partition: rights that were taken away, a batch that is broken. kgo asks again and
 // again, and says each time that it was refused.
-type unread struct {
+type fetchErrors struct {
 	err         error
 	first, last time.Time
 }
 
-// unreadFor is how long a refusal counts. There is no other sign that it is over: an idle partition gives nothing either.
-const unreadFor = time.Minute
+// fetchErrorsFor is how long a refusal counts. There is no other sign that it is over: an idle partition gives nothing either.
+const fetchErrorsFor = time.Minute
 
-func (u *unread) note(err error, now time.Time) {
-	if now.Sub(u.last) > unreadFor {
+func (u *fetchErrors) add(err error, now time.Time) {
+	if now.Sub(u.last) > fetchErrorsFor {
 		u.first = now
 	}
 	u.err, u.last = err, now
 }
 
 // trouble returns why the partition cannot be read, and since when: nil unless it has been refused for some time, and lately.
-func (u *unread) trouble(now time.Time) (since time.Time, err error) {
+func (u *fetchErrors) trouble(now time.Time) (since time.Time, err error) {
 	var tooLarge *kgo.ErrDecompressTooLarge
-	lasting := u.last.Sub(u.first) >= blockedAfter && now.Sub(u.last) <= unreadFor
+	lasting := u.last.Sub(u.first) >= blockedAfter && now.Sub(u.last) <= fetchErrorsFor
 	if lasting || errors.As(u.err, &tooLarge) { // which kgo says once, and reads the partition no more
 		return u.first, u.err
 	}
 	return time.Time{}, nil
 }
 
-// cannotRead notes that the fetch of a feed was refused.
-func (f *feed) cannotRead(err error) {
+// readTrouble notes that the fetch of a feed was refused.
+func (f *feed) readTrouble(err error) {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	f.unread.note(err, time.Now())
+	f.fetchErrors.add(err, time.Now())
 }
 
-// unreadFeed says which of the lane's partitions cannot be read, and why; the caller holds the lock.
-func (l *lane) unreadFeed(now time.Time) (since time.Time, why string) {
+// failingFeed says which of the lane's partitions cannot be read, and why; the caller holds the lock.
+func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
 	for _, f := range l.all() {
 		if f.retired.Load() {
 			continue
 		}
-		if at, err := f.unread.trouble(now); err != nil {
+		if at, err := f.fetchErrors.trouble(now); err != nil {
 			return at, fmt.Sprintf("%s/%d cannot be read: %v", f.topic, l.partition, err)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/sidingkafka/siding/internal/oversize"
 )
 
-// draft is a letter that is not written yet.
-type draft struct {
+// pendingLetter is a letter that is not written yet.
+type pendingLetter struct {
 	ctx     context.Context
 	r       *kgo.Record // the caller's
 	headers []kgo.RecordHeader
@@ -25,14 +25,14 @@ type draft struct {
 }
 
 // letter is a fresh record, since producing one changes it, and the caller's is still needed when this fails.
-func (d *draft) letter(topic string) *kgo.Record {
+func (d *pendingLetter) letter(topic string) *kgo.Record {
 	h, value := d.step.Of(d.headers, d.r.Value)
 	return &kgo.Record{Topic: topic, Partition: d.r.Partition, Key: d.r.Key, Value: value, Headers: h}
 }
 
-// reduce gives up the next part of a letter that was refused alone. limit is the client's own, in bytes before compression: a
+// shrink gives up the next part of a letter that was refused alone. limit is the client's own, in bytes before compression: a
 // value is not left out for that one, since the broker might take it.
-func (d *draft) reduce(limit int) bool {
+func (d *pendingLetter) shrink(limit int) bool {
 	step, more := d.step.Next(d.headers, d.r.Value, d.omit && d.size() <= limit)
 	if !more {
 		return false
@@ -45,7 +45,7 @@ func (d *draft) reduce(limit int) bool {
 }
 
 // size is no less than the letter takes as a batch of its own, before compression.
-func (d *draft) size() int {
+func (d *pendingLetter) size() int {
 	const (
 		batch  = 61 // what comes before the records
 		number = binary.MaxVarintLen32
@@ -60,4 +60,6 @@ func (d *draft) size() int {
 }
 
 // from is where the record stands that the letter is made from.
-func (d *draft) from() string { return fmt.Sprintf("%s/%d/%d", d.r.Topic, d.r.Partition, d.r.Offset) }
+func (d *pendingLetter) from() string {
+	return fmt.Sprintf("%s/%d/%d", d.r.Topic, d.r.Partition, d.r.Offset)
+}

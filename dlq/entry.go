@@ -34,11 +34,11 @@ const (
 // states are those that an entry can have.
 var states = [...]State{Redriven, Succeeded, Failed, Discarded, Expired, Duplicate, Unknown, Unfollowed}
 
-// Settles reports whether a letter of that state is not open any more.
-func (s State) Settles() bool { return s != "" && s != Unknown }
+// Resolves reports whether a letter of that state is not open any more.
+func (s State) Resolves() bool { return s != "" && s != Unknown }
 
 // resolves reports whether something was done about the record of a letter of that state, and so about its copies that failed before.
-func (s State) resolves() bool { return s.Settles() && s != Duplicate && s != Expired }
+func (s State) resolves() bool { return s.Resolves() && s != Duplicate && s != Expired }
 
 // Entry is what a ledger says about a dead letter. The last one about a letter counts. The zero value says nothing: it takes back
 // what was said before, and the letter is open again.
@@ -229,7 +229,7 @@ type EntryError struct {
 func (e *EntryError) Error() string {
 	what := "; its letter counts as open until a new entry is written, or a record with that key and without a value"
 	switch {
-	case errors.Is(e.Err, errHearsay):
+	case errors.Is(e.Err, errDiscardReport):
 		what = "; it counts for nothing and can stay"
 	case errors.Is(e.Err, ErrNewerVersion):
 		what = ""

@@ -165,6 +165,6 @@ func BenchmarkAnEntryOfALedger(b *testing.B) {
 	l := NewLedger("orders.dlq", "orders.dlq.ledger")
 	b.ReportAllocs()
 	for b.Loop() {
-		l.take(ParseNote(r))
+		l.take(ParseLedgerRecord(r))
 	}
 }

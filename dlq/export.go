@@ -40,7 +40,7 @@ type exportedHeader struct {
 // blob is bytes that are there, or null, or were not said.
 type blob struct {
 	bytes []byte
-	said  bool
+	text  bool
 }
 
 func (b blob) MarshalJSON() ([]byte, error) {
@@ -52,7 +52,7 @@ func (b blob) MarshalJSON() ([]byte, error) {
 }
 
 func (b *blob) UnmarshalJSON(text []byte) error {
-	*b = blob{said: true}
+	*b = blob{text: true}
 	if string(text) == "null" {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (b *blob) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-func (b blob) IsZero() bool { return !b.said }
+func (b blob) IsZero() bool { return !b.text }
 
 // Export writes letters as JSON lines, one each, byte for byte: [Import] makes the
 // same records of them.
@@ -131,12 +131,12 @@ func parseExported(line []byte) (*kgo.Record, error) {
 		return nil, errors.New("no letter: it names no version")
 	case e.Partition == nil || *e.Partition < 0:
 		return nil, errors.New("no letter: it names no partition")
-	case e.Timestamp == nil || !e.Key.said || !e.Value.said || e.Headers == nil:
+	case e.Timestamp == nil || !e.Key.text || !e.Value.text || e.Headers == nil:
 		return nil, errors.New("no letter: one of timestamp, key, value and headers is missing")
 	}
 	r := &kgo.Record{Topic: e.Topic, Partition: *e.Partition, Offset: e.Offset, Timestamp: time.UnixMilli(*e.Timestamp), Key: e.Key.bytes, Value: e.Value.bytes}
 	for i, h := range e.Headers {
-		if (h.Key == nil) == (h.KeyBytes.bytes == nil) || !h.Value.said {
+		if (h.Key == nil) == (h.KeyBytes.bytes == nil) || !h.Value.text {
 			return nil, fmt.Errorf("no letter: header %d has no key or no value", i)
 		}
 		key := string(h.KeyBytes.bytes)

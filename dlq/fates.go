@@ -6,10 +6,10 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// fates are the states of the letters of one partition, two bytes a letter at most, and six more for each that was settled at another
+// stateSets are the states of the letters of one partition, two bytes a letter at most, and six more for each that was settled at another
 // second than those beside it, or is the copy of a letter that is farther away than those beside it have theirs.
 // See DESIGN.md, "The ledger".
-type fates struct {
+type stateSets struct {
 	sets   [2 + len(states)]offsetset.Set // an offset is in one, or in none
 	since  offsetset.Numbers              // Unix seconds at which letters were settled that have such a state
 	behind offsetset.Numbers              // how far behind its letter a copy stands; 0 where its entry does not name the letter
@@ -17,15 +17,15 @@ type fates struct {
 
 // The first two sets are of letters about which the last entry can't be read; then come those of the states.
 const (
-	fateBroken = iota
-	fateNewer
-	fateState
+	stateBroken = iota
+	stateNewer
+	stateOf
 )
 
 // none takes away what is said of a letter.
 const none = -1
 
-func (f *fates) set(offset int64, fate int) {
+func (f *stateSets) set(offset int64, fate int) {
 	for i := range f.sets {
 		if i != fate && f.sets[i].Len() > 0 {
 			f.sets[i].Remove(offset)
@@ -36,31 +36,31 @@ func (f *fates) set(offset int64, fate int) {
 	}
 }
 
-// settle takes down an entry, and since when its letter is settled: an outcome does not change that.
-func (f *fates) settle(offset int64, s State, since uint32) {
+// resolve takes down an entry, and since when its letter is settled: an outcome does not change that.
+func (f *stateSets) resolve(offset int64, s State, since uint32) {
 	if s.resolves() {
-		if f.said(offset).resolves() {
+		if f.reportedAt(offset).resolves() {
 			since = min(since, f.since.Of(offset))
 		}
 		f.since.Set(offset, since)
 	}
-	f.set(offset, fateOf(s))
+	f.set(offset, stateCode(s))
 }
 
 // duplicate takes down the entry of a copy, which stands so far behind its letter; 0 where that is not named.
-func (f *fates) duplicate(offset int64, behind uint32) {
+func (f *stateSets) duplicate(offset int64, behind uint32) {
 	f.behind.Set(offset, behind)
-	f.set(offset, fateOf(Duplicate))
+	f.set(offset, stateCode(Duplicate))
 }
 
 // state is empty for a letter without an entry that can be read. A copy is settled only while its
 // letter is resolved: the letter may have expired, or the run that was to bring it back may have
 // ended before. That of an unknown one is unknown.
-func (f *fates) state(offset int64) State {
-	s := f.said(offset)
+func (f *stateSets) state(offset int64) State {
+	s := f.reportedAt(offset)
 	if s == Duplicate {
 		if letter := f.letterOf(offset); letter != offset {
-			switch of := f.said(letter); {
+			switch of := f.reportedAt(letter); {
 			case of == Unknown:
 				return Unknown
 			case !of.resolves():
@@ -72,30 +72,30 @@ func (f *fates) state(offset int64) State {
 }
 
 // letterOf is the letter of a copy whose entry names it, and any other letter itself.
-func (f *fates) letterOf(offset int64) int64 {
-	if f.said(offset) != Duplicate {
+func (f *stateSets) letterOf(offset int64) int64 {
+	if f.reportedAt(offset) != Duplicate {
 		return offset
 	}
 	return offset - int64(f.behind.Of(offset))
 }
 
-// said is what the entry of a letter says.
-func (f *fates) said(offset int64) State {
+// reportedAt is what the entry of a letter says.
+func (f *stateSets) reportedAt(offset int64) State {
 	if f == nil {
 		return ""
 	}
 	for i, s := range states {
-		if set := &f.sets[fateState+i]; set.Len() > 0 && set.Has(offset) {
+		if set := &f.sets[stateOf+i]; set.Len() > 0 && set.Has(offset) {
 			return s
 		}
 	}
 	return ""
 }
 
-// fateOf is the set of a state.
-func fateOf(s State) int {
+// stateCode is the set of a state.
+func stateCode(s State) int {
 	if s == "" {
 		return none
 	}
-	return fateState + slices.Index(states[:], s)
+	return stateOf + slices.Index(states[:], s)
 }

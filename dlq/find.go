@@ -16,14 +16,14 @@ var ErrNoLetter = errors.New("there is no letter")
 // Find returns the letter at a place, with its [Letter.State], and what the
 // ledger's topic still has about it, oldest first, broken entries and those that
 // were taken back included; behind them what a consumer says of it, if that counts:
-// see [Entry.Hearsay]. A ledger is compacted, so of several entries only the
+// see [Entry.DiscardReport]. A ledger is compacted, so of several entries only the
 // last may be left. It reads that partition of the ledger's topic itself, whatever
 // was read before, and of the dead-letter topic only the letter and the 4,096
 // offsets before it.
 //
 // The error wraps [ErrNoLetter] where there is none; the notes are returned
 // nevertheless.
-func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Letter, []*Note, error) {
+func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Letter, []*LedgerRecord, error) {
 	at := place{partition, offset}
 	fail := func(err error) error { return fmt.Errorf("dlq: find letter %v: %w", position(l.topic, at), err) }
 	// The ledger of that letter, and of those of which it may be the copy.
@@ -54,20 +54,20 @@ func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Lett
 }
 
 // about takes down what the ledger's topic has about a letter and those before it, and returns what it has about the letter.
-func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) (notes []*Note) {
+func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) (notes []*LedgerRecord) {
 	if l.missing {
 		return nil
 	}
-	heard := map[string]*Note{} // by run, what consumers said last
-	l.entries(ctx, at, problem, func(n *Note) {
-		if run, ok := n.Hearsay(); ok {
+	heard := map[string]*LedgerRecord{} // by run, what consumers said last
+	l.entries(ctx, at, problem, func(n *LedgerRecord) {
+		if run, ok := n.DiscardReport(); ok {
 			heard[run] = n
 		} else {
 			notes = append(notes, n)
 		}
 	})
 	for run, n := range heard {
-		if n.Entry.State != "" && l.hearsay.brought.has(run, at) {
+		if n.Entry.State != "" && l.reports.redriven.has(run, at) {
 			notes = append(notes, n)
 		}
 	}
@@ -75,7 +75,7 @@ func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) 
 }
 
 // entries takes down what the ledger's topic has about a letter and those before it of which it may be the copy.
-func (l *Ledger) entries(ctx context.Context, at place, problem func(error) bool, each func(*Note)) {
+func (l *Ledger) entries(ctx context.Context, at place, problem func(error) bool, each func(*LedgerRecord)) {
 	first := max(0, at.offset-lookBack)
 	near := func(offset int64) bool { return offset <= at.offset && offset >= first }
 	s := scan{
@@ -86,7 +86,7 @@ func (l *Ledger) entries(ctx context.Context, at place, problem func(error) bool
 			if ok && !near(key) { // nearly all
 				return true
 			}
-			n := ParseNote(r)
+			n := ParseLedgerRecord(r)
 			if !near(n.Letter) || !l.take(n) || n.Letter != at.offset {
 				return true
 			}
@@ -96,8 +96,8 @@ func (l *Ledger) entries(ctx context.Context, at place, problem func(error) bool
 	}
 	s.run(ctx, Cursor{})
 	far := map[int64]bool{} // the letters of copies that were imported
-	f := l.fate(at.partition)
-	for offset := range f.sets[fateOf(Duplicate)].All() {
+	f := l.stateCodeOf(at.partition)
+	for offset := range f.sets[stateCode(Duplicate)].All() {
 		if letter := f.letterOf(offset); letter < first {
 			far[letter] = true
 		}
@@ -106,7 +106,7 @@ func (l *Ledger) entries(ctx context.Context, at place, problem func(error) bool
 		near = func(offset int64) bool { return far[offset] }
 		s.run(ctx, Cursor{})
 	}
-	l.believe()
+	l.confirmReports()
 }
 
 // inRange says why there can be no letter at a place.

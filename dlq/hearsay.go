@@ -12,13 +12,13 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// hearsayKey stands between the run and the offset in the key of hearsay.
-const hearsayKey = "/discarded/"
+// discardReportKey stands between the run and the offset in the key of hearsay.
+const discardReportKey = "/discarded/"
 
-// errHearsay is about what a consumer should have said otherwise.
-var errHearsay = errors.New("no consumer says that of a letter that a run brought back")
+// errDiscardReport is about what a consumer should have said otherwise.
+var errDiscardReport = errors.New("no consumer says that of a letter that a run brought back")
 
-// Hearsay returns the record by which a consumer says that it discarded a letter
+// DiscardReport returns the record by which a consumer says that it discarded a letter
 // which the run e.Run brought back. It is no entry, and has a key of its own,
 // "run/<id>/discarded/<offset>" on the letter's partition: a consumer knows no more
 // than the headers of a record, which anyone can make up, and a compacted topic
@@ -27,30 +27,30 @@ var errHearsay = errors.New("no consumer says that of a letter that a run brough
 // very run brought it back.
 //
 // That of an entry without a state has no value, and takes back what was said.
-func (e *Entry) Hearsay(ledger string, partition int32, offset int64) *kgo.Record {
+func (e *Entry) DiscardReport(ledger string, partition int32, offset int64) *kgo.Record {
 	r := e.Record(ledger, partition, offset)
-	r.Key = strconv.AppendInt([]byte(runKey+e.Run+hearsayKey), offset, 10)
+	r.Key = strconv.AppendInt([]byte(runKey+e.Run+discardReportKey), offset, 10)
 	return r
 }
 
-// Hearsay reports whether a note is what [Entry.Hearsay] returns, right or broken,
+// DiscardReport reports whether a note is what [Entry.DiscardReport] returns, right or broken,
 // and of which run it is.
-func (n *Note) Hearsay() (run string, ok bool) {
-	at := strings.LastIndex(n.Run, hearsayKey)
+func (n *LedgerRecord) DiscardReport() (run string, ok bool) {
+	at := strings.LastIndex(n.Run, discardReportKey)
 	if at < 1 || n.Letter < 0 {
 		return "", false
 	}
 	return n.Run[:at], true
 }
 
-// parseHearsay reads what a consumer says, if the key is of that form. Whatever else is in the run's part of the key, no run keeps
+// parseDiscardReport reads what a consumer says, if the key is of that form. Whatever else is in the run's part of the key, no run keeps
 // anything under such a one.
-func (n *Note) parseHearsay() {
-	at := strings.LastIndex(n.Run, hearsayKey)
+func (n *LedgerRecord) parseDiscardReport() {
+	at := strings.LastIndex(n.Run, discardReportKey)
 	if at < 1 {
 		return
 	}
-	offset, ok := parseOffset([]byte(n.Run[at+len(hearsayKey):]))
+	offset, ok := parseOffset([]byte(n.Run[at+len(discardReportKey):]))
 	if !ok {
 		return
 	}
@@ -65,20 +65,20 @@ func (n *Note) parseHearsay() {
 	}
 	if err != nil {
 		n.Err = &EntryError{
-			headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}, string(r.Key[:min(len(r.Key), 64)]), fmt.Errorf("%w: %w", errHearsay, err),
+			headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}, string(r.Key[:min(len(r.Key), 64)]), fmt.Errorf("%w: %w", errDiscardReport, err),
 		}
 		return
 	}
 	n.Entry = e
 }
 
-// hearsay is what consumers say of letters that a run brought back, and which run brought a letter back of which no more is known. It is
+// discardReports is what consumers say of letters that a run brought back, and which run brought a letter back of which no more is known. It is
 // believed where the two are the same. Else a record of another cluster, or of a topic that was deleted since, or one that somebody made
 // up, would take a letter off the open ones that it has nothing to do with. Which of the two is read first does not matter: a consumer
 // may be faster than the commit of the entry.
 // See DESIGN.md, "Discard reports".
-type hearsay struct {
-	said, brought byRun
+type discardReports struct {
+	reported, redriven byRun
 }
 
 // byRun are letters by run and partition.
@@ -112,50 +112,50 @@ func (b byRun) has(run string, at place) bool {
 	return s != nil && s.Has(at.offset)
 }
 
-// maxHearsay is of how many runs anything is kept that consumers say; nobody has so many.
-const maxHearsay = 1 << 16
+// maxDiscardReports is of how many runs anything is kept that consumers say; nobody has so many.
+const maxDiscardReports = 1 << 16
 
-// hear takes down what a consumer says, or says no longer. Of a record that is broken as well: compaction has taken the one before it.
-func (l *Ledger) hear(run string, n *Note) {
+// addReport takes down what a consumer says, or says no longer. Of a record that is broken as well: compaction has taken the one before it.
+func (l *Ledger) addReport(run string, n *LedgerRecord) {
 	at := place{n.Record.Partition, n.Letter}
 	if n.Entry.State != "" {
-		if len(l.hearsay.said) < maxHearsay || l.hearsay.said[run] != nil {
-			l.hearsay.said.add(run, at)
+		if len(l.reports.reported) < maxDiscardReports || l.reports.reported[run] != nil {
+			l.reports.reported.add(run, at)
 		}
 		return
 	}
-	l.hearsay.said.remove(run, at)
-	if f := l.fate(at.partition); l.hearsay.brought.has(run, at) && f.sets[fateOf(Discarded)].Has(at.offset) {
-		f.set(at.offset, fateOf(Redriven))
+	l.reports.reported.remove(run, at)
+	if f := l.stateCodeOf(at.partition); l.reports.redriven.has(run, at) && f.sets[stateCode(Discarded)].Has(at.offset) {
+		f.set(at.offset, stateCode(Redriven))
 	}
 }
 
-// bring takes down which run brought a letter back, if its last entry says that one did.
-func (l *Ledger) bring(at place, e *Entry) {
-	if e.State == Redriven && l.hearsay.brought.has(e.Run, at) {
+// addRedriven takes down which run brought a letter back, if its last entry says that one did.
+func (l *Ledger) addRedriven(at place, e *Entry) {
+	if e.State == Redriven && l.reports.redriven.has(e.Run, at) {
 		return
 	}
-	f := l.fate(at.partition)
-	if f.sets[fateOf(Redriven)].Has(at.offset) || f.sets[fateOf(Discarded)].Has(at.offset) { // by the entry, or as it was believed
-		for run := range l.hearsay.brought {
-			l.hearsay.brought.remove(run, at)
+	f := l.stateCodeOf(at.partition)
+	if f.sets[stateCode(Redriven)].Has(at.offset) || f.sets[stateCode(Discarded)].Has(at.offset) { // by the entry, or as it was believed
+		for run := range l.reports.redriven {
+			l.reports.redriven.remove(run, at)
 		}
 	}
 	if e.State == Redriven && e.Run != "" {
-		l.hearsay.brought.add(e.Run, at)
+		l.reports.redriven.add(e.Run, at)
 	}
 }
 
-// believe takes down what is so by the two.
-func (l *Ledger) believe() {
-	for run, said := range l.hearsay.said {
-		for partition, brought := range l.hearsay.brought[run] {
+// confirmReports takes down what is so by the two.
+func (l *Ledger) confirmReports() {
+	for run, said := range l.reports.reported {
+		for partition, brought := range l.reports.redriven[run] {
 			if said[partition] == nil {
 				continue
 			}
 			for offset := range said[partition].All() {
 				if brought.Has(offset) {
-					l.fate(partition).set(offset, fateOf(Discarded))
+					l.stateCodeOf(partition).set(offset, stateCode(Discarded))
 				}
 			}
 		}

@@ -15,12 +15,12 @@ const ordersLedger = "orders.dlq.ledger"
 
 // says is what a consumer writes about a letter of partition 1.
 func says(run string, offset int64) *kgo.Record {
-	return (&Entry{State: Discarded, Run: run, At: time.Now(), By: "group billing"}).Hearsay(ordersLedger, 1, offset)
+	return (&Entry{State: Discarded, Run: run, At: time.Now(), By: "group billing"}).DiscardReport(ordersLedger, 1, offset)
 }
 
 // unsays takes it back.
 func unsays(run string, offset int64) *kgo.Record {
-	return (&Entry{Run: run}).Hearsay(ordersLedger, 1, offset)
+	return (&Entry{Run: run}).DiscardReport(ordersLedger, 1, offset)
 }
 
 // wantStates checks what the ledger says of the letters of partition 1, read in one piece, and one by one, and that all that is read is
@@ -120,16 +120,16 @@ func TestCompactionDoesNotChangeWhatALedgerSaysOfDiscardedLetters(t *testing.T) 
 			"all of it":                     func(*kgo.Record) bool { return true },
 			"what the cleaner leaves":       func(r *kgo.Record) bool { return compacted[string(r.Key)] == r },
 			"and what it leaves of that":    func(r *kgo.Record) bool { return compacted[string(r.Key)] == r && r.Value != nil },
-			"what it leaves of another key": func(r *kgo.Record) bool { return compacted[string(r.Key)] == r || ParseNote(r).Run != "" },
+			"what it leaves of another key": func(r *kgo.Record) bool { return compacted[string(r.Key)] == r || ParseLedgerRecord(r).Run != "" },
 		} {
 			l := NewLedger("orders.dlq", ordersLedger)
 			l.id = id
 			for _, r := range all {
 				if keep(r) {
-					l.take(ParseNote(r))
+					l.take(ParseLedgerRecord(r))
 				}
 			}
-			l.believe()
+			l.confirmReports()
 			for offset, want := range want {
 				if got := l.State(1, int64(offset)); got != want {
 					t.Errorf("of %s: letter %d is %q, want %q", name, offset, got, want)
@@ -175,10 +175,10 @@ func TestHearsayStandsInALedgerAsEver(t *testing.T) {
 	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
 	said := Entry{State: Discarded, Run: "7f3a", At: at, By: "group billing", Why: "no such SKU", Class: "sku"}
 	var got strings.Builder
-	for _, r := range []*kgo.Record{said.Hearsay(ordersLedger, 3, 1045), (&Entry{Run: "7f3a"}).Hearsay(ordersLedger, 3, 1045)} {
+	for _, r := range []*kgo.Record{said.DiscardReport(ordersLedger, 3, 1045), (&Entry{Run: "7f3a"}).DiscardReport(ordersLedger, 3, 1045)} {
 		fmt.Fprintf(&got, "%s %s\n", r.Key, r.Value)
-		n := ParseNote(r)
-		if run, ok := n.Hearsay(); r.Topic != ordersLedger || r.Partition != 3 || run != "7f3a" || !ok || n.Letter != 1045 || n.Err != nil {
+		n := ParseLedgerRecord(r)
+		if run, ok := n.DiscardReport(); r.Topic != ordersLedger || r.Partition != 3 || run != "7f3a" || !ok || n.Letter != 1045 || n.Err != nil {
 			t.Errorf("%s is on %s-%d, and read as %+v", r.Key, r.Topic, r.Partition, n)
 		}
 		if want := map[bool]Entry{false: said, true: {}}[r.Value == nil]; !cmp.Equal(n.Entry, want) {
@@ -207,8 +207,8 @@ func TestHearsayThatIsBrokenCountsForNothing(t *testing.T) {
 		{"run//discarded/7", `{}`, false, ""},
 		{"run/discarded/7", `{}`, false, ""},
 	} {
-		n := ParseNote(&kgo.Record{Topic: ordersLedger, Partition: 1, Offset: 5, Key: []byte(c.key), Value: []byte(c.value)})
-		_, hearsay := n.Hearsay()
+		n := ParseLedgerRecord(&kgo.Record{Topic: ordersLedger, Partition: 1, Offset: 5, Key: []byte(c.key), Value: []byte(c.value)})
+		_, hearsay := n.DiscardReport()
 		if hearsay != c.hearsay || n.Run != c.key[len("run/"):] || (n.Letter >= 0) != hearsay || (n.Err != nil) != (c.err != "") {
 			t.Errorf("%s %s is read as %+v", c.key, c.value, n)
 		}
@@ -221,9 +221,9 @@ func TestHearsayThatIsBrokenCountsForNothing(t *testing.T) {
 			}
 		}
 		l := NewLedger("orders.dlq", ordersLedger)
-		l.take(ParseNote((&Entry{State: Redriven, Run: "r"}).Record(ordersLedger, 1, 7)))
+		l.take(ParseLedgerRecord((&Entry{State: Redriven, Run: "r"}).Record(ordersLedger, 1, 7)))
 		l.take(n)
-		l.believe()
+		l.confirmReports()
 		if letters, _ := l.Broken(); l.State(1, 7) != Redriven || letters != 0 || l.newer() != nil {
 			t.Errorf("%s %s: the letter is %q, %d are broken, %v", c.key, c.value, l.State(1, 7), letters, l.newer())
 		}

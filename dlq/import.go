@@ -73,7 +73,7 @@ func (i *importer) run(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("the input can't be read twice, save it to a file first: %w", err)
 	}
-	if err := i.look(ctx); err != nil {
+	if err := i.read(ctx); err != nil {
 		return 0, err
 	}
 	for _, p := range exportLines(i.file) {
@@ -87,8 +87,8 @@ func (i *importer) run(ctx context.Context) (int64, error) {
 	return i.write(ctx)
 }
 
-// look looks at what the topic can take.
-func (i *importer) look(ctx context.Context) error {
+// read looks at what the topic can take.
+func (i *importer) read(ctx context.Context) error {
 	adm, err := client.NewAdmin(i.opts...)
 	if err != nil {
 		return err

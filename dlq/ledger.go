@@ -24,7 +24,7 @@ const maxBroken = 100
 // nothing is said are open, and so are those whose entry is broken. Entries about
 // a dead-letter topic of the same name that was deleted since are passed over. That
 // a consumer discarded a letter counts where the last record about that letter says
-// that the same run brought it back: see [Entry.Hearsay].
+// that the same run brought it back: see [Entry.DiscardReport].
 //
 // It takes at most two bytes of memory a letter that it knows of, two more of one
 // that is [Redriven] or of which a consumer says something, and bits where they are
@@ -42,11 +42,11 @@ type Ledger struct {
 	missing      bool
 	at           Cursor
 
-	fates  map[int32]*fates
+	states map[int32]*stateSets
 	runs   map[string][]byte
 	broken map[place]*EntryError // some of them
 
-	hearsay hearsay
+	reports discardReports
 }
 
 // place is where a letter stands in its topic.
@@ -74,8 +74,8 @@ func NewLedger(topic, ledger string, opts ...kgo.Opt) *Ledger {
 
 // forget makes it one of which nothing was read.
 func (l *Ledger) forget() {
-	l.at, l.fates, l.runs, l.broken = Cursor{}, map[int32]*fates{}, map[string][]byte{}, map[place]*EntryError{}
-	l.hearsay, l.whole = hearsay{byRun{}, byRun{}}, false
+	l.at, l.states, l.runs, l.broken = Cursor{}, map[int32]*stateSets{}, map[string][]byte{}, map[place]*EntryError{}
+	l.reports, l.whole = discardReports{byRun{}, byRun{}}, false
 }
 
 // Topic is the name of the dead-letter topic, and Name that of the ledger's.
@@ -108,7 +108,7 @@ func (l *Ledger) Missing() bool { return l.missing }
 // something is missing, and letters may look open that are not; the next call goes
 // on. It is an error when the dead-letter topic does not exist, or was made anew
 // since the first call: begin with a new Ledger then.
-func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), each func(*Note)) error {
+func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), each func(*LedgerRecord)) error {
 	if err := l.find(ctx); err != nil {
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
 	}
@@ -119,7 +119,7 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 	}
 	var errs []error
 	s := scan{topic: l.name, opts: l.opts, progress: progress, keep: func(r *kgo.Record) bool {
-		n := ParseNote(r)
+		n := ParseLedgerRecord(r)
 		l.at.advance(r)
 		if l.take(n) && each != nil {
 			each(n)
@@ -135,7 +135,7 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
 	}
 	l.whole = true
-	l.believe()
+	l.confirmReports()
 	return l.newer()
 }
 
@@ -147,15 +147,15 @@ func (l *Ledger) ensure(ctx context.Context) error {
 	return l.Read(ctx, nil, nil)
 }
 
-// sight is a look at the two topics.
-type sight struct {
+// ledgerPoll is a look at the two topics.
+type ledgerPoll struct {
 	id, ledgerID     kadm.TopicID
 	letters, entries int // partitions
 	missing          bool
 }
 
-// look looks at them, and makes sure that the letters' is still the one that it was.
-func (l *Ledger) look(ctx context.Context) (s sight, err error) {
+// poll looks at them, and makes sure that the letters' is still the one that it was.
+func (l *Ledger) poll(ctx context.Context) (s ledgerPoll, err error) {
 	if l.topic == "" || l.name == "" {
 		return s, errors.New("there is no topic, or no ledger")
 	}
@@ -179,12 +179,12 @@ func (l *Ledger) look(ctx context.Context) (s sight, err error) {
 	case ledger.Err != nil && !errors.Is(ledger.Err, kerr.UnknownTopicOrPartition):
 		return s, fmt.Errorf("describe topic %q: %w", l.name, ledger.Err)
 	}
-	return sight{letters.ID, ledger.ID, len(letters.Partitions), len(ledger.Partitions), ledger.Err != nil}, nil
+	return ledgerPoll{letters.ID, ledger.ID, len(letters.Partitions), len(ledger.Partitions), ledger.Err != nil}, nil
 }
 
 // find takes down what is seen of the topics.
 func (l *Ledger) find(ctx context.Context) error {
-	s, err := l.look(ctx)
+	s, err := l.poll(ctx)
 	if err != nil {
 		return err
 	}
@@ -196,9 +196,9 @@ func (l *Ledger) find(ctx context.Context) error {
 }
 
 // take takes down a note, and reports whether it is about this topic.
-func (l *Ledger) take(n *Note) bool {
-	if run, ok := n.Hearsay(); ok {
-		l.hear(run, n)
+func (l *Ledger) take(n *LedgerRecord) bool {
+	if run, ok := n.DiscardReport(); ok {
+		l.addReport(run, n)
 		return true
 	}
 	if n.Run != "" {
@@ -221,12 +221,12 @@ func (l *Ledger) take(n *Note) bool {
 	if n.Letter < 0 {
 		return true
 	}
-	l.bring(at, &n.Entry)
-	switch f := l.fate(at.partition); {
+	l.addRedriven(at, &n.Entry)
+	switch f := l.stateCodeOf(at.partition); {
 	case broken && errors.Is(e, ErrNewerVersion):
-		f.set(n.Letter, fateNewer)
+		f.set(n.Letter, stateNewer)
 	case broken:
-		f.set(n.Letter, fateBroken)
+		f.set(n.Letter, stateBroken)
 	case n.Entry.State == Duplicate:
 		if behind, ok := n.Entry.behind(l.topic, at); ok {
 			f.duplicate(n.Letter, behind)
@@ -234,7 +234,7 @@ func (l *Ledger) take(n *Note) bool {
 			f.set(n.Letter, none)
 		}
 	default:
-		f.settle(n.Letter, n.Entry.State, n.settledAt())
+		f.resolve(n.Letter, n.Entry.State, n.resolvedAt())
 	}
 	return true
 }
@@ -254,17 +254,17 @@ func (l *Ledger) keepBroken(at place, e *EntryError) {
 	}
 }
 
-func (l *Ledger) fate(partition int32) *fates {
-	f := l.fates[partition]
+func (l *Ledger) stateCodeOf(partition int32) *stateSets {
+	f := l.states[partition]
 	if f == nil {
-		f = &fates{}
-		l.fates[partition] = f
+		f = &stateSets{}
+		l.states[partition] = f
 	}
 	return f
 }
 
 // keep keeps the state of a run. Whatever else it has is under longer keys, and for who asked to get each note.
-func (l *Ledger) keep(n *Note) {
+func (l *Ledger) keep(n *LedgerRecord) {
 	switch {
 	case n.Record.Partition != 0 || strings.Contains(n.Run, "/"):
 	case n.Record.Value == nil:
@@ -277,8 +277,8 @@ func (l *Ledger) keep(n *Note) {
 // newer is the error about entries that a newer siding wrote.
 func (l *Ledger) newer() error {
 	n := 0
-	for _, f := range l.fates {
-		n += f.sets[fateNewer].Len()
+	for _, f := range l.states {
+		n += f.sets[stateNewer].Len()
 	}
 	if n == 0 {
 		return nil
@@ -296,26 +296,26 @@ func (l *Ledger) newer() error {
 // which the entry names the letter is one only while that letter is settled by
 // something that was done about its record; else it is [Unknown] if the letter is,
 // or empty, and the methods that read letters judge it like one without an entry.
-func (l *Ledger) State(partition int32, offset int64) State { return l.fates[partition].state(offset) }
+func (l *Ledger) State(partition int32, offset int64) State { return l.states[partition].state(offset) }
 
 // pending reports whether a letter was brought back and has no outcome, or is a copy that an entry settles by such a letter.
 func (l *Ledger) pending(partition int32, offset int64) bool {
-	f := l.fates[partition]
-	return f.said(f.letterOf(offset)) == Redriven
+	f := l.states[partition]
+	return f.reportedAt(f.letterOf(offset)) == Redriven
 }
 
 // since is the Unix second at which a letter was settled that is, and whose state resolves its record.
 func (l *Ledger) since(partition int32, offset int64) uint32 {
-	return l.fates[partition].since.Of(offset)
+	return l.states[partition].since.Of(offset)
 }
 
 // Count is how many letters are in a state, with those that have expired since.
 func (l *Ledger) Count(s State) (n int64) {
-	fate := fateOf(s)
-	if fate < fateState {
+	fate := stateCode(s)
+	if fate < stateOf {
 		return 0
 	}
-	for _, f := range l.fates {
+	for _, f := range l.states {
 		if s != Duplicate {
 			n += int64(f.sets[fate].Len())
 			continue
@@ -332,7 +332,7 @@ func (l *Ledger) Count(s State) (n int64) {
 // Pending is how many letters a run has brought back of which the ledger says no more
 // than that: they are [Redriven], and have no outcome.
 func (l *Ledger) Pending(run string) (n int64) {
-	for partition, brought := range l.hearsay.brought[run] {
+	for partition, brought := range l.reports.redriven[run] {
 		for offset := range brought.All() {
 			if l.State(partition, offset) == Redriven {
 				n++
@@ -346,8 +346,8 @@ func (l *Ledger) Pending(run string) (n int64) {
 // of what those are, 100 at most, by partition and offset; after them there are
 // records whose key says nothing.
 func (l *Ledger) Broken() (letters int64, some []*EntryError) {
-	for _, f := range l.fates {
-		letters += int64(f.sets[fateBroken].Len() + f.sets[fateNewer].Len())
+	for _, f := range l.states {
+		letters += int64(f.sets[stateBroken].Len() + f.sets[stateNewer].Len())
 	}
 	letterFirst := func(a, b place) int {
 		if about := a.offset >= 0; about != (b.offset >= 0) {
@@ -368,12 +368,12 @@ func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 // letter counts as open, and nobody knows whether it was brought back. A
 // [Duplicate] goes by its letter.
 func (l *Ledger) Unreadable(partition int32, offset int64) bool {
-	f := l.fates[partition]
+	f := l.states[partition]
 	if f == nil {
 		return false
 	}
 	offset = f.letterOf(offset)
-	return f.sets[fateBroken].Has(offset) || f.sets[fateNewer].Has(offset)
+	return f.sets[stateBroken].Has(offset) || f.sets[stateNewer].Has(offset)
 }
 
 // Runs are the redrive runs of the topic: the last value under the key of each

@@ -43,7 +43,7 @@ func TestTheLastEntryAboutALetterCounts(t *testing.T) {
 					t.Errorf("%q: %d letters are %s, want %d", c.says, got, s, want)
 				}
 			}
-			if l.State(1, 70_000).Settles() || l.State(2, 4_464).Settles() { // another partition, and the same 16 bits
+			if l.State(1, 70_000).Resolves() || l.State(2, 4_464).Resolves() { // another partition, and the same 16 bits
 				t.Error("a letter is settled of which nothing is said")
 			}
 			k.note(t, "orders.dlq", 2, 70_000, Entry{})
@@ -70,10 +70,10 @@ func TestEntriesAboutATopicOfTheSameNameThatIsGoneArePassedOver(t *testing.T) {
 		wantError(t, old.Read(t.Context(), nil, nil), "made anew")
 		l := k.ledger("orders.dlq")
 		seen := 0
-		if err := l.Read(t.Context(), nil, func(*Note) { seen++ }); err != nil {
+		if err := l.Read(t.Context(), nil, func(*LedgerRecord) { seen++ }); err != nil {
 			t.Fatal(err)
 		}
-		if l.State(0, 0).Settles() || !l.State(0, 1).Settles() || seen != 1 {
+		if l.State(0, 0).Resolves() || !l.State(0, 1).Resolves() || seen != 1 {
 			t.Errorf("of the entries %d are about the new topic, want 1", seen)
 		}
 	})
@@ -162,7 +162,7 @@ func TestALedgerIsReadOnFromWhereItWas(t *testing.T) {
 		l := k.ledger("orders.dlq")
 		notes := func() (keys []string) {
 			t.Helper()
-			if err := l.Read(t.Context(), nil, func(n *Note) { keys = append(keys, fmt.Sprintf("%d %s", n.Letter, n.Entry.State)) }); err != nil {
+			if err := l.Read(t.Context(), nil, func(n *LedgerRecord) { keys = append(keys, fmt.Sprintf("%d %s", n.Letter, n.Entry.State)) }); err != nil {
 				t.Fatal(err)
 			}
 			slices.Sort(keys)
@@ -204,7 +204,7 @@ func TestAReadingThatWasStoppedGoesOnAndIsNotTakenForWhole(t *testing.T) {
 			if err := l.Read(ctx, nil, nil); !errors.Is(err, cause) {
 				t.Fatalf("error %v, want the cause of the end", err)
 			}
-			if !l.State(0, 0).Settles() || l.State(0, 1).Settles() {
+			if !l.State(0, 0).Resolves() || l.State(0, 1).Resolves() {
 				t.Error("what was committed is not there, or what is not is")
 			}
 			if err := cl.EndTransaction(t.Context(), c.end); err != nil {
@@ -235,7 +235,7 @@ func TestACompactedLedgerSaysTheSame(t *testing.T) {
 		read(t, l)
 		k.Compact()
 		notes := 0
-		if err := again.Read(t.Context(), nil, func(*Note) { notes++ }); err != nil {
+		if err := again.Read(t.Context(), nil, func(*LedgerRecord) { notes++ }); err != nil {
 			t.Fatal(err)
 		}
 		for offset := range int64(9) {
@@ -302,12 +302,12 @@ func TestALedgerThatDoesNotExistIsEmpty(t *testing.T) {
 			t.Fatal(err)
 		}
 		read(t, l)
-		if l.State(0, 0) != Expired || l.State(0, 1).Settles() {
+		if l.State(0, 0) != Expired || l.State(0, 1).Resolves() {
 			t.Errorf("letters are %q and %q by the new ledger", l.State(0, 0), l.State(0, 1))
 		}
 		remove()
 		read(t, l)
-		if !l.Missing() || l.State(0, 1).Settles() {
+		if !l.Missing() || l.State(0, 1).Resolves() {
 			t.Errorf("missing %v, letter %q; the ledger was deleted", l.Missing(), l.State(0, 1))
 		}
 	})
@@ -343,7 +343,7 @@ func TestALedgerThatCantBeReadIsAnError(t *testing.T) {
 		wantError(t, l.Read(t.Context(), nil, nil), "partition 1 gives nothing")
 		stalled.Remove()
 		read(t, l)
-		if !l.State(0, 0).Settles() || !l.State(1, 0).Settles() {
+		if !l.State(0, 0).Resolves() || !l.State(1, 0).Resolves() {
 			t.Error("an entry is missing")
 		}
 	})
@@ -359,7 +359,9 @@ func TestALedgerKeepsTheStateOfEachRun(t *testing.T) {
 			RunRecord(ledger, "a", []byte("2")), RunRecord(ledger, "b", nil), elsewhere)
 		l := k.ledger("orders.dlq")
 		var seen []string
-		if err := l.Read(t.Context(), nil, func(n *Note) { seen = append(seen, fmt.Sprintf("%d:%s=%s", n.Record.Partition, n.Run, n.Record.Value)) }); err != nil {
+		if err := l.Read(t.Context(), nil, func(n *LedgerRecord) {
+			seen = append(seen, fmt.Sprintf("%d:%s=%s", n.Record.Partition, n.Run, n.Record.Value))
+		}); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(seen)
@@ -380,7 +382,7 @@ func TestASettledLetterTakesTwoBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := heap()
 			l := NewLedger("orders.dlq", "orders.dlq.ledger")
-			note := &Note{Record: &kgo.Record{}, Entry: Entry{State: Redriven}}
+			note := &LedgerRecord{Record: &kgo.Record{}, Entry: Entry{State: Redriven}}
 			for _, s := range []State{Redriven, Succeeded} {
 				for i := range int64(n) {
 					note.Letter, note.Entry.State = i*every, s

@@ -63,11 +63,11 @@ func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor, scope Scope
 			yield(nil, err)
 			return
 		}
-		c := newChoosing(&f, l, scope)
+		c := newSelector(&f, l, scope)
 		s := scan{
 			topic: l.topic, opts: l.opts, soon: true, narrow: c.narrow,
 			keep: func(r *kgo.Record) bool {
-				letter := c.look(r)
+				letter := c.offer(r)
 				return letter == nil || yield(letter, nil)
 			},
 			problem: func(err error) bool { return yield(nil, fmt.Errorf("dlq: read %q: %w", l.topic, err)) },
@@ -76,24 +76,24 @@ func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor, scope Scope
 	}
 }
 
-// choosing picks the letters of a scope out of those that a read passes.
-type choosing struct {
+// selector picks the letters of a scope out of those that a read passes.
+type selector struct {
 	filter *Filter
 	scope  Scope
 	judge  *judge
-	chosen *lineages       // with the letters that were yielded as the open ones; of WithCopies
+	chosen *deduper        // with the letters that were yielded as the open ones; of WithCopies
 	begin  map[int32]int64 // letters before it only tell which of those that follow are copies
 }
 
-func newChoosing(f *Filter, l *Ledger, scope Scope) *choosing {
-	c := &choosing{filter: f, scope: scope, judge: newJudge(l), chosen: newLineages(), begin: map[int32]int64{}}
-	c.judge.lineages.named = scope == WithCopies
+func newSelector(f *Filter, l *Ledger, scope Scope) *selector {
+	c := &selector{filter: f, scope: scope, judge: newJudge(l), chosen: newDeduper(), begin: map[int32]int64{}}
+	c.judge.deduper.named = scope == WithCopies
 	return c
 }
 
 // narrow leaves what the filter's ranges name, and what is read before that to know copies. Copies that are yielded may be
 // anywhere behind their letter, so their partitions are read whole.
-func (c *choosing) narrow(left map[int32]span) {
+func (c *selector) narrow(left map[int32]span) {
 	all := maps.Clone(left)
 	c.filter.narrow(left)
 	for p, s := range left {
@@ -108,13 +108,13 @@ func (c *choosing) narrow(left map[int32]span) {
 	}
 }
 
-// look returns the letter if it is of the scope.
-func (c *choosing) look(r *kgo.Record) *Letter {
+// offer returns the letter if it is of the scope.
+func (c *selector) offer(r *kgo.Record) *Letter {
 	state := c.judge.state(r)
 	switch {
 	case c.scope == WithCopies && c.judge.copy != noCopy:
 		return c.copied(r)
-	case r.Offset < c.begin[r.Partition], c.scope != WithResolved && state.Settles():
+	case r.Offset < c.begin[r.Partition], c.scope != WithResolved && state.Resolves():
 		return nil
 	}
 	letter := newLetter(r)
@@ -131,7 +131,7 @@ func (c *choosing) look(r *kgo.Record) *Letter {
 }
 
 // copied returns a copy whose letter was yielded, or is resolved.
-func (c *choosing) copied(r *kgo.Record) *Letter {
+func (c *selector) copied(r *kgo.Record) *Letter {
 	if c.judge.copy == copyOfOpen {
 		if l := c.chosen.of(r.Partition, &c.judge.glance); l == nil || !l.open.Has(c.judge.glance.offset) {
 			return nil
@@ -155,26 +155,26 @@ func (s span) back() span {
 
 // judge says what became of letters that are shown to it in the order of their partitions.
 type judge struct {
-	ledger   *Ledger
-	lineages *lineages
-	glance   glance // at the letter that was shown last
-	copy     copied // of what it is the copy, where no entry settles it
-	behind   uint32 // how far behind that it stands, from a judge that names it; 0 where that is 2³² or more
+	ledger  *Ledger
+	deduper *deduper
+	glance  headerView // at the letter that was shown last
+	copy    copied     // of what it is the copy, where no entry settles it
+	behind  uint32     // how far behind that it stands, from a judge that names it; 0 where that is 2³² or more
 }
 
-func newJudge(l *Ledger) *judge { return &judge{ledger: l, lineages: newLineages()} }
+func newJudge(l *Ledger) *judge { return &judge{ledger: l, deduper: newDeduper()} }
 
 // newNamingJudge returns one that says of which letter a copy is.
 func newNamingJudge(l *Ledger) *judge {
 	j := newJudge(l)
-	j.lineages.named = true
+	j.deduper.named = true
 	return j
 }
 
 func (j *judge) state(r *kgo.Record) State {
 	state := j.ledger.State(r.Partition, r.Offset)
-	if !state.Settles() {
-		if j.unsettled(r, r.Timestamp) != noCopy {
+	if !state.Resolves() {
+		if j.unresolved(r, r.Timestamp) != noCopy {
 			return Duplicate
 		}
 		return state
@@ -182,9 +182,9 @@ func (j *judge) state(r *kgo.Record) State {
 	j.copy = noCopy
 	j.glance.read(r.Headers)
 	if state.resolves() {
-		if l := j.lineages.of(r.Partition, &j.glance); l != nil {
+		if l := j.deduper.of(r.Partition, &j.glance); l != nil {
 			latest := l.resolve(&j.glance, j.ledger.since(r.Partition, r.Offset))
-			if j.lineages.named {
+			if j.deduper.named {
 				l.resolved.place(&j.glance, r.Offset, latest)
 			}
 		}
@@ -192,16 +192,16 @@ func (j *judge) state(r *kgo.Record) State {
 	return state
 }
 
-// unsettled takes a letter that no entry settles, and says of what it is the copy. written is when the broker has it from.
-func (j *judge) unsettled(r *kgo.Record, written time.Time) copied {
+// unresolved takes a letter that no entry settles, and says of what it is the copy. written is when the broker has it from.
+func (j *judge) unresolved(r *kgo.Record, written time.Time) copied {
 	j.copy, j.behind = noCopy, 0
 	j.glance.read(r.Headers)
-	l := j.lineages.of(r.Partition, &j.glance)
+	l := j.deduper.of(r.Partition, &j.glance)
 	if l == nil {
 		return noCopy
 	}
 	j.copy = l.add(&j.glance, written)
-	if j.lineages.named {
+	if j.deduper.named {
 		j.behind = l.name(j.copy, &j.glance, r.Offset)
 	}
 	return j.copy

@@ -84,7 +84,7 @@ func TestACopyOfALetterIsNotOpen(t *testing.T) {
 				check(t, k.open(t, l, Filter{}, Cursor{}), nil, c.want...)
 				for _, letter := range collect(t, l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved)) {
 					open := slices.Contains(c.want, fmt.Sprintf("0:%d", letter.Record.Offset))
-					if letter.State.Settles() == open || letter.Record.Offset == 1 && !open && letter.State != Duplicate {
+					if letter.State.Resolves() == open || letter.Record.Offset == 1 && !open && letter.State != Duplicate {
 						t.Errorf("letter %d is %q, want open %v", letter.Record.Offset, letter.State, open)
 					}
 				}
@@ -285,8 +285,8 @@ func TestRangesAreAllThatIsRead(t *testing.T) {
 
 func TestMoreGroupsThanAreTrackedLoseNoLetters(t *testing.T) {
 	t.Parallel()
-	ls := newLineages()
-	var g glance
+	ls := newDeduper()
+	var g headerView
 	duplicate := func(group string) bool {
 		m := from(7)
 		m.Group = group

@@ -1,19 +1,19 @@
 package dlq
 
-// line is the letters of one partition that are not written yet. Normally the client has all of them. When a batch was too large,
+// partitionQueue is the letters of one partition that are not written yet. Normally the client has all of them. When a batch was too large,
 // those that were in it go one at a time, when nothing else of the writer is under way to the partition; what comes meanwhile is held
 // behind them.
-type line struct {
-	underWay int
-	alone    []*draft // to be sent one at a time
-	held     []*draft
+type partitionQueue struct {
+	inFlight int
+	alone    []*pendingLetter // to be sent one at a time
+	held     []*pendingLetter
 	single   bool // the one that is under way is alone
 }
 
 // take takes a letter in. now reports whether it goes to the client at once; it is refused where max are held.
-func (l *line) take(d *draft, max int) (now, ok bool) {
+func (l *partitionQueue) take(d *pendingLetter, max int) (now, ok bool) {
 	if !l.single && len(l.alone) == 0 {
-		l.underWay++
+		l.inFlight++
 		return true, true
 	}
 	if len(l.held) >= max {
@@ -24,11 +24,11 @@ func (l *line) take(d *draft, max int) (now, ok bool) {
 }
 
 // back takes a letter from the client.
-func (l *line) back() { l.underWay, l.single = l.underWay-1, false }
+func (l *partitionQueue) back() { l.inFlight, l.single = l.inFlight-1, false }
 
 // next returns what goes to the client now.
-func (l *line) next() (all []*draft) {
-	if l.underWay > 0 {
+func (l *partitionQueue) next() (all []*pendingLetter) {
+	if l.inFlight > 0 {
 		return nil
 	}
 	if len(l.alone) > 0 {
@@ -37,8 +37,10 @@ func (l *line) next() (all []*draft) {
 	} else {
 		all, l.held = l.held, nil
 	}
-	l.underWay = len(all)
+	l.inFlight = len(all)
 	return all
 }
 
-func (l *line) empty() bool { return l.underWay == 0 && len(l.alone) == 0 && len(l.held) == 0 }
+func (l *partitionQueue) empty() bool {
+	return l.inFlight == 0 && len(l.alone) == 0 && len(l.held) == 0
+}

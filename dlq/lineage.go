@@ -34,7 +34,7 @@ type resolved struct {
 }
 
 // is reports whether a letter is of the lineage, which is of the letter's partition.
-func (l *lineage) is(g *glance) bool {
+func (l *lineage) is(g *headerView) bool {
 	return l.partition == g.partition && l.group == string(g.group) && l.source == string(g.source) && l.topic == string(g.topic) && l.redrive == string(g.redrive)
 }
 
@@ -80,7 +80,7 @@ func (p *places) before(original, offset int64) uint32 {
 
 // resolve takes down a letter about whose record something was done, and since when copies of it
 // are not. latest says that no letter of the record was settled later.
-func (l *lineage) resolve(g *glance, since uint32) (latest bool) {
+func (l *lineage) resolve(g *headerView, since uint32) (latest bool) {
 	r := &l.resolved
 	latest = r.offsets.Add(g.offset) || since >= r.since.Of(g.offset)
 	if !latest {
@@ -93,7 +93,7 @@ func (l *lineage) resolve(g *glance, since uint32) (latest bool) {
 }
 
 // add takes down a letter that no entry settles, unless it is a copy. written is when the broker has it from.
-func (l *lineage) add(g *glance, written time.Time) copied {
+func (l *lineage) add(g *headerView, written time.Time) copied {
 	if r := &l.resolved; r.offsets.Len() > 0 && r.offsets.Has(g.offset) && r.covers(g, written) {
 		return copyOfResolved
 	}
@@ -104,7 +104,7 @@ func (l *lineage) add(g *glance, written time.Time) copied {
 }
 
 // place takes down where a letter stands that was resolved.
-func (r *resolved) place(g *glance, offset int64, latest bool) {
+func (r *resolved) place(g *headerView, offset int64, latest bool) {
 	r.at.add(g.offset, offset)
 	if latest {
 		r.latest.add(g.offset, offset)
@@ -114,7 +114,7 @@ func (r *resolved) place(g *glance, offset int64, latest bool) {
 // name takes down where a letter stands that was added, or says of a copy how far behind its letter
 // it stands, 0 where that is too far. The letter is the one by which it is a copy: another one may
 // be settled still when that is open again.
-func (l *lineage) name(c copied, g *glance, offset int64) (behind uint32) {
+func (l *lineage) name(c copied, g *headerView, offset int64) (behind uint32) {
 	switch c {
 	case copyOfOpen:
 		return l.openAt.before(g.offset, offset)
@@ -129,37 +129,37 @@ func (l *lineage) name(c copied, g *glance, offset int64) (behind uint32) {
 }
 
 // same reports whether a letter and the last one with its original offset are of one failure.
-func (r *resolved) same(g *glance) bool {
+func (r *resolved) same(g *headerView) bool {
 	return g.failedAt >= 0 && r.failedLow.Of(g.offset) == uint32(g.failedAt) && r.failedHigh.Of(g.offset) == uint32(g.failedAt>>32)
 }
 
 // covers reports whether a letter failed before the one with its original offset was settled, by the clock of its host and by that of
 // its broker: either may be wrong, and what is taken for a copy is not seen again. Or whether both are of one failure, as those of an
 // archive are that was imported.
-func (r *resolved) covers(g *glance, written time.Time) bool {
+func (r *resolved) covers(g *headerView, written time.Time) bool {
 	return r.same(g) || max(g.failedAt, written.UnixMilli()) < int64(r.since.Of(g.offset))*1000
 }
 
 // seconds are the whole Unix seconds of a time, or the nearest that there are.
 func seconds(at time.Time) uint32 { return uint32(min(max(at.Unix(), 0), math.MaxUint32)) }
 
-// lineages finds copies among letters that are shown to it in the order of their partitions. It keeps two bytes a letter at most, a bit
+// deduper finds copies among letters that are shown to it in the order of their partitions. It keeps two bytes a letter at most, a bit
 // where original offsets are dense, and more where of many thousands in a row only a few were dead-lettered. Of a letter that is
 // settled it keeps six bytes more, and another six where its neighbors were settled at other seconds; where it is to name the letter of
 // a copy, six for each that is not as far from its original offset as its neighbors.
-type lineages struct {
+type deduper struct {
 	named  bool // the letters of copies are
 	all    map[lineageKey]*lineage
 	last   map[int32]*lineage // by the letters' partition: most letters are of the one of that before them
 	groups map[string]bool
 }
 
-func newLineages() *lineages {
-	return &lineages{all: map[lineageKey]*lineage{}, last: map[int32]*lineage{}, groups: map[string]bool{}}
+func newDeduper() *deduper {
+	return &deduper{all: map[lineageKey]*lineage{}, last: map[int32]*lineage{}, groups: map[string]bool{}}
 }
 
 // of is the lineage of a letter; nil where the letter can't be the copy of another one.
-func (ls *lineages) of(partition int32, g *glance) *lineage {
+func (ls *deduper) of(partition int32, g *headerView) *lineage {
 	if !g.located() {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (ls *lineages) of(partition int32, g *glance) *lineage {
 	return l
 }
 
-func (ls *lineages) find(partition int32, g *glance) *lineage {
+func (ls *deduper) find(partition int32, g *headerView) *lineage {
 	// Written like this a look-up makes no strings.
 	if l := ls.all[lineageKey{partition, string(g.group), string(g.topic), string(g.source), g.partition, string(g.redrive)}]; l != nil {
 		return l

@@ -108,18 +108,18 @@ func (w *lineageWorld) note(l *kgo.Record, e Entry) {
 func (w *lineageWorld) ledger() *Ledger {
 	l := NewLedger("orders.dlq", "orders.dlq.ledger")
 	for _, e := range w.entries {
-		l.take(ParseNote(e))
+		l.take(ParseLedgerRecord(e))
 	}
-	l.believe()
+	l.confirmReports()
 	return l
 }
 
 // choose is what a plan or a discard takes, some of what is open, and the copies that are to be written down with it.
 func (w *lineageWorld) choose(ledger *Ledger) (chosen []*kgo.Record, copies []*Letter) {
 	some := rapid.SampledFrom([]func(*Letter) bool{nil, func(l *Letter) bool { return l.Record.Offset%2 == 0 }, func(l *Letter) bool { return l.Meta.Original.Offset%2 == 1 }}).Draw(w.T, "filter")
-	c := newChoosing(&Filter{Match: some}, ledger, WithCopies)
+	c := newSelector(&Filter{Match: some}, ledger, WithCopies)
 	for _, r := range w.letters {
-		switch l := c.look(r); {
+		switch l := c.offer(r); {
 		case l == nil:
 		case l.State == Duplicate:
 			copies = append(copies, l)
@@ -187,13 +187,13 @@ func (w *lineageWorld) claim(t *rapid.T) {
 	run := &modelRun{id: fmt.Sprint("r", len(w.runs)), started: w.now.Add(w.operator)}
 	settled := map[int64]bool{}
 	for _, l := range p.chosen {
-		if settled[l.Offset] = ledger.State(0, l.Offset).Settles(); !settled[l.Offset] {
+		if settled[l.Offset] = ledger.State(0, l.Offset).Resolves(); !settled[l.Offset] {
 			run.left = append(run.left, l)
 		}
 	}
 	w.runs = append(w.runs, run)
 	for _, c := range p.copies {
-		if !settled[c.CopyOf] && !ledger.State(0, c.Record.Offset).Settles() {
+		if !settled[c.CopyOf] && !ledger.State(0, c.Record.Offset).Resolves() {
 			w.note(c.Record, Entry{State: Duplicate, Run: run.id, Target: letterAt(c.CopyOf)})
 		}
 	}
@@ -220,7 +220,7 @@ func draw(w *lineageWorld, from *[]*kgo.Record) *kgo.Record {
 func (w *lineageWorld) send(t *rapid.T) {
 	run := w.run(t, func(r *modelRun) int { return len(r.left) })
 	l := draw(w, &run.left)
-	if w.ledger().State(0, l.Offset).Settles() {
+	if w.ledger().State(0, l.Offset).Resolves() {
 		return
 	}
 	if !slices.Contains(w.letters, l) {
@@ -289,7 +289,7 @@ func (w *lineageWorld) prune(t *rapid.T) {
 	until := max(found.Until[0], part.start)
 	deleted := 0
 	for ; deleted < len(w.letters) && w.letters[deleted].Offset < until; deleted++ {
-		if l := w.letters[deleted]; !ledger.State(0, l.Offset).Settles() {
+		if l := w.letters[deleted]; !ledger.State(0, l.Offset).Resolves() {
 			t.Fatalf("prune deletes letter %d, and no entry settles it", l.Offset)
 		}
 	}
@@ -308,7 +308,7 @@ func (w *lineageWorld) represented(j *judge) map[record]bool {
 	all := map[record]bool{}
 	for _, l := range w.letters {
 		state := j.state(l)
-		if !state.Settles() || j.ledger.pending(0, l.Offset) {
+		if !state.Resolves() || j.ledger.pending(0, l.Offset) {
 			all[w.of[l]] = true
 		}
 	}
@@ -392,7 +392,7 @@ func (w *lineageWorld) naive() (states []State) {
 		if l.Timestamp.After(failed) {
 			failed = l.Timestamp
 		}
-		for j := 0; j < i && !state.Settles(); j++ {
+		for j := 0; j < i && !state.Resolves(); j++ {
 			before := all[j]
 			if before.Original.TopicID != m.Original.TopicID || before.Original.Offset != m.Original.Offset || before.Redrive.ID != m.Redrive.ID {
 				continue
@@ -403,7 +403,7 @@ func (w *lineageWorld) naive() (states []State) {
 				last = last && !(same && said[w.letters[k].Offset].resolves())
 			}
 			switch resolved := states[j].resolves(); {
-			case !states[j].Settles(),
+			case !states[j].Resolves(),
 				resolved && failed.Before(since[w.letters[j].Offset]),
 				resolved && last && before.FailedAt.Equal(m.FailedAt):
 				state = Duplicate
@@ -425,7 +425,7 @@ func (w *lineageWorld) check(*rapid.T) {
 			w.Fatalf("letter %d is %q, want %q", l.Offset, state, want[i])
 		}
 		m, _ := headers.Parse(l.Headers)
-		if !state.Settles() {
+		if !state.Resolves() {
 			key := fmt.Sprint(w.of[l], m.Redrive.ID)
 			if first, twice := open[key]; twice {
 				w.Fatalf("letters %d and %d are both open, and of one record", first, l.Offset)

@@ -91,7 +91,7 @@ func TestLineage_WhatFailsAfterItsLetterWasSettledIsOpen(t *testing.T) {
 				k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 				k.write(t, "one.dlq", &kgo.Record{}, failing(7)) // and a copy of that one
 				want, stays := []string{"0:1"}, int64(1)
-				if !state.Settles() { // then it is still one letter
+				if !state.Resolves() { // then it is still one letter
 					want, stays = []string{"0:0"}, 0
 				}
 				if state == Redriven {

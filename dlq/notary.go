@@ -15,21 +15,21 @@ import (
 // maxNamed is how many letters an error names; it counts the rest.
 const maxNamed = 10
 
-// notary writes entries to a ledger. Its fields are for promises, which kgo calls one at a time, until close returned.
-type notary struct {
-	ledger *Ledger
-	cl     *kgo.Client
-	under  sync.WaitGroup // entries that are under way
-	done   func(headers.Position, error)
+// ledgerWriter writes entries to a ledger. Its fields are for promises, which kgo calls one at a time, until close returned.
+type ledgerWriter struct {
+	ledger   *Ledger
+	cl       *kgo.Client
+	inFlight sync.WaitGroup // entries that are under way
+	done     func(headers.Position, error)
 
 	discarded int64
 	failed    int64
 	named     []error
 }
 
-// notary returns one that has a ledger to write to. done, if not nil, gets every letter once.
-func (l *Ledger) notary(ctx context.Context, done func(headers.Position, error)) (*notary, error) {
-	seen, err := l.look(ctx)
+// openWriter returns one that has a ledger to write to. done, if not nil, gets every letter once.
+func (l *Ledger) openWriter(ctx context.Context, done func(headers.Position, error)) (*ledgerWriter, error) {
+	seen, err := l.poll(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -42,7 +42,7 @@ func (l *Ledger) notary(ctx context.Context, done func(headers.Position, error))
 	if err != nil {
 		return nil, err
 	}
-	return &notary{ledger: l, cl: cl, done: done}, nil
+	return &ledgerWriter{ledger: l, cl: cl, done: done}, nil
 }
 
 // writeOpts are those of a client whose records are safe when it says so, on the partition that they name.
@@ -55,10 +55,10 @@ func writeOpts(opts []kgo.Opt) []kgo.Opt {
 }
 
 // write writes down an entry about a letter; it waits while too many are under way.
-func (n *notary) write(ctx context.Context, at place, e Entry) {
-	n.under.Add(1)
+func (n *ledgerWriter) write(ctx context.Context, at place, e Entry) {
+	n.inFlight.Add(1)
 	n.cl.Produce(ctx, e.Record(n.ledger.name, at.partition, at.offset), func(_ *kgo.Record, err error) {
-		defer n.under.Done()
+		defer n.inFlight.Done()
 		where := position(n.ledger.topic, at)
 		if err != nil {
 			err = fmt.Errorf("letter %v: write its ledger entry: %w", where, ended(ctx, err))
@@ -87,10 +87,10 @@ func ended(ctx context.Context, err error) error {
 }
 
 // close waits for what is under way, and returns how many letters are discarded, and why entries were not written.
-func (n *notary) close(ctx context.Context) (discarded int64, err error) {
+func (n *ledgerWriter) close(ctx context.Context) (discarded int64, err error) {
 	_ = n.cl.Flush(ctx) // an error is that of ctx; what did not come through fails one by one
 	n.cl.Close()
-	n.under.Wait()
+	n.inFlight.Wait()
 	if more := n.failed - int64(len(n.named)); more > 0 {
 		n.named = append(n.named, fmt.Errorf("and %d letters more", more))
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Note is a record of a ledger: an [Entry] about a letter, something that a
+// LedgerRecord is a record of a ledger: an [Entry] about a letter, something that a
 // redrive run keeps about itself, or what a consumer says of a letter that a run
-// brought back: see [Note.Hearsay].
-type Note struct {
+// brought back: see [LedgerRecord.DiscardReport].
+type LedgerRecord struct {
 	// Record is the note as it stands there. One that is kept keeps the whole
 	// fetch in memory that it came with.
 	Record *kgo.Record
@@ -30,27 +30,27 @@ type Note struct {
 const runKey = "run/"
 
 // RunRecord returns the record that keeps something about a run in a ledger: its
-// state under the run's id, anything else under "id/…", but for [Entry.Hearsay]. A
+// state under the run's id, anything else under "id/…", but for [Entry.DiscardReport]. A
 // nil value takes it away. All of them are on partition 0.
 func RunRecord(ledger, name string, value []byte) *kgo.Record {
 	return &kgo.Record{Topic: ledger, Key: []byte(runKey + name), Value: value}
 }
 
-// ParseNote reads a record of a ledger.
-func ParseNote(r *kgo.Record) *Note {
+// ParseLedgerRecord reads a record of a ledger.
+func ParseLedgerRecord(r *kgo.Record) *LedgerRecord {
 	if name, ok := strings.CutPrefix(string(r.Key), runKey); ok && name != "" {
-		n := &Note{Record: r, Run: name, Letter: -1}
-		n.parseHearsay()
+		n := &LedgerRecord{Record: r, Run: name, Letter: -1}
+		n.parseDiscardReport()
 		return n
 	}
-	n := &Note{Record: r}
+	n := &LedgerRecord{Record: r}
 	n.Letter, n.Entry, n.Err = readEntry(r)
 	return n
 }
 
-// settledAt is the Unix second since when the letter of an entry is settled. The broker's clock and the writer's both say so: where one
+// resolvedAt is the Unix second since when the letter of an entry is settled. The broker's clock and the writer's both say so: where one
 // of them is ahead, a letter that failed since would be taken for a copy.
-func (n *Note) settledAt() uint32 {
+func (n *LedgerRecord) resolvedAt() uint32 {
 	at := n.Entry.At
 	if written := n.Record.Timestamp; written.Before(at) {
 		at = written

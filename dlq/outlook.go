@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Outlook is what an import of a file would do to a topic.
-type Outlook struct {
+// ImportPreview is what an import of a file would do to a topic.
+type ImportPreview struct {
 	// Letters are those of the file.
 	Letters int64
 	// Copies are those among them that the topic holds, or that the file has twice, see
@@ -25,12 +25,12 @@ type Outlook struct {
 	Broken error
 }
 
-// Foresee says what an [Import] of a file into the topic would do to it, as it is now,
+// PreviewImport says what an [Import] of a file into the topic would do to it, as it is now,
 // and leaves the file where it stood. It reads all of the topic, and the ledger if it
 // was not read before. progress, if not nil, is told how many offsets of the topic of
 // how many were passed.
-func (l *Ledger) Foresee(ctx context.Context, file io.ReadSeeker, progress func(read, total int64)) (Outlook, error) {
-	o := Outlook{Reopened: map[State]int64{}}
+func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress func(read, total int64)) (ImportPreview, error) {
+	o := ImportPreview{Reopened: map[State]int64{}}
 	if err := l.ensure(ctx); err != nil {
 		return o, err
 	}
@@ -52,9 +52,9 @@ func (l *Ledger) Foresee(ctx context.Context, file io.ReadSeeker, progress func(
 		}
 		o.Letters++
 		r := p.record
-		if j.unsettled(r, now) != noCopy {
+		if j.unresolved(r, now) != noCopy {
 			o.Copies++
-		} else if state := l.State(r.Partition, r.Offset); r.Topic == l.topic && state.Settles() {
+		} else if state := l.State(r.Partition, r.Offset); r.Topic == l.topic && state.Resolves() {
 			o.Reopened[state]++
 		}
 	}

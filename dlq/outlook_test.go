@@ -49,7 +49,7 @@ func TestWhatIsForeseenOfAnImportIsWhatItDoes(t *testing.T) {
 			}
 			l := k.readLedger(t, "one.dlq")
 			before := summarize(t, l)
-			o, err := l.Foresee(t.Context(), file, nil)
+			o, err := l.PreviewImport(t.Context(), file, nil)
 			if err != nil || o.Broken != nil || o.Letters != 6 || o.Copies != copies || !maps.Equal(o.Reopened, reopened) {
 				t.Errorf("foreseen is %+v, %v; want %d copies and %v", o, err, copies, reopened)
 			}
@@ -72,7 +72,7 @@ func TestOfABrokenFileNothingIsForeseenBehindTheFault(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		good := export(t, []*kgo.Record{{Topic: "orders.dlq", Timestamp: time.Now()}})
 		file := bytes.NewReader(append(append(bytes.Clone(good), "{\n"...), good...))
-		o, err := k.ledger("orders.dlq").Foresee(t.Context(), file, nil)
+		o, err := k.ledger("orders.dlq").PreviewImport(t.Context(), file, nil)
 		if err != nil || o.Letters != 1 || o.Broken == nil || !strings.Contains(o.Broken.Error(), "line 2: ") || file.Len() != int(file.Size()) {
 			t.Errorf("foreseen is %+v, %v, with %d bytes left of the file", o, err, file.Len())
 		}

@@ -127,8 +127,8 @@ func TestALetterThatIsTooLargeIsWrittenWithAsMuchOfItAsFits(t *testing.T) {
 				if len(done) > 0 {
 					t.Error("done was called again")
 				}
-				if len(w.lines) != 0 {
-					t.Errorf("lines are left: %v", w.lines)
+				if len(w.queues) != 0 {
+					t.Errorf("lines are left: %v", w.queues)
 				}
 				if !tt.written {
 					if !errors.Is(err, kerr.MessageTooLarge) || len(log.lines) != 0 {
@@ -207,8 +207,8 @@ func TestLettersThatShareABatchWithOneThatIsTooLargeAreWrittenWhole(t *testing.T
 				t.Errorf("letter %d was written %d times", i, times)
 			}
 		}
-		if len(calls) > 0 || len(w.lines) != 0 {
-			t.Errorf("done was called %d times more, lines are left: %v", len(calls), w.lines)
+		if len(calls) > 0 || len(w.queues) != 0 {
+			t.Errorf("done was called %d times more, lines are left: %v", len(calls), w.queues)
 		}
 	})
 }

@@ -100,7 +100,7 @@ func (p *pruning) add(r *kgo.Record) {
 	state := p.judge.state(r)
 	copied := p.judge.copy == copyOfResolved
 	// A copy of a letter that is open, and goes by its age, is what is left of it.
-	open := p.judge.copy == copyOfOpen || !state.Settles()
+	open := p.judge.copy == copyOfOpen || !state.Resolves()
 	pending := p.judge.ledger.pending(r.Partition, r.Offset) // it is all that there is of the record, if its copy was lost
 	if !part.stays && (open || pending || copied) && !r.Timestamp.Before(p.before) {
 		part.stays, part.until = true, r.Offset
@@ -153,7 +153,7 @@ func (l *Ledger) Prune(ctx context.Context, p *Prunable) error {
 }
 
 func (l *Ledger) prune(ctx context.Context, p *Prunable) error {
-	if _, err := l.look(ctx); err != nil {
+	if _, err := l.poll(ctx); err != nil {
 		return err
 	}
 	if err := l.noteDuplicates(ctx, p); err != nil {
@@ -193,7 +193,7 @@ func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
 	if !any {
 		return nil
 	}
-	n, err := l.notary(ctx, nil)
+	n, err := l.openWriter(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -81,11 +81,11 @@ func (s *scan) run(ctx context.Context, from Cursor) bool {
 		s.narrow(left)
 	}
 	maps.DeleteFunc(left, func(_ int32, p span) bool { return p.at >= p.end })
-	r := reader{scan: s, left: left, gave: map[int32]time.Duration{}}
+	r := reader{scan: s, left: left, delivered: map[int32]time.Duration{}}
 	for _, p := range left {
 		r.total += p.end - p.at
 	}
-	r.tell()
+	r.report()
 	if len(left) == 0 {
 		return true
 	}
@@ -133,9 +133,9 @@ type reader struct {
 
 	// Time is what was spent waiting for the cluster: how long the letters take
 	// their receiver says nothing about a partition.
-	waited time.Duration
-	gave   map[int32]time.Duration // when a partition last gave something
-	looked time.Duration           // when look was last called
+	waited    time.Duration
+	delivered map[int32]time.Duration // when a partition last gave something
+	polledAt  time.Duration           // when look was last called
 }
 
 // run reads until every partition is at its end, and reports whether it came so far.
@@ -165,12 +165,12 @@ func (r *reader) run(ctx context.Context) bool {
 		if stopped {
 			return false
 		}
-		r.tell()
-		if r.waited-r.looked >= idleLimit && !r.look(ctx) {
+		r.report()
+		if r.waited-r.polledAt >= idleLimit && !r.checkProgress(ctx) {
 			return false
 		}
 	}
-	r.tell()
+	r.report()
 	return true
 }
 
@@ -190,7 +190,7 @@ func (r *reader) partition(p int32, records []*kgo.Record) bool {
 		}
 	}
 	r.left[p] = s
-	r.gave[p] = r.waited
+	r.delivered[p] = r.waited
 	return true
 }
 
@@ -203,8 +203,8 @@ func (s *span) take(record *kgo.Record) bool {
 	return record.Offset < s.end && !record.Attrs.IsControl()
 }
 
-// tell tells how far the read is.
-func (r *reader) tell() {
+// report tells how far the read is.
+func (r *reader) report() {
 	if r.progress == nil {
 		return
 	}
@@ -228,18 +228,18 @@ func (r *reader) finish(partition int32) {
 	r.cl.PauseFetchPartitions(map[string][]int32{r.topic: {partition}})
 }
 
-// look finishes partitions that will give nothing more: those whose letters
+// checkProgress finishes partitions that will give nothing more: those whose letters
 // expired up to the end, which no record will ever tell, and, with a problem,
 // those that stall. It reports whether to go on.
-func (r *reader) look(ctx context.Context) bool {
+func (r *reader) checkProgress(ctx context.Context) bool {
 	start := time.Now()
 	defer func() {
 		r.waited += time.Since(start)
-		r.looked = r.waited
+		r.polledAt = r.waited
 	}()
 	var idle []int32
 	for p := range r.left {
-		if r.waited-r.gave[p] >= idleLimit {
+		if r.waited-r.delivered[p] >= idleLimit {
 			idle = append(idle, p)
 		}
 	}
@@ -257,7 +257,7 @@ func (r *reader) look(ctx context.Context) bool {
 			r.finish(p)
 			continue
 		}
-		if r.waited-r.gave[p] >= stallLimit {
+		if r.waited-r.delivered[p] >= stallLimit {
 			err := r.stalled(ask, adm, p)
 			r.finish(p)
 			if !r.problem(err) {

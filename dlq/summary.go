@@ -110,14 +110,14 @@ func (l *Ledger) Summarize(ctx context.Context, f Filter, from Cursor, progress 
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
 	}
-	t := newTally(l, f)
+	t := newSummarizer(l, f)
 	var errs []error
 	s := scan{
 		topic: l.topic, opts: l.opts, progress: progress,
 		narrow: func(left map[int32]span) {
 			f.narrow(left)
 			for p, s := range left {
-				t.partitions[p] = &tallied{PartitionCount: PartitionCount{Partition: p}, begin: s.at}
+				t.partitions[p] = &summarizedLetter{PartitionCount: PartitionCount{Partition: p}, begin: s.at}
 				left[p] = s.back()
 			}
 		},
@@ -141,18 +141,18 @@ func (l *Ledger) Summarize(ctx context.Context, f Filter, from Cursor, progress 
 	return t.summary(), nil
 }
 
-// tally is a summary under way.
-type tally struct {
+// summarizer is a summary under way.
+type summarizer struct {
 	judge      *judge
 	filter     Filter
 	unfiltered bool
 
 	sum        Summary
-	partitions map[int32]*tallied
-	failures   *table[Failure] // by fingerprint and class
-	folded     *table[Failure] // by class
+	partitions map[int32]*summarizedLetter
+	failures   *boundedTable[Failure] // by fingerprint and class
+	folded     *boundedTable[Failure] // by class
 	rest       Failure
-	groups     *table[int64]
+	groups     *boundedTable[int64]
 	otherGroup int64
 
 	key     []byte // scratch
@@ -160,20 +160,20 @@ type tally struct {
 	lastKey []byte
 }
 
-// tallied is a partition of a tally.
-type tallied struct {
+// summarizedLetter is a partition of a tally.
+type summarizedLetter struct {
 	PartitionCount
 	begin int64 // letters before it are looked at for the copies that come later
 }
 
-func newTally(l *Ledger, f Filter) *tally {
-	return &tally{
-		judge: newJudge(l), filter: f, unfiltered: f.all(), sum: Summary{Topic: l.topic}, partitions: map[int32]*tallied{},
-		failures: newTable[Failure](maxFailures), folded: newTable[Failure](maxFolded), groups: newTable[int64](maxGroups),
+func newSummarizer(l *Ledger, f Filter) *summarizer {
+	return &summarizer{
+		judge: newJudge(l), filter: f, unfiltered: f.all(), sum: Summary{Topic: l.topic}, partitions: map[int32]*summarizedLetter{},
+		failures: newBoundedTable[Failure](maxFailures), folded: newBoundedTable[Failure](maxFolded), groups: newBoundedTable[int64](maxGroups),
 	}
 }
 
-func (t *tally) add(r *kgo.Record) {
+func (t *summarizer) add(r *kgo.Record) {
 	state := t.judge.state(r) // of each, or a duplicate of one that is not selected would not be known
 	p := t.partitions[r.Partition]
 	if r.Offset < p.begin {
@@ -190,7 +190,7 @@ func (t *tally) add(r *kgo.Record) {
 	case t.judge.copy != noCopy:
 		p.Duplicates++
 		return
-	case state.Settles():
+	case state.Resolves():
 		p.Resolved++
 		return
 	}
@@ -213,7 +213,7 @@ func (t *tally) add(r *kgo.Record) {
 }
 
 // failure returns the row of a letter.
-func (t *tally) failure(g *glance) *Failure {
+func (t *summarizer) failure(g *headerView) *Failure {
 	t.key = append(append(append(t.key[:0], g.fingerprint...), '/'), g.class...)
 	if t.last != nil && string(t.key) == string(t.lastKey) {
 		return t.last
@@ -228,7 +228,7 @@ func (t *tally) failure(g *glance) *Failure {
 }
 
 // newFailure returns the row of a letter whose class and fingerprint have none, or are broken and so count as none.
-func (t *tally) newFailure(g *glance) *Failure {
+func (t *summarizer) newFailure(g *headerView) *Failure {
 	class, fingerprint := string(g.class), string(g.fingerprint)
 	if class != "" && !classify.ValidClass(class) {
 		class, g.broken = "", true
@@ -255,7 +255,7 @@ func (t *tally) newFailure(g *glance) *Failure {
 }
 
 // fold returns the row of what has none of its own.
-func (t *tally) fold(class string) *Failure {
+func (t *summarizer) fold(class string) *Failure {
 	if row := t.folded.rows[class]; row != nil {
 		return row
 	}
@@ -270,7 +270,7 @@ func (t *tally) fold(class string) *Failure {
 	return row
 }
 
-func (t *tally) group(g *glance) *int64 {
+func (t *summarizer) group(g *headerView) *int64 {
 	if n := t.groups.rows[string(g.group)]; n != nil {
 		return n
 	}
@@ -321,7 +321,7 @@ func (f *Failure) merge(other *Failure) {
 	f.Count += other.Count
 }
 
-func (t *tally) summary() *Summary {
+func (t *summarizer) summary() *Summary {
 	s := &t.sum
 	for _, p := range slices.Sorted(maps.Keys(t.partitions)) {
 		c := t.partitions[p]

@@ -121,7 +121,7 @@ func TestASummaryAndAListAgree(t *testing.T) {
 		s := summarize(t, l)
 		byFailure, byGroup, open, resolved := map[string]int64{}, map[string]int64{}, int64(0), int64(0)
 		for _, letter := range collect(t, l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved)) {
-			if letter.State.Settles() {
+			if letter.State.Resolves() {
 				resolved++
 			} else {
 				open++
@@ -166,9 +166,9 @@ func TestMoreFailuresThanFitAreFoldedTheSameInAnyOrder(t *testing.T) {
 		}
 	}
 	summary := func(order []int) *Summary {
-		ta := newTally(NewLedger("t", "l"), Filter{})
-		ta.judge.lineages.groups = map[string]bool{}
-		ta.partitions[0] = &tallied{}
+		ta := newSummarizer(NewLedger("t", "l"), Filter{})
+		ta.judge.deduper.groups = map[string]bool{}
+		ta.partitions[0] = &summarizedLetter{}
 		for _, i := range order {
 			ta.add(letters[i])
 		}
@@ -218,8 +218,8 @@ func TestMoreFailuresThanFitAreFoldedTheSameInAnyOrder(t *testing.T) {
 // A tally remembers the failure of the letter before, for speed: one that gave way to another must not be among what it remembers.
 func TestLettersOfAFailureThatGaveWayAreCounted(t *testing.T) {
 	t.Parallel()
-	ta := newTally(NewLedger("t", "l"), Filter{})
-	ta.partitions[0] = &tallied{}
+	ta := newSummarizer(NewLedger("t", "l"), Filter{})
+	ta.partitions[0] = &summarizedLetter{}
 	n := int64(0)
 	add := func(fingerprint int) {
 		m := from(n)
@@ -245,8 +245,8 @@ func TestLettersOfAFailureThatGaveWayAreCounted(t *testing.T) {
 
 func TestASampleIsShortAndText(t *testing.T) {
 	t.Parallel()
-	ta := newTally(NewLedger("t", "l"), Filter{})
-	ta.partitions[0] = &tallied{}
+	ta := newSummarizer(NewLedger("t", "l"), Filter{})
+	ta.partitions[0] = &summarizedLetter{}
 	ta.add(&kgo.Record{Headers: []kgo.RecordHeader{header(headers.FailureReason, "terminal"), header(headers.ErrorMessage, "\xff"+strings.Repeat("ä", 1000))}})
 	if got, want := ta.summary().Failures[0].Sample, strings.Repeat("ä", 127); got != want {
 		t.Errorf("sample %q, want %q", got, want)
@@ -295,8 +295,8 @@ func storm(n int) []*kgo.Record {
 // Not parallel: it counts what the process allocates.
 func TestALetterOfASummaryAllocatesNothing(t *testing.T) {
 	letters := storm(1000)
-	ta := newTally(NewLedger("t", "l"), Filter{})
-	ta.partitions[0] = &tallied{}
+	ta := newSummarizer(NewLedger("t", "l"), Filter{})
+	ta.partitions[0] = &summarizedLetter{}
 	i := 0
 	add := func() {
 		ta.add(letters[i%len(letters)])
@@ -317,12 +317,12 @@ func TestASummaryOfFourMillionLettersTakes64MiB(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := heap()
 			l := NewLedger("t", "l")
-			note := &Note{Record: &kgo.Record{}, Entry: Entry{State: Succeeded}}
-			ta := newTally(l, Filter{})
+			note := &LedgerRecord{Record: &kgo.Record{}, Entry: Entry{State: Succeeded}}
+			ta := newSummarizer(l, Filter{})
 			r := &kgo.Record{}
 			m := from(0)
 			for p := range int32(partitions) {
-				ta.partitions[p] = &tallied{}
+				ta.partitions[p] = &summarizedLetter{}
 			}
 			m.Message = "no such SKU"
 			h := m.Append(nil)
@@ -357,25 +357,25 @@ func TestASummaryOfFourMillionLettersTakes64MiB(t *testing.T) {
 func BenchmarkALetterOfASummary(b *testing.B) {
 	letters := storm(50_000)
 	l := NewLedger("t", "l")
-	note := &Note{Record: &kgo.Record{}, Entry: Entry{State: Succeeded}}
+	note := &LedgerRecord{Record: &kgo.Record{}, Entry: Entry{State: Succeeded}}
 	for i := range int64(25_000) {
 		note.Letter = 2 * i
 		l.take(note)
 	}
 	b.Run("glance", func(b *testing.B) {
 		b.ReportAllocs()
-		var g glance
+		var g headerView
 		for i := 0; b.Loop(); i++ {
 			g.read(letters[i%len(letters)].Headers)
 		}
 	})
 	b.Run("summary", func(b *testing.B) {
 		b.ReportAllocs()
-		ta := newTally(l, Filter{})
-		ta.partitions[0] = &tallied{}
+		ta := newSummarizer(l, Filter{})
+		ta.partitions[0] = &summarizedLetter{}
 		for i := 0; b.Loop(); i++ {
 			if i%len(letters) == 0 {
-				ta.judge.lineages = newLineages()
+				ta.judge.deduper = newDeduper()
 			}
 			ta.add(letters[i%len(letters)])
 		}
@@ -447,7 +447,7 @@ func FuzzAGlanceSeesWhatParseSees(f *testing.F) {
 				h = append(h, kgo.RecordHeader{Key: keys[int(line[0])%len(keys)], Value: line[1:]})
 			}
 		}
-		var g glance
+		var g headerView
 		g.read(h)
 		l := newLetter(&kgo.Record{Headers: h})
 		if g.foreign() && l.MetaErr == nil {

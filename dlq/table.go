@@ -2,19 +2,21 @@ package dlq
 
 import "slices"
 
-// table has rows by key, and room for limit of them: those whose keys sort first. Which they are, and what is in them, does not depend
+// boundedTable has rows by key, and room for limit of them: those whose keys sort first. Which they are, and what is in them, does not depend
 // on the order in which keys come: one that is among the first of all is among the first of those that came so far, so it is never put
 // out, and nothing of it is missing.
-type table[R any] struct {
+type boundedTable[R any] struct {
 	limit int
 	rows  map[string]*R
 	keys  []string // sorted
 }
 
-func newTable[R any](limit int) *table[R] { return &table[R]{limit: limit, rows: map[string]*R{}} }
+func newBoundedTable[R any](limit int) *boundedTable[R] {
+	return &boundedTable[R]{limit: limit, rows: map[string]*R{}}
+}
 
 // row makes the row of a key that has none. It returns nil where there is no room for it, and the row that had to give way, if one did.
-func (t *table[R]) row(key string) (row *R, outKey string, out *R) {
+func (t *boundedTable[R]) row(key string) (row *R, outKey string, out *R) {
 	if len(t.keys) == t.limit && key > t.keys[t.limit-1] {
 		return nil, "", nil
 	}

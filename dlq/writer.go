@@ -25,8 +25,8 @@ type Writer struct {
 	limit   int // bytes of a batch that the client sends, before compression
 	maxHeld int
 
-	mu    sync.Mutex
-	lines map[int32]*line
+	mu     sync.Mutex
+	queues map[int32]*partitionQueue
 }
 
 // NewWriter returns a writer to the topic, which should exist: see
@@ -51,7 +51,7 @@ type Writer struct {
 // write a letter twice. With a kgo.TransactionalID the letters belong to the
 // client's transaction, and done means only that the broker has them.
 func NewWriter(cl *kgo.Client, topic string) *Writer {
-	w := &Writer{cl: cl, topic: topic, lines: map[int32]*line{}}
+	w := &Writer{cl: cl, topic: topic, queues: map[int32]*partitionQueue{}}
 	switch {
 	case cl == nil:
 		w.err = errors.New("there is no client")
@@ -122,7 +122,7 @@ func (w *Writer) Write(ctx context.Context, r *kgo.Record, m headers.Meta, done 
 	if m.Reason == "" {
 		m.Reason = headers.ReasonTerminal
 	}
-	w.send(&draft{ctx: ctx, r: r, done: done, omit: m.Original.Topic != ""}, m.Append)
+	w.send(&pendingLetter{ctx: ctx, r: r, done: done, omit: m.Original.Topic != ""}, m.Append)
 }
 
 // WriteMalformed copies r like [Writer.Write], but keeps all its headers as found,
@@ -132,14 +132,14 @@ func (w *Writer) Write(ctx context.Context, r *kgo.Record, m headers.Meta, done 
 // be left out, the message begins with r's own topic, partition and offset, where
 // it is.
 func (w *Writer) WriteMalformed(ctx context.Context, r *kgo.Record, cause error, at time.Time, done func(error)) {
-	d := &draft{ctx: ctx, r: r, done: done, omit: r != nil && r.Topic != ""}
+	d := &pendingLetter{ctx: ctx, r: r, done: done, omit: r != nil && r.Topic != ""}
 	d.located = func() []kgo.RecordHeader {
 		return headers.Malformed(r.Headers, fmt.Errorf("%s: %w", d.from(), cause), at)
 	}
 	w.send(d, func(h []kgo.RecordHeader) []kgo.RecordHeader { return headers.Malformed(h, cause, at) })
 }
 
-func (w *Writer) send(d *draft, story func([]kgo.RecordHeader) []kgo.RecordHeader) {
+func (w *Writer) send(d *pendingLetter, story func([]kgo.RecordHeader) []kgo.RecordHeader) {
 	if d.done == nil {
 		d.done = func(error) {}
 	}
@@ -153,10 +153,10 @@ func (w *Writer) send(d *draft, story func([]kgo.RecordHeader) []kgo.RecordHeade
 	}
 	d.headers = story(d.r.Headers)
 	w.mu.Lock()
-	l := w.lines[d.r.Partition]
+	l := w.queues[d.r.Partition]
 	if l == nil {
-		l = &line{}
-		w.lines[d.r.Partition] = l
+		l = &partitionQueue{}
+		w.queues[d.r.Partition] = l
 	}
 	now, ok := l.take(d, w.maxHeld)
 	w.mu.Unlock()
@@ -168,19 +168,19 @@ func (w *Writer) send(d *draft, story func([]kgo.RecordHeader) []kgo.RecordHeade
 	}
 }
 
-func (w *Writer) produce(d *draft) {
+func (w *Writer) produce(d *pendingLetter) {
 	w.cl.TryProduce(d.ctx, d.letter(w.topic), func(_ *kgo.Record, err error) { w.back(d, err) })
 }
 
 // back takes a letter back from the client, and sees to what goes there next.
-func (w *Writer) back(d *draft, err error) {
+func (w *Writer) back(d *pendingLetter, err error) {
 	w.mu.Lock()
-	l := w.lines[d.r.Partition]
+	l := w.queues[d.r.Partition]
 	l.back()
 	over := !w.again(l, d, err)
 	next := l.next()
 	if l.empty() {
-		delete(w.lines, d.r.Partition)
+		delete(w.queues, d.r.Partition)
 	}
 	w.mu.Unlock()
 	if over {
@@ -201,7 +201,7 @@ func (w *Writer) back(d *draft, err error) {
 }
 
 // again puts a letter that was too large in line, to be sent alone; the caller holds the lock.
-func (w *Writer) again(l *line, d *draft, err error) bool {
+func (w *Writer) again(l *partitionQueue, d *pendingLetter, err error) bool {
 	switch {
 	case !oversize.Refused(err):
 		return false
@@ -209,14 +209,14 @@ func (w *Writer) again(l *line, d *draft, err error) bool {
 		d.alone = true // of several, any may be the one
 		l.alone = append(l.alone, d)
 		return true
-	case d.reduce(w.limit):
+	case d.shrink(w.limit):
 		l.alone = slices.Insert(l.alone, 0, d)
 		return true
 	}
 	return false
 }
 
-func (w *Writer) warn(d *draft) {
+func (w *Writer) warn(d *pendingLetter) {
 	logger, _ := w.cl.OptValue(kgo.WithLogger).(kgo.Logger)
 	if logger == nil || logger.Level() < kgo.LogLevelWarn {
 		return
@@ -230,7 +230,7 @@ func (w *Writer) warn(d *draft) {
 }
 
 // failed names the places of a letter that was not written; nil stays nil.
-func (w *Writer) failed(d *draft, err error) error {
+func (w *Writer) failed(d *pendingLetter, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -30,7 +30,7 @@ func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 			v := s.deploy(topic, topic, time.Second, time.Hour)
 			s.incident(topic, "order", c.letters)
 			var ran atomic.Int64
-			v.deploys(func(string, consumer.Facts) error {
+			v.deploys(func(string, consumer.Delivery) error {
 				if ran.Add(1) > int64(c.good) {
 					return busy("tax") // to the next retry topic, not to the dead letters
 				}
@@ -105,7 +105,7 @@ func TestARunGoesOnWhileOthersFail(t *testing.T) {
 	audit.fixed()
 	s.incident(topic, "order", 500)
 	audit.failing("tax") // for new records
-	v.deploys(func(value string, f consumer.Facts) error {
+	v.deploys(func(value string, f consumer.Delivery) error {
 		switch what, _, _ := strings.Cut(value, " "); what {
 		case "old": // failed first before the run
 			return busy("tax")

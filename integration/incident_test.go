@@ -68,7 +68,7 @@ type service struct {
 	group string
 
 	mu     sync.Mutex
-	handle func(value string, f consumer.Facts) error
+	handle func(value string, f consumer.Delivery) error
 	ran    map[string][]string // of redriven letters, by value: the result of each attempt
 }
 
@@ -83,7 +83,7 @@ func (s *site) deploy(topic, group string, tiers ...time.Duration) *service {
 			v.mu.Lock()
 			handle := v.handle
 			v.mu.Unlock()
-			f := consumer.FactsOf(ctx, r)
+			f := consumer.DeliveryOf(ctx, r)
 			err := handle(string(r.Value), f)
 			if f.RedriveID != "" {
 				v.mu.Lock()
@@ -105,7 +105,7 @@ func resultOf(err error) string {
 }
 
 // deploys exchanges the handler.
-func (v *service) deploys(handle func(value string, f consumer.Facts) error) {
+func (v *service) deploys(handle func(value string, f consumer.Delivery) error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.handle = handle
@@ -113,12 +113,12 @@ func (v *service) deploys(handle func(value string, f consumer.Facts) error) {
 
 // failing deploys a bug that all records hit.
 func (v *service) failing(class string) {
-	v.deploys(func(string, consumer.Facts) error { return bug(class) })
+	v.deploys(func(string, consumer.Delivery) error { return bug(class) })
 }
 
 // fixed deploys a handler that accepts all records.
 func (v *service) fixed() {
-	v.deploys(func(string, consumer.Facts) error { return nil })
+	v.deploys(func(string, consumer.Delivery) error { return nil })
 }
 
 // bug returns an error that sends a record to the dead-letter topic at once.

@@ -306,7 +306,7 @@ func (v *victim) verify() {
 func (s *site) entries(topic string) map[headers.Position]dlq.Entry {
 	s.t.Helper()
 	found := map[headers.Position]dlq.Entry{}
-	err := dlq.NewLedger(topic, topic+".ledger", s.Opts()...).Read(s.t.Context(), nil, func(n *dlq.Note) {
+	err := dlq.NewLedger(topic, topic+".ledger", s.Opts()...).Read(s.t.Context(), nil, func(n *dlq.LedgerRecord) {
 		if n.Err != nil {
 			s.t.Errorf("the ledger of %s: %v", topic, n.Err)
 		}

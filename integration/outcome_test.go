@@ -71,7 +71,7 @@ func TestARunsOutcomeIsWhatTheServicesJournalSays(t *testing.T) {
 	s.incident(topic, "order", n)
 	v.failing("zip")
 	s.incident(topic, "parcel", others)
-	v.deploys(func(value string, f consumer.Facts) error {
+	v.deploys(func(value string, f consumer.Delivery) error {
 		switch {
 		case strings.HasSuffix(value, "1"):
 			return bug("sku")

@@ -49,7 +49,7 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	<-begun
 	s.heldUp(topic+".dlq.ledger", 5*time.Second)
 	_, err = bob.Resume(t.Context(), topic+".dlq", p.ID, nil, redrive.IfSilent())
-	if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedHeld {
+	if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedOwned {
 		t.Errorf("resume ended with %v, want that ann has the run", err)
 	}
 	if err := <-ended; err != nil || o.Counts.Succeeded != n {

@@ -176,7 +176,7 @@ func grantedLater(t *testing.T, kafka *integration.Kafka) {
 			switch {
 			case string(r.Value) == "bad":
 				return classify.Terminal(errors.New("no such SKU"))
-			case consumer.FactsOf(ctx, r).Attempt == 1:
+			case consumer.DeliveryOf(ctx, r).Attempt == 1:
 				return classify.Retryable(errors.New("busy"))
 			}
 			return nil

@@ -18,7 +18,7 @@ func TestRun_AbortsWhenAShareOfAnyClassFails(t *testing.T) {
 	v := s.deploy(topic, topic, time.Second)
 	const n = 400
 	s.incident(topic, "order", n)
-	v.deploys(func(value string, _ consumer.Facts) error {
+	v.deploys(func(value string, _ consumer.Delivery) error {
 		if value == "order 0" { // the canary
 			return nil
 		}

@@ -117,7 +117,7 @@ func (l *line) start() {
 			switch {
 			case string(r.Value) == "bad":
 				return errors.New("no such SKU")
-			case string(r.Value) == "busy" && consumer.FactsOf(ctx, r).Attempt == 1:
+			case string(r.Value) == "busy" && consumer.DeliveryOf(ctx, r).Attempt == 1:
 				return classify.Retryable(errors.New("busy"))
 			}
 			return nil

@@ -23,7 +23,7 @@ func TestATopicIsGoneOnceItWasMissingForAWhile(t *testing.T) {
 		var a absence
 		got := -1
 		for i := range 19 {
-			if a.saw(i == c.there, at.Add(time.Duration(i)*c.every)) {
+			if a.observe(i == c.there, at.Add(time.Duration(i)*c.every)) {
 				got = i
 				break
 			}

@@ -23,7 +23,7 @@ type alarm struct {
 	seen     []Failure
 	failures int
 	others   []Failure // of letters, with classes that are not the run's
-	looks    []judged  // the last ones, with shareOf outcomes or more
+	polls    []judged  // the last ones, with shareOf outcomes or more
 	failed   int       // letters, of any class
 	sent     meter
 	dead     meter
@@ -56,16 +56,16 @@ func (a *alarm) fire(cause string) {
 	}
 }
 
-// quit fires it for a reason that was found elsewhere.
-func (a *alarm) quit(cause string, seen ...Failure) {
+// withdraw fires it for a reason that was found elsewhere.
+func (a *alarm) withdraw(cause string, seen ...Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.seen = append(a.seen, seen...)
 	a.fire(cause)
 }
 
-// failedAgain takes down that a letter of the run failed again, for the first time.
-func (a *alarm) failedAgain(key string, f Failure) {
+// onRefail takes down that a letter of the run failed again, for the first time.
+func (a *alarm) onRefail(key string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.canary && !slices.Contains(a.classes, key) {
@@ -77,8 +77,8 @@ func (a *alarm) failedAgain(key string, f Failure) {
 	a.note(f, fmt.Sprintf("letter %s failed again with %s", f.Letter, f.Class))
 }
 
-// failedNew takes down that a record failed for the first time that was not brought back.
-func (a *alarm) failedNew(key string, f Failure) {
+// onNewFailure takes down that a record failed for the first time that was not brought back.
+func (a *alarm) onNewFailure(key string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if slices.Contains(a.classes, key) {
@@ -107,15 +107,15 @@ func (a *alarm) judged(j judged) {
 		return
 	}
 	a.failed += j.failed
-	a.looks = append(a.looks, j)
+	a.polls = append(a.polls, j)
 	var last judged
-	first := len(a.looks)
+	first := len(a.polls)
 	for first > 0 && last.letters < shareOf {
 		first--
-		last.letters += a.looks[first].letters
-		last.failed += a.looks[first].failed
+		last.letters += a.polls[first].letters
+		last.failed += a.polls[first].failed
 	}
-	a.looks = slices.Delete(a.looks, 0, first)
+	a.polls = slices.Delete(a.polls, 0, first)
 	if a.failed <= a.tolerate || float64(last.failed) <= a.share*float64(max(last.letters, shareOf)) {
 		return
 	}
@@ -124,15 +124,15 @@ func (a *alarm) judged(j judged) {
 		last.failed, last.letters, 100*a.share, max(last.letters, shareOf)))
 }
 
-// died takes down that a letter of the run's groups came to the dead-letter topic.
-func (a *alarm) died(at time.Time) {
+// onDeath takes down that a letter of the run's groups came to the dead-letter topic.
+func (a *alarm) onDeath(at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.dead.add(at, 1)
 }
 
-// went takes down that letters were sent.
-func (a *alarm) went(now time.Time, n int) {
+// onSent takes down that letters were sent.
+func (a *alarm) onSent(now time.Time, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent.add(now, n)

@@ -17,10 +17,10 @@ import (
 // run are about an id: what was selected from the one topic is never sent from the other, and nothing is concluded from what the other
 // lacks.
 
-// ErrMadeAnew is wrapped by the error of a run whose dead-letter topic was deleted and
+// ErrTopicRecreated is wrapped by the error of a run whose dead-letter topic was deleted and
 // made anew, or deleted and for ten seconds not made again: its letters are gone. A run
 // that finds out aborts itself.
-var ErrMadeAnew = errors.New("the dead-letter topic was deleted or made anew since the run began, and the letters that it is about are gone")
+var ErrTopicRecreated = errors.New("the dead-letter topic was deleted or made anew since the run began, and the letters that it is about are gone")
 
 // idText is a topic's id in a run's record, as it is in the ledger's entries.
 func idText(id [16]byte) string {
@@ -46,8 +46,8 @@ func isOther(id, now [16]byte) bool {
 	return id != ([16]byte{}) && now != ([16]byte{}) && id != now
 }
 
-// still makes sure that the dead-letter topic is the one that the run is about, and finds out which one the target is by now.
-func (h *held) still(ctx context.Context) error {
+// stillSameTopic makes sure that the dead-letter topic is the one that the run is about, and finds out which one the target is by now.
+func (h *ownedRun) stillSameTopic(ctx context.Context) error {
 	adm, err := client.NewAdmin(h.r.cfg.Kafka...)
 	if err != nil {
 		return err
@@ -64,38 +64,38 @@ func (h *held) still(ctx context.Context) error {
 	if !h.rec.toTier() {
 		h.targetID = found[h.rec.Target.Topic].ID
 	}
-	return h.same(found)
+	return h.sameTopic(found)
 }
 
-func (h *held) same(found kadm.TopicDetails) error {
+func (h *ownedRun) sameTopic(found kadm.TopicDetails) error {
 	if d, ok := found[h.topics.dlq]; ok && d.Err == nil && isOther(h.topicID, d.ID) {
-		return ErrMadeAnew
+		return ErrTopicRecreated
 	}
 	return nil
 }
 
 // The dead-letter topic is gone when that many looks in a row, over that time at least, did not find it: a single broker may be behind.
 const (
-	absentLooks = 10
-	absentFor   = absentLooks * lookEvery
+	absentPolls = 10
+	absentFor   = absentPolls * pollEvery
 )
 
 // absence is how often in a row the dead-letter topic was not there.
 type absence struct {
-	looks int
+	polls int
 	since time.Time
 }
 
-// saw takes down a look, and reports whether the topic is gone.
-func (a *absence) saw(there bool, now time.Time) (gone bool) {
+// observe takes down a look, and reports whether the topic is gone.
+func (a *absence) observe(there bool, now time.Time) (gone bool) {
 	if there {
 		*a = absence{}
 		return false
 	}
-	if a.looks++; a.looks == 1 {
+	if a.polls++; a.polls == 1 {
 		a.since = now
 	}
-	return a.looks >= absentLooks && now.Sub(a.since) >= absentFor
+	return a.polls >= absentPolls && now.Sub(a.since) >= absentFor
 }
 
 // there makes sure that a look found the dead-letter topic. A list of all topics leaves out those that may not be described, so it is
@@ -103,7 +103,7 @@ func (a *absence) saw(there bool, now time.Time) (gone bool) {
 func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 	name := o.topics.dlq
 	if found.Has(name) {
-		o.absence.saw(true, time.Now())
+		o.absence.observe(true, time.Now())
 		return nil
 	}
 	named, err := o.watch.adm.ListTopics(ctx, name)
@@ -113,15 +113,15 @@ func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 	if err := named[name].Err; !errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return fmt.Errorf("describe topic %q: not among all topics: %w", name, Denied("DESCRIBE", "topic", name, err))
 	}
-	if o.absence.saw(false, time.Now()) {
-		return ErrMadeAnew
+	if o.absence.observe(false, time.Now()) {
+		return ErrTopicRecreated
 	}
 	return fmt.Errorf("the dead-letter topic %s is not there", name)
 }
 
-// anew takes down the ids of watched topics. Of one that has another than before, or than when the run began, something may have been
+// checkTopics takes down the ids of watched topics. Of one that has another than before, or than when the run began, something may have been
 // missed.
-func (w *watch) anew(found kadm.TopicDetails) {
+func (w *watch) checkTopics(found kadm.TopicDetails) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, d := range found {

@@ -76,7 +76,7 @@ func TestARunOfATopicThatIsMadeAnewAborts(t *testing.T) {
 			k.DeleteTopic("orders.dlq")
 			k.CreateTopic("orders.dlq", 1)
 			err := <-result
-			if !errors.Is(err, redrive.ErrMadeAnew) || o.State != redrive.Aborted || o.Counts.Succeeded != 0 || o.Counts.Sent == 0 || o.Counts.Skipped["expired"] != 0 {
+			if !errors.Is(err, redrive.ErrTopicRecreated) || o.State != redrive.Aborted || o.Counts.Succeeded != 0 || o.Counts.Sent == 0 || o.Counts.Skipped["expired"] != 0 {
 				t.Errorf("the run ended with %v, and %+v", err, o)
 			}
 			now, err := r.Status(t.Context(), "orders.dlq", p.ID)
@@ -117,7 +117,7 @@ func TestTheReaderOfLettersDoesNotGoOnWithAnotherTopic(t *testing.T) {
 		k.DeleteTopic("orders.dlq")
 		k.CreateTopic("orders.dlq", 1)
 		k.Produce(others...)
-		if err := <-result; !errors.Is(err, redrive.ErrMadeAnew) {
+		if err := <-result; !errors.Is(err, redrive.ErrTopicRecreated) {
 			t.Errorf("the run ended with %v", err)
 		}
 		looks.Remove()
@@ -146,7 +146,7 @@ func TestARunOfATopicThatIsDeletedAndNotMadeAgainAborts(t *testing.T) {
 				})
 			}
 		})
-		if took := time.Since(deleted); !errors.Is(err, redrive.ErrMadeAnew) || o.State != redrive.Aborted || took < 10*time.Second || took > 40*time.Second {
+		if took := time.Since(deleted); !errors.Is(err, redrive.ErrTopicRecreated) || o.State != redrive.Aborted || took < 10*time.Second || took > 40*time.Second {
 			t.Errorf("after %v the run ended with %v, and %+v", took, err, o)
 		}
 	})
@@ -160,7 +160,7 @@ func TestARunIsNotResumedOnATopicThatWasMadeAnew(t *testing.T) {
 		stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 10, Ramp: -1}, 21)
 		sent := len(on(t, k, "orders.retry.5s"))
 		remake(t, k, s, 200)
-		if _, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil); !errors.Is(err, redrive.ErrMadeAnew) || !strings.Contains(err.Error(), "abort it") {
+		if _, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil); !errors.Is(err, redrive.ErrTopicRecreated) || !strings.Contains(err.Error(), "abort it") {
 			t.Errorf("it is resumed with %v", err)
 		}
 		if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Sent != int64(sent) || o.Counts.Failed != 0 {

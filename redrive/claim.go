@@ -16,8 +16,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// held is a run that this process has: what the ledger says of it, and the producers with which it writes.
-type held struct {
+// ownedRun is a run that this process has: what the ledger says of it, and the producers with which it writes.
+type ownedRun struct {
 	r       *Redriver
 	topics  *topics
 	rec     *record
@@ -25,13 +25,13 @@ type held struct {
 	load    *load
 	topicID [16]byte
 
-	left       selection               // what is still to be sent
-	skipped    map[string]int64        // as the run itself says
-	anew       bool                    // the dead-letter topic is another one by now: nothing else is known
-	doomed     *ReappearedError        // it was to abort, and could not write that down
-	flying     []sentLetter            // what was sent, and has no outcome
-	unfollowed []sentLetter            // of which no outcome will be known, and the ledger does not say so
-	told       map[dlq.State]selection // what else the ledger says of its letters, but for those that failed
+	left          selection               // what is still to be sent
+	skipped       map[string]int64        // as the run itself says
+	recreated     bool                    // the dead-letter topic is another one by now: nothing else is known
+	abortErr      *FailedAgainError       // it was to abort, and could not write that down
+	inFlight      []sentLetter            // what was sent, and has no outcome
+	unfollowed    []sentLetter            // of which no outcome will be known, and the ledger does not say so
+	skipsReported map[dlq.State]selection // what else the ledger says of its letters, but for those that failed
 
 	// Of the reader of letters, which has its own copy of the run:
 	originals *originals
@@ -52,7 +52,7 @@ func (p place) position(topic string) headers.Position {
 // read to its end, and only then the claim is written, which the broker refuses if somebody initialised the ids meanwhile. The fence is
 // raised before: the reading waits for what is open in the ledger.
 // See DESIGN.md, "Claim".
-func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*held, error) {
+func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*ownedRun, error) {
 	t, l := p.topics, newLoad(r.cfg.MaxBufferedBytes/2)
 	for try := 1; ; try++ {
 		w, err := r.openWriters(ctx, t.dlq, l.timeout)
@@ -104,7 +104,7 @@ func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
 }
 
 // tryClaim is one try of it. Of a claim that may stand or not it returns the run with the error.
-func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers, l *load) (*held, error) {
+func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers, l *load) (*ownedRun, error) {
 	t := p.topics
 	if err := r.fence(ctx, w, t.ledger, t.ledger); err != nil {
 		return nil, err
@@ -112,12 +112,12 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 	if err := r.fence(ctx, w, t.ledger, slices.Collect(maps.Keys(p.Targets))...); err != nil {
 		return nil, err
 	}
-	orphans := strays{}
-	ledger, err := r.ledgerFor(ctx, p, orphans.see)
+	orphans := redrivenElsewhere{}
+	ledger, err := r.ledgerFor(ctx, p, orphans.observe)
 	if err != nil {
 		return nil, err
 	}
-	left, skipped := p.unsettled(ledger)
+	left, skipped := p.unresolved(ledger)
 	if left.len() == 0 {
 		return nil, &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: "all that was planned is settled by now"}
 	}
@@ -129,7 +129,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 	rec.TopicID, rec.Watch, rec.WatchIDs, rec.Counts.Skipped = idText(ledger.TopicID()), watch, ids, skipped
 	pieces := p.chosen.notes(t.ledger, p.ID)
 	rec.Pieces = len(pieces)
-	h := &held{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}
+	h := &ownedRun{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}
 	if err := h.noteDuplicates(ctx, p, ledger); err != nil {
 		return h, err
 	}
@@ -137,13 +137,13 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 	return h, err
 }
 
-// unsettled are the letters of a plan that are still open, and how many are not.
-func (p *Plan) unsettled(ledger *dlq.Ledger) (left selection, skipped map[string]int64) {
+// unresolved are the letters of a plan that are still open, and how many are not.
+func (p *Plan) unresolved(ledger *dlq.Ledger) (left selection, skipped map[string]int64) {
 	left, skipped = selection{}, map[string]int64{}
 	for partition, set := range p.chosen {
 		for offset := range set.All() {
-			if ledger.State(partition, offset).Settles() {
-				skipped[SkippedSettled]++
+			if ledger.State(partition, offset).Resolves() {
+				skipped[SkippedResolved]++
 			} else {
 				left.add(partition, offset)
 			}
@@ -169,13 +169,13 @@ func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 	return rec
 }
 
-// strays are pieces of selections, by run.
-type strays map[string][]string
+// redrivenElsewhere are pieces of selections, by run.
+type redrivenElsewhere map[string][]string
 
-// see takes down what a ledger has of a selection.
-func (s strays) see(n *dlq.Note) {
+// observe takes down what a ledger has of a selection.
+func (s redrivenElsewhere) observe(n *dlq.LedgerRecord) {
 	id, _, ok := strings.Cut(n.Run, "/selection/")
-	_, hearsay := n.Hearsay()
+	_, hearsay := n.DiscardReport()
 	switch {
 	case !ok || hearsay:
 	case n.Record.Value != nil:
@@ -187,7 +187,7 @@ func (s strays) see(n *dlq.Note) {
 
 // of are the records that take away what nobody needs, where no run is unfinished: who was fenced before its claim, or crashed, left
 // pieces that mean nothing, and that no compaction takes.
-func (s strays) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
+func (s redrivenElsewhere) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 	for _, names := range s {
 		for _, name := range names {
 			gone = append(gone, dlq.RunRecord(ledger.Name(), name, nil))
@@ -199,12 +199,12 @@ func (s strays) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 // noteDuplicates writes down the copies of letters of which the ledger says nothing yet: a copy is
 // open again when its letter has expired, unless the ledger says what it is. What the plan took for
 // the copy of a letter that somebody has settled by now may have failed since.
-func (h *held) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) error {
+func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) error {
 	const most = 10_000 // an entry takes some hundred bytes
 	var entries []*kgo.Record
 	for i, d := range p.duplicates {
-		outdated := p.chosen.has(d.partition, d.letter) && ledger.State(d.partition, d.letter).Settles()
-		if !outdated && !ledger.State(d.partition, d.offset).Settles() {
+		outdated := p.chosen.has(d.partition, d.letter) && ledger.State(d.partition, d.letter).Resolves()
+		if !outdated && !ledger.State(d.partition, d.offset).Resolves() {
 			entries = append(entries, h.entry(d.place, dlq.Entry{State: dlq.Duplicate, Target: place{d.partition, d.letter}.position(h.topics.dlq)}))
 		}
 		if len(entries) == most || i == len(p.duplicates)-1 {
@@ -219,12 +219,12 @@ func (h *held) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) 
 
 // declare writes the claim, with what goes before it: a claim whose selection is not there could not be resumed, and who resumes a run
 // does not look for copies. All of it is one transaction, or of a large selection a few, of which the claim is in the last.
-func (h *held) declare(ctx context.Context, notes []*kgo.Record) error {
+func (h *ownedRun) declare(ctx context.Context, notes []*kgo.Record) error {
 	return h.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger)))
 }
 
 // write writes notes in as many transactions as they take. The first is written by the producer that is named, and then they take turns.
-func (h *held) write(ctx context.Context, which int, notes []*kgo.Record) error {
+func (h *ownedRun) write(ctx context.Context, which int, notes []*kgo.Record) error {
 	for len(notes) > 0 {
 		n, bytes := h.load.some(notes)
 		began := time.Now()
@@ -238,7 +238,7 @@ func (h *held) write(ctx context.Context, which int, notes []*kgo.Record) error 
 
 // take takes a run over, from whoever has it, with what the ledger knows of it. change is asked more than once where others come in
 // between, each time about the run as the ledger has it then.
-func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, change func(*held) error) (*held, error) {
+func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, change func(*ownedRun) error) (*ownedRun, error) {
 	for try := 1; ; try++ {
 		w, err := r.openWriters(ctx, t.dlq, l.timeout)
 		if err != nil {
@@ -261,7 +261,7 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, chan
 }
 
 // stillMine looks into the ledger, before the ids are initialised once more, whether a run may still be taken.
-func (r *Redriver) stillMine(ctx context.Context, t *topics, id string, change func(*held) error) error {
+func (r *Redriver) stillMine(ctx context.Context, t *topics, id string, change func(*ownedRun) error) error {
 	first, cancel := context.WithTimeout(ctx, peekFenced)
 	defer cancel()
 	h, err := r.read(first, t, id)
@@ -273,7 +273,7 @@ func (r *Redriver) stillMine(ctx context.Context, t *topics, id string, change f
 	return change(h)
 }
 
-func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change func(*held) error, w *writers) (*held, error) {
+func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change func(*ownedRun) error, w *writers) (*ownedRun, error) {
 	if err := r.fence(ctx, w, t.ledger, t.ledger); err != nil {
 		return nil, err
 	}
@@ -292,14 +292,14 @@ func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change fun
 }
 
 // read reads what the ledger knows of a run: its selection less what has an entry, and what was sent without an outcome.
-func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error) {
-	h := &held{r: r, topics: t, left: selection{}}
-	entries, heard := newSaid(), selection{}
+func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, error) {
+	h := &ownedRun{r: r, topics: t, left: selection{}}
+	entries, heard := newLedgerView(), selection{}
 	pieces := map[string][]byte{}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	var bad error
-	err := ledger.Read(ctx, nil, func(n *dlq.Note) {
-		switch run, hearsay := n.Hearsay(); {
+	err := ledger.Read(ctx, nil, func(n *dlq.LedgerRecord) {
+		switch run, hearsay := n.DiscardReport(); {
 		case hearsay && run != id:
 		case hearsay && n.Entry.State == dlq.Discarded:
 			heard.add(n.Record.Partition, n.Letter)
@@ -312,9 +312,9 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 		case n.Run == "" && n.Err == nil && n.Letter >= 0:
 			at := place{n.Record.Partition, n.Letter}
 			if n.Entry.Run == id {
-				entries.say(at, &n.Entry)
+				entries.add(at, &n.Entry)
 			} else {
-				entries.forget(at)
+				entries.clear(at)
 			}
 		}
 	})
@@ -329,13 +329,13 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 	}
 	h.topicID, h.skipped = ledger.TopicID(), h.rec.Counts.Skipped
 	if isOther(h.rec.topicID(), h.topicID) {
-		h.topicID, h.anew = h.rec.topicID(), true
+		h.topicID, h.recreated = h.rec.topicID(), true
 		return h, nil // the ledger passes over what it says of that topic
 	}
-	entries.believe(heard)
-	h.told = entries.states
+	entries.confirm(heard)
+	h.skipsReported = entries.states
 	if h.rec.State.Finished() {
-		h.reckon(entries)
+		h.recountGroups(entries)
 		return h, nil
 	}
 	if err := h.left.join(id, h.rec.Pieces, pieces); err != nil {
@@ -347,7 +347,7 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*held, error
 
 // recount counts anew what became of the letters of a run that is unfinished: the entries came with the copies, and what the run says
 // of itself is some seconds old.
-func (h *held) recount(entries *said, ledger *dlq.Ledger) {
+func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
 	h.rec.Counts = Counts{Selected: h.rec.Counts.Selected}
 	entries.each(func(at place, e dlq.Entry) {
 		if h.left.remove(at.partition, at.offset) { // what somebody says of others is not believed
@@ -356,13 +356,13 @@ func (h *held) recount(entries *said, ledger *dlq.Ledger) {
 	})
 	for partition, set := range h.left { // settled by others
 		for _, offset := range slices.Collect(set.All()) {
-			if ledger.State(partition, offset).Settles() {
-				h.rec.Counts.skip(SkippedSettled)
+			if ledger.State(partition, offset).Resolves() {
+				h.rec.Counts.addSkipped(SkippedResolved)
 				set.Remove(offset)
 			}
 		}
 	}
-	h.rec.Counts.Pending = int64(len(h.flying))
+	h.rec.Counts.Pending = int64(len(h.inFlight))
 	for why, n := range h.rec.Counts.Skipped {
 		if h.skipped == nil {
 			h.skipped = map[string]int64{}
@@ -371,23 +371,23 @@ func (h *held) recount(entries *said, ledger *dlq.Ledger) {
 	}
 }
 
-// reckon adds to the counts of a finished run what became known since: that a consumer discarded what was pending. Of its letters
+// recountGroups adds to the counts of a finished run what became known since: that a consumer discarded what was pending. Of its letters
 // others may have been brought back again by now, so the entries alone do not say what became of them then.
-func (h *held) reckon(entries *said) {
+func (h *ownedRun) recountGroups(entries *ledgerView) {
 	c := &h.rec.Counts
 	discarded := int64(0)
 	entries.each(func(at place, e dlq.Entry) {
 		switch {
 		case e.State == dlq.Redriven && h.followsSent():
-			h.flying = append(h.flying, sentLetter{at, lineUp{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
+			h.inFlight = append(h.inFlight, sentLetter{at, queueKey{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
 		case e.State == dlq.Redriven:
-			h.unfollowed = append(h.unfollowed, sentLetter{at, lineUp{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
+			h.unfollowed = append(h.unfollowed, sentLetter{at, queueKey{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
 		case e.State == dlq.Discarded:
 			discarded++
 		}
 	})
 	c.Discarded = max(c.Discarded, min(discarded, c.Discarded+c.Pending))
-	c.Pending, c.Retrying = int64(len(h.flying)), 0
+	c.Pending, c.Retrying = int64(len(h.inFlight)), 0
 }
 
 func groupsOf(p *Plan) (groups []string) {
@@ -407,30 +407,30 @@ func classesOf(p *Plan) (classes []string) {
 }
 
 // entry is the ledger's entry about a letter of the run.
-func (h *held) entry(at place, e dlq.Entry) *kgo.Record {
+func (h *ownedRun) entry(at place, e dlq.Entry) *kgo.Record {
 	e.TopicID, e.Run, e.At, e.By, e.Why = h.topicID, h.rec.ID, time.Now(), h.rec.By, h.rec.Why
 	return e.Record(h.topics.ledger, at.partition, at.offset)
 }
 
-// verdict is the ledger's entry about what became of a letter. What a consumer said of it is not needed any more then. The letter is
+// applyVerdict is the ledger's entry about what became of a letter. What a consumer said of it is not needed any more then. The letter is
 // settled since the run sent it, which was not before the claim: when each was sent nobody keeps.
-func (h *held) verdict(v verdict) []*kgo.Record {
+func (h *ownedRun) applyVerdict(v verdict) []*kgo.Record {
 	v.entry.Since = h.rec.Started
 	notes := []*kgo.Record{h.entry(v.letter, v.entry)}
 	if v.heard {
 		unsaid := dlq.Entry{Run: h.rec.ID}
-		notes = append(notes, unsaid.Hearsay(h.topics.ledger, v.letter.partition, v.letter.offset))
+		notes = append(notes, unsaid.DiscardReport(h.topics.ledger, v.letter.partition, v.letter.offset))
 	}
 	return notes
 }
 
 // count takes down what the ledger says of a letter of the run.
-func (h *held) count(at place, e dlq.Entry) {
+func (h *ownedRun) count(at place, e dlq.Entry) {
 	c := &h.rec.Counts
 	switch e.State {
 	case dlq.Duplicate:
 	case dlq.Expired:
-		c.skip(SkippedExpired)
+		c.addSkipped(SkippedExpired)
 	case dlq.Unfollowed:
 		c.Sent++
 		c.Unfollowed++
@@ -440,9 +440,9 @@ func (h *held) count(at place, e dlq.Entry) {
 			c.Unfollowed++
 			return
 		}
-		h.flying = append(h.flying, sentLetter{at, lineUp{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
+		h.inFlight = append(h.inFlight, sentLetter{at, queueKey{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
 	default:
 		c.Sent++
-		c.settle(e)
+		c.add(e)
 	}
 }

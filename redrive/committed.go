@@ -111,22 +111,22 @@ func (g *groupOffsets) mark(topic string, partition int32, s span) {
 	g.reset[topic][partition] = s
 }
 
-func (g *groupOffsets) standing(at headers.Position, starts kadm.ListedOffsets) standing {
+func (g *groupOffsets) progressOn(at headers.Position, starts kadm.ListedOffsets) progress {
 	if g == nil {
-		return standsBehind
+		return progressBehind
 	}
 	if s, reset := g.reset[at.Topic][at.Partition]; reset && at.Offset >= s.from && at.Offset < s.until {
-		return standsUnknown
+		return progressUnknown
 	}
 	// The starts were read after the offsets. One that expired by then may have been passed since there was nothing left to run.
 	switch start, found := starts.Lookup(at.Topic, at.Partition); {
 	case !found: // the topic is gone, or a broker does not know it yet: nothing can be concluded
-		return standsBehind
+		return progressBehind
 	case start.Offset > at.Offset:
-		return standsUnknown
+		return progressUnknown
 	}
 	if committed, ok := g.at[at.Topic][at.Partition]; ok && committed > at.Offset {
-		return standsPast
+		return progressPast
 	}
-	return standsBehind
+	return progressBehind
 }

@@ -20,28 +20,28 @@ func TestWhoMovedAnOffsetSaysWhetherRecordsRan(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		looks []look
-		want  standing
+		want  progress
 	}{
-		"a consumer":                               {[]look{{5, "siding", "a"}, {20, "siding", "a"}}, standsPast},
-		"a consumer's last commit":                 {[]look{{5, "siding", "a"}, {20, "siding", ""}}, standsPast},
-		"two consumers":                            {[]look{{5, "siding", "a"}, {20, "siding", "b"}}, standsPast},
-		"a consumer of a later version":            {[]look{{5, "siding", "a"}, {20, "siding 2 x", "b"}}, standsPast},
-		"a consumer's first commit":                {[]look{{none, "", ""}, {20, "siding", "a"}}, standsPast},
-		"a consumer, and a look failed":            {[]look{{5, "siding", "a"}, {fails, "", "a"}, {20, "siding", "b"}}, standsPast},
-		"another consumer, which stays":            {[]look{{5, "", "a"}, {20, "", "a"}}, standsPast},
-		"another one, in place of siding's":        {[]look{{5, "siding", "a"}, {20, "", "a"}}, standsPast},
-		"a tool, while nobody was there":           {[]look{{5, "siding", ""}, {20, "", ""}}, standsUnknown},
-		"a tool, as the consumer stopped":          {[]look{{5, "siding", "a"}, {20, "", ""}}, standsUnknown},
-		"a tool, as the consumer started":          {[]look{{5, "siding", ""}, {20, "", "a"}}, standsUnknown},
-		"a tool, between two consumers":            {[]look{{5, "siding", "a"}, {20, "", "b"}}, standsUnknown},
-		"a tool, and a look failed":                {[]look{{5, "siding", "a"}, {fails, "", ""}, {20, "", ""}}, standsUnknown},
-		"a tool, up to it":                         {[]look{{5, "siding", "a"}, {10, "", ""}, {20, "siding", "a"}}, standsPast},
-		"a tool, once it was deleted":              {[]look{{5, "siding", "a"}, {none, "", ""}, {20, "", ""}}, standsUnknown},
-		"a tool, where there was none":             {[]look{{none, "", ""}, {20, "", ""}}, standsUnknown},
-		"a consumer, where another one is deleted": {[]look{{5, "siding", "a"}, {none, "", ""}, {20, "siding", "b"}}, standsUnknown},
-		"a tool, back":                             {[]look{{20, "siding", "a"}, {5, "", ""}}, standsUnknown},
-		"a look fails":                             {[]look{{20, "siding", "a"}, {fails, "", "a"}}, standsPast},
-		"it is deleted":                            {[]look{{20, "siding", "a"}, {none, "", ""}}, standsBehind},
+		"a consumer":                               {[]look{{5, "siding", "a"}, {20, "siding", "a"}}, progressPast},
+		"a consumer's last commit":                 {[]look{{5, "siding", "a"}, {20, "siding", ""}}, progressPast},
+		"two consumers":                            {[]look{{5, "siding", "a"}, {20, "siding", "b"}}, progressPast},
+		"a consumer of a later version":            {[]look{{5, "siding", "a"}, {20, "siding 2 x", "b"}}, progressPast},
+		"a consumer's first commit":                {[]look{{none, "", ""}, {20, "siding", "a"}}, progressPast},
+		"a consumer, and a look failed":            {[]look{{5, "siding", "a"}, {fails, "", "a"}, {20, "siding", "b"}}, progressPast},
+		"another consumer, which stays":            {[]look{{5, "", "a"}, {20, "", "a"}}, progressPast},
+		"another one, in place of siding's":        {[]look{{5, "siding", "a"}, {20, "", "a"}}, progressPast},
+		"a tool, while nobody was there":           {[]look{{5, "siding", ""}, {20, "", ""}}, progressUnknown},
+		"a tool, as the consumer stopped":          {[]look{{5, "siding", "a"}, {20, "", ""}}, progressUnknown},
+		"a tool, as the consumer started":          {[]look{{5, "siding", ""}, {20, "", "a"}}, progressUnknown},
+		"a tool, between two consumers":            {[]look{{5, "siding", "a"}, {20, "", "b"}}, progressUnknown},
+		"a tool, and a look failed":                {[]look{{5, "siding", "a"}, {fails, "", ""}, {20, "", ""}}, progressUnknown},
+		"a tool, up to it":                         {[]look{{5, "siding", "a"}, {10, "", ""}, {20, "siding", "a"}}, progressPast},
+		"a tool, once it was deleted":              {[]look{{5, "siding", "a"}, {none, "", ""}, {20, "", ""}}, progressUnknown},
+		"a tool, where there was none":             {[]look{{none, "", ""}, {20, "", ""}}, progressUnknown},
+		"a consumer, where another one is deleted": {[]look{{5, "siding", "a"}, {none, "", ""}, {20, "siding", "b"}}, progressUnknown},
+		"a tool, back":                             {[]look{{20, "siding", "a"}, {5, "", ""}}, progressUnknown},
+		"a look fails":                             {[]look{{20, "siding", "a"}, {fails, "", "a"}}, progressPast},
+		"it is deleted":                            {[]look{{20, "siding", "a"}, {none, "", ""}}, progressBehind},
 	} {
 		var g *groupOffsets
 		for _, l := range c.looks {
@@ -60,7 +60,7 @@ func TestWhoMovedAnOffsetSaysWhetherRecordsRan(t *testing.T) {
 			g = g.next(ids, offsets)
 		}
 		at := headers.Position{Topic: topic, Offset: 10}
-		if got := g.standing(at, kadm.ListedOffsets{topic: {0: {Topic: topic}}}); got != c.want {
+		if got := g.progressOn(at, kadm.ListedOffsets{topic: {0: {Topic: topic}}}); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // several all must hold. It is checked against the ledger as it is read while the
 // run is claimed, when no other process can write to it, and what is claimed then is
 // what was checked. Where it does not hold, a *[RefusedError] with the reason
-// [RefusedHeld] tells how the run stands, and the run goes on where it is.
+// [RefusedOwned] tells how the run stands, and the run goes on where it is.
 type Condition struct {
 	silent bool
 	claim  string
@@ -36,9 +36,9 @@ const lively = 20 * time.Second
 // listening is how long a heartbeat is listened for: one comes within that time from a process that can write.
 const listening = heartbeatEvery + 2*time.Second
 
-// lookPatience is how long the ledger is read before a run is claimed. To claim it disturbs a process that goes on, which loses some
+// pollPatience is how long the ledger is read before a run is claimed. To claim it disturbs a process that goes on, which loses some
 // seconds also where the claim is given up. What holds the reading up may be a transaction that only the claim ends.
-const lookPatience = 3 * time.Second
+const pollPatience = 3 * time.Second
 
 // taking is somebody's wish to take a run.
 type taking struct {
@@ -48,12 +48,12 @@ type taking struct {
 	heard      *record // the run as it was before and after it was listened for
 }
 
-// look looks at a run before it is claimed, so that one that may not be taken is not disturbed. It returns nil where the ledger can't be
+// poll looks at a run before it is claimed, so that one that may not be taken is not disturbed. It returns nil where the ledger can't be
 // read in time.
-func (r *Redriver) look(ctx context.Context, t *topics, w *taking) (*record, error) {
+func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, error) {
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	read := func() (*record, error) {
-		first, cancel := context.WithTimeout(ctx, lookPatience)
+		first, cancel := context.WithTimeout(ctx, pollPatience)
 		defer cancel()
 		if err := ledger.Read(first, nil, nil); err != nil && first.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -120,5 +120,5 @@ func (w *taking) allowed(rec *record) error {
 
 func (w *taking) refused(rec *record, how string, args ...any) error {
 	o := rec.outcome(w.topic)
-	return &RefusedError{Topic: w.topic, Reason: RefusedHeld, Run: &o, Detail: fmt.Sprintf("run %s/%s ", w.topic, w.id) + fmt.Sprintf(how, args...)}
+	return &RefusedError{Topic: w.topic, Reason: RefusedOwned, Run: &o, Detail: fmt.Sprintf("run %s/%s ", w.topic, w.id) + fmt.Sprintf(how, args...)}
 }

@@ -22,7 +22,7 @@ import (
 func heldError(t *testing.T, err error, words string) *redrive.RefusedError {
 	t.Helper()
 	e, ok := errors.AsType[*redrive.RefusedError](err)
-	if !ok || e.Reason != redrive.RefusedHeld || e.Run == nil || !strings.Contains(e.Detail, words) {
+	if !ok || e.Reason != redrive.RefusedOwned || e.Run == nil || !strings.Contains(e.Detail, words) {
 		t.Fatalf("the error is %v, want one that says %q", err, words)
 	}
 	return e

@@ -19,7 +19,7 @@ import (
 //
 // It must not be used concurrently.
 type copier struct {
-	h      *held
+	h      *ownedRun
 	run    []byte
 	edited bool // the user's headers
 	tiers  map[destination]string
@@ -46,7 +46,7 @@ var (
 	firstHop  = []byte("1")
 )
 
-func newCopier(h *held) *copier {
+func newCopier(h *ownedRun) *copier {
 	return &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), tiers: map[destination]string{}}
 }
 

@@ -21,7 +21,7 @@ func TestCopier_ACopyOnATierSaysWhatItsLetterSays(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		edit := rapid.SampledFrom([]Edit{{}, {}, {Value: []byte("new")}, {Set: []kgo.RecordHeader{{Key: "a", Value: []byte("3")}, {Key: "b"}}, Unset: []string{"dlq-mine"}}}).Draw(t, "edit")
-		h := &held{
+		h := &ownedRun{
 			r: &Redriver{}, topics: &topics{source: "orders", dlq: "orders.dlq"},
 			rec: &record{
 				ID: "20260102-150405-0a1b2c", Groups: []string{"billing", "audit"}, Edit: editRecord{edit},

@@ -15,7 +15,7 @@ import (
 // drain waits for the transactions that are being ended.
 func (e *engine) drain() error {
 	for e.busy[0] || e.busy[1] {
-		if err := e.ended(<-e.ends); err != nil {
+		if err := e.transactionEnded(<-e.ends); err != nil {
 			return err
 		}
 	}
@@ -26,7 +26,7 @@ func (e *engine) drain() error {
 func (e *engine) conclude(ctx context.Context, state State, cause string) error {
 	now := time.Now()
 	e.state, e.waiting = state, ""
-	e.settle(look{verdicts: e.flights.settle(func(string, headers.Position) standing { return standsBehind }), idle: e.idle, lag: e.lag})
+	e.applyPoll(pollResult{verdicts: e.flights.resolve(func(string, headers.Position) progress { return progressBehind }), idle: e.idle, lag: e.lag})
 	rec := e.record(now)
 	rec.end(state, cause, now)
 	e.notes = append(e.notes, rec.last(e.topics.ledger)...)
@@ -35,7 +35,7 @@ func (e *engine) conclude(ctx context.Context, state State, cause string) error 
 	}
 	e.notes = nil
 	*e.rec = *rec
-	e.tell("")
+	e.reportSkips("")
 	return nil
 }
 
@@ -57,18 +57,18 @@ func (e *engine) finish(ctx context.Context) error {
 // abort ends a run whose class has reappeared.
 func (e *engine) abort() error {
 	cause, seen := e.alarm.result()
-	e.doomed = &ReappearedError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
+	e.abortErr = &FailedAgainError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
 	if err := e.halt(cause); err != nil { // that it aborts is true also where the ledger cannot be told
-		return errors.Join(e.doomed, err)
+		return errors.Join(e.abortErr, err)
 	}
-	return e.doomed
+	return e.abortErr
 }
 
 // abandon ends a run whose letters are gone.
 func (e *engine) abandon() error {
-	e.alarm.quit(ErrMadeAnew.Error())
-	err := fmt.Errorf("run %s: %w", e.rec.ID, ErrMadeAnew)
-	if failed := e.halt(ErrMadeAnew.Error()); failed != nil {
+	e.alarm.withdraw(ErrTopicRecreated.Error())
+	err := fmt.Errorf("run %s: %w", e.rec.ID, ErrTopicRecreated)
+	if failed := e.halt(ErrTopicRecreated.Error()); failed != nil {
 		return errors.Join(err, failed)
 	}
 	return err
@@ -86,13 +86,13 @@ func (e *engine) halt(cause string) error {
 	if err := e.drain(); err != nil {
 		return err
 	}
-	for e.looking {
+	for e.polling {
 		select {
-		case l := <-e.looked:
-			e.settle(l)
-		case <-time.After(lookGrace):
-			e.unlook()
-			e.settle(<-e.looked)
+		case l := <-e.polled:
+			e.applyPoll(l)
+		case <-time.After(pollGrace):
+			e.cancelPoll()
+			e.applyPoll(<-e.polled)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)

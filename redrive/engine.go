@@ -16,12 +16,12 @@ import (
 
 const (
 	tickEvery      = 20 * time.Millisecond
-	lookEvery      = time.Second
+	pollEvery      = time.Second
 	heartbeatEvery = 5 * time.Second
-	// lookTimeout bounds one look at the outcomes.
-	lookTimeout = 15 * time.Second
-	// lookGrace is how long a run that is aborted waits for the one that is under way; what it does not find can be found later.
-	lookGrace = 2 * time.Second
+	// pollTimeout bounds one look at the outcomes.
+	pollTimeout = 15 * time.Second
+	// pollGrace is how long a run that is aborted waits for the one that is under way; what it does not find can be found later.
+	pollGrace = 2 * time.Second
 	// closeTimeout bounds what is done after the caller's context ended.
 	closeTimeout = 10 * time.Second
 )
@@ -30,12 +30,12 @@ const (
 // and answers through channels.
 // See DESIGN.md, "States of a run".
 type engine struct {
-	*held
+	*ownedRun
 	on      func(Event)
-	flights *flights
+	flights *inFlight
 	alarm   *alarm
 	watch   *watch
-	looks   *outcomes
+	polls   *outcomes
 	bucket  *bucket
 
 	state     State
@@ -44,13 +44,13 @@ type engine struct {
 	canaryAt  time.Time // when the last canary was sent
 	lastSent  time.Time
 	heartbeat time.Time
-	told      time.Time
+	reported  time.Time
 
 	letters <-chan reading
-	buffer  []*outgoing // read, and not sent
-	reads   *room       // for the letters in memory
-	whole   bool        // all were read
-	taken   int64       // handed to a transaction, by this process and before
+	buffer  []*outgoing   // read, and not sent
+	reads   *memoryBudget // for the letters in memory
+	readAll bool          // all were read
+	taken   int64         // handed to a transaction, by this process and before
 	open    *transaction
 	next    int             // the producer whose turn it is
 	busy    [2]bool         // its transaction is being ended
@@ -60,26 +60,26 @@ type engine struct {
 	ends    chan ended
 	notes   []*kgo.Record // for the ledger, with the next transaction
 
-	looked   chan look
-	looking  bool
-	unlook   context.CancelFunc // ends the one that is under way
-	lookedAt time.Time          // when the last one ended
-	asOf     time.Time          // when the last one began that found all
-	asking   time.Time          // when the one that is under way began
-	blind    error              // why the last one did not
-	idle     []string
-	lag      int64
-	behind   bool  // of a run that was taken over: what happened meanwhile was not read yet, and nothing is sent before
-	gone     bool  // the dead-letter topic is another one by now
-	lacks    error // a right that was taken away
+	polled            chan pollResult
+	polling           bool
+	cancelPoll        context.CancelFunc // ends the one that is under way
+	polledAt          time.Time          // when the last one ended
+	asOf              time.Time          // when the last one began that found all
+	pollBegan         time.Time          // when the one that is under way began
+	pollErr           error              // why the last one did not
+	idle              []string
+	lag               int64
+	catchingUp        bool  // of a run that was taken over: what happened meanwhile was not read yet, and nothing is sent before
+	topicGone         bool  // the dead-letter topic is another one by now
+	missingPermission error // a right that was taken away
 
 	problems chan error
-	said     map[string]time.Time
+	logged   map[string]time.Time
 	skips    int // letters that are not sent, as this process found
 }
 
-// look is what a look at the outcomes found.
-type look struct {
+// pollResult is what a look at the outcomes found.
+type pollResult struct {
 	verdicts []verdict
 	judged   judged
 	idle     []string // groups without members
@@ -88,20 +88,20 @@ type look struct {
 }
 
 // run goes on with a run until it is over, aborts itself, is interrupted by ctx, or is lost.
-func (h *held) run(ctx context.Context, on func(Event)) error {
+func (h *ownedRun) run(ctx context.Context, on func(Event)) error {
 	if h.rec.State.Finished() { // its final record stands: only the answer to it was lost
-		if h.doomed != nil {
-			return h.doomed
+		if h.abortErr != nil {
+			return h.abortErr
 		}
 		return nil
 	}
 	now := time.Now()
 	e := &engine{
-		held: h, on: on, flights: newFlights(h.rec.Counts, h.flying), alarm: newAlarm(h.rec),
+		ownedRun: h, on: on, flights: newInFlight(h.rec.Counts, h.inFlight), alarm: newAlarm(h.rec),
 		bucket: newBucket(h.rec.Pace.Rate, h.rec.Pace.Burst, now),
 		state:  Canary, lastSent: now, canaryAt: now, heartbeat: now, taken: h.rec.Counts.Sent,
-		reads: newRoom(h.r.cfg.MaxBufferedBytes), before: make(chan struct{}), broken: new(atomic.Bool), ends: make(chan ended, 2),
-		looked: make(chan look, 1), lookedAt: now, problems: make(chan error, 16), said: map[string]time.Time{},
+		reads: newMemoryBudget(h.r.cfg.MaxBufferedBytes), before: make(chan struct{}), broken: new(atomic.Bool), ends: make(chan ended, 2),
+		polled: make(chan pollResult, 1), polledAt: now, problems: make(chan error, 16), logged: map[string]time.Time{},
 	}
 	close(e.before)
 	e.sent = e.before
@@ -109,11 +109,11 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 		e.state, e.ramp = Sending, now
 		e.alarm.stage(false, now)
 	}
-	if e.behind = h.rec.Counts.Sent > 0; e.behind {
-		e.lookedAt = time.Time{}
+	if e.catchingUp = h.rec.Counts.Sent > 0; e.catchingUp {
+		e.polledAt = time.Time{}
 	}
-	if h.doomed != nil {
-		e.alarm.quit(h.doomed.Cause, h.doomed.Seen...)
+	if h.abortErr != nil {
+		e.alarm.withdraw(h.abortErr.Cause, h.abortErr.Seen...)
 	}
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -122,7 +122,7 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 		return e.unwatched(ctx, err)
 	}
 	defer e.watch.close()
-	e.looks = h.outcomes(e.watch)
+	e.polls = h.outcomes(e.watch)
 	letters := h.readLetters(work, e.reads)
 	e.letters = letters
 	defer func() { // nothing of the run goes on when it has ended
@@ -130,15 +130,15 @@ func (h *held) run(ctx context.Context, on func(Event)) error {
 		for range letters {
 			// They are not sent any more.
 		}
-		if e.looking {
-			<-e.looked
+		if e.polling {
+			<-e.polled
 		}
 	}()
 	return e.loop(ctx, work)
 }
 
 // pastCanary reports whether the canary of a run that is taken over had its outcome: it says so itself, or has sent more since.
-func (h *held) pastCanary() bool {
+func (h *ownedRun) pastCanary() bool {
 	c := h.rec.Counts
 	return h.rec.State == Sending || h.rec.State == Watching || c.Sent-c.Unknown-c.Unfollowed > int64(h.rec.Pace.Canary)
 }
@@ -176,13 +176,13 @@ func (e *engine) loop(ctx, work context.Context) error {
 		case r := <-letters:
 			e.read(r)
 		case done := <-e.ends:
-			if err := e.ended(done); err != nil {
+			if err := e.transactionEnded(done); err != nil {
 				return err
 			}
-		case l := <-e.looked:
-			e.settle(l)
+		case l := <-e.polled:
+			e.applyPoll(l)
 		case err := <-e.problems:
-			e.say(err.Error())
+			e.logThrottled(err.Error())
 		case <-sent:
 		case <-token.C:
 		case <-tick.C:
@@ -200,15 +200,15 @@ func (e *engine) problem(err error) {
 
 // advance moves the run from state to state, and sees to what is due. It reports whether the run is over.
 func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, err error) {
-	if e.gone {
+	if e.topicGone {
 		return true, e.abandon()
 	}
-	if e.lacks != nil {
-		return true, e.interrupt(e.lacks)
+	if e.missingPermission != nil {
+		return true, e.interrupt(e.missingPermission)
 	}
 	e.waiting = ""
 	was := e.state
-	c := e.flights.tally()
+	c := e.flights.countsNow()
 	switch e.state {
 	case Canary:
 		switch {
@@ -230,32 +230,32 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 	case Watching:
 		switch end := e.lastSent.Add(e.rec.Pace.Window); {
 		case now.Before(end):
-		case !e.asOf.Before(end) && !e.looking: // what a look has found is the run's to write down
+		case !e.asOf.Before(end) && !e.polling: // what a look has found is the run's to write down
 			return true, e.finish(ctx)
-		case !e.looking && e.lookedAt.Before(end):
-			e.look(work)
-		case e.blind != nil:
-			e.waiting = "the window is over, and nobody knows what failed within it: " + e.blind.Error()
+		case !e.polling && e.polledAt.Before(end):
+			e.poll(work)
+		case e.pollErr != nil:
+			e.waiting = "the window is over, and nobody knows what failed within it: " + e.pollErr.Error()
 		}
 	}
 	if e.waiting == "" && len(e.idle) > 0 && e.state != Watching {
 		e.waiting = fmt.Sprintf("nobody would run the records: %s without members", strings.Join(e.idle, ", "))
 	}
 	if e.state == Sending {
-		if e.waiting != "" || e.behind { // what is held back drains nothing, for a reason of its own
+		if e.waiting != "" || e.catchingUp { // what is held back drains nothing, for a reason of its own
 			e.alarm.stage(false, now)
 		}
 		e.alarm.check(now)
 	}
-	if !e.looking && now.Sub(e.lookedAt) >= lookEvery {
-		e.look(work)
+	if !e.polling && now.Sub(e.polledAt) >= pollEvery {
+		e.poll(work)
 	}
 	if now.Sub(e.heartbeat) >= heartbeatEvery {
 		e.heartbeat = now
 		e.notes = append(e.notes, e.record(now).note(e.topics.ledger))
 	}
-	if e.state != was || now.Sub(e.told) >= 200*time.Millisecond {
-		e.tell("")
+	if e.state != was || now.Sub(e.reported) >= 200*time.Millisecond {
+		e.reportSkips("")
 	}
 	if e.open == nil && len(e.notes) > 0 && e.mayBegin() {
 		if e.open, err = e.begin(e.next); err != nil {
@@ -271,12 +271,12 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 
 // sentAll reports whether nothing is left to send.
 func (e *engine) sentAll() bool {
-	return e.whole && len(e.buffer) == 0 && e.open == nil && !e.busy[0] && !e.busy[1]
+	return e.readAll && len(e.buffer) == 0 && e.open == nil && !e.busy[0] && !e.busy[1]
 }
 
 // canaryFull reports whether as many were taken as a canary has.
 func (e *engine) canaryFull() bool {
-	c := e.flights.tally()
+	c := e.flights.countsNow()
 	return e.taken-c.Unknown-c.Unfollowed >= int64(e.rec.Pace.Canary)
 }
 
@@ -298,7 +298,7 @@ func (e *engine) mayBegin() bool { return !e.busy[e.next] && e.clear() }
 
 // pump sends what may be sent now. It returns how long it is until the next token, where that is what is missing.
 func (e *engine) pump() (wait time.Duration, err error) {
-	for len(e.buffer) > 0 && e.waiting == "" && !e.behind && (e.state == Sending || e.state == Canary && !e.canaryFull()) {
+	for len(e.buffer) > 0 && e.waiting == "" && !e.catchingUp && (e.state == Sending || e.state == Canary && !e.canaryFull()) {
 		if e.open == nil {
 			if !e.mayBegin() {
 				return 0, nil
@@ -350,8 +350,8 @@ func (e *engine) handOver(ctx context.Context) {
 	}()
 }
 
-// ended takes down how a transaction ended.
-func (e *engine) ended(done ended) error {
+// transactionEnded takes down how a transaction ended.
+func (e *engine) transactionEnded(done ended) error {
 	e.busy[done.which] = false
 	if done.err != nil {
 		return e.load.overdue(attempt{done.began, len(done.copies) + len(done.notes), done.bytes}, done.err)
@@ -377,7 +377,7 @@ func (e *engine) ended(done ended) error {
 			return follows
 		}))
 		e.flights.leave(left)
-		e.alarm.went(now, len(done.copies))
+		e.alarm.onSent(now, len(done.copies))
 		e.lastSent, e.canaryAt = now, now
 	}
 	return nil
@@ -417,12 +417,12 @@ func (e *engine) read(r reading) {
 	}
 	if r.err != nil {
 		e.heed(r.err)
-		e.say(r.err.Error())
+		e.logThrottled(r.err.Error())
 	}
 	if !r.end {
 		return
 	}
-	e.whole, e.letters = true, nil
+	e.readAll, e.letters = true, nil
 	for partition, set := range r.missing { // retention took them since the plan was made
 		for offset := range set.All() {
 			e.flights.skip(SkippedExpired)
@@ -431,74 +431,74 @@ func (e *engine) read(r reading) {
 	}
 }
 
-// toldSkips is of how many letters that are not sent a run tells one by one: of a thousand with the same reason nobody reads each.
-const toldSkips = 10
+// maxReportedSkips is of how many letters that are not sent a run tells one by one: of a thousand with the same reason nobody reads each.
+const maxReportedSkips = 10
 
 // skip counts a letter that is not sent, and says so of the first ones.
 func (e *engine) skip(s skip) {
 	e.flights.skip(s.why)
-	if e.skips++; e.skips > toldSkips {
-		e.say("more letters stay, which are only counted")
+	if e.skips++; e.skips > maxReportedSkips {
+		e.logThrottled("more letters stay, which are only counted")
 		return
 	}
 	text := fmt.Sprintf("letter %v stays: %s", s.at.position(e.topics.dlq), s.why)
 	if s.err != nil {
 		text += ": " + s.err.Error()
 	}
-	e.tell(text) // once for each letter
+	e.reportSkips(text) // once for each letter
 }
 
-// look begins a look at the outcomes.
-func (e *engine) look(work context.Context) {
-	e.looking, e.asking = true, time.Now()
-	ctx, cancel := context.WithTimeout(work, lookTimeout)
-	e.unlook = cancel
+// poll begins a look at the outcomes.
+func (e *engine) poll(work context.Context) {
+	e.polling, e.pollBegan = true, time.Now()
+	ctx, cancel := context.WithTimeout(work, pollTimeout)
+	e.cancelPoll = cancel
 	go func() {
 		defer cancel()
-		e.looked <- e.looks.look(ctx)
+		e.polled <- e.polls.poll(ctx)
 	}()
 }
 
-// settle takes what a look found.
-func (e *engine) settle(l look) {
-	e.looking, e.lookedAt = false, time.Now()
+// applyPoll takes what a look found.
+func (e *engine) applyPoll(l pollResult) {
+	e.polling, e.polledAt = false, time.Now()
 	for _, v := range l.verdicts { // whatever failed after them: the flights have let go of these
-		e.notes = append(e.notes, e.verdict(v)...)
+		e.notes = append(e.notes, e.applyVerdict(v)...)
 	}
 	e.alarm.judged(l.judged)
-	if e.blind = l.err; l.err != nil {
+	if e.pollErr = l.err; l.err != nil {
 		e.heed(l.err)
 		if !errors.Is(l.err, context.Canceled) {
-			e.say("the outcomes could not be looked at: " + l.err.Error())
+			e.logThrottled("the outcomes could not be looked at: " + l.err.Error())
 		}
 		return
 	}
-	e.asOf = e.asking
-	e.idle, e.lag, e.behind = l.idle, l.lag, false
+	e.asOf = e.pollBegan
+	e.idle, e.lag, e.catchingUp = l.idle, l.lag, false
 }
 
 // heed takes down what ends the run, however often it is tried: that its letters are gone, or that it may not do what it has to.
 func (e *engine) heed(err error) {
-	e.gone = e.gone || errors.Is(err, ErrMadeAnew)
+	e.topicGone = e.topicGone || errors.Is(err, ErrTopicRecreated)
 	if _, denied := errors.AsType[*DeniedError](err); denied {
-		e.lacks = err
+		e.missingPermission = err
 	}
 }
 
 // record is the run as it stands now.
 func (e *engine) record(now time.Time) *record {
 	rec := *e.rec
-	rec.State, rec.Waiting, rec.Heartbeat, rec.Counts = e.state, e.waiting, now, e.flights.tally()
+	rec.State, rec.Waiting, rec.Heartbeat, rec.Counts = e.state, e.waiting, now, e.flights.countsNow()
 	if e.waiting != "" && e.state != Watching { // where nothing is sent anyway
 		rec.State = Waiting
 	}
 	return &rec
 }
 
-// tell tells the caller how it goes.
-func (e *engine) tell(message string) {
+// reportSkips tells the caller how it goes.
+func (e *engine) reportSkips(message string) {
 	now := time.Now()
-	e.told = now
+	e.reported = now
 	if e.on == nil {
 		return
 	}
@@ -506,24 +506,24 @@ func (e *engine) tell(message string) {
 	e.on(ev)
 }
 
-// sayEvery is how often the same is told, and maxSaid of how many messages that is remembered.
+// logEvery is how often the same is told, and maxLogged of how many messages that is remembered.
 const (
-	sayEvery = 10 * time.Second
-	maxSaid  = 1_000
+	logEvery  = 10 * time.Second
+	maxLogged = 1_000
 )
 
-// say tells something once in ten seconds.
-func (e *engine) say(message string) {
+// logThrottled tells something once in ten seconds.
+func (e *engine) logThrottled(message string) {
 	now := time.Now()
-	if now.Sub(e.said[message]) < sayEvery {
+	if now.Sub(e.logged[message]) < logEvery {
 		return
 	}
-	if len(e.said) >= maxSaid {
-		maps.DeleteFunc(e.said, func(_ string, at time.Time) bool { return now.Sub(at) >= sayEvery })
+	if len(e.logged) >= maxLogged {
+		maps.DeleteFunc(e.logged, func(_ string, at time.Time) bool { return now.Sub(at) >= logEvery })
 	}
-	if len(e.said) >= maxSaid { // rather the same twice than all of them kept
-		clear(e.said)
+	if len(e.logged) >= maxLogged { // rather the same twice than all of them kept
+		clear(e.logged)
 	}
-	e.said[message] = now
-	e.tell(message)
+	e.logged[message] = now
+	e.reportSkips(message)
 }

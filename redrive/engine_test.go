@@ -15,21 +15,21 @@ import (
 // A transaction that the alarm stops may have outcomes in it, which nobody would find again.
 func TestWhatAStoppedTransactionHadForTheLedgerIsToldAtTheEnd(t *testing.T) {
 	t.Parallel()
-	e := &engine{held: &held{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r"}}}
+	e := &engine{ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r"}}}
 	note := e.entry(place{3, 1}, dlq.Entry{State: dlq.Succeeded})
-	want := dlq.ParseNote(note)
+	want := dlq.ParseLedgerRecord(note)
 	if want.Err != nil {
 		t.Fatal(want.Err)
 	}
 	note.Offset, note.ProducerID, note.Timestamp = 17, 5, time.Now() // as a client leaves them
-	if err := e.ended(ended{transaction: &transaction{notes: []*kgo.Record{note}}}); err != nil {
+	if err := e.transactionEnded(ended{transaction: &transaction{notes: []*kgo.Record{note}}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(e.notes) != 1 {
 		t.Fatalf("%d notes are left, want 1", len(e.notes))
 	}
 	n := e.notes[0]
-	if got := dlq.ParseNote(n); got.Err != nil || got.Letter != want.Letter || got.Entry.State != want.Entry.State || n.Topic != "orders.dlq.ledger" || n.Partition != 3 || n.Offset != 0 || n.ProducerID != 0 {
+	if got := dlq.ParseLedgerRecord(n); got.Err != nil || got.Letter != want.Letter || got.Entry.State != want.Entry.State || n.Topic != "orders.dlq.ledger" || n.Partition != 3 || n.Offset != 0 || n.ProducerID != 0 {
 		t.Errorf("what is left is %+v", n)
 	}
 }
@@ -50,10 +50,10 @@ func TestARunIsOverBeforeItsSelectionIsGone(t *testing.T) {
 // The answer to the last commit was lost: the run takes itself back, and is over. Another record of it would have no selection.
 func TestARunWhoseFinalRecordStandsWritesNoMore(t *testing.T) {
 	t.Parallel()
-	doomed := &ReappearedError{Cause: "tax"}
-	for _, h := range []*held{{rec: &record{State: Done}}, {rec: &record{State: Aborted}, doomed: doomed}} {
+	doomed := &FailedAgainError{Cause: "tax"}
+	for _, h := range []*ownedRun{{rec: &record{State: Done}}, {rec: &record{State: Aborted}, abortErr: doomed}} {
 		err := h.run(t.Context(), nil) // without writers
-		if again, _ := errors.AsType[*ReappearedError](err); again != h.doomed || (err != nil) != (h.doomed != nil) {
+		if again, _ := errors.AsType[*FailedAgainError](err); again != h.abortErr || (err != nil) != (h.abortErr != nil) {
 			t.Errorf("a run that is %s ended with %v", h.rec.State, err)
 		}
 	}
@@ -64,18 +64,18 @@ func TestWhatWasSaidIsForgotten(t *testing.T) {
 	t.Parallel()
 	told := map[string]int{}
 	e := &engine{
-		held: &held{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}}, flights: newFlights(Counts{}, nil), bucket: newBucket(1, 1, time.Now()),
-		on: func(e Event) { told[e.Message]++ }, said: map[string]time.Time{},
+		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}}, flights: newInFlight(Counts{}, nil), bucket: newBucket(1, 1, time.Now()),
+		on: func(e Event) { told[e.Message]++ }, logged: map[string]time.Time{},
 	}
-	for i := range 3 * maxSaid {
-		e.say(fmt.Sprint(i))
-		e.say(fmt.Sprint(i))
+	for i := range 3 * maxLogged {
+		e.logThrottled(fmt.Sprint(i))
+		e.logThrottled(fmt.Sprint(i))
 	}
-	if len(e.said) > maxSaid {
-		t.Errorf("%d messages are kept", len(e.said))
+	if len(e.logged) > maxLogged {
+		t.Errorf("%d messages are kept", len(e.logged))
 	}
-	if len(told) != 3*maxSaid || told["7"] != 1 {
-		t.Errorf("%d messages were told, want %d; one of them %d times", len(told), 3*maxSaid, told["7"])
+	if len(told) != 3*maxLogged || told["7"] != 1 {
+		t.Errorf("%d messages were told, want %d; one of them %d times", len(told), 3*maxLogged, told["7"])
 	}
 }
 
@@ -85,9 +85,9 @@ func TestARunIsNotOverWhileALookIsUnderWay(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	e := &engine{
-		held:    &held{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r", Pace: Pace{Window: time.Second}}},
-		flights: newFlights(Counts{}, nil), state: Watching, lastSent: now.Add(-time.Minute), asOf: now, asking: now, looking: true,
-		heartbeat: now, told: now, lookedAt: now,
+		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r", Pace: Pace{Window: time.Second}}},
+		flights:  newInFlight(Counts{}, nil), state: Watching, lastSent: now.Add(-time.Minute), asOf: now, pollBegan: now, polling: true,
+		heartbeat: now, reported: now, polledAt: now,
 	}
 	if over, err := e.advance(t.Context(), t.Context(), now); over || err != nil {
 		t.Errorf("it is over: %v, %v", over, err)

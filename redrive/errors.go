@@ -23,7 +23,7 @@ const (
 	RefusedTarget     Refusal = "no target"          // the topic is not there, or is not one to bring letters back to
 	RefusedNaming     Refusal = "another naming"     // the group's retry topics seem to be named otherwise, and what fails again would not be seen
 	RefusedMany       Refusal = "too many letters"   // a new value is for one
-	RefusedHeld       Refusal = "run held"           // a process has the run, or may have it, and a Condition says to leave it there
+	RefusedOwned      Refusal = "run held"           // a process has the run, or may have it, and a Condition says to leave it there
 )
 
 // RefusedError says why a run does not begin. Nothing was changed.
@@ -34,7 +34,7 @@ type RefusedError struct {
 	Reason Refusal
 	// Detail says what was found, and what to do.
 	Detail string
-	// Run is the unfinished run, for RefusedUnfinished and RefusedHeld.
+	// Run is the unfinished run, for RefusedUnfinished and RefusedOwned.
 	Run *Outcome
 }
 
@@ -43,9 +43,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("redrive: %s: refused: %s: %s", e.Topic, e.Reason, e.Detail)
 }
 
-// ReappearedError says that a run aborted itself: what it was to bring back fails
+// FailedAgainError says that a run aborted itself: what it was to bring back fails
 // again. Nothing is sent any more; what was sent stays, and its outcomes come in.
-type ReappearedError struct {
+type FailedAgainError struct {
 	// Topic is the dead-letter topic and Run the run's id.
 	Topic, Run string
 	// Cause says what reappeared.
@@ -67,7 +67,7 @@ type Failure struct {
 }
 
 // Error says what reappeared.
-func (e *ReappearedError) Error() string {
+func (e *FailedAgainError) Error() string {
 	return fmt.Sprintf("redrive: %s/%s aborted: %s", e.Topic, e.Run, e.Cause)
 }
 

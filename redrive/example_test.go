@@ -51,7 +51,7 @@ func Example() {
 }
 
 // The fix does not work: the run stops at the first letter, and the others stay as they were.
-func ExampleReappearedError() {
+func ExampleFailedAgainError() {
 	s, err := startShop()
 	if err != nil {
 		fmt.Println(err)
@@ -71,7 +71,7 @@ func ExampleReappearedError() {
 		return
 	}
 	outcome, err := r.Run(ctx, plan, redrive.Pace{}, nil)
-	if e, ok := errors.AsType[*redrive.ReappearedError](err); ok {
+	if e, ok := errors.AsType[*redrive.FailedAgainError](err); ok {
 		fmt.Println("aborted:", e.Cause)
 		fmt.Println(outcome.Counts.Sent, "of", outcome.Counts.Selected, "sent")
 	}

@@ -70,7 +70,7 @@ func TestARunGoesOnThroughFaultsAndDoublesNothing(t *testing.T) {
 func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
 	t.Helper()
 	told := map[string]string{}
-	err := ledgerOf(k).Read(t.Context(), nil, func(n *dlq.Note) {
+	err := ledgerOf(k).Read(t.Context(), nil, func(n *dlq.LedgerRecord) {
 		if n.Entry.Run == run {
 			told[headers.Position{Topic: "orders.dlq", Partition: n.Record.Partition, Offset: n.Letter}.String()] = n.Entry.Target.String()
 		}
@@ -78,7 +78,7 @@ func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range held(t, k, "orders.retry.5s") {
+	for _, r := range ownedRun(t, k, "orders.retry.5s") {
 		m, err := headers.Parse(r.Headers)
 		if err != nil || m.Redrive.ID != run {
 			continue

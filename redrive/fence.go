@@ -57,7 +57,7 @@ func (r *Redriver) fence(ctx context.Context, w *writers, ledger string, topics 
 		}
 		f := &fence{
 			opts: r.cfg.Kafka, cl: cl, adm: kadm.NewClient(cl), ledger: ledger,
-			txn: w.txn[which], id: id, epoch: epoch, ids: ids, blind: map[string]bool{}, stands: map[gap]bool{},
+			txn: w.txn[which], id: id, epoch: epoch, ids: ids, blind: map[string]bool{}, stillFenced: map[gap]bool{},
 		}
 		if err := f.raise(ctx, topics); err != nil {
 			return err
@@ -69,17 +69,17 @@ func (r *Redriver) fence(ctx context.Context, w *writers, ledger string, topics 
 // fence is one id's.
 // See DESIGN.md, "Fence".
 type fence struct {
-	opts   []kgo.Opt
-	cl     *kgo.Client
-	adm    *kadm.Client
-	ledger string
-	txn    string
-	id     int64
-	epoch  int16
-	ids    map[int64]int16 // those of both producers
-	asked  time.Time       // when markers were asked for last
-	blind  map[string]bool // topics that can't be asked, and have got their markers
-	stands map[gap]bool    // of what is open, whether it is to be committed
+	opts        []kgo.Opt
+	cl          *kgo.Client
+	adm         *kadm.Client
+	ledger      string
+	txn         string
+	id          int64
+	epoch       int16
+	ids         map[int64]int16 // those of both producers
+	asked       time.Time       // when markers were asked for last
+	blind       map[string]bool // topics that can't be asked, and have got their markers
+	stillFenced map[gap]bool    // of what is open, whether it is to be committed
 }
 
 // gap is a partition without a marker of the epoch.
@@ -188,7 +188,7 @@ func (f *fence) gaps(ctx context.Context, topics []string) (gaps []gap, blind ma
 func (f *fence) close(ctx context.Context, gaps []gap) error {
 	var abort, commit []gap
 	for _, g := range gaps {
-		if f.stands[g] {
+		if f.stillFenced[g] {
 			commit = append(commit, g)
 		} else {
 			abort = append(abort, g)

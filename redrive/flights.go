@@ -10,14 +10,14 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// flight is what is known of a letter of which more was seen than that it was sent.
-type flight struct {
+// letterState is what is known of a letter of which more was seen than that it was sent.
+type letterState struct {
 	group string           // whose it is; empty where that is not known
 	at    headers.Position // where it is now: the copy of it that was written last; empty: its target
 	hops  int              // of that copy
 	// class and fingerprint are of its last failure; empty while it has not failed.
 	class, fingerprint string
-	dead               bool // it is a dead letter again
+	deadAt             bool // it is a dead letter again
 	discarded          bool // the ledger says that the consumer discarded it
 }
 
@@ -31,11 +31,11 @@ const (
 	stages
 )
 
-func (fl *flight) stage() stage {
+func (fl *letterState) stage() stage {
 	switch {
 	case fl == nil:
 		return fresh
-	case fl.dead:
+	case fl.deadAt:
 		return landed
 	case fl.class != "":
 		return retrying
@@ -43,14 +43,14 @@ func (fl *flight) stage() stage {
 	return fresh
 }
 
-// flights are the letters of a run that were sent and have no outcome yet, and what became of the others. Nearly all of them go
+// inFlight are the letters of a run that were sent and have no outcome yet, and what became of the others. Nearly all of them go
 // straight to their outcome: of such a one there is a bit in a set and a place in a line, some thirty bytes.
 //
 // It has a lock, since the watch and the sender work on it.
-type flights struct {
+type inFlight struct {
 	mu     sync.Mutex
-	out    selection         // those that were sent and have no outcome
-	seen   map[place]*flight // those of which a copy was seen, or that were discarded: also before the sender knew that they are there
+	out    selection              // those that were sent and have no outcome
+	seen   map[place]*letterState // those of which a copy was seen, or that were discarded: also before the sender knew that they are there
 	counts Counts
 	staged [stages]int64  // how many of out are that far
 	lines  queues         // those of out that are not landed
@@ -65,9 +65,9 @@ type flights struct {
 // nothing.
 type judged struct{ letters, failed int }
 
-// newFlights takes over what was sent before.
-func newFlights(counts Counts, sent []sentLetter) *flights {
-	f := &flights{out: selection{}, seen: map[place]*flight{}, counts: counts, failed: map[place]bool{}, lines: queues{}, lost: selection{}}
+// newInFlight takes over what was sent before.
+func newInFlight(counts Counts, sent []sentLetter) *inFlight {
+	f := &inFlight{out: selection{}, seen: map[place]*letterState{}, counts: counts, failed: map[place]bool{}, lines: queues{}, lost: selection{}}
 	slices.SortFunc(sent, func(a, b sentLetter) int { return cmp.Compare(a.offset, b.offset) }) // what lines are good at
 	for _, l := range sent {
 		f.out.add(l.at.partition, l.at.offset)
@@ -76,7 +76,7 @@ func newFlights(counts Counts, sent []sentLetter) *flights {
 			f.lost.add(l.at.partition, l.at.offset)
 			continue
 		}
-		f.lines.line(l.lineUp).add(queued{l.offset, l.at.offset, l.at.partition})
+		f.lines.line(l.queueKey).add(queuedLetter{l.offset, l.at.offset, l.at.partition})
 	}
 	return f
 }
@@ -84,16 +84,16 @@ func newFlights(counts Counts, sent []sentLetter) *flights {
 // sentLetter is a letter whose copy is committed: where it stands, and in which line at what offset its copy is.
 type sentLetter struct {
 	at place
-	lineUp
+	queueKey
 	offset int64
 }
 
 // sent takes down letters that are on their targets.
-func (f *flights) sent(letters iter.Seq[sentLetter]) {
+func (f *inFlight) sent(letters iter.Seq[sentLetter]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var (
-		last lineUp
+		last queueKey
 		line *queue
 	)
 	for l := range letters {
@@ -105,15 +105,15 @@ func (f *flights) sent(letters iter.Seq[sentLetter]) {
 		} else {
 			f.staged[fresh]++
 		}
-		if line == nil || last != l.lineUp {
-			last, line = l.lineUp, f.lines.line(l.lineUp)
+		if line == nil || last != l.queueKey {
+			last, line = l.queueKey, f.lines.line(l.queueKey)
 		}
-		line.add(queued{l.offset, l.at.offset, l.at.partition})
+		line.add(queuedLetter{l.offset, l.at.offset, l.at.partition})
 	}
 }
 
 // leave takes down that letters were sent that are not followed.
-func (f *flights) leave(n int64) {
+func (f *inFlight) leave(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.counts.Sent += n
@@ -121,21 +121,21 @@ func (f *flights) leave(n int64) {
 }
 
 // enter counts a letter of which a copy was seen, and lines it up where that is.
-func (f *flights) enter(letter place, fl *flight) {
+func (f *inFlight) enter(letter place, fl *letterState) {
 	f.staged[fl.stage()]++
 	switch {
 	case fl.stage() == landed:
 		f.done = append(f.done, letter)
 	case fl.at.Topic != "":
-		f.lines.line(lineUp{fl.group, fl.at.Topic, fl.at.Partition}).add(queued{fl.at.Offset, letter.offset, letter.partition})
+		f.lines.line(queueKey{fl.group, fl.at.Topic, fl.at.Partition}).add(queuedLetter{fl.at.Offset, letter.offset, letter.partition})
 	}
 }
 
-// flying finds what is known of a letter. The caller calls back when it has changed it.
-func (f *flights) flying(letter place) (fl *flight, changed func()) {
+// count finds what is known of a letter. The caller calls back when it has changed it.
+func (f *inFlight) count(letter place) (fl *letterState, changed func()) {
 	sent := f.out.has(letter.partition, letter.offset)
 	if fl = f.seen[letter]; fl == nil {
-		fl = &flight{}
+		fl = &letterState{}
 		if sent {
 			fl.hops = 1
 		}
@@ -153,8 +153,8 @@ func (f *flights) flying(letter place) (fl *flight, changed func()) {
 	}
 }
 
-// sighting is a copy of a letter of the run, as the watch found it.
-type sighting struct {
+// observedCopy is a copy of a letter of the run, as the watch found it.
+type observedCopy struct {
 	letter             place
 	at                 headers.Position
 	group              string
@@ -163,15 +163,15 @@ type sighting struct {
 	dead               bool
 }
 
-// saw takes down a copy that was found. It reports whether that is the letter's first failure.
-func (f *flights) saw(s sighting) (first bool) {
+// onCopy takes down a copy that was found. It reports whether that is the letter's first failure.
+func (f *inFlight) onCopy(s observedCopy) (first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	written := s.class == "" && s.hops <= 1 && !s.dead // by the run
-	if written && !f.stands(s) {
+	if written && !f.position(s) {
 		return false
 	}
-	fl, changed := f.flying(s.letter)
+	fl, changed := f.count(s.letter)
 	defer changed()
 	if written && (fl.hops > 1 || fl.class != "") { // it has moved on
 		return false
@@ -184,7 +184,7 @@ func (f *flights) saw(s sighting) (first bool) {
 		return false
 	}
 	if s.dead || s.hops > fl.hops || s.hops == fl.hops && fl.class == "" {
-		fl.at, fl.hops, fl.class, fl.fingerprint, fl.dead, fl.group = s.at, s.hops, s.class, s.fingerprint, s.dead, s.group
+		fl.at, fl.hops, fl.class, fl.fingerprint, fl.deadAt, fl.group = s.at, s.hops, s.class, s.fingerprint, s.dead, s.group
 	}
 	if _, again := f.failed[s.letter]; again {
 		return false
@@ -193,38 +193,38 @@ func (f *flights) saw(s sighting) (first bool) {
 	return true
 }
 
-// stands reports whether a copy that the run wrote is the one that counts. The watch reads uncommitted, and so it sees those of
+// position reports whether a copy that the run wrote is the one that counts. The watch reads uncommitted, and so it sees those of
 // transactions that were aborted as well: only the answer to the commit, or the ledger's entry, says where a letter stands. Where the
 // entry does not, the copy that came last does.
-func (f *flights) stands(s sighting) bool {
+func (f *inFlight) position(s observedCopy) bool {
 	if !f.out.has(s.letter.partition, s.letter.offset) {
 		return false
 	}
 	if f.lost.has(s.letter.partition, s.letter.offset) {
 		return true
 	}
-	q := f.lines[lineUp{"", s.at.Topic, s.at.Partition}]
-	return q != nil && q.has(queued{s.at.Offset, s.letter.offset, s.letter.partition})
+	q := f.lines[queueKey{"", s.at.Topic, s.at.Partition}]
+	return q != nil && q.has(queuedLetter{s.at.Offset, s.letter.offset, s.letter.partition})
 }
 
 // discard takes down that the consumer discarded a letter: that is its outcome, once the group is past it.
-func (f *flights) discard(letter place) {
+func (f *inFlight) discard(letter place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fl, changed := f.flying(letter)
+	fl, changed := f.count(letter)
 	defer changed()
 	fl.discarded = true
 }
 
 // unfinished is how many letters are on their targets and have not been passed: the run's own lag.
-func (f *flights) unfinished() int64 {
+func (f *inFlight) unfinished() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.staged[fresh]
 }
 
-// tally are the counts as of now.
-func (f *flights) tally() Counts {
+// countsNow are the counts as of now.
+func (f *inFlight) countsNow() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.counts.clone()
@@ -233,10 +233,10 @@ func (f *flights) tally() Counts {
 }
 
 // skip counts a letter that is not sent.
-func (f *flights) skip(why string) {
+func (f *inFlight) skip(why string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.counts.skip(why)
+	f.counts.addSkipped(why)
 }
 
 // verdict is what became of a letter.
@@ -247,7 +247,7 @@ type verdict struct {
 }
 
 // judge tells how many letters had a first outcome since it was asked last.
-func (f *flights) judge() judged {
+func (f *inFlight) judge() judged {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	j := f.judged
@@ -255,16 +255,16 @@ func (f *flights) judge() judged {
 	return j
 }
 
-// settle finds the letters that have an outcome: passed says whether the group's committed offset is past a position, that was read
+// resolve finds the letters that have an outcome: passed says whether the group's committed offset is past a position, that was read
 // before the watch read on to where the topics ended then. A letter that has an outcome is not in flight any more.
-func (f *flights) settle(passed func(group string, at headers.Position) standing) (done []verdict) {
+func (f *inFlight) resolve(passed func(group string, at headers.Position) progress) (done []verdict) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	settle := func(letter place, fl *flight, e dlq.Entry) {
+	settle := func(letter place, fl *letterState, e dlq.Entry) {
 		f.out.remove(letter.partition, letter.offset)
 		delete(f.seen, letter)
 		f.staged[fl.stage()]--
-		f.counts.settle(e)
+		f.counts.add(e)
 		if _, failed := f.failed[letter]; !failed && (e.State == dlq.Succeeded || e.State == dlq.Discarded) {
 			f.judged.letters++
 		}
@@ -285,12 +285,12 @@ func (f *flights) settle(passed func(group string, at headers.Position) standing
 			if waits || failed && !counted {
 				at := headers.Position{Topic: line.topic, Partition: line.partition, Offset: next.offset}
 				s := passed(line.group, at)
-				if s == standsBehind {
+				if s == progressBehind {
 					break // and so are all behind it
 				}
 				if failed && !counted {
 					f.failed[letter] = true
-					if s == standsPast {
+					if s == progressPast {
 						f.judged.letters++
 						f.judged.failed++
 					}
@@ -303,7 +303,7 @@ func (f *flights) settle(passed func(group string, at headers.Position) standing
 				switch {
 				case fl != nil && fl.discarded:
 					state = dlq.Discarded
-				case s == standsUnknown:
+				case s == progressUnknown:
 					state = dlq.Unknown
 				}
 				settle(letter, fl, dlq.Entry{State: state, Target: at})
@@ -317,16 +317,16 @@ func (f *flights) settle(passed func(group string, at headers.Position) standing
 	return done
 }
 
-// standing is where a group is, relative to a position.
-type standing uint8
+// progress is where a group is, relative to a position.
+type progress uint8
 
 const (
-	standsBehind  standing = iota // it has yet to come by
-	standsPast                    // its committed offset is past it
-	standsUnknown                 // it will never be known whether it ran
+	progressBehind  progress = iota // it has yet to come by
+	progressPast                    // its committed offset is past it
+	progressUnknown                 // it will never be known whether it ran
 )
 
-func (c *Counts) settle(e dlq.Entry) {
+func (c *Counts) add(e dlq.Entry) {
 	switch e.State {
 	case dlq.Succeeded:
 		c.Succeeded++
@@ -343,7 +343,7 @@ func (c *Counts) settle(e dlq.Entry) {
 	}
 }
 
-func (c *Counts) skip(why string) {
+func (c *Counts) addSkipped(why string) {
 	if c.Skipped == nil {
 		c.Skipped = map[string]int64{}
 	}
@@ -351,7 +351,7 @@ func (c *Counts) skip(why string) {
 }
 
 // topics are those on which letters are in flight.
-func (f *flights) topics() (names []string) {
+func (f *inFlight) topics() (names []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for line := range f.lines {

@@ -14,7 +14,7 @@ import (
 // modelled is what a naive model knows of a letter: all of it, by itself.
 type modelled struct {
 	sent, settled bool
-	line          lineUp
+	line          queueKey
 	offset        int64 // on the line
 	hops          int
 	class         string
@@ -32,7 +32,7 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 			letters           = 12
 			tier, retry, dead = "orders.retry.5s", "orders.retry.1m", "orders.dlq"
 		)
-		f := newFlights(Counts{}, nil)
+		f := newInFlight(Counts{}, nil)
 		model := map[place]*modelled{}
 		ends := map[string]int64{}      // of topics
 		committed := map[string]int64{} // of the group
@@ -42,11 +42,11 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 		next := func(topic string) int64 { ends[topic]++; return ends[topic] - 1 }
 		written := map[place]int64{} // copies that the sender does not know of yet
 		var sum judged
-		passed := func(_ string, at headers.Position) standing {
+		passed := func(_ string, at headers.Position) progress {
 			if committed[at.Topic] > at.Offset {
-				return standsPast
+				return progressPast
 			}
-			return standsBehind
+			return progressBehind
 		}
 		judge := func() (j judged) {
 			j = f.judge()
@@ -71,9 +71,9 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 					m := model[at]
 					m.sent = true
 					if m.line.topic == "" {
-						m.line, m.offset, m.hops = lineUp{"g", tier, 0}, offset, 1
+						m.line, m.offset, m.hops = queueKey{"g", tier, 0}, offset, 1
 					}
-					all = append(all, sentLetter{at, lineUp{"g", tier, 0}, offset})
+					all = append(all, sentLetter{at, queueKey{"g", tier, 0}, offset})
 				}
 				f.sent(slices.Values(all))
 			},
@@ -89,8 +89,8 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 				if m.dead {
 					topic = dead
 				}
-				m.line, m.offset = lineUp{"g", topic, 0}, next(topic)
-				f.saw(sighting{letter: at, at: headers.Position{Topic: topic, Offset: m.offset}, group: "g", hops: m.hops, class: m.class, dead: m.dead})
+				m.line, m.offset = queueKey{"g", topic, 0}, next(topic)
+				f.onCopy(observedCopy{letter: at, at: headers.Position{Topic: topic, Offset: m.offset}, group: "g", hops: m.hops, class: m.class, dead: m.dead})
 			},
 			"discard": func(t *rapid.T) {
 				at := place{0, rapid.Int64Range(0, letters-1).Draw(t, "letter")}
@@ -124,7 +124,7 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 					want[at] = m.state
 				}
 				before := sum
-				for _, v := range f.settle(passed) {
+				for _, v := range f.resolve(passed) {
 					if want[v.letter] != v.entry.State {
 						t.Fatalf("letter %d: %s, want %q", v.letter.offset, v.entry.State, want[v.letter])
 					}
@@ -169,7 +169,7 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 					}
 					want.Sent++
 				}
-				got := f.tally()
+				got := f.countsNow()
 				if got.Sent != want.Sent || got.Pending != want.Pending || got.Retrying != want.Retrying || got.Succeeded != want.Succeeded ||
 					got.Failed != want.Failed || got.Discarded != want.Discarded {
 					t.Fatalf("counts %+v, want %+v", got, want)
@@ -181,7 +181,7 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 		want := judged{}
 		for at, m := range model {
 			if offset, ok := written[at]; ok {
-				all = append(all, sentLetter{at, lineUp{"g", tier, 0}, offset})
+				all = append(all, sentLetter{at, queueKey{"g", tier, 0}, offset})
 				m.sent = true
 			}
 			if m.sent {
@@ -193,7 +193,7 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 		}
 		f.sent(slices.Values(all))
 		maps.Copy(committed, ends)
-		f.settle(passed)
+		f.resolve(passed)
 		if got := judge(); got != want {
 			t.Fatalf("first outcomes: %+v, want %+v", got, want)
 		}

@@ -7,13 +7,13 @@ import "fmt"
 // knows whose offsets count. Such letters are not followed: the ledger says that of them, which settles them, and nothing waits for more.
 
 // follows reports whether it will be known what becomes of a letter of a group.
-func (h *held) follows(group string) bool {
+func (h *ownedRun) follows(group string) bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && group != ""
 }
 
 // followsSent reports that of a letter of which an entry is known that says that it was sent, and not whose it is. Such an entry is of a
 // letter that is followed, unless a version wrote it that told of all alike: there each may be one without a group, where there are some.
-func (h *held) followsSent() bool {
+func (h *ownedRun) followsSent() bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && h.rec.Groupless == 0
 }
 

@@ -161,11 +161,11 @@ func TestUnfollowed_LettersDoNotBlockPrune(t *testing.T) {
 					e := dlq.Entry{State: dlq.Redriven, Run: o.ID, At: time.Now(), Target: headers.Position{Topic: "inspect", Offset: offset}}
 					k.Produce(e.Record("orders.dlq.ledger", 0, offset))
 				}
-				if n, err := r.Settle(t.Context(), "orders.dlq"); n != 20 || err != nil {
+				if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 20 || err != nil {
 					t.Errorf("%d letters are settled, %v", n, err)
 				}
 			}
-			if n, err := r.Settle(t.Context(), "orders.dlq"); n != 0 || err != nil {
+			if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil {
 				t.Errorf("once more %d letters are settled, %v", n, err)
 			}
 			l := readLedger(t, k)

@@ -20,8 +20,8 @@ func discarding(context.Context, *kgo.Record) error { return classify.Discard(er
 func saidDiscarded(t *testing.T, k *consumertest.Kafka) (said, stands int) {
 	t.Helper()
 	last := map[string]bool{}
-	err := ledgerOf(k).Read(t.Context(), nil, func(n *dlq.Note) {
-		if _, ok := n.Hearsay(); ok {
+	err := ledgerOf(k).Read(t.Context(), nil, func(n *dlq.LedgerRecord) {
+		if _, ok := n.DiscardReport(); ok {
 			last[string(n.Record.Key)] = n.Record.Value != nil
 		}
 	})
@@ -68,7 +68,7 @@ func TestWhatIsDiscardedAfterARunCountsWithoutAnybodySettling(t *testing.T) {
 		if c := is.Counts; err != nil || c.Discarded != 20 || c.Pending != 0 || c.Sent != 20 {
 			t.Errorf("the run is %+v, %v", is, err)
 		}
-		if n, err := r.Settle(t.Context(), "orders.dlq"); n != 0 || err != nil {
+		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil {
 			t.Errorf("%d letters are settled, %v", n, err)
 		}
 		if n := readLedger(t, k).Count(dlq.Discarded); n != 20 {

@@ -168,9 +168,9 @@ func plan(t *testing.T, r *redrive.Redriver) *redrive.Plan {
 }
 
 // reappeared checks that a run aborted itself, for a cause that has these words.
-func reappeared(t *testing.T, o redrive.Outcome, err error, words string) *redrive.ReappearedError {
+func reappeared(t *testing.T, o redrive.Outcome, err error, words string) *redrive.FailedAgainError {
 	t.Helper()
-	r, ok := errors.AsType[*redrive.ReappearedError](err)
+	r, ok := errors.AsType[*redrive.FailedAgainError](err)
 	if !ok {
 		t.Fatalf("the run ended with %v, and %+v", err, o)
 	}
@@ -235,8 +235,8 @@ func at(t *testing.T, k *consumertest.Kafka, topic string, partition int32) (all
 	return all
 }
 
-// held are the records of a topic of three partitions that a committed reader sees.
-func held(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
+// ownedRun are the records of a topic of three partitions that a committed reader sees.
+func ownedRun(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
 	t.Helper()
 	left := map[int32]int64{}
 	for p := range int32(3) {

@@ -48,7 +48,7 @@ func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *re
 			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, time.Minute}},
 			Handler: func(ctx context.Context, r *kgo.Record) error {
 				class := "busy"
-				if f := consumer.FactsOf(ctx, r); f.Attempt == 3 {
+				if f := consumer.DeliveryOf(ctx, r); f.Attempt == 3 {
 					class = "tax"
 				}
 				return classify.Retryable(classify.As(errors.New("no"), class))

@@ -39,7 +39,7 @@ func TestIdempotencyKey_StaysTheSameWhereverARecordIsBroughtBackTo(t *testing.T)
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				keys = append(keys, consumer.FactsOf(ctx, r).IdempotencyKey())
+				keys = append(keys, consumer.DeliveryOf(ctx, r).IdempotencyKey())
 				return results[len(keys)-1]
 			},
 		})
@@ -85,7 +85,7 @@ func TestIdempotencyKey_OfALetterIsNoOtherRecordsOnARecreatedSource(t *testing.T
 				if string(r.Value) == "former" && !fixed {
 					return errors.New("no such SKU")
 				}
-				key := consumer.FactsOf(ctx, r).IdempotencyKey()
+				key := consumer.DeliveryOf(ctx, r).IdempotencyKey()
 				if other, ok := values[key]; ok {
 					t.Errorf("%q has the key %s of %q", r.Value, key, other)
 				}

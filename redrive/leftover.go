@@ -17,7 +17,7 @@ import (
 // unjudged reports whether there is something open of which it is not known how it is to end.
 func (f *fence) unjudged(gaps []gap) bool {
 	return slices.ContainsFunc(gaps, func(g gap) bool {
-		_, known := f.stands[g]
+		_, known := f.stillFenced[g]
 		return !known && g.open >= 0
 	})
 }
@@ -51,13 +51,13 @@ func (f *fence) judge(ctx context.Context, gaps []gap) error {
 			if err != nil {
 				return fmt.Errorf("look in the ledger for what is left open: %w", err)
 			}
-			e := dlq.ParseNote(r).Entry // a broken one has no target
+			e := dlq.ParseLedgerRecord(r).Entry // a broken one has no target
 			if g, told := copies[e.Target]; told && e.State == dlq.Redriven {
 				stands[g] = true
 			}
 		}
 	}
-	maps.Copy(f.stands, stands)
+	maps.Copy(f.stillFenced, stands)
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (f *fence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err
 func (f *fence) visible(ctx context.Context, entries []*kgo.Record) (bool, error) {
 	ranges := map[string][]dlq.Range{}
 	for _, r := range entries {
-		if e := dlq.ParseNote(r).Entry; e.State == dlq.Redriven { // a broken one has no state
+		if e := dlq.ParseLedgerRecord(r).Entry; e.State == dlq.Redriven { // a broken one has no state
 			ranges[e.Target.Topic] = append(ranges[e.Target.Topic], dlq.At(e.Target.Partition, e.Target.Offset))
 		}
 	}

@@ -30,16 +30,16 @@ const (
 // It outlives an engine: one that takes its run back goes on with what was learned.
 // See DESIGN.md, "Sending".
 type load struct {
-	letters int
-	calm    int // transactions that were taken since letters changed
-	bytes   int64
-	most    int64
-	timeout time.Duration // of a transaction, on the broker
-	narrow  bool          // the connection has no room for two transactions at once
+	letters       int
+	acceptedInRow int // transactions that were taken since letters changed
+	bytes         int64
+	max           int64
+	timeout       time.Duration // of a transaction, on the broker
+	narrow        bool          // the connection has no room for two transactions at once
 }
 
 func newLoad(most int64) *load {
-	return &load{letters: txnLetters, bytes: min(loadStart, most), most: most, timeout: txnTimeout, narrow: true}
+	return &load{letters: txnLetters, bytes: min(loadStart, most), max: most, timeout: txnTimeout, narrow: true}
 }
 
 // fits reports whether a transaction has room for a letter; for one it always has.
@@ -53,22 +53,22 @@ const growAfter = 4
 
 // accepted takes down that a transaction with letters was committed.
 func (l *load) accepted(t *transaction) {
-	if l.calm++; l.calm >= growAfter {
-		l.letters, l.calm = min(2*l.letters, txnLetters), 0
+	if l.acceptedInRow++; l.acceptedInRow >= growAfter {
+		l.letters, l.acceptedInRow = min(2*l.letters, txnLetters), 0
 	}
 	l.narrow = t.sending > loadAim || l.narrow && t.sending > loadAim/2
-	switch took := t.sending - t.telling; {
+	switch took := t.sending - t.reporting; {
 	case took > loadAim:
 		cut := float64(min(l.bytes, t.bytes)) * max(0.5, float64(loadAim)/float64(took))
 		l.bytes = max(loadLeast, min(l.bytes, int64(cut)))
 	case took < loadAim/2 && t.full:
-		l.bytes = min(2*l.bytes, l.most)
+		l.bytes = min(2*l.bytes, l.max)
 	}
 }
 
 // refused takes down that a broker refused so many letters of a transaction.
 func (l *load) refused(letters int) {
-	l.letters, l.calm = max(1, min(l.letters, letters/2)), 0
+	l.letters, l.acceptedInRow = max(1, min(l.letters, letters/2)), 0
 }
 
 // some is how many of the records fit in a transaction, at least one, and their size.

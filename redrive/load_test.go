@@ -27,12 +27,12 @@ func TestLoad_FollowsWhatTheConnectionCarries(t *testing.T) {
 				}
 				tx.full = true
 				took = time.Duration(tx.bytes) * time.Second / time.Duration(speed)
-				tx.sending, tx.telling = far+took, far
+				tx.sending, tx.reporting = far+took, far
 				l.accepted(tx)
 			}
 			one := time.Duration(size) * time.Second / time.Duration(speed)
 			bound := int64(txnLetters * size)
-			if full := min(l.bytes, bound) >= min(l.most, bound); took > max(loadAim, one, loadLeast*time.Second/time.Duration(speed)) || took < loadAim/4 && took+one < loadAim/4 && !full {
+			if full := min(l.bytes, bound) >= min(l.max, bound); took > max(loadAim, one, loadLeast*time.Second/time.Duration(speed)) || took < loadAim/4 && took+one < loadAim/4 && !full {
 				t.Fatalf("at %d bytes a second the letters of a transaction take %v, with a bound of %d bytes", speed, took, l.bytes)
 			}
 		}

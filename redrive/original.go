@@ -54,7 +54,7 @@ func (o *originals) close() {
 
 // omitted is the value of a letter that lacks it. Where the original record is gone, a copy of the letter may have the value: the letter
 // hides it, so that nothing else brings it back.
-func (h *held) omitted(ctx context.Context, r *kgo.Record) ([]byte, error) {
+func (h *ownedRun) omitted(ctx context.Context, r *kgo.Record) ([]byte, error) {
 	m, _ := headers.Parse(r.Headers)
 	if m.Original.Topic == "" {
 		return nil, fmt.Errorf("it does not say where it was first read: %w", errValueLost)
@@ -87,11 +87,11 @@ func (h *held) omitted(ctx context.Context, r *kgo.Record) ([]byte, error) {
 }
 
 // copiesOf are the copies of a letter, which the run's claim has written down. Few runs have to know, so the ledger is read for it.
-func (h *held) copiesOf(ctx context.Context, letter place) ([]place, error) {
+func (h *ownedRun) copiesOf(ctx context.Context, letter place) ([]place, error) {
 	o := h.originals
 	if o.copies == nil {
 		copies := map[place][]place{}
-		err := dlq.NewLedger(h.topics.dlq, h.topics.ledger, h.r.cfg.Kafka...).Read(ctx, nil, func(n *dlq.Note) {
+		err := dlq.NewLedger(h.topics.dlq, h.topics.ledger, h.r.cfg.Kafka...).Read(ctx, nil, func(n *dlq.LedgerRecord) {
 			if n.Run != "" || n.Err != nil || n.Letter < 0 || n.Entry.Run != h.rec.ID || n.Entry.State != dlq.Duplicate {
 				return
 			}

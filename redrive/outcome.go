@@ -16,7 +16,7 @@ import (
 // See DESIGN.md, "Outcomes".
 type outcomes struct {
 	watch  *watch
-	held   *held
+	held   *ownedRun
 	topics *topics
 	groups []string
 	named  string // the target, where it is not the groups' tiers
@@ -25,7 +25,7 @@ type outcomes struct {
 	absence absence // of the dead-letter topic
 }
 
-func (h *held) outcomes(w *watch) *outcomes {
+func (h *ownedRun) outcomes(w *watch) *outcomes {
 	o := &outcomes{watch: w, held: h, topics: h.topics, groups: h.rec.Groups, last: map[string]*groupOffsets{}}
 	if !h.rec.toTier() {
 		o.named = h.rec.Target.Topic
@@ -33,8 +33,8 @@ func (h *held) outcomes(w *watch) *outcomes {
 	return o
 }
 
-// look settles what can be settled.
-func (o *outcomes) look(ctx context.Context) (l look) {
+// poll settles what can be settled.
+func (o *outcomes) poll(ctx context.Context) (l pollResult) {
 	l.verdicts, l.err = o.verdicts(ctx)
 	l.judged = o.watch.flights.judge()
 	if l.err != nil {
@@ -81,13 +81,13 @@ func (o *outcomes) verdicts(ctx context.Context) ([]verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.held.same(found); err != nil {
+	if err := o.held.sameTopic(found); err != nil {
 		return nil, err
 	}
 	if err := o.there(ctx, found); err != nil {
 		return nil, err
 	}
-	o.watch.anew(found)
+	o.watch.checkTopics(found)
 	to, err := ends(ctx, o.watch.adm, found.Names())
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (o *outcomes) verdicts(ctx context.Context) ([]verdict, error) {
 	if err := o.watch.reach(ctx, to); err != nil {
 		return nil, err
 	}
-	return o.watch.flights.settle(func(group string, at headers.Position) standing { return o.standing(group, at, from) }), nil
+	return o.watch.flights.resolve(func(group string, at headers.Position) progress { return o.progress(group, at, from) }), nil
 }
 
 // targets are the topics on which letters are in flight.
@@ -116,23 +116,23 @@ func (o *outcomes) targets(found kadm.TopicDetails) []string {
 	return slices.Collect(maps.Keys(names))
 }
 
-// standing is where a group stands; all groups of the run where it is not known whose the letter is.
-func (o *outcomes) standing(group string, at headers.Position, starts kadm.ListedOffsets) standing {
+// progress is where a group stands; all groups of the run where it is not known whose the letter is.
+func (o *outcomes) progress(group string, at headers.Position, starts kadm.ListedOffsets) progress {
 	groups := []string{group}
 	if group == "" {
 		groups = o.groups
 	}
-	worst := standsPast
+	worst := progressPast
 	for _, g := range groups {
-		switch o.last[g].standing(at, starts) {
-		case standsBehind:
-			return standsBehind
-		case standsUnknown:
-			worst = standsUnknown
+		switch o.last[g].progressOn(at, starts) {
+		case progressBehind:
+			return progressBehind
+		case progressUnknown:
+			worst = progressUnknown
 		}
 	}
-	if worst == standsPast && (len(groups) == 0 || o.watch.missed(at.Partition)) {
-		return standsUnknown
+	if worst == progressPast && (len(groups) == 0 || o.watch.missed(at.Partition)) {
+		return progressUnknown
 	}
 	return worst
 }

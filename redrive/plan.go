@@ -75,7 +75,7 @@ const (
 	SkippedExpired   = "expired"                  // retention took it first
 	SkippedTooLarge  = "too large for the target" // as the broker says, of it alone
 	SkippedRefused   = "refused by the target"    // the same, for its timestamp or what the topic asks of records
-	SkippedSettled   = "settled meanwhile"        // somebody discarded it, or another tool brought it back
+	SkippedResolved  = "settled meanwhile"        // somebody discarded it, or another tool brought it back
 )
 
 // unclassified is the class of errors that have no type of their own; only their fingerprint tells them apart.
@@ -164,7 +164,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		}
 	}
 	p.unread = p.unreadOf(ledger)
-	if err := p.settle(ctx, cl); err != nil {
+	if err := p.resolveGroups(ctx, cl); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -256,9 +256,9 @@ func counted(n int64, do string) string {
 	return fmt.Sprintf("%d letters %s", n, do)
 }
 
-// settle finds out where the letters go, and whether they may.
+// resolveGroups finds out where the letters go, and whether they may.
 // See DESIGN.md, "Plans and permissions".
-func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
+func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	adm := kadm.NewClient(cl)
 	t, target := p.topics, p.Selection.Target
 	refuse := func(why Refusal, detail string) error {
@@ -280,7 +280,7 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	groups := slices.Sorted(maps.Keys(p.ByGroup))
 	var unreached error
 	if p.toTier {
-		unreached = p.settleTiers(ctx, adm)
+		unreached = p.resolveTiers(ctx, adm)
 	}
 	rights := p.checkRights(ctx, cl)
 	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !p.follows(g) }))
@@ -331,7 +331,7 @@ func (p *Plan) settle(ctx context.Context, cl *kgo.Client) error {
 	return nil
 }
 
-func (p *Plan) settleTiers(ctx context.Context, adm *kadm.Client) error {
+func (p *Plan) resolveTiers(ctx context.Context, adm *kadm.Client) error {
 	wanted := slices.SortedFunc(maps.Keys(p.by), func(a, b destination) int { return strings.Compare(a.String(), b.String()) })
 	tiers, err := p.topics.tiersOf(ctx, adm, wanted, p.Selection.Target.Topic)
 	if err != nil {
@@ -369,7 +369,7 @@ func (e *topicError) Unwrap() error { return e.err }
 // within names the topic in an error that does not.
 func within(topic string, err error) error {
 	_, refused := errors.AsType[*RefusedError](err)
-	_, reappeared := errors.AsType[*ReappearedError](err)
+	_, reappeared := errors.AsType[*FailedAgainError](err)
 	_, named := errors.AsType[*topicError](err)
 	if err == nil || refused || reappeared || named {
 		return err
@@ -379,7 +379,7 @@ func within(topic string, err error) error {
 
 // ledgerFor reads the ledger for a plan that is to be run. It refuses the plan where another run is
 // unfinished, this one was begun before, or its letters are gone.
-func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.Note)) (*dlq.Ledger, error) {
+func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerRecord)) (*dlq.Ledger, error) {
 	t := p.topics
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, see); err != nil {

@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// lineUp is whose letters wait where: those of a group on one partition are passed in the order of their offsets.
-type lineUp struct {
+// queueKey is whose letters wait where: those of a group on one partition are passed in the order of their offsets.
+type queueKey struct {
 	group, topic string
 	partition    int32
 }
 
-// queued is a letter in a line, and where it stands there.
-type queued struct {
+// queuedLetter is a letter in a line, and where it stands there.
+type queuedLetter struct {
 	offset, letter int64
 	home           int32 // the letter's partition
 }
 
-func (q queued) place() place { return place{q.home, q.letter} }
+func (q queuedLetter) place() place { return place{q.home, q.letter} }
 
 // queue has the letters of a line, the least offset first. Of a letter that has moved on since, the old place stays until it is met.
 // Nothing in it points anywhere, so millions of letters cost the garbage collector nothing.
 type queue struct {
-	waiting []queued
+	waiting []queuedLetter
 	passed  int // of waiting, that are gone
 }
 
 // add takes a letter in. They come in order but for a few, those of two transactions that were written at the same time.
-func (q *queue) add(next queued) {
+func (q *queue) add(next queuedLetter) {
 	if len(q.waiting) == cap(q.waiting) && q.passed > len(q.waiting)/2 {
 		q.waiting, q.passed = append(q.waiting[:0], q.waiting[q.passed:]...), 0
 	}
@@ -38,25 +38,25 @@ func (q *queue) add(next queued) {
 	q.waiting = slices.Insert(q.waiting, i, next)
 }
 
-func (q *queue) first() (next queued, ok bool) {
+func (q *queue) first() (next queuedLetter, ok bool) {
 	if q.passed == len(q.waiting) {
-		return queued{}, false
+		return queuedLetter{}, false
 	}
 	return q.waiting[q.passed], true
 }
 
 // has reports whether a letter waits at an offset.
-func (q *queue) has(a queued) bool {
-	i, found := slices.BinarySearchFunc(q.waiting[q.passed:], a.offset, func(b queued, offset int64) int { return cmp.Compare(b.offset, offset) })
+func (q *queue) has(a queuedLetter) bool {
+	i, found := slices.BinarySearchFunc(q.waiting[q.passed:], a.offset, func(b queuedLetter, offset int64) int { return cmp.Compare(b.offset, offset) })
 	return found && q.waiting[q.passed+i] == a
 }
 
 func (q *queue) pop() { q.passed++ }
 
 // queues are the lines of a run.
-type queues map[lineUp]*queue
+type queues map[queueKey]*queue
 
-func (qs queues) line(at lineUp) *queue {
+func (qs queues) line(at queueKey) *queue {
 	q := qs[at]
 	if q == nil {
 		q = &queue{}
@@ -66,6 +66,6 @@ func (qs queues) line(at lineUp) *queue {
 }
 
 // is reports whether a flight of which a copy was seen still is where it was lined up.
-func (l lineUp) is(fl *flight, offset int64) bool {
+func (l queueKey) is(fl *letterState, offset int64) bool {
 	return fl.group == l.group && fl.at.Topic == l.topic && fl.at.Partition == l.partition && fl.at.Offset == offset
 }

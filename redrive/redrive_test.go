@@ -171,7 +171,7 @@ func TestARunThatIsResumedDoesNotWaitForWhatWaitsInARetryTopic(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 200, func(ctx context.Context, r *kgo.Record) error {
-			if r.Offset%10 == 9 && consumer.FactsOf(ctx, r).Attempt == 1 {
+			if r.Offset%10 == 9 && consumer.DeliveryOf(ctx, r).Attempt == 1 {
 				return errBusy
 			}
 			return nil

@@ -13,17 +13,17 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
-// returned are letters of a run that are dead letters again although an engine has written another outcome down. A letter that failed
+// refailed are letters of a run that are dead letters again although an engine has written another outcome down. A letter that failed
 // into a retry topic which the run may not see looks as if it had succeeded, until it is dead once more.
-type returned struct {
+type refailed struct {
 	run, topic string
-	told       map[dlq.State]selection // what was written down; a letter is taken off when it is seen
+	reported   map[dlq.State]selection // what was written down; a letter is taken off when it is seen
 
 	found  []dlq.Entry // what each is instead
 	before []dlq.State // and what was written down of it
 }
 
-func (r *returned) see(rec *kgo.Record) {
+func (r *refailed) observe(rec *kgo.Record) {
 	m, _ := headers.Parse(rec.Headers) // whatever else is broken in a letter of the run, it came back
 	from := m.Redrive.From
 	if m.Redrive.ID != r.run || from.Topic != r.topic {
@@ -34,17 +34,17 @@ func (r *returned) see(rec *kgo.Record) {
 		class = string(m.Reason)
 	}
 	for _, s := range [...]dlq.State{dlq.Succeeded, dlq.Unknown} {
-		if r.told[s].remove(from.Partition, from.Offset) {
+		if r.reported[s].remove(from.Partition, from.Offset) {
 			r.found, r.before = append(r.found, dlq.Entry{State: dlq.Failed, Class: class}), append(r.before, s)
 		}
 	}
 }
 
-// returns counts those letters as failed. It reads what came into the dead-letter topic since the run began, and nothing else: who may
+// refailed counts those letters as failed. It reads what came into the dead-letter topic since the run began, and nothing else: who may
 // look at letters may do that.
-func (h *held) returns(ctx context.Context, c *Counts) error {
-	seen := &returned{run: h.rec.ID, topic: h.topics.dlq, told: h.told}
-	if c.Succeeded+c.Unknown == 0 || seen.told[dlq.Succeeded].len()+seen.told[dlq.Unknown].len() == 0 {
+func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
+	seen := &refailed{run: h.rec.ID, topic: h.topics.dlq, reported: h.skipsReported}
+	if c.Succeeded+c.Unknown == 0 || seen.reported[dlq.Succeeded].len()+seen.reported[dlq.Unknown].len() == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -62,7 +62,7 @@ func (h *held) returns(ctx context.Context, c *Counts) error {
 	for p := range to[h.topics.dlq] {
 		from.set(h.topics.dlq, p, h.rec.Watch[h.topics.dlq][p]) // what was added since begins at 0
 	}
-	t := newTail(cl, seen.see, func(err error) {
+	t := newTail(cl, seen.observe, func(err error) {
 		if isDenied(err) {
 			cancel(Denied("READ", "topic", h.topics.dlq, err))
 		}
@@ -77,7 +77,7 @@ func (h *held) returns(ctx context.Context, c *Counts) error {
 	for i, e := range seen.found {
 		if n := c.of(seen.before[i]); *n > 0 {
 			*n--
-			c.settle(e)
+			c.add(e)
 		}
 	}
 	return nil

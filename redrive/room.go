@@ -5,23 +5,25 @@ import (
 	"sync"
 )
 
-// room bounds the bytes of letters that are in memory: from when they are read until their transaction is committed.
-type room struct {
-	most  int64
+// memoryBudget bounds the bytes of letters that are in memory: from when they are read until their transaction is committed.
+type memoryBudget struct {
+	limit int64
 	freed chan struct{} // wakes who waits; one does at a time
 
 	mu   sync.Mutex
 	used int64
 }
 
-func newRoom(most int64) *room { return &room{most: most, freed: make(chan struct{}, 1)} }
+func newMemoryBudget(most int64) *memoryBudget {
+	return &memoryBudget{limit: most, freed: make(chan struct{}, 1)}
+}
 
 // take waits until there is room left, and takes some, which may be more than is left: the largest letter has to go too. It reports
 // false where ctx ended first.
-func (r *room) take(ctx context.Context, bytes int64) bool {
+func (r *memoryBudget) take(ctx context.Context, bytes int64) bool {
 	for {
 		r.mu.Lock()
-		fits := r.used < r.most
+		fits := r.used < r.limit
 		if fits {
 			r.used += bytes
 		}
@@ -38,7 +40,7 @@ func (r *room) take(ctx context.Context, bytes int64) bool {
 }
 
 // free gives some back.
-func (r *room) free(bytes int64) {
+func (r *memoryBudget) free(bytes int64) {
 	r.mu.Lock()
 	r.used -= bytes
 	r.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // over. on, if not nil, is told of the progress, some times a second, from one
 // goroutine; it must not block for long.
 //
-// A *RefusedError says that it did not begin, a *[ReappearedError] that it aborted
+// A *RefusedError says that it did not begin, a *[FailedAgainError] that it aborted
 // itself. When ctx ends it stops cleanly, and returns its cause: the run is
 // unfinished, and [Redriver.Resume] goes on with it. So it does after a crash, and
 // after a *[DeniedError] about a right that was taken away meanwhile. An
@@ -54,7 +54,7 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	defer cl.Close()
 	now := *p // the plan is the caller's, and may have been looked at by others
 	now.Targets, now.Warnings, now.tiers = map[string]int64{}, nil, nil
-	if err := now.settle(ctx, cl); err != nil {
+	if err := now.resolveGroups(ctx, cl); err != nil {
 		return nil, err
 	}
 	return &now, nil
@@ -81,7 +81,7 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 		return o, within(topic, err)
 	}
 	o.Counts = counts
-	return o, within(topic, h.returns(ctx, &o.Counts))
+	return o, within(topic, h.refailed(ctx, &o.Counts))
 }
 
 // Resume goes on with an unfinished run, wherever it was begun: what the ledger says
@@ -94,14 +94,14 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event),
 	}
 	w := &taking{topic: topic, id: id, conditions: conditions, token: token(8)}
 	if len(conditions) > 0 {
-		if _, err := r.look(ctx, t, w); err != nil {
+		if _, err := r.poll(ctx, t, w); err != nil {
 			return Outcome{}, within(topic, err)
 		}
 	}
-	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), func(h *held) error {
+	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), func(h *ownedRun) error {
 		rec := h.rec
-		if h.anew {
-			return fmt.Errorf("run %s: %w: abort it", id, ErrMadeAnew)
+		if h.recreated {
+			return fmt.Errorf("run %s: %w: abort it", id, ErrTopicRecreated)
 		}
 		if rec.State.Finished() {
 			return fmt.Errorf("run %s is %s: there is nothing to resume", id, rec.State)
@@ -131,12 +131,12 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 		return err
 	}
 	w := &taking{topic: topic, id: id, conditions: conditions, token: token(8)}
-	if rec, err := r.look(ctx, t, w); err != nil {
+	if rec, err := r.poll(ctx, t, w); err != nil {
 		return within(topic, err)
 	} else if rec != nil && rec.State.Finished() {
 		return nil
 	}
-	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), func(h *held) error {
+	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), func(h *ownedRun) error {
 		rec := h.rec
 		if rec.State.Finished() { // while its ids were initialised: what it ended with stands
 			return errOver
@@ -200,7 +200,7 @@ func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
 }
 
 // drive goes on with a run through what the network and other operators do to it.
-func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome, error) {
+func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outcome, error) {
 	for {
 		began := time.Now()
 		err := h.run(ctx, on)
@@ -224,20 +224,20 @@ func (r *Redriver) drive(ctx context.Context, h *held, on func(Event)) (Outcome,
 		if err != nil {
 			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
 		}
-		back.doomed = h.doomed
+		back.abortErr = h.abortErr
 		h = back
 	}
 }
 
 // retake takes a run again whose producers were fenced, or whose last transaction may stand or not, if nobody else has taken it.
-func (r *Redriver) retake(ctx context.Context, h *held, why error, on func(Event)) (*held, error) {
+func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(Event)) (*ownedRun, error) {
 	said := map[string]time.Time{}
 	for {
 		again, err := r.takeBack(ctx, h, why)
 		if _, denied := errors.AsType[*DeniedError](err); denied { // somebody has to grant it, and then resume
 			return nil, err
 		}
-		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrMadeAnew) {
+		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrTopicRecreated) {
 			return again, err
 		}
 		if ctx.Err() != nil {
@@ -291,13 +291,13 @@ const (
 )
 
 // takeBack is one try of it. The ledger is read first, since to initialise the ids fences whoever has the run by now.
-func (r *Redriver) takeBack(ctx context.Context, h *held, why error) (*held, error) {
-	claimed := func(now *held) error {
+func (r *Redriver) takeBack(ctx context.Context, h *ownedRun, why error) (*ownedRun, error) {
+	claimed := func(now *ownedRun) error {
 		switch rec := now.rec; {
 		case rec.Token != h.rec.Token:
 			return taken(rec)
-		case now.anew:
-			return fmt.Errorf("run %s: %w: abort it", rec.ID, ErrMadeAnew)
+		case now.recreated:
+			return fmt.Errorf("run %s: %w: abort it", rec.ID, ErrTopicRecreated)
 		}
 		now.rec.Heartbeat = time.Now()
 		return nil

@@ -9,17 +9,17 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// said is what a ledger says of the letters of a run: of each the last entry, as far as a run wants it. A letter is in the set of its
+// ledgerView is what a ledger says of the letters of a run: of each the last entry, as far as a run wants it. A letter is in the set of its
 // state, and one that was sent takes 24 bytes more, so that the entries of millions fit into memory.
-type said struct {
+type ledgerView struct {
 	all    selection
 	states map[dlq.State]selection // but for those that failed
 	failed map[string]selection    // by class
 
 	copies map[int32][]copied // by partition of the letters, in the ledger's order: of a letter the last counts
 	topics map[string]string
-	lines  []lineUp // their targets
-	index  map[lineUp]uint32
+	lines  []queueKey // their targets
+	index  map[queueKey]uint32
 }
 
 // copied says where the copy of a letter is.
@@ -28,15 +28,15 @@ type copied struct {
 	line       uint32
 }
 
-func newSaid() *said {
-	return &said{
+func newLedgerView() *ledgerView {
+	return &ledgerView{
 		all: selection{}, states: map[dlq.State]selection{}, failed: map[string]selection{},
-		copies: map[int32][]copied{}, topics: map[string]string{}, index: map[lineUp]uint32{},
+		copies: map[int32][]copied{}, topics: map[string]string{}, index: map[queueKey]uint32{},
 	}
 }
 
-// forget takes back what was said of a letter.
-func (s *said) forget(at place) {
+// clear takes back what was said of a letter.
+func (s *ledgerView) clear(at place) {
 	if !s.all.remove(at.partition, at.offset) {
 		return
 	}
@@ -52,9 +52,9 @@ func (s *said) forget(at place) {
 	}
 }
 
-// say takes down an entry, of which nothing is kept: its strings are parts of the record.
-func (s *said) say(at place, e *dlq.Entry) {
-	s.forget(at)
+// add takes down an entry, of which nothing is kept: its strings are parts of the record.
+func (s *ledgerView) add(at place, e *dlq.Entry) {
+	s.clear(at)
 	s.all.add(at.partition, at.offset)
 	if e.State == dlq.Failed {
 		of := s.failed[e.Class]
@@ -76,24 +76,24 @@ func (s *said) say(at place, e *dlq.Entry) {
 	}
 }
 
-// believe takes down what consumers say of the letters of which no more is known than that they were sent.
-func (s *said) believe(heard selection) {
+// confirm takes down what consumers say of the letters of which no more is known than that they were sent.
+func (s *ledgerView) confirm(heard selection) {
 	for partition, set := range heard {
 		for offset := range set.All() {
 			if s.states[dlq.Redriven].has(partition, offset) {
-				s.say(place{partition, offset}, &dlq.Entry{State: dlq.Discarded})
+				s.add(place{partition, offset}, &dlq.Entry{State: dlq.Discarded})
 			}
 		}
 	}
 }
 
-func (s *said) line(target headers.Position) uint32 {
+func (s *ledgerView) line(target headers.Position) uint32 {
 	topic, ok := s.topics[target.Topic]
 	if !ok {
 		topic = strings.Clone(target.Topic)
 		s.topics[topic] = topic
 	}
-	l := lineUp{"", topic, target.Partition}
+	l := queueKey{"", topic, target.Partition}
 	i, ok := s.index[l]
 	if !ok {
 		i = uint32(len(s.lines))
@@ -103,7 +103,7 @@ func (s *said) line(target headers.Position) uint32 {
 }
 
 // each tells of each letter its state, the class of one that failed, and the target of one of which no more is known than that it was sent.
-func (s *said) each(tell func(place, dlq.Entry)) {
+func (s *ledgerView) each(tell func(place, dlq.Entry)) {
 	all := func(letters selection, e dlq.Entry) {
 		for partition, set := range letters {
 			for offset := range set.All() {

@@ -16,11 +16,11 @@ func TestOfEachLetterTheLastEntryCounts(t *testing.T) {
 	states := []dlq.State{dlq.Redriven, dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Failed, dlq.Discarded, dlq.Expired, dlq.Duplicate, dlq.Unknown}
 	for seed := range uint64(50) {
 		draw := rand.New(rand.NewPCG(seed, 1))
-		s, want := newSaid(), map[place]dlq.Entry{}
+		s, want := newLedgerView(), map[place]dlq.Entry{}
 		for range 500 {
 			at := place{draw.Int32N(3), draw.Int64N(60)}
 			if draw.IntN(10) == 0 {
-				s.forget(at)
+				s.clear(at)
 				delete(want, at)
 				continue
 			}
@@ -31,7 +31,7 @@ func TestOfEachLetterTheLastEntryCounts(t *testing.T) {
 			case dlq.Failed:
 				e.Class = []string{"", "tax", "sku"}[draw.IntN(3)]
 			}
-			s.say(at, &e)
+			s.add(at, &e)
 			want[at] = e
 		}
 		got := map[place]dlq.Entry{}
@@ -50,17 +50,17 @@ func TestOfEachLetterTheLastEntryCounts(t *testing.T) {
 // Of another letter the run itself knows more, or the ledger, and of one that it has not sent a consumer can't know anything.
 func TestWhatConsumersSayCountsOfLettersThatWereSentAndNoMoreIsKnownOf(t *testing.T) {
 	t.Parallel()
-	s, heard := newSaid(), selection{}
+	s, heard := newLedgerView(), selection{}
 	for offset, state := range []dlq.State{dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Unknown, "", dlq.Redriven} {
 		if state != "" {
-			s.say(place{1, int64(offset)}, &dlq.Entry{State: state, Target: headers.Position{Topic: "a", Offset: 7}})
+			s.add(place{1, int64(offset)}, &dlq.Entry{State: state, Target: headers.Position{Topic: "a", Offset: 7}})
 		}
 		if offset < 5 {
 			heard.add(1, int64(offset))
 		}
 	}
 	heard.add(0, 5)
-	s.believe(heard)
+	s.confirm(heard)
 	got := map[int64]dlq.State{}
 	s.each(func(at place, e dlq.Entry) { got[at.offset] = e.State })
 	want := map[int64]dlq.State{0: dlq.Discarded, 1: dlq.Succeeded, 2: dlq.Failed, 3: dlq.Unknown, 5: dlq.Redriven}
@@ -78,16 +78,16 @@ func TestTheEntriesOfAMillionLettersTakeLittleMemory(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	before := heap()
-	s := newSaid()
+	s := newLedgerView()
 	for i := range int64(1_000_000) {
 		e := dlq.Entry{State: dlq.Redriven, Run: "r", By: "ann", Target: headers.Position{Topic: "orders.retry.5s", Partition: int32(i % 8), Offset: i}}
-		n := dlq.ParseNote(e.Record("orders.dlq.ledger", int32(i%8), i/8))
+		n := dlq.ParseLedgerRecord(e.Record("orders.dlq.ledger", int32(i%8), i/8))
 		if n.Err != nil {
 			t.Fatal(n.Err)
 		}
-		s.say(place{int32(i % 8), n.Letter}, &n.Entry)
+		s.add(place{int32(i % 8), n.Letter}, &n.Entry)
 		if i%2 == 0 {
-			s.say(place{int32(i % 8), n.Letter}, &dlq.Entry{State: dlq.Succeeded})
+			s.add(place{int32(i % 8), n.Letter}, &dlq.Entry{State: dlq.Succeeded})
 		}
 	}
 	if took := (heap() - before) >> 20; took > 48 {

@@ -14,7 +14,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Settle writes down what became of letters that had no outcome yet when their runs
+// WriteOutcomes writes down what became of letters that had no outcome yet when their runs
 // ended, as [Redriver.Status] finds it out, and returns of how many; of those that
 // nobody follows, see [Counts.Unfollowed], that this is so. Until somebody
 // does, the ledger says of them that they were brought back: they are not open,
@@ -23,15 +23,15 @@ import (
 //
 // It leaves alone what belongs to a run that is not over, and does nothing at all
 // while there is one. Who begins a run meanwhile, or settles, is not disturbed.
-func (r *Redriver) Settle(ctx context.Context, topic string) (settled int64, err error) {
+func (r *Redriver) WriteOutcomes(ctx context.Context, topic string) (settled int64, err error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
 		return 0, err
 	}
-	ids, err := r.unsettled(ctx, t)
+	ids, err := r.unresolvedRuns(ctx, t)
 	for _, id := range ids {
 		var n int64
-		if n, err = r.settle(ctx, t, id); err != nil {
+		if n, err = r.writeOutcomes(ctx, t, id); err != nil {
 			err = fmt.Errorf("settle run %s: %w", id, err)
 			break
 		}
@@ -40,8 +40,8 @@ func (r *Redriver) Settle(ctx context.Context, topic string) (settled int64, err
 	return settled, within(topic, err)
 }
 
-// unsettled are the finished runs of whose letters some have no outcome in the ledger; none while another one goes on.
-func (r *Redriver) unsettled(ctx context.Context, t *topics) (ids []string, err error) {
+// unresolvedRuns are the finished runs of whose letters some have no outcome in the ledger; none while another one goes on.
+func (r *Redriver) unresolvedRuns(ctx context.Context, t *topics) (ids []string, err error) {
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
 		return nil, Denied("READ", "topic", t.ledger, err)
@@ -64,10 +64,10 @@ func (r *Redriver) unsettled(ctx context.Context, t *topics) (ids []string, err 
 	return ids, nil
 }
 
-// settle settles a run. Where somebody else had the ids meanwhile it begins again: they may have settled it, or have a run now.
-func (r *Redriver) settle(ctx context.Context, t *topics, id string) (int64, error) {
+// writeOutcomes settles a run. Where somebody else had the ids meanwhile it begins again: they may have settled it, or have a run now.
+func (r *Redriver) writeOutcomes(ctx context.Context, t *topics, id string) (int64, error) {
 	for {
-		n, err := r.trySettle(ctx, t, id)
+		n, err := r.tryWriteOutcomes(ctx, t, id)
 		if !errors.Is(err, errUncertain) {
 			return n, err
 		}
@@ -79,10 +79,10 @@ func (r *Redriver) settle(ctx context.Context, t *topics, id string) (int64, err
 	}
 }
 
-// trySettle is one try of it. The outcomes are found before the ids are initialised, which takes the time of others. They are written as
+// tryWriteOutcomes is one try of it. The outcomes are found before the ids are initialised, which takes the time of others. They are written as
 // a claim is: the ledger is read to its end after that, and the broker refuses what is written when somebody else has the ids. So no
 // letter is touched that another run has brought back since.
-func (r *Redriver) trySettle(ctx context.Context, t *topics, id string) (int64, error) {
+func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (int64, error) {
 	h, err := r.read(ctx, t, id)
 	if err != nil {
 		return 0, err
@@ -91,7 +91,7 @@ func (r *Redriver) trySettle(ctx context.Context, t *topics, id string) (int64, 
 	if err != nil || len(verdicts)+len(h.unfollowed) == 0 {
 		return 0, err
 	}
-	if ids, err := r.unsettled(ctx, t); err != nil || !slices.Contains(ids, id) { // a run that began meanwhile is not to be fenced
+	if ids, err := r.unresolvedRuns(ctx, t); err != nil || !slices.Contains(ids, id) { // a run that began meanwhile is not to be fenced
 		return 0, err
 	}
 	w, err := r.openWriters(ctx, t.dlq, txnTimeout)
@@ -102,7 +102,7 @@ func (r *Redriver) trySettle(ctx context.Context, t *topics, id string) (int64, 
 	if err := r.fence(ctx, w, t.ledger, t.ledger); err != nil {
 		return 0, err
 	}
-	if ids, err := r.unsettled(ctx, t); err != nil || !slices.Contains(ids, id) {
+	if ids, err := r.unresolvedRuns(ctx, t); err != nil || !slices.Contains(ids, id) {
 		return 0, err
 	}
 	now, err := r.read(ctx, t, id)
@@ -110,14 +110,14 @@ func (r *Redriver) trySettle(ctx context.Context, t *topics, id string) (int64, 
 		return 0, err
 	}
 	now.writers = w
-	return now.writeDown(ctx, verdicts)
+	return now.writeOutcomes(ctx, verdicts)
 }
 
-// writeDown writes outcomes down, of letters that have none in the ledger, and with them what the run counts then.
-func (h *held) writeDown(ctx context.Context, verdicts []verdict) (settled int64, err error) {
+// writeOutcomes writes outcomes down, of letters that have none in the ledger, and with them what the run counts then.
+func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []verdict) (settled int64, err error) {
 	h.rec.Edit = editRecord{} // that of a run which an older version ended
 	pending := selection{}
-	for _, l := range h.flying {
+	for _, l := range h.inFlight {
 		pending.add(l.at.partition, l.at.offset)
 	}
 	for some := range slices.Chunk(verdicts, loadStart/(2*entryBytes)) {
@@ -125,9 +125,9 @@ func (h *held) writeDown(ctx context.Context, verdicts []verdict) (settled int64
 		written := int64(0)
 		for _, v := range some {
 			if pending.remove(v.letter.partition, v.letter.offset) {
-				notes = append(notes, h.verdict(v)...)
+				notes = append(notes, h.applyVerdict(v)...)
 				written++
-				h.rec.Counts.settle(v.entry)
+				h.rec.Counts.add(v.entry)
 			}
 		}
 		h.rec.Counts.Pending = pending.len()
@@ -151,16 +151,16 @@ func (h *held) writeDown(ctx context.Context, verdicts []verdict) (settled int64
 }
 
 // derive finds out what became of the letters of a run of which the ledger says no more than that they were sent, and what it counts then.
-func (h *held) derive(ctx context.Context) ([]verdict, Counts, error) {
-	if len(h.flying) == 0 {
+func (h *ownedRun) derive(ctx context.Context) ([]verdict, Counts, error) {
+	if len(h.inFlight) == 0 {
 		return nil, h.rec.Counts.clone(), nil
 	}
-	fl := newFlights(h.rec.Counts, h.flying)
+	fl := newInFlight(h.rec.Counts, h.inFlight)
 	w, err := h.startWatch(ctx, fl, newAlarm(h.rec), func(error) {})
 	if err != nil {
 		return nil, Counts{}, err
 	}
 	defer w.close()
-	l := h.outcomes(w).look(ctx)
-	return l.verdicts, fl.tally(), l.err
+	l := h.outcomes(w).poll(ctx)
+	return l.verdicts, fl.countsNow(), l.err
 }

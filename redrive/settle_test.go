@@ -45,7 +45,7 @@ func TestLettersOfWhichNobodyWillEverKnowAreOpenAgain(t *testing.T) {
 		if found, err := readLedger(t, k).Prunable(t.Context(), time.Time{}, nil); err != nil || found.Letters != 0 || found.Pending != 20 {
 			t.Errorf("prunable %+v, %v, want none", found, err)
 		}
-		n, err := r.Settle(t.Context(), "orders.dlq")
+		n, err := r.WriteOutcomes(t.Context(), "orders.dlq")
 		l := readLedger(t, k)
 		if err != nil || n != 20 || l.Count(dlq.Unknown) != 20 {
 			t.Errorf("%d letters are settled, %v; of %d it is not known", n, err, l.Count(dlq.Unknown))
@@ -68,7 +68,7 @@ func TestOutcomesThatCameAfterARunAreWrittenDownOnce(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		r, s, o := overWithPending(t, k, 20)
-		if n, err := r.Settle(t.Context(), "orders.dlq"); n != 0 || err != nil {
+		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil {
 			t.Errorf("%d letters are settled that nobody has run, %v", n, err)
 		}
 		s.set(succeeding)
@@ -80,7 +80,7 @@ func TestOutcomesThatCameAfterARunAreWrittenDownOnce(t *testing.T) {
 		for i := range of { // operators at once
 			wg.Go(func() {
 				var err error
-				if of[i], err = redriver(t, k).Settle(t.Context(), "orders.dlq"); err != nil {
+				if of[i], err = redriver(t, k).WriteOutcomes(t.Context(), "orders.dlq"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -108,13 +108,13 @@ func TestNothingIsSettledWhileARunIsUnfinished(t *testing.T) {
 		lost(t, k, s)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Wait: true}})
 		o := stopped(t, r, p, redrive.Pace{}, 0)
-		if n, err := r.Settle(t.Context(), "orders.dlq"); n != 0 || err != nil || readLedger(t, k).Count(dlq.Redriven) != 20 {
+		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil || readLedger(t, k).Count(dlq.Redriven) != 20 {
 			t.Errorf("%d letters are settled, %v", n, err)
 		}
 		if err := r.Abort(t.Context(), "orders.dlq", o.ID); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := r.Settle(t.Context(), "orders.dlq"); n != 20 || err != nil {
+		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 20 || err != nil {
 			t.Errorf("after its end %d letters are settled, %v", n, err)
 		}
 	})
@@ -127,7 +127,7 @@ func TestAnOutcomeThatComesTooLateIsNotWrittenOverThatOfALaterRun(t *testing.T) 
 		r, s, _ := overWithPending(t, k, 20)
 		lost(t, k, s)
 		meanwhile := func() {
-			if n, err := r.Settle(t.Context(), "orders.dlq"); n != 20 || err != nil {
+			if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 20 || err != nil {
 				t.Errorf("%d letters are settled, %v", n, err)
 			}
 			s.set(succeeding)
@@ -148,7 +148,7 @@ func TestAnOutcomeThatComesTooLateIsNotWrittenOverThatOfALaterRun(t *testing.T) 
 			}
 			return nil, nil, false
 		})
-		if n, err := redriver(t, k).Settle(t.Context(), "orders.dlq"); n != 0 || err != nil {
+		if n, err := redriver(t, k).WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil {
 			t.Errorf("%d letters are settled too late, %v", n, err)
 		}
 		if l := readLedger(t, k); l.Count(dlq.Unknown) != 0 || l.Count(dlq.Succeeded)+l.Count(dlq.Redriven) != 20 {

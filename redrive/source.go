@@ -41,12 +41,12 @@ type skip struct {
 
 // readLetters reads what is left of the selection, and makes the copies. The channel is closed when that has ended, which it does when
 // ctx ends at the latest. It looks at the run as it is now: what becomes of that is the engine's to write down.
-func (h *held) readLetters(ctx context.Context, buffered *room) <-chan reading {
+func (h *ownedRun) readLetters(ctx context.Context, buffered *memoryBudget) <-chan reading {
 	own, rec := *h, *h.rec
 	own.rec, own.originals = &rec, &originals{opts: h.r.cfg.Kafka}
 	h = &own
 	out := make(chan reading, 4)
-	s := &source{held: h, copier: newCopier(h), todo: h.left.clone(), buffered: buffered, out: out}
+	s := &source{ownedRun: h, copier: newCopier(h), todo: h.left.clone(), buffered: buffered, out: out}
 	go func() {
 		defer close(out)
 		defer h.originals.close()
@@ -66,12 +66,12 @@ func (h *held) readLetters(ctx context.Context, buffered *room) <-chan reading {
 
 // source reads the letters of a run.
 type source struct {
-	*held
+	*ownedRun
 	copier *copier
 	todo   selection
 	out    chan<- reading
 
-	buffered *room
+	buffered *memoryBudget
 
 	batch reading
 	since time.Time // when the batch was begun
@@ -151,7 +151,7 @@ func (s *source) read(ctx context.Context) (whole bool) {
 
 // still reports whether the topic is the one that the run is about, and says so if it is not, or that is not known.
 func (s *source) still(ctx context.Context) bool {
-	err := s.held.still(ctx)
+	err := s.ownedRun.stillSameTopic(ctx)
 	return err == nil || s.hand(ctx, reading{err: err}) && false
 }
 

@@ -38,7 +38,7 @@ const (
 // it fetches by itself, and not through the client.
 type tail struct {
 	cl      *kgo.Client
-	show    func(*kgo.Record) // of others; called from one goroutine, in the order of each partition
+	onBatch func(*kgo.Record) // of others; called from one goroutine, in the order of each partition
 	problem func(error)
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -50,11 +50,11 @@ type tail struct {
 	described time.Time         // when it was asked for that last
 	stale     bool              // a broker could not tell something since
 
-	mu    sync.Mutex
-	at    map[string]map[int32]*tailPartition
-	moved chan struct{}  // closed when a position moves
-	lossy map[int32]bool // partitions of which something may have been missed
-	lacks error          // the right without which nothing more can be read
+	mu      sync.Mutex
+	at      map[string]map[int32]*tailPartition
+	moved   chan struct{}  // closed when a position moves
+	lossy   map[int32]bool // partitions of which something may have been missed
+	missing error          // the right without which nothing more can be read
 }
 
 // tailed is a topic as the cluster describes it.
@@ -76,7 +76,7 @@ type extent struct{ from, until int64 }
 
 func newTail(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *tail {
 	return &tail{
-		cl: cl, show: show, problem: problem, producers: map[int64]int16{}, cluster: map[string]tailed{}, stopped: make(chan struct{}),
+		cl: cl, onBatch: show, problem: problem, producers: map[int64]int16{}, cluster: map[string]tailed{}, stopped: make(chan struct{}),
 		at: map[string]map[int32]*tailPartition{}, moved: make(chan struct{}), lossy: map[int32]bool{},
 	}
 }
@@ -232,17 +232,17 @@ func (t *tail) loop(ctx context.Context) {
 func (t *tail) fail(err error) {
 	t.stale = true
 	if _, denied := errors.AsType[*DeniedError](err); denied {
-		t.deny(err)
+		t.denied(err)
 	} else if !kerr.IsRetriable(err) {
 		t.problem(fmt.Errorf("watch: %w", err))
 	}
 }
 
-// deny takes down that something may not be read: who waits for it waits in vain.
-func (t *tail) deny(err error) {
+// denied takes down that something may not be read: who waits for it waits in vain.
+func (t *tail) denied(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lacks = err
+	t.missing = err
 	t.move()
 }
 
@@ -469,7 +469,7 @@ func (t *tail) read(topic string, found *kmsg.FetchResponseTopicPartition, batch
 	o := kgo.ProcessFetchPartitionOpts{Offset: from, Topic: topic, Partition: found.Partition}
 	fetched, at := kgo.ProcessFetchPartition(o, &part, kgo.DefaultDecompressor(), nil)
 	for _, r := range fetched.Records {
-		t.show(r)
+		t.onBatch(r)
 	}
 	return at, fetched.Err
 }
@@ -497,7 +497,7 @@ func (t *tail) reach(ctx context.Context, to positions) error {
 	for {
 		t.mu.Lock()
 		topic, partition, short := t.short(to)
-		moved, lacks := t.moved, t.lacks
+		moved, lacks := t.moved, t.missing
 		t.mu.Unlock()
 		switch {
 		case lacks != nil:

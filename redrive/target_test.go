@@ -157,7 +157,7 @@ func TestWhatComesBackHasAllItsAttemptsAgain(t *testing.T) {
 			time.Sleep(2 * time.Hour) // longer than its retries may take
 			var attempts []int
 			s.set(func(ctx context.Context, r *kgo.Record) error {
-				f := consumer.FactsOf(ctx, r)
+				f := consumer.DeliveryOf(ctx, r)
 				if attempts = append(attempts, f.Attempt); f.Attempt == 1 && !f.FirstFailedAt.IsZero() {
 					t.Errorf("it failed first at %v", f.FirstFailedAt)
 				}

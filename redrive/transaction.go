@@ -27,19 +27,19 @@ const (
 // transaction is what one of the two producers writes at once: copies of letters, the ledger's entries about them, and what else the
 // ledger is to be told.
 type transaction struct {
-	which  int
-	cl     *kgo.Client
-	began  time.Time
-	copies []*outgoing
-	held   int64 // bytes of the copies
-	bytes  int64 // and of all else
-	full   bool  // it had no room for the next letter
-	notes  []*kgo.Record
-	told   []*kgo.Record // the ledger's entries about the copies
+	which    int
+	cl       *kgo.Client
+	began    time.Time
+	copies   []*outgoing
+	held     int64 // bytes of the copies
+	bytes    int64 // and of all else
+	full     bool  // it had no room for the next letter
+	notes    []*kgo.Record
+	reported []*kgo.Record // the ledger's entries about the copies
 
-	sent    chan struct{} // closed once nothing of it is on its way, but for its end
-	sending time.Duration // what the copies took after the last was added
-	telling time.Duration // what the entries about them took
+	sent      chan struct{} // closed once nothing of it is on its way, but for its end
+	sending   time.Duration // what the copies took after the last was added
+	reporting time.Duration // what the entries about them took
 
 	mu     sync.Mutex
 	failed map[*kgo.Record]error // of the copies that the client could not write
@@ -81,7 +81,7 @@ func unsent(notes []*kgo.Record) []*kgo.Record {
 	return again
 }
 
-func (h *held) begin(which int) (*transaction, error) {
+func (h *ownedRun) begin(which int) (*transaction, error) {
 	cl := h.writers.cl[which]
 	if err := cl.BeginTransaction(); err != nil {
 		return nil, fmt.Errorf("begin: %w: %w", errUncertain, err)
@@ -116,7 +116,7 @@ type ended struct {
 
 // end waits for the copies, writes the ledger's entries, and commits after the transaction before, unless stop is closed by then. It
 // runs beside the next one's filling.
-func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan struct{}, broken *atomic.Bool) (e ended) {
+func (h *ownedRun) end(ctx context.Context, t *transaction, before, stop <-chan struct{}, broken *atomic.Bool) (e ended) {
 	e.transaction = t
 	sent := sync.OnceFunc(func() { close(t.sent) })
 	defer sent()
@@ -150,7 +150,7 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 		e.err = failed
 		return e
 	}
-	if err := h.tell(ctx, t); isDenied(err) {
+	if err := h.report(ctx, t); isDenied(err) {
 		_ = abort(t.cl)
 		e.err = Denied("WRITE", "topic", h.topics.ledger, err)
 		return e
@@ -158,7 +158,7 @@ func (h *held) end(ctx context.Context, t *transaction, before, stop <-chan stru
 		e.err = fmt.Errorf("write to the ledger: %w: %w", errUncertain, err)
 		return e
 	}
-	t.telling = time.Since(began) - t.sending
+	t.reporting = time.Since(began) - t.sending
 	sent()
 	select {
 	case <-before:
@@ -197,13 +197,13 @@ func (t *transaction) err(o *outgoing) error {
 	return t.failed[&o.copy]
 }
 
-// tell writes the ledger's entries of a transaction.
-func (h *held) tell(ctx context.Context, t *transaction) error {
+// report writes the ledger's entries of a transaction.
+func (h *ownedRun) report(ctx context.Context, t *transaction) error {
 	var failed firstError
 	for _, r := range t.notes {
 		t.cl.Produce(ctx, r, failed.promise)
 	}
-	t.told = make([]*kgo.Record, 0, len(t.copies))
+	t.reported = make([]*kgo.Record, 0, len(t.copies))
 	e := dlq.Entry{
 		TopicID: h.topicID, Run: h.rec.ID, At: time.Now(), By: h.rec.By, Why: h.rec.Why, Edited: h.rec.Edit.what(),
 	}
@@ -214,7 +214,7 @@ func (h *held) tell(ctx context.Context, t *transaction) error {
 		}
 		e.Target = headers.Position{Topic: o.copy.Topic, Partition: o.copy.Partition, Offset: o.copy.Offset}
 		r := e.Record(h.topics.ledger, o.partition, o.offset)
-		t.told = append(t.told, r)
+		t.reported = append(t.reported, r)
 		t.cl.Produce(ctx, r, failed.promise)
 	}
 	if err := t.cl.Flush(ctx); err != nil {
@@ -257,7 +257,7 @@ func (t *transaction) written() iter.Seq[*kgo.Record] {
 				return
 			}
 		}
-		for _, r := range t.told {
+		for _, r := range t.reported {
 			if !yield(r) {
 				return
 			}
@@ -269,7 +269,7 @@ func (t *transaction) written() iter.Seq[*kgo.Record] {
 func (t *transaction) sentLetters(of func(group string) bool) iter.Seq[sentLetter] {
 	return func(yield func(sentLetter) bool) {
 		for _, o := range t.copies {
-			if of(o.group) && !yield(sentLetter{o.place, lineUp{o.group, o.copy.Topic, o.copy.Partition}, o.copy.Offset}) {
+			if of(o.group) && !yield(sentLetter{o.place, queueKey{o.group, o.copy.Topic, o.copy.Partition}, o.copy.Offset}) {
 				return
 			}
 		}

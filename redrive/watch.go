@@ -25,7 +25,7 @@ type watch struct {
 	topics  *topics
 	run     string
 	groups  []string
-	flights *flights
+	flights *inFlight
 	alarm   *alarm
 	resumed bool // there are flights of which it is not known whose they are
 	ids     map[string]kadm.TopicID
@@ -52,7 +52,7 @@ func (r *Redriver) watchFrom(ctx context.Context, t *topics, groups []string) (p
 }
 
 // startWatch begins to read where the run's watch began.
-func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem func(error)) (*watch, error) {
+func (h *ownedRun) startWatch(ctx context.Context, fl *inFlight, a *alarm, problem func(error)) (*watch, error) {
 	cl, err := client.New(append(slices.Clip(h.r.cfg.Kafka),
 		kgo.MetadataMinAge(250*time.Millisecond),
 		kgo.WithContext(context.WithoutCancel(ctx)),
@@ -61,13 +61,13 @@ func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem fu
 		return nil, err
 	}
 	w := &watch{
-		adm: kadm.NewClient(cl), topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a, resumed: len(h.flying) > 0,
+		adm: kadm.NewClient(cl), topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a, resumed: len(h.inFlight) > 0,
 		ids: map[string]kadm.TopicID{},
 	}
 	for topic, id := range h.rec.WatchIDs {
 		w.ids[topic] = parseID(id)
 	}
-	w.tail = newTail(cl, w.see, problem)
+	w.tail = newTail(cl, w.observe, problem)
 	if err := w.began(ctx, h); err != nil {
 		cl.Close()
 		return nil, err
@@ -78,7 +78,7 @@ func (h *held) startWatch(ctx context.Context, fl *flights, a *alarm, problem fu
 }
 
 // began finds out what happened to the topics since the run began, and who writes for it.
-func (w *watch) began(ctx context.Context, h *held) (err error) {
+func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
 	names := slices.Collect(maps.Keys(h.rec.Watch))
 	from, err := starts(ctx, w.adm, names)
 	if err != nil {
@@ -105,8 +105,8 @@ func (w *watch) began(ctx context.Context, h *held) (err error) {
 	return nil
 }
 
-// see is about one record.
-func (w *watch) see(r *kgo.Record) {
+// observe is about one record.
+func (w *watch) observe(r *kgo.Record) {
 	if r.Topic == w.topics.ledger {
 		w.seeEntry(r)
 		return
@@ -127,19 +127,19 @@ func (w *watch) see(r *kgo.Record) {
 	key := classKey(failure.Class, m.Fingerprint)
 	recent, came := w.recent(r)
 	if dead && recent && slices.Contains(w.groups, m.Group) {
-		w.alarm.died(came)
+		w.alarm.onDeath(came)
 	}
 	switch {
 	case m.Redrive.ID == w.run && m.Redrive.From.Topic == w.topics.dlq:
 		from := m.Redrive.From
-		s := sighting{letter: place{from.Partition, from.Offset}, at: at, group: m.Group, hops: m.Hops, class: failure.Class, fingerprint: m.Fingerprint, dead: dead}
-		if w.flights.saw(s) {
+		s := observedCopy{letter: place{from.Partition, from.Offset}, at: at, group: m.Group, hops: m.Hops, class: failure.Class, fingerprint: m.Fingerprint, dead: dead}
+		if w.flights.onCopy(s) {
 			failure.Letter = from.String()
-			w.alarm.failedAgain(key, failure)
+			w.alarm.onRefail(key, failure)
 		}
 	case m.Redrive.ID == "" && !m.Held && m.Attempts == 1 && recent && slices.Contains(w.groups, m.Group):
 		// Its first copy was written after the run began, so it failed first since then, whatever the clocks say.
-		w.alarm.failedNew(key, failure)
+		w.alarm.onNewFailure(key, failure)
 	}
 }
 
@@ -184,8 +184,8 @@ func (w *watch) seeEntry(r *kgo.Record) {
 	if !bytes.Contains(r.Value, discarded) { // most are the run's own
 		return
 	}
-	n := dlq.ParseNote(r)
-	if run, ok := n.Hearsay(); ok && run == w.run && n.Entry.State == dlq.Discarded {
+	n := dlq.ParseLedgerRecord(r)
+	if run, ok := n.DiscardReport(); ok && run == w.run && n.Entry.State == dlq.Discarded {
 		w.flights.discard(place{r.Partition, n.Letter})
 	}
 }

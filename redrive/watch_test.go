@@ -262,7 +262,7 @@ func TestARunThatMayNotWriteThatItAbortsSaysWhyItAborts(t *testing.T) {
 		})
 		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil)
-		if again, ok := errors.AsType[*redrive.ReappearedError](err); !ok || !strings.Contains(again.Cause, "failed again with tax") {
+		if again, ok := errors.AsType[*redrive.FailedAgainError](err); !ok || !strings.Contains(again.Cause, "failed again with tax") {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}
 		if _, ok := errors.AsType[*redrive.DeniedError](err); !ok {

@@ -20,7 +20,7 @@ var errBusy = errors.New("the gateway is busy")
 // handle is the handler under test: the gateway is busy for the first two attempts of an order, and
 // always for some orders.
 func handle(ctx context.Context, r *kgo.Record) error {
-	if string(r.Value) == "never" || consumer.FactsOf(ctx, r).Attempt < 3 {
+	if string(r.Value) == "never" || consumer.DeliveryOf(ctx, r).Attempt < 3 {
 		return classify.As(classify.Retryable(errBusy), "payment.busy")
 	}
 	return nil

@@ -147,7 +147,7 @@ func newJournal() *journal {
 // watch records the successes of a handler.
 func (j *journal) watch(h consumer.Handler) consumer.Handler {
 	return func(ctx context.Context, r *kgo.Record) error {
-		at := originalOf(consumer.FactsOf(ctx, r).Original)
+		at := originalOf(consumer.DeliveryOf(ctx, r).Original)
 		err := h(ctx, r)
 		if err == nil {
 			j.mu.Lock()

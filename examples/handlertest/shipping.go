@@ -43,7 +43,7 @@ func Config(carrier Carrier) consumer.Config {
 			if p.Address == "" {
 				return classify.As(classify.Terminal(fmt.Errorf("order %s: %w", p.Order, ErrAddress)), "parcel.address")
 			}
-			return carrier.Label(ctx, consumer.FactsOf(ctx, r).IdempotencyKey(), p)
+			return carrier.Label(ctx, consumer.DeliveryOf(ctx, r).IdempotencyKey(), p)
 		}),
 	}
 }

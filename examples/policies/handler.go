@@ -45,7 +45,7 @@ type handler struct {
 }
 
 func (h *handler) handle(ctx context.Context, r *kgo.Record) error {
-	facts := consumer.FactsOf(ctx, r)
+	facts := consumer.DeliveryOf(ctx, r)
 	err, last := h.outcome(string(r.Value), facts.Attempt)
 	from, what := "source", "handled"
 	if facts.Tier > 0 {

@@ -99,9 +99,9 @@ func (j *journal) deadLettered(id string) {
 }
 
 // watch records each call of the handler, also one that panics, and reports retries that succeeded.
-func (j *journal) watch(h consumer.Handler, retried func(id string, f consumer.Facts, late time.Duration)) consumer.Handler {
+func (j *journal) watch(h consumer.Handler, retried func(id string, f consumer.Delivery, late time.Duration)) consumer.Handler {
 	return func(ctx context.Context, r *kgo.Record) (err error) {
-		id, facts, start, returned := idOf(r), consumer.FactsOf(ctx, r), time.Now(), false
+		id, facts, start, returned := idOf(r), consumer.DeliveryOf(ctx, r), time.Now(), false
 		defer func() {
 			ok := returned && err == nil
 			j.ran(id, ok, start.UnixMilli() < facts.NotBefore.UnixMilli())

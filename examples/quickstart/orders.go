@@ -106,7 +106,7 @@ func charge(ctx context.Context, r *kgo.Record, o order) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if consumer.FactsOf(ctx, r).Attempt <= o.Busy {
+	if consumer.DeliveryOf(ctx, r).Attempt <= o.Busy {
 		return classify.As(classify.Retryable(errBusy), "payment.busy")
 	}
 	return nil

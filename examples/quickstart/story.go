@@ -31,7 +31,7 @@ func (s *story) line(who, format string, args ...any) {
 }
 
 // retried reports a retry that succeeded.
-func (s *story) retried(id string, f consumer.Facts, late time.Duration) {
+func (s *story) retried(id string, f consumer.Delivery, late time.Duration) {
 	s.line(id, "handled on attempt %d, from the %v tier, %v after it was due", f.Attempt, f.Tier, late.Round(time.Millisecond))
 }
 

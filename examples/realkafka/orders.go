@@ -42,7 +42,7 @@ func Config(ledger Ledger, kafka ...kgo.Opt) consumer.Config {
 			classify.Is(ErrLocked, classify.VerdictRetry, "ledger.locked"),
 		}},
 		Handler: func(ctx context.Context, r *kgo.Record) error {
-			return ledger.Book(ctx, consumer.FactsOf(ctx, r).IdempotencyKey(), r.Value)
+			return ledger.Book(ctx, consumer.DeliveryOf(ctx, r).IdempotencyKey(), r.Value)
 		},
 	}
 }

@@ -27,6 +27,6 @@ func wire(service *billing.Service, kafka ...kgo.Opt) consumer.Config {
 // retries.
 func charge(service *billing.Service) func(context.Context, *kgo.Record, billing.Order) error {
 	return func(ctx context.Context, r *kgo.Record, o billing.Order) error {
-		return service.Charge(ctx, consumer.FactsOf(ctx, r).IdempotencyKey(), o)
+		return service.Charge(ctx, consumer.DeliveryOf(ctx, r).IdempotencyKey(), o)
 	}
 }

@@ -95,7 +95,7 @@ func survives(t *testing.T, of func(*telemetry) []kgo.Hook) {
 				failing.Store(true)
 			}
 			if !sameHeaders(r.Headers, want[string(r.Value)]) {
-				t.Errorf("attempt %d of %s has headers %q, want %q", consumer.FactsOf(ctx, r).Attempt, r.Value, r.Headers, want[string(r.Value)])
+				t.Errorf("attempt %d of %s has headers %q, want %q", consumer.DeliveryOf(ctx, r).Attempt, r.Value, r.Headers, want[string(r.Value)])
 			}
 			return classify.Retryable(errBusy)
 		})

@@ -32,11 +32,11 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 		o := newTelemetry(t)
 		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
 			time.Sleep(time.Second)
-			if consumer.FactsOf(ctx, r).Tier > 0 {
+			if consumer.DeliveryOf(ctx, r).Tier > 0 {
 				time.Sleep(9 * time.Second)
 			}
 			switch {
-			case string(r.Value) == "busy" && consumer.FactsOf(ctx, r).Tier == 0:
+			case string(r.Value) == "busy" && consumer.DeliveryOf(ctx, r).Tier == 0:
 				return classify.As(classify.Retryable(errBusy), "busy")
 			case string(r.Value) == "broken":
 				return classify.As(errors.New("no such SKU"), "orders.sku")
@@ -138,7 +138,7 @@ func TestEveryMetricHasItsUnitAndTheGroup(t *testing.T) {
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
 		o := newTelemetry(t)
 		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt == 2 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 2 {
 				return nil
 			}
 			return classify.Retryable(errBusy)
@@ -342,7 +342,7 @@ func TestAMeasurementLeadsToItsSpan(t *testing.T) {
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
 		o := newTelemetry(t)
 		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt == 1 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
 				return classify.Retryable(errBusy)
 			}
 			return nil
@@ -381,7 +381,7 @@ func TestLatenessIsMeasuredWithoutDurations(t *testing.T) {
 		o.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader), sdkmetric.WithView(sdkmetric.NewView(
 			sdkmetric.Instrument{Name: "messaging.process.duration"}, sdkmetric.Stream{Aggregation: sdkmetric.AggregationDrop{}})))
 		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt == 1 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
 				return classify.Retryable(errBusy)
 			}
 			return nil

@@ -58,7 +58,7 @@ func run(ctx context.Context, out io.Writer) error {
 			// The context carries the attempt's span, so calls of the handler join its trace.
 			trace.SpanFromContext(ctx).AddEvent("charging")
 			switch {
-			case string(r.Value) == "busy" && consumer.FactsOf(ctx, r).Attempt == 1:
+			case string(r.Value) == "busy" && consumer.DeliveryOf(ctx, r).Attempt == 1:
 				return classify.As(classify.Retryable(errors.New("the gateway is busy")), "payment.busy")
 			case string(r.Value) == "broken":
 				return classify.As(errors.New("card 4111111111111111: refused"), "payment.refused")

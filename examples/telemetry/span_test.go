@@ -28,7 +28,7 @@ func TestEveryAttemptIsASpanThatSaysWhatBecameOfIt(t *testing.T) {
 	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
 		o := newTelemetry(t)
 		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt < 3 {
+			if consumer.DeliveryOf(ctx, r).Attempt < 3 {
 				return classify.As(classify.Retryable(errors.New("card 4111111111111111 is busy")), "payment.busy")
 			}
 			return nil
@@ -187,7 +187,7 @@ func TestTheHandlerFindsItsSpanAndItsFactsInTheContext(t *testing.T) {
 			trace.SpanFromContext(derived).SetAttributes(attribute.String("mine", string(r.Value)))
 			_, child := o.tracers.Tracer("test").Start(derived, "charge")
 			child.End()
-			if got := consumer.FactsOf(derived, r); got.Attempt != 1 || got.IdempotencyKey() != "billing/orders/1/0" {
+			if got := consumer.DeliveryOf(derived, r); got.Attempt != 1 || got.IdempotencyKey() != "billing/orders/1/0" {
 				t.Errorf("facts by a derived context: attempt %d, key %s", got.Attempt, got.IdempotencyKey())
 			}
 			<-derived.Done() // after a second, before the attempt's own deadline

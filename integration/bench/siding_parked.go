@@ -36,7 +36,7 @@ func sidingParked(ctx context.Context, j job) (report, error) {
 	eye.telemetry.wire(&cfg)
 	cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
 		now := time.Now()
-		facts := consumer.FactsOf(ctx, r)
+		facts := consumer.DeliveryOf(ctx, r)
 		if facts.Tier == 0 {
 			return errUnavailable
 		}

@@ -111,7 +111,7 @@ var bad = map[string]func(*testing.T, *fixture){
 		var mu sync.Mutex
 		seen := map[int][]kgo.RecordHeader{}
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			facts := consumer.FactsOf(ctx, r)
+			facts := consumer.DeliveryOf(ctx, r)
 			mu.Lock()
 			seen[facts.Attempt] = r.Headers
 			mu.Unlock()
@@ -153,7 +153,7 @@ var bad = map[string]func(*testing.T, *fixture){
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
-			ids[string(r.Value)] = consumer.FactsOf(ctx, r).RedriveID
+			ids[string(r.Value)] = consumer.DeliveryOf(ctx, r).RedriveID
 			return classify.Retryable(errBusy)
 		}))
 		from := func(value, topic string) *kgo.Record {
@@ -183,11 +183,11 @@ var bad = map[string]func(*testing.T, *fixture){
 	},
 	"a record with no attempts in a tier runs as its first": func(t *testing.T, f *fixture) {
 		var mu sync.Mutex
-		var seen []consumer.Facts
+		var seen []consumer.Delivery
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
-			seen = append(seen, consumer.FactsOf(ctx, r))
+			seen = append(seen, consumer.DeliveryOf(ctx, r))
 			return classify.Retryable(errBusy)
 		}))
 		original := &kgo.Record{Topic: f.topic, Partition: 1, Offset: 4711}

@@ -18,7 +18,7 @@ func busy(context.Context, *kgo.Record) error { return classify.Retryable(errBus
 
 // busyOnce fails each record's first attempt.
 func busyOnce(ctx context.Context, r *kgo.Record) error {
-	if consumer.FactsOf(ctx, r).Attempt == 1 {
+	if consumer.DeliveryOf(ctx, r).Attempt == 1 {
 		return classify.Retryable(errBusy)
 	}
 	return nil

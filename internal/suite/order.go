@@ -31,7 +31,7 @@ var order = map[string]func(*testing.T, *fixture){
 			if string(r.Value) != "slow" {
 				return nil
 			}
-			if consumer.FactsOf(ctx, r).Attempt == 1 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
 				return classify.Retryable(errBusy)
 			}
 			close(running)
@@ -50,7 +50,7 @@ var order = map[string]func(*testing.T, *fixture){
 	"by key: one at a time per key, retries included, keys in parallel": func(t *testing.T, f *fixture) {
 		w := newWatch(t, func(r *kgo.Record) string { return string(r.Key) })
 		cfg := f.config(w.handle(5*time.Millisecond, func(ctx context.Context, r *kgo.Record) error {
-			if facts := consumer.FactsOf(ctx, r); facts.Attempt == 1 && facts.Original.Offset%3 == 0 {
+			if facts := consumer.DeliveryOf(ctx, r); facts.Attempt == 1 && facts.Original.Offset%3 == 0 {
 				return classify.Retryable(errBusy)
 			}
 			return nil

@@ -29,7 +29,7 @@ var path = map[string]func(*testing.T, *fixture){
 	"a retryable failure goes through every tier to the DLQ": func(t *testing.T, f *fixture) {
 		var runs atomic.Int32
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if got, want := consumer.FactsOf(ctx, r).Attempt, int(runs.Add(1)); got != want {
+			if got, want := consumer.DeliveryOf(ctx, r).Attempt, int(runs.Add(1)); got != want {
 				t.Errorf("attempt %d, want %d", got, want)
 			}
 			return classify.As(classify.Retryable(errBusy), "payment.busy")
@@ -48,7 +48,7 @@ var path = map[string]func(*testing.T, *fixture){
 	},
 	"a retry that succeeds is the end of it": func(t *testing.T, f *fixture) {
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt < 3 {
+			if consumer.DeliveryOf(ctx, r).Attempt < 3 {
 				return classify.Retryable(errBusy)
 			}
 			return nil
@@ -89,7 +89,7 @@ var path = map[string]func(*testing.T, *fixture){
 		var mu sync.Mutex
 		runs := map[int64][]int{}
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			n := consumer.FactsOf(ctx, r).Attempt
+			n := consumer.DeliveryOf(ctx, r).Attempt
 			mu.Lock()
 			runs[r.Offset] = append(runs[r.Offset], n)
 			mu.Unlock()
@@ -164,7 +164,7 @@ var path = map[string]func(*testing.T, *fixture){
 	"headers do not grow with the hops and tell of the last failure": func(t *testing.T, f *fixture) {
 		const attempts = 6
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
-			n := consumer.FactsOf(ctx, r).Attempt
+			n := consumer.DeliveryOf(ctx, r).Attempt
 			return classify.As(classify.Retryable(fmt.Errorf("failure %d", n)), fmt.Sprint("busy.", n))
 		})
 		cfg.Policy.MaxAttempts, cfg.Policy.Jitter = attempts, -1
@@ -200,7 +200,7 @@ var path = map[string]func(*testing.T, *fixture){
 	},
 	"no delivery is early": func(t *testing.T, f *fixture) {
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			facts := consumer.FactsOf(ctx, r)
+			facts := consumer.DeliveryOf(ctx, r)
 			if now := time.Now(); now.UnixMilli() < facts.NotBefore.UnixMilli() {
 				t.Errorf("attempt %d runs at %v, due %v", facts.Attempt, now, facts.NotBefore)
 			}

@@ -51,7 +51,7 @@ var policy = map[string]func(*testing.T, *fixture){
 	// the first failure is the last.
 	"MaxAge does not count the time before the first failure": func(t *testing.T, f *fixture) {
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt < 3 {
+			if consumer.DeliveryOf(ctx, r).Attempt < 3 {
 				return classify.Retryable(errBusy)
 			}
 			return nil
@@ -67,7 +67,7 @@ var policy = map[string]func(*testing.T, *fixture){
 	"Immediate repeats in place and counts as one delivery": func(t *testing.T, f *fixture) {
 		var runs atomic.Int32
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
-			if got := consumer.FactsOf(ctx, r).Attempt; got != 1 {
+			if got := consumer.DeliveryOf(ctx, r).Attempt; got != 1 {
 				t.Errorf("attempt %d, want 1", got)
 			}
 			// The next run and the copy must not see what a handler assigns.
@@ -96,7 +96,7 @@ var policy = map[string]func(*testing.T, *fixture){
 	},
 	"RetryAfter picks the first tier at least as long": func(t *testing.T, f *fixture) {
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt == 1 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
 				return classify.RetryAfter(errBusy, tier1+100*time.Millisecond)
 			}
 			return nil
@@ -125,7 +125,7 @@ var policy = map[string]func(*testing.T, *fixture){
 		asked := tier2*2 + 3*time.Second
 		var second atomic.Int64
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt == 1 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
 				return classify.RetryAfter(errBusy, asked)
 			}
 			second.Store(time.Now().UnixMilli())
@@ -150,7 +150,7 @@ var policy = map[string]func(*testing.T, *fixture){
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if ran[r.Offset] = time.Now(); ran[r.Offset].Before(consumer.FactsOf(ctx, r).NotBefore) {
+			if ran[r.Offset] = time.Now(); ran[r.Offset].Before(consumer.DeliveryOf(ctx, r).NotBefore) {
 				t.Errorf("record %d ran before its due time", r.Offset)
 			}
 			return nil
@@ -266,7 +266,7 @@ var policy = map[string]func(*testing.T, *fixture){
 	},
 	"a handler's deadline is its own failure, class timeout, retried": func(t *testing.T, f *fixture) {
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt > 1 {
+			if consumer.DeliveryOf(ctx, r).Attempt > 1 {
 				return nil
 			}
 			<-ctx.Done()
@@ -290,7 +290,7 @@ var policy = map[string]func(*testing.T, *fixture){
 	// Trap 18: a timeout of the handler's own is taken for the shutdown, and the record is skipped.
 	"what a handler cut off by itself has failed": func(t *testing.T, f *fixture) {
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt > 1 {
+			if consumer.DeliveryOf(ctx, r).Attempt > 1 {
 				return nil
 			}
 			own, cancel := context.WithTimeout(ctx, time.Millisecond)
@@ -326,7 +326,7 @@ var policy = map[string]func(*testing.T, *fixture){
 		}
 		var seen sync.Map // by offset: jitter changes the order
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt == 3 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 3 {
 				seen.Store(r.Offset, r)
 				return nil
 			}

@@ -20,7 +20,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 	"a clean hand-over neither loses nor repeats": func(t *testing.T, f *fixture) {
 		handle := func(ctx context.Context, r *kgo.Record) error {
 			time.Sleep(time.Millisecond)
-			if facts := consumer.FactsOf(ctx, r); facts.Attempt == 1 && facts.Original.Offset%5 == 0 {
+			if facts := consumer.DeliveryOf(ctx, r); facts.Attempt == 1 && facts.Original.Offset%5 == 0 {
 				return classify.Retryable(errBusy)
 			}
 			return nil
@@ -87,7 +87,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 	"parked records wait on under the next owner": func(t *testing.T, f *fixture) {
 		const tier = 5 * time.Second
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
-			switch facts := consumer.FactsOf(ctx, r); {
+			switch facts := consumer.DeliveryOf(ctx, r); {
 			case facts.Attempt == 1:
 				return classify.Retryable(errBusy)
 			case facts.Attempt > 2 || time.Now().UnixMilli() < facts.NotBefore.UnixMilli():
@@ -130,7 +130,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 			t.Fatal(err)
 		}
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if got := consumer.FactsOf(ctx, r).Attempt; got != 1 {
+			if got := consumer.DeliveryOf(ctx, r).Attempt; got != 1 {
 				t.Errorf("attempt %d under the next owner, want 1", got)
 			}
 			return nil
@@ -194,7 +194,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 			t.Fatal(err)
 		}
 		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if got := consumer.FactsOf(ctx, r).Attempt; got != 1 {
+			if got := consumer.DeliveryOf(ctx, r).Attempt; got != 1 {
 				t.Errorf("attempt %d after the restart, want 1", got)
 			}
 			return nil
@@ -318,7 +318,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 	},
 	"members that come and go at random lose nothing": func(t *testing.T, f *fixture) {
 		handle := func(ctx context.Context, r *kgo.Record) error {
-			facts := consumer.FactsOf(ctx, r)
+			facts := consumer.DeliveryOf(ctx, r)
 			switch {
 			case facts.Original.Offset%11 == 0:
 				return classify.Retryable(errBusy)

@@ -65,7 +65,7 @@ var sharing = map[string]func(*testing.T, *fixture){
 		attempts := map[string][]int{}
 		handle := func(group string, fails int) consumer.Handler {
 			return func(ctx context.Context, r *kgo.Record) error {
-				n := consumer.FactsOf(ctx, r).Attempt
+				n := consumer.DeliveryOf(ctx, r).Attempt
 				mu.Lock()
 				attempts[group] = append(attempts[group], n)
 				mu.Unlock()
@@ -93,7 +93,7 @@ var sharing = map[string]func(*testing.T, *fixture){
 	},
 	"{group} in the naming keeps groups apart": func(t *testing.T, f *fixture) {
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.FactsOf(ctx, r).Attempt == 1 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
 				return classify.Retryable(errBusy)
 			}
 			return errors.New("no such SKU")

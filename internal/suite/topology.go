@@ -101,7 +101,7 @@ var topology = map[string]func(*testing.T, *fixture){
 		const tier = 5 * time.Second
 		var keys sync.Map // by the position where a record was first read
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
-			facts := consumer.FactsOf(ctx, r)
+			facts := consumer.DeliveryOf(ctx, r)
 			if first, _ := keys.LoadOrStore(facts.Original.String(), facts.IdempotencyKey()); first != facts.IdempotencyKey() {
 				t.Errorf("attempt %d has the idempotency key %s, the first had %s", facts.Attempt, facts.IdempotencyKey(), first)
 			}
@@ -137,7 +137,7 @@ var topology = map[string]func(*testing.T, *fixture){
 		f.deleteGroup(t, cfg.Group)
 		// The records on the source and in the tiers run again; a record that is not due stays.
 		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
-			if facts := consumer.FactsOf(ctx, r); facts.Tier == time.Hour {
+			if facts := consumer.DeliveryOf(ctx, r); facts.Tier == time.Hour {
 				t.Errorf("attempt %d of %d runs an hour early", facts.Attempt, r.Offset)
 			}
 			return nil

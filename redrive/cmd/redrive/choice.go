@@ -10,7 +10,7 @@ import (
 )
 
 // A choice is the dead letters that a verb is about, up to where the topic ended when it began.
-type choice struct {
+type letterSelection struct {
 	sibling
 	*selection.Selection
 	frozen dlq.Cursor // all of the topic
@@ -18,7 +18,7 @@ type choice struct {
 }
 
 // choose finds the topic and what of it has to be read.
-func (s *session) choose(ctx context.Context, topic string, sel *selection.Selection) (*choice, error) {
+func (s *session) choose(ctx context.Context, topic string, sel *selection.Selection) (*letterSelection, error) {
 	f, err := s.deadLetters(ctx, topic)
 	if err != nil {
 		return nil, err
@@ -30,11 +30,11 @@ func (s *session) choose(ctx context.Context, topic string, sel *selection.Selec
 	if err != nil {
 		return nil, onTopic("DESCRIBE", topic, err)
 	}
-	return &choice{sibling: f, Selection: sel, frozen: frozen, bounds: sel.Narrow(frozen)}, nil
+	return &letterSelection{sibling: f, Selection: sel, frozen: frozen, bounds: sel.Narrow(frozen)}, nil
 }
 
-// doubt tells of letters that an expression could not judge.
-func (t *tool) doubt(sel *selection.Selection) {
+// warnOfDoubts tells of letters that an expression could not judge.
+func (t *tool) warnOfDoubts(sel *selection.Selection) {
 	if d := sel.Doubts(); d != "" {
 		t.screen.Warn("%s", d)
 	}

@@ -57,16 +57,16 @@ func (t *tool) demo(ctx context.Context) error {
 	}
 	d := &demo{tool: t, incident: i}
 
-	d.tell("It has put %d records into orders.dlq. What happened?", failed)
+	d.narrate("It has put %d records into orders.dlq. What happened?", failed)
 	d.types(ctx, exitDone, "summary orders.dlq")
-	d.tell("The tax table was out of date. A new one is rolled out now; the other two causes are still there.\nWhat would a run do?")
+	d.narrate("The tax table was out of date. A new one is rolled out now; the other two causes are still there.\nWhat would a run do?")
 	i.fix(tax.class)
 	d.types(ctx, exitDone, "plan orders.dlq --class tax.TableMiss "+demoPace)
-	d.tell("One record goes first, and what becomes of it is awaited.")
+	d.narrate("One record goes first, and what becomes of it is awaited.")
 	d.types(ctx, exitDone, "run orders.dlq --class tax.TableMiss "+demoPace+" --why OPS-4711")
-	d.tell("An operator believes that the payments are fixed, too. They are not.")
-	d.types(ctx, exitReappeared, "run orders.dlq --class payment.Declined "+demoPace+" --why OPS-4712")
-	d.tell("It stopped by itself, with exit code 3. What was done, and what is left?")
+	d.narrate("An operator believes that the payments are fixed, too. They are not.")
+	d.types(ctx, exitFailedAgain, "run orders.dlq --class payment.Declined "+demoPace+" --why OPS-4712")
+	d.narrate("It stopped by itself, with exit code 3. What was done, and what is left?")
 	d.types(ctx, exitDone, "runs orders.dlq")
 	d.types(ctx, exitDone, "summary orders.dlq")
 	if d.err != nil {
@@ -76,7 +76,7 @@ func (t *tool) demo(ctx context.Context) error {
 	if once != tax.records || twice != 0 {
 		return fmt.Errorf("the service has processed %d records once and %d more than once, but the demo expects %d once", once, twice, tax.records)
 	}
-	d.tell("The service has processed %d records, each once. The others wait for their fix.", once)
+	d.narrate("The service has processed %d records, each once. The others wait for their fix.", once)
 	return nil
 }
 
@@ -87,7 +87,7 @@ type demo struct {
 	err error
 }
 
-func (d *demo) tell(format string, args ...any) {
+func (d *demo) narrate(format string, args ...any) {
 	if d.err == nil {
 		d.screen.Say("\n# "+strings.ReplaceAll(format, "\n", "\n# "), args...)
 	}

@@ -66,7 +66,7 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 	}
 	sum, err := ledger.Summarize(ctx, c.Filter, c.bounds, t.progress("counting letters of "+topic))
 	t.screen.Status("")
-	t.doubt(sel)
+	t.warnOfDoubts(sel)
 	switch {
 	case err != nil:
 		return readFailed(topic, err) // what can't be read can't be asked about

@@ -8,8 +8,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// edited is what would be changed on the way back: of headers which ones, and of the value how.
-func edited(e redrive.Edit) output.Field {
+// editText is what would be changed on the way back: of headers which ones, and of the value how.
+func editText(e redrive.Edit) output.Field {
 	var set []string
 	for _, h := range e.Set {
 		set = append(set, h.Key)

@@ -16,7 +16,7 @@ func TestRun_TellsByItsExitCodeWhatItsLettersCameTo(t *testing.T) {
 	s := inTrouble(t)
 	got := s.redrive(t, append([]string{"run", "orders.dlq", "--class", "payment", "--canary", "0", "--tolerate", "40,100%", "-o", "json"}, fast...)...)
 	o := outcomeOf(t, got.stdout)
-	if got.code != exitReappeared || o.State != "done" || o.Failed != 40 || !strings.HasSuffix(got.stderr, "redrive: "+o.Run+" is done, and 40 letters failed again: redrive summary orders.dlq shows the causes\n") {
+	if got.code != exitFailedAgain || o.State != "done" || o.Failed != 40 || !strings.HasSuffix(got.stderr, "redrive: "+o.Run+" is done, and 40 letters failed again: redrive summary orders.dlq shows the causes\n") {
 		t.Errorf("failed: %+v", got)
 	}
 

@@ -10,12 +10,12 @@ import (
 
 // Exit codes. They are a promise to scripts.
 const (
-	exitDone       = 0
-	exitError      = 1 // something went wrong; the message says what to do
-	exitUsage      = 2 // the command line, a variable or the configuration file is wrong; nothing was done
-	exitReappeared = 3 // records of a run failed again: it aborted itself, or is over
-	exitRefused    = 4 // it could be done, and should not
-	exitPending    = 5 // a run is over, none of its records failed again, and some have no outcome yet
+	exitDone        = 0
+	exitError       = 1 // something went wrong; the message says what to do
+	exitUsage       = 2 // the command line, a variable or the configuration file is wrong; nothing was done
+	exitFailedAgain = 3 // records of a run failed again: it aborted itself, or is over
+	exitRefused     = 4 // it could be done, and should not
+	exitPending     = 5 // a run is over, none of its records failed again, and some have no outcome yet
 )
 
 // A codedError is an error whose exit code is known.
@@ -50,8 +50,8 @@ func exitCode(err error) int {
 		return exitDone
 	case ok:
 		return known.code
-	case isA[*redrive.ReappearedError](err):
-		return exitReappeared
+	case isA[*redrive.FailedAgainError](err):
+		return exitFailedAgain
 	case isA[*redrive.RefusedError](err):
 		return exitRefused
 	}

@@ -94,7 +94,7 @@ func TestAnInterruptIsNoAnswer(t *testing.T) {
 	}
 	var words bytes.Buffer
 	tl.screen = output.NewScreen(io.Discard, &words, func(string) string { return "" })
-	tl.tell(ctx, nil, err)
+	tl.inform(ctx, nil, err)
 	if got, want := words.String(), "redrive: interrupted, nothing was done\n"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}

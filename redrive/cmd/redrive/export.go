@@ -47,7 +47,7 @@ func (t *tool) export(ctx context.Context, s *session, topic string, sel *select
 		return err
 	}
 	n, err := t.writeLetters(t.screen.Data(), found)
-	t.doubt(sel)
+	t.warnOfDoubts(sel)
 	if err != nil {
 		if n > 0 {
 			t.screen.Say("%s of %s were exported before the error: the output is incomplete", letters(n), topic)

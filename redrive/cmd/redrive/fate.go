@@ -12,30 +12,30 @@ import (
 )
 
 // A fate is what the ledger knows of a letter.
-type fate struct {
+type letterOutcome struct {
 	known bool // the ledger could be read
 	state dlq.State
-	notes []*dlq.Note
+	notes []*dlq.LedgerRecord
 }
 
-// fateOf asks the ledger about one letter, be it there or gone.
-func (s *session) fateOf(ctx context.Context, f sibling, partition int32, offset int64) (fate, error) {
+// outcomeOf asks the ledger about one letter, be it there or gone.
+func (s *session) outcomeOf(ctx context.Context, f sibling, partition int32, offset int64) (letterOutcome, error) {
 	name, err := s.ledgerName(f)
 	if err != nil {
-		return fate{}, err
+		return letterOutcome{}, err
 	}
 	l, notes, err := dlq.NewLedger(f.topic, name, s.opts...).Find(ctx, partition, offset)
 	switch {
 	case errors.Is(err, dlq.ErrNoLetter):
-		return fate{notes: notes}, nil
+		return letterOutcome{notes: notes}, nil
 	case err != nil:
-		return fate{}, onTopic("READ", name, err)
+		return letterOutcome{}, onTopic("READ", name, err)
 	}
-	return fate{known: true, state: l.State, notes: notes}, nil
+	return letterOutcome{known: true, state: l.State, notes: notes}, nil
 }
 
 // last is what the ledger said last, in words; empty where it says nothing.
-func (f fate) last(look output.Look) string {
+func (f letterOutcome) last(look output.Look) string {
 	if len(f.notes) == 0 {
 		return ""
 	}
@@ -43,7 +43,7 @@ func (f fate) last(look output.Look) string {
 }
 
 // name is the state in one word, nil where it is not known.
-func (f fate) name() any {
+func (f letterOutcome) name() any {
 	switch {
 	case !f.known:
 		return nil
@@ -53,7 +53,7 @@ func (f fate) name() any {
 	return string(f.state)
 }
 
-func noteText(n *dlq.Note, look output.Look) string {
+func noteText(n *dlq.LedgerRecord, look output.Look) string {
 	e := &n.Entry
 	switch {
 	case n.Err != nil:
@@ -84,7 +84,7 @@ func noteText(n *dlq.Note, look output.Look) string {
 }
 
 // lines are the ledger's part of what show prints; none where it says nothing.
-func (f fate) lines(look output.Look) string {
+func (f letterOutcome) lines(look output.Look) string {
 	if len(f.notes) == 0 {
 		return ""
 	}
@@ -100,7 +100,7 @@ var noteColumns = []output.Column{
 	{Key: "state"}, {Key: "at"}, {Key: "run"}, {Key: "by"}, {Key: "why"}, {Key: "target"}, {Key: "class"}, {Key: "edited"}, {Key: "error"},
 }
 
-func (f fate) rows() output.Rows {
+func (f letterOutcome) rows() output.Rows {
 	rows := output.Rows{Columns: noteColumns}
 	for _, n := range f.notes {
 		e := &n.Entry

@@ -16,10 +16,10 @@ var errEmpty = errors.New("the value is empty, perhaps of an unset variable: giv
 
 // A filled value is a flag's that is not taken empty. Without it --class "$X" would choose all letters where X is not set, and
 // --archive "$X" would delete without an archive.
-type filled struct{ pflag.Value }
+type nonEmptyValue struct{ pflag.Value }
 
 // Set refuses an empty value, and an empty part of several.
-func (v filled) Set(s string) error {
+func (v nonEmptyValue) Set(s string) error {
 	parts := []string{s}
 	if v.Type() == "stringSlice" {
 		parts = strings.Split(s, ",")
@@ -40,7 +40,7 @@ func refuseEmpty(cmd *cobra.Command) {
 			if f.DefValue == "[]" {
 				f.DefValue = "" // or help would show it: pflag knows its own lists only
 			}
-			f.Value = filled{f.Value}
+			f.Value = nonEmptyValue{f.Value}
 		})
 	}
 	for _, sub := range cmd.Commands() {

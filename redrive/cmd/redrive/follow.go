@@ -10,8 +10,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// sayEvery is how often a run tells how far it is where there is no status line, as in the log of a job.
-const sayEvery = time.Minute
+// reportEvery is how often a run tells how far it is where there is no status line, as in the log of a job.
+const reportEvery = time.Minute
 
 // follow shows how a run goes on: a status line, and a line for what happens. Begin is called
 // before the first of it.
@@ -45,7 +45,7 @@ func (t *tool) follow(begin func(redrive.Event)) func(redrive.Event) {
 		state = e.State
 		now := t.now()
 		speed.add(now, e.Counts.Sent)
-		if !e.State.Finished() && !t.screen.HasStatus() && now.Sub(said) >= sayEvery {
+		if !e.State.Finished() && !t.screen.HasStatus() && now.Sub(said) >= reportEvery {
 			said = now
 			t.screen.Say("%s, %s", e.State, soFar(e.Counts, speed.perSecond()))
 		}

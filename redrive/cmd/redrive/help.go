@@ -17,9 +17,9 @@ const (
 	sectionPace    = "How fast, and when to stop"
 	sectionLedger  = "For the ledger"
 
-	groupLook   = "See what is there"
-	groupRun    = "Redrive"
-	groupSettle = "Discard, keep, delete"
+	groupInspect = "See what is there"
+	groupRun     = "Redrive"
+	groupResolve = "Discard, keep, delete"
 )
 
 const sectionKey = "section"

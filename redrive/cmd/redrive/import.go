@@ -83,7 +83,7 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 			return onTopic("DESCRIBE_CONFIGS", topic, err)
 		}
 	}
-	outlook, err := ledger.Foresee(ctx, file, t.progress("reading "+topic))
+	outlook, err := ledger.PreviewImport(ctx, file, t.progress("reading "+topic))
 	t.screen.Status("")
 	if err != nil {
 		return readFailed(topic, err)
@@ -119,7 +119,7 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 }
 
 // reopened is how many letters of a file were settled, and will be open.
-func reopened(o dlq.Outlook) (n int64) {
+func reopened(o dlq.ImportPreview) (n int64) {
 	for _, of := range o.Reopened {
 		n += of
 	}
@@ -127,7 +127,7 @@ func reopened(o dlq.Outlook) (n int64) {
 }
 
 // outcomes are what became of them, in words.
-func outcomes(o dlq.Outlook) string {
+func outcomes(o dlq.ImportPreview) string {
 	var parts []string
 	for _, state := range slices.Sorted(maps.Keys(o.Reopened)) {
 		parts = append(parts, fmt.Sprintf("%d %s", o.Reopened[state], state))

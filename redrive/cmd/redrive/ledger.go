@@ -25,7 +25,7 @@ type purpose int
 
 const (
 	toCount purpose = iota // among other topics: a missing ledger is not worth a line
-	toLook
+	toInspect
 	toWrite
 )
 
@@ -55,7 +55,7 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpos
 	switch {
 	case l.Missing() && why == toWrite:
 		return nil, fmt.Errorf("topic %s does not exist, so nothing can be recorded about the letters of %s: create it, compacted, with as many partitions (retrytopics.Ensure does)", name, f.topic)
-	case l.Missing() && why == toLook:
+	case l.Missing() && why == toInspect:
 		t.screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
 	}
 	return l, nil

@@ -118,7 +118,7 @@ func (t *tool) list(ctx context.Context, s *session, topic string, sel *selectio
 	if err := list.Close(); err != nil {
 		return err
 	}
-	t.doubt(sel)
+	t.warnOfDoubts(sel)
 	switch {
 	case full && !at.Done():
 		t.screen.Say("more letters may follow: continue with --cursor %s", at)
@@ -129,11 +129,11 @@ func (t *tool) list(ctx context.Context, s *session, topic string, sel *selectio
 }
 
 // chosen yields the letters of a choice, from the cursor on: the open ones, or all.
-func (t *tool) chosen(ctx context.Context, s *session, c *choice, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
+func (t *tool) chosen(ctx context.Context, s *session, c *letterSelection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
 	if all {
 		return dlq.Read(ctx, c.topic, c.Filter, from, s.opts...), nil
 	}
-	ledger, err := t.readLedger(ctx, s, c.sibling, toLook)
+	ledger, err := t.readLedger(ctx, s, c.sibling, toInspect)
 	if err != nil {
 		return nil, err
 	}

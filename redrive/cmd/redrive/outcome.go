@@ -78,7 +78,7 @@ func (t *tool) showOutcome(o redrive.Outcome) error {
 
 // openOf is how many letters of a run were not sent and are open. What was left out is, too, but for what expired, or was settled by others.
 func openOf(c redrive.Counts) int64 {
-	return c.Selected - c.Sent - c.Skipped[redrive.SkippedExpired] - c.Skipped[redrive.SkippedSettled]
+	return c.Selected - c.Sent - c.Skipped[redrive.SkippedExpired] - c.Skipped[redrive.SkippedResolved]
 }
 
 // quiet is three heartbeats of an engine and some delay.

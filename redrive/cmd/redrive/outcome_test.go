@@ -69,11 +69,11 @@ func TestWhatARunLeavesBehindIsSaid(t *testing.T) {
 	tl, words := quietTool(nil)
 	o := redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Aborted}
 	o.Counts = redrive.Counts{Selected: 60, Sent: 12, Failed: 1, Retrying: 11, Pending: 11, Skipped: map[string]int64{
-		redrive.SkippedExpired: 3, redrive.SkippedSettled: 5, redrive.SkippedEdit: 2,
+		redrive.SkippedExpired: 3, redrive.SkippedResolved: 5, redrive.SkippedEdit: 2,
 	}}
-	tl.sayLeft(o)
+	tl.reportLeft(o)
 	seen := []redrive.Failure{{Record: "orders.retry.1s/0/1", Letter: "orders.dlq/0/1", Class: "tax", Message: "no"}, {Record: "orders.dlq/0/7", Class: "tax", Message: "no"}}
-	tl.showFailures(&redrive.ReappearedError{Seen: seen}, o)
+	tl.showFailures(&redrive.FailedAgainError{Seen: seen}, o)
 	want := `not sent, still open: 40 letters
 redrive status orders.dlq/r-1 reports the outcomes of the pending letters later
 failures:
@@ -86,7 +86,7 @@ failures:
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	words.Reset()
-	if tl.sayLeft(redrive.Outcome{Counts: redrive.Counts{Selected: 2, Sent: 2, Succeeded: 2}}); words.String() != "" {
+	if tl.reportLeft(redrive.Outcome{Counts: redrive.Counts{Selected: 2, Sent: 2, Succeeded: 2}}); words.String() != "" {
 		t.Errorf("nothing is left, and it says %s", words.String())
 	}
 }

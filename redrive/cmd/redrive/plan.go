@@ -19,8 +19,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-// intent is what plan and run are told alike: which letters, where to, how changed, how fast.
-type intent struct {
+// runFlags is what plan and run are told alike: which letters, where to, how changed, how fast.
+type runFlags struct {
 	*operator
 	letters     *selection.Flags
 	edit        *edit.Flags
@@ -29,8 +29,8 @@ type intent struct {
 	maxRedrives int
 }
 
-func (t *tool) addIntent(cmd *cobra.Command) *intent {
-	i := &intent{letters: addSelection(cmd)}
+func (t *tool) addIntent(cmd *cobra.Command) *runFlags {
+	i := &runFlags{letters: addSelection(cmd)}
 	section(cmd, sectionTarget, func(set *pflag.FlagSet) {
 		set.StringVar(&i.target.Topic, "target", "", "`topic` to redrive to: a retry topic of the source, which only the failing group handles; or the source or another topic, for all groups that read it (default the failing group's first retry topic)")
 		set.BoolVar(&i.target.Wait, "wait", false, "wait for a group that has no members, instead of refusing")
@@ -45,7 +45,7 @@ func (t *tool) addIntent(cmd *cobra.Command) *intent {
 }
 
 // plan plans what was asked for.
-func (t *tool) plan(ctx context.Context, s *session, topic string, i *intent, sel *selection.Selection, e redrive.Edit) (*redrive.Plan, error) {
+func (t *tool) plan(ctx context.Context, s *session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Plan, error) {
 	if _, err := s.choose(ctx, topic, sel); err != nil {
 		return nil, err
 	}
@@ -53,22 +53,22 @@ func (t *tool) plan(ctx context.Context, s *session, topic string, i *intent, se
 	if err != nil {
 		return nil, err
 	}
-	unsettled := t.settle(ctx, r, topic)
+	unsettled := t.writeOutcomes(ctx, r, topic)
 	t.screen.Status("reading %s …", topic)
 	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), Edit: e})
 	t.screen.Status("")
-	t.doubt(sel)
+	t.warnOfDoubts(sel)
 	if err == nil {
 		unsettled()
 	}
 	return p, err
 }
 
-// settle writes down what became of letters since their runs ended: of some it will never be known, and they are open again. What keeps it
+// writeOutcomes writes down what became of letters since their runs ended: of some it will never be known, and they are open again. What keeps it
 // from that keeps nobody from anything else, and is told by who goes on.
-func (t *tool) settle(ctx context.Context, r *redrive.Redriver, topic string) (tell func()) {
+func (t *tool) writeOutcomes(ctx context.Context, r *redrive.Redriver, topic string) (tell func()) {
 	t.screen.Status("checking the outcomes of earlier runs …")
-	_, err := r.Settle(ctx, topic)
+	_, err := r.WriteOutcomes(ctx, topic)
 	t.screen.Status("")
 	return func() {
 		if err != nil {
@@ -78,7 +78,7 @@ func (t *tool) settle(ctx context.Context, r *redrive.Redriver, topic string) (t
 }
 
 // compile is what the flags say, with all that is wrong with them.
-func (i *intent) compile(t *tool) (*selection.Selection, redrive.Edit, redrive.Pace, error) {
+func (i *runFlags) compile(t *tool) (*selection.Selection, redrive.Edit, redrive.Pace, error) {
 	sel, err1 := i.letters.Compile(t.now())
 	e, err2 := i.edit.Compile(t.stdin)
 	pace, err3 := i.pace.pace()
@@ -90,7 +90,7 @@ func (i *intent) compile(t *tool) (*selection.Selection, redrive.Edit, redrive.P
 }
 
 func newPlan(t *tool) *cobra.Command {
-	var i *intent
+	var i *runFlags
 	cmd := &cobra.Command{
 		Use:   "plan TOPIC",
 		Short: "Report what a run with these options would do",
@@ -128,7 +128,7 @@ func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
 		field("watched", "WATCHED", output.Pair{Table: strings.Join(p.Watched, ", "), JSON: p.Watched}),
 		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: sendingMs(p, pace)}),
 		field("skipped", "LEFT OUT", output.Pair{Table: said(p.Skipped), JSON: some(p.Skipped)}),
-		edited(p.Selection.Edit),
+		editText(p.Selection.Edit),
 		field("classes", "", classes),
 		field("partitions", "", partitions),
 		field("groups", "", counts("group", "GROUP", p.ByGroup)),

@@ -75,8 +75,8 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 	if err != nil {
 		return err
 	}
-	unsettled := t.settle(ctx, r, topic)
-	ledger, err := t.idleLedger(ctx, s, f, toLook, []string{"DELETE"}, []string{"WRITE"})
+	unsettled := t.writeOutcomes(ctx, r, topic)
+	ledger, err := t.idleLedger(ctx, s, f, toInspect, []string{"DELETE"}, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 		return readFailed(topic, err)
 	case len(found.Until) == 0:
 		t.screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome", topic)
-		t.tellPending(topic, found)
+		t.reportPending(topic, found)
 		return t.pruned(topic, found, nil)
 	}
 	if found.Open > 0 && !p.yes {
@@ -117,12 +117,12 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 		}
 		return err
 	}
-	t.tellPending(topic, found)
+	t.reportPending(topic, found)
 	return t.pruned(topic, found, archive)
 }
 
-// tellPending tells of letters that hold others up.
-func (t *tool) tellPending(topic string, found *dlq.Prunable) {
+// reportPending tells of letters that hold others up.
+func (t *tool) reportPending(topic string, found *dlq.Prunable) {
 	if found.Copies > 0 && len(found.Until) > 0 {
 		t.screen.Say("%s of %s: copies of resolved letters, without an entry in the ledger. Prune has recorded them, and the next prune deletes them", letters(found.Copies), topic)
 	}

@@ -61,9 +61,9 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 		title string
 		verbs []*cobra.Command
 	}{
-		{groupLook, []*cobra.Command{newTopics(t), newSummary(t), newList(t), newShow(t)}},
+		{groupInspect, []*cobra.Command{newTopics(t), newSummary(t), newList(t), newShow(t)}},
 		{groupRun, []*cobra.Command{newPlan(t), newRun(t), newRuns(t), newStatus(t), newResume(t), newAbort(t)}},
-		{groupSettle, []*cobra.Command{newDiscard(t), newExport(t), newImport(t), newPrune(t)}},
+		{groupResolve, []*cobra.Command{newDiscard(t), newExport(t), newImport(t), newPrune(t)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, verb := range g.verbs {

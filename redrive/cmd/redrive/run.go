@@ -16,7 +16,7 @@ import (
 )
 
 func newRun(t *tool) *cobra.Command {
-	var i *intent
+	var i *runFlags
 	var noWait bool
 	cmd := &cobra.Command{
 		Use:   "run TOPIC",
@@ -94,7 +94,7 @@ if the ledger can't be read in time.`,
 					t.screen.Status("checking which process owns %s/%s …", topic, id)
 					out, err := r.Resume(ctx, topic, id, on, conditions...)
 					held, ok := errors.AsType[*redrive.RefusedError](err)
-					if !ok || held.Reason != redrive.RefusedHeld {
+					if !ok || held.Reason != redrive.RefusedOwned {
 						return t.ended(ctx, r, out, err, noWait)
 					}
 					t.screen.Status("")
@@ -132,7 +132,7 @@ which process owned the run. An aborted run can't be resumed.`,
 		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.onRun(cmd.Context(), args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
-				before, known := t.peek(ctx, r, topic, id)
+				before, known := t.readRun(ctx, r, topic, id)
 				over := before.State.Finished()
 				if err := r.Abort(ctx, topic, id); err != nil {
 					return err
@@ -155,7 +155,7 @@ which process owned the run. An aborted run can't be resumed.`,
 				if err := t.showOutcome(out); err != nil || over {
 					return err
 				}
-				t.sayLeft(out)
+				t.reportLeft(out)
 				return nil
 			})
 		},
@@ -179,13 +179,13 @@ func (t *tool) onRun(ctx context.Context, name string, o *operator, do func(ctx 
 	}, err, o.check())
 }
 
-// peekTime is how long abort may take to look who has a run: as long as a process that goes on lets nobody wait for its transactions. Of
+// readRunTime is how long abort may take to look who has a run: as long as a process that goes on lets nobody wait for its transactions. Of
 // one that died they may stay open longer than that.
-const peekTime = 3 * time.Second
+const readRunTime = 3 * time.Second
 
-// peek looks how a run stands before it is aborted, and whether that can be known in time; what is wrong there is found by the abort.
-func (t *tool) peek(ctx context.Context, r *redrive.Redriver, topic, id string) (o redrive.Outcome, known bool) {
-	ctx, cancel := context.WithTimeout(ctx, peekTime)
+// readRun looks how a run stands before it is aborted, and whether that can be known in time; what is wrong there is found by the abort.
+func (t *tool) readRun(ctx context.Context, r *redrive.Redriver, topic, id string) (o redrive.Outcome, known bool) {
+	ctx, cancel := context.WithTimeout(ctx, readRunTime)
 	defer cancel()
 	runs, _ := r.Runs(ctx, topic)
 	if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.ID == id }); i >= 0 {
@@ -222,13 +222,13 @@ func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome
 		t.screen.Warn("not sent: %s", said(o.Counts.Skipped))
 	}
 	if o.State.Finished() {
-		t.sayLeft(o)
+		t.reportLeft(o)
 	}
-	if again, ok := errors.AsType[*redrive.ReappearedError](err); ok {
+	if again, ok := errors.AsType[*redrive.FailedAgainError](err); ok {
 		t.showFailures(again, o)
 	}
 	if err != nil && !o.State.Finished() && !errors.Is(err, redrive.ErrTaken) {
-		t.sayUnfinished(o)
+		t.reportUnfinished(o)
 	}
 	if err == nil {
 		err = fellShort(o, noWait)
@@ -245,9 +245,9 @@ func fellShort(o redrive.Outcome, noWait bool) error {
 			text += fmt.Sprintf(" (%d in a retry topic)", c.Retrying)
 		}
 		if c.Failed == 0 { // summary shows dead letters
-			return coded(exitReappeared, errors.New(text+fmt.Sprintf(": redrive status %s/%s reports their outcomes", o.Topic, o.ID)))
+			return coded(exitFailedAgain, errors.New(text+fmt.Sprintf(": redrive status %s/%s reports their outcomes", o.Topic, o.ID)))
 		}
-		return coded(exitReappeared, errors.New(text+fmt.Sprintf(": redrive summary %s shows the causes", o.Topic)))
+		return coded(exitFailedAgain, errors.New(text+fmt.Sprintf(": redrive summary %s shows the causes", o.Topic)))
 	case c.Pending > 0 && !noWait:
 		return coded(exitPending, fmt.Errorf("%s/%s is done, without an outcome yet for %s", o.Topic, o.ID, letters(c.Pending)))
 	}
@@ -255,7 +255,7 @@ func fellShort(o redrive.Outcome, noWait bool) error {
 }
 
 // showFailures shows what made a run abort itself.
-func (t *tool) showFailures(again *redrive.ReappearedError, o redrive.Outcome) {
+func (t *tool) showFailures(again *redrive.FailedAgainError, o redrive.Outcome) {
 	t.screen.Say("failures:")
 	more := o.Counts.Failed + o.Counts.Retrying
 	for _, f := range again.Seen {
@@ -274,8 +274,8 @@ func (t *tool) showFailures(again *redrive.ReappearedError, o redrive.Outcome) {
 	}
 }
 
-// sayLeft says of a run that is over what it leaves behind.
-func (t *tool) sayLeft(o redrive.Outcome) {
+// reportLeft says of a run that is over what it leaves behind.
+func (t *tool) reportLeft(o redrive.Outcome) {
 	if open := openOf(o.Counts); open > 0 {
 		t.screen.Say("not sent, still open: %s", letters(open))
 	}
@@ -284,8 +284,8 @@ func (t *tool) sayLeft(o redrive.Outcome) {
 	}
 }
 
-// sayUnfinished says how to go on with a run, or end it.
-func (t *tool) sayUnfinished(o redrive.Outcome) {
+// reportUnfinished says how to go on with a run, or end it.
+func (t *tool) reportUnfinished(o redrive.Outcome) {
 	run := o.Topic + "/" + o.ID
 	t.screen.Say("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it", run, run)
 }

@@ -135,7 +135,7 @@ func TestPlanSaysWhatARunWouldDoAndDoesNothing(t *testing.T) {
 		}
 	}
 	e := redrive.Edit{Patch: []byte("{}"), Set: []kgo.RecordHeader{{Key: "b"}, {Key: "a"}, {Key: "a"}}}
-	if got := edited(e).Cell.(output.Pair).Table; got != "value (patch), headers a, b" {
+	if got := editText(e).Cell.(output.Pair).Table; got != "value (patch), headers a, b" {
 		t.Errorf("a patch and headers are %q", got)
 	}
 	for _, f := range output.Formats {
@@ -195,7 +195,7 @@ func TestAClassThatFailsAgainAbortsWithItsCode(t *testing.T) {
 	s := inTrouble(t)
 	got := s.redrive(t, append([]string{"run", "orders.dlq", "--class", "payment", "-o", "jsonl"}, fast...)...)
 	o := outcomeOf(t, got.stdout)
-	if got.code != exitReappeared || o.State != "aborted" || o.Sent != 1 || o.Cause == nil || !strings.Contains(*o.Cause, "failed again with payment") {
+	if got.code != exitFailedAgain || o.State != "aborted" || o.Sent != 1 || o.Cause == nil || !strings.Contains(*o.Cause, "failed again with payment") {
 		t.Errorf("%+v", got)
 	}
 	for _, want := range []string{"not sent, still open: 39 letters\nfailures:\n  letter orders.dlq/", ": payment: the bank said no\n    redrive show orders.dlq ", "redrive: " + o.Run + " aborted: letter orders.dlq/"} {

@@ -38,7 +38,7 @@ list prints them.`,
 				if aboutResource(err) {
 					return err
 				}
-				fate, unsaid := s.fateOf(cmd.Context(), f, partition, offset)
+				fate, unsaid := s.outcomeOf(cmd.Context(), f, partition, offset)
 				if err != nil {
 					if last := fate.last(t.screen.Look); last != "" {
 						return fmt.Errorf("%w; the ledger still records: %s", err, last)
@@ -98,7 +98,7 @@ func (s *session) letter(ctx context.Context, topic string, partition int32, off
 	return nil, fmt.Errorf("%s/%d/%d holds no letter: the offset is a transaction's mark, or the record was aborted or deleted", topic, partition, offset)
 }
 
-func (t *tool) showLetter(l *dlq.Letter, became fate, as output.Rendering) error {
+func (t *tool) showLetter(l *dlq.Letter, became letterOutcome, as output.Rendering) error {
 	fields := append(letterFields(l), output.NewField("state", "STATE", became.name()))
 	if t.screen.Format == output.Table {
 		if err := t.screen.Object(fields...); err != nil {

@@ -15,14 +15,14 @@ import (
 
 // A stock is what the cluster itself knows of a topic, without reading it. A part that could not be found out is shown as
 // unknown, not as zero.
-type stock struct {
+type topicStats struct {
 	total, recent any            // numbers
 	oldest        time.Time      // when the first record was appended; zero where there is none
 	retention     *time.Duration // negative: for ever
 }
 
-// stocks asks for all the topics at once. What could not be found out is in the problems, a line each.
-func (s *session) stocks(ctx context.Context, topics []string, now time.Time) (map[string]stock, []error) {
+// topicStats asks for all the topics at once. What could not be found out is in the problems, a line each.
+func (s *session) topicStats(ctx context.Context, topics []string, now time.Time) (map[string]topicStats, []error) {
 	if len(topics) == 0 {
 		return nil, nil
 	}
@@ -46,9 +46,9 @@ func (s *session) stocks(ctx context.Context, topics []string, now time.Time) (m
 	hourAgo, first := after(now.Add(-time.Hour).UnixMilli()), after(0)
 	configs, configErr := s.admin.DescribeTopicConfigs(ctx, topics...)
 
-	found := make(map[string]stock, len(topics))
+	found := make(map[string]topicStats, len(topics))
 	for _, topic := range topics {
-		var st stock
+		var st topicStats
 		total, err := between(topic, starts, ends, why)
 		recent, err2 := between(topic, hourAgo, ends, why)
 		if err := cmp.Or(err, err2); err != nil {
@@ -122,7 +122,7 @@ func retentionOf(configs kadm.ResourceConfigs, err error, topic string) (*time.D
 }
 
 // kept is how long retention keeps a letter; without end it is -1 in JSON, as Kafka has it.
-func (s stock) kept() any {
+func (s topicStats) kept() any {
 	switch {
 	case s.retention == nil:
 		return nil
@@ -133,7 +133,7 @@ func (s stock) kept() any {
 }
 
 // expiry is when retention may take the oldest letter: never before it.
-func (s stock) expiry(now time.Time) any {
+func (s topicStats) expiry(now time.Time) any {
 	if s.retention == nil || *s.retention < 0 || s.oldest.IsZero() {
 		return nil
 	}

@@ -41,13 +41,13 @@ func (t *tool) summarize(ctx context.Context, s *session, topic string, sel *sel
 	if err != nil {
 		return err
 	}
-	ledger, err := t.readLedger(ctx, s, c.sibling, toLook)
+	ledger, err := t.readLedger(ctx, s, c.sibling, toInspect)
 	if err != nil {
 		return err
 	}
 	sum, err := ledger.Summarize(ctx, sel.Filter, c.bounds, t.progress("reading "+topic))
 	t.screen.Status("")
-	t.doubt(sel)
+	t.warnOfDoubts(sel)
 	if sum != nil {
 		// Of a topic with a partition that can't be read the rest is worth to know.
 		if err := t.showSummary(sum); err != nil {

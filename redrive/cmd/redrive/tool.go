@@ -49,12 +49,12 @@ func run(ctx context.Context, p process, args []string) int {
 		err = usage(err)
 	}
 	t.screen.Status("")
-	t.tell(ctx, cmd, err)
+	t.inform(ctx, cmd, err)
 	return exitCode(err)
 }
 
-// tell prints the one message of a command that did not do what it was asked for.
-func (t *tool) tell(ctx context.Context, cmd *cobra.Command, err error) {
+// inform prints the one message of a command that did not do what it was asked for.
+func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
 	switch {
 	case err == nil:
 		return

@@ -85,7 +85,7 @@ func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool)
 	if len(found) == 0 {
 		t.screen.Say("no dead-letter topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindDLQ))
 	}
-	stocks, problems := s.stocks(ctx, names(found), t.now())
+	stocks, problems := s.topicStats(ctx, names(found), t.now())
 	sourceGone := s.gone(ctx, found)
 	list := t.screen.List(topicColumns(quick)...)
 	for _, f := range found {
