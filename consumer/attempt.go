@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -11,24 +10,6 @@ import (
 
 	"github.com/sidingkafka/siding/headers"
 )
-
-// ErrDraining is the cause (context.Cause) of an attempt's context that was cancelled because its lane is given up,
-// by a rebalance or by shutdown, and the drain time is over. An attempt that returns an error then is neither a
-// failure nor an attempt: the record runs again under its next owner. It is a context.Canceled to errors.Is: a handler
-// that shares work with one of another lane may get it, and its own attempt is retried.
-var ErrDraining = fmt.Errorf("siding: the lane is draining: %w", context.Canceled)
-
-// ErrHandlerTimeout is the cause of an attempt's context that ran past Policy.HandlerTimeout. It is a
-// context.DeadlineExceeded to errors.Is, and a net.Error whose Timeout is true: a handler may return it, and its record
-// is retried with class timeout.
-var ErrHandlerTimeout error = handlerTimeout{}
-
-type handlerTimeout struct{}
-
-func (handlerTimeout) Error() string   { return "siding: the handler ran past its timeout" }
-func (handlerTimeout) Timeout() bool   { return true }
-func (handlerTimeout) Temporary() bool { return true }
-func (handlerTimeout) Unwrap() error   { return context.DeadlineExceeded }
 
 // attempt is one run of the handler on one record, and the context that this run sees.
 //
@@ -156,4 +137,15 @@ func (a *attempt) end() {
 func (a *attempt) drained() bool {
 	s := a.std.Load()
 	return s != nil && s != over && errors.Is(context.Cause(s), ErrDraining)
+}
+
+// attemptOf finds the attempt in a context that a handler was given or derived from it.
+func attemptOf(ctx context.Context) *attempt {
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	return a
+}
+
+// physical is where the delivery stands.
+func (a *attempt) physical() headers.Position {
+	return headers.Position{Topic: a.from.topic, Partition: a.from.lane.partition, Offset: a.off}
 }

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -18,79 +16,6 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/retrytopics"
 )
-
-// Handler handles one record. The record is as it was first read, from its source topic, whether this is its first
-// delivery or a retry; [DeliveryOf] tells what is special about this one.
-//
-// Nil means handled. What an error means is the classifier's to say: package classify has the words for a handler to be
-// plain about it (Retryable, Terminal, Discard, RetryAfter, As). An error that nobody knows is terminal and goes straight to
-// the dead-letter topic; Config.Classifier changes that. A panic is an error too.
-//
-// The context is cancelled at the policy's HandlerTimeout and when the lane is given up; a handler has to obey it. Handlers
-// run concurrently as Config.Order and Config.Concurrency allow. One that assigns the record's fields does not change what is
-// forwarded; one that writes into their bytes does.
-type Handler func(context.Context, *kgo.Record) error
-
-// Order says which records may run at the same time.
-type Order uint8
-
-const (
-	// OrderPartition runs one record at a time per physical partition: the source and each tier by themselves, so that a
-	// slow retry does not hold up its source. The default.
-	OrderPartition Order = iota
-	// OrderKey runs one record at a time per key over the whole lane, retries included, and keys in parallel. Records with
-	// a null key are free; an empty key is a key. A record that was parked does not hold up later ones of its key.
-	OrderKey
-	// OrderNone is bounded by Concurrency alone.
-	OrderNone
-)
-
-func (o Order) String() string {
-	switch o {
-	case OrderPartition:
-		return "partition"
-	case OrderKey:
-		return "key"
-	case OrderNone:
-		return "none"
-	}
-	return fmt.Sprintf("Order(%d)", uint8(o))
-}
-
-// Start says where a source partition begins for a group that has no committed offset on it. It is settled, and committed,
-// before the partition's first record runs. Retry topics always begin at their start, and so do partitions that are added to a source
-// which the group consumes already: what was written to them before a member had them is not skipped.
-type Start struct {
-	kind startKind
-	at   time.Time
-}
-
-type startKind uint8
-
-const (
-	startEarliest startKind = iota
-	startLatest
-	startAt
-)
-
-// StartEarliest begins at the log's start. The default.
-func StartEarliest() Start { return Start{} }
-
-// StartLatest begins at the log's end.
-func StartLatest() Start { return Start{kind: startLatest} }
-
-// StartAt begins at the first record whose timestamp is t or later, at the end if there is none.
-func StartAt(t time.Time) Start { return Start{kind: startAt, at: t} }
-
-func (s Start) list(ctx context.Context, admin *kadm.Client, topics ...string) (kadm.ListedOffsets, error) {
-	switch s.kind {
-	case startLatest:
-		return admin.ListEndOffsets(ctx, topics...)
-	case startAt:
-		return admin.ListOffsetsAfterMilli(ctx, s.at.UnixMilli(), topics...)
-	}
-	return admin.ListStartOffsets(ctx, topics...)
-}
 
 // Config says what to consume and what to do with what fails. Group, Topics, Kafka and Handler are required; everything else
 // has a default. Zero means the default, negative means none.

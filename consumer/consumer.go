@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,9 +127,6 @@ func New(cfg Config) (*Consumer, error) {
 	return c, nil
 }
 
-// ErrRunning is returned by a second Run: a consumer runs once.
-var ErrRunning = errors.New("consumer: Run was called before; make a new consumer to run again")
-
 // Run provisions the siblings, joins the group and consumes until ctx ends; then it drains: running handlers have
 // DrainTimeout to finish, each partition is committed up to its first record that is not finished, and the member leaves the
 // group. It returns nil after a clean drain, a *StuckError where handlers ignored their cancelling, and otherwise an error that
@@ -203,9 +199,6 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// refusedError is why Run ends by itself.
-type refusedError struct{ error }
-
 // stuck gives the handlers of lanes that are gone, each of them cancelled, a last moment to return, and lists the
 // attempts of those that do not.
 func (c *Consumer) stuck() (all []*attempt) {
@@ -219,13 +212,6 @@ func (c *Consumer) stuck() (all []*attempt) {
 		}
 	}
 	return all
-}
-
-// addAbandoned remembers a lane that is gone while handlers of it run.
-func (c *Consumer) addAbandoned(l *lane) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.abandoned = append(slices.DeleteFunc(c.abandoned, func(l *lane) bool { return len(l.running()) == 0 }), l)
 }
 
 // connect makes the clients and what hangs on them. Making a client connects to nothing yet, but the group client starts to
@@ -406,4 +392,24 @@ func (c *Consumer) errorText(err error, message string) (s string) {
 	return message
 }
 
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+// retry repeats do, with backoff, until it succeeds or ctx ends.
+func (c *Consumer) retry(ctx context.Context, what string, do func() error) bool {
+	for n := 1; ; n++ {
+		err := do()
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		wait := backoff(n, 100*time.Millisecond, 10*time.Second)
+		c.log.Warn("siding: trying again", "what", what, "wait", wait, "error", err)
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return false
+		case <-t.C:
+		}
+	}
+}

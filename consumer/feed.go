@@ -1,12 +1,19 @@
 package consumer
 
 import (
-	"slices"
+	"fmt"
+
 	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // unitRecords is how many records of a source partition a worker takes at a time: enough that locks and slabs cost
@@ -123,98 +130,6 @@ func (f *feed) drop() {
 	f.dropParked()
 }
 
-// isFull reports whether a source holds so much that its fetch should pause. Bytes are the process's: while half of
-// MaxInFlightBytes is free a lane may use any of it, beyond that each has its share.
-func (f *feed) isFull() bool {
-	c := f.lane.c
-	if f.queued >= c.cfg.MaxInFlight {
-		return true
-	}
-	half := c.cfg.MaxInFlightBytes / 2
-	return c.inflightBytes.Load() > half && f.bytes > c.share(half)
-}
-
-// mayResume reports whether a paused fetch should go on. It waits for half the room, so that pausing, which makes kgo
-// throw away what it has buffered of the partition, stays rare.
-func (f *feed) mayResume() bool {
-	if !f.isSource() || !f.full.Load() {
-		return false
-	}
-	if f.queued > f.lane.c.cfg.MaxInFlight/2 || f.queued > 0 && f.isFull() {
-		return false
-	}
-	f.full.Store(false)
-	return true
-}
-
-// offerSource takes what a poll brought of the source partition. It reports whether the fetch should pause.
-func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
-	l := f.lane
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state >= laneDraining || l.intake != intakeOpen {
-		return false
-	}
-	// A position that was set back brings records again that are here already.
-	for len(recs) > 0 && recs[0].Offset < f.tracker.next {
-		recs = recs[1:]
-	}
-	if len(recs) == 0 {
-		return false
-	}
-	var size int64
-	end, markers := recs[len(recs)-1].Offset+1, false
-	f.epoch = recs[len(recs)-1].LeaderEpoch // a marker's too: the floor passes it, and an older epoch ends before it
-	for _, r := range recs {
-		size += recordSize(r)
-		markers = markers || r.Attrs.IsControl()
-	}
-	if markers {
-		if recs, size = withoutMarkers(recs); len(recs) == 0 {
-			f.tracker.skip(end)
-			return false
-		}
-	}
-	first, last := recs[0], recs[len(recs)-1]
-	if last.Offset-first.Offset == int64(len(recs)-1) {
-		f.tracker.deliverRange(first.Offset, last.Offset)
-	} else {
-		for _, r := range recs {
-			f.tracker.deliver(r.Offset)
-		}
-	}
-	f.tracker.skip(end)
-
-	if l.c.cfg.Order == OrderPartition {
-		each := size / int64(len(recs))
-		f.batches.push(batch{recs: recs, each: each})
-		f.enter(len(recs), each*int64(len(recs)))
-	} else {
-		items := make([]item, len(recs))
-		for i, r := range recs {
-			items[i] = item{rec: r, size: recordSize(r)}
-			l.enqueue(f, &items[i])
-		}
-		f.enter(len(recs), size)
-	}
-	l.wakeLocked()
-	if f.isFull() && !f.full.Load() {
-		f.full.Store(true)
-		return true
-	}
-	return false
-}
-
-// withoutMarkers takes out the markers with which transactions end. They come in the order of the log, so a marker says that all in front
-// of it was read or will never be: the floor passes it, and with it the records of a transaction that was aborted.
-func withoutMarkers(recs []*kgo.Record) (data []*kgo.Record, size int64) {
-	data = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return r.Attrs.IsControl() })
-	for _, r := range data {
-		size += recordSize(r)
-	}
-	return data, size
-}
-
 // recordSize is what a record keeps in memory, roughly.
 func recordSize(r *kgo.Record) int64 {
 	n := len(r.Key) + len(r.Value) + 64
@@ -222,4 +137,69 @@ func recordSize(r *kgo.Record) int64 {
 		n += len(r.Headers[i].Key) + len(r.Headers[i].Value) + 40
 	}
 	return int64(n)
+}
+
+// queuedCount counts what was read and waits for nothing but a worker.
+func (f *feed) queuedCount() int {
+	if f.isSource() {
+		return f.queued
+	}
+	return f.ready.len()
+}
+
+// waiting counts what was read of a tier and waits for its time, in memory or not.
+func (f *feed) waiting() int { return len(f.parked) + f.evicted.n }
+
+// readTrouble notes that the fetch of a feed was refused.
+func (f *feed) readTrouble(err error) {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	f.fetchErrors.add(err, time.Now())
+}
+
+// join adds the feed to its lane, unless that is given up. It reports whether the feed is to be read; a lane that is not placed yet has it
+// placed and read with its others.
+func (f *feed) join() bool {
+	l := f.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state >= laneDraining || l.reads(f.topic) {
+		return false
+	}
+	l.extend(f)
+	return l.positionsLoaded
+}
+
+// tierName is the tier as an attribute: its delay, nothing for the source.
+func (f *feed) tierName() string {
+	if f.isSource() {
+		return ""
+	}
+	return retrytopics.FormatDelay(f.delay)
+}
+
+func (f *feed) signals(group string) signals {
+	common := []attribute.KeyValue{
+		semconv.MessagingSystemKafka,
+		semconv.MessagingOperationName("process"),
+		semconv.MessagingDestinationName(f.lane.topic),
+		semconv.MessagingConsumerGroupName(group),
+		keyTier.String(f.tierName()),
+	}
+	span := []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindConsumer),
+		// There from the start, since samplers may go by them.
+		trace.WithAttributes(append(common[:len(common):len(common)],
+			semconv.MessagingOperationTypeProcess, semconv.MessagingDestinationPartitionID(fmt.Sprint(f.lane.partition)))...),
+	}
+	s := signals{
+		name:   "process " + f.lane.topic,
+		span:   span,
+		root:   append(span[:len(span):len(span)], trace.WithNewRoot()),
+		common: common,
+		late: []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(semconv.MessagingDestinationName(f.lane.topic),
+			semconv.MessagingConsumerGroupName(group), keyTier.String(f.tierName())))},
+	}
+	s.handled = s.with(keyOutcome.String(outcomeHandled))
+	return s
 }

@@ -390,3 +390,83 @@ func (l *lane) dropQueues() {
 	}
 	l.keys = nil // a unit that runs still has none to give on
 }
+
+func (l *lane) isStarting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state == laneStarting
+}
+
+func (l *lane) isGone() bool {
+	select {
+	case <-l.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *lane) setWhy(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == laneStarting {
+		l.why = why
+	}
+}
+
+// waitFor waits, unless the lane is given up before.
+func (l *lane) waitFor(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return !l.closing()
+	case <-l.stopping:
+		return false
+	}
+}
+
+// waitOn waits for a channel, unless the lane is given up before.
+func (l *lane) waitOn(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return !l.closing()
+	case <-l.stopping:
+		return false
+	}
+}
+
+// closing reports whether the lane is being given up.
+func (l *lane) closing() bool {
+	select {
+	case <-l.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// finish notes a record as done that needed no copy.
+func (l *lane) finish(f *feed, offset int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != laneGone {
+		f.tracker.finish(offset)
+	}
+}
+
+// recheckHold is settle after something was given back; it calls for workers when the lane may run again.
+func (l *lane) recheckHold() {
+	was := l.hold.Load()
+	l.updateHold()
+	if was && !l.hold.Load() {
+		l.wakeLocked()
+	}
+}
+
+// isRead reports whether kgo reads the lane's source, or is about to.
+func (l *lane) isRead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.intake != intakeClosed
+}

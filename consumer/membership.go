@@ -82,21 +82,6 @@ func (m *membership) set(joining bool) {
 	m.ever = m.ever || !joining
 }
 
-// GroupHealth is how the consumer stands in its group.
-type GroupHealth struct {
-	// Joined tells a member from a consumer that is joining: for the first time, in a rebalance, or since its session ended.
-	Joined bool `json:"joined"`
-	// Since is when that began, zero before Run and after it returned nil.
-	Since time.Time `json:"since,omitzero"`
-	// Why is what stands in the way of joining, where that is known.
-	Why string `json:"why,omitempty"`
-	// CommitsFailSince is when the first commit began of those that were not accepted since; zero while commits are accepted, or there is
-	// nothing to commit.
-	CommitsFailSince time.Time `json:"commits_fail_since,omitzero"`
-	// CommitError is what the last one failed with.
-	CommitError string `json:"commit_error,omitempty"`
-}
-
 // begin is called by Run. A join that takes longer than within is trouble, and so are commits that fail for that long.
 func (m *membership) begin(within time.Duration) {
 	m.mu.Lock()

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -151,3 +153,22 @@ func def[T comparable](v *T, to T) {
 
 // Delays are the delays of the policy's tiers, the default ones where Tiers is nil.
 func (p Policy) Delays() []time.Duration { return p.withDefaults().Tiers }
+
+// decide is the policy as a function. attempts counts the deliveries of the record, the failed one included; from is the
+// tier that it failed on, by its topic and delay, or zero.
+func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, attempts int, firstFailed, now time.Time, r classify.Result) decision {
+	switch {
+	case r.Verdict == classify.VerdictDiscard:
+		return decision{final: true, how: Discard, reason: headers.ReasonTerminal}
+	case r.Verdict != classify.VerdictRetry:
+		return decision{final: true, how: p.OnTerminal, reason: terminalReason(r)}
+	case p.MaxAge > 0 && now.Sub(firstFailed) >= p.MaxAge:
+		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExpired}
+	case attempts >= p.MaxAttempts || len(s.Tiers) == 0:
+		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExhausted}
+	}
+	asked := p.asked(r)
+	tier := next(s, from, asked)
+	wait := max(tier.Delay, asked)
+	return decision{tier: tier, due: wholeMillis(now.Add(wait + spread(p.Jitter, wait)))}
+}

@@ -215,3 +215,14 @@ func (ps *producers) mayAsk(p *producer) bool {
 	ps.asks++
 	return true
 }
+
+// produce hands a copy to the current client; the promise gives that back. There is an error where none can be made.
+func (ps *producers) produce(fw *forward, r *kgo.Record, promise func(*kgo.Record, error)) error {
+	p, err := ps.take()
+	if err != nil {
+		return err
+	}
+	fw.producer, fw.generation = p, p.staleIDs.generation.Load()
+	p.TryProduce(fw, r, promise)
+	return nil
+}

@@ -1,0 +1,50 @@
+package consumer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/plugin/kslog"
+)
+
+// clientLog passes kgo's warnings on, and the rest where the logger takes debug messages. A client that cannot reach a broker says so
+// several times a second: of the same message about the same broker there is one in ten seconds, with how many it stands for, whichever
+// client they come from; the others are debug messages. kgo.WithLogger in Config.Kafka replaces it.
+type clientLog struct {
+	*kslog.Logger
+	quiet *logThrottle
+}
+
+func (l clientLog) Level() kgo.LogLevel {
+	if level := l.Logger.Level(); level != kgo.LogLevelInfo {
+		return level
+	}
+	return kgo.LogLevelWarn
+}
+
+// Log implements kgo.Logger.
+func (l clientLog) Log(level kgo.LogLevel, message string, about ...any) {
+	if level != kgo.LogLevelWarn && level != kgo.LogLevelError {
+		l.Logger.Log(level, message, about...)
+		return
+	}
+	times, due := l.quiet.due([]byte("client "+message+aboutBroker(about)), logEvery)
+	switch {
+	case !due:
+		level = kgo.LogLevelDebug
+	case times > 1:
+		about = append(slices.Clip(about), "lines", times)
+	}
+	l.Logger.Log(level, message, about...)
+}
+
+// aboutBroker is the broker that a message of kgo is about, if it names one.
+func aboutBroker(about []any) string {
+	for i := 0; i+1 < len(about); i += 2 {
+		if about[i] == "broker" {
+			return fmt.Sprint(" ", about[i+1])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,71 @@
+package consumer
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Health returns the state of every lane, sorted by topic and partition.
+func (c *Consumer) Health() Health {
+	h := Health{Lanes: []LaneHealth{}, Missing: c.topics.absent()}
+	h.OK = len(h.Missing) == 0
+	select {
+	case <-c.ready:
+		h.Started = true
+	default:
+	}
+	now := time.Now()
+	var ok bool
+	h.Group, ok = c.membership.health(now)
+	h.OK = h.OK && ok
+	for _, l := range c.lanesNow() {
+		lh, ok := l.health(now)
+		if !ok {
+			continue
+		}
+		h.Lanes = append(h.Lanes, lh)
+		switch lh.State {
+		case StateBlocked, StateStuck, StateStopped:
+			h.OK = false
+		case StateStarting:
+			h.OK = h.OK && now.Sub(lh.Since) <= startsWithin
+		}
+		if lh.Omitted > 0 {
+			h.OK = false
+		}
+	}
+	slices.SortFunc(h.Lanes, func(a, b LaneHealth) int {
+		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	return h
+}
+
+// watch looks for attempts that ignore their timeout, and says so once each.
+func (c *Consumer) watch() {
+	now := time.Now()
+	for _, l := range c.lanesNow() {
+		l.mu.Lock()
+		a := l.stuckAttempt(now)
+		l.mu.Unlock()
+		if a != nil && a.reported.CompareAndSwap(false, true) {
+			l.log.Error("siding: a handler ignores its timeout; nothing ends it but itself",
+				"feed", a.from.topic, "offset", a.off, "timeout", l.policy.HandlerTimeout)
+		}
+	}
+}
+
+// HealthHandler serves the consumer's health over HTTP: JSON, with status 200 when it is OK and 503 otherwise.
+func (c *Consumer) HealthHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h := c.Health()
+		w.Header().Set("Content-Type", "application/json")
+		if !h.OK {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_ = json.NewEncoder(w).Encode(h) // the client went away: nothing to tell it
+	})
+}

@@ -1,0 +1,98 @@
+package consumer
+
+import (
+	"maps"
+	"slices"
+)
+
+type topicPartition struct {
+	topic     string
+	partition int32
+}
+
+func (c *Consumer) lane(topic string, partition int32) *lane {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lanes[topicPartition{topic, partition}]
+}
+
+func (c *Consumer) lanesNow() []*lane {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.lanes))
+}
+
+// lanesOn are the lanes of a source.
+func (c *Consumer) lanesOn(source string) []*lane {
+	return slices.DeleteFunc(c.lanesNow(), func(l *lane) bool { return l.topic != source })
+}
+
+// pick lists lanes of the table; the caller holds its lock.
+func (c *Consumer) pick(which func(*lane) bool) (all []*lane) {
+	for _, l := range c.lanes {
+		if which(l) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// remove takes lanes out of the table, unless they left it, and their tiers off the retry client.
+func (c *Consumer) remove(lanes []*lane) {
+	if len(lanes) == 0 {
+		return
+	}
+	c.mu.Lock()
+	for _, l := range lanes {
+		at := topicPartition{l.topic, l.partition}
+		if c.lanes[at] == l {
+			delete(c.lanes, at)
+		}
+	}
+	c.countLanes()
+	c.mu.Unlock()
+	c.retryPoll.remove(lanes)
+}
+
+func (c *Consumer) countLanes() { c.laneCount.Store(int64(len(c.lanes))) }
+
+// share is a lane's part of a budget of the process.
+func (c *Consumer) share(of int64) int64 { return of / max(c.laneCount.Load(), 1) }
+
+// addAbandoned remembers a lane that is gone while handlers of it run.
+func (c *Consumer) addAbandoned(l *lane) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.abandoned = append(slices.DeleteFunc(c.abandoned, func(l *lane) bool { return len(l.running()) == 0 }), l)
+}
+
+func contains(m map[string][]int32, l *lane) bool { return slices.Contains(m[l.topic], l.partition) }
+
+func keys[V any](m map[string]V) []string {
+	all := make([]string, 0, len(m))
+	for k := range m {
+		all = append(all, k)
+	}
+	return all
+}
+
+// tiersOf are the retry partitions of lanes.
+func tiersOf(lanes []*lane) map[string][]int32 {
+	all := map[string][]int32{}
+	for _, l := range lanes {
+		for _, f := range l.tiers() {
+			if !f.retired.Load() {
+				all[f.topic] = append(all[f.topic], l.partition)
+			}
+		}
+	}
+	return all
+}
+
+func sourcesOf(lanes []*lane) map[string][]int32 {
+	all := map[string][]int32{}
+	for _, l := range lanes {
+		all[l.topic] = append(all[l.topic], l.partition)
+	}
+	return all
+}

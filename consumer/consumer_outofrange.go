@@ -1,0 +1,229 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// outOfRange is an error that a poll met with about a position.
+// See DESIGN.md, "Positions outside of the log".
+type outOfRange struct {
+	at   topicPartition
+	loss *kgo.ErrDataLoss // nil: the fetch was refused
+	tier *feed            // nil: the position is a source's
+}
+
+// isOutOfRange tells such errors apart.
+func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
+	o := outOfRange{at: topicPartition{topic, partition}}
+	if errors.As(err, &o.loss) {
+		return o, true
+	}
+	return o, errors.Is(err, kerr.OffsetOutOfRange)
+}
+
+// moveSources puts sources back into their logs. It runs in a turn of the source's poll loop.
+func (c *Consumer) moveSources(lost []outOfRange) {
+	c.move(lost, c.moveSource, func(left []outOfRange) { c.betweenPolls(func() { c.moveSources(left) }) })
+}
+
+// moveTiers does so for tiers. It runs in a turn of the retry poll loop.
+func (c *Consumer) moveTiers(lost []outOfRange) {
+	c.move(lost, c.moveTier, func(left []outOfRange) { c.retryPoll.betweenPolls(func() { c.moveTiers(left) }) })
+}
+
+// move has positions moved for whose logs somebody answers, and again called soon with the others. One look serves all of them.
+func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int64), again func([]outOfRange)) {
+	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return o.tier == nil && c.lane(o.at.topic, o.at.partition) == nil })
+	if len(lost) == 0 {
+		return
+	}
+	topics := map[string]bool{}
+	for _, o := range lost {
+		topics[o.at.topic] = true
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, offsetsTimeout)
+	defer cancel()
+	b, unknown := c.bounds(ctx, keys(topics)...)
+	var left []outOfRange
+	var failures []error
+	for _, o := range lost {
+		start, end, err := b.of(o.at.topic, o.at.partition)
+		switch {
+		case unknown != nil:
+			left = append(left, o)
+		case err != nil:
+			left, failures = append(left, o), append(failures, err)
+		default:
+			one(o, start, end)
+		}
+	}
+	c.recheckLater(left, errors.Join(unknown, joinFew(failures)), again)
+}
+
+// moveSource puts a source back into its log.
+func (c *Consumer) moveSource(o outOfRange, start, end int64) {
+	l := c.lane(o.at.topic, o.at.partition)
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	next, floor := l.source().tracker.next, l.source().tracker.floor()
+	takes := l.state < laneDraining && l.intake == intakeOpen
+	l.mu.Unlock()
+	switch {
+	case !takes: // the position is not the lane's, which has its own set yet, or goes
+		c.setSource(l, start)
+		return
+	case o.loss != nil:
+		c.log.Error("siding: the log was truncated; reading it from there", "topic", l.topic, "partition", l.partition, "read_to", next, "truncated_to", o.loss.ResetTo)
+		c.replace(l, min(floor, max(o.loss.ResetTo, start)))
+		return
+	case next > end:
+		c.log.Error("siding: the position lies beyond the log's end, so the log is not the one that it was; reading it from its start",
+			"topic", l.topic, "partition", l.partition, "position", next, "start", start, "end", end)
+		c.replace(l, start)
+		return
+	case next < start:
+		c.expired(l.topic, l.partition, start-next)
+		l.mu.Lock()
+		l.source().tracker.skip(start)
+		l.mu.Unlock()
+		next = start
+	}
+	c.setSource(l, next)
+}
+
+// replace starts a lane anew, its source at a position.
+func (c *Consumer) replace(l *lane, at int64) {
+	if anew := c.replacement(l, at); anew != nil {
+		c.wg.Go(func() { c.startLanes([]*lane{anew}) })
+	}
+}
+
+// replacement is the lane that replace starts, not open yet. It runs in a turn of the source's poll loop. It returns nil where the lane does
+// not hold its partition any more: another lane has it, or it is given up.
+func (c *Consumer) replacement(l *lane, at int64) *lane {
+	held := topicPartition{l.topic, l.partition}
+	c.mu.Lock()
+	l.mu.Lock()
+	member, state, reads := l.member, l.state, l.intake != intakeClosed
+	l.mu.Unlock()
+	if c.lanes[held] != l || state >= laneDraining {
+		c.mu.Unlock()
+		return nil
+	}
+	anew := c.newLane(l.topic, l.partition, member)
+	anew.source().tracker, anew.source().epoch = newTracker(at, -1), -1
+	if reads {
+		anew.intake = intakeOpen // from the position that is set below, in the same turn
+	}
+	c.lanes[held] = anew
+	c.countLanes()
+	c.mu.Unlock()
+	c.discard([]*lane{l})
+	c.setSource(anew, at)
+	return anew
+}
+
+func (c *Consumer) setSource(l *lane, at int64) {
+	c.group.SetOffsets(map[string]map[int32]kgo.EpochOffset{l.topic: {l.partition: {Epoch: -1, Offset: at}}})
+}
+
+// moveTier puts a tier back into its log. Where the log is another one, records of the old one may be running, and their offsets must
+// not finish those of the new one: the whole lane starts anew, from its committed offsets, or from where the log was truncated: what was
+// written behind that since was never run, though the committed offset may lie beyond it.
+func (c *Consumer) moveTier(o outOfRange, start, end int64) {
+	f := o.tier
+	l := f.lane
+	l.mu.Lock()
+	next, gone := f.tracker.next, l.state >= laneDraining
+	l.mu.Unlock()
+	switch {
+	case gone && o.loss == nil:
+		return
+	case o.loss != nil || next > end:
+		c.log.Error("siding: the log of a retry topic is not the one that it was; its lane starts anew",
+			"topic", l.topic, "retry_topic", f.topic, "partition", l.partition, "position", next, "start", start, "end", end)
+		if o.loss != nil {
+			c.truncated(l, f.topic, max(o.loss.ResetTo, start))
+		}
+		c.betweenPolls(func() {
+			held := c.lane(l.topic, l.partition)
+			if held == nil {
+				return
+			}
+			held.mu.Lock()
+			at, placed := held.source().tracker.floor(), held.positionsLoaded
+			held.mu.Unlock()
+			// It started anew already where another tier was truncated as well; one that is not placed yet sees the cut when it is.
+			if held != l && !(placed && c.isTruncated(held, f.topic)) {
+				return
+			}
+			c.replace(held, at)
+		})
+		return
+	case next < start:
+		c.expired(f.topic, l.partition, start-next)
+		l.mu.Lock()
+		f.tracker.skip(start)
+		l.mu.Unlock()
+		next = start
+	}
+	c.retryPoll.client.RemoveConsumePartitions(map[string][]int32{f.topic: {l.partition}})
+	c.retryPoll.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{f.topic: {l.partition: kgo.NewOffset().At(next)}})
+}
+
+// truncated notes where the log of a lane's tier was truncated.
+func (c *Consumer) truncated(l *lane, tier string, to int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := topicPartition{l.topic, l.partition}
+	if c.truncations[at] == nil {
+		c.truncations[at] = map[string]int64{}
+	}
+	if before, ok := c.truncations[at][tier]; !ok || to < before {
+		c.truncations[at][tier] = to
+	}
+}
+
+// isTruncated reports whether the lane has a truncated tier yet to be read again.
+func (c *Consumer) isTruncated(l *lane, tier string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.truncations[topicPartition{l.topic, l.partition}][tier]
+	return ok
+}
+
+// recheckLater looks again in a second at positions that are out of range, once at each however often polls met with it meanwhile.
+func (c *Consumer) recheckLater(lost []outOfRange, err error, again func([]outOfRange)) {
+	c.mu.Lock()
+	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return c.repolled[o.at] })
+	for _, o := range lost {
+		c.repolled[o.at] = true
+	}
+	c.mu.Unlock()
+	if c.ctx.Err() != nil || len(lost) == 0 {
+		return
+	}
+	first := lost[0].at
+	c.log.Warn("siding: trying again", "what", "positions are out of range", "positions", len(lost), "topic", first.topic, "partition", first.partition, "wait", time.Second, "error", err)
+	c.wg.Go(func() {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+		c.mu.Lock()
+		for _, o := range lost {
+			delete(c.repolled, o.at)
+		}
+		c.mu.Unlock()
+		again(lost)
+	})
+}

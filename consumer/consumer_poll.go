@@ -1,0 +1,84 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// pollSource moves source records from the group client to their lanes. It never waits for a lane: one that is full has
+// its fetch paused. Rebalances go on meanwhile.
+func (c *Consumer) pollSource(ctx context.Context) {
+	var full []*feed
+	var lost []outOfRange
+	for ctx.Err() == nil {
+		poll, cancel := c.source.begin(ctx)
+		fetches := c.group.PollFetches(poll)
+		cancel()
+		full, lost = full[:0], lost[:0]
+		for i := range fetches {
+			for j := range fetches[i].Topics {
+				t := &fetches[i].Topics[j]
+				for k := range t.Partitions {
+					p := &t.Partitions[k]
+					if p.Err != nil {
+						if o, ok := isOutOfRange(t.Topic, p.Partition, p.Err); ok {
+							lost = append(lost, o)
+						} else {
+							var source *feed
+							if l := c.lane(t.Topic, p.Partition); l != nil {
+								source = l.source()
+							}
+							c.fetchError(ctx, source, t.Topic, p.Partition, p.Err)
+						}
+					}
+					if len(p.Records) == 0 {
+						continue
+					}
+					if l := c.lane(t.Topic, p.Partition); l != nil && l.source().offerSource(p.Records) {
+						full = append(full, l.source())
+					}
+				}
+			}
+		}
+		c.sourcePauser.apply(full...)
+		c.moveSources(lost)
+		c.source.end()
+	}
+}
+
+// betweenPolls has do run in a turn of the source's poll loop. It does not wait, and does nothing any more when the consumer stops.
+func (c *Consumer) betweenPolls(do func()) {
+	c.wg.Go(func() {
+		c.source.betweenPolls(func() {
+			if c.stop.Err() == nil {
+				do()
+			}
+		})
+	})
+}
+
+// fetchError says what a poll met with, of a feed if it is about one. kgo repeats what is worth repeating by itself.
+func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partition int32, err error) {
+	if ctx.Err() != nil || errors.Is(err, kgo.ErrClientClosed) || errors.Is(err, context.Canceled) {
+		return
+	}
+	var session *kgo.ErrGroupSession
+	if errors.As(err, &session) {
+		c.log.Warn("siding: the group session ended, joining again", "error", session.Err)
+		c.membership.noteJoinError(session.Err)
+		if refusesUs(session.Err) && c.membership.refused() {
+			c.refuse(&refusedError{session.Err})
+		}
+		return
+	}
+	if f != nil {
+		f.readTrouble(err)
+	}
+	c.topics.refused(topic, err)
+	c.throttle.once(topic+err.Error(), time.Minute, func() {
+		c.log.Error("siding: fetch", "topic", topic, "partition", partition, "error", err)
+	})
+}

@@ -1,0 +1,131 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// provision sees to the siblings of the topics as Config.Provision says, and learns the topics' ids.
+func (c *Consumer) provision(ctx context.Context, topics []string) error {
+	all := make([]retrytopics.Siblings, 0, len(topics))
+	for _, t := range topics {
+		all = append(all, c.siblings[t])
+	}
+	report, err := retrytopics.Ensure(ctx, c.admin, c.cfg.Provision, all...)
+	if len(report.Created) > 0 || len(report.Grown) > 0 || len(report.Differences) > 0 {
+		c.throttle.once("report "+report.String(), time.Hour, func() { c.log.Info("siding: siblings provisioned", "report", report.String()) })
+	}
+	if err != nil {
+		return err
+	}
+	c.loadBatchLimits(ctx, all)
+	details, err := c.admin.ListTopics(ctx, topics...)
+	if err != nil {
+		return fmt.Errorf("metadata of the source topics: %w", err)
+	}
+	var missing []error
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range topics {
+		d, ok := details[t]
+		switch {
+		case !ok || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+			missing = append(missing, fmt.Errorf("topic %q does not exist: create it, or take it out of Topics", t))
+		case d.Err != nil:
+			missing = append(missing, fmt.Errorf("topic %q: %w", t, d.Err))
+		default:
+			c.ids[t] = d.ID
+		}
+	}
+	return errors.Join(missing...)
+}
+
+// transient reports whether an error at the start may pass by itself: a broker that is not there yet, a leader election.
+func transient(err error) bool {
+	var undone *retrytopics.UndoneError
+	if errors.As(err, &undone) {
+		return false
+	}
+	var code *kerr.Error
+	if errors.As(err, &code) {
+		return code.Retriable && !errors.Is(err, kerr.UnknownTopicOrPartition)
+	}
+	var n net.Error
+	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// loadBatchLimits asks how large a batch the siblings take, and for how long they keep it. Without the answer, which the consumer may
+// have no right to, a batch that is too large is refused, and its copies go on one at a time: slower, and as safe; the retention
+// is then what Provision says.
+func (c *Consumer) loadBatchLimits(ctx context.Context, all []retrytopics.Siblings) {
+	if c.cfg.Provision.Mode == retrytopics.Off {
+		return // there is to be no right to ask
+	}
+	var topics []string
+	for _, s := range all {
+		topics = append(topics, s.DLQ)
+		for _, t := range s.Tiers {
+			topics = append(topics, t.Topic)
+		}
+	}
+	configs, err := c.admin.DescribeTopicConfigs(ctx, topics...)
+	if err != nil {
+		c.log.Debug("siding: max.message.bytes and retention.ms of the siblings are not known", "error", err)
+	}
+	for _, topic := range configs {
+		for _, config := range topic.Configs {
+			n, err := strconv.ParseInt(config.MaybeValue(), 10, 64)
+			if err != nil || topic.Err != nil {
+				continue
+			}
+			switch config.Key {
+			case "max.message.bytes":
+				c.batchLimits.Store(topic.Name, int32(min(n, math.MaxInt32)))
+			case "retention.ms":
+				c.retentions.Store(topic.Name, retentionMillis(n))
+			}
+		}
+	}
+}
+
+// retentionMillis is a retention.ms as a duration, negative for ever.
+func retentionMillis(n int64) time.Duration {
+	if n < 0 || n > math.MaxInt64/int64(time.Millisecond) {
+		return -1
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+// batchLimit is kgo's limit of a batch to a topic, in bytes before compression: the user's, or the topic's where that is less. kgo
+// asks when it first writes to a partition.
+func (c *Consumer) batchLimit(topic string) int32 {
+	users, _ := c.retryCl.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32)
+	limit := users(topic)
+	if n, ok := c.batchLimits.Load(topic); ok {
+		limit = min(limit, max(n.(int32), minBatch))
+	}
+	return limit
+}
+
+// minBatch is the least that kgo takes for a limit.
+const minBatch = 512
+
+// retentionOf is how long a tier keeps a record: as the topic says, where that is known, else by Config.Provision. Negative is for
+// ever.
+func (c *Consumer) retentionOf(topic string, delay time.Duration) time.Duration {
+	if keeps, ok := c.retentions.Load(topic); ok {
+		return keeps.(time.Duration)
+	}
+	return c.cfg.Provision.RetentionOf(delay)
+}

@@ -1,0 +1,98 @@
+package consumer
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+func (l *lane) health(now time.Time) (LaneHealth, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == laneGone {
+		return LaneHealth{}, false
+	}
+	h := LaneHealth{
+		Topic: l.topic, Partition: l.partition, Since: l.since, Why: l.why, Forwards: l.forwards.outstanding, Running: len(l.units),
+		Omitted: l.forwards.omitted,
+	}
+	for _, f := range l.all() {
+		if f.retired.Load() {
+			continue
+		}
+		h.Queued += f.queuedCount()
+		h.Parked += f.waiting()
+		h.Offsets = append(h.Offsets, FeedOffsets{
+			Topic: f.topic, Committed: f.tracker.committed, Floor: f.tracker.floor(), Next: f.tracker.next, Pending: f.tracker.pending,
+		})
+	}
+	h.State = l.healthState(now, &h)
+	if h.Omitted > 0 {
+		h.Why = strings.TrimPrefix(h.Why+"; ", "; ") + fmt.Sprintf("%d dead letters were written to %s without their value, which did not fit: raise its max.message.bytes", h.Omitted, l.siblings.DLQ)
+	}
+	return h, true
+}
+
+func (l *lane) healthState(now time.Time, h *LaneHealth) State {
+	switch l.state {
+	case laneStarting:
+		return StateStarting
+	case laneHalted:
+		return StateStopped
+	case laneDraining:
+		return StateDraining
+	}
+	if a := l.stuckAttempt(now); a != nil {
+		h.Since, _ = a.Deadline()
+		h.Why = fmt.Sprintf("the handler runs past its timeout on %s/%d/%d", a.from.topic, l.partition, a.off)
+		return StateStuck
+	}
+	if l.forwards.refused > 0 {
+		h.Since, h.Why = l.forwards.progress, l.forwards.trouble
+		return StateBlocked
+	}
+	if l.forwards.outstanding > 0 && now.Sub(l.forwards.progress) > blockedAfter {
+		h.Since, h.Why = l.forwards.progress, "copies are not acknowledged: does every sibling have a leader and enough in-sync replicas?"
+		return StateBlocked
+	}
+	if since, why := l.failingFeed(now); why != "" {
+		h.Since, h.Why = since, why
+		return StateBlocked
+	}
+	if l.c.isPaused(l.topic) {
+		h.Why = "by Pause"
+		return StatePaused
+	}
+	if h.Running == 0 && h.Queued == 0 && h.Parked > 0 {
+		h.Why = "for records to be due"
+		return StateWaiting
+	}
+	return StateRunning
+}
+
+// stuckAttempt returns an attempt of the lane that runs past its timeout although it was told; the caller holds the lock.
+func (l *lane) stuckAttempt(now time.Time) *attempt {
+	for u := range l.units {
+		a := u.current.Load()
+		if a == nil {
+			continue
+		}
+		if at, ok := a.Deadline(); ok && now.Sub(at) > stuckAfter {
+			return a
+		}
+	}
+	return nil
+}
+
+// failingFeed says which of the lane's partitions cannot be read, and why; the caller holds the lock.
+func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
+	for _, f := range l.all() {
+		if f.retired.Load() {
+			continue
+		}
+		if at, err := f.fetchErrors.trouble(now); err != nil {
+			return at, fmt.Sprintf("%s/%d cannot be read: %v", f.topic, l.partition, err)
+		}
+	}
+	return time.Time{}, ""
+}

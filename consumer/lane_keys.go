@@ -1,0 +1,71 @@
+package consumer
+
+import (
+	"hash/maphash"
+)
+
+// keyQueue holds, under OrderKey, the records of one key that wait while another of them runs.
+type keyQueue struct {
+	feeds      fifo[*feed] // where each waiting item came from
+	head, tail *item
+}
+
+// keyHash stands for a key, and 0 for none. Of two keys with the same hash one waits for the other as if they were one, which does no
+// harm to their order.
+type keyHash uint64
+
+var keySeed = maphash.MakeSeed()
+
+// keyed returns the hash of the item's key under OrderKey. A null key is no key; an empty one is.
+func (l *lane) keyed(it *item) keyHash {
+	if l.keys == nil {
+		return 0
+	}
+	key := it.key()
+	if key == nil {
+		return 0
+	}
+	return keyHash(max(maphash.Bytes(keySeed, key), 1))
+}
+
+// enqueue makes an item ready, or lets it wait for its key; the caller holds the lock.
+func (l *lane) enqueue(f *feed, it *item) {
+	key := l.keyed(it)
+	it.hash = key
+	if key == 0 {
+		f.ready.push(it)
+		return
+	}
+	q, busy := l.keys[key]
+	if !busy {
+		l.keys[key] = nil
+		f.ready.push(it)
+		return
+	}
+	if q == nil {
+		q = new(keyQueue)
+		l.keys[key] = q
+	}
+	q.feeds.push(f)
+	if q.tail == nil {
+		q.head = it
+	} else {
+		q.tail.next = it
+	}
+	q.tail = it
+}
+
+// releaseKey lets the next record of a key go whose last one has run; the caller holds the lock.
+func (l *lane) releaseKey(key keyHash) {
+	q := l.keys[key]
+	if q == nil || q.head == nil {
+		delete(l.keys, key)
+		return
+	}
+	it := q.head
+	q.head, it.next = it.next, nil
+	if q.head == nil {
+		q.tail = nil
+	}
+	q.feeds.pop().ready.push(it)
+}

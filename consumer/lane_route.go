@@ -1,0 +1,116 @@
+package consumer
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// route sees to a record that failed: it forwards a copy, discards it, or halts the lane on it. It returns what it did and the
+// error's text as it may be shown; done is false where the record stays.
+func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
+	now := time.Now()
+	meta := l.failedMeta(seen, prev, err, r, now)
+	d := l.policy.decide(l.siblings, f.tier(), meta.Attempts, meta.FirstFailedAt, now, r)
+	switch {
+	case d.final && d.how == Stop:
+		l.log.Error("siding: the lane halts on a record that may not be skipped",
+			"feed", f.topic, "offset", seen.offset, "class", r.Class, "error", meta.Message)
+		l.halt("halted on offset " + itoa(seen.offset) + " of " + f.topic + ": " + r.Class)
+		return outcomeStopped, meta.Message, false
+	case d.final && d.how == Discard:
+		l.logDiscarded(&meta, d.reason)
+		l.c.countRouted(l.topic, outcomeDiscarded, r.Class, d.reason)
+		l.countDiscarded(seen, meta, d.reason)
+		l.discard(f, seen.offset, &meta)
+		return outcomeDiscarded, meta.Message, true
+	case d.final:
+		meta.Reason = d.reason
+		l.logDeadLettered(&meta, d.reason)
+		l.c.countRouted(l.topic, "dlq", r.Class, d.reason)
+		l.forward(f, seen, l.siblings.DLQ, &meta, now)
+		return outcomeDeadLettered, meta.Message, true
+	}
+	meta.NotBefore = d.due
+	l.c.countParked(l.topic, d.tier.Delay, r.Class)
+	l.forward(f, seen, d.tier.Topic, &meta, now)
+	return outcomeRetried, meta.Message, true
+}
+
+// logEvery bounds what a storm of failures writes to the log: one line a topic, class and reason in this time, with the
+// number of records that it stands for. The debug level has a line for each.
+const logEvery = 10 * time.Second
+
+// finalLogLine is the level and the attributes of the line about a record that will not be tried again.
+func (l *lane) finalLogLine(m *headers.Meta, what string, reason headers.Reason) (slog.Level, []any) {
+	level, times := slog.LevelDebug, 1
+	var room [128]byte
+	key := append(append(append(append(room[:0], what...), l.topic...), reason...), m.Class...)
+	if n, due := l.c.throttle.due(key, logEvery); due {
+		level, times = slog.LevelWarn, n
+	} else if !l.log.Enabled(context.Background(), level) {
+		return level, nil
+	}
+	return level, []any{
+		"offset", m.Original.Offset, "attempts", m.Attempts, "reason", string(reason), "class", m.Class, "error", m.Message, "records", times,
+	}
+}
+
+// logDeadLettered and logDiscarded log that a record will not be tried again, and what was done with it.
+func (l *lane) logDeadLettered(m *headers.Meta, reason headers.Reason) {
+	level, about := l.finalLogLine(m, "dead-lettered", reason)
+	l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
+}
+
+func (l *lane) logDiscarded(m *headers.Meta, reason headers.Reason) {
+	level, about := l.finalLogLine(m, "discarded", reason)
+	l.log.Log(context.Background(), level, "siding: record discarded", about...)
+}
+
+// failedMeta is what the copy of a record will say, after a failure.
+func (l *lane) failedMeta(seen *copySource, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
+	m := l.meta(seen, prev)
+	m.Fail(r, l.c.errorText(err, r.Message), now)
+	m.TraceParent = seen.traceParent
+	return m
+}
+
+// meta is what the next copy of a record says before anything is added: its origin, what earlier copies said, who wrote.
+func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
+	if prev != nil {
+		m = *prev
+	} else {
+		m.Original = headers.Position{
+			Topic: l.topic, TopicID: l.topicID, Partition: l.partition, Offset: seen.offset, Timestamp: seen.timestamp,
+		}
+		m.Redrive = seen.redrive
+	}
+	m.Group = l.c.cfg.Group
+	m.Reason, m.NotBefore, m.Held = "", time.Time{}, false
+	m.Hops++
+	m.Version, m.Environment, m.Host = l.c.cfg.Version, l.c.cfg.Environment, l.c.host
+	return m
+}
+
+// cleanSource takes the reserved headers off a source record, on which they steer nothing, and returns the redrive ones
+// if they count: if they name this source's own DLQ. Of where the record was first read they are believed what can be: that
+// it was before, in this partition, to which redrive brings a record back. Else a record could take the idempotency key of
+// one that is still to come. That it takes the key of one that came before can't be told from headers.
+// See DESIGN.md, "Idempotency keys".
+func (c *Consumer) cleanSource(l *lane, rec *kgo.Record) headers.Redrive {
+	clean := headers.Strip(rec.Headers)
+	if len(clean) == len(rec.Headers) {
+		return headers.Redrive{}
+	}
+	redrive, _ := headers.SourceRedrive(rec.Headers, l.siblings.DLQ)
+	rec.Headers = clean
+	if o := redrive.Original; o.Topic != l.topic || o.Partition != l.partition || o.Offset >= rec.Offset {
+		redrive.Original = headers.Position{}
+	}
+	return redrive
+}

@@ -1,0 +1,133 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// retryPoll moves records from the retry client to their lanes, and changes which partitions that client reads.
+type retryPoll struct {
+	*pollGuard
+	c      *Consumer
+	client *kgo.Client
+
+	// Of who has the turn:
+	byFeed   map[topicPartition]*feed
+	clearing map[string]int // topics that the client is about to forget, see reread
+}
+
+func newRetryPoll(c *Consumer, client *kgo.Client) *retryPoll {
+	return &retryPoll{pollGuard: newPollGuard(), c: c, client: client, byFeed: map[topicPartition]*feed{}, clearing: map[string]int{}}
+}
+
+func (p *retryPoll) loop(ctx context.Context) {
+	for ctx.Err() == nil {
+		poll, cancel := p.begin(ctx)
+		fetches := p.client.PollRecords(poll, 20_000)
+		cancel()
+		var full []*feed
+		var lost []outOfRange
+		fetches.EachTopic(func(topic kgo.FetchTopic) {
+			topic.EachPartition(func(t kgo.FetchPartition) {
+				f := p.byFeed[topicPartition{topic.Topic, t.Partition}]
+				if o, ok := isOutOfRange(topic.Topic, t.Partition, t.Err); ok && f != nil {
+					o.tier = f
+					lost = append(lost, o)
+				} else if t.Err != nil && !errors.Is(t.Err, context.Canceled) {
+					p.c.fetchError(ctx, f, topic.Topic, t.Partition, t.Err)
+				}
+				if f != nil && len(t.Records) > 0 && f.offerTier(topic.TopicID, t.Records) {
+					full = append(full, f)
+				}
+			})
+		})
+		p.c.moveTiers(lost)
+		p.end()
+		p.c.retryPauser.apply(full...)
+	}
+}
+
+// add makes the client read the tiers of lanes.
+func (p *retryPoll) add(lanes []*lane) {
+	start := map[string]map[int32]kgo.Offset{}
+	stop := map[string][]int32{}
+	p.betweenPolls(func() {
+		for _, l := range lanes {
+			for _, f := range l.tiers() {
+				at := topicPartition{f.topic, l.partition}
+				if l.isGone() || p.byFeed[at] == f || f.retired.Load() {
+					continue
+				}
+				if p.byFeed[at] != nil { // the remove of the lane before comes later, and finds that it is done
+					stop[f.topic] = append(stop[f.topic], l.partition)
+				}
+				p.byFeed[at] = f
+				if p.clearing[f.topic] > 0 {
+					continue
+				}
+				if start[f.topic] == nil {
+					start[f.topic] = map[int32]kgo.Offset{}
+				}
+				// With the epoch kgo asks whether the log still is the one that the offset was committed in.
+				start[f.topic][l.partition] = kgo.NewOffset().At(f.tracker.next).WithEpoch(f.epoch)
+			}
+		}
+		if len(stop) > 0 { // kgo passes over the start of a partition that it reads already
+			p.client.RemoveConsumePartitions(stop)
+		}
+		if len(start) > 0 {
+			p.client.AddConsumePartitions(start)
+		}
+	})
+}
+
+// remove makes the client read the tiers of lanes no more.
+func (p *retryPoll) remove(lanes []*lane) {
+	stop := map[string][]int32{}
+	p.betweenPolls(func() {
+		for _, l := range lanes {
+			for _, f := range l.tiers() {
+				at := topicPartition{f.topic, l.partition}
+				if p.byFeed[at] == f {
+					delete(p.byFeed, at)
+					stop[f.topic] = append(stop[f.topic], l.partition)
+				}
+			}
+		}
+		if len(stop) > 0 {
+			p.client.RemoveConsumePartitions(stop)
+		}
+	})
+}
+
+// reread has the retry client forget a topic, and read it anew where the feeds are. kgo takes its time to forget, and no lock is held
+// meanwhile: a feed that is added then is read when that is over.
+func (p *retryPoll) reread(topic string) {
+	p.betweenPolls(func() { p.clearing[topic]++ })
+	p.client.PurgeTopicsFromConsuming(topic)
+	p.client.ResumeFetchTopics(topic)
+	p.betweenPolls(func() {
+		if p.clearing[topic]--; p.clearing[topic] > 0 {
+			return
+		}
+		delete(p.clearing, topic)
+		start := map[int32]kgo.Offset{}
+		for at, f := range p.byFeed {
+			if at.topic != topic {
+				continue
+			}
+			if f.retired.Load() {
+				delete(p.byFeed, at)
+				continue
+			}
+			f.lane.mu.Lock()
+			start[at.partition] = kgo.NewOffset().At(f.tracker.next)
+			f.lane.mu.Unlock()
+		}
+		if len(start) > 0 {
+			p.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: start})
+		}
+	})
+}

@@ -1,0 +1,339 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// runner runs one unit on a worker.
+type runner struct {
+	c    *Consumer
+	lane *lane
+	feed *feed
+	unit *unit
+	attemptTelemetry
+
+	slab []attempt
+	// What the handler gets are the fetched records themselves, and it may assign their fields; what a forward needs
+	// is therefore noted before it runs.
+	source     copySource
+	doneTo     int64 // offsets of the unit finished so far, not told the tracker yet: [doneFrom, doneTo)
+	from       int64
+	reportedAt int64 // coarse reading of the last time the tracker was told
+}
+
+func (c *Consumer) runUnit(u *unit) {
+	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
+	r.attemptTelemetry.enable(c.telemetry, c.clock.now.Load())
+	if u.item != nil {
+		r.runItem(u.item)
+	} else {
+		r.runRecords()
+	}
+	u.current.Store(nil)
+	r.source.release()
+}
+
+// unpack makes the record of a tier what the handler sees: as it was first read, with what siding knows of it apart. It
+// reports false where the record is dealt with already: broken, or not due yet.
+func (r *runner) unpack(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool) {
+	l, f, physical := r.lane, r.feed, it.rec
+	m, err := headers.Parse(physical.Headers)
+	now := time.Now()
+	if err == nil {
+		err = m.CheckRetry(later(physical.Timestamp, now), f.longestWait())
+	}
+	if err != nil {
+		l.log.Error("siding: record on a retry topic has broken headers, dead-lettered as found",
+			"retry_topic", f.topic, "offset", physical.Offset, "error", err)
+		l.c.countRouted(l.topic, "dlq", headers.ClassMalformed, headers.ReasonMalformed)
+		l.forwardMalformed(f, physical, err)
+		return nil, nil, false
+	}
+	user := headers.Strip(physical.Headers)
+	if now.UnixMilli() < m.NotBefore.UnixMilli() {
+		if f.repark(physical, now) {
+			return nil, nil, false
+		}
+		seen := copySource{key: physical.Key, value: physical.Value, headers: user, timestamp: m.Original.Timestamp, offset: physical.Offset}
+		again := l.meta(&seen, &m)
+		again.NotBefore = m.NotBefore
+		l.forward(f, &seen, f.requeueTopic(&again), &again, now)
+		seen.release()
+		return nil, nil, false
+	}
+	return &kgo.Record{
+		Key: physical.Key, Value: physical.Value, Headers: user, Timestamp: m.Original.Timestamp, Topic: m.Original.Topic,
+		Partition: m.Original.Partition, Offset: m.Original.Offset, LeaderEpoch: -1, ProducerID: -1, ProducerEpoch: -1, Context: physical.Context,
+	}, &m, true
+}
+
+// runRecords handles a run of source records in order. Healthy ones cost no lock: the tracker is told of all that
+// finished when the unit ends, when a record fails, and when the coarse clock moved, so that slow handlers' offsets are
+// committed as they go.
+func (r *runner) runRecords() {
+	recs := r.unit.recs
+	r.slab = make([]attempt, len(recs))
+	r.reportedAt = r.c.clock.now.Load()
+	for r.unit.ran < len(recs) {
+		if !r.guarded(func() bool { return r.runFrom(recs) }) {
+			break
+		}
+	}
+	r.report()
+}
+
+// runFrom runs records until the unit ends or must end early (false).
+func (r *runner) runFrom(recs []*kgo.Record) bool {
+	limited := r.c.workerPool.limit > 0
+	for r.unit.ran < len(recs) {
+		if r.lane.hold.Load() || limited && r.c.workerPool.contended() && r.unit.ran > 0 && r.reportedAt != r.c.clock.now.Load() {
+			return false
+		}
+		rec := recs[r.unit.ran]
+		a := &r.slab[r.unit.ran]
+		a.off = rec.Offset
+		r.source.redrive = headers.Redrive{}
+		if len(rec.Headers) > 0 {
+			r.source.redrive = r.c.cleanSource(r.lane, rec)
+		}
+		r.source.key, r.source.value, r.source.headers = rec.Key, rec.Value, rec.Headers
+		r.source.timestamp, r.source.offset = rec.Timestamp, rec.Offset
+
+		err := r.attempt(a, rec, nil)
+		if err != nil {
+			if !r.failed(a, rec, nil, err) {
+				return false // not an attempt: the record stays
+			}
+			r.unit.ran++
+			continue
+		}
+		r.finished(a.off)
+		r.unit.ran++
+		if a.start != r.reportedAt {
+			r.report()
+			r.reportedAt = a.start
+		}
+	}
+	return true
+}
+
+// runItem handles a single record.
+func (r *runner) runItem(it *item) {
+	r.feed.unpack(it)
+	r.slab = make([]attempt, 1)
+	a, rec := &r.slab[0], it.rec
+	a.off = rec.Offset
+	var meta *headers.Meta
+	if r.feed.isSource() {
+		if len(rec.Headers) > 0 {
+			r.source.redrive = r.c.cleanSource(r.lane, rec)
+		}
+	} else {
+		var ok bool
+		if rec, meta, ok = r.unpack(it); !ok {
+			return
+		}
+	}
+	r.source.key, r.source.value, r.source.headers = rec.Key, rec.Value, rec.Headers
+	r.source.timestamp, r.source.offset = rec.Timestamp, a.off
+
+	r.guarded(func() bool {
+		if err := r.attempt(a, rec, meta); err != nil {
+			r.failed(a, rec, meta, err)
+		} else {
+			r.unit.handled = a.off + 1
+		}
+		return true
+	})
+}
+
+// attempt runs the handler once.
+func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error {
+	a.from, a.rec, a.meta = r.feed, rec, meta
+	if r.source.redrive.ID != "" {
+		redrive := r.source.redrive
+		a.redrive = &redrive
+	}
+	a.start = r.c.clock.now.Load()
+	r.unit.current.Store(a)
+	if r.unit.cancelled.Load() {
+		a.abandon(ErrDraining)
+	}
+	ctx := context.Context(a)
+	if r.timing || r.delays || r.tracing {
+		ctx = r.attemptTelemetry.start(r.c.telemetry, a)
+	}
+	err := r.c.cfg.Handler(ctx, rec)
+	a.end()
+	r.attemptTelemetry.stop(r.c.telemetry)
+	if err == nil && (r.timing || r.span != nil) {
+		r.attemptTelemetry.handled(r.c.telemetry, a)
+	}
+	return err
+}
+
+// guarded runs f and turns a panic of the handler into the failure of the record that runs. One deferred call covers the
+// whole run, so a healthy record pays nothing for it; the run goes on behind the record that panicked.
+//
+// runtime.Goexit in a handler (a test's FailNow, say) ends the worker's goroutine; the record fails like after a panic,
+// and slots.worker sees to its successor.
+func (r *runner) guarded(f func() bool) (more bool) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		value := recover()
+		exiting := value == nil
+		if exiting {
+			value = "runtime.Goexit called by the handler"
+		}
+		more = r.panicked(&classify.PanicError{Value: value, Stack: debug.Stack()}) && !exiting
+		if exiting {
+			r.report()
+		}
+	}()
+	more = f()
+	returned = true
+	return more
+}
+
+// panicked routes the record whose handler panicked.
+func (r *runner) panicked(err error) bool {
+	a := r.unit.current.Load()
+	a.end()
+	r.attemptTelemetry.stop(r.c.telemetry)
+	ok := r.failed(a, a.rec, a.meta, err)
+	if ok && r.unit.item == nil {
+		r.unit.ran++
+	}
+	return ok
+}
+
+// finished notes that the record at offset is done. Offsets of a unit ascend, and between two of them nothing else was
+// delivered, so they make one range.
+func (r *runner) finished(offset int64) {
+	if r.doneTo == 0 {
+		r.from = offset
+	}
+	r.doneTo = offset + 1
+}
+
+// report tells the tracker what is done.
+func (r *runner) report() {
+	if r.doneTo == 0 {
+		return
+	}
+	r.lane.mu.Lock()
+	if r.lane.state != laneGone {
+		r.feed.tracker.finishRange(r.from, r.doneTo-1)
+	}
+	r.lane.mu.Unlock()
+	r.doneTo = 0
+}
+
+// failed decides what becomes of a record whose handler returned an error, and sees to it. It reports false where the
+// record must stay as it is: its lane is given up, or halts on it.
+func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
+	r.report() // what is finished before this one is a range of its own
+	if a.drained() {
+		r.attemptTelemetry.drained()
+		return false
+	}
+	result := r.c.cfg.Classifier.Classify(err)
+	if meta == nil && result.Verdict == classify.VerdictRetry && r.lane.policy.Immediate.Attempts > 0 {
+		var over bool
+		if err, result, over = r.retryInPlace(a, rec, err, result); over {
+			return err == nil
+		}
+	}
+	r.source.traceParent = r.traceParent()
+	outcome, message, done := r.lane.route(r.feed, &r.source, meta, err, result)
+	r.attemptTelemetry.failed(r.c.telemetry, a, outcome, message, result)
+	return done
+}
+
+// retryInPlace repeats the run in place. over reports that the record is done with: handled (nil), or to stay (an error).
+func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
+	policy := r.lane.policy.Immediate
+	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry; n++ {
+		asked := r.lane.policy.asked(result)
+		if asked > policy.Max {
+			break
+		}
+		wait := asked + policy.wait(n)
+		before := r.attemptTelemetry.spanContext()
+		r.attemptTelemetry.failed(r.c.telemetry, a, outcomeRetried, r.c.errorText(err, result.Message), result)
+		if !r.waitInPlace(wait) {
+			return errors.Join(ErrDraining, err), result, true
+		}
+		next := &attempt{off: a.off}
+		r.attemptTelemetry.before = before
+		r.restore(rec)
+		err = r.attemptSafely(next, rec)
+		switch {
+		case err == nil:
+			r.finished(a.off)
+			r.report()
+			return nil, result, true
+		case next.drained():
+			r.attemptTelemetry.drained()
+			return err, result, true
+		}
+		a = next
+		result = r.c.cfg.Classifier.Classify(err)
+	}
+	return err, result, false
+}
+
+// waitInPlace waits between two runs of a record, and for as long as its topic is paused. No handler runs meanwhile, so others have the
+// slot; the unit stays the worker's, and with it the order. It reports false where the lane is given up.
+// See DESIGN.md, "Retries in place".
+func (r *runner) waitInPlace(d time.Duration) bool {
+	r.unit.current.Store(nil)
+	lent := r.c.workerPool.lend()
+	for on := r.lane.waitFor(d); on; {
+		if resumed := r.c.untilResumed(r.lane.topic); resumed != nil {
+			on = r.lane.waitOn(resumed)
+			continue
+		}
+		if lent && !r.c.workerPool.reclaim(r.lane.stopping) {
+			break
+		}
+		if !r.c.isPaused(r.lane.topic) {
+			return true
+		}
+		lent = r.c.workerPool.lend() // paused while it waited for its slot
+	}
+	if lent {
+		r.c.workerPool.takeOver()
+	}
+	return false
+}
+
+// attemptSafely is attempt outside of guarded.
+func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			a.end()
+			r.attemptTelemetry.stop(r.c.telemetry)
+			err = &classify.PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return r.attempt(a, rec, nil)
+}
+
+// restore undoes what a handler assigned to the record.
+func (r *runner) restore(rec *kgo.Record) {
+	rec.Key, rec.Value, rec.Headers = r.source.key, r.source.value, r.source.headers
+	rec.Timestamp, rec.Offset = r.source.timestamp, r.source.offset
+	rec.Topic, rec.Partition = r.lane.topic, r.lane.partition
+}
