@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -48,7 +49,7 @@ var over = func() *stdContext {
 // a tick is added: never early.
 func (a *attempt) timeoutAt() (int64, bool) {
 	d := a.from.lane.policy.HandlerTimeout
-	return a.start + int64(tick) + int64(d), d > 0
+	return a.start + int64(clock.Tick) + int64(d), d > 0
 }
 
 // Deadline implements context.Context.
@@ -57,7 +58,7 @@ func (a *attempt) Deadline() (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	return a.from.lane.c.clock.at(at), true
+	return a.from.lane.c.clock.At(at), true
 }
 
 // Done implements context.Context.
@@ -68,7 +69,7 @@ func (a *attempt) Err() error {
 	if s := a.std.Load(); s != nil {
 		return s.Err()
 	}
-	if at, ok := a.timeoutAt(); ok && a.from.lane.c.clock.now.Load() >= at {
+	if at, ok := a.timeoutAt(); ok && a.from.lane.c.clock.Reading.Load() >= at {
 		return a.standard().Err()
 	}
 	return nil

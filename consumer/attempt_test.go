@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -22,7 +23,7 @@ type ctxKey string
 // bench is a lane with a clock and no Kafka: what an attempt needs.
 func bench(t *testing.T, timeout time.Duration) *lane {
 	t.Helper()
-	c := &Consumer{values: context.WithValue(context.Background(), ctxKey("run"), "run's"), clock: &clock{base: time.Now()}}
+	c := &Consumer{values: context.WithValue(context.Background(), ctxKey("run"), "run's"), clock: &clock.Clock{Base: time.Now()}}
 	c.cfg.Group = "billing"
 	l := &lane{c: c, topic: "orders", partition: 3, policy: &Policy{HandlerTimeout: timeout}}
 	l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second}}
@@ -30,8 +31,8 @@ func bench(t *testing.T, timeout time.Duration) *lane {
 }
 
 func (l *lane) attemptNow() *attempt {
-	l.c.clock.now.Store(int64(time.Since(l.c.clock.base)))
-	return &attempt{from: l.feeds[0], rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.now.Load(), off: 7}
+	l.c.clock.Reading.Store(int64(time.Since(l.c.clock.Base)))
+	return &attempt{from: l.feeds[0], rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.Reading.Load(), off: 7}
 }
 
 // Telemetry asks three times a record.
@@ -61,14 +62,14 @@ func TestAnAttemptsDeadlineIsNeverEarlyAndAtMostATickLate(t *testing.T) {
 		a := l.attemptNow()
 		a.start -= int64(10 * time.Millisecond)
 		at, ok := a.Deadline()
-		if left := at.Sub(began); !ok || left < time.Minute || left > time.Minute+tick {
+		if left := at.Sub(began); !ok || left < time.Minute || left > time.Minute+clock.Tick {
 			t.Errorf("deadline in %v, %v; want a minute, and a tick more at most", left, ok)
 		}
 		select {
 		case <-a.Done():
 		case <-time.After(time.Hour):
 		}
-		if took := time.Since(began); took < time.Minute || took > time.Minute+tick {
+		if took := time.Since(began); took < time.Minute || took > time.Minute+clock.Tick {
 			t.Errorf("done after %v, want a minute, and a tick more at most", took)
 		}
 		if err, cause := a.Err(), context.Cause(a); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(cause, ErrHandlerTimeout) {
@@ -88,14 +89,14 @@ func TestAHandlerThatOnlyAsksErrIsToldOfItsTimeout(t *testing.T) {
 		a := l.attemptNow()
 		tickTo := func(d time.Duration) {
 			time.Sleep(d)
-			l.c.clock.now.Store(int64(time.Since(l.c.clock.base)))
+			l.c.clock.Reading.Store(int64(time.Since(l.c.clock.Base)))
 			synctest.Wait()
 		}
 		tickTo(time.Second)
 		if err := a.Err(); err != nil || a.std.Load() != nil {
 			t.Errorf("Err is %v at the timeout by the coarse clock, which may run ahead by a tick; standard context made: %v", err, a.std.Load() != nil)
 		}
-		tickTo(tick)
+		tickTo(clock.Tick)
 		if err := a.Err(); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Err is %v a tick after the timeout, want DeadlineExceeded", err)
 		}
@@ -115,7 +116,7 @@ func TestAnAttemptWithoutTimeoutHasNoDeadline(t *testing.T) {
 		}
 		done := a.Done()
 		time.Sleep(1000 * time.Hour)
-		a.from.lane.c.clock.now.Store(int64(time.Since(a.from.lane.c.clock.base)))
+		a.from.lane.c.clock.Reading.Store(int64(time.Since(a.from.lane.c.clock.Base)))
 		select {
 		case <-done:
 			t.Error("done without a timeout")
@@ -181,7 +182,7 @@ func TestTheCauseReachesChildrenAndAfterFunc(t *testing.T) {
 		err   error
 	}{
 		"draining": {func(a *attempt) { a.abandon(ErrDraining) }, ErrDraining, context.Canceled},
-		"timeout":  {func(*attempt) { time.Sleep(time.Minute + tick) }, ErrHandlerTimeout, context.DeadlineExceeded},
+		"timeout":  {func(*attempt) { time.Sleep(time.Minute + clock.Tick) }, ErrHandlerTimeout, context.DeadlineExceeded},
 		"returned": {func(a *attempt) { a.end() }, context.Canceled, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -404,7 +405,7 @@ func TestAHandlerThatDoesNotTouchItsContextCostsNothing(t *testing.T) {
 	allocs := testing.AllocsPerRun(1000, func() {
 		a := &slab[n]
 		n++
-		a.from, a.rec, a.start = l.feeds[0], rec, l.c.clock.now.Load()
+		a.from, a.rec, a.start = l.feeds[0], rec, l.c.clock.Reading.Load()
 		if err := func(ctx context.Context) error { return ctx.Err() }(a); err != nil {
 			t.Fatal(err)
 		}

@@ -17,12 +17,12 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var a evictedIndex
 		model := map[int64]int64{} // due time by offset
-		offsets := rapid.OneOf(rapid.Int64Range(0, 3*evictedBits), rapid.Int64Range(1<<40, 1<<40+100), rapid.SampledFrom([]int64{evictedMask, evictedBits, 0, 63, 64}),
+		inGroup := rapid.OneOf(rapid.Int64Range(0, 3*evictedBits), rapid.Int64Range(1<<40, 1<<40+100), rapid.SampledFrom([]int64{evictedMask, evictedBits, 0, 63, 64}),
 			rapid.Map(rapid.Int64Range(0, 1000), func(n int64) int64 { return n * evictedBits })) // blocks of one record each
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				for range rapid.IntRange(1, 200).Draw(t, "n") {
-					offset, due := offsets.Draw(t, "offset"), rapid.Int64Range(0, 1000).Draw(t, "due")
+					offset, due := inGroup.Draw(t, "offset"), rapid.Int64Range(0, 1000).Draw(t, "due")
 					if _, there := model[offset]; !there {
 						model[offset] = due
 						a.add(offset, due, 10)
@@ -138,13 +138,13 @@ func BenchmarkTheIndexOfASparseTier(b *testing.B) {
 	for i, p := range rand.Perm(n) {
 		ascending[i], shuffled[i] = int64(i)*evictedBits, int64(p)*evictedBits
 	}
-	for name, offsets := range map[string][]int64{"as read": ascending, "in any order": shuffled} {
+	for name, inGroup := range map[string][]int64{"as read": ascending, "in any order": shuffled} {
 		b.Run(name, func(b *testing.B) {
 			var adding, taking time.Duration
 			for b.Loop() {
 				var a evictedIndex
 				start := time.Now()
-				for i, offset := range offsets {
+				for i, offset := range inGroup {
 					a.add(offset, int64(i), 1000)
 				}
 				adding += time.Since(start)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/plugin/kslog"
+
+	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 )
 
 // clientLog passes kgo's warnings on, and the rest where the logger takes debug messages. A client that cannot reach a broker says so
@@ -13,7 +15,7 @@ import (
 // client they come from; the others are debug messages. kgo.WithLogger in Config.Kafka replaces it.
 type clientLog struct {
 	*kslog.Logger
-	quiet *logThrottle
+	quiet *logthrottle.Throttle
 }
 
 func (l clientLog) Level() kgo.LogLevel {
@@ -29,7 +31,7 @@ func (l clientLog) Log(level kgo.LogLevel, message string, about ...any) {
 		l.Logger.Log(level, message, about...)
 		return
 	}
-	times, due := l.quiet.due([]byte("client "+message+aboutBroker(about)), logEvery)
+	times, due := l.quiet.Due([]byte("client "+message+aboutBroker(about)), logEvery)
 	switch {
 	case !due:
 		level = kgo.LogLevelDebug

@@ -90,8 +90,8 @@ func TestACommitOfATierNamesTheTopicThatItWasReadFrom(t *testing.T) {
 	e := entries[topicPartition{rt.Topic, 2}]
 	e.at.Offset = 7
 	entries[topicPartition{rt.Topic, 2}] = e
-	if err := c.committed(req, resp, entries); err != nil || e.feed.tracker.committed != 7 {
-		t.Errorf("after the answer %d counts as committed (%v), want 7", e.feed.tracker.committed, err)
+	if err := c.committed(req, resp, entries); err != nil || e.feed.tracker.Committed != 7 {
+		t.Errorf("after the answer %d counts as committed (%v), want 7", e.feed.tracker.Committed, err)
 	}
 }
 

@@ -13,8 +13,12 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/clock"
+	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
+	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -50,7 +54,7 @@ type Consumer struct {
 	tierBudget    *tierBudget
 	refetches     perBroker
 	decompressor  kgo.Decompressor // of what is fetched again
-	clock         *clock
+	clock         *clock.Clock
 	workerPool    *workerPool
 	knownSources  map[string]knownSource
 	joined        chan struct{} // closed when group is set, which kgo's callbacks wait for
@@ -58,15 +62,15 @@ type Consumer struct {
 	commitTimeout time.Duration
 	wg            sync.WaitGroup // everything but workers
 	workers       sync.WaitGroup
-	throttle      logThrottle
+	throttle      logthrottle.Throttle
 	telemetry     *telemetry
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
 	batchLimits   sync.Map // max.message.bytes (int32) of siblings, by topic, where known
 	retentions    sync.Map // retention.ms (time.Duration, negative for ever) of siblings, by topic, where known
 
-	membership   *membership
-	subscription *subscription
+	membership   *session.Membership
+	subscription *session.Subscription
 
 	mu          sync.Mutex
 	lanes       map[topicPartition]*lane
@@ -102,8 +106,8 @@ func New(cfg Config) (*Consumer, error) {
 		joined:   make(chan struct{}),
 		source:   newPollGuard(),
 
-		membership:         newMembership(),
-		subscription:       newSubscription(),
+		membership:         session.NewMembership(),
+		subscription:       session.NewSubscription(),
 		lanes:              map[topicPartition]*lane{},
 		ids:                map[string]kadm.TopicID{},
 		repolled:           map[topicPartition]bool{},
@@ -141,7 +145,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if err == nil {
-			c.membership.end()
+			c.membership.End()
 		}
 	}()
 	ctx, c.refuse = context.WithCancelCause(ctx)
@@ -229,7 +233,7 @@ func (c *Consumer) connect() (err error) {
 	c.classic = c.retryCl.OptValue(kgo.ServerSideBalancer) != true
 	c.commitTimeout = commitTimeFor(c.retryCl, c.cfg.DrainTimeout)
 	rebalance, _ := c.retryCl.OptValue(kgo.RebalanceTimeout).(time.Duration)
-	c.membership.begin(rebalance + joinsLate)
+	c.membership.Begin(rebalance + joinsLate)
 	c.retryPoll = newRetryPoll(c, c.retryCl)
 	c.retryPauser.client = c.retryCl
 	c.refetches.limit = refetchesPerBroker
@@ -237,7 +241,7 @@ func (c *Consumer) connect() (err error) {
 	if own, ok := c.retryCl.OptValue(kgo.WithDecompressor).(kgo.Decompressor); ok && own != nil {
 		c.decompressor = own
 	}
-	c.clock = newClock(&c.wg, c.ctx.Done(), c.watch)
+	c.clock = clock.New(&c.wg, c.ctx.Done(), c.watch)
 	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
 	return nil
 }
@@ -247,7 +251,7 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	if err := c.retryUntil(ctx, func(err error) bool { return !refusesUs(err) }, "connecting to Kafka", func() error {
 		err := c.retryCl.Ping(ctx)
 		if err != nil {
-			c.membership.noteJoinError(err)
+			c.membership.NoteJoinError(err)
 		}
 		return err
 	}); err != nil {
@@ -329,7 +333,7 @@ func (c *Consumer) awaitReady() {
 func (c *Consumer) hasStarted(now time.Time) bool {
 	lanes := c.lanesNow()
 	if len(lanes) == 0 {
-		h, _ := c.membership.health(now)
+		h, _ := c.membership.Health(now)
 		return h.Joined
 	}
 	return !slices.ContainsFunc(lanes, func(l *lane) bool {
@@ -412,4 +416,17 @@ func (c *Consumer) retry(ctx context.Context, what string, do func() error) bool
 		case <-t.C:
 		}
 	}
+}
+
+// refusesUs reports whether an error says that who asks is not known, or may not do this.
+func refusesUs(err error) bool {
+	for _, refusal := range []*kerr.Error{
+		kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState,
+		kerr.ClusterAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed,
+	} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
 }

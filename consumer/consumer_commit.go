@@ -32,7 +32,7 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 		}
 		began := time.Now()
 		if err := c.commit(ctx, c.lanesNow()); ctx.Err() == nil {
-			c.membership.noteCommit(began, err) // said in the log, and tried again at the next tick
+			c.membership.NoteCommit(began, err) // said in the log, and tried again at the next tick
 		}
 	}
 }
@@ -48,10 +48,10 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	ctx, cancel := context.WithTimeout(ctx, c.commitTimeout)
 	defer cancel()
-	ctx, release, err := c.membership.hold(ctx)
+	ctx, release, err := c.membership.Hold(ctx)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			c.throttle.once("commit waits", time.Minute, func() {
+			c.throttle.Once("commit waits", time.Minute, func() {
 				c.log.Warn("siding: offsets not committed, since the member is joining; the next commit carries them", "waited", c.commitTimeout)
 			})
 		}
@@ -65,7 +65,7 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 		l.mu.Lock()
 		if l.state != laneGone && l.positionsLoaded {
 			for _, f := range l.all() {
-				if f.retired.Load() || !f.tracker.dirty() && now.Sub(f.committedAt) < recommitAfter {
+				if f.retired.Load() || !f.tracker.Dirty() && now.Sub(f.committedAt) < recommitAfter {
 					continue
 				}
 				if f.isSource() {
@@ -91,7 +91,7 @@ type commitEntry struct {
 }
 
 func (r *commitRequest) add(f *feed) {
-	*r = append(*r, commitEntry{f, f.id, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.floor()}, f.tracker.metadata()})
+	*r = append(*r, commitEntry{f, f.id, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.Floor()}, f.tracker.Metadata()})
 }
 
 // split cuts off as much as one request may carry.
@@ -116,13 +116,13 @@ func (c *Consumer) sendCommit(ctx context.Context, all commitRequest) (err error
 }
 
 func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
-	offsets := map[string]map[int32]kgo.EpochOffset{}
+	inGroup := map[string]map[int32]kgo.EpochOffset{}
 	byPartition := map[topicPartition]commitEntry{}
 	for _, e := range entries {
-		ps := offsets[e.feed.topic]
+		ps := inGroup[e.feed.topic]
 		if ps == nil {
 			ps = map[int32]kgo.EpochOffset{}
-			offsets[e.feed.topic] = ps
+			inGroup[e.feed.topic] = ps
 		}
 		ps[e.feed.lane.partition] = e.at
 		byPartition[topicPartition{e.feed.topic, e.feed.lane.partition}] = e
@@ -132,7 +132,7 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 		c.completeCommit(req, byPartition)
 		return nil
 	})
-	c.group.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+	c.group.CommitOffsetsSync(ctx, inGroup, func(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 		if err != nil {
 			failure = err
 			return
@@ -143,7 +143,7 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 	case failure == nil:
 		return nil
 	case !errors.Is(ctx.Err(), context.Canceled): // else the membership is lost, or the consumer ends
-		c.throttle.once("commit "+failure.Error(), 10*time.Second, func() {
+		c.throttle.Once("commit "+failure.Error(), 10*time.Second, func() {
 			c.log.Warn("siding: offsets not committed, the next commit carries them", "partitions", len(entries), "error", failure)
 		})
 	}
@@ -208,7 +208,7 @@ func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 				continue
 			}
 			e.feed.lane.mu.Lock()
-			e.feed.tracker.committed, e.feed.committedAt = e.at.Offset, time.Now()
+			e.feed.tracker.Committed, e.feed.committedAt = e.at.Offset, time.Now()
 			e.feed.lane.mu.Unlock()
 		}
 	}

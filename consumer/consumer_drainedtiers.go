@@ -47,7 +47,7 @@ func (c *Consumer) drainedTierLoop(ctx context.Context) {
 		case <-c.newLanes:
 		}
 		if err := errors.Join(c.findDrainedTiers(ctx), c.extendLanes(ctx)); err != nil && ctx.Err() == nil {
-			c.throttle.once("inherit", time.Minute, func() {
+			c.throttle.Once("inherit", time.Minute, func() {
 				c.log.Warn("siding: retry topics that are not configured could not all be looked for, and are again within a minute", "error", err)
 			})
 		}
@@ -137,12 +137,12 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	offsets, former := c.offsetsOf(ctx, c.cfg.Group, topics), c.formerOffsets(ctx, topics)
+	inGroup, former := c.offsetsOf(ctx, c.cfg.Group, topics), c.formerOffsets(ctx, topics)
 	logs, _ := c.bounds(ctx, keys(topics)...) // who needs it is told
 	var extended []*lane
 	var failures []error
 	for _, f := range lacking {
-		at, epoch, err := c.tierAt(f, offsets, former, logs)
+		at, epoch, err := c.tierAt(f, inGroup, former, logs)
 		if err != nil {
 			failures = append(failures, err)
 			continue
@@ -169,9 +169,9 @@ func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfigur
 	left := map[string]unconfiguredTier{}
 	var failures []error
 	for _, group := range c.names() {
-		offsets, err := c.admin.FetchOffsets(ctx, group)
+		inGroup, err := c.admin.FetchOffsets(ctx, group)
 		if err == nil {
-			err = offsets.Error()
+			err = inGroup.Error()
 		}
 		switch {
 		case errors.Is(err, kerr.GroupIDNotFound):
@@ -180,8 +180,8 @@ func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfigur
 			failures = append(failures, fmt.Errorf("fetch of the offsets of group %q: %w", group, err))
 			continue
 		}
-		offsets.KeepFunc(func(o kadm.OffsetResponse) bool { return o.At >= 0 && !configured[o.Topic] })
-		topics := keys(offsets)
+		inGroup.KeepFunc(func(o kadm.OffsetResponse) bool { return o.At >= 0 && !configured[o.Topic] })
+		topics := keys(inGroup)
 		sources := keys(c.siblings) // these first: a name may read as a tier of another source too
 		for _, topic := range topics {
 			if source, ok := c.cfg.Naming.SourceOf(topic); ok && c.siblings[source].Source == "" {
@@ -191,7 +191,7 @@ func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfigur
 		for _, source := range sources {
 			for _, t := range c.cfg.Naming.TiersAmong(topics, source, group) {
 				if _, twice := left[t.Topic]; !twice {
-					left[t.Topic] = unconfiguredTier{t, source, offsets}
+					left[t.Topic] = unconfiguredTier{t, source, inGroup}
 				}
 			}
 		}

@@ -15,8 +15,8 @@ import (
 // it kept.
 func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
 	<-c.joined
-	c.membership.set(false)
-	added, again := c.subscription.begin(added)
+	c.membership.SetJoining(false)
+	added, again := c.subscription.Begin(added)
 	if len(again) > 0 {
 		cl.AddConsumeTopics(again...) // kgo joins again, and has the partitions assigned anew
 	}
@@ -60,9 +60,9 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 //
 // It puts those in whose offset the group's coordinator refused: kgo would neither read them nor ask again. An error from here would
 // end the session of the whole member, so there is none but that the session is over.
-func (c *Consumer) adjustFetchOffsets(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	known := map[*lane]kgo.EpochOffset{}
-	for topic, partitions := range offsets {
+	for topic, partitions := range inGroup {
 		for p, o := range partitions {
 			if l := c.lane(topic, p); l != nil && !l.isRead() {
 				known[l] = o.EpochOffset()
@@ -143,9 +143,9 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 // and the assignment that it got then lacks them. Their work is void.
 func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
 	<-c.joined
-	c.membership.set(false)
-	defer c.membership.set(true)
-	c.subscription.end(lost)
+	c.membership.SetJoining(false)
+	defer c.membership.SetJoining(true)
+	c.subscription.End(lost)
 	member, _ := cl.GroupMetadata()
 	c.lose(func(l *lane) bool { return contains(lost, l) && !l.isOwnedBy(member) })
 	c.revoke(ctx, func(l *lane) bool { return contains(lost, l) })
@@ -154,8 +154,8 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 // lost is kgo's callback when the membership is over: another member may run the records already.
 func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	<-c.joined
-	defer c.membership.lost()
-	c.subscription.end(lost)
+	defer c.membership.Lost()
+	c.subscription.End(lost)
 	if n := c.lose(func(l *lane) bool { return contains(lost, l) }); n > 0 {
 		c.log.Warn("siding: membership lost, uncommitted work is discarded", "partitions", n)
 	}
@@ -280,7 +280,7 @@ func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane
 	for _, l := range c.lanesOn(source) {
 		l.mu.Lock()
 		stale := slices.ContainsFunc(l.all(), func(f *feed) bool { return f.topic == tier && f.id != id })
-		settled, at := l.positionsLoaded && l.state < laneDraining, l.source().tracker.floor()
+		settled, at := l.positionsLoaded && l.state < laneDraining, l.source().tracker.Floor()
 		l.mu.Unlock()
 		if stale && settled {
 			if renewed := c.replacement(l, at); renewed != nil {

@@ -19,8 +19,8 @@ func (c *Consumer) Health() Health {
 	default:
 	}
 	now := time.Now()
-	var ok bool
-	h.Group, ok = c.membership.health(now)
+	group, ok := c.membership.Health(now)
+	h.Group = GroupHealth(group)
 	h.OK = h.OK && ok
 	for _, l := range c.lanesNow() {
 		lh, ok := l.health(now)

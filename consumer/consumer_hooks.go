@@ -11,7 +11,7 @@ import (
 func (c *Consumer) call(name string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.throttle.once("hook "+name, logEvery, func() {
+			c.throttle.Once("hook "+name, logEvery, func() {
 				c.log.Error("siding: a hook panicked", "hook", name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			})
 		}

@@ -67,8 +67,8 @@ func (c *Consumer) offsetsOf(ctx context.Context, group string, partitions map[s
 func (c *Consumer) committedOf(ctx context.Context, lanes []*lane) func(*lane) (kgo.EpochOffset, error) {
 	ctx, cancel := context.WithTimeout(ctx, offsetsTimeout)
 	defer cancel()
-	offsets := c.offsetsOf(ctx, c.cfg.Group, sourcesOf(lanes))
-	return func(l *lane) (kgo.EpochOffset, error) { return offsets.of(topicPartition{l.topic, l.partition}) }
+	inGroup := c.offsetsOf(ctx, c.cfg.Group, sourcesOf(lanes))
+	return func(l *lane) (kgo.EpochOffset, error) { return inGroup.of(topicPartition{l.topic, l.partition}) }
 }
 
 // bounds asks where the logs of topics start and end. It returns little later than ctx ends. kgo

@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
 // outOfRange is an error that a poll met with about a position.
@@ -73,7 +75,7 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 		return
 	}
 	l.mu.Lock()
-	next, floor := l.source().tracker.next, l.source().tracker.floor()
+	next, floor := l.source().tracker.Next, l.source().tracker.Floor()
 	takes := l.state < laneDraining && l.intake == intakeOpen
 	l.mu.Unlock()
 	switch {
@@ -92,7 +94,7 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 	case next < start:
 		c.expired(l.topic, l.partition, start-next)
 		l.mu.Lock()
-		l.source().tracker.skip(start)
+		l.source().tracker.Skip(start)
 		l.mu.Unlock()
 		next = start
 	}
@@ -119,7 +121,7 @@ func (c *Consumer) replacement(l *lane, at int64) *lane {
 		return nil
 	}
 	anew := c.newLane(l.topic, l.partition, member)
-	anew.source().tracker, anew.source().epoch = newTracker(at, -1), -1
+	anew.source().tracker, anew.source().epoch = offsets.New(at, -1), -1
 	if reads {
 		anew.intake = intakeOpen // from the position that is set below, in the same turn
 	}
@@ -142,7 +144,7 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 	f := o.tier
 	l := f.lane
 	l.mu.Lock()
-	next, gone := f.tracker.next, l.state >= laneDraining
+	next, gone := f.tracker.Next, l.state >= laneDraining
 	l.mu.Unlock()
 	switch {
 	case gone && o.loss == nil:
@@ -159,7 +161,7 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 				return
 			}
 			held.mu.Lock()
-			at, placed := held.source().tracker.floor(), held.positionsLoaded
+			at, placed := held.source().tracker.Floor(), held.positionsLoaded
 			held.mu.Unlock()
 			// It started anew already where another tier was truncated as well; one that is not placed yet sees the cut when it is.
 			if held != l && !(placed && c.isTruncated(held, f.topic)) {
@@ -171,7 +173,7 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 	case next < start:
 		c.expired(f.topic, l.partition, start-next)
 		l.mu.Lock()
-		f.tracker.skip(start)
+		f.tracker.Skip(start)
 		l.mu.Unlock()
 		next = start
 	}

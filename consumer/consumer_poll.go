@@ -68,8 +68,8 @@ func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partit
 	var session *kgo.ErrGroupSession
 	if errors.As(err, &session) {
 		c.log.Warn("siding: the group session ended, joining again", "error", session.Err)
-		c.membership.noteJoinError(session.Err)
-		if refusesUs(session.Err) && c.membership.refused() {
+		c.membership.NoteJoinError(session.Err)
+		if refusesUs(session.Err) && c.membership.Refused() {
 			c.refuse(&refusedError{session.Err})
 		}
 		return
@@ -78,7 +78,7 @@ func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partit
 		f.readTrouble(err)
 	}
 	c.topics.refused(topic, err)
-	c.throttle.once(topic+err.Error(), time.Minute, func() {
+	c.throttle.Once(topic+err.Error(), time.Minute, func() {
 		c.log.Error("siding: fetch", "topic", topic, "partition", partition, "error", err)
 	})
 }

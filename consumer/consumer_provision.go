@@ -24,7 +24,7 @@ func (c *Consumer) provision(ctx context.Context, topics []string) error {
 	}
 	report, err := retrytopics.Ensure(ctx, c.admin, c.cfg.Provision, all...)
 	if len(report.Created) > 0 || len(report.Grown) > 0 || len(report.Differences) > 0 {
-		c.throttle.once("report "+report.String(), time.Hour, func() { c.log.Info("siding: siblings provisioned", "report", report.String()) })
+		c.throttle.Once("report "+report.String(), time.Hour, func() { c.log.Info("siding: siblings provisioned", "report", report.String()) })
 	}
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
 // startLanes takes new lanes to the point where they may run: their siblings exist, each partition of the lane has a committed
@@ -67,11 +69,11 @@ func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
 		return missing
 	}
 	tiers := tiersOf(lanes)
-	offsets, former := c.offsetsOf(c.ctx, c.cfg.Group, tiers), c.formerOffsets(c.ctx, tiers)
+	inGroup, former := c.offsetsOf(c.ctx, c.cfg.Group, tiers), c.formerOffsets(c.ctx, tiers)
 	logs, _ := c.bounds(c.ctx, topics...) // who needs it is told
 	var failures []error
 	for _, l := range lanes {
-		if err := c.loadLanePositions(l, ids, offsets, former, logs); err != nil {
+		if err := c.loadLanePositions(l, ids, inGroup, former, logs); err != nil {
 			l.setWhy("waiting to learn where its retry partitions start: " + err.Error())
 			failures = append(failures, err)
 		}
@@ -80,7 +82,7 @@ func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
 }
 
 // loadLanePositions does so for the tiers of one lane.
-func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, offsets groupOffsets, former formerOffsets, logs bounds) error {
+func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGroup groupOffsets, former formerOffsets, logs bounds) error {
 	l.mu.Lock()
 	placed := l.positionsLoaded
 	l.mu.Unlock()
@@ -88,13 +90,13 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, offse
 		return nil
 	}
 	tiers := l.tiers()
-	at, epochs := make([]tracker, len(tiers)), make([]int32, len(tiers))
+	at, epochs := make([]offsets.Tracker, len(tiers)), make([]int32, len(tiers))
 	for i, f := range tiers {
 		if f.retired.Load() {
 			continue
 		}
 		var err error
-		if at[i], epochs[i], err = c.tierAt(f, offsets, former, logs); err != nil {
+		if at[i], epochs[i], err = c.tierAt(f, inGroup, former, logs); err != nil {
 			return err
 		}
 	}
@@ -108,8 +110,8 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, offse
 	}
 	if l.state == laneStarting && c.lanes[held] == l {
 		for i, f := range tiers {
-			if to, ok := c.truncations[held][f.topic]; ok && to < at[i].next {
-				at[i], epochs[i] = newTracker(to, -1), -1
+			if to, ok := c.truncations[held][f.topic]; ok && to < at[i].Next {
+				at[i], epochs[i] = offsets.New(to, -1), -1
 			}
 			f.tracker, f.epoch, f.id = at[i], epochs[i], ids[f.topic]
 		}
@@ -120,15 +122,15 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, offse
 }
 
 // tierAt is where a tier of a lane starts.
-func (c *Consumer) tierAt(f *feed, offsets groupOffsets, former formerOffsets, logs bounds) (at tracker, epoch int32, err error) {
+func (c *Consumer) tierAt(f *feed, inGroup groupOffsets, former formerOffsets, logs bounds) (at offsets.Tracker, epoch int32, err error) {
 	physical := topicPartition{f.topic, f.lane.partition}
-	committed, err := offsets.of(physical)
+	committed, err := inGroup.of(physical)
 	if err != nil {
 		return at, -1, err
 	}
 	if committed.Offset >= 0 {
-		at = newTracker(c.clampToLog(logs, physical.topic, physical.partition, committed.Offset))
-		if at.next != committed.Offset {
+		at = offsets.New(c.clampToLog(logs, physical.topic, physical.partition, committed.Offset))
+		if at.Next != committed.Offset {
 			committed.Epoch = -1
 		}
 		return at, committed.Epoch, nil
@@ -143,7 +145,7 @@ func (c *Consumer) tierAt(f *feed, offsets groupOffsets, former formerOffsets, l
 	} else if start, _, err = logs.of(physical.topic, physical.partition); err != nil {
 		return at, -1, err
 	}
-	return newTracker(start, -1), -1, nil
+	return offsets.New(start, -1), -1, nil
 }
 
 // siblingsReady makes sure that every tier and dead-letter topic has the lanes' partitions, and provisions again if not. It returns the

@@ -203,7 +203,7 @@ func (c *Consumer) startDeferred(found map[*lane]startPosition) (begun []*lane) 
 		}
 		l.mu.Lock()
 		if l.positionsLoaded { // in an earlier session
-			at.next = kgo.EpochOffset{Epoch: -1, Offset: l.source().tracker.next}
+			at.next = kgo.EpochOffset{Epoch: -1, Offset: l.source().tracker.Next}
 			found[l] = at
 		}
 		l.mu.Unlock()

@@ -88,7 +88,7 @@ func (c *Consumer) instrument() (err error) {
 		group := metric.WithAttributes(semconv.MessagingConsumerGroupName(c.cfg.Group))
 		o.ObserveInt64(released, c.tierBudget.evictedBytes.Load(), group)
 		o.ObserveInt64(refetched, c.tierBudget.refetchedBytes.Load(), group)
-		h, _ := c.membership.health(time.Now())
+		h, _ := c.membership.Health(time.Now())
 		state, n := "joining", int64(0)
 		if h.Joined {
 			state = "joined"
@@ -132,7 +132,7 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 				sum.due = math.MaxInt64
 			}
 			sum.parked += int64(f.waiting())
-			sum.gaps += f.tracker.next - f.tracker.floor() - int64(f.tracker.pending)
+			sum.gaps += f.tracker.Next - f.tracker.Floor() - int64(f.tracker.Pending)
 			sum.due = min(sum.due, f.earliestDue())
 			tiers[at] = sum
 		}

@@ -4,7 +4,7 @@ package consumer
 func (c *Consumer) rememberCommitted(source string) {
 	for _, l := range c.lanesOn(source) {
 		l.mu.Lock()
-		at := l.source().tracker.committed
+		at := l.source().tracker.Committed
 		l.mu.Unlock()
 		c.mu.Lock()
 		c.committedBefore[topicPartition{source, l.partition}] = at

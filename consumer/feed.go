@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"fmt"
-
 	"sync/atomic"
 	"time"
 
@@ -10,6 +9,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/sidingkafka/siding/consumer/internal/fifo"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
+
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
@@ -31,28 +34,28 @@ type feed struct {
 	retired atomic.Bool  // and its topic was deleted: it is neither read nor committed
 	id      kadm.TopicID // of a tier's topic, under which its offsets count
 
-	tracker     tracker
+	tracker     offsets.Tracker
 	committedAt time.Time // when the broker last took an offset
 	epoch       int32     // leader epoch of the last record, sent with the commit (KIP-320)
 
-	fetchErrors   fetchErrors  // why it is not
-	busy          bool         // a worker has a unit of it; under OrderPartition it then has no other
-	batches       fifo[batch]  // a source under OrderPartition
-	ready         fifo[*item]  // single records that may run
-	parked        dueHeap      // of a tier: not due yet, or no room among the ready ones
-	timer         *time.Timer  // for the next of parked and away
-	inMemory      int          // of a tier: records in memory that no worker took yet, due or not
-	inMemoryBytes int64        // of those, in the parking budget
-	evicted       evictedIndex // of a tier: records that gave up their bytes
-	refetching    bool         // some of these are being fetched again
-	starved       bool         // they would be, if there were room
-	starvedOf     int64        // bytes of the least of them that is due soon and did not fit
-	topicID       [16]byte     // of the topic, once something of it was read
-	readMarks     []readMark   // of a tier: when what was read, in order
-	queued        int          // records delivered that no worker took yet, parked ones not counted
-	bytes         int64        // of those
-	full          atomic.Bool  // its fetch should be paused; the gate acts on it
-	paused        bool         // its fetch is paused; the gate's, like forgotten
+	fetchErrors   fetchErrors       // why it is not
+	busy          bool              // a worker has a unit of it; under OrderPartition it then has no other
+	batches       fifo.Queue[batch] // a source under OrderPartition
+	ready         fifo.Queue[*item] // single records that may run
+	parked        dueHeap           // of a tier: not due yet, or no room among the ready ones
+	timer         *time.Timer       // for the next of parked and away
+	inMemory      int               // of a tier: records in memory that no worker took yet, due or not
+	inMemoryBytes int64             // of those, in the parking budget
+	evicted       evictedIndex      // of a tier: records that gave up their bytes
+	refetching    bool              // some of these are being fetched again
+	starved       bool              // they would be, if there were room
+	starvedOf     int64             // bytes of the least of them that is due soon and did not fit
+	topicID       [16]byte          // of the topic, once something of it was read
+	readMarks     []readMark        // of a tier: when what was read, in order
+	queued        int               // records delivered that no worker took yet, parked ones not counted
+	bytes         int64             // of those
+	full          atomic.Bool       // its fetch should be paused; the gate acts on it
+	paused        bool              // its fetch is paused; the gate's, like forgotten
 	closed        bool
 }
 
@@ -68,32 +71,32 @@ func (f *feed) hasWork() bool {
 	if f.busy && f.lane.c.cfg.Order == OrderPartition {
 		return false
 	}
-	return f.batches.len() > 0 || f.ready.len() > 0
+	return f.batches.Len() > 0 || f.ready.Len() > 0
 }
 
 // cut takes the next unit.
 func (f *feed) cut() *unit {
 	u := &unit{feed: f}
 	f.busy = true
-	if f.ready.len() > 0 {
-		u.item = f.ready.pop()
+	if f.ready.Len() > 0 {
+		u.item = f.ready.Pop()
 		u.key = u.item.hash
 		if f.isSource() {
 			f.leave(1, u.item.size)
 		} else {
 			f.release(1, u.item.size) // the budget has the bytes back in release
-			if n := f.ready.len(); n == maxPromoted/2 || n == 0 {
+			if n := f.ready.Len(); n == maxPromoted/2 || n == 0 {
 				f.arm() // others may be due, and wait for room among the ready ones
 			}
 		}
 		return u
 	}
-	b := f.batches.head()
+	b := f.batches.Head()
 	n := min(len(b.recs), unitRecords)
 	u.recs = b.recs[:n:n]
 	f.leave(n, b.each*int64(n))
 	if b.recs = b.recs[n:]; len(b.recs) == 0 {
-		f.batches.pop()
+		f.batches.Pop()
 	}
 	return u
 }
@@ -109,7 +112,7 @@ func (f *feed) putBack(u *unit) {
 	for _, r := range rest {
 		size += recordSize(r)
 	}
-	f.batches.pushFront(batch{recs: rest, each: size / int64(len(rest))})
+	f.batches.PushFront(batch{recs: rest, each: size / int64(len(rest))})
 	f.enter(len(rest), size/int64(len(rest))*int64(len(rest)))
 }
 
@@ -124,8 +127,8 @@ func (f *feed) leave(n int, bytes int64) { f.enter(-n, -bytes) }
 
 // drop lets go of everything that waits.
 func (f *feed) drop() {
-	f.batches = fifo[batch]{}
-	f.ready = fifo[*item]{}
+	f.batches = fifo.Queue[batch]{}
+	f.ready = fifo.Queue[*item]{}
 	f.leave(f.queued, f.bytes)
 	f.dropParked()
 }
@@ -144,7 +147,7 @@ func (f *feed) queuedCount() int {
 	if f.isSource() {
 		return f.queued
 	}
-	return f.ready.len()
+	return f.ready.Len()
 }
 
 // waiting counts what was read of a tier and waits for its time, in memory or not.

@@ -15,7 +15,7 @@ func (f *feed) dueCount() int { return f.inMemory - len(f.parked) }
 // mayPromote reports whether there is room among the ready ones. Those that wait for their key have the bound of a lane's records, so that
 // a busy key does not hold up the others.
 func (f *feed) mayPromote() bool {
-	return f.ready.len() < maxPromoted && f.dueCount() < f.lane.c.cfg.MaxInFlight
+	return f.ready.Len() < maxPromoted && f.dueCount() < f.lane.c.cfg.MaxInFlight
 }
 
 // earliestDue takes the first record out of the heap. It stays packed for as long as it waits: unpacked it is larger, by its headers

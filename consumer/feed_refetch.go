@@ -152,7 +152,7 @@ func (f *feed) wantedBlock(now int64) int64 {
 func (f *feed) refetchFailed(err error, failures int) bool {
 	l := f.lane
 	wait := backoff(failures, 100*time.Millisecond, 5*time.Second)
-	l.c.throttle.once("refetch "+f.topic, time.Minute, func() {
+	l.c.throttle.Once("refetch "+f.topic, time.Minute, func() {
 		l.log.Warn("siding: parked records could not be fetched again, trying on", "retry_topic", f.topic, "wait", wait, "error", err)
 	})
 	l.c.retryCl.ForceMetadataRefresh() // most likely the leader moved
@@ -225,7 +225,7 @@ func (f *feed) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 		}
 		if len(got) == 0 || got[0].Offset > at {
 			f.evicted.remove(at, f.evicted.each())
-			f.tracker.finish(at)
+			f.tracker.Finish(at)
 			lost++
 			continue
 		}

@@ -15,7 +15,7 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 		return false
 	}
 	// A position that was set back brings records again that are here already.
-	for len(recs) > 0 && recs[0].Offset < f.tracker.next {
+	for len(recs) > 0 && recs[0].Offset < f.tracker.Next {
 		recs = recs[1:]
 	}
 	if len(recs) == 0 {
@@ -30,23 +30,23 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 	}
 	if markers {
 		if recs, size = withoutMarkers(recs); len(recs) == 0 {
-			f.tracker.skip(end)
+			f.tracker.Skip(end)
 			return false
 		}
 	}
 	first, last := recs[0], recs[len(recs)-1]
 	if last.Offset-first.Offset == int64(len(recs)-1) {
-		f.tracker.deliverRange(first.Offset, last.Offset)
+		f.tracker.DeliverRange(first.Offset, last.Offset)
 	} else {
 		for _, r := range recs {
-			f.tracker.deliver(r.Offset)
+			f.tracker.Deliver(r.Offset)
 		}
 	}
-	f.tracker.skip(end)
+	f.tracker.Skip(end)
 
 	if l.c.cfg.Order == OrderPartition {
 		each := size / int64(len(recs))
-		f.batches.push(batch{recs: recs, each: each})
+		f.batches.Push(batch{recs: recs, each: each})
 		f.enter(len(recs), each*int64(len(recs)))
 	} else {
 		items := make([]item, len(recs))

@@ -30,20 +30,20 @@ func (f *feed) admitAll(id [16]byte, recs []*kgo.Record) (foreign int, pause boo
 		return 0, false
 	}
 	f.topicID = id
-	f.markRead(f.tracker.next, now)
+	f.markRead(f.tracker.Next, now)
 	for _, r := range recs {
 		if r.Attrs.IsControl() { // the end of a transaction, see withoutMarkers
-			f.tracker.skip(r.Offset + 1)
+			f.tracker.Skip(r.Offset + 1)
 			f.epoch = r.LeaderEpoch
 			continue
 		}
-		if !f.tracker.deliver(r.Offset) {
+		if !f.tracker.Deliver(r.Offset) {
 			continue
 		}
 		f.epoch = r.LeaderEpoch
 		// One without a group is broken, not another group's. Whatever else is broken is for the group that it names.
 		if group, _, _ := headers.Peek(r.Headers); len(group) > 0 && !l.c.isOurs(group) {
-			f.tracker.finish(r.Offset)
+			f.tracker.Finish(r.Offset)
 			foreign++
 			continue
 		}
@@ -165,7 +165,7 @@ func (f *feed) repark(r *kgo.Record, now time.Time) bool {
 
 // warnShared says, once a topic, that another group's failures are in it.
 func (c *Consumer) warnShared(topic string) {
-	c.throttle.once("sharing "+topic, 24*time.Hour, func() {
+	c.throttle.Once("sharing "+topic, 24*time.Hour, func() {
 		c.log.Info("siding: another group shares this retry topic; its records are passed over. Put {group} into Config.Naming to keep groups apart", "retry_topic", topic)
 	})
 }

@@ -64,11 +64,11 @@ func TestACopyFinishesItsRecordOnlyWhenItIsSafe(t *testing.T) {
 			c := idle(t, Config{}, func() {})
 			l := held(c, 0, "m")
 			f := l.source()
-			f.tracker.deliverRange(0, 1)
-			f.tracker.finish(1)
+			f.tracker.DeliverRange(0, 1)
+			f.tracker.Finish(1)
 			fw := &forward{feed: f, rec: kgo.Record{Topic: "orders.dlq"}}
 			l.send(fw)
-			if got := f.tracker.floor(); got != 0 {
+			if got := f.tracker.Floor(); got != 0 {
 				t.Errorf("floor %d while the copy of 0 is on its way, want 0", got)
 			}
 			if tt.draining {
@@ -77,7 +77,7 @@ func TestACopyFinishesItsRecordOnlyWhenItIsSafe(t *testing.T) {
 				l.mu.Unlock()
 			}
 			l.arrived(fw, tt.answer)
-			if got := f.tracker.floor(); got != tt.floor {
+			if got := f.tracker.Floor(); got != tt.floor {
 				t.Errorf("floor %d, want %d", got, tt.floor)
 			}
 			l.close()

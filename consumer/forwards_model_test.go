@@ -145,7 +145,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 				fw.rec.Value = []byte("value")
 			}
 			l.mu.Lock()
-			f.tracker.deliver(end)
+			f.tracker.Deliver(end)
 			l.mu.Unlock()
 			live[fw], unsafe[end] = end, true
 			end++
@@ -215,7 +215,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 			for at := range unsafe {
 				floor = min(floor, at)
 			}
-			if got := f.tracker.floor(); got != floor {
+			if got := f.tracker.Floor(); got != floor {
 				rt.Fatalf("floor %d, want %d: finished is what is safe", got, floor)
 			}
 		},

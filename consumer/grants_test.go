@@ -367,11 +367,11 @@ func rule(right kfake.ACL) *kadm.ACLBuilder {
 }
 
 func (s *grantee) committed(topic string, partition int32) int64 {
-	offsets, err := s.admin.FetchOffsets(s.t.Context(), "billing")
+	inGroup, err := s.admin.FetchOffsets(s.t.Context(), "billing")
 	if err != nil {
 		return -1
 	}
-	o, ok := offsets.Lookup(topic, partition)
+	o, ok := inGroup.Lookup(topic, partition)
 	if !ok {
 		return -1
 	}

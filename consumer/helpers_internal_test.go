@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/clock"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
 // idle is a consumer with the machinery of a running one, and a broker that never answers.
@@ -36,7 +39,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 	})
 	c.ctx, c.stop, c.values = life, life, life
 	c.tierBudget = newTierBudget(c.cfg.MaxParkedBytes, &c.retryPauser, c.lanesNow)
-	c.clock = newClock(&c.wg, life.Done(), func() {})
+	c.clock = clock.New(&c.wg, life.Done(), func() {})
 	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
 	return c
 }
@@ -44,7 +47,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 // held gives the consumer a running lane under a membership.
 func held(c *Consumer, partition int32, member string) *lane {
 	l := c.newLane("orders", partition, member)
-	l.source().tracker = newTracker(0, 0)
+	l.source().tracker = offsets.New(0, 0)
 	l.intake = intakeOpen
 	c.mu.Lock()
 	c.lanes[topicPartition{"orders", partition}] = l

@@ -341,9 +341,9 @@ func content(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Reco
 func setCommitted(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
 	t.Helper()
 	admin(t, k, func(ctx context.Context, cl *kadm.Client) error {
-		var offsets kadm.Offsets
-		offsets.AddOffset(topic, 0, at, -1)
-		return cl.CommitAllOffsets(ctx, "billing", offsets)
+		var inGroup kadm.Offsets
+		inGroup.AddOffset(topic, 0, at, -1)
+		return cl.CommitAllOffsets(ctx, "billing", inGroup)
 	})
 }
 

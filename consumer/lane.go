@@ -224,7 +224,7 @@ func (l *lane) release(u *unit) (more bool) {
 	l.mu.Lock()
 	delete(l.units, u)
 	if u.handled > 0 && l.state != laneGone {
-		u.feed.tracker.finishRange(u.handled-1, u.handled-1)
+		u.feed.tracker.FinishRange(u.handled-1, u.handled-1)
 	}
 	u.feed.putBack(u)
 	if u.key != 0 {
@@ -233,7 +233,7 @@ func (l *lane) release(u *unit) (more bool) {
 	resume := u.feed.mayResume()
 	if u.item != nil && !u.feed.isSource() {
 		l.c.tierBudget.giveBack(u.item.size)
-		if u.feed.ready.len() <= maxPromoted/2 {
+		if u.feed.ready.Len() <= maxPromoted/2 {
 			u.feed.promote()
 		}
 	}
@@ -451,7 +451,7 @@ func (l *lane) finish(f *feed, offset int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state != laneGone {
-		f.tracker.finish(offset)
+		f.tracker.Finish(offset)
 	}
 }
 

@@ -125,10 +125,10 @@ func isNewPartition(err error) bool {
 // finishCopy takes a copy off the books, and finishes its record if that is safe; the caller holds the lock.
 func (l *lane) finishCopy(fw *forward, safe bool) (became copyResult) {
 	l.forwards.done(fw)
-	l.forwards.progress = l.c.clock.about()
+	l.forwards.progress = l.c.clock.About()
 	if safe {
 		l.forwards.acknowledged = min(l.forwards.acknowledged+1, 24) // beyond any bound
-		fw.feed.tracker.finish(fw.offset)
+		fw.feed.tracker.Finish(fw.offset)
 		if fw.shrunk.Omits() {
 			l.forwards.omitted++
 			became = copyOmitted
@@ -177,7 +177,7 @@ func (l *lane) scheduleRetry(fw *forward, wait time.Duration) {
 // logRefused logs that a copy was refused: all of a lane's are at the same time, so the log has one line with how many.
 func (l *lane) logRefused(fw *forward, to string, tries int32, err error) {
 	level, times := slog.LevelDebug, 1
-	if n, due := l.c.throttle.due([]byte("refused"+to+err.Error()), logEvery); due {
+	if n, due := l.c.throttle.Due([]byte("refused"+to+err.Error()), logEvery); due {
 		level, times = slog.LevelError, n
 	}
 	l.log.Log(l.c.ctx, level, "siding: a copy was refused; the lane waits and tries again", "to", to, "from", fw.feed.topic,

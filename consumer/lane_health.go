@@ -23,7 +23,7 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 		h.Queued += f.queuedCount()
 		h.Parked += f.waiting()
 		h.Offsets = append(h.Offsets, FeedOffsets{
-			Topic: f.topic, Committed: f.tracker.committed, Floor: f.tracker.floor(), Next: f.tracker.next, Pending: f.tracker.pending,
+			Topic: f.topic, Committed: f.tracker.Committed, Floor: f.tracker.Floor(), Next: f.tracker.Next, Pending: f.tracker.Pending,
 		})
 	}
 	h.State = l.healthState(now, &h)

@@ -2,11 +2,13 @@ package consumer
 
 import (
 	"hash/maphash"
+
+	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
 
 // keyQueue holds, under OrderKey, the records of one key that wait while another of them runs.
 type keyQueue struct {
-	feeds      fifo[*feed] // where each waiting item came from
+	feeds      fifo.Queue[*feed] // where each waiting item came from
 	head, tail *item
 }
 
@@ -33,20 +35,20 @@ func (l *lane) enqueue(f *feed, it *item) {
 	key := l.keyed(it)
 	it.hash = key
 	if key == 0 {
-		f.ready.push(it)
+		f.ready.Push(it)
 		return
 	}
 	q, busy := l.keys[key]
 	if !busy {
 		l.keys[key] = nil
-		f.ready.push(it)
+		f.ready.Push(it)
 		return
 	}
 	if q == nil {
 		q = new(keyQueue)
 		l.keys[key] = q
 	}
-	q.feeds.push(f)
+	q.feeds.Push(f)
 	if q.tail == nil {
 		q.head = it
 	} else {
@@ -67,5 +69,5 @@ func (l *lane) releaseKey(key keyHash) {
 	if q.head == nil {
 		q.tail = nil
 	}
-	q.feeds.pop().ready.push(it)
+	q.feeds.Pop().ready.Push(it)
 }

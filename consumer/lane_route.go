@@ -51,7 +51,7 @@ func (l *lane) finalLogLine(m *headers.Meta, what string, reason headers.Reason)
 	level, times := slog.LevelDebug, 1
 	var room [128]byte
 	key := append(append(append(append(room[:0], what...), l.topic...), reason...), m.Class...)
-	if n, due := l.c.throttle.due(key, logEvery); due {
+	if n, due := l.c.throttle.Due(key, logEvery); due {
 		level, times = slog.LevelWarn, n
 	} else if !l.log.Enabled(context.Background(), level) {
 		return level, nil

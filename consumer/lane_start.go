@@ -2,6 +2,8 @@ package consumer
 
 import (
 	"slices"
+
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
 // startedAt notes that kgo is given where the lane's source starts.
@@ -18,7 +20,7 @@ func (l *lane) setStart(at startPosition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state == laneStarting && !l.positionsLoaded {
-		l.source().tracker, l.source().epoch = newTracker(at.next.Offset, at.committed), at.next.Epoch
+		l.source().tracker, l.source().epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
 	}
 }
 
@@ -38,7 +40,7 @@ func (l *lane) committedEverywhere() bool {
 		return true
 	}
 	for _, f := range l.all() {
-		if f.tracker.committed < 0 && !f.retired.Load() {
+		if f.tracker.Committed < 0 && !f.retired.Load() {
 			return false
 		}
 	}

@@ -84,13 +84,13 @@ func TestRecordsOfThousandsOfHeadersThatWaitForAWorkerStayWithinTheBudget(t *tes
 	l.mu.Lock()
 	f.promote()
 	l.mu.Unlock()
-	if f.ready.len() != int(offset) || offset < 40 {
-		t.Fatalf("%d of %d records are ready, want all, and some dozens", f.ready.len(), offset)
+	if f.ready.Len() != int(offset) || offset < 40 {
+		t.Fatalf("%d of %d records are ready, want all, and some dozens", f.ready.Len(), offset)
 	}
 	if p.bytes > p.limit {
 		t.Errorf("%d bytes are kept of a budget of %d", p.bytes, p.limit)
 	}
-	for f.ready.len() > 0 {
+	for f.ready.Len() > 0 {
 		before := p.bytes
 		u := f.cut()
 		packed := u.item.size

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -16,6 +15,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/clock"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/consumer/internal/session"
 )
 
 // unconnected is a client without a broker.
@@ -120,105 +123,14 @@ func TestGate_AFeedThatIsNamedTwiceEndsAsItSays(t *testing.T) {
 	}
 }
 
-func TestAMessageIsSaidOnceAnInterval(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var q logThrottle
-		said := map[string]int{}
-		say := func(key string) { q.once(key, time.Minute, func() { said[key]++ }) }
-		for range 100 {
-			say("a")
-			say("b")
-		}
-		time.Sleep(59 * time.Second)
-		say("a")
-		if said["a"] != 1 || said["b"] != 1 {
-			t.Errorf("said %v within a minute, want each once", said)
-		}
-		time.Sleep(time.Second)
-		say("a")
-		say("a")
-		if said["a"] != 2 || said["b"] != 1 {
-			t.Errorf("said %v after a minute, want a twice", said)
-		}
-		others := 0
-		for i := range 5000 {
-			q.once(fmt.Sprint(i), time.Minute, func() { others++ })
-		}
-		if n := len(q.last); n > 1000 {
-			t.Errorf("%d keys are kept", n)
-		}
-		if others > 1000 {
-			t.Errorf("of 5,000 messages %d are said at once, want those that there is room for, and one for the rest", others)
-		}
-		if say("a"); said["a"] != 2 {
-			t.Error("a is said twice within a minute, since there were many others")
-		}
-		time.Sleep(time.Minute)
-		q.once("new", time.Minute, func() { others = -1 })
-		if n := len(q.last); others != -1 || n > 1 {
-			t.Errorf("after a minute %d keys are kept, want the new one", n)
-		}
-		q.once("outer", time.Minute, func() { say("inner") }) // from within: no deadlock
-	})
-}
-
-func TestTheCoarseClockIsNeverAheadAndLittleBehind(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var wg sync.WaitGroup
-		var checks atomic.Int32
-		done := make(chan struct{})
-		k := newClock(&wg, done, func() { checks.Add(1) })
-		time.Sleep(time.Hour) // an idle consumer wakes nobody: nothing ticks
-		if got := k.now.Load(); got != 0 {
-			t.Errorf("the clock moved to %v without a worker", time.Duration(got))
-		}
-		k.enter()
-		k.enter()
-		for range 500 {
-			behind := time.Since(k.at(k.now.Load()))
-			if behind < 0 || behind > tick {
-				t.Fatalf("the clock is %v behind, want at most %v, and never ahead", behind, tick)
-			}
-			time.Sleep(7 * time.Millisecond)
-		}
-		if got, want := int(checks.Load()), int(500*7*time.Millisecond/(checkEvery*tick)); got < want-1 || got > want+1 {
-			t.Errorf("%d looks at the running attempts, want %d", got, want)
-		}
-		k.leave()
-		time.Sleep(time.Hour)
-		before := k.now.Load()
-		time.Sleep(time.Second)
-		if k.now.Load() == before {
-			t.Error("the clock stands while a worker is left")
-		}
-		k.leave()
-		time.Sleep(2 * lingerFor * tick)
-		wg.Wait() // the ticker ended by itself
-		stood := k.now.Load()
-		time.Sleep(time.Hour)
-		if k.now.Load() != stood {
-			t.Error("the clock moves without workers")
-		}
-		k.enter()
-		if behind := time.Since(k.at(k.now.Load())); behind != 0 {
-			t.Errorf("the clock is %v behind when the first worker comes back, want not at all", behind)
-		}
-		close(done)
-		wg.Wait()
-		k.leave()
-	})
-}
-
 // healthy is a lane with everything that its health looks at.
 func healthy(t *testing.T) *lane {
 	t.Helper()
-	c := &Consumer{topics: newTopicMonitor(nil), membership: newMembership(), tierBudget: newTierBudget(1<<20, nil, nil), lanes: map[topicPartition]*lane{}, clock: &clock{base: time.Now()}, ready: make(chan struct{})}
+	c := &Consumer{topics: newTopicMonitor(nil), membership: session.NewMembership(), tierBudget: newTierBudget(1<<20, nil, nil), lanes: map[topicPartition]*lane{}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
 	c.cfg.MaxInFlightBytes = 1 << 20
 	c.paused.Store(&map[string]bool{})
 	l := &lane{c: c, topic: "orders", partition: 3, state: laneRunning, policy: &Policy{HandlerTimeout: time.Minute}, units: map[*unit]struct{}{}, since: time.Now()}
-	l.feeds = []*feed{{lane: l, topic: "orders", tracker: newTracker(10, 10)}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second, tracker: newTracker(0, -1)}}
+	l.feeds = []*feed{{lane: l, topic: "orders", tracker: offsets.New(10, 10)}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second, tracker: offsets.New(0, -1)}}
 	c.lanes[topicPartition{"orders", 3}] = l
 	return l
 }
@@ -240,7 +152,7 @@ func TestTheStateThatHealthReports(t *testing.T) {
 	run := func(for_ time.Duration) change {
 		return func(l *lane) {
 			u := &unit{feed: l.feeds[0]}
-			a := &attempt{from: l.feeds[0], off: 12, start: int64(time.Since(l.c.clock.base) - for_)}
+			a := &attempt{from: l.feeds[0], off: 12, start: int64(time.Since(l.c.clock.Base) - for_)}
 			u.current.Store(a)
 			l.units[u] = struct{}{}
 		}
@@ -274,7 +186,7 @@ func TestTheStateThatHealthReports(t *testing.T) {
 		"a fetch that was refused":          {[]change{refused(blockedAfter, fetchErrorsFor+time.Millisecond)}, StateRunning, "", true},
 		"a handler runs":                    {[]change{run(time.Second)}, StateRunning, "", true},
 		"a handler at its timeout":          {[]change{run(time.Minute)}, StateRunning, "", true},
-		"a handler that ignores it":         {[]change{run(time.Minute + stuckAfter + 2*tick)}, StateStuck, "orders/3/12", false},
+		"a handler that ignores it":         {[]change{run(time.Minute + stuckAfter + 2*clock.Tick)}, StateStuck, "orders/3/12", false},
 		"between two records of a unit":     {[]change{func(l *lane) { l.units[&unit{feed: l.feeds[0]}] = struct{}{} }}, StateRunning, "", true},
 		"no timeout: never stuck":           {[]change{func(l *lane) { l.policy.HandlerTimeout = -1 }, run(1000 * time.Hour)}, StateRunning, "", true},
 		"halted":                            {[]change{state(laneHalted), func(l *lane) { l.why = "halted on offset 7: x" }}, StateStopped, "halted on offset 7", false},
@@ -282,7 +194,7 @@ func TestTheStateThatHealthReports(t *testing.T) {
 		"draining hides what is stuck":      {[]change{state(laneDraining), run(time.Hour)}, StateDraining, "", true},
 		"parked records":                    {[]change{park}, StateWaiting, "to be due", true},
 		"parked records and one that runs":  {[]change{park, run(0)}, StateRunning, "", true},
-		"parked records and one that waits": {[]change{park, func(l *lane) { l.feeds[1].ready.push(&item{}) }}, StateRunning, "", true},
+		"parked records and one that waits": {[]change{park, func(l *lane) { l.feeds[1].ready.Push(&item{}) }}, StateRunning, "", true},
 		"parked records and queued ones":    {[]change{park, func(l *lane) { l.feeds[0].queued = 1 }}, StateRunning, "", true},
 		"paused":                            {[]change{pause}, StatePaused, "Pause", true},
 		"paused over parked records":        {[]change{pause, park}, StatePaused, "Pause", true},
@@ -332,8 +244,8 @@ func TestHealthCountsAndForgets(t *testing.T) {
 	c.readyOnce()
 	c.readyOnce()
 	f := l.feeds[0]
-	f.tracker.deliverRange(10, 14)
-	f.tracker.finishRange(10, 11)
+	f.tracker.DeliverRange(10, 14)
+	f.tracker.FinishRange(10, 11)
 	f.queued = 2
 	l.feeds[1].parked.push(packedRecord{})
 	h := c.Health()
@@ -361,37 +273,4 @@ func TestHealthCountsAndForgets(t *testing.T) {
 	if n := len(c.Health().Lanes); n != 3 {
 		t.Errorf("%d lanes after one is gone, want 3", n)
 	}
-}
-
-func TestACommitIsGivenUpWhileTheMemberJoins(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMembership()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if _, _, err := m.hold(ctx); err == nil {
-			t.Fatal("held while the member joins")
-		}
-		go func() {
-			time.Sleep(time.Second)
-			m.set(false)
-		}()
-		held, release, err := m.hold(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		lost := make(chan struct{})
-		go func() {
-			m.lost()
-			close(lost)
-		}()
-		<-held.Done() // what is under way when the membership is lost is void, and ends
-		release()
-		<-lost
-		ctx2, cancel2 := context.WithTimeout(context.Background(), time.Second)
-		defer cancel2()
-		if _, _, err := m.hold(ctx2); err == nil {
-			t.Fatal("held after the membership was lost")
-		}
-	})
 }

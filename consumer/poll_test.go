@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
 // A partition that is taken off a client and put on again, at an earlier offset, while a poll's records are in hand:
@@ -83,7 +85,7 @@ func TestRetryPoll_ALaneBeginsWhereItStandsThoughTheOneBeforeIsStillThere(t *tes
 		p := newRetryPoll(&Consumer{}, cl)
 		at := func(next int64) *lane {
 			l := &lane{topic: "source"}
-			l.feeds = []*feed{{lane: l, topic: "source"}, {lane: l, topic: "tier", delay: 1, tracker: newTracker(next, next), epoch: -1}}
+			l.feeds = []*feed{{lane: l, topic: "source"}, {lane: l, topic: "tier", delay: 1, tracker: offsets.New(next, next), epoch: -1}}
 			return l
 		}
 		before, after := at(0), at(2)

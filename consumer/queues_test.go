@@ -11,66 +11,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
+
+	"github.com/sidingkafka/siding/consumer/internal/clock"
 )
-
-func TestAFifoIsAQueueThatReusesItsRoom(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		var q fifo[int]
-		var model []int
-		n := 0
-		t.Repeat(map[string]func(*rapid.T){
-			"push": func(t *rapid.T) {
-				for range rapid.IntRange(1, 50).Draw(t, "n") {
-					n++
-					q.push(n)
-					model = append(model, n)
-				}
-			},
-			"push in front": func(*rapid.T) {
-				n++
-				q.pushFront(n)
-				model = slices.Insert(model, 0, n)
-			},
-			"pop": func(t *rapid.T) {
-				for range rapid.IntRange(0, min(40, len(model))).Draw(t, "n") {
-					if got := *q.head(); got != model[0] {
-						t.Fatalf("head is %d, want %d", got, model[0])
-					}
-					if got := q.pop(); got != model[0] {
-						t.Fatalf("popped %d, want %d", got, model[0])
-					}
-					model = model[1:]
-				}
-			},
-			"": func(t *rapid.T) {
-				if q.len() != len(model) {
-					t.Fatalf("length %d, want %d", q.len(), len(model))
-				}
-				for _, v := range q.items[:q.first] {
-					if v != 0 {
-						t.Fatalf("%d was popped and is kept", v)
-					}
-				}
-			},
-		})
-	})
-}
-
-func TestAFifoThatIsNeverEmptyDoesNotGrow(t *testing.T) {
-	t.Parallel()
-	var q fifo[int]
-	for i := range 100 {
-		q.push(i)
-	}
-	for i := range 100_000 {
-		q.push(i)
-		q.pop()
-	}
-	if got := cap(q.items); got > 1000 {
-		t.Errorf("room for %d, want a few times the hundred that it holds", got)
-	}
-}
 
 func TestTheParkedHeapGivesRecordsByDueTimeThenOffset(t *testing.T) {
 	t.Parallel()
@@ -123,7 +66,7 @@ func TestKeysRunOneAtATimeInOrderAndAllOfThem(t *testing.T) {
 
 		ready := func() (all []*feed) {
 			for _, f := range l.feeds {
-				if f.ready.len() > 0 {
+				if f.ready.Len() > 0 {
 					all = append(all, f)
 				}
 			}
@@ -200,7 +143,7 @@ func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*work
 	c.paused.Store(&map[string]bool{})
 	done := make(chan struct{})
 	t.Cleanup(func() { close(done) })
-	c.clock = newClock(&c.wg, done, func() {})
+	c.clock = clock.New(&c.wg, done, func() {})
 	c.workerPool = &workerPool{limit: limit, wg: &c.workers, run: run, clock: c.clock}
 	var all []*lane
 	for p := range lanes {
@@ -222,7 +165,7 @@ func TestLanesAreServedInTurn(t *testing.T) {
 		})
 		for _, l := range all {
 			for range units {
-				l.feeds[0].batches.push(batch{recs: []*kgo.Record{{}}})
+				l.feeds[0].batches.Push(batch{recs: []*kgo.Record{{}}})
 			}
 		}
 		s.mu.Lock()
@@ -251,7 +194,7 @@ func TestFeedsOfALaneAreServedInTurn(t *testing.T) {
 		l := all[0]
 		for range 10 {
 			for _, f := range l.feeds {
-				f.ready.push(&item{rec: &kgo.Record{}})
+				f.ready.Push(&item{rec: &kgo.Record{}})
 			}
 		}
 		s.ready(l)
@@ -288,7 +231,7 @@ func TestNoMoreWorkersThanTheLimitAndAllOfThemAreUsed(t *testing.T) {
 				})
 				for _, l := range all {
 					for range 10 {
-						l.feeds[0].ready.push(&item{rec: &kgo.Record{}})
+						l.feeds[0].ready.Push(&item{rec: &kgo.Record{}})
 					}
 					l.wake()
 				}
@@ -325,8 +268,8 @@ func TestByPartitionAPartitionHasOneWorker(t *testing.T) {
 		})
 		l := all[0]
 		for range 10 {
-			l.feeds[0].batches.push(batch{recs: []*kgo.Record{{}}})
-			l.feeds[1].ready.push(&item{rec: &kgo.Record{}})
+			l.feeds[0].batches.Push(batch{recs: []*kgo.Record{{}}})
+			l.feeds[1].ready.Push(&item{rec: &kgo.Record{}})
 			l.wake()
 		}
 		s.wg.Wait()
@@ -353,7 +296,7 @@ func TestWhatDidNotRunOfAUnitGoesToTheFront(t *testing.T) {
 			for at := range int64(10) {
 				recs = append(recs, &kgo.Record{Offset: first + at})
 			}
-			l.feeds[0].batches.push(batch{recs: recs, each: 1})
+			l.feeds[0].batches.Push(batch{recs: recs, each: 1})
 			l.feeds[0].enter(10, 10)
 		}
 		l.wake()

@@ -71,7 +71,7 @@ func (p *retryPoll) add(lanes []*lane) {
 					start[f.topic] = map[int32]kgo.Offset{}
 				}
 				// With the epoch kgo asks whether the log still is the one that the offset was committed in.
-				start[f.topic][l.partition] = kgo.NewOffset().At(f.tracker.next).WithEpoch(f.epoch)
+				start[f.topic][l.partition] = kgo.NewOffset().At(f.tracker.Next).WithEpoch(f.epoch)
 			}
 		}
 		if len(stop) > 0 { // kgo passes over the start of a partition that it reads already
@@ -123,7 +123,7 @@ func (p *retryPoll) reread(topic string) {
 				continue
 			}
 			f.lane.mu.Lock()
-			start[at.partition] = kgo.NewOffset().At(f.tracker.next)
+			start[at.partition] = kgo.NewOffset().At(f.tracker.Next)
 			f.lane.mu.Unlock()
 		}
 		if len(start) > 0 {

@@ -31,7 +31,7 @@ type runner struct {
 
 func (c *Consumer) runUnit(u *unit) {
 	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
-	r.attemptTelemetry.enable(c.telemetry, c.clock.now.Load())
+	r.attemptTelemetry.enable(c.telemetry, c.clock.Reading.Load())
 	if u.item != nil {
 		r.runItem(u.item)
 	} else {
@@ -81,7 +81,7 @@ func (r *runner) unpack(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 func (r *runner) runRecords() {
 	recs := r.unit.recs
 	r.slab = make([]attempt, len(recs))
-	r.reportedAt = r.c.clock.now.Load()
+	r.reportedAt = r.c.clock.Reading.Load()
 	for r.unit.ran < len(recs) {
 		if !r.guarded(func() bool { return r.runFrom(recs) }) {
 			break
@@ -94,7 +94,7 @@ func (r *runner) runRecords() {
 func (r *runner) runFrom(recs []*kgo.Record) bool {
 	limited := r.c.workerPool.limit > 0
 	for r.unit.ran < len(recs) {
-		if r.lane.hold.Load() || limited && r.c.workerPool.contended() && r.unit.ran > 0 && r.reportedAt != r.c.clock.now.Load() {
+		if r.lane.hold.Load() || limited && r.c.workerPool.contended() && r.unit.ran > 0 && r.reportedAt != r.c.clock.Reading.Load() {
 			return false
 		}
 		rec := recs[r.unit.ran]
@@ -162,7 +162,7 @@ func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error 
 		redrive := r.source.redrive
 		a.redrive = &redrive
 	}
-	a.start = r.c.clock.now.Load()
+	a.start = r.c.clock.Reading.Load()
 	r.unit.current.Store(a)
 	if r.unit.cancelled.Load() {
 		a.abandon(ErrDraining)
@@ -234,7 +234,7 @@ func (r *runner) report() {
 	}
 	r.lane.mu.Lock()
 	if r.lane.state != laneGone {
-		r.feed.tracker.finishRange(r.from, r.doneTo-1)
+		r.feed.tracker.FinishRange(r.from, r.doneTo-1)
 	}
 	r.lane.mu.Unlock()
 	r.doneTo = 0

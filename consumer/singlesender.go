@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
 
 // singleSender sends copies one at a time to each partition: what is refused then is that copy, and not a batch that it was in. The
@@ -18,7 +20,7 @@ type singleSender struct {
 	producers
 
 	mu     sync.Mutex
-	queues map[topicPartition]*fifo[*forward] // behind the copy that is under way
+	queues map[topicPartition]*fifo.Queue[*forward] // behind the copy that is under way
 }
 
 // send sends the copy when its turn comes, if its lane still wants it then. It does not wait.
@@ -27,17 +29,17 @@ func (s *singleSender) send(fw *forward) {
 	s.mu.Lock()
 	line, busy := s.queues[at]
 	if busy {
-		for line.len() > 0 && (*line.head()).feed.lane.isGone() { // copies of a lane before this one, behind one that hangs
-			line.pop()
+		for line.Len() > 0 && (*line.Head()).feed.lane.isGone() { // copies of a lane before this one, behind one that hangs
+			line.Pop()
 		}
-		line.push(fw)
+		line.Push(fw)
 		s.mu.Unlock()
 		return
 	}
 	if s.queues == nil {
-		s.queues = map[topicPartition]*fifo[*forward]{}
+		s.queues = map[topicPartition]*fifo.Queue[*forward]{}
 	}
-	s.queues[at] = &fifo[*forward]{}
+	s.queues[at] = &fifo.Queue[*forward]{}
 	s.mu.Unlock()
 	s.start(fw)
 }
@@ -69,8 +71,8 @@ func (s *singleSender) promise(r *kgo.Record, err error) {
 func (s *singleSender) next(at topicPartition) *forward {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if line := s.queues[at]; line != nil && line.len() > 0 {
-		return line.pop()
+	if line := s.queues[at]; line != nil && line.Len() > 0 {
+		return line.Pop()
 	}
 	delete(s.queues, at)
 	return nil

@@ -12,8 +12,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/sidingkafka/siding/consumer/internal/clock"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/consumer/internal/session"
+
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
+
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/sidingkafka/siding/classify"
@@ -80,11 +86,11 @@ func TestTelemetry_TheFirstDueTimeIsThereWithCopiesThatAreDueSinceEver(t *testin
 
 // measured is a lane that runs units of n records without Kafka.
 func measured(t testing.TB, n int) (run func(), c *Consumer) {
-	c = &Consumer{values: context.Background(), membership: newMembership(), clock: &clock{base: time.Now()}, workerPool: &workerPool{}}
+	c = &Consumer{values: context.Background(), membership: session.NewMembership(), clock: &clock.Clock{Base: time.Now()}, workerPool: &workerPool{}}
 	c.cfg.Group = "billing"
 	c.cfg.Handler = func(context.Context, *kgo.Record) error { return nil }
 	l := &lane{c: c, topic: "orders", policy: &Policy{HandlerTimeout: time.Minute}}
-	f := &feed{lane: l, topic: "orders", tracker: newTracker(0, -1)}
+	f := &feed{lane: l, topic: "orders", tracker: offsets.New(0, -1)}
 	f.sig = f.signals(c.cfg.Group)
 	l.feeds = []*feed{f}
 	recs := make([]*kgo.Record, n)
@@ -137,7 +143,7 @@ func TestAnSDKThatComesLateIsFound(t *testing.T) {
 		t.Errorf("a tracer without spans was asked %d times at once, want once", got)
 	}
 	tracers.there.Store(true)
-	c.clock.now.Add(int64(askTracer))
+	c.clock.Reading.Add(int64(askTracer))
 	for range 10 {
 		run()
 	}

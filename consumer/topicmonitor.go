@@ -133,7 +133,7 @@ func (w *topicMonitor) resubscribe(source string) {
 	if c.stop.Err() != nil {
 		return
 	}
-	now := c.subscription.leave(source, func() {
+	now := c.subscription.Leave(source, func() {
 		c.group.PurgeTopicsFromConsuming(source) // kgo joins again without it
 		c.group.ResumeFetchTopics(source)
 	})
@@ -236,7 +236,7 @@ func (w *topicMonitor) poll(ctx context.Context) (soon bool) {
 	now, err := c.describe(ctx, keys(uses))
 	if err != nil {
 		if ctx.Err() == nil {
-			c.throttle.once("look at topics", time.Minute, func() { c.log.Warn("siding: the topics could not be looked at", "error", err) })
+			c.throttle.Once("look at topics", time.Minute, func() { c.log.Warn("siding: the topics could not be looked at", "error", err) })
 		}
 		return false // at the next look, which is soon where something is suspected
 	}

@@ -3,6 +3,9 @@ package consumer
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/sidingkafka/siding/consumer/internal/clock"
+	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
 
 // workerPool hands workers to lanes. Lanes with work stand in a ring and are served in turn; at most limit workers run at a
@@ -16,13 +19,13 @@ type workerPool struct {
 	limit int
 	wg    *sync.WaitGroup
 	run   func(*unit)
-	clock *clock
+	clock *clock.Clock
 
 	mu        sync.Mutex
-	ring      fifo[*lane]
+	ring      fifo.Queue[*lane]
 	running   int
 	lent      int
-	returning fifo[chan struct{}] // workers whose wait is over, in order; closed to hand over a slot
+	returning fifo.Queue[chan struct{}] // workers whose wait is over, in order; closed to hand over a slot
 	waiting   atomic.Bool
 }
 
@@ -54,7 +57,7 @@ func (s *workerPool) lend() bool {
 	}
 	s.mu.Unlock()
 	if spare {
-		s.clock.leave()
+		s.clock.Leave()
 	}
 	return spare
 }
@@ -63,11 +66,11 @@ func (s *workerPool) lend() bool {
 func (s *workerPool) startWorker() {
 	switch {
 	case s.limit > 0 && s.running >= s.limit:
-	case s.returning.len() > 0:
+	case s.returning.Len() > 0:
 		s.running++
 		s.lent--
-		close(s.returning.pop())
-	case s.ring.len() > 0:
+		close(s.returning.Pop())
+	case s.ring.Len() > 0:
 		s.running++
 		s.wg.Go(s.worker)
 	}
@@ -80,16 +83,16 @@ func (s *workerPool) reclaim(stop <-chan struct{}) bool {
 		s.running++
 		s.lent--
 		s.mu.Unlock()
-		s.clock.enter()
+		s.clock.Enter()
 		return true
 	}
 	turn := make(chan struct{})
-	s.returning.push(turn)
+	s.returning.Push(turn)
 	s.waiting.Store(true)
 	s.mu.Unlock()
 	select {
 	case <-turn:
-		s.clock.enter()
+		s.clock.Enter()
 		return true
 	case <-stop:
 	}
@@ -106,7 +109,7 @@ func (s *workerPool) reclaim(stop <-chan struct{}) bool {
 
 // takeOver counts a worker that runs no handler any more, only comes to its end, beyond the limit if need be.
 func (s *workerPool) takeOver() {
-	s.clock.enter()
+	s.clock.Enter()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lent--
@@ -116,13 +119,13 @@ func (s *workerPool) takeOver() {
 func (s *workerPool) enqueue(l *lane) {
 	if !l.queued {
 		l.queued = true
-		s.ring.push(l)
+		s.ring.Push(l)
 	}
 }
 
 func (s *workerPool) worker() {
-	s.clock.enter()
-	defer s.clock.leave()
+	s.clock.Enter()
+	defer s.clock.Leave()
 	var u *unit
 	defer func() {
 		if u != nil {
@@ -165,14 +168,14 @@ func (s *workerPool) next(more *lane) *lane {
 	if more != nil {
 		s.enqueue(more)
 	}
-	if s.ring.len() == 0 || s.returning.len() > 0 || s.limit > 0 && s.running > s.limit {
+	if s.ring.Len() == 0 || s.returning.Len() > 0 || s.limit > 0 && s.running > s.limit {
 		s.running--
 		s.startWorker()
 		return nil
 	}
-	l := s.ring.pop()
+	l := s.ring.Pop()
 	l.queued = false
-	if s.ring.len() == 0 {
+	if s.ring.Len() == 0 {
 		s.waiting.Store(false)
 	}
 	return l

@@ -1,40 +1,37 @@
-package consumer
+package session
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// membership is the lock of commits, which also knows whether the member is joining. kgo holds commits back then, on a
+// Membership is the lock of commits, which also knows whether the member is joining. kgo holds commits back then, on a
 // lock that no context ends; so siding waits by itself.
 //
 // kgo ends every session with a revoke or a loss, and begins every one with an assignment, each of which may be empty. So
 // a join is under way from the end of the one callback to the beginning of the next.
 // See DESIGN.md, "Membership and commits".
-type membership struct {
+type Membership struct {
 	lock    chan struct{} // holds one token; a channel, so that waiting for it can be given up
 	joining bool          // guarded by lock
 	settled chan struct{} // closed when a join is over; guarded by lock
 
 	mu       sync.Mutex
 	cancel   context.CancelFunc // ends the commit that is under way
-	reported GroupHealth        // what health tells; its Since is zero before Run
+	reported Health             // what health tells; its Since is zero before Run
 	within   time.Duration      // how long a join or failing commits may take
 	ever     bool               // it has joined once
 	refuse   int                // times that the member was refused before
 }
 
-func newMembership() *membership {
-	return &membership{lock: make(chan struct{}, 1), joining: true, settled: make(chan struct{})}
+func NewMembership() *Membership {
+	return &Membership{lock: make(chan struct{}, 1), joining: true, settled: make(chan struct{})}
 }
 
-// hold takes the lock at a moment when the member is not joining. The context that it returns ends with ctx, and when the
+// Hold takes the lock at a moment when the member is not joining. The context that it returns ends with ctx, and when the
 // membership is lost.
-func (m *membership) hold(ctx context.Context) (held context.Context, release func(), err error) {
+func (m *Membership) Hold(ctx context.Context) (held context.Context, release func(), err error) {
 	for {
 		select {
 		case m.lock <- struct{}{}:
@@ -62,8 +59,8 @@ func (m *membership) hold(ctx context.Context) (held context.Context, release fu
 	}, nil
 }
 
-// set says whether a join is under way; it waits for the commit that is.
-func (m *membership) set(joining bool) {
+// SetJoining says whether a join is under way; it waits for the commit that is.
+func (m *Membership) SetJoining(joining bool) {
 	m.lock <- struct{}{}
 	defer func() { <-m.lock }()
 	switch {
@@ -82,22 +79,22 @@ func (m *membership) set(joining bool) {
 	m.ever = m.ever || !joining
 }
 
-// begin is called by Run. A join that takes longer than within is trouble, and so are commits that fail for that long.
-func (m *membership) begin(within time.Duration) {
+// Begin is called by Run. A join that takes longer than within is trouble, and so are commits that fail for that long.
+func (m *Membership) Begin(within time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reported.Since, m.within = time.Now(), within
 }
 
-// end is called when Run ended cleanly: who joins no more is not late.
-func (m *membership) end() {
+// End is called when Run ended cleanly: who joins no more is not late.
+func (m *Membership) End() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.reported = GroupHealth{}
+	m.reported = Health{}
 }
 
-// noteJoinError notes what a try to join, or a session, ended with.
-func (m *membership) noteJoinError(err error) {
+// NoteJoinError notes what a try to join, or a session, ended with.
+func (m *Membership) NoteJoinError(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.reported.Joined {
@@ -105,17 +102,17 @@ func (m *membership) noteJoinError(err error) {
 	}
 }
 
-// refused notes that the group's coordinator, or a broker, refused who asks. It reports whether that keeps the member from starting:
+// Refused notes that the group's coordinator, or a broker, refused who asks. It reports whether that keeps the member from starting:
 // it was refused time and again, and never joined.
-func (m *membership) refused() bool {
+func (m *Membership) Refused() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refuse++
 	return !m.ever && m.refuse > 3
 }
 
-// noteCommit notes how a commit of all that is finished went, which began at that time.
-func (m *membership) noteCommit(began time.Time, err error) {
+// NoteCommit notes how a commit of all that is finished went, which began at that time.
+func (m *Membership) NoteCommit(began time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -129,8 +126,8 @@ func (m *membership) noteCommit(began time.Time, err error) {
 	}
 }
 
-// health tells how the consumer stands in its group, and whether that is as it should be.
-func (m *membership) health(now time.Time) (h GroupHealth, ok bool) {
+// Health tells how the consumer stands in its group, and whether that is as it should be.
+func (m *Membership) Health(now time.Time) (h Health, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h = m.reported
@@ -138,25 +135,22 @@ func (m *membership) health(now time.Time) (h GroupHealth, ok bool) {
 	return h, !late(h.CommitsFailSince) && (h.Joined || !late(h.Since))
 }
 
-// refusesUs reports whether an error says that who asks is not known, or may not do this.
-func refusesUs(err error) bool {
-	for _, refusal := range []*kerr.Error{
-		kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState,
-		kerr.ClusterAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed,
-	} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
-}
-
-// lost is set(true) after a loss: the commit that is under way is void, and is not waited for.
-func (m *membership) lost() {
+// Lost is set(true) after a loss: the commit that is under way is void, and is not waited for.
+func (m *Membership) Lost() {
 	m.mu.Lock()
 	if m.cancel != nil {
 		m.cancel()
 	}
 	m.mu.Unlock()
-	m.set(true)
+	m.SetJoining(true)
+}
+
+// Health says whether the member is in its group, and whether its commits succeed. The fields
+// are those of the consumer's GroupHealth, which converts from it.
+type Health struct {
+	Joined           bool
+	Since            time.Time
+	Why              string
+	CommitsFailSince time.Time
+	CommitError      string
 }

@@ -1,4 +1,4 @@
-package consumer
+package offsets
 
 import (
 	"slices"
@@ -24,14 +24,14 @@ func TestTrackerAgreesWithANaiveModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.Int64Range(0, 1<<40).Draw(t, "start")
-		tr := newTracker(start, -1)
+		tr := New(start, -1)
 		model := naiveTracker{next: start}
 		t.Repeat(map[string]func(*rapid.T){
 			"deliver with gaps": func(t *rapid.T) {
 				for range rapid.IntRange(1, 40).Draw(t, "n") {
 					at := model.next + rapid.SampledFrom([]int64{0, 0, 0, 1, 63, 64, 5000, 1 << 33}).Draw(t, "gap")
-					if !tr.deliver(at) {
-						t.Fatalf("offset %d refused, next is %d", at, tr.next)
+					if !tr.Deliver(at) {
+						t.Fatalf("offset %d refused, next is %d", at, tr.Next)
 					}
 					model.pending, model.next = append(model.pending, at), at+1
 				}
@@ -39,7 +39,7 @@ func TestTrackerAgreesWithANaiveModel(t *testing.T) {
 			"deliver a range": func(t *rapid.T) {
 				first := model.next + rapid.Int64Range(0, 100).Draw(t, "gap")
 				last := first + rapid.Int64Range(0, 10_000).Draw(t, "n")
-				tr.deliverRange(first, last)
+				tr.DeliverRange(first, last)
 				for at := first; at <= last; at++ {
 					model.pending = append(model.pending, at)
 				}
@@ -47,36 +47,36 @@ func TestTrackerAgreesWithANaiveModel(t *testing.T) {
 			},
 			"deliver again": func(t *rapid.T) {
 				at := model.next - rapid.Int64Range(1, 100).Draw(t, "back")
-				if tr.deliver(at) {
+				if tr.Deliver(at) {
 					t.Fatalf("offset %d taken twice", at)
 				}
 			},
 			"skip": func(t *rapid.T) {
 				model.next += rapid.Int64Range(0, 9000).Draw(t, "skip")
-				tr.skip(model.next)
+				tr.Skip(model.next)
 			},
 			"finish one": func(t *rapid.T) {
 				if len(model.pending) == 0 {
 					return
 				}
 				i := rapid.IntRange(0, len(model.pending)-1).Draw(t, "which")
-				tr.finish(model.pending[i])
+				tr.Finish(model.pending[i])
 				model.pending = slices.Delete(model.pending, i, i+1)
 			},
 			"finish a range": func(t *rapid.T) {
 				first := model.floor() + rapid.Int64Range(-5, 5000).Draw(t, "first")
 				last := first + rapid.Int64Range(0, 9000).Draw(t, "n")
-				got, want := tr.finishRange(first, last), len(model.pending)
+				got, want := tr.FinishRange(first, last), len(model.pending)
 				model.pending = slices.DeleteFunc(model.pending, func(at int64) bool { return first <= at && at <= last })
 				if want -= len(model.pending); got != want {
 					t.Fatalf("finishRange(%d, %d) = %d, want %d", first, last, got, want)
 				}
 			},
 			"": func(t *rapid.T) {
-				if got, want := tr.floor(), model.floor(); got != want {
+				if got, want := tr.Floor(), model.floor(); got != want {
 					t.Fatalf("floor = %d, want %d", got, want)
 				}
-				if got, want := tr.pending, len(model.pending); got != want {
+				if got, want := tr.Pending, len(model.pending); got != want {
 					t.Fatalf("pending = %d, want %d", got, want)
 				}
 			},
@@ -85,11 +85,11 @@ func TestTrackerAgreesWithANaiveModel(t *testing.T) {
 }
 
 func TestTrackerOfASteadyStreamKeepsNoMemory(t *testing.T) {
-	tr := newTracker(0, -1)
+	tr := New(0, -1)
 	allocs := testing.AllocsPerRun(1000, func() {
-		first := tr.next
-		tr.deliverRange(first, first+2999)
-		tr.finishRange(first, first+2999)
+		first := tr.Next
+		tr.DeliverRange(first, first+2999)
+		tr.FinishRange(first, first+2999)
 	})
 	if allocs > 0.1 || len(tr.chunks) > 1 {
 		t.Fatalf("%v allocations a batch, %d chunks kept; want none", allocs, len(tr.chunks))
@@ -97,13 +97,13 @@ func TestTrackerOfASteadyStreamKeepsNoMemory(t *testing.T) {
 }
 
 func BenchmarkTrackerOutOfOrder(b *testing.B) {
-	tr := newTracker(0, -1)
+	tr := New(0, -1)
 	for i := 0; b.Loop(); i++ {
-		first := tr.next
-		tr.deliverRange(first, first+63)
+		first := tr.Next
+		tr.DeliverRange(first, first+63)
 		for at := first + 63; at >= first; at-- {
-			tr.finish(at)
+			tr.Finish(at)
 		}
-		_ = tr.floor()
+		_ = tr.Floor()
 	}
 }

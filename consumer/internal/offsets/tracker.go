@@ -1,4 +1,4 @@
-package consumer
+package offsets
 
 import (
 	"math/bits"
@@ -6,7 +6,7 @@ import (
 	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
-// tracker knows, for one physical partition, which of the delivered records are unfinished. Records finish in any
+// Tracker knows, for one physical partition, which of the delivered records are unfinished. Records finish in any
 // order; only the floor, below which everything is finished, may be committed.
 //
 // It tracks offsets, not counts: compaction and transaction markers leave gaps, and a tracker that counts records
@@ -19,10 +19,10 @@ import (
 // A tracker is not safe for concurrent use; its lane's lock guards it. It also owns what goes into the commit's
 // metadata, which is only a mark in this version.
 // See DESIGN.md, "The committed floor".
-type tracker struct {
-	next      int64 // where the next delivered record may start: all delivered records lie below
-	committed int64 // last offset the broker acknowledged for the group; -1 when there is none
-	pending   int   // records delivered and unfinished
+type Tracker struct {
+	Next      int64 // where the next delivered record may start: all delivered records lie below
+	Committed int64 // last offset the broker acknowledged for the group; -1 when there is none
+	Pending   int   // records delivered and unfinished
 	chunks    []*chunk
 	free      *chunk // one spare, so that a steady stream allocates nothing
 }
@@ -39,49 +39,49 @@ type chunk struct {
 	words [chunkBits / 64]uint64
 }
 
-func newTracker(position, committed int64) tracker {
-	return tracker{next: position, committed: committed}
+func New(position, committed int64) Tracker {
+	return Tracker{Next: position, Committed: committed}
 }
 
-// deliver notes that the record at offset was handed out. Offsets must ascend; one below next is a repetition, is
+// Deliver notes that the record at offset was handed out. Offsets must ascend; one below next is a repetition, is
 // not taken, and the result says so.
-func (t *tracker) deliver(offset int64) bool {
-	if offset < t.next {
+func (t *Tracker) Deliver(offset int64) bool {
+	if offset < t.Next {
 		return false
 	}
 	c := t.at(offset)
 	bit := offset & chunkMask
 	c.words[bit>>6] |= 1 << (bit & 63)
 	c.count++
-	t.pending++
-	t.next = offset + 1
+	t.Pending++
+	t.Next = offset + 1
 	return true
 }
 
-// deliverRange is deliver for the contiguous offsets first … last.
-func (t *tracker) deliverRange(first, last int64) {
+// DeliverRange is deliver for the contiguous offsets first … last.
+func (t *Tracker) DeliverRange(first, last int64) {
 	for first <= last {
 		c := t.at(first)
 		end := min(last, c.base+chunkMask)
 		n := int(end - first + 1)
 		setRange(&c.words, int(first-c.base), n)
 		c.count += n
-		t.pending += n
+		t.Pending += n
 		first = end + 1
 	}
-	t.next = last + 1
+	t.Next = last + 1
 }
 
-// skip notes that nothing below offset will be delivered any more: the records there were passed over by the reader.
-func (t *tracker) skip(offset int64) {
-	t.next = max(t.next, offset)
+// Skip notes that nothing below offset will be delivered any more: the records there were passed over by the reader.
+func (t *Tracker) Skip(offset int64) {
+	t.Next = max(t.Next, offset)
 }
 
-// finish notes that the record at offset is done. Finishing one that is not pending changes nothing.
-func (t *tracker) finish(offset int64) { t.finishRange(offset, offset) }
+// Finish notes that the record at offset is done. Finishing one that is not pending changes nothing.
+func (t *Tracker) Finish(offset int64) { t.FinishRange(offset, offset) }
 
-// finishRange finishes every delivered record in first … last, gaps included, and returns how many there were.
-func (t *tracker) finishRange(first, last int64) int {
+// FinishRange finishes every delivered record in first … last, gaps included, and returns how many there were.
+func (t *Tracker) FinishRange(first, last int64) int {
 	finished := 0
 	for i := t.search(first); i < len(t.chunks); i++ {
 		c := t.chunks[i]
@@ -94,13 +94,13 @@ func (t *tracker) finishRange(first, last int64) int {
 		c.count -= n
 		finished += n
 	}
-	t.pending -= finished
+	t.Pending -= finished
 	t.trim()
 	return finished
 }
 
-// floor is the offset to commit: everything below it is finished.
-func (t *tracker) floor() int64 {
+// Floor is the offset to commit: everything below it is finished.
+func (t *Tracker) Floor() int64 {
 	for _, c := range t.chunks {
 		if c.count == 0 {
 			continue
@@ -111,15 +111,15 @@ func (t *tracker) floor() int64 {
 			}
 		}
 	}
-	return t.next
+	return t.Next
 }
 
-// dirty reports whether the floor lies beyond what is committed.
-func (t *tracker) dirty() bool { return t.floor() > t.committed }
+// Dirty reports whether the floor lies beyond what is committed.
+func (t *Tracker) Dirty() bool { return t.Floor() > t.Committed }
 
 // at returns the chunk for offset, which is never below an existing chunk's first offset by more than the order of
 // deliveries allows: deliveries ascend, so it is the last chunk or a new one behind it.
-func (t *tracker) at(offset int64) *chunk {
+func (t *Tracker) at(offset int64) *chunk {
 	base := offset &^ chunkMask
 	if n := len(t.chunks); n > 0 && t.chunks[n-1].base == base {
 		return t.chunks[n-1]
@@ -135,7 +135,7 @@ func (t *tracker) at(offset int64) *chunk {
 }
 
 // search returns the index of the first chunk that reaches to offset or beyond.
-func (t *tracker) search(offset int64) int {
+func (t *Tracker) search(offset int64) int {
 	lo, hi := 0, len(t.chunks)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -149,7 +149,7 @@ func (t *tracker) search(offset int64) int {
 }
 
 // trim drops the finished chunks in front. An empty chunk behind an unfinished one stays until its turn comes.
-func (t *tracker) trim() {
+func (t *Tracker) trim() {
 	n := 0
 	for n < len(t.chunks) && t.chunks[n].count == 0 {
 		t.free = t.chunks[n] // its words are all zero again
@@ -188,5 +188,5 @@ func clearRange(words *[chunkBits / 64]uint64, from, n int) (cleared int) {
 // mask has its low n bits set, 1 ≤ n ≤ 64.
 func mask(n int) uint64 { return ^uint64(0) >> (64 - n) }
 
-// metadata is what a commit of the floor carries besides: that a consumer made it, and nobody's tool.
-func (t *tracker) metadata() string { return commitmark.Mark }
+// Metadata is what a commit of the floor carries besides: that a consumer made it, and nobody's tool.
+func (t *Tracker) Metadata() string { return commitmark.Mark }

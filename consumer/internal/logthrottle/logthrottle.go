@@ -1,4 +1,4 @@
-package consumer
+package logthrottle
 
 import (
 	"maps"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// logThrottle keeps a message that would come with every poll or every record from filling the log.
-type logThrottle struct {
+// Throttle keeps a message that would come with every poll or every record from filling the log.
+type Throttle struct {
 	mu      sync.Mutex
 	last    map[string]*throttled
 	swept   time.Time
@@ -22,16 +22,19 @@ type throttled struct {
 // maxThrottled bounds the keys that are remembered. Further ones share a place, so that neither memory nor the log grows with them.
 const maxThrottled = 1000
 
-// once runs f unless it did so for the same key within the interval.
-func (q *logThrottle) once(key string, every time.Duration, f func()) {
-	if _, due := q.due([]byte(key), every); due {
+// overflowEvery is the interval of the messages that share that place.
+const overflowEvery = 10 * time.Second
+
+// Once runs f unless it did so for the same key within the interval.
+func (q *Throttle) Once(key string, every time.Duration, f func()) {
+	if _, due := q.Due([]byte(key), every); due {
 		f()
 	}
 }
 
-// due reports whether the message of that key is to be said now: the first time, and then once an interval. times is how
+// Due reports whether the message of that key is to be said now: the first time, and then once an interval. times is how
 // often it came since it was last said, this time included. Of a key that is known nothing is kept.
-func (q *logThrottle) due(key []byte, every time.Duration) (times int, due bool) {
+func (q *Throttle) Due(key []byte, every time.Duration) (times int, due bool) {
 	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -39,7 +42,7 @@ func (q *logThrottle) due(key []byte, every time.Duration) (times int, due bool)
 	switch {
 	case s != nil:
 	case len(q.last) >= maxThrottled && !q.sweep(now):
-		return q.pending.arrive(now, logEvery)
+		return q.pending.arrive(now, overflowEvery)
 	case q.last == nil:
 		q.last = map[string]*throttled{}
 		fallthrough
@@ -62,7 +65,7 @@ func (s *throttled) arrive(now time.Time, every time.Duration) (times int, due b
 }
 
 // sweep forgets the messages whose interval is over, and reports whether there is room for another. The caller holds the lock.
-func (q *logThrottle) sweep(now time.Time) bool {
+func (q *Throttle) sweep(now time.Time) bool {
 	if now.Sub(q.swept) >= time.Second {
 		q.swept = now
 		maps.DeleteFunc(q.last, func(_ string, s *throttled) bool { return !now.Before(s.next) })

@@ -1,14 +1,14 @@
-package consumer
+package fifo
 
-// fifo is a queue that reuses its room.
-type fifo[T any] struct {
+// Queue is a queue that reuses its room.
+type Queue[T any] struct {
 	items []T
 	first int
 }
 
-func (q *fifo[T]) len() int { return len(q.items) - q.first }
+func (q *Queue[T]) Len() int { return len(q.items) - q.first }
 
-func (q *fifo[T]) push(v T) {
+func (q *Queue[T]) Push(v T) {
 	if q.first > 32 && q.first > len(q.items)/2 {
 		n := copy(q.items, q.items[q.first:])
 		clear(q.items[n:])
@@ -17,7 +17,7 @@ func (q *fifo[T]) push(v T) {
 	q.items = append(q.items, v)
 }
 
-func (q *fifo[T]) pushFront(v T) {
+func (q *Queue[T]) PushFront(v T) {
 	if q.first > 0 {
 		q.first--
 		q.items[q.first] = v
@@ -28,10 +28,10 @@ func (q *fifo[T]) pushFront(v T) {
 	q.items[0] = v
 }
 
-// head is the front element; the queue must not be empty.
-func (q *fifo[T]) head() *T { return &q.items[q.first] }
+// Head is the front element; the queue must not be empty.
+func (q *Queue[T]) Head() *T { return &q.items[q.first] }
 
-func (q *fifo[T]) pop() T {
+func (q *Queue[T]) Pop() T {
 	var zero T
 	v := q.items[q.first]
 	q.items[q.first] = zero

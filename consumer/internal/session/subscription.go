@@ -1,27 +1,27 @@
-package consumer
+package session
 
 import "sync"
 
-// subscription is what the group client reads for the group: which partitions the group gave it, and the sources that it was told to
+// Subscription is what the group client reads for the group: which partitions the group gave it, and the sources that it was told to
 // forget since they were made anew. It is told of such a source again only when the group has taken all of its partitions back and
 // the next session has begun. By then what kgo had under way for the old topic is over. Before, an offset of the old topic that was
 // fetched late would become a second position on the same partition of the new one, the two would overwrite each other, and the
 // records between them might never be read.
-type subscription struct {
+type Subscription struct {
 	mu       sync.Mutex
 	held     map[string]map[int32]bool
 	sessions int             // that have begun
 	left     map[string]bool // sources that are to be subscribed to again
 }
 
-func newSubscription() *subscription {
-	return &subscription{held: map[string]map[int32]bool{}, left: map[string]bool{}}
+func NewSubscription() *Subscription {
+	return &Subscription{held: map[string]map[int32]bool{}, left: map[string]bool{}}
 }
 
-// begin notes the partitions that a session begins with. It returns those of them that the member did not have: kgo may name one twice,
+// Begin notes the partitions that a session begins with. It returns those of them that the member did not have: kgo may name one twice,
 // and names those of a source that it was told of again once more when it hears how many there are, though it reads them already. And
 // it returns the sources to subscribe to again.
-func (s *subscription) begin(added map[string][]int32) (fresh map[string][]int32, again []string) {
+func (s *Subscription) Begin(added map[string][]int32) (fresh map[string][]int32, again []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions++
@@ -46,8 +46,8 @@ func (s *subscription) begin(added map[string][]int32) (fresh map[string][]int32
 	return fresh, again
 }
 
-// end notes the partitions that the group took back.
-func (s *subscription) end(lost map[string][]int32) {
+// End notes the partitions that the group took back.
+func (s *Subscription) End(lost map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for topic, partitions := range lost {
@@ -57,9 +57,9 @@ func (s *subscription) end(lost map[string][]int32) {
 	}
 }
 
-// leave runs forget, which has the client forget a source, and has the group take its partitions back. It reports whether to subscribe
+// Leave runs forget, which has the client forget a source, and has the group take its partitions back. It reports whether to subscribe
 // to the source again at once, since none was held; else begin says when.
-func (s *subscription) leave(source string, forget func()) (now bool) {
+func (s *Subscription) Leave(source string, forget func()) (now bool) {
 	s.mu.Lock()
 	held, sessions := len(s.held[source]) > 0, s.sessions
 	s.mu.Unlock()

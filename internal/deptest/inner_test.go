@@ -1,0 +1,44 @@
+package deptest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// innerMayImport says for each inner package which folders of this project its code may import
+// itself. An inner package never imports the package that it is inside of, and no sibling that is
+// not listed: a change to one of them needs the reading of that package and its borders, no more.
+var innerMayImport = map[string][]string{
+	"consumer/internal/clock":       {},
+	"consumer/internal/fifo":        {},
+	"consumer/internal/logthrottle": {},
+	"consumer/internal/offsets":     {"internal/commitmark"},
+	"consumer/internal/session":     {},
+}
+
+func TestInnerPackagesImportOnlyWhatIsListed(t *testing.T) {
+	t.Parallel()
+	g := readGraph(t)
+	for _, p := range g.sorted() {
+		outer, _, inner := strings.Cut(p.dir, "/internal/")
+		if !inner || outer != "consumer" && outer != "redrive" {
+			continue
+		}
+		allowed, ok := innerMayImport[p.dir]
+		if !ok {
+			t.Errorf("%s: no rule says what it may import; add it to innerMayImport", p.dir)
+			continue
+		}
+		for _, name := range p.imports {
+			if dir, ours := folder(name); ours && !slices.Contains(allowed, dir) {
+				t.Errorf("%s may not import %s", p.dir, dir)
+			}
+		}
+	}
+	for dir := range innerMayImport {
+		if g[dir] == nil {
+			t.Errorf("%s is listed in innerMayImport and is not there", dir)
+		}
+	}
+}
