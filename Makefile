@@ -27,7 +27,7 @@ endef
 
 FUZZTIME ?= 10s
 
-.PHONY: all lint fmt test integration soak traps bench fuzz tools
+.PHONY: all lint fmt quick test house integration soak traps bench fuzz tools
 all: lint test
 
 # The linters, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -41,6 +41,10 @@ lint: $(golangci)
 
 fmt: $(golangci)
 	@for m in $(modules); do (cd $$m && $(golangci) fmt --config $(CURDIR)/.golangci.yml ./...); done
+
+# The tests of the code, while one works on it: without the race detector and without those that take real time.
+quick:
+	@for m in $(unit); do (cd $$m && go test -short ./...); done
 
 # All tests that need nothing but Go.
 test:
@@ -64,6 +68,10 @@ soak:
 # Which test shows which of the traps that others fell into; fails where one has none.
 traps:
 	@go run ./internal/traps
+
+# Measures of the code base; fails over a ceiling of internal/house/ceiling.go.
+house:
+	@go run ./internal/house
 
 # Siding and bare franz-go side by side. ONLY=name runs one benchmark, BROKERS=host:port,… uses a real cluster.
 bench:

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// file is the text of a Go file, measured.
+type file struct {
+	path         string // below the checkout, with slashes
+	test         bool
+	lines        int
+	bare         int   // lines that hold more than a comment
+	functions    []int // lines of each function's body
+	longComments int   // lines over 100 columns that hold a comment
+	tests        []string
+	decls        []string // the names that it declares at its top level
+}
+
+func (f *file) top() string { top, _, _ := strings.Cut(f.path, "/"); return top }
+
+// readTree measures all Go files of a checkout, those of nested modules included.
+func readTree(dir string) ([]*file, error) {
+	var files []*file
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != dir && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		f, err := readFile(filepath.ToSlash(below), src)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		return nil
+	})
+	return files, err
+}
+
+// readFile measures one Go file.
+func readFile(path string, src []byte) (*file, error) {
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, path, src, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{path: path, test: strings.HasSuffix(path, "_test.go"), lines: strings.Count(string(src), "\n")}
+	f.bare = bareLines(src)
+	text := strings.Split(string(src), "\n")
+	for _, group := range tree.Comments {
+		for _, c := range group.List {
+			if isDirective(c.Text) {
+				continue
+			}
+			for l := fset.Position(c.Pos()).Line; l <= fset.Position(c.End()).Line; l++ {
+				if columns(text[l-1]) > 100 {
+					f.longComments++
+				}
+			}
+		}
+	}
+	for _, d := range tree.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Body != nil {
+				f.functions = append(f.functions, fset.Position(d.Body.Rbrace).Line-fset.Position(d.Body.Lbrace).Line+1)
+			}
+			f.decls = append(f.decls, d.Name.Name)
+			if f.test && d.Recv == nil && isTest(d.Name.Name) {
+				f.tests = append(f.tests, d.Name.Name)
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					f.decls = append(f.decls, s.Name.Name)
+				case *ast.ValueSpec:
+					for _, n := range s.Names {
+						f.decls = append(f.decls, n.Name)
+					}
+				}
+			}
+		}
+	}
+	return f, nil
+}
+
+// bareLines counts the lines that hold something other than blanks and comments.
+func bareLines(src []byte) int {
+	fset := token.NewFileSet()
+	f := fset.AddFile("", -1, len(src))
+	var s scanner.Scanner
+	s.Init(f, src, nil, 0)
+	held := map[int]bool{}
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return len(held)
+		}
+		if tok == token.SEMICOLON && lit == "\n" {
+			continue
+		}
+		first := f.Line(pos)
+		for l := first; l <= first+strings.Count(lit, "\n"); l++ {
+			held[l] = true
+		}
+	}
+}
+
+// columns is the width of a line, a tab taken as four columns.
+func columns(line string) int { return utf8.RuneCountInString(line) + 3*strings.Count(line, "\t") }
+
+// isDirective reports whether a comment is addressed to a tool, which wants it on one line.
+func isDirective(comment string) bool {
+	return len(comment) > 2 && comment[1] == '/' && comment[2] >= 'a' && comment[2] <= 'z'
+}
+
+// kinds are the prefixes of the functions that go test runs.
+var kinds = []string{"Test", "Benchmark", "Fuzz"}
+
+func isTest(name string) bool { return kind(name) != "" && name != "TestMain" }
