@@ -153,7 +153,7 @@ func (a *alarm) check(now time.Time) {
 		return
 	}
 	if came, went := a.dead.sum(now, a.window), a.sent.sum(now, a.window); came >= leastDead && came > went {
-		a.fire(fmt.Sprintf("the dead-letter topic fills faster than it is drained: %d letters came within %v, and %d were brought back", came, a.window, went))
+		a.fire(fmt.Sprintf("the dead-letter topic fills faster than it is drained: %d letters came within %v, and %d were redriven", came, a.window, went))
 	}
 }
 

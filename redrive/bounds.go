@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // Where topics begin and end is known of all partitions or it is an error: a partition that could not tell would be taken for one from
@@ -53,7 +55,7 @@ func known(what string, listed kadm.ListedOffsets, err error) error {
 		if o.Err == nil || err != nil || o.Partition < 0 && errors.Is(o.Err, kerr.UnknownTopicOrPartition) {
 			return
 		}
-		err = fmt.Errorf("list %s offsets of %s/%d: %w", what, o.Topic, o.Partition, Denied("DESCRIBE", "topic", o.Topic, o.Err))
+		err = fmt.Errorf("list %s offsets of %s/%d: %w", what, o.Topic, o.Partition, permission.Denied("DESCRIBE", "topic", o.Topic, o.Err))
 	})
 	return err
 }

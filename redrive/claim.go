@@ -14,6 +14,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // ownedRun is a run that this process has: what the ledger says of it, and the producers with which it writes.
@@ -98,9 +99,9 @@ func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
 	if err := ledger.Read(first, nil, nil); first.Err() != nil {
 		return ctx.Err()
 	} else if err != nil {
-		return Denied("READ", "topic", p.topics.ledger, err)
+		return permission.Denied("READ", "topic", p.topics.ledger, err)
 	}
-	return RefuseUnfinished(ledger)
+	return refuseUnfinished(ledger)
 }
 
 // tryClaim is one try of it. Of a claim that may stand or not it returns the run with the error.
@@ -119,7 +120,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 	}
 	left, skipped := p.unresolved(ledger)
 	if left.len() == 0 {
-		return nil, &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: "all that was planned is settled by now"}
+		return nil, &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: "all letters of the plan are resolved by now"}
 	}
 	watch, ids, err := r.watchFrom(ctx, t, groupsOf(p))
 	if err != nil {
@@ -319,7 +320,7 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 		}
 	})
 	if err != nil {
-		return nil, Denied("READ", "topic", t.ledger, err)
+		return nil, permission.Denied("READ", "topic", t.ledger, err)
 	}
 	if bad != nil {
 		return nil, unreadable(t.ledger, id, bad)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/commitmark"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // A group's offset that moved on says that records ran, unless somebody set it, which a broker allows while the group has no members.
@@ -38,7 +39,7 @@ func (o *outcomes) fetch(ctx context.Context, group string) error {
 	}
 	offsets, err := o.watch.adm.FetchOffsets(kadm.RequireStable(ctx), group)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return fmt.Errorf("fetch offsets of group %q: %w", group, Denied("DESCRIBE", "group", group, err))
+		return fmt.Errorf("fetch offsets of group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
 	}
 	o.last[group] = o.last[group].next(ids, offsets)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // Condition says when [Redriver.Resume] and [Redriver.Abort] may take a run; of
@@ -58,7 +59,7 @@ func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, err
 		if err := ledger.Read(first, nil, nil); err != nil && first.Err() != nil {
 			return nil, context.Cause(ctx)
 		} else if err != nil {
-			return nil, Denied("READ", "topic", t.ledger, err)
+			return nil, permission.Denied("READ", "topic", t.ledger, err)
 		}
 		value, ok := ledger.Runs()[w.id]
 		if !ok {
@@ -100,7 +101,7 @@ func (w *taking) allowed(rec *record) error {
 	}
 	for _, c := range w.conditions {
 		if !c.silent && rec.Token != c.claim {
-			return w.refused(rec, "goes on: %s took it meanwhile", rec.Owner)
+			return w.refused(rec, "is running: %s took it over meanwhile", rec.Owner)
 		}
 		if !c.silent || rec.Stopped != nil {
 			continue
@@ -108,11 +109,11 @@ func (w *taking) allowed(rec *record) error {
 		since := max(0, time.Since(rec.Heartbeat)).Round(time.Second)
 		switch {
 		case since <= lively:
-			return w.refused(rec, "goes on: %s was heard of %v ago", rec.Owner, since)
+			return w.refused(rec, "is running: the last heartbeat of %s was %v ago", rec.Owner, since)
 		case w.heard == nil:
-			return w.refused(rec, "may go on: %s was last heard of %v ago, and the ledger could not be read in time to see whether it still is", rec.Owner, since)
+			return w.refused(rec, "may be running: the last heartbeat of %s was %v ago, and the ledger could not be read in time to see whether another one came", rec.Owner, since)
 		case w.heard.Token != rec.Token || !w.heard.Heartbeat.Equal(rec.Heartbeat):
-			return w.refused(rec, "goes on: %s was heard of just now, and by the clocks %v ago: one of them is wrong", rec.Owner, since)
+			return w.refused(rec, "is running: a heartbeat of %s came just now, and by the clocks it is %v old: one clock is wrong", rec.Owner, since)
 		}
 	}
 	return nil

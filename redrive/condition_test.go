@@ -93,12 +93,12 @@ func TestResume_LeavesARunThatGoesOn(t *testing.T) {
 		}()
 		<-half
 		_, err := second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
-		_ = heldError(t, err, " was heard of ")
-		held := heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, redrive.IfSilent()), "run orders.dlq/"+p.ID+" goes on: ann on ")
+		_ = heldError(t, err, " last heartbeat of ")
+		held := heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, redrive.IfSilent()), "run orders.dlq/"+p.ID+" is running: the last heartbeat of ann on ")
 		_, err = second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfClaim("another"))
-		_ = heldError(t, err, "took it meanwhile")
+		_ = heldError(t, err, "took it over meanwhile")
 		for _, unread := range []redrive.Condition{redrive.IfClaim(""), {}} { // as of a field that is missing: they took it
-			_ = heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, unread), "took it meanwhile")
+			_ = heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, unread), "took it over meanwhile")
 		}
 		time.Sleep(10 * time.Second)
 		select {
@@ -162,7 +162,7 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 			stop()
 			<-done
 			if lives {
-				_ = heldError(t, err, "goes on: bob was heard of just now, and by the clocks 1h0m")
+				_ = heldError(t, err, "is running: a heartbeat of bob came just now, and by the clocks it is 1h0m")
 			} else if err != nil || o.Counts.Succeeded != 20 {
 				t.Errorf("the run ended with %v, and %+v", err, o)
 			}
@@ -189,7 +189,7 @@ func TestResume_ChecksAgainAsItClaims(t *testing.T) {
 			return nil, nil, false
 		})
 		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
-		if held := heldError(t, err, "bob was heard of"); held.Run.Claim != "colleague" {
+		if held := heldError(t, err, "the last heartbeat of bob"); held.Run.Claim != "colleague" {
 			t.Errorf("it says that %+v has the run", held.Run)
 		}
 		var rec struct{ Token string }
@@ -209,7 +209,7 @@ func TestResume_TakesNothingWhereItCannotLook(t *testing.T) {
 		asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour)})
 		ended := heldUp(t, k, "orders.dlq.ledger", 5*time.Second)
 		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
-		_ = heldError(t, err, "may go on: ann on ")
+		_ = heldError(t, err, "may be running: the last heartbeat of ann on ")
 		<-ended
 		succeeds(t, 20)(r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent()))
 	})

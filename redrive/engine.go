@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 const (
@@ -235,11 +236,11 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 		case !e.polling && e.polledAt.Before(end):
 			e.poll(work)
 		case e.pollErr != nil:
-			e.waiting = "the window is over, and nobody knows what failed within it: " + e.pollErr.Error()
+			e.waiting = "the window is over, and what failed within it is not known: " + e.pollErr.Error()
 		}
 	}
 	if e.waiting == "" && len(e.idle) > 0 && e.state != Watching {
-		e.waiting = fmt.Sprintf("nobody would run the records: %s without members", strings.Join(e.idle, ", "))
+		e.waiting = fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(e.idle, ", "))
 	}
 	if e.state == Sending {
 		if e.waiting != "" || e.catchingUp { // what is held back drains nothing, for a reason of its own
@@ -480,7 +481,7 @@ func (e *engine) applyPoll(l pollResult) {
 // heed takes down what ends the run, however often it is tried: that its letters are gone, or that it may not do what it has to.
 func (e *engine) heed(err error) {
 	e.topicGone = e.topicGone || errors.Is(err, ErrTopicRecreated)
-	if _, denied := errors.AsType[*DeniedError](err); denied {
+	if _, denied := errors.AsType[*permission.DeniedError](err); denied {
 		e.missingPermission = err
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // A run ends done, aborted or interrupted. Before any of these the transactions that are being ended are waited for: what they carried is
@@ -118,7 +119,7 @@ func (e *engine) unwatched(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return e.interrupt(context.Cause(ctx))
 	}
-	if _, denied := errors.AsType[*DeniedError](err); denied {
+	if _, denied := errors.AsType[*permission.DeniedError](err); denied {
 		return e.interrupt(err)
 	}
 	return fmt.Errorf("%w: %w", errUnwatched, err)

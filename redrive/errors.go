@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // Refusal is why a run does not begin, or is not taken.
@@ -70,6 +72,12 @@ type Failure struct {
 func (e *FailedAgainError) Error() string {
 	return fmt.Sprintf("redrive: %s/%s aborted: %s", e.Topic, e.Run, e.Cause)
 }
+
+// DeniedError names the permission that the user lacks. Its field Operation is to be
+// granted, by its name in Kafka's tools: READ, WRITE, DESCRIBE, … Resource is topic,
+// group, transactional-id or cluster, and Name its name. Err, which it unwraps to, is
+// the broker's answer; it is nil if the permission was checked beforehand.
+type DeniedError = permission.DeniedError
 
 // ErrTaken is wrapped by the error of a run that somebody else resumed or aborted
 // meanwhile: this process has written nothing since, and will not.

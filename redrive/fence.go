@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // To initialise a transactional id aborts what is open under it. So the coordinator says, and a partition may know nothing of it: one
@@ -172,7 +173,7 @@ func (f *fence) gaps(ctx context.Context, topics []string) (gaps []gap, blind ma
 				gaps = append(gaps, gap{topic, p.Partition, a.CurrentTxnStartOffset})
 			}
 		}
-		if isDenied(err) || f.tooOld(ctx, err) {
+		if permission.IsDenied(err) || f.tooOld(ctx, err) {
 			blind[topic] = true
 			for partition := range d.Partitions {
 				gaps = append(gaps, gap{topic, partition, -1})
@@ -223,7 +224,7 @@ func (f *fence) mark(ctx context.Context, gaps []gap, commit bool) error {
 	for _, t := range added.Topics {
 		for _, p := range t.Partitions {
 			if err := kerr.ErrorForCode(p.ErrorCode); err != nil && !errors.Is(err, kerr.OperationNotAttempted) {
-				return f.lost(fmt.Errorf("add %s/%d to a transaction of %q: %w", t.Topic, p.Partition, f.txn, Denied("WRITE", "topic", t.Topic, err)))
+				return f.lost(fmt.Errorf("add %s/%d to a transaction of %q: %w", t.Topic, p.Partition, f.txn, permission.Denied("WRITE", "topic", t.Topic, err)))
 			}
 		}
 	}

@@ -144,5 +144,5 @@ func (f *fence) readable(ctx context.Context, topic string, ranges []dlq.Range) 
 			}
 		}
 	}
-	return false, fmt.Errorf("a transaction of somebody else is open on %v", held.Sorted())
+	return false, fmt.Errorf("a transaction of another process is open on %v", held.Sorted())
 }

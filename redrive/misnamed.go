@@ -11,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // A letter that goes to the source and fails again goes to a retry topic. Where these are named otherwise than the naming says nobody
@@ -49,7 +51,7 @@ func (p *Plan) checkNaming(ctx context.Context, adm *kadm.Client, groups []strin
 func (t *topics) misnamed(ctx context.Context, adm *kadm.Client, group string) error {
 	committed, err := adm.FetchOffsets(ctx, group)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return fmt.Errorf("fetch offsets of group %q: %w", group, Denied("DESCRIBE", "group", group, err))
+		return fmt.Errorf("fetch offsets of group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
 	}
 	names := slices.Sorted(maps.Keys(committed))
 	if len(t.naming.TiersAmong(names, t.source, group)) > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // errValueLost says that a value which a letter lacks is not at its original place any more.
@@ -99,7 +100,7 @@ func (h *ownedRun) copiesOf(ctx context.Context, letter place) ([]place, error) 
 			copies[of] = append(copies[of], place{n.Record.Partition, n.Letter})
 		})
 		if err != nil {
-			return nil, Denied("READ", "topic", h.topics.ledger, err)
+			return nil, permission.Denied("READ", "topic", h.topics.ledger, err)
 		}
 		o.copies = copies
 	}
@@ -120,7 +121,7 @@ func (o *originals) record(ctx context.Context, at headers.Position) (*kgo.Recor
 			return r, nil
 		}
 	}
-	return nil, Denied("READ", "topic", at.Topic, err)
+	return nil, permission.Denied("READ", "topic", at.Topic, err)
 }
 
 // there looks whether there may be a record at a place.

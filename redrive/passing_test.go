@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // Who raises a fence waits for brokers, and for nothing that will be the same in a minute.
@@ -20,13 +22,13 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 		{kerr.NotLeaderForPartition, true},
 		{kerr.ConcurrentTransactions, true},
 		{kerr.TopicAuthorizationFailed, false},
-		{Denied("WRITE", "topic", "orders", kerr.TopicAuthorizationFailed), false},
+		{permission.Denied("WRITE", "topic", "orders", kerr.TopicAuthorizationFailed), false},
 		{fmt.Errorf("%w: %w", errUncertain, kerr.ProducerFenced), false},
 	} {
 		if got := isPassing(fmt.Errorf("describe: %w", c.err)); got != c.want {
 			t.Errorf("%v passes: %t, want %t", c.err, got, c.want)
 		}
-		if isUnsupported(c.err) {
+		if permission.IsUnsupported(c.err) {
 			t.Errorf("%v is taken for a broker that is too old", c.err)
 		}
 	}

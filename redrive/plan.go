@@ -16,6 +16,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/guard"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // Plan is a redrive that was not begun: which letters, frozen, and where they would
@@ -139,12 +141,12 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, Denied("READ", "topic", t.ledger, err)))
+		return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, permission.Denied("READ", "topic", t.ledger, err)))
 	}
 	if ledger.Missing() {
 		return nil, fmt.Errorf("redrive: %s has no ledger: create the topic %s, compacted, with as many partitions", t.dlq, t.ledger)
 	}
-	if err := RefuseUnfinished(ledger); err != nil {
+	if err := refuseUnfinished(ledger); err != nil {
 		return nil, err
 	}
 	p.topicID = ledger.TopicID()
@@ -154,7 +156,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	}
 	for l, err := range ledger.Letters(ctx, fits, dlq.Cursor{}, dlq.WithCopies) {
 		if err != nil {
-			return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, Denied("READ", "topic", t.dlq, err)))
+			return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, permission.Denied("READ", "topic", t.dlq, err)))
 		}
 		switch l.State {
 		case dlq.Duplicate:
@@ -170,11 +172,10 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	return p, nil
 }
 
-// RefuseUnfinished returns a *RefusedError where a ledger, as it was read last, has an
-// unfinished run. Who writes into the dead-letter topic, deletes from it or settles its
-// letters by other means than a run asks it first: the run would take new letters for
-// failures, and send what it has read of the others notwithstanding.
-func RefuseUnfinished(ledger *dlq.Ledger) error {
+func init() { guard.RefuseUnfinished = refuseUnfinished }
+
+// refuseUnfinished returns a *RefusedError if a ledger, as it was read last, has an unfinished run.
+func refuseUnfinished(ledger *dlq.Ledger) error {
 	topic, runs := ledger.Topic(), ledger.Runs()
 	for _, id := range slices.Sorted(maps.Keys(runs)) {
 		rec, err := parseRecord(runs[id])
@@ -189,7 +190,7 @@ func RefuseUnfinished(ledger *dlq.Ledger) error {
 		if rec.Stopped != nil {
 			how = fmt.Sprintf("was stopped at %s: resume or abort it first", rec.Stopped.UTC().Format(time.RFC3339))
 		} else if since := time.Since(rec.Heartbeat); since <= lively {
-			how = fmt.Sprintf("is %s, its process was heard of %s ago: let it end first", rec.State, max(0, since).Round(time.Second))
+			how = fmt.Sprintf("is %s, its last heartbeat was %s ago: wait until it ends", rec.State, max(0, since).Round(time.Second))
 		}
 		return &RefusedError{Topic: topic, Reason: RefusedUnfinished, Run: &o, Detail: fmt.Sprintf("run %s/%s of %s %s", topic, id, rec.Owner, how)}
 	}
@@ -266,12 +267,12 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	}
 	switch {
 	case p.Letters == 0 && p.Skipped[SkippedTooOften] > 0:
-		return refuse(RefusedTooOften, fmt.Sprintf("%s, and all were brought back that often before: find out why they fail again, "+
+		return refuse(RefusedTooOften, fmt.Sprintf("%s, and all were redriven that often before: find out why they fail again, "+
 			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit")))
 	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
 		return refuse(RefusedEdit, fmt.Sprintf("%s, and the edit can't be applied to the value of any; the first: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit))
 	case p.Letters == 0 && p.Skipped[SkippedNoGroup] > 0:
-		return refuse(RefusedNothing, fmt.Sprintf("%s, and none says whose it is: name a target topic", counted(p.Skipped[SkippedNoGroup], "fit")))
+		return refuse(RefusedNothing, fmt.Sprintf("%s, and none names its group: name a target topic", counted(p.Skipped[SkippedNoGroup], "fit")))
 	case p.Letters == 0:
 		return refuse(RefusedNothing, "no open letter fits")
 	case p.Selection.Edit.Value != nil && p.Letters != 1:
@@ -284,7 +285,7 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	}
 	rights := p.checkRights(ctx, cl)
 	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !p.follows(g) }))
-	if err := cmp.Or(lacking(rights, unreached, unasked), unreached, rights, unasked); err != nil { // rights first, and all at once
+	if err := cmp.Or(permission.Lacking(rights, unreached, unasked), unreached, rights, unasked); err != nil { // rights first, and all at once
 		return within(t.dlq, err)
 	}
 	if p.toTier {
@@ -302,7 +303,7 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		}
 	}
 	if len(without) > 0 {
-		what := fmt.Sprintf("nobody would run the records: %s without members", strings.Join(without, ", "))
+		what := fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(without, ", "))
 		if !target.Wait {
 			return refuse(RefusedNoMembers, what+"; start the consumer, or let the run wait for it")
 		}
@@ -312,21 +313,21 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		p.Warnings = append(p.Warnings, p.unread.warning(t.ledger))
 	}
 	if p.unknown > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters were brought back before, and nobody knows what became of them: they may be processed twice", p.unknown))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters were redriven before, with an unknown outcome: they may be processed twice", p.unknown))
 	}
 	if n := p.Skipped[SkippedTooOften]; n > 0 {
-		p.Warnings = append(p.Warnings, counted(n, "stay")+": brought back too often")
+		p.Warnings = append(p.Warnings, counted(n, "stay")+": redriven too often")
 	}
 	if n := p.Skipped[SkippedEdit]; n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the edit can't be applied to the value; the first: %v", counted(n, "stay"), p.unfit))
 	}
 	if n := p.Skipped[SkippedNoGroup]; n > 0 {
-		p.Warnings = append(p.Warnings, counted(n, "stay")+": nothing says whose; name a target topic for them")
+		p.Warnings = append(p.Warnings, counted(n, "stay")+": without a group; name a target topic for them")
 	}
 	if n, why := p.unfollowed(); n == p.Letters {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("nobody will tell what becomes of the letters, and there is no canary: %s; once sent they count as settled", why))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of the letters will not be known, and there is no canary: %s; once sent they count as resolved", why))
 	} else if n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("nobody will tell what becomes of %d of the letters: %s; once sent they count as settled", n, why))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of %d of the letters will not be known: %s; once sent they count as resolved", n, why))
 	}
 	return nil
 }
@@ -383,9 +384,9 @@ func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerR
 	t := p.topics
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, see); err != nil {
-		return nil, Denied("READ", "topic", t.ledger, err)
+		return nil, permission.Denied("READ", "topic", t.ledger, err)
 	}
-	if err := RefuseUnfinished(ledger); err != nil {
+	if err := refuseUnfinished(ledger); err != nil {
 		return nil, err
 	}
 	refuse := func(detail string) error { return &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: detail} }
@@ -393,7 +394,7 @@ func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerR
 		return nil, refuse(fmt.Sprintf("the plan was run already, as %s/%s: plan again", t.dlq, p.ID))
 	}
 	if isOther(p.topicID, ledger.TopicID()) {
-		return nil, refuse("the dead-letter topic was made anew since it was planned, and what was selected is gone: plan again")
+		return nil, refuse("the dead-letter topic was recreated since the plan was made, and the letters of the plan are gone: plan again")
 	}
 	return ledger, nil
 }

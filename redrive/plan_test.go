@@ -70,7 +70,7 @@ func TestARunThatWouldGoWrongIsRefused(t *testing.T) {
 			s:      redrive.Selection{Target: redrive.Target{Topic: "small"}}, want: redrive.RefusedPartitions, says: "small has 1 partitions",
 		},
 		"records that were brought back too often": {
-			s: redrive.Selection{MaxRedrives: 1}, want: redrive.RefusedTooOften, says: "brought back that often",
+			s: redrive.Selection{MaxRedrives: 1}, want: redrive.RefusedTooOften, says: "redriven that often",
 			before: func(t *testing.T, k *consumertest.Kafka, _ *switched) {
 				r := redriver(t, k)
 				for {
@@ -156,7 +156,7 @@ func TestAPlanNamesTheLettersOfWhichTheLedgerCanNotBeRead(t *testing.T) {
 			k.Produce(&kgo.Record{Topic: "orders.dlq.ledger", Key: fmt.Append(nil, offset), Value: []byte(`{"v":1,"sta`)})
 		}
 		for want, ranges := range map[string][]dlq.Range{
-			"what orders.dlq.ledger says of 12 of the letters can't be read, so they may be brought back a second time: orders.dlq/0/0, ": nil,
+			"what orders.dlq.ledger says of 12 of the letters can't be read, so they may be redriven a second time: orders.dlq/0/0, ": nil,
 			"orders.dlq/0/9 and 2 more; ":           nil,
 			"says of 1 of the letters":              {dlq.At(0, 11), dlq.At(0, 12)},
 			"a second time: orders.dlq/0/11; leave": {dlq.At(0, 11), dlq.At(0, 12)},

@@ -41,7 +41,7 @@ func (u unread) warning(ledger string) string {
 	if more := u.letters - int64(len(u.named)); more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("what %s says of %d of the letters can't be read, so they may be brought back a second time: %s; leave them out, or find out first what became of them",
+	return fmt.Sprintf("what %s says of %d of the letters can't be read, so they may be redriven a second time: %s; leave them out, or find out first what became of them",
 		ledger, u.letters, names)
 }
 

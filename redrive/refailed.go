@@ -11,6 +11,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // refailed are letters of a run that are dead letters again although an engine has written another outcome down. A letter that failed
@@ -56,15 +57,15 @@ func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 	to, err := ends(ctx, kadm.NewClient(cl), []string{h.topics.dlq})
 	if err != nil {
 		cl.Close()
-		return fmt.Errorf("look for letters that came back: %w", Denied("READ", "topic", h.topics.dlq, err))
+		return fmt.Errorf("look for letters that came back: %w", permission.Denied("READ", "topic", h.topics.dlq, err))
 	}
 	from := positions{}
 	for p := range to[h.topics.dlq] {
 		from.set(h.topics.dlq, p, h.rec.Watch[h.topics.dlq][p]) // what was added since begins at 0
 	}
 	t := newTail(cl, seen.observe, func(err error) {
-		if isDenied(err) {
-			cancel(Denied("READ", "topic", h.topics.dlq, err))
+		if permission.IsDenied(err) {
+			cancel(permission.Denied("READ", "topic", h.topics.dlq, err))
 		}
 	})
 	t.add(from)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // Run brings back what a plan has frozen, until the window after the last record is
@@ -182,7 +183,7 @@ func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
-		return nil, fmt.Errorf("redrive: %w", Denied("READ", "topic", t.ledger, err))
+		return nil, fmt.Errorf("redrive: %w", permission.Denied("READ", "topic", t.ledger, err))
 	}
 	runs := ledger.Runs()
 	var all []Outcome
@@ -234,7 +235,7 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 	said := map[string]time.Time{}
 	for {
 		again, err := r.takeBack(ctx, h, why)
-		if _, denied := errors.AsType[*DeniedError](err); denied { // somebody has to grant it, and then resume
+		if _, denied := errors.AsType[*permission.DeniedError](err); denied { // somebody has to grant it, and then resume
 			return nil, err
 		}
 		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrTopicRecreated) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // WriteOutcomes writes down what became of letters that had no outcome yet when their runs
@@ -44,7 +45,7 @@ func (r *Redriver) WriteOutcomes(ctx context.Context, topic string) (settled int
 func (r *Redriver) unresolvedRuns(ctx context.Context, t *topics) (ids []string, err error) {
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, Denied("READ", "topic", t.ledger, err)
+		return nil, permission.Denied("READ", "topic", t.ledger, err)
 	}
 	if ledger.Count(dlq.Redriven) == 0 {
 		return nil, nil

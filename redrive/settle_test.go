@@ -58,7 +58,7 @@ func TestLettersOfWhichNobodyWillEverKnowAreOpenAgain(t *testing.T) {
 			t.Errorf("the run is %+v, %v", is, err)
 		}
 		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
-		if err != nil || p.Letters != 20 || !strings.Contains(strings.Join(p.Warnings, "\n"), "20 letters were brought back before, and nobody knows") {
+		if err != nil || p.Letters != 20 || !strings.Contains(strings.Join(p.Warnings, "\n"), "20 letters were redriven before, with an unknown outcome") {
 			t.Errorf("the plan is %+v, %v", p, err)
 		}
 	})

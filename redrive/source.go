@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/offsetset"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 const (
@@ -112,7 +113,7 @@ func (s *source) read(ctx context.Context) (whole bool) {
 	same := false // asked once a letter came: a client that reads a topic does not go on with another one of its name
 	opts := append([]kgo.Opt{kgo.FetchMaxBytes(fetchBytes)}, s.r.cfg.Kafka...)
 	for r, err := range dlq.Records(ctx, s.topics.dlq, ranges, opts...) {
-		err = Denied("READ", "topic", s.topics.dlq, err)
+		err = permission.Denied("READ", "topic", s.topics.dlq, err)
 		if err == nil && !same {
 			if same = s.still(ctx); !same {
 				return false
@@ -129,7 +130,7 @@ func (s *source) read(ctx context.Context) (whole bool) {
 		}
 		if err != nil {
 			whole = false
-			err = Denied("READ", "topic", s.topics.dlq, err)
+			err = permission.Denied("READ", "topic", s.topics.dlq, err)
 			if !s.flush(ctx) || !s.hand(ctx, reading{err: err}) {
 				return false
 			}

@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 const (
@@ -231,7 +233,7 @@ func (t *tail) loop(ctx context.Context) {
 // fail takes down that a broker could not tell something: who leads what is asked for again.
 func (t *tail) fail(err error) {
 	t.stale = true
-	if _, denied := errors.AsType[*DeniedError](err); denied {
+	if _, denied := errors.AsType[*permission.DeniedError](err); denied {
 		t.denied(err)
 	} else if !kerr.IsRetriable(err) {
 		t.problem(fmt.Errorf("watch: %w", err))
@@ -319,7 +321,7 @@ func (t *tail) learn(d description) error {
 		if err := kerr.ErrorForCode(found.ErrorCode); err != nil {
 			delete(t.cluster, *found.Topic)
 			if !errors.Is(err, kerr.UnknownTopicOrPartition) { // else it was deleted
-				errs = append(errs, fmt.Errorf("describe topic %q: %w", *found.Topic, Denied("DESCRIBE", "topic", *found.Topic, err)))
+				errs = append(errs, fmt.Errorf("describe topic %q: %w", *found.Topic, permission.Denied("DESCRIBE", "topic", *found.Topic, err)))
 			}
 			continue
 		}
@@ -392,7 +394,7 @@ func (t *tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool,
 				err = t.reset(ctx, topic, found.Partitions[j].Partition)
 			}
 			if err != nil && !kerr.IsRetriable(err) {
-				err = fmt.Errorf("%s/%d: %w", topic, found.Partitions[j].Partition, Denied("READ", "topic", topic, err))
+				err = fmt.Errorf("%s/%d: %w", topic, found.Partitions[j].Partition, permission.Denied("READ", "topic", topic, err))
 			}
 			others = others || more
 			errs = append(errs, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -55,7 +56,7 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 		if !ok {
 			var err error
 			if committed, err = adm.FetchOffsets(ctx, d.group); err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-				errs = append(errs, fmt.Errorf("fetch offsets of group %q: %w", d.group, Denied("DESCRIBE", "group", d.group, err)))
+				errs = append(errs, fmt.Errorf("fetch offsets of group %q: %w", d.group, permission.Denied("DESCRIBE", "group", d.group, err)))
 			}
 			offsets[d.group] = committed
 		}
@@ -86,14 +87,14 @@ func members(ctx context.Context, adm *kadm.Client, group string) (ids []string,
 		return ids, nil
 	}
 	if err != nil && !unknownByKIP848(err) {
-		return nil, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, err))
+		return nil, fmt.Errorf("describe group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
 	}
 	classic, err := adm.DescribeGroups(ctx, group)
 	if err == nil && !errors.Is(classic[group].Err, kerr.GroupIDNotFound) {
 		err = classic[group].Err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("describe group %q: %w", group, Denied("DESCRIBE", "group", group, err))
+		return nil, fmt.Errorf("describe group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
 	}
 	for _, m := range classic[group].Members {
 		ids = append(ids, m.MemberID)
@@ -103,7 +104,7 @@ func members(ctx context.Context, adm *kadm.Client, group string) (ids []string,
 
 // unknownByKIP848 reports whether an error says that a group is of the classic protocol, or that a broker knows no other.
 func unknownByKIP848(err error) bool {
-	return errors.Is(err, kerr.GroupIDNotFound) || isUnsupported(err)
+	return errors.Is(err, kerr.GroupIDNotFound) || permission.IsUnsupported(err)
 }
 
 // idle lists those of the groups that have no members.
@@ -154,7 +155,7 @@ func (t *topics) checkNamed(ctx context.Context, adm *kadm.Client, target Target
 	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
 		return &RefusedError{Topic: t.dlq, Reason: RefusedTarget, Detail: fmt.Sprintf("the topic %s does not exist: create it, or choose another one", target.Topic)}
 	case d.Err != nil:
-		return fmt.Errorf("describe topic %q: %w", target.Topic, Denied("DESCRIBE", "topic", target.Topic, d.Err))
+		return fmt.Errorf("describe topic %q: %w", target.Topic, permission.Denied("DESCRIBE", "topic", target.Topic, d.Err))
 	}
 	if most := p.mostPartition(); int(most) >= len(d.Partitions) {
 		return &RefusedError{Topic: t.dlq, Reason: RefusedPartitions, Detail: fmt.Sprintf(
@@ -166,7 +167,7 @@ func (t *topics) checkNamed(ctx context.Context, adm *kadm.Client, target Target
 	}
 	c, err := configs.On(target.Topic, nil)
 	if err = cmp.Or(err, c.Err); err != nil {
-		return fmt.Errorf("describe the configuration of topic %q: %w", target.Topic, Denied("DESCRIBE_CONFIGS", "topic", target.Topic, err))
+		return fmt.Errorf("describe the configuration of topic %q: %w", target.Topic, permission.Denied("DESCRIBE_CONFIGS", "topic", target.Topic, err))
 	}
 	values := map[string]string{}
 	for _, v := range c.Configs {

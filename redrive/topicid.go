@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // A dead-letter topic that is deleted and made anew has the old name, other letters at the old offsets, and another id. So a plan and a
@@ -20,7 +21,7 @@ import (
 // ErrTopicRecreated is wrapped by the error of a run whose dead-letter topic was deleted and
 // made anew, or deleted and for ten seconds not made again: its letters are gone. A run
 // that finds out aborts itself.
-var ErrTopicRecreated = errors.New("the dead-letter topic was deleted or made anew since the run began, and the letters that it is about are gone")
+var ErrTopicRecreated = errors.New("the dead-letter topic was deleted or recreated since the run began, and the letters of the run are gone")
 
 // idText is a topic's id in a run's record, as it is in the ledger's entries.
 func idText(id [16]byte) string {
@@ -111,7 +112,7 @@ func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 		return fmt.Errorf("list topics: %w", err)
 	}
 	if err := named[name].Err; !errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return fmt.Errorf("describe topic %q: not among all topics: %w", name, Denied("DESCRIBE", "topic", name, err))
+		return fmt.Errorf("describe topic %q: not among all topics: %w", name, permission.Denied("DESCRIBE", "topic", name, err))
 	}
 	if o.absence.observe(false, time.Now()) {
 		return ErrTopicRecreated

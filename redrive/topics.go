@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -46,7 +47,7 @@ func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string)
 		all, err = adm.ListTopics(kadm.WithAuthorizedOps(ctx))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list topics: %w", Denied("DESCRIBE", "topic", t.dlq, err))
+		return nil, fmt.Errorf("list topics: %w", permission.Denied("DESCRIBE", "topic", t.dlq, err))
 	}
 	names := []string{t.dlq, t.ledger}
 	for _, g := range groups {
@@ -60,7 +61,7 @@ func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string)
 		switch {
 		case !ok || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
 		case d.Err != nil:
-			return nil, fmt.Errorf("describe topic %q: %w", name, Denied("DESCRIBE", "topic", name, d.Err))
+			return nil, fmt.Errorf("describe topic %q: %w", name, permission.Denied("DESCRIBE", "topic", name, d.Err))
 		default:
 			found[name] = d
 		}

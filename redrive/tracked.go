@@ -30,6 +30,6 @@ func (p *Plan) unfollowed() (n int64, why string) {
 	case target != p.topics.source:
 		return p.Letters, fmt.Sprintf("%s is another topic than %s, where they failed", target, p.topics.source)
 	default:
-		return p.ByGroup[""], "they don't say whose they are"
+		return p.ByGroup[""], "they name no group"
 	}
 }

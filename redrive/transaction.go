@@ -14,6 +14,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // A reader of the targets waits for an open transaction: 250 ms at most is the aim. So it is filled for 150 ms at most, with 20,000
@@ -134,9 +135,9 @@ func (h *ownedRun) end(ctx context.Context, t *transaction, before, stop <-chan 
 		case err == nil:
 		case isRefusal(err):
 			e.refused = append(e.refused, o)
-		case isDenied(err):
+		case permission.IsDenied(err):
 			_ = abort(t.cl)
-			e.err = Denied("WRITE", "topic", o.copy.Topic, err)
+			e.err = permission.Denied("WRITE", "topic", o.copy.Topic, err)
 			return e
 		case failed == nil:
 			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.position(h.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, err)
@@ -150,9 +151,9 @@ func (h *ownedRun) end(ctx context.Context, t *transaction, before, stop <-chan 
 		e.err = failed
 		return e
 	}
-	if err := h.report(ctx, t); isDenied(err) {
+	if err := h.report(ctx, t); permission.IsDenied(err) {
 		_ = abort(t.cl)
-		e.err = Denied("WRITE", "topic", h.topics.ledger, err)
+		e.err = permission.Denied("WRITE", "topic", h.topics.ledger, err)
 		return e
 	} else if err != nil {
 		e.err = fmt.Errorf("write to the ledger: %w: %w", errUncertain, err)
@@ -182,11 +183,6 @@ func (h *ownedRun) end(ctx context.Context, t *transaction, before, stop <-chan 
 	}
 	e.committed = true
 	return e
-}
-
-// isDenied reports whether the user may not write: somebody has to grant it, and going on by itself would not.
-func isDenied(err error) bool {
-	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.TransactionalIDAuthorizationFailed)
 }
 
 // err is what was answered about a copy, after the flush.

@@ -245,7 +245,7 @@ func TestARunThatCannotLookIsNotDone(t *testing.T) {
 		if d := o.Ended.Sub(blind); d < 2*time.Minute || d > 2*time.Minute+30*time.Second {
 			t.Errorf("it ended after %v", d)
 		}
-		if !strings.Contains(waited, "nobody knows what failed") {
+		if !strings.Contains(waited, "what failed within it is not known") {
 			t.Errorf("it said %q", waited)
 		}
 	})

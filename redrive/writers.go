@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // writers are the two producers of a run, under transactional ids of the dead-letter topic, so that whoever has them initialised last
@@ -26,7 +27,7 @@ var errUncertain = errors.New("it is not known what was written last")
 
 // uncertain is an error of writing after which a run takes itself back: all but what would be refused again.
 func uncertain(err error) error {
-	if _, denied := errors.AsType[*DeniedError](err); denied || err == nil || isRefusal(err) || errors.Is(err, errUncertain) {
+	if _, denied := errors.AsType[*permission.DeniedError](err); denied || err == nil || isRefusal(err) || errors.Is(err, errUncertain) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errUncertain, err)
@@ -63,7 +64,7 @@ func (r *Redriver) openWriters(ctx context.Context, dlq string, timeout time.Dur
 		w.cl[i] = cl
 		if _, _, err := cl.ProducerID(ctx); err != nil {
 			w.close()
-			return nil, fmt.Errorf("initialise transactional id %q: %w", w.txn[i], Denied("WRITE", "transactional-id", w.txn[i], err))
+			return nil, fmt.Errorf("initialise transactional id %q: %w", w.txn[i], permission.Denied("WRITE", "transactional-id", w.txn[i], err))
 		}
 	}
 	return w, nil
@@ -101,7 +102,7 @@ func (w *writers) write(ctx context.Context, which int, records ...*kgo.Record) 
 		if isFenced(err) {
 			err = fmt.Errorf("%w: %w", errUncertain, err)
 		}
-		return fmt.Errorf("write to the ledger: %w", Denied("WRITE", "topic", records[0].Topic, err))
+		return fmt.Errorf("write to the ledger: %w", permission.Denied("WRITE", "topic", records[0].Topic, err))
 	}
 	if err := cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
 		_ = abort(cl)

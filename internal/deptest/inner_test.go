@@ -15,6 +15,9 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/logthrottle": {},
 	"consumer/internal/offsets":     {"internal/commitmark"},
 	"consumer/internal/session":     {},
+
+	"redrive/internal/guard":      {"dlq"},
+	"redrive/internal/permission": {},
 }
 
 func TestInnerPackagesImportOnlyWhatIsListed(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // A resourceError is what went wrong with one of a cluster's resources. Where it is a right that is missing, it is a
@@ -23,7 +24,7 @@ func on(op, resource, name string, err error) error {
 	if err == nil || aboutResource(err) {
 		return err
 	}
-	if denied := redrive.Denied(op, resource, name, err); isA[*redrive.DeniedError](denied) {
+	if denied := permission.Denied(op, resource, name, err); isA[*redrive.DeniedError](denied) {
 		return denied
 	}
 	return &resourceError{resource: resource, name: name, err: err}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/internal/guard"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // ledgerName is the topic that says what became of a topic's dead letters.
@@ -67,10 +68,10 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpos
 func (t *tool) idleLedger(ctx context.Context, s *session, f sibling, why purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
 	l, err := t.readLedger(ctx, s, f, why)
 	if err == nil {
-		err = redrive.RefuseUnfinished(l)
+		err = guard.RefuseUnfinished(l)
 	}
 	if err == nil {
-		err = redrive.CheckRights(ctx, s.cl, map[string][]string{f.topic: onTopic, l.Name(): onLedger})
+		err = permission.Check(ctx, s.cl, map[string][]string{f.topic: onTopic, l.Name(): onLedger})
 	}
 	return l, err
 }
@@ -80,7 +81,7 @@ func stillIdle(ctx context.Context, ledger *dlq.Ledger) error {
 	if err := ledger.Read(ctx, nil, nil); err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
 		return onTopic("READ", ledger.Name(), err)
 	}
-	return redrive.RefuseUnfinished(ledger)
+	return guard.RefuseUnfinished(ledger)
 }
 
 // progress is a status line with a bar, for what is told how many offsets of how many were passed.

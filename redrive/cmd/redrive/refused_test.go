@@ -41,7 +41,7 @@ func TestARunThatShouldNotBeginIsRefused(t *testing.T) {
 	for _, c := range []struct{ args, reason, says, remedy string }{
 		{"--class pyament", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
 		{"--class tax --since 1ms", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
-		{"--class foreign", "nothing selected", "none says whose it is", "redrive summary orders.dlq shows what is open; --target accepts letters that name no group\n"},
+		{"--class foreign", "nothing selected", "none names its group", "redrive summary orders.dlq shows what is open; --target accepts letters that name no group\n"},
 		{"--class stranger", "no tier", "group stranger on partition 0", "--target names"},
 		{"--class often", "too many redrives", "1 letter fits", "--max-redrives raises"},
 		{"--class payment --patch {}", "edit failed", "40 letters fit, and the edit can't be applied to the value of any; the first: letter orders.dlq/", "redrive show orders.dlq P:OFFSET shows"},
@@ -129,7 +129,7 @@ func TestABrokenLedgerIsTold(t *testing.T) {
 	}
 	// One that may have been brought back is named, by whoever would bring it back.
 	if got := b.redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"); got.code != exitDone ||
-		!strings.Contains(got.stderr, "warning: what orders.dlq.ledger says of 1 of the letters can't be read, so they may be brought back a second time: orders.dlq/0/1; ") {
+		!strings.Contains(got.stderr, "warning: what orders.dlq.ledger says of 1 of the letters can't be read, so they may be redriven a second time: orders.dlq/0/1; ") {
 		t.Errorf("%+v", got)
 	}
 	// A run that can't be read: nobody knows whether it goes on.

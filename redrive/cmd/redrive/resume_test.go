@@ -21,7 +21,7 @@ func TestResume_AsksWhereTheLedgerIsSlow(t *testing.T) {
 		s.heldUp(t, "orders.dlq.ledger", 6*time.Second)
 		name, unasked = run, s.redrive(t, "resume", run, "--by", "ada")
 	})
-	asks := "run " + name + " goes on: oncall on "
+	asks := "run " + name + " is running: the last heartbeat of oncall on "
 	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.HasSuffix(unasked.stderr, "redrive: yes was not typed, nothing was done: --yes skips the question\n") {
 		t.Errorf("resume: %+v", unasked)
 	}

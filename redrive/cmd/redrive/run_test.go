@@ -380,13 +380,13 @@ func TestARunThatGoesOnIsNotTakenUnasked(t *testing.T) {
 		knowing.stdin = "yes\n"
 		took = knowing.run(t, "resume", name, "--by", "ada", "-o", "json")
 	})
-	if refused.code != exitRefused || !strings.Contains(refused.stderr, "s ago: let it end first\n  redrive status "+name+" shows how far it is\n") || strings.Contains(refused.stderr, "resume") {
+	if refused.code != exitRefused || !strings.Contains(refused.stderr, "s ago: wait until it ends\n  redrive status "+name+" shows how far it is\n") || strings.Contains(refused.stderr, "resume") {
 		t.Errorf("plan: %+v", refused)
 	}
 	if beaten.code != exitRefused || !strings.HasPrefix(beaten.stderr, "redrive: orders.dlq: refused: unfinished run: run "+name) {
 		t.Errorf("run: %+v", beaten)
 	}
-	asks := "run " + name + " goes on: oncall on "
+	asks := "run " + name + " is running: the last heartbeat of oncall on "
 	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.Contains(unasked.stderr, "s ago, and would lose the run; type yes to continue:\nredrive: yes was not typed, nothing was done: --yes skips the question\n") {
 		t.Errorf("resume unasked: %+v", unasked)
 	}

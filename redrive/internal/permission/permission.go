@@ -1,0 +1,144 @@
+package permission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// DeniedError names the permission that the user lacks. Package redrive exports it.
+type DeniedError struct {
+	// Operation is to be granted, by its name in Kafka's tools: READ, WRITE, DESCRIBE, …
+	Operation string
+	// Resource is topic, group, transactional-id or cluster. Name is empty for the cluster only.
+	Resource, Name string
+	// Err is the broker's answer; nil if the permission was checked beforehand.
+	Err error
+}
+
+// Error names the permission, and the command that grants it.
+func (e *DeniedError) Error() string {
+	if e.Resource == "cluster" {
+		return fmt.Sprintf("not authorized: the user needs %s on the cluster: have it granted (kafka-acls.sh --add --allow-principal User:… --operation %s --cluster)",
+			e.Operation, e.Operation)
+	}
+	return fmt.Sprintf("not authorized: the user needs %s on %s %s: have it granted (kafka-acls.sh --add --allow-principal User:… --operation %s --%s %s)",
+		e.Operation, e.Resource, e.Name, e.Operation, e.Resource, e.Name)
+}
+
+// Unwrap returns Err.
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+// Denied makes a *DeniedError of an error by which a broker denies an operation. It returns any
+// other error unchanged.
+func Denied(operation, resource, name string, err error) error {
+	switch {
+	case errors.Is(err, kerr.ClusterAuthorizationFailed):
+		// A broker also answers so to an idempotent producer that may write to no topic at all. Before
+		// Kafka 3.0 that producer needs IDEMPOTENT_WRITE.
+		if operation != "WRITE" || resource != "topic" {
+			resource = "cluster"
+		}
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
+	default:
+		return err
+	}
+	if _, said := errors.AsType[*DeniedError](err); said {
+		return err
+	}
+	return &DeniedError{Operation: operation, Resource: resource, Name: name, Err: err}
+}
+
+// Lacking joins the permissions that errors name: each once, on a line of its own; nil if they name
+// none.
+func Lacking(errs ...error) error {
+	var all []error
+	seen := map[[3]string]bool{}
+	for _, err := range errs {
+		for _, d := range deniedIn(err) {
+			if key := [3]string{d.Operation, d.Resource, d.Name}; !seen[key] {
+				seen[key] = true
+				all = append(all, d)
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// deniedIn finds all permissions that an error names; errors.As would find the first.
+func deniedIn(err error) (all []*DeniedError) {
+	if d, ok := err.(*DeniedError); ok { //nolint:errorlint // what it wraps is unwrapped here
+		return []*DeniedError{d}
+	}
+	switch err := err.(type) { //nolint:errorlint // the same
+	case interface{ Unwrap() error }:
+		return deniedIn(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, e := range err.Unwrap() {
+			all = append(all, deniedIn(e)...)
+		}
+	}
+	return all
+}
+
+// Check asks a broker, before anything is done, whether the user may perform operations on topics:
+// needs lists them by topic, by the names that [DeniedError] uses. Its error has a *DeniedError for
+// each that the user may not perform, a line each. Brokers before Kafka 2.3 do not report
+// permissions: they deny the operation later.
+func Check(ctx context.Context, cl *kgo.Client, needs map[string][]string) error {
+	req := kmsg.NewPtrMetadataRequest()
+	req.IncludeTopicAuthorizedOperations = true
+	for topic := range needs {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(topic)
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return fmt.Errorf("describe topics: %w", err)
+	}
+	var errs []error
+	lacks := func(topic, op string) {
+		errs = append(errs, &DeniedError{Operation: op, Resource: "topic", Name: topic})
+	}
+	slices.SortFunc(resp.Topics, func(a, b kmsg.MetadataResponseTopic) int { return strings.Compare(*a.Topic, *b.Topic) })
+	for _, t := range resp.Topics {
+		may := kadm.DecodeACLOperations(t.AuthorizedOperations)
+		for _, op := range needs[*t.Topic] {
+			switch {
+			case t.ErrorCode == kerr.TopicAuthorizationFailed.Code:
+				lacks(*t.Topic, op)
+			case t.ErrorCode == 0 && t.AuthorizedOperations != math.MinInt32 && !slices.ContainsFunc(may, func(m kmsg.ACLOperation) bool { return m.String() == op }):
+				lacks(*t.Topic, op)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// IsUnsupported reports whether an error means that a broker is too old for a request. The client
+// does not export most of the errors by which it says so. Therefore all other causes are excluded.
+func IsUnsupported(err error) bool {
+	if _, said := errors.AsType[*kerr.Error](err); said {
+		return errors.Is(err, kerr.UnsupportedVersion)
+	}
+	if _, away := errors.AsType[*net.OpError](err); away { // which the client does not call retryable where nobody listens
+		return false
+	}
+	return err != nil && !kgo.IsRetryableBrokerErr(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+}
+
+// IsDenied reports whether the user may not write to a topic or under a transactional id. A retry
+// does not help: the permission has to be granted.
+func IsDenied(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.TransactionalIDAuthorizationFailed)
+}
