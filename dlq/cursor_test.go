@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-func TestTheTextFormOfACursorIsStable(t *testing.T) {
+func TestCursor_TextFormIsStable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		cursor Cursor
@@ -34,7 +34,7 @@ func TestTheTextFormOfACursorIsStable(t *testing.T) {
 	}
 }
 
-func TestABrokenCursorIsRefused(t *testing.T) {
+func TestParseCursor_RefusesABrokenOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
 		{"", "written by a newer version"},
@@ -57,7 +57,7 @@ func TestABrokenCursorIsRefused(t *testing.T) {
 	}
 }
 
-func TestACursorNeverGoesBack(t *testing.T) {
+func TestCursor_NeverGoesBack(t *testing.T) {
 	t.Parallel()
 	var c Cursor
 	for _, offset := range []int64{3, 1} {
@@ -77,7 +77,7 @@ func TestACursorNeverGoesBack(t *testing.T) {
 	}
 }
 
-func FuzzACursorThatParsesRoundTrips(f *testing.F) {
+func FuzzCursor_RoundTrips(f *testing.F) {
 	f.Add("v1//")
 	f.Add("v1/orders.dlq/0:17-42,1:-9,2:0-,10:3-3")
 	f.Add("v1/a/b/0:1-2")

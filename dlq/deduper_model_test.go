@@ -444,7 +444,7 @@ func (w *lineageWorld) check(*rapid.T) {
 // Whatever happens in whatever order, a record that failed after all that was done about it has a letter that is open, or was brought back
 // without an outcome, unless retention took all that tell of the failure; it has one and not two; and prune deletes nothing that no entry
 // settles.
-func TestLineage_HidesAndDeletesNothingThatNobodyProcessed(t *testing.T) {
+func TestLineage_HidesNothingThatWasNotProcessed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := &lineageWorld{

@@ -20,11 +20,6 @@ func failing(offset int64, changes ...func(*headers.Meta)) headers.Meta {
 	return m
 }
 
-// of a source that was recreated, or of which no id is known.
-func ofSource(id byte) func(*headers.Meta) {
-	return func(m *headers.Meta) { m.Original.TopicID = [16]byte{id} }
-}
-
 // prune deletes what can be deleted, and returns the first offset of one.dlq that stayed.
 func (k *kafka) prune(t *testing.T, before time.Time) int64 {
 	t.Helper()
@@ -42,7 +37,7 @@ func (k *kafka) prune(t *testing.T, before time.Time) int64 {
 // Trap 29: a source is recreated, and the new dead letters are taken for copies of old ones.
 //
 // Its first records failed, and had the offsets of records of the old one: nobody ever saw them, and prune deleted them.
-func TestLineage_ARecreatedSourceHasLettersOfItsOwn(t *testing.T) {
+func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
 	t.Parallel()
 	for name, settled := range map[string]bool{"the old ones are settled": true, "the old ones are open": false} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +73,7 @@ func TestLineage_ARecreatedSourceHasLettersOfItsOwn(t *testing.T) {
 //
 // Records that had been redriven, and had succeeded, failed again: summary said that nothing was open, plan found nothing, and prune
 // deleted them without asking.
-func TestLineage_WhatFailsAfterItsLetterWasSettledIsOpen(t *testing.T) {
+func TestLineage_AFailureAfterItsLettersOutcomeIsOpen(t *testing.T) {
 	t.Parallel()
 	for _, state := range states {
 		t.Run(string(state), func(t *testing.T) {
@@ -112,7 +107,7 @@ func TestLineage_WhatFailsAfterItsLetterWasSettledIsOpen(t *testing.T) {
 }
 
 // A copy about which no entry says anything is nothing that prune may take for settled.
-func TestLineage_PruneTakesNoCopyOfWhichNoEntryTells(t *testing.T) {
+func TestLineage_PruneSparesACopyWithoutAnEntry(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
@@ -139,7 +134,7 @@ func TestLineage_PruneTakesNoCopyOfWhichNoEntryTells(t *testing.T) {
 
 // What became of a letter that was brought back is not known yet. If its copy there was lost, the letter's copy is all that is left of the
 // record.
-func TestLineage_PruneSparesTheCopyOfALetterWithoutAnOutcome(t *testing.T) {
+func TestLineage_PruneSparesTheCopyOfAPendingLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
@@ -169,7 +164,7 @@ func TestLineage_PruneSparesTheCopyOfALetterWithoutAnOutcome(t *testing.T) {
 }
 
 // An entry that names what cannot be the letter of a copy says nothing.
-func TestLineage_ACopyOfWhatCannotBeItsLetterIsOpen(t *testing.T) {
+func TestLineage_AnImpossibleLetterLeavesItsCopyOpen(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 7)
@@ -193,7 +188,7 @@ func TestLineage_ACopyOfWhatCannotBeItsLetterIsOpen(t *testing.T) {
 }
 
 // What became of one letter is judged by all that the ledger says of those before it.
-func TestLineage_ALetterThatIsLookedUpIsWhatAListSaysOfIt(t *testing.T) {
+func TestLineage_FindAgreesWithLetters(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, then := range []State{Succeeded, "", Discarded} {
@@ -222,7 +217,7 @@ func TestLineage_ALetterThatIsLookedUpIsWhatAListSaysOfIt(t *testing.T) {
 }
 
 // The letter of a copy that was imported may stand farther away than a look at one letter reads by itself.
-func TestLineage_ALetterThatIsLookedUpGoesByTheLetterThatItsEntryNames(t *testing.T) {
+func TestLineage_FindFollowsTheEntrysTarget(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, lookBack+3)
@@ -239,7 +234,7 @@ func TestLineage_ALetterThatIsLookedUpGoesByTheLetterThatItsEntryNames(t *testin
 // Of several letters of a record that are settled, the entry about a copy names the one by which it
 // is a copy. Here that is the first one, which a run brought back once more after the copy had
 // failed; the second one was settled before the copy failed.
-func TestLineage_ACopyIsNamedAfterTheLetterByWhichItIsOne(t *testing.T) {
+func TestLineage_EntryNamesTheLetterThatMadeItACopy(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		write := func() {
@@ -274,7 +269,7 @@ func TestLineage_ACopyIsNamedAfterTheLetterByWhichItIsOne(t *testing.T) {
 
 // The copies of letters that stand far away are known as such where one letter is looked up, or
 // what failed later is taken for a copy of them.
-func TestLineage_ALetterThatIsLookedUpKnowsTheLettersOfItsNeighbors(t *testing.T) {
+func TestLineage_FindKnowsItsNeighborsLetters(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		m := failing(7)

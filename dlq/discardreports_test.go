@@ -47,7 +47,7 @@ func (k *kafka) wantStates(t *testing.T, l *Ledger, want ...State) {
 
 // The consumer discards a record that says of itself that it was brought back. Of another cluster, or of a topic that was made anew
 // since, it would hide a letter that it has nothing to do with.
-func TestADiscardOfALetterThatThisRunHasNotBroughtBackCountsForNothing(t *testing.T) {
+func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 8)
@@ -96,7 +96,7 @@ func TestADiscardOfALetterThatThisRunHasNotBroughtBackCountsForNothing(t *testin
 }
 
 // The cleaner keeps the last record of a key. Whatever of the others it has taken when a ledger is read, the ledger says the same.
-func TestCompactionDoesNotChangeWhatALedgerSaysOfDiscardedLetters(t *testing.T) {
+func TestDiscardReports_SurviveCompaction(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 4)
@@ -139,7 +139,7 @@ func TestCompactionDoesNotChangeWhatALedgerSaysOfDiscardedLetters(t *testing.T) 
 	})
 }
 
-func TestALetterIsFoundWithWhatAConsumerSaysOfItWhereThatCounts(t *testing.T) {
+func TestDiscardReports_AreFoundWhereTheyCount(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 12)
@@ -170,7 +170,7 @@ func TestALetterIsFoundWithWhatAConsumerSaysOfItWhereThatCounts(t *testing.T) {
 }
 
 // The format is a promise, as that of entries is.
-func TestHearsayStandsInALedgerAsEver(t *testing.T) {
+func TestDiscardReports_FormatIsStable(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
 	said := Entry{State: Discarded, Run: "7f3a", At: at, By: "group billing", Why: "no such SKU", Class: "sku"}
@@ -188,7 +188,7 @@ func TestHearsayStandsInALedgerAsEver(t *testing.T) {
 	golden(t, "hearsay-v1.txt", got.String())
 }
 
-func TestHearsayThatIsBrokenCountsForNothing(t *testing.T) {
+func TestDiscardReports_BrokenOnesCountForNothing(t *testing.T) {
 	t.Parallel()
 	const rest = `,"at":"2026-11-21T03:00:00Z"}`
 	for _, c := range []struct {

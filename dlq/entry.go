@@ -316,3 +316,18 @@ func parseTime(text string) (time.Time, bool) {
 	at = at.UTC()
 	return at, err == nil && at.Year() >= 0 && at.Year() <= 9999
 }
+
+// DiscardReport returns the record by which a consumer says that it discarded a letter
+// which the run e.Run brought back. It is no entry, and has a key of its own,
+// "run/<id>/discarded/<offset>" on the letter's partition: a consumer knows no more
+// than the headers of a record, which anyone can make up, and a compacted topic
+// keeps the last record of a key only. So what is said does not count cannot take
+// away what does. A [Ledger] believes it of a letter whose last entry is that this
+// very run brought it back.
+//
+// That of an entry without a state has no value, and takes back what was said.
+func (e *Entry) DiscardReport(ledger string, partition int32, offset int64) *kgo.Record {
+	r := e.Record(ledger, partition, offset)
+	r.Key = strconv.AppendInt([]byte(runKey+e.Run+discardReportKey), offset, 10)
+	return r
+}

@@ -25,7 +25,7 @@ type scannedJSON struct {
 }
 
 // What is scanned means the same to encoding/json, and what is refused is refused by it.
-func FuzzAScannedEntryIsWhatJSONSays(f *testing.F) {
+func FuzzEntry_ScanAgreesWithJSON(f *testing.F) {
 	for _, e := range append(entries(), laterEntries()...) {
 		f.Add(e.append(nil))
 	}

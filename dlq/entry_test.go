@@ -31,18 +31,8 @@ func entries() []Entry {
 	}
 }
 
-// laterEntries are one of each kind that version 1 did not have at first: an older reader passes over a field, and refuses a state.
-func laterEntries() []Entry {
-	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
-	return []Entry{
-		{State: Succeeded, Run: "7f3a", At: at, Since: at.Add(-time.Minute), By: "ada"},
-		{TopicID: [16]byte{1}, State: Unfollowed, Run: "7f3a", At: at, By: "ada", Target: headers.Position{Topic: "replay", Offset: 1}},
-		{State: Duplicate, Run: "7f3a", At: at, Target: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1_999_999_014}},
-	}
-}
-
 // The format is a promise: what one version wrote is read by all that follow.
-func TestEntriesStandInALedgerAsEver(t *testing.T) {
+func TestEntry_FormatIsStable(t *testing.T) {
 	t.Parallel()
 	for file, entries := range map[string][]Entry{"entries-v1.txt": entries(), "entries-v2.txt": laterEntries()} {
 		standAsEver(t, file, entries)
@@ -69,7 +59,7 @@ func standAsEver(t *testing.T, file string, entries []Entry) {
 	golden(t, file, got.String())
 }
 
-func TestFieldsOfAnEntryThatAreNotKnownArePassedOver(t *testing.T) {
+func TestEntry_UnknownFieldsAreIgnored(t *testing.T) {
 	t.Parallel()
 	_, e, err := readEntry(&kgo.Record{Key: []byte("7"), Value: []byte(`{"v":1,"state":"succeeded","at":"2026-11-21T03:00:00Z","mood":{"good":[1]},"run":"r"}`)})
 	if err != nil || e.State != Succeeded || e.Run != "r" {
@@ -77,7 +67,7 @@ func TestFieldsOfAnEntryThatAreNotKnownArePassedOver(t *testing.T) {
 	}
 }
 
-func TestARecordThatIsNoEntryNamesItsPlaceAndWhatToDo(t *testing.T) {
+func TestEntryError_NamesThePlaceAndTheRemedy(t *testing.T) {
 	t.Parallel()
 	const rest = `,"state":"succeeded","at":"2026-11-21T03:00:00Z"`
 	for _, c := range []struct {
@@ -129,7 +119,7 @@ func TestARecordThatIsNoEntryNamesItsPlaceAndWhatToDo(t *testing.T) {
 	}
 }
 
-func FuzzAnEntryThatIsReadIsWrittenTheSame(f *testing.F) {
+func FuzzEntry_RoundTrips(f *testing.F) {
 	for i, e := range append(entries(), laterEntries()...) {
 		r := e.Record("l", 0, int64(i))
 		f.Add(r.Key, r.Value, r.Value == nil)
@@ -159,7 +149,7 @@ func FuzzAnEntryThatIsReadIsWrittenTheSame(f *testing.F) {
 	})
 }
 
-func BenchmarkAnEntryOfALedger(b *testing.B) {
+func BenchmarkEntry(b *testing.B) {
 	e := entries()[0]
 	r := e.Record("orders.dlq.ledger", 3, 1045)
 	l := NewLedger("orders.dlq", "orders.dlq.ledger")

@@ -3,36 +3,13 @@ package dlq
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
-	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/sidingkafka/siding/headers"
 )
-
-// letters are of all kinds that are easily taken for each other.
-func letters() []*kgo.Record {
-	at := time.UnixMilli(1_763_000_000_123)
-	odd := "\xff\x00"
-	return []*kgo.Record{
-		{Topic: "orders.dlq", Partition: 0, Offset: 17, Timestamp: at, Key: []byte("order-7"), Value: []byte(`{"sku":"<ä>"}`), Headers: []kgo.RecordHeader{
-			header(headers.FailureReason, "terminal"), header("a", "1"), header("b", ""), {Key: "a"}, header("a", "1"), header("", "x"), header(odd, odd), header("ü\u2028", "\n"),
-		}},
-		{Topic: "orders.dlq", Partition: 0, Offset: 18, Timestamp: time.UnixMilli(-1)},
-		{Topic: "orders.dlq", Partition: 2, Offset: 0, Timestamp: at, Key: []byte{}, Value: []byte{}},
-		{Topic: "orders.dlq", Partition: 2, Offset: 1, Timestamp: at, Key: []byte(odd), Value: bytes.Repeat([]byte{0xfb, 0xff, 0}, 50_000)},
-	}
-}
 
 func seq(rs []*kgo.Record) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
@@ -44,22 +21,13 @@ func seq(rs []*kgo.Record) iter.Seq2[*Letter, error] {
 	}
 }
 
-func export(t *testing.T, rs []*kgo.Record) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if n, err := Export(&b, seq(rs)); err != nil || n != int64(len(rs)) {
-		t.Fatal(n, err)
-	}
-	return b.Bytes()
-}
-
 // The format is a promise: an archive that one version wrote is read by all that follow.
-func TestAnExportIsWrittenAsEver(t *testing.T) {
+func TestExport_FormatIsStable(t *testing.T) {
 	t.Parallel()
 	golden(t, "export-v1.jsonl", string(export(t, letters()[:3])))
 }
 
-func TestLettersComeBackFromAnExportByteForByte(t *testing.T) {
+func TestExport_LettersReturnByteForByte(t *testing.T) {
 	t.Parallel()
 	want := letters()
 	i := 0
@@ -77,160 +45,7 @@ func TestLettersComeBackFromAnExportByteForByte(t *testing.T) {
 	}
 }
 
-func TestImportedLettersAreWhatWasExported(t *testing.T) {
-	t.Parallel()
-	for _, keep := range []bool{false, true} {
-		onKafka(t, func(t *testing.T, k *kafka) {
-			k.write(t, "orders.dlq", &kgo.Record{Partition: 1}, from(1)) // there before
-			archive := letters()
-			archive = slices.Delete(archive, 1, 2) // a record without a time gets one
-			for _, r := range archive {
-				r.Timestamp = time.UnixMilli(time.Now().UnixMilli() - 1)
-			}
-			time.Sleep(time.Hour)
-			now := time.Now()
-			n, err := Import(t.Context(), "orders.dlq", bytes.NewReader(export(t, archive)), ImportOptions{KeepTimestamps: keep}, k.opts()...)
-			if err != nil || n != 3 {
-				t.Fatal(n, err)
-			}
-			got := map[string]*kgo.Record{}
-			for _, l := range k.letters(t, "orders.dlq") {
-				got[fmt.Sprintf("%d:%d", l.Record.Partition, l.Record.Offset)] = l.Record
-			}
-			for i, at := range []string{"0:0", "2:0", "2:1"} {
-				r, want := got[at], archive[i]
-				if r == nil {
-					t.Fatalf("%s is missing", at)
-				}
-				if !bytes.Equal(r.Key, want.Key) || !bytes.Equal(r.Value, want.Value) || (r.Key == nil) != (want.Key == nil) || (r.Value == nil) != (want.Value == nil) {
-					t.Errorf("%s: %q = %q, want %q = %q", at, r.Key, r.Value, want.Key, want.Value)
-				}
-				if d := cmp.Diff(want.Headers, r.Headers); d != "" {
-					t.Errorf("%s: %s", at, d)
-				}
-				if keep != r.Timestamp.Equal(want.Timestamp) || !keep && r.Timestamp.Before(now) {
-					t.Errorf("%s: timestamp %s of %s, keep %v", at, r.Timestamp, want.Timestamp, keep)
-				}
-			}
-			if len(got) != 4 {
-				t.Errorf("%d letters, want 4", len(got))
-			}
-		})
-	}
-}
-
-func TestAnImportThatIsRepeatedMakesDuplicates(t *testing.T) {
-	t.Parallel()
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.write(t, "one.dlq", &kgo.Record{Value: []byte("7")}, from(7))
-		var file bytes.Buffer
-		if _, err := Export(&file, Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts()...)); err != nil {
-			t.Fatal(err)
-		}
-		if err := k.DeleteRecords("one.dlq", 0, 1); err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			if n, err := Import(t.Context(), "one.dlq", bytes.NewReader(file.Bytes()), ImportOptions{}, k.opts()...); n != 1 || err != nil {
-				t.Fatal(n, err)
-			}
-		}
-		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, "0:1")
-	})
-}
-
-func TestNothingIsImportedOfAFileThatIsBroken(t *testing.T) {
-	t.Parallel()
-	onKafka(t, func(t *testing.T, k *kafka) {
-		good := string(export(t, letters()[:1]))
-		second := strings.ReplaceAll(good, `"offset":17`, `"offset":18`)
-		change := func(old, new string) string {
-			if !strings.Contains(second, old) {
-				t.Fatalf("there is no %s in %s", old, second)
-			}
-			return good + strings.Replace(second, old, new, 1)
-		}
-		for _, c := range []struct{ name, file, want string }{
-			{"cut short", good + second[:len(second)-20], "line 2: the file is cut short"},
-			{"without the last line's end", good + second[:len(second)-1], "line 2: the file is cut short"},
-			{"an empty line", good + "\n" + second, "line 2: no letter"},
-			{"something else", good + "letter\n", "line 2: no letter"},
-			{"another JSON", good + "[]\n", "line 2: no letter"},
-			{"two in a line", change("\n", " {}\n"), "line 2: no letter"},
-			{"no version", change(`"v":1,`, ""), "line 2: no letter: it names no version"},
-			{"a newer version", change(`"v":1,`, `"v":2,`), "line 2: it is of version 2"},
-			{"no partition", change(`"partition":0,`, ""), "line 2: no letter: it names no partition"},
-			{"a partition below zero", change(`"partition":0,`, `"partition":-1,`), "line 2: no letter: it names no partition"},
-			{"too few partitions", change(`"partition":0,`, `"partition":3,`), "letter orders.dlq/3/18 is of a partition that the topic has not, which has 3"},
-			{"no key", change(`"key":"b3JkZXItNw==",`, ""), "line 2: no letter: one of"},
-			{"no value", change(`"value":"eyJza3UiOiI8w6Q+In0=",`, ""), "line 2: no letter: one of"},
-			{"no headers", change(`"headers":`, `"other":`), "line 2: no letter: one of"},
-			{"headers that are null", good + `{"v":1,"partition":0,"timestamp":1,"key":null,"value":null,"headers":null}` + "\n", "line 2: no letter: one of"},
-			{"no timestamp", change(`"timestamp":1763000000123,`, ""), "line 2: no letter: one of"},
-			{"a header without key", change(`"key":"a",`, ""), "line 2: no letter: header 1"},
-			{"a header without value", change(`"value":"MQ=="`, `"valeu":"MQ=="`), "line 2: no letter: header 1"},
-			{"broken base64", change(`"MQ=="`, `"MQ="`), "line 2: no letter: illegal base64"},
-			{"base64 with more bits", change(`"MQ=="`, `"MR=="`), "line 2: no letter: illegal base64"},
-			{"a number for bytes", change(`"MQ=="`, `1`), "line 2: no letter: bytes are neither"},
-		} {
-			n, err := Import(t.Context(), "orders.dlq", strings.NewReader(c.file), ImportOptions{}, k.opts()...)
-			if n != 0 || err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "nothing was written") {
-				t.Errorf("%s: %d letters, error %v; want none and %q", c.name, n, err, c.want)
-			}
-		}
-		got, errs := k.read(t.Context(), "orders.dlq", Filter{}, Cursor{})
-		check(t, got, errs)
-		if n, err := Import(t.Context(), "orders.dlq", strings.NewReader(strings.ReplaceAll(good+second, "\n", "\r\n")), ImportOptions{}, k.opts()...); n != 2 || err != nil {
-			t.Errorf("with other ends of lines: %d, %v", n, err)
-		}
-	})
-}
-
-// pipe can't be read twice.
-type pipe struct{ io.Reader }
-
-func (pipe) Seek(int64, int) (int64, error) { return 0, errors.New("illegal seek") }
-
-func TestAnImportThatCantBeginSaysWhy(t *testing.T) {
-	t.Parallel()
-	onKafka(t, func(t *testing.T, k *kafka) {
-		file := export(t, letters()[:1])
-		_, err := Import(t.Context(), "orders.dlq", pipe{bytes.NewReader(file)}, ImportOptions{}, k.opts()...)
-		wantError(t, err, "save it to a file")
-		_, err = Import(t.Context(), "none.dlq", bytes.NewReader(file), ImportOptions{}, k.opts()...)
-		wantError(t, err, "does not exist")
-		retention := "3600000"
-		if err := k.CreateTopic("short.dlq", 1, map[string]string{"retention.ms": retention}); err != nil {
-			t.Fatal(err)
-		}
-		old := letters()[:1]
-		old[0].Timestamp = time.Now().Add(-2 * time.Hour)
-		keep := ImportOptions{KeepTimestamps: true}
-		if n, err := Import(t.Context(), "short.dlq", bytes.NewReader(export(t, old)), keep, k.opts()...); n != 0 || err == nil || !strings.Contains(err.Error(), "retention would delete it at once") {
-			t.Errorf("too old: %d, %v", n, err)
-		}
-		old[0].Timestamp = time.Now().Add(-time.Minute)
-		if n, err := Import(t.Context(), "short.dlq", bytes.NewReader(export(t, old)), keep, k.opts()...); n != 1 || err != nil {
-			t.Errorf("young enough: %d, %v", n, err)
-		}
-	})
-}
-
-func TestAnImportThatStopsSaysWhatWasWritten(t *testing.T) {
-	t.Parallel()
-	onKafka(t, func(t *testing.T, k *kafka) {
-		file := export(t, []*kgo.Record{
-			{Partition: 0, Timestamp: time.Now()}, {Partition: 1, Timestamp: time.Now()}, {Partition: 2, Timestamp: time.Now()}, {Partition: 1, Timestamp: time.Now()},
-		})
-		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Partitions: []int32{1}, Err: kerr.InvalidRecord, Count: -1})
-		n, err := Import(t.Context(), "orders.dlq", bytes.NewReader(file), ImportOptions{}, k.opts()...)
-		if n != 2 || err == nil || !strings.Contains(err.Error(), "2 letters were written, then: line 2: write it to orders.dlq-1") {
-			t.Errorf("%d letters, %v", n, err)
-		}
-	})
-}
-
-func TestAnExportReturnsTheErrorsOfItsLettersAndOfItsWriter(t *testing.T) {
+func TestExport_ReturnsErrorsOfLettersAndWriter(t *testing.T) {
 	t.Parallel()
 	stall, full := errors.New("partition 1 gives nothing"), errors.New("no space left on device")
 	var b bytes.Buffer
@@ -247,7 +62,7 @@ func TestAnExportReturnsTheErrorsOfItsLettersAndOfItsWriter(t *testing.T) {
 	}
 }
 
-func FuzzALineOfAnExportThatIsReadIsWrittenTheSame(f *testing.F) {
+func FuzzExport_LineRoundTrips(f *testing.F) {
 	for _, r := range letters()[:3] {
 		var b bytes.Buffer
 		if _, err := Export(&b, seq([]*kgo.Record{r})); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-func TestAFilterSelectsWhatFitsAllItsFields(t *testing.T) {
+func TestFilter_SelectsWhatFitsAllItsFields(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1_000_000)
 	letter := &Letter{
@@ -74,7 +74,7 @@ func TestAFilterSelectsWhatFitsAllItsFields(t *testing.T) {
 	Filter.Selects(letter)
 }
 
-func TestOnlySelectedLettersAreRead(t *testing.T) {
+func TestFilter_OnlySelectedLettersAreRead(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for i, class := range []string{"a", "b", "a", "c"} {

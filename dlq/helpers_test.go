@@ -1,17 +1,25 @@
 package dlq
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"iter"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
 )
 
 var update = flag.Bool("update", false, "write golden files that are not there yet")
@@ -126,4 +134,184 @@ func (k *kafka) only(t *testing.T, topic string) *Letter {
 		t.Fatalf("%d letters, want 1", len(letters))
 	}
 	return letters[0]
+}
+
+// kafka is an embedded cluster on a network in memory, in a bubble where waiting
+// costs nothing and which fails when a goroutine is left behind.
+type kafka struct {
+	*kfake.Cluster
+	network kfake.VirtualNetwork
+	cl      *kgo.Client // writes to the partition that a record names
+}
+
+func onKafka(t *testing.T, f func(*testing.T, *kafka)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		k := &kafka{}
+		var err error
+		k.Cluster, err = kfake.NewCluster(kfake.Ports(9092, 9093), kfake.ListenFn(k.network.Listen),
+			kfake.SeedTopics(3, "orders.dlq", "orders.dlq.ledger"), kfake.SeedTopics(1, "one.dlq", "one.dlq.ledger"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer k.Close()
+		k.cl = k.client(t)
+		defer k.cl.Close()
+		f(t, k)
+	})
+}
+
+func (k *kafka) opts(more ...kgo.Opt) []kgo.Opt {
+	return append([]kgo.Opt{kgo.SeedBrokers(k.ListenAddrs()...), kgo.Dialer(k.network.DialContext)}, more...)
+}
+
+func (k *kafka) client(t *testing.T, more ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	cl, err := kgo.NewClient(k.opts(append([]kgo.Opt{
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(10e6),
+	}, more...)...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cl
+}
+
+// write writes a letter and waits for it.
+func (k *kafka) write(t *testing.T, topic string, r *kgo.Record, m headers.Meta) {
+	t.Helper()
+	if err := writeSync(t.Context(), NewWriter(k.cl, topic), r, m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeSync(ctx context.Context, w *Writer, r *kgo.Record, m headers.Meta) error {
+	done := make(chan error, 1)
+	w.Write(ctx, r, m, func(err error) { done <- err })
+	return <-done
+}
+
+// fill writes letters 0 … n-1 to partition p, with their number as value.
+func (k *kafka) fill(t *testing.T, topic string, p int32, n int) {
+	t.Helper()
+	for i := range n {
+		k.write(t, topic, &kgo.Record{Partition: p, Value: fmt.Append(nil, i)}, headers.Meta{Reason: headers.ReasonTerminal})
+	}
+}
+
+func (k *kafka) create(t *testing.T, topic string, partitions int32) {
+	t.Helper()
+	if err := k.CreateTopic(topic, partitions, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ledger is the ledger of a topic, with nothing read yet.
+func (k *kafka) ledger(topic string) *Ledger { return NewLedger(topic, topic+".ledger", k.opts()...) }
+
+// produce writes records as they are.
+func (k *kafka) produce(t *testing.T, rs ...*kgo.Record) {
+	t.Helper()
+	if err := k.cl.ProduceSync(t.Context(), rs...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// note writes an entry to the ledger of a topic.
+func (k *kafka) note(t *testing.T, topic string, partition int32, offset int64, e Entry) {
+	t.Helper()
+	if e.State != "" && e.At.IsZero() {
+		e.At = time.Now()
+	}
+	k.produce(t, e.Record(topic+".ledger", partition, offset))
+}
+
+// inTransaction writes values to partition 0 of one.dlq in a transaction and
+// ends it, unless end is nil.
+func (k *kafka) inTransaction(t *testing.T, cl *kgo.Client, end *kgo.TransactionEndTry, values ...string) {
+	t.Helper()
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range values {
+		if err := writeSync(t.Context(), NewWriter(cl, "one.dlq"), &kgo.Record{Value: []byte(v)}, headers.Meta{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if end != nil {
+		if err := cl.EndTransaction(t.Context(), *end); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// read returns what a read yields as "partition:value", and its errors.
+func (k *kafka) read(ctx context.Context, topic string, f Filter, from Cursor) (got []string, errs []error) {
+	for l, err := range Read(ctx, topic, f, from, k.opts()...) {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		got = append(got, fmt.Sprintf("%d:%s", l.Record.Partition, l.Record.Value))
+	}
+	slices.SortStableFunc(got, func(a, b string) int { return int(a[0]) - int(b[0]) }) // within a partition as yielded
+	return got, errs
+}
+
+// of a source that was recreated, or of which no id is known.
+func ofSource(id byte) func(*headers.Meta) {
+	return func(m *headers.Meta) { m.Original.TopicID = [16]byte{id} }
+}
+
+// letters are of all kinds that are easily taken for each other.
+func letters() []*kgo.Record {
+	at := time.UnixMilli(1_763_000_000_123)
+	odd := "\xff\x00"
+	return []*kgo.Record{
+		{Topic: "orders.dlq", Partition: 0, Offset: 17, Timestamp: at, Key: []byte("order-7"), Value: []byte(`{"sku":"<ä>"}`), Headers: []kgo.RecordHeader{
+			header(headers.FailureReason, "terminal"), header("a", "1"), header("b", ""), {Key: "a"}, header("a", "1"), header("", "x"), header(odd, odd), header("ü\u2028", "\n"),
+		}},
+		{Topic: "orders.dlq", Partition: 0, Offset: 18, Timestamp: time.UnixMilli(-1)},
+		{Topic: "orders.dlq", Partition: 2, Offset: 0, Timestamp: at, Key: []byte{}, Value: []byte{}},
+		{Topic: "orders.dlq", Partition: 2, Offset: 1, Timestamp: at, Key: []byte(odd), Value: bytes.Repeat([]byte{0xfb, 0xff, 0}, 50_000)},
+	}
+}
+
+func export(t *testing.T, rs []*kgo.Record) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if n, err := Export(&b, seq(rs)); err != nil || n != int64(len(rs)) {
+		t.Fatal(n, err)
+	}
+	return b.Bytes()
+}
+
+// from is the story of a record of orders-0.
+func from(offset int64) headers.Meta {
+	return headers.Meta{
+		Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Offset: offset}, Group: "billing", Attempts: 1, Class: "orders.SKUError",
+		Fingerprint: "0123456789abcdef", Reason: headers.ReasonTerminal,
+	}
+}
+
+// changed is a story that differs in something.
+func changed(m headers.Meta, change func(*headers.Meta)) headers.Meta {
+	change(&m)
+	return m
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// laterEntries are one of each kind that version 1 did not have at first: an older reader passes over a field, and refuses a state.
+func laterEntries() []Entry {
+	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
+	return []Entry{
+		{State: Succeeded, Run: "7f3a", At: at, Since: at.Add(-time.Minute), By: "ada"},
+		{TopicID: [16]byte{1}, State: Unfollowed, Run: "7f3a", At: at, By: "ada", Target: headers.Position{Topic: "replay", Offset: 1}},
+		{State: Duplicate, Run: "7f3a", At: at, Target: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1_999_999_014}},
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-func TestTheLastEntryAboutALetterCounts(t *testing.T) {
+func TestLedger_LastEntryCounts(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, c := range []struct {
@@ -51,7 +50,7 @@ func TestTheLastEntryAboutALetterCounts(t *testing.T) {
 	})
 }
 
-func TestEntriesAboutATopicOfTheSameNameThatIsGoneArePassedOver(t *testing.T) {
+func TestLedger_IgnoresEntriesAboutADeletedTopic(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 3)
@@ -79,7 +78,7 @@ func TestEntriesAboutATopicOfTheSameNameThatIsGoneArePassedOver(t *testing.T) {
 	})
 }
 
-func TestABrokenEntryIsNamedAndItsLetterIsOpen(t *testing.T) {
+func TestLedger_NamesABrokenEntryAndOpensItsLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 4)
@@ -118,7 +117,7 @@ func TestABrokenEntryIsNamedAndItsLetterIsOpen(t *testing.T) {
 }
 
 // Records that are about no letter do no harm: they must not hide the one that does.
-func TestABrokenEntryIsNamedAmongManyThatAreAboutNoLetter(t *testing.T) {
+func TestLedger_NamesABrokenEntryAmongForeignRecords(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 2)
@@ -133,7 +132,7 @@ func TestABrokenEntryIsNamedAmongManyThatAreAboutNoLetter(t *testing.T) {
 	})
 }
 
-func TestAnEntryOfANewerSidingIsAnErrorUntilItIsReplaced(t *testing.T) {
+func TestLedger_NewerEntryIsAnErrorUntilReplaced(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 3)
@@ -154,7 +153,7 @@ func TestAnEntryOfANewerSidingIsAnErrorUntilItIsReplaced(t *testing.T) {
 	})
 }
 
-func TestALedgerIsReadOnFromWhereItWas(t *testing.T) {
+func TestLedger_ReadContinuesWhereItWas(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.note(t, "orders.dlq", 0, 5, Entry{State: Redriven})
@@ -179,7 +178,7 @@ func TestALedgerIsReadOnFromWhereItWas(t *testing.T) {
 }
 
 // An entry of a transaction counts once that is committed, also to a ledger whose reading was stopped before.
-func TestAReadingThatWasStoppedGoesOnAndIsNotTakenForWhole(t *testing.T) {
+func TestLedger_StoppedReadContinuesAndIsNotWhole(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		end  kgo.TransactionEndTry
@@ -215,7 +214,7 @@ func TestAReadingThatWasStoppedGoesOnAndIsNotTakenForWhole(t *testing.T) {
 	}
 }
 
-func TestACompactedLedgerSaysTheSame(t *testing.T) {
+func TestLedger_CompactionChangesNothing(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		if err := k.CreateTopic("compacted", 1, map[string]string{"cleanup.policy": "compact"}); err != nil {
@@ -249,7 +248,7 @@ func TestACompactedLedgerSaysTheSame(t *testing.T) {
 	})
 }
 
-func TestAReadingTellsHowFarItIs(t *testing.T) {
+func TestLedger_ReadReportsItsProgress(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for offset := range int64(40) {
@@ -270,7 +269,7 @@ func TestAReadingTellsHowFarItIs(t *testing.T) {
 	})
 }
 
-func TestALedgerThatDoesNotExistIsEmpty(t *testing.T) {
+func TestLedger_MissingTopicIsEmpty(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 2)
@@ -313,7 +312,7 @@ func TestALedgerThatDoesNotExistIsEmpty(t *testing.T) {
 	})
 }
 
-func TestALedgerThatCantBeReadIsAnError(t *testing.T) {
+func TestLedger_UnreadableTopicIsAnError(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 1)
@@ -349,7 +348,7 @@ func TestALedgerThatCantBeReadIsAnError(t *testing.T) {
 	})
 }
 
-func TestALedgerKeepsTheStateOfEachRun(t *testing.T) {
+func TestLedger_KeepsTheStateOfEachRun(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		const ledger = "orders.dlq.ledger"
@@ -376,7 +375,7 @@ func TestALedgerKeepsTheStateOfEachRun(t *testing.T) {
 }
 
 // Not parallel: it looks at the heap.
-func TestASettledLetterTakesTwoBytes(t *testing.T) {
+func TestLedger_ResolvedLetterTakesTwoBytes(t *testing.T) {
 	const n = 1_000_000
 	for name, every := range map[string]int64{"all": 1, "one in a hundred": 100} {
 		t.Run(name, func(t *testing.T) {
@@ -397,11 +396,4 @@ func TestASettledLetterTakesTwoBytes(t *testing.T) {
 			}
 		})
 	}
-}
-
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

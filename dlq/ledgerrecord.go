@@ -1,9 +1,14 @@
 package dlq
 
 import (
+	"errors"
+	"fmt"
+
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
 )
 
 // LedgerRecord is a record of a ledger: an [Entry] about a letter, something that a
@@ -59,4 +64,49 @@ func (n *LedgerRecord) resolvedAt() uint32 {
 		at = at.Add(-n.Entry.At.Sub(since)) // so much before, whatever the writer's clock said
 	}
 	return seconds(at)
+}
+
+// discardReportKey stands between the run and the offset in the key of hearsay.
+const discardReportKey = "/discarded/"
+
+// errDiscardReport is about what a consumer should have said otherwise.
+var errDiscardReport = errors.New("no consumer says that of a letter that a run brought back")
+
+// parseDiscardReport reads what a consumer says, if the key is of that form. Whatever else is in the run's part of the key, no run keeps
+// anything under such a one.
+func (n *LedgerRecord) parseDiscardReport() {
+	at := strings.LastIndex(n.Run, discardReportKey)
+	if at < 1 {
+		return
+	}
+	offset, ok := parseOffset([]byte(n.Run[at+len(discardReportKey):]))
+	if !ok {
+		return
+	}
+	n.Letter = offset
+	r := n.Record
+	if r.Value == nil {
+		return
+	}
+	e, err := parseEntry(r.Value)
+	if err == nil && (e.State != Discarded || e.Run != n.Run[:at]) {
+		err = fmt.Errorf("it is %s, of run %.40q", e.State, e.Run)
+	}
+	if err != nil {
+		n.Err = &EntryError{
+			headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}, string(r.Key[:min(len(r.Key), 64)]), fmt.Errorf("%w: %w", errDiscardReport, err),
+		}
+		return
+	}
+	n.Entry = e
+}
+
+// DiscardReport reports whether a note is what [Entry.DiscardReport] returns, right or broken,
+// and of which run it is.
+func (n *LedgerRecord) DiscardReport() (run string, ok bool) {
+	at := strings.LastIndex(n.Run, discardReportKey)
+	if at < 1 || n.Letter < 0 {
+		return "", false
+	}
+	return n.Run[:at], true
 }

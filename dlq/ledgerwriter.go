@@ -27,8 +27,8 @@ type ledgerWriter struct {
 	named     []error
 }
 
-// openWriter returns one that has a ledger to write to. done, if not nil, gets every letter once.
-func (l *Ledger) openWriter(ctx context.Context, done func(headers.Position, error)) (*ledgerWriter, error) {
+// newLedgerWriter returns one that has a ledger to write to. done, if not nil, gets every letter once.
+func newLedgerWriter(ctx context.Context, l *Ledger, done func(headers.Position, error)) (*ledgerWriter, error) {
 	seen, err := l.poll(ctx)
 	switch {
 	case err != nil:

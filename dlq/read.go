@@ -2,26 +2,10 @@ package dlq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
-	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/internal/client"
-)
-
-const (
-	// idleLimit is how long nothing comes before the bounds are looked at again.
-	idleLimit = time.Second
-	// stallLimit is how long a partition may give nothing although its end is
-	// not reached: longer than siding's transactions live and leaders take to
-	// move.
-	stallLimit = time.Minute
 )
 
 // Read yields the dead letters of a topic that the filter selects, from the
@@ -56,235 +40,19 @@ func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.
 	}
 }
 
-// scan is a read of a topic's records, committed ones, up to the end that it had when it began, or that the cursor has.
-type scan struct {
-	topic string
-	opts  []kgo.Opt
-	// soon is for a reader who waits for the first record: of a full fetch, kgo's default, that would be long in coming.
-	soon bool
-	// narrow takes away what needs no reading. It may be nil.
-	narrow func(map[int32]span)
-	// keep takes a record and problem an error; both report whether to go on.
-	keep    func(*kgo.Record) bool
-	problem func(error) bool
-	// progress is told how many offsets of how many were passed, when the read begins and from time to time. It may be nil.
-	progress func(read, total int64)
-}
-
-// run reports whether the read came to its end, though perhaps with problems.
-func (s *scan) run(ctx context.Context, from Cursor) bool {
-	left, err := freeze(ctx, s.topic, from, s.opts)
-	if err != nil {
-		return s.problem(err) && false
-	}
-	if s.narrow != nil {
-		s.narrow(left)
-	}
-	maps.DeleteFunc(left, func(_ int32, p span) bool { return p.at >= p.end })
-	r := reader{scan: s, left: left, delivered: map[int32]time.Duration{}}
-	for _, p := range left {
-		r.total += p.end - p.at
-	}
-	r.report()
-	if len(left) == 0 {
-		return true
-	}
-	r.cl, err = client.New(s.options(left)...)
-	if err != nil {
-		return s.problem(err) && false
-	}
-	defer r.cl.Close()
-	return r.run(ctx)
-}
-
-func (s *scan) options(left map[int32]span) []kgo.Opt {
-	at := make(map[int32]kgo.Offset, len(left))
-	for p, s := range left {
-		at[p] = kgo.NewOffset().At(s.at)
-	}
-	// A fetch of a partition with nothing to give holds up those with it on
-	// the same broker.
-	tuned := []kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond)}
-	if s.soon {
-		tuned = append(tuned, kgo.FetchMaxBytes(1<<20), kgo.FetchMaxPartitionBytes(256<<10))
-	}
-	return slices.Concat(
-		tuned,
-		s.opts,
-		[]kgo.Opt{
-			kgo.ConsumeTopics(),
-			kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: at}),
-			// The start of the log, where what we want next expired meanwhile.
-			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-			kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-			// The last offsets may be markers of transactions: without seeing
-			// them we would wait for ever for what comes behind.
-			kgo.KeepControlRecords(),
-		},
-	)
-}
-
-// reader is one read under way.
-type reader struct {
-	*scan
-	cl    *kgo.Client
-	left  map[int32]span // partitions that are not at their end
-	total int64          // offsets that there were to read
-
-	// Time is what was spent waiting for the cluster: how long the letters take
-	// their receiver says nothing about a partition.
-	waited    time.Duration
-	delivered map[int32]time.Duration // when a partition last gave something
-	polledAt  time.Duration           // when look was last called
-}
-
-// run reads until every partition is at its end, and reports whether it came so far.
-func (r *reader) run(ctx context.Context) bool {
-	for len(r.left) > 0 {
-		fetches := r.poll(ctx)
-		if ctx.Err() != nil {
-			r.problem(context.Cause(ctx))
-			return false
+// Records yields what [Read] does, of the ranges that are given, or of the whole
+// topic where none is, as the records that stand there: their headers are not
+// looked at, which costs more than all the rest. It is for who reads many letters
+// and knows already which are wanted, and fetches as much at a time as the options
+// say, or kgo by itself.
+func Records(ctx context.Context, topic string, ranges []Range, opts ...kgo.Opt) iter.Seq2[*kgo.Record, error] {
+	f := Filter{Ranges: ranges}
+	return func(yield func(*kgo.Record, error) bool) {
+		s := scan{
+			topic: topic, opts: opts, narrow: f.narrow,
+			keep:    func(record *kgo.Record) bool { return !f.within(record) || yield(record, nil) },
+			problem: func(err error) bool { return yield(nil, fmt.Errorf("dlq: read %q: %w", topic, err)) },
 		}
-		for _, e := range fetches.Errors() {
-			switch {
-			case errors.Is(e.Err, context.DeadlineExceeded):
-				// Nothing came for a while.
-			case isDataLoss(e.Err):
-				// The broker lost what we had read or were about to; kgo goes on
-				// at the start of the log, and take passes over what we had.
-			default:
-				r.problem(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
-				return false
-			}
-		}
-		stopped := false
-		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-			stopped = stopped || !r.partition(p.Partition, p.Records)
-		})
-		if stopped {
-			return false
-		}
-		r.report()
-		if r.waited-r.polledAt >= idleLimit && !r.checkProgress(ctx) {
-			return false
-		}
+		s.run(ctx, Cursor{})
 	}
-	r.report()
-	return true
-}
-
-// partition passes on what was fetched of a partition, and reports whether to go on.
-func (r *reader) partition(p int32, records []*kgo.Record) bool {
-	s, ok := r.left[p]
-	if !ok || len(records) == 0 {
-		return true
-	}
-	for _, record := range records {
-		if s.take(record) && !r.keep(record) {
-			return false
-		}
-		if s.at >= s.end {
-			r.finish(p)
-			return true
-		}
-	}
-	r.left[p] = s
-	r.delivered[p] = r.waited
-	return true
-}
-
-// take moves on behind a record, and reports whether it is one of those to read.
-func (s *span) take(record *kgo.Record) bool {
-	if record.Offset < s.at {
-		return false
-	}
-	s.at = record.Offset + 1
-	return record.Offset < s.end && !record.Attrs.IsControl()
-}
-
-// report tells how far the read is.
-func (r *reader) report() {
-	if r.progress == nil {
-		return
-	}
-	read := r.total
-	for _, p := range r.left {
-		read -= p.end - p.at
-	}
-	r.progress(read, r.total)
-}
-
-func (r *reader) poll(ctx context.Context) kgo.Fetches {
-	ctx, cancel := context.WithTimeout(ctx, idleLimit)
-	defer cancel()
-	start := time.Now()
-	defer func() { r.waited += time.Since(start) }()
-	return r.cl.PollFetches(ctx)
-}
-
-func (r *reader) finish(partition int32) {
-	delete(r.left, partition)
-	r.cl.PauseFetchPartitions(map[string][]int32{r.topic: {partition}})
-}
-
-// checkProgress finishes partitions that will give nothing more: those whose letters
-// expired up to the end, which no record will ever tell, and, with a problem,
-// those that stall. It reports whether to go on.
-func (r *reader) checkProgress(ctx context.Context) bool {
-	start := time.Now()
-	defer func() {
-		r.waited += time.Since(start)
-		r.polledAt = r.waited
-	}()
-	var idle []int32
-	for p := range r.left {
-		if r.waited-r.delivered[p] >= idleLimit {
-			idle = append(idle, p)
-		}
-	}
-	if len(idle) == 0 {
-		return true
-	}
-	slices.Sort(idle)
-	ask, cancel := context.WithTimeout(ctx, stallLimit/2)
-	defer cancel()
-	adm := kadm.NewClient(r.cl)
-	// Errors are not reported: the partition stalls then, and that is.
-	starts, _ := adm.ListStartOffsets(ask, r.topic)
-	for _, p := range idle {
-		if o, ok := starts.Lookup(r.topic, p); ok && o.Err == nil && o.Offset >= r.left[p].end {
-			r.finish(p)
-			continue
-		}
-		if r.waited-r.delivered[p] >= stallLimit {
-			err := r.stalled(ask, adm, p)
-			r.finish(p)
-			if !r.problem(err) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// stalled says why a partition gives nothing, as far as can be told.
-func (r *reader) stalled(ctx context.Context, adm *kadm.Client, p int32) error {
-	s := r.left[p]
-	why := "its leader may be gone"
-	stable, err := adm.ListCommittedOffsets(ctx, r.topic)
-	if o, ok := stable.Lookup(r.topic, p); err == nil && ok {
-		switch {
-		case o.Err != nil:
-			why = o.Err.Error()
-		case o.Offset < s.end:
-			why = fmt.Sprintf("a transaction that is open since offset %d holds it back (kafka-transactions.sh find-hanging)", o.Offset)
-		}
-	}
-	return fmt.Errorf("partition %d gives nothing between offset %d and its end at %d for %s: %s", p, s.at, s.end, stallLimit, why)
-}
-
-func isDataLoss(err error) bool {
-	_, ok := errors.AsType[*kgo.ErrDataLoss](err)
-	return ok
 }

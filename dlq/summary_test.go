@@ -1,7 +1,6 @@
 package dlq
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -18,7 +17,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-func TestASummaryCountsWhatIsOpenByItsFailure(t *testing.T) {
+func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		at := time.Date(1999, 12, 1, 0, 0, 0, 0, time.UTC)
@@ -89,7 +88,7 @@ func TestASummaryCountsWhatIsOpenByItsFailure(t *testing.T) {
 }
 
 // What is open is counted the same by a summary, which looks at few headers, and by a list, which reads all of them.
-func TestASummaryAndAListAgree(t *testing.T) {
+func TestSummary_AgreesWithAList(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		rnd := rand.New(rand.NewPCG(1, 2))
@@ -149,7 +148,7 @@ func TestASummaryAndAListAgree(t *testing.T) {
 	})
 }
 
-func TestMoreFailuresThanFitAreFoldedTheSameInAnyOrder(t *testing.T) {
+func TestSummary_FoldsTheSameInAnyOrder(t *testing.T) {
 	t.Parallel()
 	var letters []*kgo.Record
 	total := map[string]int64{} // by class
@@ -216,7 +215,7 @@ func TestMoreFailuresThanFitAreFoldedTheSameInAnyOrder(t *testing.T) {
 }
 
 // A tally remembers the failure of the letter before, for speed: one that gave way to another must not be among what it remembers.
-func TestLettersOfAFailureThatGaveWayAreCounted(t *testing.T) {
+func TestSummarizer_CountsLettersOfAFoldedFailure(t *testing.T) {
 	t.Parallel()
 	ta := newSummarizer(NewLedger("t", "l"), Filter{})
 	ta.partitions[0] = &summarizedLetter{}
@@ -243,7 +242,7 @@ func TestLettersOfAFailureThatGaveWayAreCounted(t *testing.T) {
 	}
 }
 
-func TestASampleIsShortAndText(t *testing.T) {
+func TestFailure_SampleIsShortText(t *testing.T) {
 	t.Parallel()
 	ta := newSummarizer(NewLedger("t", "l"), Filter{})
 	ta.partitions[0] = &summarizedLetter{}
@@ -253,7 +252,7 @@ func TestASampleIsShortAndText(t *testing.T) {
 	}
 }
 
-func TestASummaryWithoutAPartitionSaysSo(t *testing.T) {
+func TestSummary_WithoutAPartitionSaysSo(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)
@@ -293,7 +292,7 @@ func storm(n int) []*kgo.Record {
 }
 
 // Not parallel: it counts what the process allocates.
-func TestALetterOfASummaryAllocatesNothing(t *testing.T) {
+func TestSummarizer_AllocatesNothingPerLetter(t *testing.T) {
 	letters := storm(1000)
 	ta := newSummarizer(NewLedger("t", "l"), Filter{})
 	ta.partitions[0] = &summarizedLetter{}
@@ -311,7 +310,7 @@ func TestALetterOfASummaryAllocatesNothing(t *testing.T) {
 }
 
 // Not parallel: it looks at the heap.
-func TestASummaryOfFourMillionLettersTakes64MiB(t *testing.T) {
+func TestSummarizer_FourMillionLettersTake64MiB(t *testing.T) {
 	const n, partitions = 4_000_000, 8
 	for name, every := range map[string]int64{"dense": 1, "one in a hundred fails": 100} {
 		t.Run(name, func(t *testing.T) {
@@ -354,7 +353,7 @@ func TestASummaryOfFourMillionLettersTakes64MiB(t *testing.T) {
 	}
 }
 
-func BenchmarkALetterOfASummary(b *testing.B) {
+func BenchmarkSummarizer_Letter(b *testing.B) {
 	letters := storm(50_000)
 	l := NewLedger("t", "l")
 	note := &LedgerRecord{Record: &kgo.Record{}, Entry: Entry{State: Succeeded}}
@@ -388,8 +387,8 @@ func BenchmarkALetterOfASummary(b *testing.B) {
 	})
 }
 
-// BenchmarkATopicOfASummary is a whole read, next to one that looks at nothing.
-func BenchmarkATopicOfASummary(b *testing.B) {
+// BenchmarkSummary_Topic is a whole read, next to one that looks at nothing.
+func BenchmarkSummary_Topic(b *testing.B) {
 	const n = 200_000
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(8, "orders.dlq", "orders.dlq.ledger"))
 	if err != nil {
@@ -430,38 +429,5 @@ func BenchmarkATopicOfASummary(b *testing.B) {
 			}
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/letter")
-	})
-}
-
-func FuzzAGlanceSeesWhatParseSees(f *testing.F) {
-	keys := []string{
-		headers.Group, headers.ErrorClass, headers.ErrorFingerprint, headers.FailureReason, headers.OriginalTopic, headers.OriginalPartition,
-		headers.OriginalOffset, headers.FailedAt, headers.RedriveID, "dlq-mine", "x",
-	}
-	f.Add([]byte("\x00billing\n\x03terminal\n\x04orders\n\x050\n\x067\n\x0799"))
-	f.Add([]byte("\x0707\n\x07-1\n\x06-0\n\x059999999999"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var h []kgo.RecordHeader
-		for line := range bytes.SplitSeq(b, []byte("\n")) {
-			if len(line) > 0 {
-				h = append(h, kgo.RecordHeader{Key: keys[int(line[0])%len(keys)], Value: line[1:]})
-			}
-		}
-		var g headerView
-		g.read(h)
-		l := newLetter(&kgo.Record{Headers: h})
-		if g.foreign() && l.MetaErr == nil {
-			t.Error("foreign, but not by its headers")
-		}
-		if !g.located() {
-			return
-		}
-		m := l.Meta
-		if m.Original.Topic != "" && m.Original.Topic != string(g.topic) || int64(m.Original.Partition) != g.partition || m.Original.Offset != g.offset {
-			t.Errorf("%+v is located at %s/%d/%d", m.Original, g.topic, g.partition, g.offset)
-		}
-		if g.failedAt >= 0 != !m.FailedAt.IsZero() || g.failedAt >= 0 && m.FailedAt.UnixMilli() != g.failedAt {
-			t.Errorf("failed at %s, seen %d", m.FailedAt, g.failedAt)
-		}
 	})
 }

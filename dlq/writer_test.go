@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-func TestALetterIsTheRecordByteForByteOnItsPartition(t *testing.T) {
+func TestWriter_KeepsBytesAndPartition(t *testing.T) {
 	t.Parallel()
 	user := []kgo.RecordHeader{header("b", "2"), header("a", "1"), header("b", "3"), {Key: "nil"}, header("", ""), header("dlq-mine", "x"), header("traceparent", "00-abc")}
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestALetterIsTheRecordByteForByteOnItsPartition(t *testing.T) {
 	}
 }
 
-func TestALetterWithoutAReasonIsTerminal(t *testing.T) {
+func TestWriter_LetterWithoutAReasonIsTerminal(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{Value: []byte("from an HTTP ingest")}, headers.Meta{Class: "ingest.signature", NotBefore: time.Now()})
@@ -85,7 +85,7 @@ func TestALetterWithoutAReasonIsTerminal(t *testing.T) {
 	})
 }
 
-func TestAMalformedRecordIsWrittenAsFound(t *testing.T) {
+func TestWriter_MalformedRecordIsKeptAsFound(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		record := &kgo.Record{Topic: "orders.retry.5s", Headers: []kgo.RecordHeader{
@@ -107,7 +107,7 @@ func TestAMalformedRecordIsWrittenAsFound(t *testing.T) {
 	})
 }
 
-func TestDoneIsCalledOnceWithTheReason(t *testing.T) {
+func TestWriter_CallsDoneOnceWithTheReason(t *testing.T) {
 	t.Parallel()
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -176,7 +176,7 @@ func TestDoneIsCalledOnceWithTheReason(t *testing.T) {
 	}
 }
 
-func TestAFullBufferIsAnErrorAndNeverBlocks(t *testing.T) {
+func TestWriter_FullBufferIsAnErrorAndNeverBlocks(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		cl := k.client(t, kgo.MaxBufferedRecords(1))
@@ -200,7 +200,7 @@ func TestAFullBufferIsAnErrorAndNeverBlocks(t *testing.T) {
 	})
 }
 
-func TestANilClientIsAnErrorOfTheLetter(t *testing.T) {
+func TestWriter_NilClientIsTheLettersError(t *testing.T) {
 	t.Parallel()
 	if err := writeSync(t.Context(), NewWriter(nil, "one.dlq"), &kgo.Record{}, headers.Meta{}); err == nil {
 		t.Error("a letter was written without a client")

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-func TestALetterIsFoundWithAllThatTheLedgerHasAboutIt(t *testing.T) {
+func TestLedger_FindReturnsAllEntriesOfTheLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, offset := range []int64{7, 8, 8, 8} {
@@ -50,7 +50,7 @@ func TestALetterIsFoundWithAllThatTheLedgerHasAboutIt(t *testing.T) {
 	})
 }
 
-func TestALetterThatIsNotThereIsAnErrorThatSaysWhy(t *testing.T) {
+func TestLedger_FindSaysWhyThereIsNoLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		cl := k.client(t, kgo.TransactionalID("tx"))

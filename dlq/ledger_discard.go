@@ -38,7 +38,7 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why str
 	if err := l.newer(); err != nil { // of a Read before
 		return 0, fail(err)
 	}
-	n, err := l.openWriter(ctx, done)
+	n, err := newLedgerWriter(ctx, l, done)
 	if err != nil {
 		return 0, fail(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-func TestPruningSparesWhatIsOpenAndWhatIsBehindIt(t *testing.T) {
+func TestPruning_SparesOpenLettersAndThoseBehind(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for p := range int32(2) {
@@ -49,7 +49,7 @@ func TestPruningSparesWhatIsOpenAndWhatIsBehindIt(t *testing.T) {
 }
 
 // Of a letter that was brought back and has no outcome the copy may be lost: nobody may ever know.
-func TestPruningSparesWhatHasNoOutcome(t *testing.T) {
+func TestPruning_SparesPendingLetters(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 4)
@@ -72,7 +72,7 @@ func TestPruningSparesWhatHasNoOutcome(t *testing.T) {
 	})
 }
 
-func TestPruningByAgeTakesOpenLettersAndSaysSo(t *testing.T) {
+func TestPruning_ByAgeCountsTheOpenLetters(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 3)
@@ -89,7 +89,7 @@ func TestPruningByAgeTakesOpenLettersAndSaysSo(t *testing.T) {
 }
 
 // Without the first letter nobody could tell that the second is its copy.
-func TestACopyThatStaysWhileItsLetterGoesIsWrittenDown(t *testing.T) {
+func TestPruning_RecordsACopyThatOutlivesItsLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, offset := range []int64{7, 8, 7, 9, 9} { // 8 and 9 are open
@@ -120,7 +120,7 @@ func TestACopyThatStaysWhileItsLetterGoesIsWrittenDown(t *testing.T) {
 }
 
 // Its letter was open, and is taken by its age: the copy is all that is left of the record.
-func TestACopyOfAnOpenLetterThatGoesStays(t *testing.T) {
+func TestPruning_SparesTheCopyOfAnOpenLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{}, from(7))
@@ -139,7 +139,7 @@ func TestACopyOfAnOpenLetterThatGoesStays(t *testing.T) {
 	})
 }
 
-func TestNothingIsPrunableThatWasNotReadToItsEnd(t *testing.T) {
+func TestPrunable_NeedsAReadToTheEnd(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)
@@ -154,7 +154,7 @@ func TestNothingIsPrunableThatWasNotReadToItsEnd(t *testing.T) {
 	})
 }
 
-func TestAPruneThatIsRefusedNamesThePartition(t *testing.T) {
+func TestPruning_RefusalNamesThePartition(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 1)

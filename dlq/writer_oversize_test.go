@@ -75,7 +75,7 @@ func story(original bool) headers.Meta {
 	return m
 }
 
-func TestALetterThatIsTooLargeIsWrittenWithAsMuchOfItAsFits(t *testing.T) {
+func TestWriter_OversizeLetterKeepsWhatFits(t *testing.T) {
 	t.Parallel()
 	record := func() *kgo.Record {
 		return &kgo.Record{Topic: "orders.retry.5s", Offset: 41, Key: []byte("k"), Value: noise(10_000), Headers: []kgo.RecordHeader{header("mine", "1"), header(headers.Attempts, "-1")}}
@@ -161,7 +161,7 @@ func TestALetterThatIsTooLargeIsWrittenWithAsMuchOfItAsFits(t *testing.T) {
 	}
 }
 
-func TestLettersThatShareABatchWithOneThatIsTooLargeAreWrittenWhole(t *testing.T) {
+func TestWriter_NeighborsOfAnOversizeLetterStayWhole(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.limit(t, "orders.dlq", 9_000)
@@ -214,7 +214,7 @@ func TestLettersThatShareABatchWithOneThatIsTooLargeAreWrittenWhole(t *testing.T
 }
 
 // Letters that wait behind one that goes alone are bounded like the client's own.
-func TestLettersHeldBehindALargeOneAreBounded(t *testing.T) {
+func TestWriter_LettersHeldBehindOneAreBounded(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.limit(t, "one.dlq", 9_000)

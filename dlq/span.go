@@ -35,6 +35,23 @@ type span struct {
 	start   int64 // where the partition begins
 }
 
+// take moves on behind a record, and reports whether it is one of those to read.
+func (s *span) take(record *kgo.Record) bool {
+	if record.Offset < s.at {
+		return false
+	}
+	s.at = record.Offset + 1
+	return record.Offset < s.end && !record.Attrs.IsControl()
+}
+
+// back is the span with what is looked at before it.
+func (s span) back() span {
+	if s.at < s.end {
+		s.at = max(s.start, s.at-lookBack)
+	}
+	return s
+}
+
 // freeze turns a cursor into spans, with the topic's own bounds where the cursor
 // has none, and checks it against them.
 func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map[int32]span, error) {

@@ -17,7 +17,7 @@ import (
 )
 
 // What is foreseen of an import is what the ledger counts after it.
-func TestWhatIsForeseenOfAnImportIsWhatItDoes(t *testing.T) {
+func TestImportPreview_CountsWhatTheImportDoes(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		meta := func(offset int64) headers.Meta {
@@ -67,7 +67,7 @@ func TestWhatIsForeseenOfAnImportIsWhatItDoes(t *testing.T) {
 	})
 }
 
-func TestOfABrokenFileNothingIsForeseenBehindTheFault(t *testing.T) {
+func TestImportPreview_EndsAtABrokenLine(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		good := export(t, []*kgo.Record{{Topic: "orders.dlq", Timestamp: time.Now()}})
@@ -81,7 +81,7 @@ func TestOfABrokenFileNothingIsForeseenBehindTheFault(t *testing.T) {
 
 // An import is no transaction. What a first attempt wrote of the file is there, and what the second one writes of it again are copies,
 // also of what was settled in between; only of what siding did not write nobody can know.
-func TestImport_AfterAHalfOneCountsNothingTwice(t *testing.T) {
+func TestImportPreview_AfterAHalfImportCountsOnce(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		var archive []*kgo.Record

@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/client"
-	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
 // Prunable is what can be deleted from the beginning of a dead-letter topic's
@@ -34,12 +33,6 @@ type Prunable struct {
 	Pending int64
 
 	duplicates map[int32]*duplicates // that Copies counts
-}
-
-// duplicates are copies of letters in one partition.
-type duplicates struct {
-	offsetset.Set
-	behind offsetset.Numbers // how far behind its letter each stands
 }
 
 // Prunable reads the topic once and returns what can be deleted: in each partition
@@ -78,64 +71,6 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 		return nil, fmt.Errorf("dlq: look what can be pruned of %q: %w", l.topic, err)
 	}
 	return p.prunable(), nil
-}
-
-// pruning is a look at what can be pruned.
-type pruning struct {
-	judge  *judge
-	before time.Time
-	parts  map[int32]*prunedPart
-}
-
-type prunedPart struct {
-	start, until  int64
-	stays         bool // until is a letter
-	letters, open int64
-	pending       int64
-	duplicates    duplicates
-}
-
-func (p *pruning) add(r *kgo.Record) {
-	part := p.parts[r.Partition]
-	state := p.judge.state(r)
-	copied := p.judge.copy == copyOfResolved
-	// A copy of a letter that is open, and goes by its age, is what is left of it.
-	open := p.judge.copy == copyOfOpen || !state.Resolves()
-	pending := p.judge.ledger.pending(r.Partition, r.Offset) // it is all that there is of the record, if its copy was lost
-	if !part.stays && (open || pending || copied) && !r.Timestamp.Before(p.before) {
-		part.stays, part.until = true, r.Offset
-	}
-	switch {
-	case part.stays && pending:
-		part.pending++
-	case part.stays && copied:
-		if p.judge.behind > 0 {
-			part.duplicates.Add(r.Offset)
-			part.duplicates.behind.Set(r.Offset, p.judge.behind)
-		}
-	case part.stays:
-	case open || pending:
-		part.open++
-		fallthrough
-	default:
-		part.letters++
-	}
-}
-
-func (p *pruning) prunable() *Prunable {
-	all := &Prunable{Until: map[int32]int64{}, duplicates: map[int32]*duplicates{}}
-	for i, part := range p.parts {
-		all.Pending += part.pending
-		all.Copies += int64(part.duplicates.Len())
-		all.duplicates[i] = &part.duplicates
-		if part.until <= part.start {
-			continue
-		}
-		all.Until[i] = part.until
-		all.Letters += part.letters
-		all.Open += part.open
-	}
-	return all
 }
 
 // Prune deletes what a look at the topic found, by moving the start of its
@@ -193,7 +128,7 @@ func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
 	if !any {
 		return nil
 	}
-	n, err := l.openWriter(ctx, nil)
+	n, err := newLedgerWriter(ctx, l, nil)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-func TestDiscardedLettersAreSettledWithWhoAndWhy(t *testing.T) {
+func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, offset := range []int64{7, 8, 9, 7, 8} { // the last two are copies
@@ -65,7 +65,7 @@ func TestDiscardedLettersAreSettledWithWhoAndWhy(t *testing.T) {
 // A letter and its copy: once retention has taken the first, the second is still what it was, though
 // it is in no range of the filter, was delivered more often, and is farther behind its letter than a
 // page looks back.
-func TestACopyOfADiscardedLetterStaysSettledWhateverTheFilterSays(t *testing.T) {
+func TestLedger_DiscardResolvesTheCopiesToo(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{}, from(7))
@@ -88,7 +88,7 @@ func TestACopyOfADiscardedLetterStaysSettledWhateverTheFilterSays(t *testing.T) 
 	})
 }
 
-func TestNothingIsDiscardedWhereItCantBeWrittenDown(t *testing.T) {
+func TestLedger_DiscardNeedsAWritableLedger(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for p := range int32(3) {
@@ -109,7 +109,7 @@ func TestNothingIsDiscardedWhereItCantBeWrittenDown(t *testing.T) {
 	})
 }
 
-func TestLettersThatCouldNotBeDiscardedAreNamed(t *testing.T) {
+func TestLedger_DiscardNamesLettersThatFailed(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 15)
@@ -134,7 +134,7 @@ func TestLettersThatCouldNotBeDiscardedAreNamed(t *testing.T) {
 }
 
 // Ctrl-C while a broker does not answer.
-func TestADiscardThatIsCancelledReturnsAndNamesWhatWasNotWritten(t *testing.T) {
+func TestLedger_CancelledDiscardNamesUnwrittenLetters(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)

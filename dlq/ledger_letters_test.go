@@ -15,21 +15,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// from is the story of a record of orders-0.
-func from(offset int64) headers.Meta {
-	return headers.Meta{
-		Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Offset: offset}, Group: "billing", Attempts: 1, Class: "orders.SKUError",
-		Fingerprint: "0123456789abcdef", Reason: headers.ReasonTerminal,
-	}
-}
-
-// changed is a story that differs in something.
-func changed(m headers.Meta, change func(*headers.Meta)) headers.Meta {
-	change(&m)
-	return m
-}
-
-func TestOpenAreLettersThatTheLedgerDoesNotSettle(t *testing.T) {
+func TestLedger_LettersAreOpenWithoutAnOutcome(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for p := range int32(3) {
@@ -42,7 +28,7 @@ func TestOpenAreLettersThatTheLedgerDoesNotSettle(t *testing.T) {
 	})
 }
 
-func TestACopyOfALetterIsNotOpen(t *testing.T) {
+func TestLedger_CopyOfALetterIsNotOpen(t *testing.T) {
 	t.Parallel()
 	redriven := func(id string) func(*headers.Meta) {
 		return func(m *headers.Meta) {
@@ -93,7 +79,7 @@ func TestACopyOfALetterIsNotOpen(t *testing.T) {
 	}
 }
 
-func TestTheSamePlaceInAnotherPartitionIsNoDuplicate(t *testing.T) {
+func TestLedger_NoDuplicateInAnotherPartition(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "orders.dlq", &kgo.Record{}, from(7))
@@ -103,7 +89,7 @@ func TestTheSamePlaceInAnotherPartitionIsNoDuplicate(t *testing.T) {
 }
 
 // What real dead-letter topics hold.
-func TestEveryKindOfRecordIsALetterOfItsOwn(t *testing.T) {
+func TestLedger_EachKindOfRecordIsItsOwnLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		original := []kgo.RecordHeader{header(headers.OriginalTopic, "orders"), header(headers.OriginalPartition, "0"), header(headers.OriginalOffset, "7")}
@@ -137,7 +123,7 @@ func TestEveryKindOfRecordIsALetterOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestADeadLetterTopicNeedNotHaveThePartitionsOfItsLedger(t *testing.T) {
+func TestLedger_MayHaveOtherPartitionsThanItsTopic(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int32{1, 5} {
 		onKafka(t, func(t *testing.T, k *kafka) {
@@ -160,7 +146,7 @@ func TestADeadLetterTopicNeedNotHaveThePartitionsOfItsLedger(t *testing.T) {
 	}
 }
 
-func TestLettersThatExpireAreLeftOut(t *testing.T) {
+func TestLedger_LettersOmitExpiredOnes(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 4)
@@ -178,7 +164,7 @@ func TestLettersThatExpireAreLeftOut(t *testing.T) {
 	})
 }
 
-func TestAPageKnowsTheDuplicatesOfThePageBefore(t *testing.T) {
+func TestLedger_PageKnowsDuplicatesOfThePageBefore(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, offset := range []int64{7, 8, 7, 8, 9} {
@@ -196,7 +182,7 @@ func TestAPageKnowsTheDuplicatesOfThePageBefore(t *testing.T) {
 }
 
 // Reading what nobody asked for would make a page of a large topic slow.
-func TestAReadBeginsNoFartherBackThanDuplicatesNeed(t *testing.T) {
+func TestLedger_LettersReadBackForDuplicatesOnly(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		records := make([]*kgo.Record, 3*lookBack)
@@ -224,7 +210,7 @@ func (f *firstFetched) OnFetchRecordBuffered(r *kgo.Record)     { *f.offset = mi
 func (*firstFetched) OnFetchRecordUnbuffered(*kgo.Record, bool) {}
 
 // A list shows its first row when the first fetch is there, so that one is small; a summary waits for the last one anyway.
-func TestTheFirstLetterDoesNotWaitForManyOthers(t *testing.T) {
+func TestLedger_FirstLetterDoesNotWaitForTheRest(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 1)
@@ -251,7 +237,7 @@ func TestTheFirstLetterDoesNotWaitForManyOthers(t *testing.T) {
 	})
 }
 
-func TestRangesAreAllThatIsRead(t *testing.T) {
+func TestLedger_LettersReadOnlyTheRanges(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for p := range int32(3) {
@@ -283,7 +269,7 @@ func TestRangesAreAllThatIsRead(t *testing.T) {
 	})
 }
 
-func TestMoreGroupsThanAreTrackedLoseNoLetters(t *testing.T) {
+func TestLedger_UntrackedGroupsLoseNoLetters(t *testing.T) {
 	t.Parallel()
 	ls := newDeduper()
 	var g headerView

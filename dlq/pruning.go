@@ -1,0 +1,73 @@
+package dlq
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/offsetset"
+)
+
+// pruning is a look at what can be pruned.
+type pruning struct {
+	judge  *judge
+	before time.Time
+	parts  map[int32]*prunedPart
+}
+
+type prunedPart struct {
+	start, until  int64
+	stays         bool // until is a letter
+	letters, open int64
+	pending       int64
+	duplicates    duplicates
+}
+
+// duplicates are copies of letters in one partition.
+type duplicates struct {
+	offsetset.Set
+	behind offsetset.Numbers // how far behind its letter each stands
+}
+
+func (p *pruning) add(r *kgo.Record) {
+	part := p.parts[r.Partition]
+	state := p.judge.state(r)
+	copied := p.judge.copy == copyOfResolved
+	// A copy of a letter that is open, and goes by its age, is what is left of it.
+	open := p.judge.copy == copyOfOpen || !state.Resolves()
+	pending := p.judge.ledger.pending(r.Partition, r.Offset) // it is all that there is of the record, if its copy was lost
+	if !part.stays && (open || pending || copied) && !r.Timestamp.Before(p.before) {
+		part.stays, part.until = true, r.Offset
+	}
+	switch {
+	case part.stays && pending:
+		part.pending++
+	case part.stays && copied:
+		if p.judge.behind > 0 {
+			part.duplicates.Add(r.Offset)
+			part.duplicates.behind.Set(r.Offset, p.judge.behind)
+		}
+	case part.stays:
+	case open || pending:
+		part.open++
+		fallthrough
+	default:
+		part.letters++
+	}
+}
+
+func (p *pruning) prunable() *Prunable {
+	all := &Prunable{Until: map[int32]int64{}, duplicates: map[int32]*duplicates{}}
+	for i, part := range p.parts {
+		all.Pending += part.pending
+		all.Copies += int64(part.duplicates.Len())
+		all.duplicates[i] = &part.duplicates
+		if part.until <= part.start {
+			continue
+		}
+		all.Until[i] = part.until
+		all.Letters += part.letters
+		all.Open += part.open
+	}
+	return all
+}

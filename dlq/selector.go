@@ -1,0 +1,76 @@
+package dlq
+
+import (
+	"maps"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// selector picks the letters of a scope out of those that a read passes.
+type selector struct {
+	filter *Filter
+	scope  Scope
+	judge  *judge
+	chosen *deduper        // with the letters that were yielded as the open ones; of WithCopies
+	begin  map[int32]int64 // letters before it only tell which of those that follow are copies
+}
+
+func newSelector(f *Filter, l *Ledger, scope Scope) *selector {
+	c := &selector{filter: f, scope: scope, judge: newJudge(l), chosen: newDeduper(), begin: map[int32]int64{}}
+	c.judge.deduper.named = scope == WithCopies
+	return c
+}
+
+// narrow leaves what the filter's ranges name, and what is read before that to know copies. Copies that are yielded may be
+// anywhere behind their letter, so their partitions are read whole.
+func (c *selector) narrow(left map[int32]span) {
+	all := maps.Clone(left)
+	c.filter.narrow(left)
+	for p, s := range left {
+		c.begin[p] = s.at
+		if c.scope == WithCopies {
+			s = all[p]
+			s.at = s.start
+		} else {
+			s = s.back()
+		}
+		left[p] = s
+	}
+}
+
+// offer returns the letter if it is of the scope.
+func (c *selector) offer(r *kgo.Record) *Letter {
+	state := c.judge.state(r)
+	switch {
+	case c.scope == WithCopies && c.judge.copy != noCopy:
+		return c.copied(r)
+	case r.Offset < c.begin[r.Partition], c.scope != WithResolved && state.Resolves():
+		return nil
+	}
+	letter := newLetter(r)
+	letter.State = state
+	if !c.filter.Selects(letter) {
+		return nil
+	}
+	if c.scope == WithCopies {
+		if l := c.chosen.of(r.Partition, &c.judge.glance); l != nil {
+			l.open.Add(c.judge.glance.offset)
+		}
+	}
+	return letter
+}
+
+// copied returns a copy whose letter was yielded, or is resolved.
+func (c *selector) copied(r *kgo.Record) *Letter {
+	if c.judge.copy == copyOfOpen {
+		if l := c.chosen.of(r.Partition, &c.judge.glance); l == nil || !l.open.Has(c.judge.glance.offset) {
+			return nil
+		}
+	}
+	if c.judge.behind == 0 {
+		return nil
+	}
+	letter := newLetter(r)
+	letter.State, letter.CopyOf = Duplicate, r.Offset-int64(c.judge.behind)
+	return letter
+}

@@ -1,0 +1,215 @@
+package dlq
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+)
+
+// summarizer is a summary under way.
+type summarizer struct {
+	judge      *judge
+	filter     Filter
+	unfiltered bool
+
+	sum        Summary
+	partitions map[int32]*summarizedLetter
+	failures   *boundedTable[Failure] // by fingerprint and class
+	folded     *boundedTable[Failure] // by class
+	rest       Failure
+	groups     *boundedTable[int64]
+	otherGroup int64
+
+	key     []byte // scratch
+	last    *Failure
+	lastKey []byte
+}
+
+// summarizedLetter is a partition of a tally.
+type summarizedLetter struct {
+	PartitionCount
+	begin int64 // letters before it are looked at for the copies that come later
+}
+
+func newSummarizer(l *Ledger, f Filter) *summarizer {
+	return &summarizer{
+		judge: newJudge(l), filter: f, unfiltered: f.all(), sum: Summary{Topic: l.topic}, partitions: map[int32]*summarizedLetter{},
+		failures: newBoundedTable[Failure](maxFailures), folded: newBoundedTable[Failure](maxFolded), groups: newBoundedTable[int64](maxGroups),
+	}
+}
+
+func (t *summarizer) add(r *kgo.Record) {
+	state := t.judge.state(r) // of each, or a duplicate of one that is not selected would not be known
+	p := t.partitions[r.Partition]
+	if r.Offset < p.begin {
+		return
+	}
+	if !t.unfiltered {
+		l := newLetter(r)
+		l.State = state
+		if !t.filter.Selects(l) {
+			return
+		}
+	}
+	switch {
+	case t.judge.copy != noCopy:
+		p.Duplicates++
+		return
+	case state.Resolves():
+		p.Resolved++
+		return
+	}
+	if p.Open++; p.Open == 1 {
+		p.OldestOffset, p.Oldest = r.Offset, r.Timestamp
+	}
+	g := &t.judge.glance
+	if g.foreign() {
+		t.sum.Foreign++
+	}
+	*t.group(g)++
+	at := g.failedAt
+	if at < 0 {
+		at = r.Timestamp.UnixMilli()
+	}
+	t.failure(g).add(g.message, time.UnixMilli(at), r.Partition, r.Offset)
+	if g.broken {
+		t.sum.Malformed++
+	}
+}
+
+// failure returns the row of a letter.
+func (t *summarizer) failure(g *headerView) *Failure {
+	t.key = append(append(append(t.key[:0], g.fingerprint...), '/'), g.class...)
+	if t.last != nil && string(t.key) == string(t.lastKey) {
+		return t.last
+	}
+	row := t.failures.rows[string(t.key)]
+	if row == nil {
+		row = t.newFailure(g)
+	} else {
+		t.last, t.lastKey = row, append(t.lastKey[:0], t.key...)
+	}
+	return row
+}
+
+// newFailure returns the row of a letter whose class and fingerprint have none, or are broken and so count as none.
+func (t *summarizer) newFailure(g *headerView) *Failure {
+	class, fingerprint := string(g.class), string(g.fingerprint)
+	if class != "" && !classify.ValidClass(class) {
+		class, g.broken = "", true
+	}
+	if fingerprint != "" && !validFingerprint(fingerprint) {
+		fingerprint, g.broken = "", true
+	}
+	key := fingerprint + "/" + class
+	if row := t.failures.rows[key]; row != nil {
+		return row
+	}
+	row, _, out := t.failures.row(key)
+	if out != nil {
+		if t.last == out {
+			t.last = nil
+		}
+		t.fold(out.Class).merge(out)
+	}
+	if row == nil {
+		return t.fold(class)
+	}
+	row.Class, row.Fingerprint = class, fingerprint
+	return row
+}
+
+// fold returns the row of what has none of its own.
+func (t *summarizer) fold(class string) *Failure {
+	if row := t.folded.rows[class]; row != nil {
+		return row
+	}
+	row, _, out := t.folded.row(class)
+	if out != nil {
+		t.rest.merge(out)
+	}
+	if row == nil {
+		return &t.rest
+	}
+	row.Class = class
+	return row
+}
+
+func (t *summarizer) group(g *headerView) *int64 {
+	if n := t.groups.rows[string(g.group)]; n != nil {
+		return n
+	}
+	group := string(g.group)
+	switch {
+	case len(group) > maxName:
+		return &t.otherGroup
+	case !utf8.ValidString(group): // as if there were none
+		g.broken, group = true, ""
+		if n := t.groups.rows[group]; n != nil {
+			return n
+		}
+	}
+	n, _, out := t.groups.row(group)
+	if out != nil {
+		t.otherGroup += *out
+	}
+	if n == nil {
+		return &t.otherGroup
+	}
+	return n
+}
+
+func (t *summarizer) summary() *Summary {
+	s := &t.sum
+	for _, p := range slices.Sorted(maps.Keys(t.partitions)) {
+		c := t.partitions[p]
+		s.Partitions = append(s.Partitions, c.PartitionCount)
+		s.Open, s.Resolved, s.Duplicates = s.Open+c.Open, s.Resolved+c.Resolved, s.Duplicates+c.Duplicates
+	}
+	for _, f := range t.failures.rows {
+		s.Failures = append(s.Failures, *f)
+	}
+	for _, f := range t.folded.rows {
+		f.Folded = true
+		s.Failures = append(s.Failures, *f)
+	}
+	if t.rest.Count > 0 {
+		t.rest.Folded = true
+		s.Failures = append(s.Failures, t.rest)
+	}
+	slices.SortFunc(s.Failures, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Fingerprint, b.Fingerprint), last(a.Folded, b.Folded))
+	})
+	for group, n := range t.groups.rows {
+		s.Groups = append(s.Groups, GroupCount{Group: group, Open: *n})
+	}
+	if t.otherGroup > 0 {
+		s.Groups = append(s.Groups, GroupCount{Folded: true, Open: t.otherGroup})
+	}
+	slices.SortFunc(s.Groups, func(a, b GroupCount) int {
+		return cmp.Or(cmp.Compare(b.Open, a.Open), cmp.Compare(a.Group, b.Group), last(a.Folded, b.Folded))
+	})
+	return s
+}
+
+// last orders what is folded behind what is not.
+func last(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func validFingerprint(s string) bool {
+	return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == ""
+}
