@@ -7,15 +7,16 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// Of more groups, and of more lineages, copies are not known: what nobody has, but anyone could forge, must not take all memory.
+// Of more groups, and of more lineages, copies are not known: what nobody has, but anyone could
+// forge, must not take all memory.
 const (
 	maxGroups   = 1_000
 	maxLineages = 1 << 16
 )
 
-// lineage is what letters of a partition share that come from records of the same partition of the same source, by way of the same group
-// and the same redrive run. Those with the same original offset as well are of one record.
-// See DESIGN.md, "Duplicate letters".
+// lineage is what letters of a partition share that come from records of the same partition of the
+// same source, by way of the same group and the same redrive run. Those with the same original
+// offset as well are of one record. See DESIGN.md, "Duplicate letters".
 type lineage struct {
 	lineageKey
 	open     offsetset.Set // original offsets of the letters that are open
@@ -23,13 +24,15 @@ type lineage struct {
 	resolved resolved
 }
 
-// resolved are the letters of a lineage about whose record something was done, by their original offset: of several the last.
+// resolved are the letters of a lineage about whose record something was done, by their original
+// offset: of several the last.
 type resolved struct {
 	offsets offsetset.Set
 	at      places            // where they stand
 	latest  places            // where of several those stand that were settled last
 	since   offsetset.Numbers // Unix seconds before which a copy failed that was settled with the latest
-	// failed is when the letter's record failed, in Unix milliseconds, in two parts: of nearly all letters the upper one is the same.
+	// failed is when the letter's record failed, in Unix milliseconds, in two parts: of nearly all
+	// letters the upper one is the same.
 	failedHigh, failedLow offsetset.Numbers
 }
 
@@ -57,7 +60,8 @@ const (
 	copyOfResolved        // of a letter that was open still when this one failed, and about whose record something was done since
 )
 
-// places say where letters stand, by their original offset: how far that is from there, where as a rule all are as far as their neighbors.
+// places say where letters stand, by their original offset: how far that is from there, where as a
+// rule all are as far as their neighbors.
 type places struct {
 	distances offsetset.Numbers // modulo 2³²
 	first     int64             // where the first of them stands, plus one
@@ -70,7 +74,8 @@ func (p *places) add(original, offset int64) {
 	p.distances.Set(original, uint32(offset-original))
 }
 
-// before says how far before an offset a letter stands that was added; 0 where that may be 2³² or more.
+// before says how far before an offset a letter stands that was added; 0 where that may be 2³² or
+// more.
 func (p *places) before(original, offset int64) uint32 {
 	if offset-p.first >= math.MaxUint32 {
 		return 0
@@ -92,7 +97,8 @@ func (l *lineage) resolve(g *headerView, since uint32) (latest bool) {
 	return latest
 }
 
-// add takes down a letter that no entry settles, unless it is a copy. written is when the broker has it from.
+// add takes down a letter that no entry settles, unless it is a copy. written is when the broker
+// has it from.
 func (l *lineage) add(g *headerView, written time.Time) copied {
 	if r := &l.resolved; r.offsets.Len() > 0 && r.offsets.Has(g.offset) && r.covers(g, written) {
 		return copyOfResolved
@@ -133,9 +139,10 @@ func (r *resolved) same(g *headerView) bool {
 	return g.failedAt >= 0 && r.failedLow.Of(g.offset) == uint32(g.failedAt) && r.failedHigh.Of(g.offset) == uint32(g.failedAt>>32)
 }
 
-// covers reports whether a letter failed before the one with its original offset was settled, by the clock of its host and by that of
-// its broker: either may be wrong, and what is taken for a copy is not seen again. Or whether both are of one failure, as those of an
-// archive are that was imported.
+// covers reports whether a letter failed before the one with its original offset was settled, by
+// the clock of its host and by that of its broker: either may be wrong, and what is taken for a
+// copy is not seen again. Or whether both are of one failure, as those of an archive are that was
+// imported.
 func (r *resolved) covers(g *headerView, written time.Time) bool {
 	return r.same(g) || max(g.failedAt, written.UnixMilli()) < int64(r.since.Of(g.offset))*1000
 }
@@ -143,10 +150,11 @@ func (r *resolved) covers(g *headerView, written time.Time) bool {
 // seconds are the whole Unix seconds of a time, or the nearest that there are.
 func seconds(at time.Time) uint32 { return uint32(min(max(at.Unix(), 0), math.MaxUint32)) }
 
-// deduper finds copies among letters that are shown to it in the order of their partitions. It keeps two bytes a letter at most, a bit
-// where original offsets are dense, and more where of many thousands in a row only a few were dead-lettered. Of a letter that is
-// settled it keeps six bytes more, and another six where its neighbors were settled at other seconds; where it is to name the letter of
-// a copy, six for each that is not as far from its original offset as its neighbors.
+// deduper finds copies among letters that are shown to it in the order of their partitions. It
+// keeps two bytes a letter at most, a bit where original offsets are dense, and more where of many
+// thousands in a row only a few were dead-lettered. Of a letter that is settled it keeps six bytes
+// more, and another six where its neighbors were settled at other seconds; where it is to name the
+// letter of a copy, six for each that is not as far from its original offset as its neighbors.
 type deduper struct {
 	named  bool // the letters of copies are
 	all    map[lineageKey]*lineage

@@ -13,8 +13,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// lineageWorld is a partition of a dead-letter topic with its ledger, and the truth about the records: when each failed last, and when
-// something was done about it. Hosts have any clock, the operator has another, brokers have the right one.
+// lineageWorld is a partition of a dead-letter topic with its ledger, and the truth about the
+// records: when each failed last, and when something was done about it. Hosts have any clock, the
+// operator has another, brokers have the right one.
 type lineageWorld struct {
 	*rapid.T
 	now      time.Time
@@ -114,7 +115,8 @@ func (w *lineageWorld) ledger() *Ledger {
 	return l
 }
 
-// choose is what a plan or a discard takes, some of what is open, and the copies that are to be written down with it.
+// choose is what a plan or a discard takes, some of what is open, and the copies that are to be
+// written down with it.
 func (w *lineageWorld) choose(ledger *Ledger) (chosen []*kgo.Record, copies []*Letter) {
 	some := rapid.SampledFrom([]func(*Letter) bool{nil, func(l *Letter) bool { return l.Record.Offset%2 == 0 }, func(l *Letter) bool { return l.Meta.Original.Offset%2 == 1 }}).Draw(w.T, "filter")
 	c := newSelector(&Filter{Match: some}, ledger, WithCopies)
@@ -138,7 +140,8 @@ func (w *lineageWorld) failNew(*rapid.T) {
 	w.fail(r, "")
 }
 
-// failAgain is a crash before the commit, or a group that was rewound: the record fails once more, after whatever was done about it.
+// failAgain is a crash before the commit, or a group that was rewound: the record fails once more,
+// after whatever was done about it.
 func (w *lineageWorld) failAgain(t *rapid.T) {
 	var again []record
 	for r := range w.records {
@@ -216,7 +219,8 @@ func draw(w *lineageWorld, from *[]*kgo.Record) *kgo.Record {
 	return l
 }
 
-// send sends a letter of a run that nobody has settled meanwhile. Only one run at a time is under way.
+// send sends a letter of a run that nobody has settled meanwhile. Only one run at a time is under
+// way.
 func (w *lineageWorld) send(t *rapid.T) {
 	run := w.run(t, func(r *modelRun) int { return len(r.left) })
 	l := draw(w, &run.left)
@@ -303,7 +307,8 @@ func (w *lineageWorld) prune(t *rapid.T) {
 	}
 }
 
-// represented are the records of which a letter is open, or was brought back and has no outcome: that letter, or a copy that goes by it.
+// represented are the records of which a letter is open, or was brought back and has no outcome:
+// that letter, or a copy that goes by it.
 func (w *lineageWorld) represented(j *judge) map[record]bool {
 	all := map[record]bool{}
 	for _, l := range w.letters {
@@ -315,7 +320,8 @@ func (w *lineageWorld) represented(j *judge) map[record]bool {
 	return all
 }
 
-// lacksAll reports whether a letter tells of its record's last failure, since which nothing was done, and none represents it.
+// lacksAll reports whether a letter tells of its record's last failure, since which nothing was
+// done, and none represents it.
 func (w *lineageWorld) lacksAll(l *kgo.Record, represented map[record]bool) bool {
 	r := w.of[l]
 	t := w.records[r]
@@ -441,9 +447,9 @@ func (w *lineageWorld) check(*rapid.T) {
 	}
 }
 
-// Whatever happens in whatever order, a record that failed after all that was done about it has a letter that is open, or was brought back
-// without an outcome, unless retention took all that tell of the failure; it has one and not two; and prune deletes nothing that no entry
-// settles.
+// Whatever happens in whatever order, a record that failed after all that was done about it has a
+// letter that is open, or was brought back without an outcome, unless retention took all that tell
+// of the failure; it has one and not two; and prune deletes nothing that no entry settles.
 func TestLineage_HidesNothingThatWasNotProcessed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -36,7 +36,8 @@ func (k *kafka) prune(t *testing.T, before time.Time) int64 {
 
 // Trap 29: a source is recreated, and the new dead letters are taken for copies of old ones.
 //
-// Its first records failed, and had the offsets of records of the old one: nobody ever saw them, and prune deleted them.
+// Its first records failed, and had the offsets of records of the old one: nobody ever saw them,
+// and prune deleted them.
 func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
 	t.Parallel()
 	for name, settled := range map[string]bool{"the old ones are settled": true, "the old ones are open": false} {
@@ -71,8 +72,8 @@ func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
 
 // Trap 29: a group is rewound, and the new dead letters are taken for copies of old ones.
 //
-// Records that had been redriven, and had succeeded, failed again: summary said that nothing was open, plan found nothing, and prune
-// deleted them without asking.
+// Records that had been redriven, and had succeeded, failed again: summary said that nothing was
+// open, plan found nothing, and prune deleted them without asking.
 func TestLineage_AFailureAfterItsLettersOutcomeIsOpen(t *testing.T) {
 	t.Parallel()
 	for _, state := range states {
@@ -132,8 +133,8 @@ func TestLineage_PruneSparesACopyWithoutAnEntry(t *testing.T) {
 	})
 }
 
-// What became of a letter that was brought back is not known yet. If its copy there was lost, the letter's copy is all that is left of the
-// record.
+// What became of a letter that was brought back is not known yet. If its copy there was lost, the
+// letter's copy is all that is left of the record.
 func TestLineage_PruneSparesTheCopyOfAPendingLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -216,7 +217,8 @@ func TestLineage_FindAgreesWithLetters(t *testing.T) {
 	})
 }
 
-// The letter of a copy that was imported may stand farther away than a look at one letter reads by itself.
+// The letter of a copy that was imported may stand farther away than a look at one letter reads by
+// itself.
 func TestLineage_FindFollowsTheEntrysTarget(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

@@ -23,8 +23,8 @@ func unsays(run string, offset int64) *kgo.Record {
 	return (&Entry{Run: run}).DiscardReport(ordersLedger, 1, offset)
 }
 
-// wantStates checks what the ledger says of the letters of partition 1, read in one piece, and one by one, and that all that is read is
-// counted.
+// wantStates checks what the ledger says of the letters of partition 1, read in one piece, and one
+// by one, and that all that is read is counted.
 func (k *kafka) wantStates(t *testing.T, l *Ledger, want ...State) {
 	t.Helper()
 	count := map[State]int64{}
@@ -45,8 +45,8 @@ func (k *kafka) wantStates(t *testing.T, l *Ledger, want ...State) {
 	}
 }
 
-// The consumer discards a record that says of itself that it was brought back. Of another cluster, or of a topic that was made anew
-// since, it would hide a letter that it has nothing to do with.
+// The consumer discards a record that says of itself that it was brought back. Of another cluster,
+// or of a topic that was made anew since, it would hide a letter that it has nothing to do with.
 func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -54,8 +54,9 @@ func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 		goesOn := k.readLedger(t, "orders.dlq")
 		id := goesOn.TopicID()
 		k.produce(t, RunRecord(ordersLedger, "r", []byte(`{"v":1,"id":"r"}`)), RunRecord(ordersLedger, "other", []byte(`{"v":1,"id":"other"}`)))
-		// 0 is what counts. 1 has no entry, 2 is another run's, 3 was brought back on a topic that was deleted since, 4 has an outcome,
-		// 5 was taken back, and 6 brought back by another run after the first. 7 is said before it is known that it was brought back.
+		// 0 is what counts. 1 has no entry, 2 is another run's, 3 was brought back on a topic that
+		// was deleted since, 4 has an outcome, 5 was taken back, and 6 brought back by another run
+		// after the first. 7 is said before it is known that it was brought back.
 		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Redriven, Run: "r"})
 		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Redriven, Run: "other"})
 		k.note(t, "orders.dlq", 1, 3, Entry{TopicID: [16]byte{1}, State: Redriven, Run: "r"})
@@ -79,7 +80,8 @@ func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 			k.wantStates(t, l, want...)
 		}
 
-		// What comes later changes what was believed: another run, an outcome, and that it is taken back, or written over.
+		// What comes later changes what was believed: another run, an outcome, and that it is taken
+		// back, or written over.
 		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Redriven, Run: "other"})
 		k.produce(t, unsays("r", 7), unsays("r", 4), says("other", 2))
 		k.note(t, "orders.dlq", 1, 1, Entry{TopicID: id, State: Redriven, Run: "r"})
@@ -95,7 +97,8 @@ func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 	})
 }
 
-// The cleaner keeps the last record of a key. Whatever of the others it has taken when a ledger is read, the ledger says the same.
+// The cleaner keeps the last record of a key. Whatever of the others it has taken when a ledger is
+// read, the ledger says the same.
 func TestDiscardReports_SurviveCompaction(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

@@ -18,7 +18,8 @@ import (
 // State is what became of a dead letter. The empty one says that nothing did.
 type State string
 
-// The states that a ledger knows. A letter without an entry, or with one that says unknown, is open.
+// The states that a ledger knows. A letter without an entry, or with one that says unknown, is
+// open.
 const (
 	Redriven  State = "redriven"  // on its target; the outcome is not known yet
 	Succeeded State = "succeeded" // brought back, and processed
@@ -37,14 +38,16 @@ var states = [...]State{Redriven, Succeeded, Failed, Discarded, Expired, Duplica
 // Resolves reports whether a letter of that state is not open any more.
 func (s State) Resolves() bool { return s != "" && s != Unknown }
 
-// resolves reports whether something was done about the record of a letter of that state, and so about its copies that failed before.
+// resolves reports whether something was done about the record of a letter of that state, and so
+// about its copies that failed before.
 func (s State) resolves() bool { return s.Resolves() && s != Duplicate && s != Expired }
 
-// Entry is what a ledger says about a dead letter. The last one about a letter counts. The zero value says nothing: it takes back
-// what was said before, and the letter is open again.
+// Entry is what a ledger says about a dead letter. The last one about a letter counts. The zero
+// value says nothing: it takes back what was said before, and the letter is open again.
 type Entry struct {
-	// TopicID is the id of the dead-letter topic. An entry about a topic of the same name, deleted since, means nothing. It is zero
-	// where brokers have no ids, or the writer did not know it; such an entry is believed.
+	// TopicID is the id of the dead-letter topic. An entry about a topic of the same name, deleted
+	// since, means nothing. It is zero where brokers have no ids, or the writer did not know it;
+	// such an entry is believed.
 	TopicID [16]byte
 	// State is one of the constants.
 	State State
@@ -52,14 +55,17 @@ type Entry struct {
 	Run string
 	// At is when it was written down.
 	At time.Time
-	// Since is when the letter was settled, where that was before At: the outcome of one that was brought back becomes known later.
-	// A copy of it that failed since is a letter of its own, see [Ledger.Letters]. Zero means At.
+	// Since is when the letter was settled, where that was before At: the outcome of one that was
+	// brought back becomes known later. A copy of it that failed since is a letter of its own, see
+	// [Ledger.Letters]. Zero means At.
 	Since time.Time
 	// By and Why are the words of the person who decided it.
 	By, Why string
-	// Target is where the letter was brought back to: topic, partition and offset. Of a [Duplicate] it is the letter of which it is a
-	// copy: the entry counts only while that letter is settled by something that was done about its record, since the letter may
-	// expire before, or what became of it may not be known. A Duplicate without a target counts whatever becomes of other letters.
+	// Target is where the letter was brought back to: topic, partition and offset. Of a [Duplicate]
+	// it is the letter of which it is a copy: the entry counts only while that letter is settled by
+	// something that was done about its record, since the letter may expire before, or what became
+	// of it may not be known. A Duplicate without a target counts whatever becomes of other
+	// letters.
 	Target headers.Position
 	// Class is that of the error with which it failed again.
 	Class string
@@ -67,8 +73,8 @@ type Entry struct {
 	Edited []string
 }
 
-// behind is how far behind its letter a copy stands, both in the partition of a place; 0 where the letter is not named. ok is false for
-// a letter that cannot be it.
+// behind is how far behind its letter a copy stands, both in the partition of a place; 0 where the
+// letter is not named. ok is false for a letter that cannot be it.
 func (e *Entry) behind(topic string, at place) (behind uint32, ok bool) {
 	if e.Target.Topic == "" {
 		return 0, true
@@ -78,7 +84,8 @@ func (e *Entry) behind(topic string, at place) (behind uint32, ok bool) {
 	return uint32(distance), ok
 }
 
-// entryJSON is an entry as a ledger has it, field by field: version 1, but for the states that came later.
+// entryJSON is an entry as a ledger has it, field by field: version 1, but for the states that came
+// later.
 type entryJSON struct {
 	V             int
 	TopicID       string
@@ -90,8 +97,8 @@ type entryJSON struct {
 	Edited        []string
 }
 
-// entryVersion is the newest that is read. Who does not know a state must not take its letter for an open one, so it has a version of
-// its own.
+// entryVersion is the newest that is read. Who does not know a state must not take its letter for
+// an open one, so it has a version of its own.
 const entryVersion = 2
 
 // version is the one in which an entry is written: the first that has its state.
@@ -102,8 +109,8 @@ func (s State) version() byte {
 	return 1
 }
 
-// Record returns the record that says so of the letter at a place: its key is the letter's offset in decimal, and its partition the
-// letter's. That of the zero Entry has no value.
+// Record returns the record that says so of the letter at a place: its key is the letter's offset
+// in decimal, and its partition the letter's. That of the zero Entry has no value.
 func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record {
 	r := &kgo.Record{Topic: ledger, Partition: partition}
 	if e.State == "" {
@@ -116,7 +123,29 @@ func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record
 	return r
 }
 
-// append appends the JSON of the entry; a run writes one with each letter, so it is not left to reflection.
+// runKey begins the keys of what a run keeps.
+const runKey = "run/"
+
+// discardReportKey stands between the run and the offset in the key of hearsay.
+const discardReportKey = "/discarded/"
+
+// DiscardReport returns the record by which a consumer says that it discarded a letter
+// which the run e.Run brought back. It is no entry, and has a key of its own,
+// "run/<id>/discarded/<offset>" on the letter's partition: a consumer knows no more
+// than the headers of a record, which anyone can make up, and a compacted topic
+// keeps the last record of a key only. So what is said does not count cannot take
+// away what does. A [Ledger] believes it of a letter whose last entry is that this
+// very run brought it back.
+//
+// That of an entry without a state has no value, and takes back what was said.
+func (e *Entry) DiscardReport(ledger string, partition int32, offset int64) *kgo.Record {
+	r := e.Record(ledger, partition, offset)
+	r.Key = strconv.AppendInt([]byte(runKey+e.Run+discardReportKey), offset, 10)
+	return r
+}
+
+// append appends the JSON of the entry; a run writes one with each letter, so it is not left to
+// reflection.
 func (e *Entry) append(b []byte) []byte {
 	b = append(b, `{"v":`...)
 	b = append(b, '0'+e.State.version())
@@ -209,11 +238,15 @@ func plain(s string) bool {
 	return true
 }
 
-// ErrNewerVersion is about an entry that a newer siding wrote: what it says is not known, so nothing should be done to its letter.
+// ErrNewerVersion is about an entry that a newer siding wrote: what it says is not known, so
+// nothing should be done to its letter.
 var ErrNewerVersion = errors.New("a newer siding wrote it: take that one")
 
 // errKey is about a key that no letter can have.
 var errKey = errors.New("its key is neither an offset nor a run's")
+
+// errDiscardReport is about what a consumer should have said otherwise.
+var errDiscardReport = errors.New("no consumer says that of a letter that a run brought back")
 
 // EntryError is about a record of a ledger that is no entry.
 type EntryError struct {
@@ -242,9 +275,9 @@ func (e *EntryError) Error() string {
 // Unwrap returns Err.
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// readEntry reads an entry, and the offset of the letter that it is about; a record without a value gives the zero Entry. Fields that
-// it does not know are passed over. The error is an *EntryError; then the offset is -1 where the key is none, and of the entry there
-// is the topic id at most.
+// readEntry reads an entry, and the offset of the letter that it is about; a record without a value
+// gives the zero Entry. Fields that it does not know are passed over. The error is an *EntryError;
+// then the offset is -1 where the key is none, and of the entry there is the topic id at most.
 func readEntry(r *kgo.Record) (offset int64, e Entry, err error) {
 	offset, ok := parseOffset(r.Key)
 	if !ok {
@@ -259,7 +292,8 @@ func readEntry(r *kgo.Record) (offset int64, e Entry, err error) {
 	return offset, e, nil
 }
 
-// parseOffset reads an offset in the one form in which it is written: another would be another key, and both would be kept.
+// parseOffset reads an offset in the one form in which it is written: another would be another key,
+// and both would be kept.
 func parseOffset(key []byte) (int64, bool) {
 	n, ok := parseNumber(key)
 	if !ok || key[0] == '0' && len(key) > 1 {
@@ -268,7 +302,8 @@ func parseOffset(key []byte) (int64, bool) {
 	return n, true
 }
 
-// parseEntry also returns the topic id of one that is wrong otherwise, so that it is known whether that matters.
+// parseEntry also returns the topic id of one that is wrong otherwise, so that it is known whether
+// that matters.
 func parseEntry(value []byte) (e Entry, err error) {
 	j, err := scanEntry(string(value))
 	if j.TopicID != "" {
@@ -315,19 +350,4 @@ func parseTime(text string) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	at = at.UTC()
 	return at, err == nil && at.Year() >= 0 && at.Year() <= 9999
-}
-
-// DiscardReport returns the record by which a consumer says that it discarded a letter
-// which the run e.Run brought back. It is no entry, and has a key of its own,
-// "run/<id>/discarded/<offset>" on the letter's partition: a consumer knows no more
-// than the headers of a record, which anyone can make up, and a compacted topic
-// keeps the last record of a key only. So what is said does not count cannot take
-// away what does. A [Ledger] believes it of a letter whose last entry is that this
-// very run brought it back.
-//
-// That of an entry without a state has no value, and takes back what was said.
-func (e *Entry) DiscardReport(ledger string, partition int32, offset int64) *kgo.Record {
-	r := e.Record(ledger, partition, offset)
-	r.Key = strconv.AppendInt([]byte(runKey+e.Run+discardReportKey), offset, 10)
-	return r
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // scanEntry reads the JSON of an entry, and passes over fields that it does not know. Each command
-// that asks about a ledger reads all of it, which may be millions of entries. Nearly every value is a
-// text without escapes: the scan takes it as it stands, and leaves only other values to
+// that asks about a ledger reads all of it, which may be millions of entries. Nearly every value is
+// a text without escapes: the scan takes it as it stands, and leaves only other values to
 // encoding/json, which takes six times as long for a whole entry.
 //
 // A value of the wrong type is an error, and the fields beside it are read. Of text that is no JSON

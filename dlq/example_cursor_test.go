@@ -81,7 +81,8 @@ func ExampleFilter_Selects() {
 	// false
 }
 
-// A record whose headers can't be believed goes to the dead-letter topic as it was found, with the reason why.
+// A record whose headers can't be believed goes to the dead-letter topic as it was found, with the
+// reason why.
 func ExampleWriter_WriteMalformed() {
 	opts, stop := broker()
 	defer stop()

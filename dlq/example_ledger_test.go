@@ -61,7 +61,8 @@ func ExampleLedger() {
 	//   2 orders.SKUError
 }
 
-// Dead letters are archived before what is resolved of them is deleted, and can be brought back into the topic.
+// Dead letters are archived before what is resolved of them is deleted, and can be brought back
+// into the topic.
 func ExampleExport() {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq", "orders.dlq.ledger"))
 	if err != nil {

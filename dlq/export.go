@@ -17,8 +17,8 @@ import (
 
 const exportVersion = 1
 
-// exported is a line of an export, version 1. Bytes are in base64 (standard, padded), or null where there are none, which is not the
-// same as empty. The place is where the letter stood.
+// exported is a line of an export, version 1. Bytes are in base64 (standard, padded), or null where
+// there are none, which is not the same as empty. The place is where the letter stood.
 type exported struct {
 	V         int              `json:"v"`
 	Topic     string           `json:"topic"`
@@ -118,7 +118,8 @@ func exportLine(r *kgo.Record) *exported {
 	return line
 }
 
-// parseExported reads a line, without its end. What a record needs must be said: a value that is missing is not a null.
+// parseExported reads a line, without its end. What a record needs must be said: a value that is
+// missing is not a null.
 func parseExported(line []byte) (*kgo.Record, error) {
 	var e exported
 	err := json.Unmarshal(line, &e)
@@ -148,10 +149,12 @@ func parseExported(line []byte) (*kgo.Record, error) {
 	return r, nil
 }
 
-// maxLine is the longest line of an export that is read: a record can have 2 GiB, but no broker that anyone runs takes that.
+// maxLine is the longest line of an export that is read: a record can have 2 GiB, but no broker
+// that anyone runs takes that.
 const maxLine = 512 << 20
 
-// exportLines yields the letters of an export, each with the number of its line, from 1 on. An error is the last.
+// exportLines yields the letters of an export, each with the number of its line, from 1 on. An
+// error is the last.
 func exportLines(r io.Reader) iter.Seq2[int64, parsed] {
 	return func(yield func(int64, parsed) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
@@ -185,7 +188,8 @@ type parsed struct {
 	err    error
 }
 
-// readLine reads up to the end of a line, which is not part of it. What it has of one that does not end comes with io.EOF.
+// readLine reads up to the end of a line, which is not part of it. What it has of one that does not
+// end comes with io.EOF.
 func readLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

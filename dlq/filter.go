@@ -88,7 +88,8 @@ func (f *Filter) carries(h []kgo.RecordHeader) bool {
 	return true
 }
 
-// narrow takes away what the filter's ranges leave out: whole partitions, and of the others what is before the first or behind the last.
+// narrow takes away what the filter's ranges leave out: whole partitions, and of the others what is
+// before the first or behind the last.
 func (f *Filter) narrow(left map[int32]span) {
 	if len(f.Ranges) == 0 {
 		return

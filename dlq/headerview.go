@@ -8,11 +8,11 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// headerView is what a summary needs of a letter's headers, and what tells copies of a letter. It is a
-// subset of headers.Parse, which copies all texts and takes eleven times as long: 1.9 µs of CPU
-// a letter, 0.17 for a glance (BenchmarkSummarizer_Letter), and a summary reads millions of letters.
-// A glance takes no memory: its texts are the record's own. It believes no letter about whose place
-// or time Parse says otherwise: FuzzHeaderView_AgreesWithParse.
+// headerView is what a summary needs of a letter's headers, and what tells copies of a letter. It
+// is a subset of headers.Parse, which copies all texts and takes eleven times as long: 1.9 µs of
+// CPU a letter, 0.17 for a glance (BenchmarkSummarizer_Letter), and a summary reads millions of
+// letters. A glance takes no memory: its texts are the record's own. It believes no letter about
+// whose place or time Parse says otherwise: FuzzHeaderView_AgreesWithParse.
 type headerView struct {
 	group, class, fingerprint, message, reason []byte
 	topic, source, redrive                     []byte // dlq-original-topic, dlq-original-topic-id, dlq-redrive-id
@@ -22,7 +22,8 @@ type headerView struct {
 	broken                                     bool  // one of them is there twice, or not in its format
 }
 
-// read looks at each header once. Of one that is there twice the first counts, as for headers.Parse.
+// read looks at each header once. Of one that is there twice the first counts, as for
+// headers.Parse.
 func (g *headerView) read(h []kgo.RecordHeader) {
 	*g = headerView{partition: -1, offset: -1, failedAt: -1}
 	for i := range h {
@@ -83,9 +84,9 @@ func (g *headerView) number(to *int64, value []byte, most int64) {
 // foreign reports whether siding did not write the letter.
 func (g *headerView) foreign() bool { return len(g.reason) == 0 }
 
-// located reports whether the letter says where its record was first read, so that a copy of it can be known. Without the source's id
-// it does not: a topic of the same name may have been there before. Headers of a record that was dead-lettered because they could not
-// be believed are not.
+// located reports whether the letter says where its record was first read, so that a copy of it can
+// be known. Without the source's id it does not: a topic of the same name may have been there
+// before. Headers of a record that was dead-lettered because they could not be believed are not.
 func (g *headerView) located() bool {
 	return len(g.topic) > 0 && len(g.topic) <= maxName && len(g.source) == len(noID) && string(g.source) != noID && g.partition >= 0 && g.offset >= 0 &&
 		len(g.group) <= maxName && len(g.redrive) <= maxName && !g.broken && !g.foreign() && string(g.reason) != string(headers.ReasonMalformed)

@@ -24,7 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files that are not there yet")
 
-// golden compares what is written with a file of testdata. A file that is there is never written again: the format is a promise.
+// golden compares what is written with a file of testdata. A file that is there is never written
+// again: the format is a promise.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	file = "testdata/" + file
@@ -306,7 +307,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// laterEntries are one of each kind that version 1 did not have at first: an older reader passes over a field, and refuses a state.
+// laterEntries are one of each kind that version 1 did not have at first: an older reader passes
+// over a field, and refuses a state.
 func laterEntries() []Entry {
 	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
 	return []Entry{

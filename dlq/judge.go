@@ -45,7 +45,8 @@ func (j *judge) state(r *kgo.Record) State {
 	return state
 }
 
-// unresolved takes a letter that no entry settles, and says of what it is the copy. written is when the broker has it from.
+// unresolved takes a letter that no entry settles, and says of what it is the copy. written is when
+// the broker has it from.
 func (j *judge) unresolved(r *kgo.Record, written time.Time) copied {
 	j.copy, j.behind = noCopy, 0
 	j.glance.read(r.Headers)

@@ -1,14 +1,11 @@
 package dlq
 
 import (
-	"context"
 	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/headers"
 )
 
 // Ledger is what became of the letters of a dead-letter topic, as the records of
@@ -39,19 +36,6 @@ type Ledger struct {
 	broken map[place]*EntryError // some of them
 
 	reports discardReports
-}
-
-// place is where a letter stands in its topic.
-type place struct {
-	partition int32
-	offset    int64
-}
-
-func (a place) compare(b place) int {
-	if a.partition != b.partition {
-		return int(a.partition) - int(b.partition)
-	}
-	return int(min(max(a.offset-b.offset, -1), 1))
 }
 
 // NewLedger returns the ledger of a dead-letter topic, with nothing read yet:
@@ -85,27 +69,21 @@ func (l *Ledger) TopicID() [16]byte { return l.id }
 // nothing can be written down before the topic is created.
 func (l *Ledger) Missing() bool { return l.missing }
 
-// ensure reads the ledger unless that was done, as every method does that needs it.
-func (l *Ledger) ensure(ctx context.Context) error {
-	if l.whole {
-		return nil
-	}
-	return l.Read(ctx, nil, nil)
-}
-
 // State is what became of a letter; empty if nothing did, or is known. A [Duplicate] of
 // which the entry names the letter is one only while that letter is settled by
 // something that was done about its record; else it is [Unknown] if the letter is,
 // or empty, and the methods that read letters judge it like one without an entry.
 func (l *Ledger) State(partition int32, offset int64) State { return l.states[partition].state(offset) }
 
-// pending reports whether a letter was brought back and has no outcome, or is a copy that an entry settles by such a letter.
+// pending reports whether a letter was brought back and has no outcome, or is a copy that an entry
+// settles by such a letter.
 func (l *Ledger) pending(partition int32, offset int64) bool {
 	f := l.states[partition]
 	return f.reportedAt(f.letterOf(offset)) == Redriven
 }
 
-// since is the Unix second at which a letter was settled that is, and whose state resolves its record.
+// since is the Unix second at which a letter was settled that is, and whose state resolves its
+// record.
 func (l *Ledger) since(partition int32, offset int64) uint32 {
 	return l.states[partition].since.Of(offset)
 }
@@ -183,8 +161,3 @@ func (l *Ledger) Runs() map[string][]byte { return maps.Clone(l.runs) }
 
 // At is where the reading stands, in the ledger's topic.
 func (l *Ledger) At() Cursor { return Cursor{Topic: l.name, At: maps.Clone(l.at.At)} }
-
-// position is the place of a letter in words.
-func position(topic string, at place) headers.Position {
-	return headers.Position{Topic: topic, Partition: at.partition, Offset: at.offset}
-}

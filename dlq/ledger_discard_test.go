@@ -62,9 +62,9 @@ func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
 	})
 }
 
-// A letter and its copy: once retention has taken the first, the second is still what it was, though
-// it is in no range of the filter, was delivered more often, and is farther behind its letter than a
-// page looks back.
+// A letter and its copy: once retention has taken the first, the second is still what it was,
+// though it is in no range of the filter, was delivered more often, and is farther behind its
+// letter than a page looks back.
 func TestLedger_DiscardResolvesTheCopiesToo(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

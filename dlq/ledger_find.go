@@ -53,7 +53,8 @@ func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Lett
 	return nil, notes, fail(fmt.Errorf("%w at that offset: it is a transaction's marker, or of one that was aborted, or was compacted away", ErrNoLetter))
 }
 
-// about takes down what the ledger's topic has about a letter and those before it, and returns what it has about the letter.
+// about takes down what the ledger's topic has about a letter and those before it, and returns what
+// it has about the letter.
 func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) (notes []*LedgerRecord) {
 	if l.missing {
 		return nil
@@ -74,7 +75,8 @@ func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) 
 	return notes
 }
 
-// entries takes down what the ledger's topic has about a letter and those before it of which it may be the copy.
+// entries takes down what the ledger's topic has about a letter and those before it of which it may
+// be the copy.
 func (l *Ledger) entries(ctx context.Context, at place, problem func(error) bool, each func(*LedgerRecord)) {
 	first := max(0, at.offset-lookBack)
 	near := func(offset int64) bool { return offset <= at.offset && offset >= first }

@@ -8,30 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lookBack is how many offsets before its cursor a read of letters begins, to know which of those that follow are duplicates. The
-// two are written as far apart as a lane is deep: it has 1,000 copies on their way at most.
-const lookBack = 4_096
-
-// Scope says which of the letters that a filter selects [Ledger.Letters] yields.
-type Scope uint8
-
-const (
-	// OpenOnly yields the letters that are open: no resolved ones, and no duplicates.
-	OpenOnly Scope = iota
-	// WithResolved yields every letter, resolved ones and duplicates too.
-	WithResolved
-	// WithCopies is for a caller that resolves what it reads. It yields the open
-	// letters, and their copies behind them: these have the state [Duplicate] and
-	// [Letter.CopyOf], and the filter is not asked about them. Copies of letters that
-	// are resolved already come too. A copy about which the ledger has no entry becomes
-	// open when its letter expires, so the caller writes an entry about it as well.
-	//
-	// A letter that Filter.Match does not take keeps its copies back: they are all that is
-	// left once it has expired. To find all copies, each partition that the filter names
-	// is read from its beginning, up to where the cursor ends.
-	WithCopies
-)
-
 // Letters yields the letters that the filter selects, from the cursor on, like
 // [Read], each with its [Letter.State]; the scope says whether resolved ones are among
 // them. If the ledger was not read before, it is read first.

@@ -209,7 +209,8 @@ type firstFetched struct{ offset *int64 }
 func (f *firstFetched) OnFetchRecordBuffered(r *kgo.Record)     { *f.offset = min(*f.offset, r.Offset) }
 func (*firstFetched) OnFetchRecordUnbuffered(*kgo.Record, bool) {}
 
-// A list shows its first row when the first fetch is there, so that one is small; a summary waits for the last one anyway.
+// A list shows its first row when the first fetch is there, so that one is small; a summary waits
+// for the last one anyway.
 func TestLedger_FirstLetterDoesNotWaitForTheRest(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

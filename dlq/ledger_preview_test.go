@@ -61,7 +61,8 @@ func TestImportPreview_CountsWhatTheImportDoes(t *testing.T) {
 				t.Errorf("%d letters are open that were not, want %d", got, opened)
 			}
 		}
-		// Of those that were pruned two are open again; and the one that siding did not write, which nobody can know again.
+		// Of those that were pruned two are open again; and the one that siding did not write,
+		// which nobody can know again.
 		foresee(3, 3, map[State]int64{Succeeded: 1, Discarded: 2})
 		foresee(5, 1, map[State]int64{Discarded: 1})
 	})
@@ -79,8 +80,9 @@ func TestImportPreview_EndsAtABrokenLine(t *testing.T) {
 	})
 }
 
-// An import is no transaction. What a first attempt wrote of the file is there, and what the second one writes of it again are copies,
-// also of what was settled in between; only of what siding did not write nobody can know.
+// An import is no transaction. What a first attempt wrote of the file is there, and what the second
+// one writes of it again are copies, also of what was settled in between; only of what siding did
+// not write nobody can know.
 func TestImportPreview_AfterAHalfImportCountsOnce(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

@@ -73,6 +73,14 @@ func (l *Ledger) find(ctx context.Context) error {
 	return nil
 }
 
+// ensure reads the ledger unless that was done, as every method does that needs it.
+func (l *Ledger) ensure(ctx context.Context) error {
+	if l.whole {
+		return nil
+	}
+	return l.Read(ctx, nil, nil)
+}
+
 // ledgerPoll is a look at the two topics.
 type ledgerPoll struct {
 	id, ledgerID     kadm.TopicID
@@ -155,7 +163,8 @@ func (l *Ledger) take(n *LedgerRecord) bool {
 // maxBroken is how many broken entries of a ledger are kept, to be shown.
 const maxBroken = 100
 
-// keepBroken keeps a broken entry to be shown. One about a letter takes the room of a record that is about none: those do no harm.
+// keepBroken keeps a broken entry to be shown. One about a letter takes the room of a record that
+// is about none: those do no harm.
 func (l *Ledger) keepBroken(at place, e *EntryError) {
 	if len(l.broken) >= maxBroken {
 		for other := range l.broken {
@@ -179,7 +188,8 @@ func (l *Ledger) stateCodeOf(partition int32) *stateSets {
 	return f
 }
 
-// keep keeps the state of a run. Whatever else it has is under longer keys, and for who asked to get each note.
+// keep keeps the state of a run. Whatever else it has is under longer keys, and for who asked to
+// get each note.
 func (l *Ledger) keep(n *LedgerRecord) {
 	switch {
 	case n.Record.Partition != 0 || strings.Contains(n.Run, "/"):
@@ -208,7 +218,8 @@ func (l *Ledger) newer() error {
 	return fmt.Errorf("dlq: read ledger %q: %d letters: %w", l.name, n, ErrNewerVersion)
 }
 
-// addReport takes down what a consumer says, or says no longer. Of a record that is broken as well: compaction has taken the one before it.
+// addReport takes down what a consumer says, or says no longer. Of a record that is broken as well:
+// compaction has taken the one before it.
 func (l *Ledger) addReport(run string, n *LedgerRecord) {
 	at := place{n.Record.Partition, n.Letter}
 	if n.Entry.State != "" {

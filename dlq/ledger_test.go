@@ -177,7 +177,8 @@ func TestLedger_ReadContinuesWhereItWas(t *testing.T) {
 	})
 }
 
-// An entry of a transaction counts once that is committed, also to a ledger whose reading was stopped before.
+// An entry of a transaction counts once that is committed, also to a ledger whose reading was
+// stopped before.
 func TestLedger_StoppedReadContinuesAndIsNotWhole(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

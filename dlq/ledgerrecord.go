@@ -1,7 +1,6 @@
 package dlq
 
 import (
-	"errors"
 	"fmt"
 
 	"strings"
@@ -31,9 +30,6 @@ type LedgerRecord struct {
 	Err error
 }
 
-// runKey begins the keys of what a run keeps.
-const runKey = "run/"
-
 // RunRecord returns the record that keeps something about a run in a ledger: its
 // state under the run's id, anything else under "id/…", but for [Entry.DiscardReport]. A
 // nil value takes it away. All of them are on partition 0.
@@ -53,8 +49,9 @@ func ParseLedgerRecord(r *kgo.Record) *LedgerRecord {
 	return n
 }
 
-// resolvedAt is the Unix second since when the letter of an entry is settled. The broker's clock and the writer's both say so: where one
-// of them is ahead, a letter that failed since would be taken for a copy.
+// resolvedAt is the Unix second since when the letter of an entry is settled. The broker's clock
+// and the writer's both say so: where one of them is ahead, a letter that failed since would be
+// taken for a copy.
 func (n *LedgerRecord) resolvedAt() uint32 {
 	at := n.Entry.At
 	if written := n.Record.Timestamp; written.Before(at) {
@@ -66,14 +63,8 @@ func (n *LedgerRecord) resolvedAt() uint32 {
 	return seconds(at)
 }
 
-// discardReportKey stands between the run and the offset in the key of hearsay.
-const discardReportKey = "/discarded/"
-
-// errDiscardReport is about what a consumer should have said otherwise.
-var errDiscardReport = errors.New("no consumer says that of a letter that a run brought back")
-
-// parseDiscardReport reads what a consumer says, if the key is of that form. Whatever else is in the run's part of the key, no run keeps
-// anything under such a one.
+// parseDiscardReport reads what a consumer says, if the key is of that form. Whatever else is in
+// the run's part of the key, no run keeps anything under such a one.
 func (n *LedgerRecord) parseDiscardReport() {
 	at := strings.LastIndex(n.Run, discardReportKey)
 	if at < 1 {

@@ -15,7 +15,8 @@ import (
 // maxNamed is how many letters an error names; it counts the rest.
 const maxNamed = 10
 
-// ledgerWriter writes entries to a ledger. Its fields are for promises, which kgo calls one at a time, until close returned.
+// ledgerWriter writes entries to a ledger. Its fields are for promises, which kgo calls one at a
+// time, until close returned.
 type ledgerWriter struct {
 	ledger   *Ledger
 	cl       *kgo.Client
@@ -27,7 +28,8 @@ type ledgerWriter struct {
 	named     []error
 }
 
-// newLedgerWriter returns one that has a ledger to write to. done, if not nil, gets every letter once.
+// newLedgerWriter returns one that has a ledger to write to. done, if not nil, gets every letter
+// once.
 func newLedgerWriter(ctx context.Context, l *Ledger, done func(headers.Position, error)) (*ledgerWriter, error) {
 	seen, err := l.poll(ctx)
 	switch {
@@ -45,7 +47,8 @@ func newLedgerWriter(ctx context.Context, l *Ledger, done func(headers.Position,
 	return &ledgerWriter{ledger: l, cl: cl, done: done}, nil
 }
 
-// writeOpts are those of a client whose records are safe when it says so, on the partition that they name.
+// writeOpts are those of a client whose records are safe when it says so, on the partition that
+// they name.
 func writeOpts(opts []kgo.Opt) []kgo.Opt {
 	return append(opts[:len(opts):len(opts)],
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
@@ -74,7 +77,8 @@ func (n *ledgerWriter) write(ctx context.Context, at place, e Entry) {
 	})
 }
 
-// ended is the error of a record that was not written. Where the context has ended that is why, whatever the client met as it gave up.
+// ended is the error of a record that was not written. Where the context has ended that is why,
+// whatever the client met as it gave up.
 func ended(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
@@ -86,7 +90,8 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// close waits for what is under way, and returns how many letters are discarded, and why entries were not written.
+// close waits for what is under way, and returns how many letters are discarded, and why entries
+// were not written.
 func (n *ledgerWriter) close(ctx context.Context) (discarded int64, err error) {
 	_ = n.cl.Flush(ctx) // an error is that of ctx; what did not come through fails one by one
 	n.cl.Close()

@@ -1,8 +1,8 @@
 package dlq
 
-// partitionQueue is the letters of one partition that are not written yet. Normally the client has all of them. When a batch was too large,
-// those that were in it go one at a time, when nothing else of the writer is under way to the partition; what comes meanwhile is held
-// behind them.
+// partitionQueue is the letters of one partition that are not written yet. Normally the client has
+// all of them. When a batch was too large, those that were in it go one at a time, when nothing
+// else of the writer is under way to the partition; what comes meanwhile is held behind them.
 type partitionQueue struct {
 	inFlight int
 	alone    []*pendingLetter // to be sent one at a time
@@ -10,7 +10,8 @@ type partitionQueue struct {
 	single   bool // the one that is under way is alone
 }
 
-// take takes a letter in. now reports whether it goes to the client at once; it is refused where max are held.
+// take takes a letter in. now reports whether it goes to the client at once; it is refused where
+// max are held.
 func (l *partitionQueue) take(d *pendingLetter, max int) (now, ok bool) {
 	if !l.single && len(l.alone) == 0 {
 		l.inFlight++

@@ -24,14 +24,15 @@ type pendingLetter struct {
 	step  oversize.Step // what of it was given up
 }
 
-// letter is a fresh record, since producing one changes it, and the caller's is still needed when this fails.
+// letter is a fresh record, since producing one changes it, and the caller's is still needed when
+// this fails.
 func (d *pendingLetter) letter(topic string) *kgo.Record {
 	h, value := d.step.Of(d.headers, d.r.Value)
 	return &kgo.Record{Topic: topic, Partition: d.r.Partition, Key: d.r.Key, Value: value, Headers: h}
 }
 
-// shrink gives up the next part of a letter that was refused alone. limit is the client's own, in bytes before compression: a
-// value is not left out for that one, since the broker might take it.
+// shrink gives up the next part of a letter that was refused alone. limit is the client's own, in
+// bytes before compression: a value is not left out for that one, since the broker might take it.
 func (d *pendingLetter) shrink(limit int) bool {
 	step, more := d.step.Next(d.headers, d.r.Value, d.omit && d.size() <= limit)
 	if !more {

@@ -423,7 +423,8 @@ func TestRead_UnfitOptionsAreItsError(t *testing.T) {
 	})
 }
 
-// One of kgo's options has the clients that are made of it write to what it holds. The race detector fails this.
+// One of kgo's options has the clients that are made of it write to what it holds. The race
+// detector fails this.
 func TestRead_OptionsMayBeSharedConcurrently(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

@@ -23,18 +23,21 @@ const (
 	stallLimit = time.Minute
 )
 
-// scan is a read of a topic's records, committed ones, up to the end that it had when it began, or that the cursor has.
+// scan is a read of a topic's records, committed ones, up to the end that it had when it began, or
+// that the cursor has.
 type scan struct {
 	topic string
 	opts  []kgo.Opt
-	// soon is for a reader who waits for the first record: of a full fetch, kgo's default, that would be long in coming.
+	// soon is for a reader who waits for the first record: of a full fetch, kgo's default, that
+	// would be long in coming.
 	soon bool
 	// narrow takes away what needs no reading. It may be nil.
 	narrow func(map[int32]span)
 	// keep takes a record and problem an error; both report whether to go on.
 	keep    func(*kgo.Record) bool
 	problem func(error) bool
-	// progress is told how many offsets of how many were passed, when the read begins and from time to time. It may be nil.
+	// progress is told how many offsets of how many were passed, when the read begins and from time
+	// to time. It may be nil.
 	progress func(read, total int64)
 }
 

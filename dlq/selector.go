@@ -6,6 +6,26 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// Scope says which of the letters that a filter selects [Ledger.Letters] yields.
+type Scope uint8
+
+const (
+	// OpenOnly yields the letters that are open: no resolved ones, and no duplicates.
+	OpenOnly Scope = iota
+	// WithResolved yields every letter, resolved ones and duplicates too.
+	WithResolved
+	// WithCopies is for a caller that resolves what it reads. It yields the open
+	// letters, and their copies behind them: these have the state [Duplicate] and
+	// [Letter.CopyOf], and the filter is not asked about them. Copies of letters that
+	// are resolved already come too. A copy about which the ledger has no entry becomes
+	// open when its letter expires, so the caller writes an entry about it as well.
+	//
+	// A letter that Filter.Match does not take keeps its copies back: they are all that is
+	// left once it has expired. To find all copies, each partition that the filter names
+	// is read from its beginning, up to where the cursor ends.
+	WithCopies
+)
+
 // selector picks the letters of a scope out of those that a read passes.
 type selector struct {
 	filter *Filter
@@ -21,8 +41,8 @@ func newSelector(f *Filter, l *Ledger, scope Scope) *selector {
 	return c
 }
 
-// narrow leaves what the filter's ranges name, and what is read before that to know copies. Copies that are yielded may be
-// anywhere behind their letter, so their partitions are read whole.
+// narrow leaves what the filter's ranges name, and what is read before that to know copies. Copies
+// that are yielded may be anywhere behind their letter, so their partitions are read whole.
 func (c *selector) narrow(left map[int32]span) {
 	all := maps.Clone(left)
 	c.filter.narrow(left)

@@ -14,6 +14,11 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
+// lookBack is how many offsets before its cursor a read of letters begins, to know which of those
+// that follow are duplicates. The two are written as far apart as a lane is deep: it has 1,000
+// copies on their way at most.
+const lookBack = 4_096
+
 // Freeze returns the cursor of a read of the topic from its start to where it
 // ends now. Reading with it again, or with it advanced, never shows a letter that
 // came later. The options say how to reach the cluster.

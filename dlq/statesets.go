@@ -6,16 +6,17 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// stateSets are the states of the letters of one partition, two bytes a letter at most, and six more for each that was settled at another
-// second than those beside it, or is the copy of a letter that is farther away than those beside it have theirs.
-// See DESIGN.md, "The ledger".
+// stateSets are the states of the letters of one partition, two bytes a letter at most, and six
+// more for each that was settled at another second than those beside it, or is the copy of a letter
+// that is farther away than those beside it have theirs. See DESIGN.md, "The ledger".
 type stateSets struct {
 	sets   [2 + len(states)]offsetset.Set // an offset is in one, or in none
 	since  offsetset.Numbers              // Unix seconds at which letters were settled that have such a state
 	behind offsetset.Numbers              // how far behind its letter a copy stands; 0 where its entry does not name the letter
 }
 
-// The first two sets are of letters about which the last entry can't be read; then come those of the states.
+// The first two sets are of letters about which the last entry can't be read; then come those of
+// the states.
 const (
 	stateBroken = iota
 	stateNewer
@@ -36,7 +37,8 @@ func (f *stateSets) set(offset int64, fate int) {
 	}
 }
 
-// resolve takes down an entry, and since when its letter is settled: an outcome does not change that.
+// resolve takes down an entry, and since when its letter is settled: an outcome does not change
+// that.
 func (f *stateSets) resolve(offset int64, s State, since uint32) {
 	if s.resolves() {
 		if f.reportedAt(offset).resolves() {
@@ -47,7 +49,8 @@ func (f *stateSets) resolve(offset int64, s State, since uint32) {
 	f.set(offset, stateCode(s))
 }
 
-// duplicate takes down the entry of a copy, which stands so far behind its letter; 0 where that is not named.
+// duplicate takes down the entry of a copy, which stands so far behind its letter; 0 where that is
+// not named.
 func (f *stateSets) duplicate(offset int64, behind uint32) {
 	f.behind.Set(offset, behind)
 	f.set(offset, stateCode(Duplicate))

@@ -99,7 +99,8 @@ func (t *summarizer) failure(g *headerView) *Failure {
 	return row
 }
 
-// newFailure returns the row of a letter whose class and fingerprint have none, or are broken and so count as none.
+// newFailure returns the row of a letter whose class and fingerprint have none, or are broken and
+// so count as none.
 func (t *summarizer) newFailure(g *headerView) *Failure {
 	class, fingerprint := string(g.class), string(g.fingerprint)
 	if class != "" && !classify.ValidClass(class) {

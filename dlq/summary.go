@@ -97,7 +97,8 @@ func (f *Failure) add(message []byte, at time.Time, partition int32, offset int6
 	}
 }
 
-// after reports whether the first letter is behind another one: by time, then by place, so that it does not matter which is seen first.
+// after reports whether the first letter is behind another one: by time, then by place, so that it
+// does not matter which is seen first.
 func (f *Failure) after(at time.Time, partition int32, offset int64) bool {
 	return cmp.Or(at.Compare(f.First), cmp.Compare(partition, f.Partition), cmp.Compare(offset, f.Offset)) < 0
 }

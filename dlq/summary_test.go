@@ -87,7 +87,8 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 	})
 }
 
-// What is open is counted the same by a summary, which looks at few headers, and by a list, which reads all of them.
+// What is open is counted the same by a summary, which looks at few headers, and by a list, which
+// reads all of them.
 func TestSummary_AgreesWithAList(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -214,7 +215,8 @@ func TestSummary_FoldsTheSameInAnyOrder(t *testing.T) {
 	}
 }
 
-// A tally remembers the failure of the letter before, for speed: one that gave way to another must not be among what it remembers.
+// A tally remembers the failure of the letter before, for speed: one that gave way to another must
+// not be among what it remembers.
 func TestSummarizer_CountsLettersOfAFoldedFailure(t *testing.T) {
 	t.Parallel()
 	ta := newSummarizer(NewLedger("t", "l"), Filter{})
@@ -271,7 +273,8 @@ func TestSummary_WithoutAPartitionSaysSo(t *testing.T) {
 	})
 }
 
-// storm is what a bug leaves behind: n letters of a few kinds, each its own record with one array of headers.
+// storm is what a bug leaves behind: n letters of a few kinds, each its own record with one array
+// of headers.
 func storm(n int) []*kgo.Record {
 	var enc headers.Encoder
 	letters := make([]*kgo.Record, n)

@@ -190,8 +190,8 @@ func (w *Writer) back(d *pendingLetter, err error) {
 		d.done(w.failed(d, err))
 	}
 	if len(next) > 0 {
-		// Not from here: this is the goroutine that the client finishes records on, and a buffer that is full of failures
-		// would have it wait for itself.
+		// Not from here: this is the goroutine that the client finishes records on, and a buffer
+		// that is full of failures would have it wait for itself.
 		go func() {
 			for _, d := range next {
 				w.produce(d)

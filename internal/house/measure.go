@@ -101,6 +101,7 @@ func (m measures) entanglement(pkg string, g *graph) {
 	for _, f := range cycle {
 		m[pkg+" largest cycle, lines"] += g.lines[f]
 	}
+	m[pkg+" types with methods in several families"] = 0 // also where there is none
 	m[pkg+" largest cycle, files"] = len(cycle)
 	m[pkg+" files"] = len(g.lines)
 	m[pkg+" references between files"] = g.count()
