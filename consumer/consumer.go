@@ -20,6 +20,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/retrytopics"
+
+	"github.com/sidingkafka/siding/consumer/internal/backoff"
+	forward_ "github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
 // Consumer consumes source topics as a member of a group, and moves aside what fails. Its methods are safe for concurrent
@@ -44,7 +47,7 @@ type Consumer struct {
 	values        context.Context         // the values of the context that Run was given
 	group         *kgo.Client
 	retryCl       *kgo.Client
-	producer      producers
+	producer      forward_.Producers
 	single        singleSender
 	admin         *kadm.Client
 	source        *pollGuard
@@ -66,7 +69,7 @@ type Consumer struct {
 	telemetry     *telemetry
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
-	batchLimits   sync.Map // max.message.bytes (int32) of siblings, by topic, where known
+	batchLimits   forward_.BatchLimits
 	retentions    sync.Map // retention.ms (time.Duration, negative for ever) of siblings, by topic, where known
 
 	membership   *session.Membership
@@ -161,8 +164,8 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	if err := c.connect(); err != nil {
 		return err
 	}
-	defer c.producer.close()
-	defer c.single.close()
+	defer c.producer.Close()
+	defer c.single.Close()
 	defer c.retryCl.Close()
 	if err := c.prepare(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -224,8 +227,8 @@ func (c *Consumer) connect() (err error) {
 	if c.retryCl, err = c.retryClient(); err != nil {
 		return fmt.Errorf("consumer: retry client: %w", err)
 	}
-	c.producer.open, c.single.open = c.producerClient, c.singleClient
-	if _, err = c.producer.client(); err != nil {
+	c.producer.Open, c.single.Open = c.producerClient, c.singleClient
+	if _, err = c.producer.Client(); err != nil {
 		c.retryCl.Close()
 		return fmt.Errorf("consumer: producer: %w", err)
 	}
@@ -406,7 +409,7 @@ func (c *Consumer) retry(ctx context.Context, what string, do func() error) bool
 		if ctx.Err() != nil {
 			return false
 		}
-		wait := backoff(n, 100*time.Millisecond, 10*time.Second)
+		wait := backoff.Of(n, 100*time.Millisecond, 10*time.Second)
 		c.log.Warn("siding: trying again", "what", what, "wait", wait, "error", err)
 		t := time.NewTimer(wait)
 		select {

@@ -137,7 +137,8 @@ func (c *Consumer) retryClient() (*kgo.Client, error) {
 
 // producerClient writes copies to the partition that the record has for life.
 func (c *Consumer) producerClient() (*kgo.Client, error) {
-	return client.New(c.producerOptions(kgo.ProducerBatchMaxBytesFn(c.batchLimit))...)
+	users, _ := c.retryCl.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32)
+	return client.New(c.producerOptions(kgo.ProducerBatchMaxBytesFn(c.batchLimits.Within(users)))...)
 }
 
 // singleClient writes copies that are large, each in a batch of its own. How long a request may be is all that bounds them before

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -29,7 +28,7 @@ func (c *Consumer) provision(ctx context.Context, topics []string) error {
 	if err != nil {
 		return err
 	}
-	c.loadBatchLimits(ctx, all)
+	c.loadTopicConfigs(ctx, all)
 	details, err := c.admin.ListTopics(ctx, topics...)
 	if err != nil {
 		return fmt.Errorf("metadata of the source topics: %w", err)
@@ -65,10 +64,9 @@ func transient(err error) bool {
 	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// loadBatchLimits asks how large a batch the siblings take, and for how long they keep it. Without the answer, which the consumer may
-// have no right to, a batch that is too large is refused, and its copies go on one at a time: slower, and as safe; the retention
-// is then what Provision says.
-func (c *Consumer) loadBatchLimits(ctx context.Context, all []retrytopics.Siblings) {
+// loadTopicConfigs asks how large a batch the siblings take, and for how long they keep it. The
+// consumer may lack the permission to ask; the retention is then what Provision says.
+func (c *Consumer) loadTopicConfigs(ctx context.Context, all []retrytopics.Siblings) {
 	if c.cfg.Provision.Mode == retrytopics.Off {
 		return // there is to be no right to ask
 	}
@@ -91,7 +89,7 @@ func (c *Consumer) loadBatchLimits(ctx context.Context, all []retrytopics.Siblin
 			}
 			switch config.Key {
 			case "max.message.bytes":
-				c.batchLimits.Store(topic.Name, int32(min(n, math.MaxInt32)))
+				c.batchLimits.Learn(topic.Name, n)
 			case "retention.ms":
 				c.retentions.Store(topic.Name, retentionMillis(n))
 			}
@@ -106,20 +104,6 @@ func retentionMillis(n int64) time.Duration {
 	}
 	return time.Duration(n) * time.Millisecond
 }
-
-// batchLimit is kgo's limit of a batch to a topic, in bytes before compression: the user's, or the topic's where that is less. kgo
-// asks when it first writes to a partition.
-func (c *Consumer) batchLimit(topic string) int32 {
-	users, _ := c.retryCl.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32)
-	limit := users(topic)
-	if n, ok := c.batchLimits.Load(topic); ok {
-		limit = min(limit, max(n.(int32), minBatch))
-	}
-	return limit
-}
-
-// minBatch is the least that kgo takes for a limit.
-const minBatch = 512
 
 // retentionOf is how long a tier keeps a record: as the topic says, where that is known, else by Config.Provision. Negative is for
 // ever.

@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/internal/backoff"
 )
 
 // Records that gave up their bytes are fetched again, block by block, by requests of siding's own: a consuming client reads
@@ -151,7 +153,7 @@ func (f *feed) wantedBlock(now int64) int64 {
 // refetchFailed waits before the next try; false where the lane is given up meanwhile.
 func (f *feed) refetchFailed(err error, failures int) bool {
 	l := f.lane
-	wait := backoff(failures, 100*time.Millisecond, 5*time.Second)
+	wait := backoff.Of(failures, 100*time.Millisecond, 5*time.Second)
 	l.c.throttle.Once("refetch "+f.topic, time.Minute, func() {
 		l.log.Warn("siding: parked records could not be fetched again, trying on", "retry_topic", f.topic, "wait", wait, "error", err)
 	})
@@ -336,7 +338,7 @@ func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next i
 		req = byName{fetch}
 	}
 	// Not through the retry client, whose connections for fetches have its long polls on them.
-	through, err := l.c.producer.client()
+	through, err := l.c.producer.Client()
 	if err != nil {
 		return nil, 0, err
 	}

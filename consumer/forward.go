@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/oversize"
+
+	forward_ "github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
 // forward is one copy on its way to a sibling. It is safe when the broker acknowledged it with all in-sync replicas; only then
@@ -23,10 +25,9 @@ type forward struct {
 	offset          int64
 	due             time.Time // of a copy to a tier
 	size            int64
-	tries           int32         // that were refused
-	checks          int8          // for its partition, see growthChecks
-	producer        *producer     // the client that has it, or had it last
-	generation      int32         // of its topic for that client, see remade
+	tries           int32 // that were refused
+	checks          int8  // for its partition, see growthChecks
+	via             forward_.Handover
 	partition       int32         // the lane's, but for a note about a letter that is elsewhere
 	alone           bool          // it goes by Consumer.solo: a batch that it was in was too large
 	note            bool          // for the ledger, see discard.go
@@ -49,10 +50,10 @@ func (fw *forward) at() topicPartition {
 }
 
 // sender are the clients that the copy goes by.
-func (fw *forward) sender() *producers {
+func (fw *forward) sender() *forward_.Producers {
 	c := fw.feed.lane.c
 	if fw.alone {
-		return &c.single.producers
+		return &c.single.Producers
 	}
 	return &c.producer
 }

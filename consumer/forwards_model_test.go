@@ -80,12 +80,12 @@ func keepBooks(t *testing.T, rt *rapid.T, how Disposition) {
 		}
 	}
 	c := idle(t, Config{Policy: Policy{OnOversize: how, Tiers: []time.Duration{time.Second}}}, func() {})
-	c.producer.open, c.single.open = silent(false), silent(true)
+	c.producer.Open, c.single.Open = silent(false), silent(true)
 	l := held(c, 0, "m")
 	defer func() {
 		l.close()
-		c.single.close()
-		c.producer.close()
+		c.single.Close()
+		c.producer.Close()
 		synctest.Wait()
 	}()
 	f := l.source()

@@ -27,7 +27,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	c.producer.open = func() (*kgo.Client, error) {
+	c.producer.Open = func() (*kgo.Client, error) {
 		return kgo.NewClient(silence, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	}
 	life, end := context.WithCancel(context.Background())
@@ -35,7 +35,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 		end()
 		c.workers.Wait()
 		c.wg.Wait()
-		c.producer.close()
+		c.producer.Close()
 	})
 	c.ctx, c.stop, c.values = life, life, life
 	c.tierBudget = newTierBudget(c.cfg.MaxParkedBytes, &c.retryPauser, c.lanesNow)

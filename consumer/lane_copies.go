@@ -1,17 +1,18 @@
 package consumer
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/oversize"
+
+	"github.com/sidingkafka/siding/consumer/internal/backoff"
+	forward_ "github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
 // forward sends a copy of the record to a sibling. It returns at once; the record is finished when the copy is safe. now spares kgo
@@ -51,7 +52,7 @@ func (l *lane) send(fw *forward) {
 
 // produce hands the copy to kgo, which takes it without waiting.
 func (l *lane) produce(r *kgo.Record, fw *forward) {
-	if err := l.c.producer.produce(fw, r, l.promiseFunc); err != nil {
+	if err := fw.via.Produce(fw, &l.c.producer, r, l.promiseFunc); err != nil {
 		l.arrived(fw, err)
 	}
 }
@@ -59,12 +60,12 @@ func (l *lane) produce(r *kgo.Record, fw *forward) {
 // promise is kgo's promise of every copy of the lane.
 func (l *lane) promise(r *kgo.Record, err error) {
 	fw, _ := r.Context.Value(forwardKey{}).(*forward)
-	by := fw.producer // a copy that is sent alone next gets another
+	by := fw.via // a copy that is sent alone next gets another
 	if err == nil {
 		l.copied(fw, r) // before the record counts as finished, and without the lane's lock
 	}
 	l.arrived(fw, err)
-	by.back()
+	by.Back()
 }
 
 // arrived is kgo's promise: the copy is safe, or was refused for good. kgo repeats what is worth repeating by itself. What is
@@ -106,7 +107,7 @@ func (l *lane) landed(fw *forward, err error) copyResult {
 		return l.tooLarge(fw, err)
 	case fw.checks < growthChecks && isNewPartition(err):
 		fw.checks++
-		l.scheduleRetry(fw, refreshAhead)
+		l.scheduleRetry(fw, forward_.RefreshAhead)
 		return copyDone
 	}
 	return l.refuse(fw, fw.rec.Topic+": "+err.Error(), err)
@@ -146,12 +147,7 @@ func (l *lane) refuse(fw *forward, why string, err error) copyResult {
 	}
 	l.forwards.trouble = why
 	l.c.topics.suspect(fw.rec.Topic, err)
-	if fw.producer != nil {
-		fw.producer.suspectOf(err)
-		if errors.Is(err, kerr.UnknownTopicID) {
-			fw.producer.staleIDs.mark(fw.rec.Topic, fw.generation)
-		}
-	}
+	fw.via.Refused(fw.rec.Topic, err)
 	l.scheduleRetry(fw, retryWait(fw.tries))
 	l.updateHold()
 	return copyRefused
@@ -159,17 +155,17 @@ func (l *lane) refuse(fw *forward, why string, err error) copyResult {
 
 // retryWait is how long a copy waits that was refused so many times.
 func retryWait(tries int32) time.Duration {
-	return backoff(int(tries), refreshAhead, 15*time.Second)
+	return backoff.Of(int(tries), forward_.RefreshAhead, 15*time.Second)
 }
 
 // scheduleRetry has a copy tried again after a while, and its client made ready for that a moment before; the caller holds the lock.
 func (l *lane) scheduleRetry(fw *forward, wait time.Duration) {
-	l.forwards.wait(fw, time.AfterFunc(wait-refreshAhead, func() {
-		fw.sender().refreshFor(l.c.ctx, fw.rec.Topic)
+	l.forwards.wait(fw, time.AfterFunc(wait-forward_.RefreshAhead, func() {
+		fw.sender().MakeReady(l.c.ctx, fw.rec.Topic)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if _, still := l.forwards.waiting[fw]; still {
-			l.forwards.wait(fw, time.AfterFunc(refreshAhead, func() { l.retryCopy(fw) }))
+			l.forwards.wait(fw, time.AfterFunc(forward_.RefreshAhead, func() { l.retryCopy(fw) }))
 		}
 	}))
 }

@@ -44,11 +44,11 @@ func TestOneLookServesAllPositionsThatAPollFoundOutOfRange(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log told
 				c := idle(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
-				silent, err := c.producer.client()
+				silent, err := c.producer.Client()
 				if err != nil {
 					t.Fatal(err)
 				}
-				c.admin, c.retryPoll = kadm.NewClient(silent.Client), newRetryPoll(c, nil)
+				c.admin, c.retryPoll = kadm.NewClient(silent), newRetryPoll(c, nil)
 				var lost []outOfRange
 				for p := range int32(20) {
 					l := held(c, p, "m")
@@ -84,11 +84,11 @@ func TestLook_EndsInTimeBehindARequestThatTakesLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := idle(t, Config{Logger: slog.New(slog.DiscardHandler)}, func() {})
-		silent, err := c.producer.client()
+		silent, err := c.producer.Client()
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.admin = kadm.NewClient(silent.Client)
+		c.admin = kadm.NewClient(silent)
 		l := held(c, 0, "m")
 		slow, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -99,7 +99,7 @@ func TestLook_EndsInTimeBehindARequestThatTakesLonger(t *testing.T) {
 		if took := time.Since(began); took != offsetsTimeout+timestampSlack {
 			t.Errorf("the look held the poll loop up for %v, want %v", took, offsetsTimeout+timestampSlack)
 		}
-		silent.Client.Close()
+		silent.Close()
 	})
 }
 

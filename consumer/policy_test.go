@@ -190,15 +190,6 @@ func TestARunInPlaceWaitsAtMostBaseDoubledAndMax(t *testing.T) {
 	}
 }
 
-func TestBackoffDoublesUpToItsLimit(t *testing.T) {
-	t.Parallel()
-	for try, want := range map[int]time.Duration{1: 250 * time.Millisecond, 2: 500 * time.Millisecond, 6: 8 * time.Second, 7: 15 * time.Second, 20: 15 * time.Second, 21: 15 * time.Second, math.MaxInt: 15 * time.Second} {
-		if got := backoff(try, 250*time.Millisecond, 15*time.Second); got != want {
-			t.Errorf("try %d waits %v, want %v", try, got, want)
-		}
-	}
-}
-
 func TestTheUsersErrorTextIsTakenAndItsPanicIsNotOurs(t *testing.T) {
 	t.Parallel()
 	c := &Consumer{tierBudget: newTierBudget(1<<20, nil, nil)}

@@ -17,11 +17,11 @@ func TestPositions_AStartThatIsKnownTheSecondTimeEndsThePause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := idle(t, Config{}, func() {})
-		silent, err := c.producer.client()
+		silent, err := c.producer.Client()
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.group, c.retryCl, c.admin = silent.Client, silent.Client, kadm.NewClient(silent.Client)
+		c.group, c.retryCl, c.admin = silent, silent, kadm.NewClient(silent)
 		c.sourcePauser.client, c.retryPauser.client, c.retryPoll = c.group, c.retryCl, newRetryPoll(c, c.retryCl)
 		l := c.newLane("orders", 0, "m")
 		c.lanes[topicPartition{"orders", 0}] = l
@@ -47,6 +47,6 @@ func TestPositions_AStartThatIsKnownTheSecondTimeEndsThePause(t *testing.T) {
 			t.Errorf("it starts at %d, want 7", next)
 		}
 		l.close()
-		silent.Client.Close() // what still asks ends
+		silent.Close() // what still asks ends
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
+
+	forward_ "github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
 // singleSender sends copies one at a time to each partition: what is refused then is that copy, and not a batch that it was in. The
@@ -17,7 +19,7 @@ import (
 // before compression, and would refuse what the broker takes.
 // See DESIGN.md, "Copies that are too large".
 type singleSender struct {
-	producers
+	forward_.Producers
 
 	mu     sync.Mutex
 	queues map[topicPartition]*fifo.Queue[*forward] // behind the copy that is under way
@@ -50,7 +52,7 @@ func (s *singleSender) start(fw *forward) {
 		if !fw.feed.lane.takesTurn(fw) {
 			continue
 		}
-		if err := s.produce(fw, fw.freshRecord(), s.promise); err != nil {
+		if err := fw.via.Produce(fw, &s.Producers, fw.freshRecord(), s.promise); err != nil {
 			fw.feed.lane.arrived(fw, fmt.Errorf("a client for large copies: %w", err))
 			continue
 		}

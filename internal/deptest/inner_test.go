@@ -10,8 +10,10 @@ import (
 // itself. An inner package never imports the package that it is inside of, and no sibling that is
 // not listed: a change to one of them needs the reading of that package and its borders, no more.
 var innerMayImport = map[string][]string{
+	"consumer/internal/backoff":     {},
 	"consumer/internal/clock":       {},
 	"consumer/internal/fifo":        {},
+	"consumer/internal/forward":     {"consumer/internal/backoff", "internal/oversize"},
 	"consumer/internal/logthrottle": {},
 	"consumer/internal/offsets":     {"internal/commitmark"},
 	"consumer/internal/session":     {},

@@ -1,4 +1,4 @@
-package consumer
+package forward
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 )
 
 // Forgetting fails what is on its way, which may be there twice then. So a late refusal from before must not lead to it again.
-func TestATopicIsForgottenOnceForEachTimeThatItWasMadeAnew(t *testing.T) {
+func TestStaleTopicIDs_ForgetOnceForEachRecreation(t *testing.T) {
 	t.Parallel()
 	cl, err := kgo.NewClient(kgo.SeedBrokers("localhost:1"))
 	if err != nil {
@@ -53,6 +53,6 @@ func TestATopicIsForgottenOnceForEachTimeThatItWasMadeAnew(t *testing.T) {
 	}
 	r.mark("orders.dlq", r.generation.Load())
 	if !renewed() {
-		t.Error("not forgotten when it was made anew once more")
+		t.Error("not forgotten when it was recreated once more")
 	}
 }

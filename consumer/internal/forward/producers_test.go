@@ -1,4 +1,4 @@
-package consumer
+package forward
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func (h *madeAndClosed) OnNewClient(*kgo.Client)    { h.made.Add(1) }
 func (h *madeAndClosed) OnClientClosed(*kgo.Client) { h.closed.Add(1) }
 
 // refusing is a broker that refuses producer ids while a fault stands, and clients of it.
-func refusing(t *testing.T) (*producers, *madeAndClosed, *kfake.FaultHandle) {
+func refusing(t *testing.T) (*Producers, *madeAndClosed, *kfake.FaultHandle) {
 	t.Helper()
 	var vn kfake.VirtualNetwork
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq"), kfake.ListenFn(vn.Listen))
@@ -31,15 +31,15 @@ func refusing(t *testing.T) (*producers, *madeAndClosed, *kfake.FaultHandle) {
 	t.Cleanup(cluster.Close)
 	fault := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ClusterAuthorizationFailed, TopLevel: true, Count: -1})
 	hook := &madeAndClosed{}
-	ps := &producers{open: func() (*kgo.Client, error) {
+	ps := &Producers{Open: func() (*kgo.Client, error) {
 		return kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.WithHooks(hook), kgo.DisableClientMetrics())
 	}}
-	t.Cleanup(ps.close)
+	t.Cleanup(ps.Close)
 	return ps, hook, fault
 }
 
 // write has a copy written by whatever client is current, with tries as a lane has them, and returns how often.
-func write(t *testing.T, ps *producers) (tries int) {
+func write(t *testing.T, ps *Producers) (tries int) {
 	for {
 		tries++
 		p, err := ps.take()
@@ -55,15 +55,15 @@ func write(t *testing.T, ps *producers) (tries int) {
 		if err == nil {
 			return tries
 		}
-		p.suspectOf(err)
-		ps.refreshFor(context.Background(), "orders.dlq")
+		p.refused("orders.dlq", p.staleIDs.generation.Load(), err)
+		ps.MakeReady(context.Background(), "orders.dlq")
 		time.Sleep(time.Second)
 	}
 }
 
 // kgo keeps a refusal of its producer id for a client's life. The client is replaced once a broker gives ids again, and not before: a user
 // whose hooks count clients sees one more, and the old one closed.
-func TestProducer_ARefusedOneIsReplacedOnceABrokerGivesIDs(t *testing.T) {
+func TestProducers_ReplaceARefusedOneOnceABrokerGivesIDs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ps, hook, fault := refusing(t)
@@ -83,7 +83,7 @@ func TestProducer_ARefusedOneIsReplacedOnceABrokerGivesIDs(t *testing.T) {
 			t.Errorf("%d clients were made, and %d closed; want one in the place of the other", made, closed)
 		}
 		write(t, ps)
-		ps.close()
+		ps.Close()
 		if made, closed := hook.made.Load(), hook.closed.Load(); made != closed || len(ps.unclosed) > 0 {
 			t.Errorf("%d clients were made, and %d closed at the end", made, closed)
 		}
@@ -94,7 +94,7 @@ func TestProducer_ARefusedOneIsReplacedOnceABrokerGivesIDs(t *testing.T) {
 }
 
 // A copy may be with a client that is replaced: it is not closed under it.
-func TestProducer_IsClosedWhenTheLastOfItsCopiesHasComeBack(t *testing.T) {
+func TestProducers_CloseOneWhenItsLastCopyHasComeBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ps, hook, fault := refusing(t)
@@ -123,7 +123,7 @@ func TestProducer_IsClosedWhenTheLastOfItsCopiesHasComeBack(t *testing.T) {
 }
 
 // Copies are handed over while clients are replaced: each comes back, and none is given to a client that is closed.
-func TestProducer_NoCopyIsGivenToOneThatIsClosed(t *testing.T) {
+func TestProducers_GiveNoCopyToOneThatIsClosed(t *testing.T) {
 	t.Parallel()
 	ps, hook, fault := refusing(t)
 	fault.Remove()
@@ -151,7 +151,7 @@ func TestProducer_NoCopyIsGivenToOneThatIsClosed(t *testing.T) {
 		})
 	}
 	for range times {
-		p, err := ps.client()
+		p, err := ps.current()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestProducer_NoCopyIsGivenToOneThatIsClosed(t *testing.T) {
 	if err, _ := failed.Load().(error); err != nil {
 		t.Errorf("a copy failed: %v", err)
 	}
-	ps.close()
+	ps.Close()
 	if made, closed := hook.made.Load(), hook.closed.Load(); made != closed {
 		t.Errorf("%d clients were made, and %d closed", made, closed)
 	}
