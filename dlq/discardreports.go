@@ -10,8 +10,8 @@ import (
 // letter back of which no more is known. It is believed where the two are the same. Else a record
 // of another cluster, or of a topic that was deleted since, or one that somebody made up, would
 // take a letter off the open ones that it has nothing to do with. Which of the two is read first
-// does not matter: a consumer may be faster than the commit of the entry. See DESIGN.md, "Discard
-// reports".
+// does not matter: a consumer may be faster than the commit of the entry.
+// See DESIGN.md, "Discard reports".
 type discardReports struct {
 	reported, redriven byRun
 }
