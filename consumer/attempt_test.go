@@ -3,8 +3,6 @@ package consumer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,30 +11,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer/internal/clock"
-	"github.com/sidingkafka/siding/headers"
 )
 
 type ctxKey string
 
-// bench is a lane with a clock and no Kafka: what an attempt needs.
-func bench(t *testing.T, timeout time.Duration) *lane {
-	t.Helper()
-	c := &Consumer{values: context.WithValue(context.Background(), ctxKey("run"), "run's"), clock: &clock.Clock{Base: time.Now()}}
-	c.cfg.Group = "billing"
-	l := &lane{c: c, topic: "orders", partition: 3, policy: &Policy{HandlerTimeout: timeout}}
-	l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second}}
-	return l
-}
-
-func (l *lane) attemptNow() *attempt {
-	l.c.clock.Reading.Store(int64(time.Since(l.c.clock.Base)))
-	return &attempt{from: l.feeds[0], rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.Reading.Load(), off: 7}
-}
-
 // Telemetry asks three times a record.
-func TestALookUpInTheContextCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
+func TestAttempt_LookupCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
 	l := bench(t, time.Minute)
 	l.c.values = valuesOf(l.c.values)
 	a := l.attemptNow()
@@ -53,7 +34,8 @@ func TestALookUpInTheContextCostsNoAllocation(t *testing.T) { // not parallel: i
 	}
 }
 
-func TestAnAttemptsDeadlineIsNeverEarlyAndAtMostATickLate(t *testing.T) {
+// An attempt's deadline is never early, and at most a tick of the coarse clock late.
+func TestAttempt_DeadlineIsAtMostATickLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := bench(t, time.Minute)
@@ -82,7 +64,8 @@ func TestAnAttemptsDeadlineIsNeverEarlyAndAtMostATickLate(t *testing.T) {
 	})
 }
 
-func TestAHandlerThatOnlyAsksErrIsToldOfItsTimeout(t *testing.T) {
+// A handler that only asks Err, and never for Done, learns of its timeout.
+func TestAttempt_ErrReportsTheTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := bench(t, time.Second)
@@ -107,7 +90,8 @@ func TestAHandlerThatOnlyAsksErrIsToldOfItsTimeout(t *testing.T) {
 	})
 }
 
-func TestAnAttemptWithoutTimeoutHasNoDeadline(t *testing.T) {
+// Without HandlerTimeout an attempt has no deadline.
+func TestAttempt_HasNoDeadlineWithoutATimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := bench(t, -1).attemptNow()
@@ -130,7 +114,8 @@ func TestAnAttemptWithoutTimeoutHasNoDeadline(t *testing.T) {
 	})
 }
 
-func TestAKeptContextStaysValidAndIsCancelled(t *testing.T) {
+// A handler may keep its context: it stays valid, and is cancelled when the handler returned.
+func TestAttempt_KeptContextIsValidAndCancelled(t *testing.T) {
 	t.Parallel()
 	for name, touch := range map[string]func(*attempt){
 		"never touched":    func(*attempt) {},
@@ -174,7 +159,8 @@ func TestAKeptContextStaysValidAndIsCancelled(t *testing.T) {
 	}
 }
 
-func TestTheCauseReachesChildrenAndAfterFunc(t *testing.T) {
+// The cause of a cancelled attempt reaches derived contexts and context.AfterFunc.
+func TestAttempt_CauseReachesChildrenAndAfterFunc(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		end   func(*attempt)
@@ -233,7 +219,8 @@ func TestTheCauseReachesChildrenAndAfterFunc(t *testing.T) {
 	}
 }
 
-func TestADrainAfterTheTimeoutIsTheTimeouts(t *testing.T) {
+// An attempt that ran out of time before its lane drained failed; it was not cut off by the drain.
+func TestAttempt_TimeoutBeforeADrainCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := bench(t, time.Second).attemptNow()
@@ -246,7 +233,8 @@ func TestADrainAfterTheTimeoutIsTheTimeouts(t *testing.T) {
 	})
 }
 
-func TestADrainThatMeetsTheEndIsNone(t *testing.T) {
+// A drain that meets an attempt whose handler has returned does not cut it off.
+func TestAttempt_DrainAtItsEndIsNone(t *testing.T) {
 	t.Parallel()
 	for range 200 {
 		a := bench(t, time.Minute).attemptNow()
@@ -270,7 +258,8 @@ func TestADrainThatMeetsTheEndIsNone(t *testing.T) {
 	}
 }
 
-func TestValuesComeFromTheRecordsHooksThenFromRun(t *testing.T) {
+// Values come from the record's context, which kgo's hooks fill, then from the context of Run.
+func TestAttempt_ValuesOfTheRecordThenOfRun(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(context.WithValue(context.WithValue(context.Background(), ctxKey("hook"), "hook's"), ctxKey("both"), "hook's"))
 	cancel()
@@ -306,98 +295,8 @@ func TestValuesComeFromTheRecordsHooksThenFromRun(t *testing.T) {
 	}
 }
 
-// A handler that returned context.Cause(ctx) after its timeout failed terminally, since the cause was a bare error.
-func TestErrHandlerTimeout_IsATimeoutAndErrDrainingACancellation(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		err, is error
-		class   string
-	}{
-		{ErrHandlerTimeout, context.DeadlineExceeded, classify.ClassTimeout},
-		{ErrDraining, context.Canceled, classify.ClassCanceled},
-	} {
-		if !errors.Is(tt.err, tt.is) {
-			t.Errorf("%v is not %v", tt.err, tt.is)
-		}
-		if r := new(classify.Classifier).Classify(fmt.Errorf("charge: %w", tt.err)); r.Verdict != classify.VerdictRetry || r.Class != tt.class {
-			t.Errorf("%v is %v of class %q, want retry of class %q", tt.err, r.Verdict, r.Class, tt.class)
-		}
-	}
-	if timeout, ok := errors.AsType[net.Error](ErrHandlerTimeout); !ok || !timeout.Timeout() {
-		t.Errorf("%v is no timeout to those who ask by Timeout", ErrHandlerTimeout)
-	}
-}
-
-func TestFactsAreFoundThroughDerivedContexts(t *testing.T) {
-	t.Parallel()
-	l := bench(t, time.Minute)
-	a := l.attemptNow()
-	a.from, a.off = l.feeds[1], 42
-	first, due := time.UnixMilli(1000), time.UnixMilli(6000)
-	a.meta = &headers.Meta{
-		Attempts: 2, Group: "billing", FirstFailedAt: first, NotBefore: due, Redrive: headers.Redrive{ID: "r1"},
-		Original: headers.Position{Topic: "orders", Partition: 3, Offset: 7},
-	}
-	child, cancel := context.WithTimeout(context.WithValue(a, ctxKey("x"), 1), time.Hour)
-	defer cancel()
-	f := DeliveryOf(child, a.rec)
-	if f.Attempt != 3 || f.Tier != 5*time.Second || !f.FirstFailedAt.Equal(first) || !f.NotBefore.Equal(due) || f.RedriveID != "r1" {
-		t.Errorf("facts are %+v", f)
-	}
-	if got, want := f.IdempotencyKey(), "billing/orders/3/7"; got != want {
-		t.Errorf("idempotency key %q, want %q", got, want)
-	}
-	if got, want := f.Physical.String(), "orders.retry.5s/3/42"; got != want {
-		t.Errorf("physical position %q, want %q", got, want)
-	}
-}
-
-// The name of the group changed in the keys as it was renamed, though its records were the same.
-func TestIdempotencyKey_KeepsTheOldestNameAndTheFirstPlace(t *testing.T) {
-	t.Parallel()
-	l := bench(t, time.Minute)
-	l.siblings.DLQ = "orders.dlq"
-	l.c.cfg.Group, l.c.cfg.FormerGroups = "payments", []string{"invoices", "billing"}
-	run := headers.Redrive{ID: "r1", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1}}
-	for name, tt := range map[string]struct {
-		original headers.Position
-		want     string
-	}{
-		"of the record before it":   {headers.Position{Topic: "orders", Partition: 3, Offset: 2}, "billing/orders/3/2"},
-		"of another partition":      {headers.Position{Topic: "orders", Partition: 1, Offset: 900}, "billing/orders/3/7"},
-		"of none":                   {headers.Position{}, "billing/orders/3/7"},
-		"of the record itself":      {headers.Position{Topic: "orders", Partition: 3, Offset: 7}, "billing/orders/3/7"},
-		"of a record still to come": {headers.Position{Topic: "orders", Partition: 3, Offset: 8}, "billing/orders/3/7"},
-		"of another topic":          {headers.Position{Topic: "bills", Partition: 3, Offset: 2}, "billing/orders/3/7"},
-	} {
-		a := l.attemptNow()
-		run.Original = tt.original
-		rec := &kgo.Record{Topic: "orders", Partition: 3, Offset: 7, Headers: run.Append(nil)}
-		redrive := l.c.cleanSource(l, rec)
-		a.redrive = &redrive
-		if got := DeliveryOf(a, rec).IdempotencyKey(); got != tt.want {
-			t.Errorf("with the place %s: key %s, want %s", name, got, tt.want)
-		}
-		// A copy in a tier says what was believed on the source.
-		seen := copySource{offset: 7, redrive: redrive}
-		meta := l.meta(&seen, nil)
-		tier := l.attemptNow()
-		tier.from, tier.meta = l.feeds[1], &meta
-		if got := DeliveryOf(tier, rec).IdempotencyKey(); got != tt.want {
-			t.Errorf("in a tier, with the place %s: key %s, want %s", name, got, tt.want)
-		}
-	}
-}
-
-func TestFactsOfAForeignContextAreWhatTheRecordTells(t *testing.T) {
-	t.Parallel()
-	f := DeliveryOf(context.Background(), &kgo.Record{Topic: "orders", Partition: 1, Offset: 9})
-	if f.Attempt != 1 || f.Original.String() != "orders/1/9" || f.Physical != f.Original || f.Tier != 0 || f.RedriveID != "" {
-		t.Errorf("facts are %+v", f)
-	}
-}
-
-func TestAHandlerThatDoesNotTouchItsContextCostsNothing(t *testing.T) {
+// A handler that does not touch its context costs no allocation for it.
+func TestAttempt_UntouchedContextCostsNothing(t *testing.T) {
 	l := bench(t, time.Minute)
 	rec := &kgo.Record{Topic: "orders"}
 	slab := make([]attempt, 2000)
@@ -416,7 +315,8 @@ func TestAHandlerThatDoesNotTouchItsContextCostsNothing(t *testing.T) {
 	}
 }
 
-func TestAnAttemptFitsACacheLine(t *testing.T) {
+// An attempt is as large as a cache line, since a slab of them is what a healthy record costs.
+func TestAttempt_FitsACacheLine(t *testing.T) {
 	t.Parallel()
 	if got := unsafe.Sizeof(attempt{}); got > 64 {
 		t.Errorf("an attempt takes %d bytes, want 64 at most: every healthy record pays for it", got)

@@ -58,7 +58,8 @@ func problemsOf(t *testing.T, cfg Config) []string {
 	return strings.Split(rest, "\n")
 }
 
-func TestInvalidConfigurationIsRefusedWithTheReason(t *testing.T) {
+// An invalid configuration is refused, and the error names the field and the reason.
+func TestConfig_InvalidIsRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	policy := func(p Policy) func(*Config) { return func(c *Config) { c.Policy = p } }
 	delays := func(d ...time.Duration) func(*Config) { return policy(Policy{Tiers: d}) }
@@ -152,7 +153,8 @@ func containsAll(s string, parts []string) bool {
 	return true
 }
 
-func TestOneErrorNamesEveryProblem(t *testing.T) {
+// The error of New names every problem at once.
+func TestConfig_OneErrorNamesEveryProblem(t *testing.T) {
 	t.Parallel()
 	cfg := Config{
 		Topics:   []string{"orders", "orders", "orders.dlq", "a*"},
@@ -209,7 +211,8 @@ type pool struct{}
 func (pool) GetDecompressBytes([]byte, kgo.CompressionCodecType) []byte { return nil }
 func (pool) PutDecompressBytes([]byte)                                  {}
 
-func TestAnOptionThatSidingOwnsIsRefusedByNameWithTheReason(t *testing.T) {
+// A kgo option that siding owns is refused by its name, with the reason.
+func TestConfig_RefusesOptionsThatSidingOwns(t *testing.T) {
 	t.Parallel()
 	for _, o := range refusedOptions {
 		t.Run(o.option, func(t *testing.T) {
@@ -223,36 +226,39 @@ func TestAnOptionThatSidingOwnsIsRefusedByNameWithTheReason(t *testing.T) {
 			if want := fmt.Sprintf("option kgo.%s in Kafka is siding's: %s", o.option, o.why); !slices.Contains(problems, want) {
 				t.Errorf("got %q, want %q", problems, want)
 			}
-			if len(problems) != 1 && o.option != "ConsumeResetOffset" { // which sets kgo.ConsumeStartOffset as well
+			// which sets kgo.ConsumeStartOffset as well
+			if len(problems) != 1 && o.option != "ConsumeResetOffset" {
 				t.Errorf("got %q, want one line", problems)
 			}
 		})
 	}
 }
 
-func TestOptionsThatSidingDoesNotOwnPass(t *testing.T) {
+// The kgo options that siding does not own pass.
+func TestConfig_PassesOtherOptions(t *testing.T) {
 	t.Parallel()
 	for name, opt := range map[string]kgo.Opt{
-		"TLS":             kgo.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12}),
-		"SASL":            kgo.SASL(plain.Auth{User: "u", Pass: "p"}.AsMechanism()),
-		"SASL, several":   kgo.SASL([]sasl.Mechanism{plain.Auth{User: "u", Pass: "p"}.AsMechanism()}...),
-		"rack":            kgo.Rack("eu-1a"),
-		"static member":   kgo.InstanceID("billing-0"),
-		"KIP-848":         kgo.ServerSideBalancer(),
-		"an assignor":     kgo.Balancers(kgo.RangeBalancer()),
-		"hooks":           kgo.WithHooks(hook{}),
-		"a logger":        kgo.WithLogger(kgo.BasicLogger(t.Output(), kgo.LogLevelError, nil)),
-		"no logger":       kgo.WithLogger(nil),
-		"compression":     kgo.ProducerBatchCompression(kgo.ZstdCompression()),
-		"linger":          kgo.ProducerLinger(5 * time.Millisecond),
-		"isolation":       kgo.FetchIsolationLevel(kgo.ReadUncommitted()),
-		"client id":       kgo.ClientID("billing-api"),
-		"fetch sizes":     kgo.FetchMaxPartitionBytes(1 << 16),
-		"session":         kgo.SessionTimeout(10 * time.Second),
-		"heartbeat":       kgo.HeartbeatInterval(time.Second),
-		"rebalance":       kgo.RebalanceTimeout(5 * time.Minute),
-		"batch size":      kgo.ProducerBatchMaxBytes(1 << 18),
-		"a partitioner":   kgo.RecordPartitioner(kgo.RoundRobinPartitioner()), // cannot be told from none; overridden
+		"TLS":           kgo.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12}),
+		"SASL":          kgo.SASL(plain.Auth{User: "u", Pass: "p"}.AsMechanism()),
+		"SASL, several": kgo.SASL([]sasl.Mechanism{plain.Auth{User: "u", Pass: "p"}.AsMechanism()}...),
+		"rack":          kgo.Rack("eu-1a"),
+		"static member": kgo.InstanceID("billing-0"),
+		"KIP-848":       kgo.ServerSideBalancer(),
+		"an assignor":   kgo.Balancers(kgo.RangeBalancer()),
+		"hooks":         kgo.WithHooks(hook{}),
+		"a logger":      kgo.WithLogger(kgo.BasicLogger(t.Output(), kgo.LogLevelError, nil)),
+		"no logger":     kgo.WithLogger(nil),
+		"compression":   kgo.ProducerBatchCompression(kgo.ZstdCompression()),
+		"linger":        kgo.ProducerLinger(5 * time.Millisecond),
+		"isolation":     kgo.FetchIsolationLevel(kgo.ReadUncommitted()),
+		"client id":     kgo.ClientID("billing-api"),
+		"fetch sizes":   kgo.FetchMaxPartitionBytes(1 << 16),
+		"session":       kgo.SessionTimeout(10 * time.Second),
+		"heartbeat":     kgo.HeartbeatInterval(time.Second),
+		"rebalance":     kgo.RebalanceTimeout(5 * time.Minute),
+		"batch size":    kgo.ProducerBatchMaxBytes(1 << 18),
+		// cannot be told from none; overridden
+		"a partitioner":   kgo.RecordPartitioner(kgo.RoundRobinPartitioner()),
 		"a nil callback":  kgo.AdjustFetchOffsetsFn(nil),
 		"acks as siding":  kgo.RequiredAcks(kgo.AllISRAcks()),
 		"old versions":    kgo.MaxVersions(nil),
@@ -262,7 +268,8 @@ func TestOptionsThatSidingDoesNotOwnPass(t *testing.T) {
 			t.Parallel()
 			cfg := valid(t, opt)
 			if name == "TLS" {
-				cfg.Kafka = []kgo.Opt{kgo.SeedBrokers("broker.invalid:9093"), opt} // kgo wants one way of dialing only
+				// kgo wants one way of dialing only
+				cfg.Kafka = []kgo.Opt{kgo.SeedBrokers("broker.invalid:9093"), opt}
 			}
 			if problems := problemsOf(t, cfg); problems != nil {
 				t.Errorf("refused: %q", problems)
@@ -284,7 +291,8 @@ type misspelt struct{}
 
 func (misspelt) OnDeadLettered(*kgo.Record) {}
 
-func TestAHookThatWouldMissWhatItIsForIsRefused(t *testing.T) {
+// A hook whose method is misspelt, or has another receiver, is refused.
+func TestConfig_RefusesAHookWithoutItsMethods(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		hook Hook
@@ -312,7 +320,8 @@ type hook struct{}
 
 func (hook) OnBrokerConnect(kgo.BrokerMetadata, time.Duration, net.Conn, error) {}
 
-func TestTheUsersSlicesAreLeftAlone(t *testing.T) {
+// New leaves the user's slices alone, and keeps none of them.
+func TestConfig_LeavesTheUsersSlicesAlone(t *testing.T) {
 	t.Parallel()
 	cfg := valid(t)
 	cfg.Kafka = append(make([]kgo.Opt, 0, 16), cfg.Kafka...)
@@ -336,7 +345,8 @@ func TestTheUsersSlicesAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestZeroMeansTheDefaultThatIsDocumented(t *testing.T) {
+// A field that is zero has the default that its documentation names.
+func TestConfig_ZeroIsTheDocumentedDefault(t *testing.T) {
 	t.Parallel()
 	cfg := Config{}.withDefaults()
 	p := cfg.policyOf("orders")
@@ -374,7 +384,8 @@ func TestZeroMeansTheDefaultThatIsDocumented(t *testing.T) {
 	}
 }
 
-func TestNegativeMeansNone(t *testing.T) {
+// A limit that is negative is none.
+func TestConfig_NegativeMeansNone(t *testing.T) {
 	t.Parallel()
 	p := Policy{Tiers: []time.Duration{}, Jitter: -1, MaxAge: -1, HandlerTimeout: -1, MaxRetryAfter: -1, Immediate: Immediate{Attempts: -1}}.withDefaults()
 	if len(p.Tiers) != 0 || p.MaxAttempts != 1 || p.Jitter != 0 || p.MaxAge >= 0 || p.HandlerTimeout >= 0 || p.MaxRetryAfter >= 0 || p.Immediate.Attempts != 0 {
@@ -388,7 +399,8 @@ func TestNegativeMeansNone(t *testing.T) {
 	}
 }
 
-func TestAPolicyOfATopicReplacesThePolicyWhole(t *testing.T) {
+// A topic's own policy replaces the common one as a whole.
+func TestConfig_TopicsPolicyReplacesTheWhole(t *testing.T) {
 	t.Parallel()
 	cfg := Config{
 		Policy:   Policy{Tiers: []time.Duration{time.Hour}, MaxAge: time.Hour, OnTerminal: Stop},
@@ -399,5 +411,22 @@ func TestAPolicyOfATopicReplacesThePolicyWhole(t *testing.T) {
 	}
 	if p := cfg.policyOf("refunds"); p.MaxAge != -1 || p.OnTerminal != DeadLetter || len(p.Tiers) != 3 || p.MaxAttempts != 9 {
 		t.Errorf("the policy of refunds is %+v, want the defaults and 9 attempts", p)
+	}
+}
+
+// The user's ErrorText makes the text of an error, and its panic does not end the consumer.
+func TestConfig_ErrorTextMayPanic(t *testing.T) {
+	t.Parallel()
+	c := &Consumer{tierBudget: newTierBudget(1<<20, nil, nil)}
+	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "card 4711" {
+		t.Errorf("got %q", got)
+	}
+	c.cfg.ErrorText = func(error) string { return "redacted" }
+	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "redacted" {
+		t.Errorf("got %q", got)
+	}
+	c.cfg.ErrorText = func(error) string { panic("no text") }
+	if got := c.errorText(errors.New("card 4711"), "card 4711"); got == "" || got == "card 4711" {
+		t.Errorf("got %q: neither nothing nor what was to be redacted", got)
 	}
 }

@@ -48,7 +48,8 @@ func charge(context.Context, []byte) error { return nil }
 
 var _ = serve
 
-func TestTheReadmesProgramIsTheOneThatCompiles(t *testing.T) {
+// The README's program is the one in this file, which compiles.
+func TestDoc_ReadmesProgramCompiles(t *testing.T) {
 	t.Parallel()
 	const file = "example_readme_test.go"
 	here := read(t, file)
@@ -70,7 +71,7 @@ func TestTheReadmesProgramIsTheOneThatCompiles(t *testing.T) {
 }
 
 // The other blocks of the README and of the documents are in an example.
-func TestTheOtherBlocksCompileToo(t *testing.T) {
+func TestDoc_OtherBlocksCompile(t *testing.T) {
 	t.Parallel()
 	examples := unindented(read(t, "example_test.go") + read(t, "consumertest/example_test.go") + read(t, "../retrytopics/example_test.go"))
 	for _, document := range documents(t) {
@@ -86,7 +87,8 @@ func TestTheOtherBlocksCompileToo(t *testing.T) {
 	}
 }
 
-func TestTheConfigurationTablesHaveEveryField(t *testing.T) {
+// The tables of the configuration have every field.
+func TestDoc_ConfigurationTablesHaveEveryField(t *testing.T) {
 	t.Parallel()
 	const document = "../docs/configuration.md"
 	_, tables, _ := strings.Cut(read(t, document), "\n## Config\n")
@@ -117,7 +119,8 @@ func TestTheConfigurationTablesHaveEveryField(t *testing.T) {
 	}
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+// The links between the documents lead to files and headings that exist.
+func TestDoc_LinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	for _, document := range documents(t) {
 		for _, link := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(read(t, document), -1) {

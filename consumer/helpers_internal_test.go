@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -55,4 +56,47 @@ func held(c *Consumer, partition int32, member string) *lane {
 	c.mu.Unlock()
 	l.run()
 	return l
+}
+
+// untimed is a healthy lane whose tier is not woken by its timer.
+func untimed(t *testing.T) *lane {
+	l := healthy(t)
+	f := l.feeds[1]
+	f.timer = time.AfterFunc(time.Hour, func() {})
+	t.Cleanup(func() { f.timer.Stop() })
+	return l
+}
+
+// bench is a lane with a clock and no Kafka: what an attempt needs.
+func bench(t *testing.T, timeout time.Duration) *lane {
+	t.Helper()
+	c := &Consumer{values: context.WithValue(context.Background(), ctxKey("run"), "run's"), clock: &clock.Clock{Base: time.Now()}}
+	c.cfg.Group = "billing"
+	l := &lane{c: c, topic: "orders", partition: 3, policy: &Policy{HandlerTimeout: timeout}}
+	l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second}}
+	return l
+}
+
+// pooled makes a pool of workers over running lanes, without Kafka.
+func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*workerPool, []*lane) {
+	t.Helper()
+	c := &Consumer{lanes: map[topicPartition]*lane{}, tierBudget: newTierBudget(1<<20, nil, nil)}
+	c.cfg.Order, c.cfg.MaxInFlight, c.cfg.MaxInFlightBytes = order, 1000, 1<<20
+	c.paused.Store(&map[string]bool{})
+	done := make(chan struct{})
+	t.Cleanup(func() { close(done) })
+	c.clock = clock.New(&c.wg, done, func() {})
+	c.workerPool = &workerPool{limit: limit, wg: &c.workers, run: run, clock: c.clock}
+	var all []*lane
+	for p := range lanes {
+		l := &lane{c: c, topic: "orders", partition: int32(p), state: laneRunning, units: map[*unit]struct{}{}, changed: make(chan struct{}, 1)}
+		l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second}}
+		all = append(all, l)
+	}
+	return c.workerPool, all
+}
+
+func (l *lane) attemptNow() *attempt {
+	l.c.clock.Reading.Store(int64(time.Since(l.c.clock.Base)))
+	return &attempt{from: l.feeds[0], rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.Reading.Load(), off: 7}
 }

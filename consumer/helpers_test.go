@@ -16,6 +16,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.opentelemetry.io/otel/attribute"
@@ -140,7 +141,8 @@ func handle(ctx context.Context, r *kgo.Record) error {
 	return nil
 }
 
-// sortOfBad fails records whose value begins with "bad" for good, and those with "busy" until they are retried.
+// sortOfBad fails records whose value begins with "bad" for good, and those with "busy" until they
+// are retried.
 func sortOfBad(ctx context.Context, r *kgo.Record) error {
 	switch {
 	case bytes.HasPrefix(r.Value, []byte("bad")):
@@ -151,7 +153,8 @@ func sortOfBad(ctx context.Context, r *kgo.Record) error {
 	return nil
 }
 
-// quietly makes rare what a consumer asks by itself: a virtual hour takes as long as it has requests.
+// quietly makes rare what a consumer asks by itself: a virtual hour takes as long as it has
+// requests.
 func quietly(cfg *consumer.Config) {
 	cfg.Kafka = append(cfg.Kafka, kgo.FetchMaxWait(time.Minute), kgo.HeartbeatInterval(10*time.Second))
 	cfg.CommitInterval = time.Second
@@ -167,7 +170,8 @@ func eventually(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// runsUntilParked runs a consumer until the records are parked in a tier, which is a long one, and stops it.
+// runsUntilParked runs a consumer until the records are parked in a tier, which is a long one, and
+// stops it.
 func runsUntilParked(t *testing.T, k *consumertest.Kafka, cfg consumer.Config, tier time.Duration, records ...*kgo.Record) {
 	t.Helper()
 	c := k.Run(cfg)
@@ -372,7 +376,8 @@ func blocked(c *consumertest.Consumer) (all []consumer.LaneHealth) {
 	return all
 }
 
-// denied has the broker deny, while on, that it knows the id of a topic, on one partition or on all (-1).
+// denied has the broker deny, while on, that it knows the id of a topic, on one partition or on all
+// (-1).
 func denied(k *consumertest.Kafka, topic string, partition int32, on *atomic.Bool) {
 	refuse(k, topic, partition, kerr.UnknownTopicID, on)
 }
@@ -537,4 +542,38 @@ func (c counter) Add(_ context.Context, n int64, opts ...metric.AddOption) {
 	if topic, _ := set.Value(attribute.Key("messaging.destination.name")); c.name == "siding.expired.records" && topic.AsString() == c.of.topic {
 		c.of.n.Add(n)
 	}
+}
+
+// joins counts the requests with which members join the group.
+func joins(k *consumertest.Kafka) *kfake.FaultHandle {
+	return k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Count: -1, Observe: true})
+}
+
+// laneOf is the health of one lane.
+func laneOf(t *testing.T, c *consumertest.Consumer, topic string, partition int32) consumer.LaneHealth {
+	t.Helper()
+	for _, l := range c.Health().Lanes {
+		if l.Topic == topic && l.Partition == partition {
+			return l
+		}
+	}
+	t.Fatalf("health knows no lane %s/%d", topic, partition)
+	return consumer.LaneHealth{}
+}
+
+// waitsBecause checks that a lane waits for its start, and that health says why and is not OK once
+// that takes long.
+func waitsBecause(t *testing.T, c *consumertest.Consumer, topic string, partition int32, why string) {
+	t.Helper()
+	l, ok := laneOf(t, c, topic, partition), c.Health().OK
+	if l.State != consumer.StateStarting || !strings.Contains(l.Why, why) || ok {
+		t.Errorf("lane %s/%d is %v (%s) and health is OK: %v; want starting, since %s, and not OK", topic, partition, l.State, l.Why, ok, why)
+	}
+}
+
+func endOf(k *consumertest.Kafka, topic string) (end int64) {
+	for _, p := range k.Cluster.PartitionInfos(topic) {
+		end += p.HighWatermark
+	}
+	return end
 }

@@ -79,7 +79,8 @@ func (h *states) said(partition int32) (all []string) {
 	return all
 }
 
-func TestAHookIsToldOfADeadLetterWhenItIsSafeAndBeforeItIsCommitted(t *testing.T) {
+// A hook is called for a dead letter when it is safe, and before the record is committed.
+func TestHookDeadLettered_IsCalledBeforeTheCommit(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		var c *consumertest.Consumer
 		hook := &letters{}
@@ -134,7 +135,8 @@ func TestAHookIsToldOfADeadLetterWhenItIsSafeAndBeforeItIsCommitted(t *testing.T
 	})
 }
 
-func TestAHookIsToldOfEachCopyInATier(t *testing.T) {
+// A hook is called for each copy that was written to a tier.
+func TestHookParked_IsCalledForEachCopy(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &parked{}
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
@@ -144,7 +146,8 @@ func TestAHookIsToldOfEachCopyInATier(t *testing.T) {
 			return classify.Retryable(errBusy)
 		})
 		cfg.Hooks = []consumer.Hook{hook}
-		cfg.Provision.TierRetention = 65 * time.Minute // half of which is shorter than what is asked for
+		// half of which is shorter than what is asked for
+		cfg.Provision.TierRetention = 65 * time.Minute
 		k.Run(cfg)
 		r := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("x")})[0]
 		last := k.DeadLettered(r, headers.ReasonExhausted)
@@ -166,7 +169,9 @@ func TestAHookIsToldOfEachCopyInATier(t *testing.T) {
 	})
 }
 
-func TestAHookIsToldOfABrokenRecordWhereItWasFound(t *testing.T) {
+// A hook gets a broken record of a tier with its place there, since its headers are not to be
+// believed.
+func TestHookDeadLettered_BrokenRecordWhereItWasFound(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &letters{}
 		cfg := config(handle)
@@ -184,7 +189,8 @@ func TestAHookIsToldOfABrokenRecordWhereItWasFound(t *testing.T) {
 	})
 }
 
-func TestAHookIsToldOfWhatIsDiscarded(t *testing.T) {
+// A hook is called for each record that is discarded.
+func TestHookDiscarded_IsCalledForEachRecord(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &discards{}
 		cfg := config(func(_ context.Context, r *kgo.Record) error {
@@ -219,7 +225,8 @@ func (angry) OnParked(consumer.Routed)        { panic("the pager is down") }
 func (angry) OnDiscarded(consumer.Routed)     { panic("the pager is down") }
 func (angry) OnLaneState(consumer.LaneChange) { panic("the pager is down") }
 
-func TestAHookThatPanicsStopsNothingAndIsSaid(t *testing.T) {
+// A hook that panics stops nothing, and the log has its panic.
+func TestHook_PanicIsLoggedAndStopsNothing(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		var log bytes.Buffer
 		behind, seen := &letters{}, &states{}
@@ -255,7 +262,8 @@ func TestAHookThatPanicsStopsNothingAndIsSaid(t *testing.T) {
 	})
 }
 
-func TestAHookIsToldOfALanesStatesFromItsAssignmentToItsEnd(t *testing.T) {
+// A hook is called for a lane's states, from its assignment to its end.
+func TestHookLaneState_FromAssignmentToEnd(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &states{}
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
@@ -274,7 +282,8 @@ func TestAHookIsToldOfALanesStatesFromItsAssignmentToItsEnd(t *testing.T) {
 		busy := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("busy")})[0]
 		k.Handled(busy, 1)
 		time.Sleep(time.Second)
-		// No handler runs while the lane is blocked: the looks are not those of the clock that handlers have.
+		// No handler runs while the lane is blocked: the looks are not those of the clock that
+		// handlers have.
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: -1, Err: kerr.TopicAuthorizationFailed})
 		poison := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("poison")})[0]
 		time.Sleep(time.Minute)
@@ -298,7 +307,8 @@ func TestAHookIsToldOfALanesStatesFromItsAssignmentToItsEnd(t *testing.T) {
 	})
 }
 
-func TestAPartitionThatComesBackIsAnotherLane(t *testing.T) {
+// A partition that is assigned again is another lane, which begins without a state.
+func TestHookLaneState_ReturningPartitionIsANewLane(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &states{}
 		cfg := config(handle)

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"errors"
 	"io"
 	"math"
 	"testing"
@@ -21,7 +20,8 @@ func siblingsFor(t *testing.T, delays ...time.Duration) retrytopics.Siblings {
 	return s
 }
 
-func TestWhatBecomesOfAFailure(t *testing.T) {
+// The policy decides where a failed record goes, and with which reason.
+func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 	t.Parallel()
 	const s5, s30, m5 = 5 * time.Second, 30 * time.Second, 5 * time.Minute
 	var (
@@ -108,7 +108,8 @@ func TestWhatBecomesOfAFailure(t *testing.T) {
 	}
 }
 
-func TestJitterIsLaterNeverEarlierAndBounded(t *testing.T) {
+// Jitter makes a delay longer, never shorter, and by at most its share.
+func TestPolicy_JitterIsLaterAndBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		jitter      float64
@@ -136,7 +137,8 @@ func TestJitterIsLaterNeverEarlierAndBounded(t *testing.T) {
 	}
 }
 
-func TestJitterIsOnTopOfTheTiersDelay(t *testing.T) {
+// Jitter comes on top of the tier's delay.
+func TestPolicy_JitterIsOnTopOfTheDelay(t *testing.T) {
 	t.Parallel()
 	p := Policy{Jitter: 0.5}.withDefaults()
 	now := time.UnixMilli(1_000_000_000_000)
@@ -159,7 +161,8 @@ func TestJitterIsOnTopOfTheTiersDelay(t *testing.T) {
 	}
 }
 
-func TestARunInPlaceWaitsAtMostBaseDoubledAndMax(t *testing.T) {
+// An in-place retry waits at most Base, doubled with each run, and never longer than Max.
+func TestPolicy_WaitInPlaceDoublesUpToMax(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		m    Immediate
@@ -187,21 +190,5 @@ func TestARunInPlaceWaitsAtMostBaseDoubledAndMax(t *testing.T) {
 		if want := tt.most; least < 0 || most > want || most < want/4*3 || least > want/4 {
 			t.Errorf("%+v waits %v … %v before repetition %d, want 0 … %v", tt.m, least, most, tt.n, want)
 		}
-	}
-}
-
-func TestTheUsersErrorTextIsTakenAndItsPanicIsNotOurs(t *testing.T) {
-	t.Parallel()
-	c := &Consumer{tierBudget: newTierBudget(1<<20, nil, nil)}
-	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "card 4711" {
-		t.Errorf("got %q", got)
-	}
-	c.cfg.ErrorText = func(error) string { return "redacted" }
-	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "redacted" {
-		t.Errorf("got %q", got)
-	}
-	c.cfg.ErrorText = func(error) string { panic("no text") }
-	if got := c.errorText(errors.New("card 4711"), "card 4711"); got == "" || got == "card 4711" {
-		t.Errorf("got %q: neither nothing nor what was to be redacted", got)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/sidingkafka/siding/internal/suite"
 )
 
-func TestOnTheEmbeddedBrokerInVirtualTime(t *testing.T) {
+// The suite runs on the embedded broker, in virtual time.
+func TestConsumer_SuiteOnTheEmbeddedBroker(t *testing.T) {
 	t.Parallel()
 	suite.Run(t, consumertest.Virtual)
 }

@@ -42,9 +42,9 @@ type named struct {
 	name string
 }
 
-// Copies that redrive wrote name no due time. The metric took the 0 for no record at all: it was absent while hundreds of overdue
-// ones waited, or told the due time of one that comes later.
-func TestTelemetry_TheFirstDueTimeIsThereWithCopiesThatAreDueSinceEver(t *testing.T) {
+// Copies that redrive wrote name no due time. The metric took the 0 for no record at all: it was
+// absent while hundreds of overdue ones waited, or told the due time of one that comes later.
+func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 	t.Parallel()
 	written, never := time.Now().Add(-time.Hour), time.UnixMilli(0)
 	for name, tt := range map[string]struct {
@@ -82,7 +82,8 @@ func TestTelemetry_TheFirstDueTimeIsThereWithCopiesThatAreDueSinceEver(t *testin
 	}
 }
 
-// What OpenTelemetry's SDK makes of the telemetry is tested in examples/telemetry, since the root module does without it.
+// What OpenTelemetry's SDK makes of the telemetry is tested in examples/telemetry, since the root
+// module does without it.
 
 // measured is a lane that runs units of n records without Kafka.
 func measured(t testing.TB, n int) (run func(), c *Consumer) {
@@ -109,7 +110,8 @@ func measured(t testing.TB, n int) (run func(), c *Consumer) {
 	}, c
 }
 
-func TestWithoutAnSDKARecordCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
+// Without an SDK a record costs no allocation.
+func TestTelemetry_NoAllocationWithoutAnSDK(t *testing.T) { // not parallel: it counts allocations
 	run, c := measured(t, unitRecords)
 	without := testing.AllocsPerRun(100, run)
 	for name, set := range map[string]func(){
@@ -128,7 +130,8 @@ func TestWithoutAnSDKARecordCostsNoAllocation(t *testing.T) { // not parallel: i
 	}
 }
 
-func TestAnSDKThatComesLateIsFound(t *testing.T) {
+// An SDK that is installed while the consumer runs is found.
+func TestTelemetry_FindsALateSDK(t *testing.T) {
 	t.Parallel()
 	run, c := measured(t, 1)
 	tracers := &late{}
@@ -175,7 +178,8 @@ func (t lateTracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOpt
 	return ctx, trace.SpanFromContext(ctx)
 }
 
-func BenchmarkRunUnit(b *testing.B) {
+// BenchmarkRunner_Unit runs units of source records with a no-op handler.
+func BenchmarkRunner_Unit(b *testing.B) {
 	for _, telemetry := range []bool{false, true} {
 		b.Run(fmt.Sprintf("telemetry=%v", telemetry), func(b *testing.B) {
 			run, c := measured(b, unitRecords)
@@ -193,7 +197,7 @@ func BenchmarkRunUnit(b *testing.B) {
 }
 
 // Without an SDK the API returns the span that the context has already as if it were a new one.
-func TestWithoutAnSDKAnotherOnesSpanIsNotTakenForTheAttempts(t *testing.T) {
+func TestTelemetry_LeavesForeignSpansAlone(t *testing.T) {
 	t.Parallel()
 	foreign := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
 	for name, provider := range map[string]trace.TracerProvider{"global": nil, "noop": tracenoop.NewTracerProvider()} {
@@ -228,7 +232,7 @@ func TestWithoutAnSDKAnotherOnesSpanIsNotTakenForTheAttempts(t *testing.T) {
 }
 
 // A retry may be hours behind what it is a retry of, so an attempt joins no trace.
-func TestAnAttemptsSpanIsARootWhateverTheContextHolds(t *testing.T) {
+func TestTelemetry_AttemptSpanIsARoot(t *testing.T) {
 	t.Parallel()
 	others := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled,
@@ -279,7 +283,8 @@ func (t rootingTracer) Start(ctx context.Context, _ string, opts ...trace.SpanSt
 	return ctx, trace.SpanFromContext(ctx)
 }
 
-func TestAnErrorsTextIsCutAndMendedForSpans(t *testing.T) {
+// An error's text is cut and made valid UTF-8 for spans.
+func TestTelemetry_CutsAndMendsErrorTexts(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"", "fine", "caf\xe9", strings.Repeat("é", headers.MaxMessage), strings.Repeat("\xff", 5000)} {
 		got := shown(s)
@@ -305,7 +310,8 @@ func (failingMeter) Float64Histogram(string, ...metric.Float64HistogramOption) (
 	return nil, errInstrument
 }
 
-func TestAnInstrumentThatCannotBeHadEndsTheStart(t *testing.T) {
+// An instrument that the meter refuses ends the start.
+func TestTelemetry_MissingInstrumentEndsTheStart(t *testing.T) {
 	t.Parallel()
 	c, err := New(Config{
 		Group: "billing", Topics: []string{"orders"}, Kafka: []kgo.Opt{kgo.SeedBrokers("127.0.0.1:1")}, MeterProvider: failing{},
@@ -352,7 +358,7 @@ func (r registration) Unregister() error {
 }
 
 // A provider outlives the consumer, and would keep it alive.
-func TestTheMeterLetsGoOfAConsumerThatEnded(t *testing.T) {
+func TestTelemetry_MeterForgetsAnEndedConsumer(t *testing.T) {
 	t.Parallel()
 	callbacks, registered := new(atomic.Int32), make(chan struct{})
 	c, err := New(Config{
@@ -378,7 +384,8 @@ func TestTheMeterLetsGoOfAConsumerThatEnded(t *testing.T) {
 	}
 }
 
-func TestClassNamesOfMetricsAreBounded(t *testing.T) {
+// The class names that become attributes of metrics are bounded.
+func TestTelemetry_ClassNamesAreBounded(t *testing.T) {
 	t.Parallel()
 	tel := &telemetry{classes: map[string]bool{}}
 	for i := range maxClasses {
@@ -398,8 +405,9 @@ type wanted struct{ metricnoop.Int64Counter }
 
 func (wanted) Enabled(context.Context) bool { return true }
 
-// The attributes of a failure were made anew for each. They are kept, as many as there are names of classes.
-func TestMeasuringAFailureCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
+// The attributes of a failure were made anew for each. They are kept, as many as there are names of
+// classes.
+func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
 	_, c := measured(t, 1)
 	if err := c.instrument(); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,140 @@
+package consumer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// The broker checks that the member is in the group, not that it owns the partition. So the commit
+// itself must not name a lane that another membership was given, or that is gone.
+func TestConsumerCommit_NamesOnlyLanesOfItsMembership(t *testing.T) {
+	t.Parallel()
+	c := idle(t, Config{}, func() {})
+	mine, old, gone, drains := held(c, 0, "m2"), held(c, 1, "m1"), held(c, 2, "m2"), held(c, 3, "m2")
+	gone.close()
+	drains.mu.Lock()
+	drains.setState(laneDraining, "")
+	drains.mu.Unlock()
+	for member, want := range map[string][]string{
+		"m1": {"orders/1 at 41", "orders.retry.5s/1 at 51"},
+		"m2": {"orders/0 at 40", "orders/3 at 43", "orders.retry.5s/0 at 50", "orders.retry.5s/3 at 53"},
+		"m3": nil,
+	} {
+		entries := map[topicPartition]commitEntry{}
+		req := kmsg.NewPtrOffsetCommitRequest()
+		req.MemberID = member
+		for i := range 2 {
+			rt := kmsg.NewOffsetCommitRequestTopic()
+			rt.Topic = mine.feeds[i].topic
+			for _, l := range []*lane{mine, old, gone, drains} {
+				entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: l.feeds[i], meta: fmt.Sprint("at ", int64(40+10*i)+int64(l.partition))}
+				p := kmsg.NewOffsetCommitRequestTopicPartition()
+				p.Partition = l.partition
+				rt.Partitions = append(rt.Partitions, p)
+			}
+			req.Topics = append(req.Topics, rt)
+		}
+		c.completeCommit(req, entries)
+		var got []string
+		for _, rt := range req.Topics {
+			for _, p := range rt.Partitions {
+				got = append(got, fmt.Sprintf("%s/%d %s", rt.Topic, p.Partition, *p.Metadata))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the commit goes out with %q, want %q", member, got, want)
+		}
+	}
+}
+
+// The floor of a tier means nothing in a topic of the same name that was made anew, and the broker
+// tells them apart by their ids.
+func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
+	t.Parallel()
+	c := idle(t, Config{}, func() {})
+	old, anew := kadm.TopicID{1}, kadm.TopicID{2}
+	entries := map[topicPartition]commitEntry{}
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.MemberID = "m"
+	rt := kmsg.NewOffsetCommitRequestTopic()
+	rt.Topic = "orders.retry.5s"
+	for p, id := range []kadm.TopicID{anew, old, anew} {
+		l := held(c, int32(p), "m")
+		entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: l.feeds[1], id: id}
+		rp := kmsg.NewOffsetCommitRequestTopicPartition()
+		rp.Partition = l.partition
+		rt.Partitions = append(rt.Partitions, rp)
+	}
+	req.Topics = append(req.Topics, rt)
+	c.completeCommit(req, entries)
+	got := req.Topics[0]
+	if got.TopicID != anew || len(got.Partitions) != 2 || got.Partitions[0].Partition != 0 || got.Partitions[1].Partition != 2 {
+		t.Errorf("the commit goes out as %+v, want partitions 0 and 2 under the id %v", got, anew)
+	}
+	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
+	answer := kmsg.NewOffsetCommitResponseTopic()
+	answer.TopicID = anew // without a name, as from version 10 on
+	answer.Partitions = []kmsg.OffsetCommitResponseTopicPartition{{Partition: 0}, {Partition: 2}}
+	resp.Topics = append(resp.Topics, answer)
+	e := entries[topicPartition{rt.Topic, 2}]
+	e.at.Offset = 7
+	entries[topicPartition{rt.Topic, 2}] = e
+	if err := c.committed(req, resp, entries); err != nil || e.feed.tracker.Committed != 7 {
+		t.Errorf("after the answer %d counts as committed (%v), want 7", e.feed.tracker.Committed, err)
+	}
+}
+
+// A join that does not end holds up commits as a broker does that is down, and the log is the only
+// place that tells.
+func TestConsumerCommit_LogsAWaitForAJoin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c, err := New(Config{
+			Group: "billing", Topics: []string{"orders"}, Handler: func(context.Context, *kgo.Record) error { return nil },
+			Kafka: []kgo.Opt{kgo.SeedBrokers("localhost:1")}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.commitTimeout = 15 * time.Second
+		ending, end := context.WithCancel(t.Context())
+		end()
+		if err := c.commit(ending, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("commit of a consumer that ends returned %v", err)
+		}
+		if log.Len() > 0 {
+			t.Errorf("a commit of a consumer that ends says: %s", log.String())
+		}
+		began := time.Now() // a consumer has not joined yet when it begins
+		for range 3 {
+			if err := c.commit(t.Context(), nil); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("commit returned %v, want that its time is over", err)
+			}
+		}
+		if took := time.Since(began); took != 45*time.Second {
+			t.Errorf("three commits took %v, want 15s each", took)
+		}
+		const said = "offsets not committed, since the member is joining"
+		if n := strings.Count(log.String(), said); n != 1 || !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "waited=15s") {
+			t.Errorf("want once that commits wait for the join:\n%s", log.String())
+		}
+		time.Sleep(time.Minute)
+		_ = c.commit(t.Context(), nil)
+		if n := strings.Count(log.String(), said); n != 2 {
+			t.Errorf("said %d times, want once more a minute later", n)
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package consumer_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"math/big"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// The bubble sees to it that no goroutine outlives Run.
+func TestConsumer_WaitsForABrokerThatIsDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var vn kfake.VirtualNetwork // on which nobody listens
+		var log lines
+		var dials atomic.Int32
+		cfg := config(handle)
+		cfg.Logger = log.logger()
+		cfg.Kafka = []kgo.Opt{kgo.SeedBrokers("127.0.0.1:9092"), kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials.Add(1)
+			return vn.DialContext(ctx, network, address)
+		})}
+		c, err := consumer.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if n := dials.Load(); n != 0 {
+			t.Errorf("%d connections before Run", n)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		returned := make(chan error, 1)
+		go func() { returned <- c.Run(ctx) }()
+		time.Sleep(time.Hour)
+		said, dialed := log.with("trying again", "connecting to Kafka", "port 9092"), dials.Load()
+		if said < 3 || said > 400 {
+			t.Errorf("the log says %d times in an hour that Kafka cannot be reached; want a few at least, and at most one in 10 s", said)
+		}
+		if dialed < 3 || dialed > 10_000 {
+			t.Errorf("%d dials in an hour: want tries, with backoff", dialed)
+		}
+		select {
+		case err := <-returned:
+			t.Fatalf("Run returned %v while the broker is down", err)
+		case <-c.Ready():
+			t.Error("ready without a broker")
+		default:
+		}
+		if h := c.Health(); h.Started || len(h.Lanes) != 0 {
+			t.Errorf("health is %+v", h)
+		}
+		began := time.Now()
+		cancel()
+		if err := <-returned; err != nil {
+			t.Errorf("Run returned %v, want nil", err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("Run took %v to end", took)
+		}
+	})
+}
+
+// A broker that comes up late finds the consumer waiting.
+func TestConsumer_IsThereWhenABrokerComesLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var vn kfake.VirtualNetwork
+		opts := []kgo.Opt{kgo.SeedBrokers("127.0.0.1:9092"), kgo.Dialer(vn.DialContext), kgo.MetadataMinAge(50 * time.Millisecond)}
+		cfg := config(fine)
+		cfg.Kafka = opts
+		var log lines
+		cfg.Logger = log.logger()
+		c, err := consumer.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		returned := make(chan error, 1)
+		go func() { returned <- c.Run(ctx) }()
+		time.Sleep(10 * time.Minute)
+		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(vn.Listen), kfake.SeedTopics(2, "orders"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cluster.Close()
+		select {
+		case <-c.Ready():
+		case err := <-returned:
+			t.Fatalf("Run returned %v", err)
+		case <-time.After(time.Minute):
+			t.Error("not ready a minute after the broker came up")
+		}
+		cancel()
+		if err := <-returned; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// An error that does not pass by itself ends the start.
+func TestConsumer_LastingErrorEndsTheStart(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Count: -1, Err: kerr.TopicAuthorizationFailed})
+		err := k.Begin(config(handle)).Wait()
+		if err == nil || !strings.Contains(err.Error(), "orders.retry.300ms") || !strings.Contains(err.Error(), "orders.dlq") || !errors.Is(err, kerr.TopicAuthorizationFailed) {
+			t.Errorf("Run returned %v, want what may not be created and why", err)
+		}
+	})
+}
+
+// A static member that restarts has its partitions back, without a rebalance.
+func TestConsumerGroup_StaticMemberKeepsItsPartitions(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := config(busyOnce)
+		cfg.Kafka = []kgo.Opt{kgo.InstanceID("billing-0")}
+		cfg.Policy.Jitter = -1 // retries come in order, so that none is done beyond one that is not
+		c := k.Run(cfg)
+		first := k.Produce(many(20)...)
+		k.Handled(first[0], 1)
+		stop(t, c)
+		k.Run(cfg)
+		handledOnce(k, append(first, k.Produce(many(20)...)...))
+		k.Conserved()
+	})
+}
+
+// counting counts what goes over connections, and records that were read.
+type counting struct{ connects, fetched atomic.Int32 }
+
+func (h *counting) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if err == nil {
+		h.connects.Add(1)
+	}
+}
+func (h *counting) OnFetchRecordBuffered(*kgo.Record) { h.fetched.Add(1) }
+
+// TLS, SASL, the rack and kgo's hooks reach every client.
+func TestConsumerClients_HaveTLSSASLRackAndHooks(t *testing.T) {
+	t.Parallel()
+	server, roots := certificate(t)
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser("PLAIN", "billing", "secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond), kgo.HeartbeatInterval(200 * time.Millisecond),
+		kgo.DialTLSConfig(&tls.Config{RootCAs: roots, ServerName: "kafka", MinVersion: tls.VersionTLS12}),
+		kgo.SASL(plain.Auth{User: "billing", Pass: "secret"}.AsMechanism()),
+	}
+	k := consumertest.On(t, opts...)
+	k.CreateTopic("orders", 2)
+	var hook counting
+	cfg := config(busyOnce)
+	cfg.Kafka = []kgo.Opt{kgo.WithHooks(&hook), kgo.Rack("eu-1a"), kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerLinger(time.Millisecond)}
+	k.Run(cfg)
+	r := k.Produce(many(1)...)[0]
+	k.Handled(r, 1)
+	if connects, fetched := hook.connects.Load(), hook.fetched.Load(); connects < 3 || fetched < 2 {
+		t.Errorf("the hook saw %d connections and %d records, want one of each client, and the record and its copy", connects, fetched)
+	}
+}
+
+// certificate makes a server's configuration and the pool that trusts it.
+func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"kafka"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(leaf)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}, roots
+}
+
+// Credentials that are wrong were taken for a broker that cannot be reached: Run tried for ever.
+func TestConsumer_WrongCredentialsEndTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var vn kfake.VirtualNetwork
+		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.EnableSASL(), kfake.Superuser("PLAIN", "billing", "secret"), kfake.SeedTopics(1, "orders"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cluster.Close()
+		// As Kafka does. The embedded broker hangs up, which is what one does that restarts.
+		cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.SASLAuthenticate}, TopLevel: true, Count: -1, Err: kerr.SaslAuthenticationFailed})
+		cfg := config(fine)
+		cfg.Logger = slog.New(slog.DiscardHandler)
+		cfg.Kafka = []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.SASL(plain.Auth{User: "billing", Pass: "guessed"}.AsMechanism())}
+		c, err := consumer.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := c.Run(ctx); !errors.Is(err, kerr.SaslAuthenticationFailed) {
+			t.Errorf("Run returned %v, want that the credentials were refused", err)
+		}
+	})
+}
+
+// The right to join was missing: the member was refused for ever, and Run never said so.
+func TestConsumer_ForbiddenGroupEndsTheStart(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Count: -1, Err: kerr.GroupAuthorizationFailed})
+		if err := k.Begin(config(fine)).Wait(); !errors.Is(err, kerr.GroupAuthorizationFailed) || !strings.Contains(err.Error(), `"billing"`) {
+			t.Errorf("Run returned %v, want that the group may not be joined", err)
+		}
+	})
+}

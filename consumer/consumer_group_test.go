@@ -1,0 +1,210 @@
+package consumer_test
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// A source is made anew while the member fetches its offsets on it. The fetch was cut off, and kgo
+// made it again in the next session, though the member had given the topic back by then: it read
+// the new topic from its end, and when the group gave the partition to the member, the two
+// positions got into each other's way. No record of the new topic ran.
+func TestConsumerGroup_SourceRecreatedDuringOffsetFetch(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		var fetching, lagging atomic.Bool
+		var syncs atomic.Int32
+		// The first session does not get beyond what the former group has committed. The second is
+		// without the topic.
+		k.Cluster.ControlKey(int16(kmsg.SyncGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			n := syncs.Add(1)
+			fetching.Store(n == 1)
+			if n == 2 {
+				time.AfterFunc(time.Second, func() { lagging.Store(false) })
+			}
+			return nil, nil, false
+		})
+		k.Cluster.ControlKey(int16(kmsg.OffsetFetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if r := req.(*kmsg.OffsetFetchRequest); r.Groups[0].Group != "before" || !fetching.Load() {
+				return nil, nil, false
+			}
+			resp := kmsg.NewPtrOffsetFetchResponse()
+			resp.Version = req.GetVersion()
+			g := kmsg.NewOffsetFetchResponseGroup()
+			g.Group, g.ErrorCode = "before", kerr.CoordinatorLoadInProgress.Code
+			resp.Groups = append(resp.Groups, g)
+			return resp, nil, true
+		})
+		groupClientLags(k, &lagging)
+		k.Produce(many(100)...)
+		cfg := config(fine)
+		cfg.FormerGroups = []string{"before"}
+		k.Begin(cfg)
+		eventually(t, "the offsets are being fetched", fetching.Load)
+		lagging.Store(true)
+		k.DeleteTopic("orders")
+		k.CreateTopic("orders", 1)
+		handledOnce(k, k.Produce(many(100)...))
+	})
+}
+
+// A broker that assigns (KIP-848) does so as soon as the group client subscribes to the new topic
+// again. When the client hears later how many partitions it has, kgo names them once more: they
+// would begin a second time, beside the first.
+func TestConsumerGroup_BeginsAPartitionOnce(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		var lagging, assigned, named atomic.Bool
+		k.Cluster.ControlKey(int16(kmsg.ConsumerGroupHeartbeat), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			r := req.(*kmsg.ConsumerGroupHeartbeatRequest)
+			switch {
+			case r.SubscribedTopicNames == nil:
+			// the client forgot the topic, and knows the new one's id
+			case len(r.SubscribedTopicNames) == 0:
+				lagging.Store(true)
+			case lagging.Load() && len(r.Topics) > 0: // it was given the partition
+				assigned.Store(true)
+				time.AfterFunc(time.Second, func() { lagging.Store(false) })
+			case assigned.Load():
+				named.Store(true)
+			}
+			return nil, nil, false
+		})
+		groupClientLags(k, &lagging)
+		cfg := config(func(context.Context, *kgo.Record) error { time.Sleep(20 * time.Second); return nil })
+		cfg.Kafka = []kgo.Opt{kgo.ServerSideBalancer()}
+		k.Begin(cfg)
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		k.DeleteTopic("orders")
+		k.CreateTopic("orders", 1)
+		handledOnce(k, k.Produce(many(3)...))
+		if lagging.Load() || !named.Load() {
+			t.Errorf("the client was not assigned the partition before it heard of it")
+		}
+	})
+}
+
+// groupClientLags has the group client, which asks for nothing but the source, not hear of it while
+// it lags.
+func groupClientLags(k *consumertest.Kafka, lagging *atomic.Bool) {
+	k.Cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.Cluster.KeepControl()
+		if r := req.(*kmsg.MetadataRequest); len(r.Topics) != 1 || *r.Topics[0].Topic != "orders" || !lagging.Load() {
+			return nil, nil, false
+		}
+		resp := kmsg.NewPtrMetadataResponse()
+		resp.Version = req.GetVersion()
+		host, port, _ := net.SplitHostPort(k.Cluster.ListenAddrs()[0])
+		n, _ := strconv.ParseInt(port, 10, 32)
+		broker := kmsg.NewMetadataResponseBroker()
+		broker.Host, broker.Port = host, int32(n)
+		topic := kmsg.NewMetadataResponseTopic()
+		topic.Topic, topic.ErrorCode = kmsg.StringPtr("orders"), kerr.LeaderNotAvailable.Code
+		resp.Brokers, resp.Topics = append(resp.Brokers, broker), append(resp.Topics, topic)
+		return resp, nil, true
+	})
+}
+
+// A group that was renamed goes on where it was, with Config.FormerGroups.
+func TestConsumerGroup_RenamedGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	for name, naming := range map[string]retrytopics.Naming{
+		"groups share the retry topics": {},
+		"the names have the group": {
+			Retry: "{topic}.retry.{group}.{delay}", DLQ: "{topic}.dlq.{group}", Ledger: "{topic}.ledger.{group}",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+				cfg := config(func(ctx context.Context, r *kgo.Record) error {
+					if attempt := consumer.DeliveryOf(ctx, r).Attempt; r.Offset%4 == 2 || r.Offset%4 == 0 && attempt == 1 {
+						return classify.Retryable(errBusy)
+					}
+					return nil
+				})
+				cfg.Group, cfg.Naming = "invoicing", naming
+				cfg.Policy.Tiers = []time.Duration{tier1, time.Minute, 2 * time.Minute}
+				records := k.Produce(many(40)...)
+				c := k.Run(cfg)
+				var parked []*kgo.Record
+				for _, r := range records {
+					if r.Offset%4 == 2 {
+						k.Parked(r, time.Minute, "")
+						parked = append(parked, r)
+					} else {
+						k.Handled(r, 1)
+					}
+				}
+				k.Conserved()
+				stop(t, c)
+
+				var again ran
+				var log lines
+				cfg.Group, cfg.FormerGroups, cfg.Logger = "billing", []string{"nobody", "invoicing"}, log.logger()
+				cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+					again.count(r)
+					if consumer.DeliveryOf(ctx, r).Attempt == 3 {
+						return classify.Retryable(errBusy)
+					}
+					return nil
+				}
+				renamed := k.Run(cfg)
+				for _, r := range parked {
+					if m := k.Parked(r, 2*time.Minute, ""); m.Group != "billing" || m.Attempts != 3 {
+						t.Errorf("the copy of %d says group %q and %d attempts, want billing and 3", r.Offset, m.Group, m.Attempts)
+					}
+					k.Handled(r, 1)
+				}
+				handledOnce(k, k.Produce(many(10)...))
+				k.Conserved()
+				for _, r := range records {
+					want := 0
+					if r.Offset%4 == 2 {
+						want = 2
+					}
+					if n := again.times(r); n != want {
+						t.Errorf("%d/%d ran %d times under the new name, want %d", r.Partition, r.Offset, n, want)
+					}
+				}
+				if n := log.with("former group still has members"); n != 0 {
+					t.Errorf("the log says %d times that a former group has members, which has none", n)
+				}
+				// From here on the former name means nothing: the group has offsets of its own.
+				stop(t, renamed)
+				cfg.FormerGroups, cfg.Handler = nil, fine
+				k.Run(cfg)
+				handledOnce(k, k.Produce(many(10)...))
+				k.Conserved()
+			})
+		})
+	}
+}
+
+// The log says when a former group still has members.
+func TestConsumerGroup_LogsAFormerGroupWithMembers(t *testing.T) {
+	each(t, protocols, 1, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		cfg := config(fine)
+		cfg.Group, cfg.Kafka = "invoicing", opts
+		k.Run(cfg)
+		var log lines
+		cfg.Group, cfg.FormerGroups, cfg.Logger = "billing", []string{"invoicing", "never"}, log.logger()
+		k.Run(cfg)
+		if n := log.with("level=ERROR", "former_group=invoicing", "still has members"); n != 1 || log.with("former_group=never") != 0 {
+			t.Errorf("the log says %d times that invoicing has members, want once, and nothing of a group that never was", n)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package consumer_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// A consumer that was in no group, since its coordinator refused it, had no lanes, and its health
+// was OK.
+func TestHealth_OfAConsumerInNoGroupIsNotOK(t *testing.T) {
+	each(t, protocols, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		cfg := config(fine)
+		cfg.Kafka = opts
+		c := k.Run(cfg)
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		time.Sleep(time.Hour) // idle, with nothing to commit
+		if h := c.Health(); !h.OK || !h.Group.Joined {
+			t.Fatalf("health of an idle member is %+v", h)
+		}
+		fault := k.Cluster.Fault(kfake.Fault{
+			Keys:     []kmsg.Key{kmsg.JoinGroup, kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat},
+			TopLevel: true, Count: -1, Err: kerr.GroupAuthorizationFailed,
+		})
+		time.Sleep(30 * time.Second)
+		if h := c.Health(); !h.OK || h.Group.Joined {
+			t.Errorf("health is %+v while the consumer has been joining for 30 s; want joining, and OK still", h)
+		}
+		time.Sleep(2 * time.Minute)
+		if h := c.Health(); h.OK || h.Group.Joined || !strings.Contains(h.Group.Why, "GROUP_AUTHORIZATION_FAILED") {
+			t.Errorf("health is %+v while the coordinator refuses the member; want joining, since it may not, and not OK", h)
+		}
+		fault.Remove()
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		if h := c.Health(); !h.OK || !h.Group.Joined || h.Group.Why != "" {
+			t.Errorf("health is %+v once the member is back", h)
+		}
+	})
+}
+
+// A consumer that had ended counted as one that joins, and its health was not OK from a minute and
+// a half later on.
+func TestHealth_OfAConsumerThatEndedIsOK(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		c := k.Run(config(fine))
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		stop(t, c)
+		time.Sleep(time.Hour)
+		if h := c.Health(); !h.OK || h.Group != (consumer.GroupHealth{}) {
+			t.Errorf("health is %+v an hour after the end; want OK, and in no group", h)
+		}
+	})
+}
+
+// No commit was accepted for ten minutes, and health was OK.
+func TestHealth_OfCommitsThatFailIsNotOK(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		c := k.Run(config(fine))
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: kerr.TopicAuthorizationFailed})
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		time.Sleep(30 * time.Second)
+		if h := c.Health(); !h.OK || h.Group.CommitsFailSince.IsZero() {
+			t.Errorf("health is %+v after 30 s without a commit; want to hear of it, and OK still", h)
+		}
+		time.Sleep(2 * time.Minute)
+		if h := c.Health(); h.OK || !strings.Contains(h.Group.CommitError, "TOPIC_AUTHORIZATION_FAILED") {
+			t.Errorf("health is %+v while no commit is accepted", h)
+		}
+		fault.Remove()
+		time.Sleep(time.Second)
+		if h := c.Health(); !h.OK || !h.Group.CommitsFailSince.IsZero() || h.Group.CommitError != "" {
+			t.Errorf("health is %+v once commits are accepted", h)
+		}
+	})
+}
+
+// A partition that may not be read any more gives nothing, like an idle one, and its lane looked as
+// if it ran.
+func TestHealth_NamesAPartitionThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for name, topic := range sourceAndTier {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+				cfg := config(busyOnce)
+				cfg.Policy.Tiers = []time.Duration{tier1}
+				cfg.Kafka = []kgo.Opt{kgo.DisableFetchSessions()}
+				c := k.Run(cfg)
+				handledOnce(k, k.Produce(many(10)...))
+				time.Sleep(time.Minute)
+				var deny atomic.Bool
+				deny.Store(true)
+				refuse(k, topic, 1, kerr.TopicAuthorizationFailed, &deny)
+				blocked := func() bool { h := c.Health(); return h.Lanes[1].State == consumer.StateBlocked }
+				eventually(t, "health tells", blocked)
+				h := c.Health()
+				if why := h.Lanes[1].Why; h.OK || h.Lanes[0].State == consumer.StateBlocked || !strings.HasPrefix(why, topic+"/1 cannot be read: TOPIC_AUTHORIZATION_FAILED") {
+					t.Errorf("health is OK %v, with %+v", h.OK, h.Lanes)
+				}
+				deny.Store(false)
+				handledOnce(k, k.Produce(many(10)...))
+				time.Sleep(2 * time.Minute)
+				if h := c.Health(); !h.OK {
+					t.Errorf("health is %+v when the partition is read again", h)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package consumer
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// A look holds up the poll loop, on the retry topics with everybody who changes what is read. There
+// was one for each position, so a broker that fell silent held the loop up for 5 s for each of its
+// partitions.
+func TestConsumerOutOfRange_AsksOnceForAllPositions(t *testing.T) {
+	t.Parallel()
+	for name, move := range map[string]func(*Consumer, []outOfRange){"sources": (*Consumer).moveSources, "tiers": (*Consumer).moveTiers} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var log told
+				c := idle(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
+				silent, err := c.producer.Client()
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.admin, c.retryPoll = kadm.NewClient(silent), newRetryPoll(c, nil)
+				var lost []outOfRange
+				for p := range int32(20) {
+					l := held(c, p, "m")
+					o := outOfRange{at: topicPartition{"orders", p}}
+					if f := l.tiers()[int(p)%len(l.tiers())]; name == "tiers" {
+						o.tier, o.at.topic = f, f.topic
+					}
+					lost = append(lost, o)
+				}
+				again := func() { time.Sleep(offsetsTimeout) } // on a goroutine of its own
+				for round, look := range []func(){func() { move(c, lost) }, again, again} {
+					began := time.Now()
+					look()
+					if took := time.Since(began); took != offsetsTimeout {
+						t.Errorf("round %d: a look at %d positions held the poll loop up for %v, want %v", round, len(lost), took, offsetsTimeout)
+					}
+					synctest.Wait()
+					if n := strings.Count(log.String(), "positions=20 "); n != round+1 {
+						t.Fatalf("round %d: %d looks at all of the positions, want %d:\n%s", round, n, round+1, log.String())
+					}
+					time.Sleep(time.Second)
+					synctest.Wait()
+				}
+			})
+		})
+	}
+}

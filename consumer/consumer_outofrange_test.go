@@ -1,0 +1,396 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// The committed offset of a topic that was restored, or made anew, lies beyond the end of the log
+// that there is now. kgo went back to the start in silence, and the lane, which counted from the
+// committed offset, took all that it read for repetitions: nothing ran, and nothing was said.
+func TestConsumerOutOfRange_SourceCommittedBeyondItsEnd(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		setCommitted(t, k, "orders", 1000)
+		records := k.Produce(many(50)...)
+		deleteRecords(t, k, "orders", 10)
+		var log lines
+		cfg := config(fine)
+		cfg.Logger = log.logger()
+		k.Run(cfg)
+		handledOnce(k, append(records[10:], k.Produce(many(50)...)...))
+		committed(t, k, "orders", 0, 100)
+		if n := log.with("level=ERROR", "beyond the log's end", "committed=1000", "start=10", "end=50"); n != 1 {
+			t.Errorf("the log says %d times that the committed offset is beyond the end, want once", n)
+		}
+	})
+}
+
+// A tier whose committed offset lies beyond its end is read from its start.
+func TestConsumerOutOfRange_TierCommittedBeyondItsEnd(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders.retry.300ms", 1)
+		setCommitted(t, k, "orders.retry.300ms", 1000)
+		var log lines
+		cfg := config(busyOnce)
+		cfg.Logger = log.logger()
+		k.Run(cfg)
+		handledOnce(k, k.Produce(many(50)...))
+		committed(t, k, "orders.retry.300ms", 0, 50)
+		if n := log.with("level=ERROR", "beyond the log's end", "orders.retry.300ms", "committed=1000"); n != 1 {
+			t.Errorf("the log says %d times that the committed offset is beyond the end, want once", n)
+		}
+		k.Conserved()
+	})
+}
+
+// Records of a source that retention deleted before the start are logged and counted.
+func TestConsumerOutOfRange_CountsExpiredOfASource(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		records := k.Produce(many(100)...)
+		setCommitted(t, k, "orders", 10)
+		deleteRecords(t, k, "orders", 60)
+		var log lines
+		expired := &expiredMeter{topic: "orders"}
+		cfg := config(fine)
+		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		k.Run(cfg)
+		handledOnce(k, records[60:])
+		committed(t, k, "orders", 0, 100)
+		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=50"); n != 50 || said != 1 {
+			t.Errorf("%d records are counted as expired, and it is said %d times; want 50, said once", n, said)
+		}
+	})
+}
+
+// Records of a tier that retention deleted before the start are logged and counted.
+func TestConsumerOutOfRange_CountsExpiredOfATier(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := config(busyOnce)
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
+		first := k.Run(cfg)
+		records := k.Produce(many(20)...)
+		committed(t, k, "orders", 0, 20)
+		stop(t, first)
+		deleteRecords(t, k, "orders.retry.1m", 12)
+		var log lines
+		expired := &expiredMeter{topic: "orders.retry.1m"}
+		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		k.Run(cfg)
+		handledOnce(k, records[12:])
+		committed(t, k, "orders.retry.1m", 0, 20)
+		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "orders.retry.1m", "records_at_most=12"); n != 12 || said != 1 {
+			t.Errorf("%d records are counted as expired, and it is said %d times; want 12, said once", n, said)
+		}
+	})
+}
+
+// Retention overtakes a lane that does not read, because its handler or its operator holds it up.
+func TestConsumerOutOfRange_LaneOvertakenByRetention(t *testing.T) {
+	each(t, map[string]func(c *consumertest.Consumer) (release func()){
+		"its handler is slow": func(*consumertest.Consumer) func() { return func() {} },
+		"it is paused": func(c *consumertest.Consumer) func() {
+			c.Pause("orders")
+			return func() { c.Resume("orders") }
+		},
+	}, 1, func(t *testing.T, k *consumertest.Kafka, hold func(c *consumertest.Consumer) (release func())) {
+		var log lines
+		expired := &expiredMeter{topic: "orders"}
+		block := make(chan struct{})
+		cfg := config(func(context.Context, *kgo.Record) error {
+			<-block
+			return nil
+		})
+		cfg.MaxInFlight, cfg.Policy.HandlerTimeout = 10, -1
+		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		c := k.Run(cfg)
+		release := hold(c)
+		var records []*kgo.Record
+		for range 10 { // a batch at a time: the first ones fill the lane
+			records = append(records, k.Produce(many(10)...)...)
+			time.Sleep(time.Second)
+		}
+		next := c.Health().Lanes[0].Offsets[0].Next
+		if next > 60 {
+			t.Fatalf("read to %d with MaxInFlight 10: the lane is not held up", next)
+		}
+		deleteRecords(t, k, "orders", next+25)
+		time.Sleep(10 * time.Second)
+		release()
+		close(block)
+		for i, r := range records {
+			if at := int64(i); at < next || at >= next+25 {
+				k.Handled(r, 1)
+			}
+		}
+		committed(t, k, "orders", 0, 100)
+		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=25"); n != 25 || said != 1 {
+			t.Errorf("%d records are counted as expired, and it is said %d times; want 25, said once", n, said)
+		}
+	})
+}
+
+// A tier whose position retention overtook goes on at the log's start.
+func TestConsumerOutOfRange_TierOvertakenByRetention(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := config(busyOnce)
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, HandlerTimeout: -1}
+		first := k.Run(cfg)
+		var records []*kgo.Record
+		for range 40 {
+			records = append(records, k.Produce(many(100)...)...)
+			time.Sleep(100 * time.Millisecond)
+		}
+		committed(t, k, "orders", 0, 4000)
+		stop(t, first)
+		time.Sleep(10 * time.Hour)
+		// What is overdue and has no room waits on the broker.
+		var log lines
+		expired := &expiredMeter{topic: "orders.retry.1m"}
+		release := make(chan struct{})
+		cfg.Handler = func(context.Context, *kgo.Record) error {
+			<-release
+			return nil
+		}
+		cfg.Kafka = []kgo.Opt{kgo.FetchMaxPartitionBytes(16 << 10), kgo.FetchMaxBytes(16 << 10)}
+		cfg.MaxParkedBytes = 5000
+		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		second := k.Run(cfg)
+		time.Sleep(time.Minute)
+		next := second.Health().Lanes[0].Offsets[1].Next
+		if next > 1000 {
+			t.Fatalf("read to %d: the tier is not held up", next)
+		}
+		deleteRecords(t, k, "orders.retry.1m", 3000)
+		close(release)
+		handledOnce(k, records[3000:])
+		committed(t, k, "orders.retry.1m", 0, 4000)
+		said := log.with("level=ERROR", "deleted by retention", fmt.Sprint("records_at_most=", 3000-next))
+		if n := expired.n.Load(); n < 2980 || n > 2999 || said != 1 {
+			t.Errorf("%d records are counted as expired, and it is said %d times of those not read; want the 3,000 without those in memory, said once", n, said)
+		}
+	})
+}
+
+// Records that gave up their bytes are only on the broker.
+func TestConsumerOutOfRange_CountsExpiredParkedRecords(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		var log lines
+		expired := &expiredMeter{topic: "orders.retry.1m"}
+		cfg := config(busyOnce)
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
+		cfg.MaxParkedBytes = 5000
+		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		c := k.Run(cfg)
+		records := k.Produce(many(100)...)
+		eventually(t, "the tier is read", func() bool { return c.Health().Lanes[0].Parked == 100 })
+		deleteRecords(t, k, "orders.retry.1m", 40)
+		handledOnce(k, records[40:])
+		committed(t, k, "orders.retry.1m", 0, 100)
+		n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention")
+		if kept := 40 - n; kept < 1 || kept > 20 || said == 0 {
+			t.Errorf("%d records are counted as expired, said %d times; want what was not in memory of 40", n, said)
+		}
+		if l := c.Health().Lanes[0]; l.Parked != 0 || l.Offsets[1].Pending != 0 {
+			t.Errorf("%d records are parked and %d unfinished after all are done with", l.Parked, l.Offsets[1].Pending)
+		}
+	})
+}
+
+// A follower that leads too early refuses positions that are in the log. Neither is anything
+// skipped then, nor run again.
+func TestConsumerOutOfRange_PositionInTheLogStays(t *testing.T) {
+	t.Parallel()
+	for name, topic := range sourceAndTier {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+				cfg := config(busyOnce)
+				k.Run(cfg)
+				records := k.Produce(many(20)...)
+				handledOnce(k, records)
+				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange})
+				// The look at the log's bounds does not work at once either.
+				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Count: 2, Err: kerr.UnknownServerError})
+				for range 5 {
+					records = append(records, k.Produce(many(20)...)...)
+					time.Sleep(time.Second)
+				}
+				if err := refused.Wait(context.Background(), 1); err != nil {
+					t.Fatal(err)
+				}
+				records = append(records, k.Produce(many(20)...)...)
+				handledOnce(k, records)
+				committed(t, k, "orders", 0, int64(len(records)))
+				committed(t, k, "orders.retry.300ms", 0, int64(len(records)))
+				k.Conserved()
+			})
+		})
+	}
+}
+
+// An unclean election leaves a log that is shorter than what was read of it: what is in it now was
+// never run.
+func TestConsumerOutOfRange_OtherLogIsReadFromItsStart(t *testing.T) {
+	t.Parallel()
+	// A tier's bounds are looked at again where its lane starts anew.
+	for topic, looks := range map[string]int{"orders": 1, "orders.retry.300ms": 2} {
+		t.Run(topic, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+				var log lines
+				cfg := config(busyOnce)
+				cfg.Logger = log.logger()
+				k.Run(cfg)
+				records := k.Produce(many(20)...)
+				handledOnce(k, records)
+				committed(t, k, "orders", 0, 20)
+				committed(t, k, "orders.retry.300ms", 0, 20)
+				shorten(k, topic, 5, looks)
+				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange})
+				records = append(records, k.Produce(many(20)...)...)
+				if err := refused.Wait(context.Background(), 1); err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range records[:20] {
+					k.Handled(r, 2)
+				}
+				handledOnce(k, records[20:])
+				if n := log.with("level=ERROR", "not the one that it was", "position=20", "end=5"); n != 1 {
+					t.Errorf("the log says %d times that the log is another one, want once", n)
+				}
+			})
+		})
+	}
+}
+
+// shorten has the broker say for so many looks that the topic ends at end, and that its siblings
+// are empty.
+func shorten(k *consumertest.Kafka, topic string, end int64, looks int) {
+	k.Cluster.ControlKey(kmsg.ListOffsets.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		req := r.(*kmsg.ListOffsetsRequest)
+		resp, ours := req.ResponseKind().(*kmsg.ListOffsetsResponse), false
+		for _, rt := range req.Topics {
+			t, p := kmsg.NewListOffsetsResponseTopic(), kmsg.NewListOffsetsResponseTopicPartition()
+			t.Topic, p.Offset = rt.Topic, 0
+			if rt.Topic == topic && rt.Partitions[0].Timestamp == -1 {
+				ours, p.Offset = true, end
+			}
+			t.Partitions = append(t.Partitions, p)
+			resp.Topics = append(resp.Topics, t)
+		}
+		if !ours {
+			k.Cluster.KeepControl()
+			return nil, nil, false
+		}
+		if looks--; looks > 0 {
+			k.Cluster.KeepControl()
+		}
+		return resp, nil, true
+	})
+}
+
+// An unclean election took the end of a log, and as much was written since: the committed offset is
+// within the log, but what lies between was never run. Of a tier it was skipped.
+func TestConsumerOutOfRange_TruncatedLogIsReadFromThere(t *testing.T) {
+	t.Parallel()
+	for _, topic := range []string{"orders", "orders.retry.300ms"} {
+		t.Run("while it is read, "+topic, func(t *testing.T) {
+			t.Parallel()
+			truncated(t, topic, func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
+				fenced := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.FencedLeaderEpoch})
+				if err := fenced.Wait(context.Background(), 1); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+		t.Run("while nobody reads it, "+topic, func(t *testing.T) {
+			t.Parallel()
+			truncated(t, topic, func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer) {
+				stop(t, c)
+				k.Run(config(busyOnce))
+			})
+		})
+	}
+}
+
+// truncated consumes a topic and its tier, of which one then says once that it was truncated to 5,
+// and has as much again.
+func truncated(t *testing.T, topic string, notice func(*testing.T, *consumertest.Kafka, *consumertest.Consumer)) {
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		c := k.Run(config(busyOnce))
+		records := k.Produce(many(20)...)
+		handledOnce(k, records)
+		committed(t, k, "orders", 0, 20)
+		committed(t, k, "orders.retry.300ms", 0, 20)
+		k.Cluster.ControlKey(kmsg.OffsetForLeaderEpoch.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			req := r.(*kmsg.OffsetForLeaderEpochRequest)
+			if req.Topics[0].Topic != topic {
+				k.Cluster.KeepControl()
+				return nil, nil, false
+			}
+			resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+			rt, p := kmsg.NewOffsetForLeaderEpochResponseTopic(), kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+			rt.Topic, p.EndOffset, p.LeaderEpoch = topic, 5, 0
+			rt.Partitions = append(rt.Partitions, p)
+			resp.Topics = append(resp.Topics, rt)
+			return resp, nil, true
+		})
+		notice(t, k, c)
+		for _, r := range records[5:] {
+			k.Handled(r, 2)
+		}
+		handledOnce(k, records[:5])
+		// not before: what runs when a lane starts anew may run again
+		for _, r := range k.Produce(many(20)...) {
+			k.Handled(r, 1)
+		}
+	})
+}
+
+// The end of a transaction may be written under a later leader than its records, as when brokers
+// restart one after the other. The floor passed it with the epoch of the last record; that epoch
+// ends before the floor, so the next start took the log for truncated, said so at ERROR and read it
+// again.
+func TestConsumerOutOfRange_LaterEpochIsNoTruncation(t *testing.T) {
+	t.Parallel()
+	for name, topic := range sourceAndTier {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+				var log lines
+				cfg := config(fine)
+				cfg.Logger = log.logger()
+				c := k.Run(cfg)
+				cl := client(t, k, kgo.TransactionalID("tx"), kgo.MetadataMinAge(100*time.Millisecond))
+				if err := cl.BeginTransaction(); err != nil {
+					t.Fatal(err)
+				}
+				if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+				// to a leader of the next epoch
+				if err := k.Cluster.MoveTopicPartition(topic, 0, 0); err != nil {
+					t.Fatal(err)
+				}
+				if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				stop(t, c)
+				k.Run(cfg)
+				time.Sleep(time.Minute)
+				if n := log.with("truncated") + log.with("not the one that it was"); n != 0 {
+					t.Errorf("a log that is whole was said to be truncated %d times", n)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,388 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// soonGranted is how long after a right was granted all may work that waited for it: copies are
+// tried again within 15 s, and a record that is retried waits 5 s.
+const soonGranted = 30 * time.Second
+
+// endsWithout are the rights without which Run ends at the start, with an error that names what is
+// missing.
+var endsWithout = []string{
+	"READ on billing", "READ on orders",
+	"DESCRIBE_CONFIGS on orders", "DESCRIBE_CONFIGS on orders.retry.5s", "DESCRIBE_CONFIGS on orders.dlq",
+	"DESCRIBE on orders.dlq.ledger", "DESCRIBE_CONFIGS on orders.dlq.ledger",
+	"CREATE on orders.retry.5s", "CREATE on orders.dlq", "CREATE on orders.dlq.ledger",
+}
+
+// Trap 31: a right to write is granted after a refusal, and the producer stays failed until the
+// process restarts. kgo keeps it for the client's life that a broker refused it a producer id,
+// which a broker does while the user may write to no topic at all.
+//
+// docs/operations.md says of its table of rights that no restart is needed: so each is missing at
+// the start, and taken away while the consumer runs, for some minutes, and granted then. The table
+// is what an operator grants, and one right too many is one that nobody reviewed: so a consumer
+// works with exactly the table, and misses each right of it in one of the two cases.
+func TestConsumer_GrantedPermissionNeedsNoRestart(t *testing.T) {
+	t.Parallel()
+	always, verify, create := documentedRights(t)
+	for _, of := range []struct {
+		mode   retrytopics.Mode
+		rights []kfake.ACL
+		others []kfake.ACL
+	}{
+		{retrytopics.Off, always, nil},
+		{retrytopics.Verify, verify, always},
+		{retrytopics.Create, create, slices.Concat(always, verify)},
+	} {
+		for i, right := range of.rights {
+			others := slices.Concat(of.others, of.rights[:i], of.rights[i+1:])
+			name := fmt.Sprint(right.Operation, " on ", right.Name)
+			t.Run("without "+name, func(t *testing.T) {
+				t.Parallel()
+				missed := granted(t, of.mode, others, []kfake.ACL{right}, slices.Contains(endsWithout, name))
+				if again := withdrawn(t, of.mode, others, []kfake.ACL{right}); !missed && !again {
+					t.Error("works as well without it")
+				}
+			})
+		}
+	}
+	var write []kfake.ACL
+	others := slices.DeleteFunc(slices.Clone(always), func(r kfake.ACL) bool {
+		if r.Operation == kmsg.ACLOperationWrite {
+			write = append(write, r)
+			return true
+		}
+		return false
+	})
+	t.Run("without any WRITE", func(t *testing.T) {
+		t.Parallel()
+		granted(t, retrytopics.Off, others, write, false)
+		withdrawn(t, retrytopics.Off, others, write)
+	})
+}
+
+// documentedRights reads the table: what is always needed, what more unless the mode is Off, what
+// more with Create.
+func documentedRights(t *testing.T) (always, verify, create []kfake.ACL) {
+	t.Helper()
+	_, table, ok := strings.Cut(read(t, "../docs/operations.md"), "\n## Permissions\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	name := regexp.MustCompile("^ (group|topic) `([^`]+)`")
+	right := regexp.MustCompile("`([A-Z_]+)`")
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 {
+			continue
+		}
+		of := name.FindStringSubmatch(cells[1])
+		if of == nil {
+			continue
+		}
+		resource := kmsg.ACLResourceTypeTopic
+		if of[1] == "group" {
+			resource = kmsg.ACLResourceTypeGroup
+		}
+		for i, into := range []*[]kfake.ACL{&always, &verify, &create} {
+			for _, m := range right.FindAllStringSubmatch(cells[2+i], -1) {
+				operation, err := kmsg.ParseACLOperation(m[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				*into = append(*into, kfake.ACL{
+					Resource: resource, Name: of[2], Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: operation, Allow: true,
+				})
+			}
+		}
+	}
+	if !ok || len(always) == 0 || len(verify) == 0 || len(create) == 0 {
+		t.Fatalf("docs/operations.md has no table of rights: %v %v %v", always, verify, create)
+	}
+	return always, verify, create
+}
+
+// granted runs a consumer without some rights, and grants them. It reports whether they were
+// missed.
+func granted(t *testing.T, mode retrytopics.Mode, rights, missing []kfake.ACL, ends bool) (missed bool) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serviceWith(t, mode, rights...)
+		s.source()
+		s.start()
+		s.produce(0)
+		time.Sleep(3 * time.Minute)
+		select {
+		case err := <-s.ended:
+			if !ends || err == nil {
+				t.Fatalf("the consumer ended: %v", err)
+			}
+			missed = true
+			return
+		default:
+		}
+		if ends {
+			t.Fatal("the consumer runs, and ought to say what is missing")
+		}
+		missed = !s.isDone(0, 2)
+		s.grant(missing...)
+		s.over(0, 2)
+	})
+	return missed
+}
+
+// withdrawn takes rights away while a consumer runs, and gives them back. It reports whether they
+// were missed.
+func withdrawn(t *testing.T, mode retrytopics.Mode, rights, gone []kfake.ACL) (missed bool) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serviceWith(t, mode, slices.Concat(rights, gone)...)
+		s.source()
+		s.start()
+		s.produce(0)
+		s.done(0, 2)
+		s.withdraw(gone...)
+		s.produce(0)
+		if mode == retrytopics.Create {
+			s.grow(2)
+			s.produce(1)
+		}
+		time.Sleep(3 * time.Minute)
+		missed = !s.isDone(0, 4) || mode == retrytopics.Create && !s.isDone(1, 2)
+		ended := false
+		if !missed { // while it runs; at its start a consumer looks at all siblings
+			s.end()
+			<-s.ended
+			s.start()
+			select {
+			case err := <-s.ended:
+				missed, ended = err != nil, true
+			case <-time.After(time.Minute):
+			}
+		}
+		s.grant(gone...)
+		if ended {
+			s.start()
+		}
+		if mode == retrytopics.Create {
+			s.done(1, 2)
+		}
+		s.over(0, 4)
+	})
+	return missed
+}
+
+// serviceWith starts a broker and prepares a consumer with these rights.
+func serviceWith(t *testing.T, mode retrytopics.Mode, rights ...kfake.ACL) *grantee {
+	t.Helper()
+	var vn kfake.VirtualNetwork
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.EnableSASL(), kfake.EnableACLs(),
+		kfake.Superuser("PLAIN", "admin", "secret"), kfake.User("PLAIN", "billing", "secret", rights...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	// A fetch that is refused is answered at once, kgo asks again at once, and in virtual time none
+	// passes meanwhile.
+	cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		time.Sleep(50 * time.Millisecond)
+		return nil, nil, false
+	})
+	as := func(user string) []kgo.Opt {
+		return []kgo.Opt{
+			kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.SASL(plain.Auth{User: user, Pass: "secret"}.AsMechanism()),
+		}
+	}
+	cl, err := kgo.NewClient(append(as("admin"), kgo.MetadataMinAge(50*time.Millisecond), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	return &grantee{t: t, admin: kadm.NewClient(cl), client: cl, kafka: as("billing"), mode: mode}
+}
+
+// grantee is a consumer whose rights change, and somebody whose rights do not.
+type grantee struct {
+	t        *testing.T
+	admin    *kadm.Client
+	client   *kgo.Client
+	kafka    []kgo.Opt
+	mode     retrytopics.Mode
+	c        *consumer.Consumer
+	ended    chan error
+	end      context.CancelFunc
+	expelled bool // it lost the right on its group meanwhile
+}
+
+// source makes the topics that the consumer does not make.
+func (s *grantee) source() {
+	topics := []string{"orders"}
+	if s.mode != retrytopics.Create {
+		topics = append(topics, "orders.retry.5s", "orders.dlq", "orders.dlq.ledger")
+	}
+	for _, topic := range topics {
+		if _, err := s.admin.CreateTopic(s.t.Context(), 1, -1, nil, topic); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *grantee) start() {
+	s.t.Helper()
+	c, err := consumer.New(consumer.Config{
+		Group: "billing", Topics: []string{"orders"}, Kafka: s.kafka, Logger: slog.New(slog.DiscardHandler),
+		Policy:    consumer.Policy{Tiers: []time.Duration{5 * time.Second}, Jitter: -1},
+		Provision: retrytopics.Spec{Mode: s.mode},
+		Handler: func(ctx context.Context, r *kgo.Record) error {
+			switch {
+			case string(r.Value) == "never":
+				return classify.Terminal(errBusy)
+			case consumer.DeliveryOf(ctx, r).Attempt == 1:
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.c, s.end, s.ended = c, cancel, make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.ended <- c.Run(ctx)
+	}()
+	s.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+// produce writes a record that is retried and one that is dead-lettered.
+func (s *grantee) produce(partition int32) {
+	s.t.Helper()
+	for _, value := range []string{"later", "never"} {
+		if err := s.client.ProduceSync(s.t.Context(), &kgo.Record{Topic: "orders", Partition: partition, Value: []byte(value)}).FirstErr(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *grantee) grow(to int) {
+	s.t.Helper()
+	if _, err := s.admin.UpdatePartitions(s.t.Context(), to, "orders"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.client.ForceMetadataRefresh()
+	time.Sleep(time.Second)
+}
+
+// isDone reports whether all records of a partition were retried or dead-lettered, and that is
+// committed.
+func (s *grantee) isDone(partition int32, records int64) bool {
+	return s.committed("orders", partition) == records && s.committed("orders.retry.5s", partition) == records/2
+}
+
+// done waits until all records of a partition were retried or dead-lettered, once each, and that is
+// committed.
+func (s *grantee) done(partition int32, records int64) {
+	s.t.Helper()
+	since := time.Now()
+	for !s.isDone(partition, records) {
+		select {
+		case err := <-s.ended:
+			s.t.Fatalf("the consumer ended: %v", err)
+		case <-time.After(100 * time.Millisecond):
+		}
+		if time.Since(since) > soonGranted {
+			s.t.Fatalf("the group stands at %d of %d on the source and at %d of %d on the retry topic %v after the right was granted; health is %+v",
+				s.committed("orders", partition), records, s.committed("orders.retry.5s", partition), records/2, time.Since(since), s.c.Health())
+		}
+	}
+	ends, err := s.admin.ListEndOffsets(s.t.Context(), "orders.retry.5s", "orders.dlq")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, topic := range []string{"orders.retry.5s", "orders.dlq"} {
+		// A member that is expelled runs again what was not committed.
+		if o, _ := ends.Lookup(topic, partition); o.Offset < records/2 || o.Offset > records/2 && !s.expelled {
+			s.t.Errorf("%d copies on %s/%d, want %d, one of each", o.Offset, topic, partition, records/2)
+		}
+	}
+}
+
+// over is done, and ends the consumer.
+func (s *grantee) over(partition int32, records int64) {
+	s.t.Helper()
+	s.done(partition, records)
+	for since := time.Now(); !s.c.Health().OK; time.Sleep(100 * time.Millisecond) {
+		if time.Since(since) > 2*time.Minute { // a refusal to read counts for one
+			s.t.Fatalf("health stays %+v", s.c.Health())
+		}
+	}
+	s.end()
+	if err := <-s.ended; err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *grantee) grant(rights ...kfake.ACL) {
+	s.t.Helper()
+	for _, right := range rights {
+		rs, err := s.admin.CreateACLs(s.t.Context(), rule(right))
+		if err != nil || rs[0].Err != nil {
+			s.t.Fatal(err, rs)
+		}
+	}
+}
+
+func (s *grantee) withdraw(rights ...kfake.ACL) {
+	s.t.Helper()
+	for _, right := range rights {
+		s.expelled = s.expelled || right.Resource == kmsg.ACLResourceTypeGroup
+		rs, err := s.admin.DeleteACLs(s.t.Context(), rule(right))
+		if err != nil || rs[0].Err != nil || len(rs[0].Deleted) != 1 {
+			s.t.Fatal(err, rs)
+		}
+	}
+}
+
+// rule is a right of the service as a client names it.
+func rule(right kfake.ACL) *kadm.ACLBuilder {
+	b := kadm.NewACLs().Allow("User:billing").AllowHosts("*").ResourcePatternType(kadm.ACLPatternLiteral).Operations(right.Operation)
+	if right.Resource == kmsg.ACLResourceTypeGroup {
+		return b.Groups(right.Name)
+	}
+	return b.Topics(right.Name)
+}
+
+func (s *grantee) committed(topic string, partition int32) int64 {
+	inGroup, err := s.admin.FetchOffsets(s.t.Context(), "billing")
+	if err != nil {
+		return -1
+	}
+	o, ok := inGroup.Lookup(topic, partition)
+	if !ok {
+		return -1
+	}
+	return o.At
+}

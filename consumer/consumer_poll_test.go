@@ -1,0 +1,142 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// holdUp is a hook that holds a poll up once, when kgo has counted its records as polled and not
+// returned them yet.
+type holdUp struct {
+	armed         atomic.Bool
+	took, release chan struct{}
+}
+
+func newHoldUp() *holdUp { return &holdUp{took: make(chan struct{}), release: make(chan struct{})} }
+
+func (h *holdUp) OnFetchRecordUnbuffered(r *kgo.Record, polled bool) {
+	if polled && r.Topic == "orders" && h.armed.CompareAndSwap(true, false) {
+		close(h.took)
+		<-h.release
+	}
+}
+
+// onBoth makes n records for each of the two partitions.
+func onBoth(n int) (all []*kgo.Record) {
+	for p := range int32(2) {
+		key := keyOf(int(p))
+		for range n {
+			all = append(all, &kgo.Record{Topic: "orders", Key: key})
+		}
+	}
+	return all
+}
+
+// blocksAt is a handler that waits at an offset of each partition until it may go on, or is
+// cancelled.
+func blocksAt(offset int64, goOn <-chan struct{}) consumer.Handler {
+	return func(ctx context.Context, r *kgo.Record) error {
+		time.Sleep(50 * time.Millisecond) // what is finished is noted as time passes
+		if r.Offset == offset {
+			select {
+			case <-goOn:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	}
+}
+
+// stoodAt waits until the consumer's lanes have all been read to an offset, with a record on its
+// way that is not finished, and what is finished below is committed.
+func stoodAt(t *testing.T, c *consumertest.Consumer, lanes int, floor, next int64) {
+	t.Helper()
+	eventually(t, "all is read and the finished committed", func() bool {
+		now := c.Health().Lanes
+		for _, l := range now {
+			if o := l.Offsets[0]; o.Committed != floor || o.Floor != floor || o.Next != next {
+				return false
+			}
+		}
+		return len(now) == lanes
+	})
+}
+
+// A poll has taken records of a partition when the group takes it back, and gives it again to the
+// same member, before they are dispatched. The new lane begins at the committed offset, below them.
+// It took them for its first, and those in between, which came next, for repetitions: committed
+// past, and never run. A rebalance waited for the poll loop, and the poll loop for the drain.
+func TestConsumerPoll_RecordsInHandReachNoLaterLane(t *testing.T) {
+	each(t, balancers, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		k.Patience = 2 * time.Minute
+		hold, goOn := newHoldUp(), make(chan struct{})
+		cfg := config(blocksAt(10, goOn))
+		cfg.DrainTimeout = time.Second
+		cfg.Kafka = append(cfg.Kafka, opts...)
+		guests := cfg
+		guests.Handler = blocksAt(10, nil)
+		// a poll brings of both partitions
+		cfg.Kafka = append(cfg.Kafka, kgo.WithHooks(hold), kgo.FetchMinBytes(1<<20))
+		stay := k.Run(cfg)
+		k.Produce(onBoth(20)...)
+		stoodAt(t, stay, 2, 10, 20)
+		hold.armed.Store(true)
+		k.Produce(onBoth(10)...)
+		<-hold.took
+		guest := k.Run(guests)
+		eventually(t, "the guest has a lane", func() bool { return len(guest.Health().Lanes) == 1 })
+		stop(t, guest)
+		time.Sleep(10 * time.Second) // the partition is given back
+		close(hold.release)
+		time.Sleep(10 * time.Second)
+		close(goOn)
+		k.Conserved()
+	})
+}
+
+// An expelled member joins again, keeps its partitions, and starts anew from what is committed.
+// Until the coordinator says where that is, polls go on from where they were; what they bring is
+// not the new lanes', and comes again.
+func TestConsumerPoll_RecordsBeforeExpulsionAreDropped(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		k.Patience = 2 * time.Minute
+		hold, more, goOn := newHoldUp(), make(chan struct{}), make(chan struct{})
+		var log lines
+		first, then := blocksAt(10, more), blocksAt(15, goOn)
+		cfg := config(func(ctx context.Context, r *kgo.Record) error { return errors.Join(first(ctx, r), then(ctx, r)) })
+		cfg.DrainTimeout, cfg.Logger = time.Second, log.logger()
+		// The heartbeat comes late: it is a refused commit that tells the member.
+		cfg.Kafka = []kgo.Opt{kgo.WithHooks(hold), kgo.FetchMinBytes(1 << 20), kgo.HeartbeatInterval(8 * time.Second)}
+		stay := k.Run(cfg)
+		k.Produce(onBoth(20)...)
+		stoodAt(t, stay, 2, 10, 20)
+		var silent atomic.Bool
+		k.Cluster.ControlKey(int16(kmsg.OffsetFetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			return nil, errors.New("connection killed"), silent.Load()
+		})
+		silent.Store(true)
+		expel(t, k, 0)
+		close(more)
+		eventually(t, "the member has joined again", func() bool { return log.with("the member was expelled and has joined again") > 0 })
+		hold.armed.Store(true)
+		k.Produce(onBoth(10)...)
+		<-hold.took
+		silent.Store(false)
+		time.Sleep(30 * time.Second) // the offsets are there
+		close(hold.release)
+		time.Sleep(10 * time.Second)
+		close(goOn)
+		k.Conserved()
+	})
+}

@@ -1,0 +1,52 @@
+package consumer
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A lane may be asked for its start twice before kgo has it: for a member that was expelled, and
+// again when kgo fetches the offsets that the session before did not come to. The first time it is
+// not known, and the fetch pauses; the second time it is, and nobody let the fetch go on.
+func TestConsumerStartOffset_KnownStartEndsThePause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := idle(t, Config{}, func() {})
+		silent, err := c.producer.Client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.group, c.retryCl, c.admin = silent, silent, kadm.NewClient(silent)
+		c.sourcePauser.client, c.retryPauser.client, c.retryPoll = c.group, c.retryCl, newRetryPoll(c, c.retryCl)
+		l := c.newLane("orders", 0, "m")
+		c.lanes[topicPartition{"orders", 0}] = l
+		check := func(when string, paused bool) {
+			t.Helper()
+			if got := len(c.group.PauseFetchPartitions(nil)) > 0; got != paused || l.awaitsStart() != paused {
+				t.Errorf("%s: its fetch is paused: %v, its start is looked for: %v; want %v", when, got, l.awaitsStart(), paused)
+			}
+		}
+		place := func(committed func(*lane) (kgo.EpochOffset, error)) {
+			t.Helper()
+			if _, err := c.positions(t.Context(), []*lane{l}, committed); err != nil {
+				t.Fatal(err)
+			}
+		}
+		place(func(*lane) (kgo.EpochOffset, error) { return kgo.EpochOffset{}, errors.New("no right to see it") })
+		check("unknown", true)
+		place(func(*lane) (kgo.EpochOffset, error) { return kgo.EpochOffset{Epoch: -1, Offset: 7}, nil })
+		check("known", false)
+		time.Sleep(time.Minute) // what looked for its start is over
+		check("a minute later", false)
+		if next := l.source().tracker.Next; next != 7 {
+			t.Errorf("it starts at %d, want 7", next)
+		}
+		l.close()
+		silent.Close() // what still asks ends
+	})
+}

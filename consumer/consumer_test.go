@@ -1,0 +1,27 @@
+package consumer_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// One of kgo's options has the clients that are made of it write to what it holds. The race
+// detector fails this.
+func TestNew_ConsumersMayShareTheirOptions(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		opts := []kgo.Opt{kgo.ProducerBatchCompression(kgo.SnappyCompression(), kgo.NoCompression())}
+		for _, group := range []string{"billing", "audit"} {
+			k.Begin(consumer.Config{
+				Kafka: opts, Group: group, Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{time.Second}},
+				Handler: func(context.Context, *kgo.Record) error { return nil },
+			})
+		}
+		k.Handled(k.Produce(&kgo.Record{Topic: "orders"})[0], 2)
+	})
+}

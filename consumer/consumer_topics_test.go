@@ -1,0 +1,250 @@
+package consumer_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// Trap 27: a topic is deleted and made anew while it is consumed. kgo since 1.22 refuses to read it
+// until it is told to forget the old one, and consumers stood still on it until they were
+// restarted.
+func TestConsumerTopics_RecreatedSourceIsReadAgain(t *testing.T) {
+	t.Parallel()
+	for protocol, opts := range balancers {
+		for name, pause := range map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second} {
+			for start, where := range map[string]consumer.Start{"earliest": consumer.StartEarliest(), "latest": consumer.StartLatest()} {
+				t.Run(protocol+"/"+name+"/start "+start, func(t *testing.T) {
+					onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+						k.CreateTopic("bills", 2)
+						var log lines
+						var done ran
+						cfg := config(done.after(busyOnce))
+						cfg.Logger, cfg.Kafka, cfg.Start, cfg.Topics = log.logger(), opts, where, []string{"orders", "bills"}
+						c, second := k.Run(cfg), k.Run(cfg)
+						done.all(t, k.Produce(many(100)...))
+						k.DeleteTopic("orders")
+						time.Sleep(pause)
+						k.CreateTopic("orders", 3)
+						done.reset()
+						done.all(t, k.Produce(many(50)...))
+						eventually(t, "all of the new topic is committed", func() bool {
+							n := int64(0)
+							for _, p := range k.Cluster.GroupInfo("billing").Commits["orders"] {
+								n += p.Offset
+							}
+							return n == 50
+						})
+						handledOnce(k, k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")}))
+						k.Conserved()
+						if n := log.with("level=ERROR", "a source topic was deleted and made anew", "topic=orders"); n != 2 {
+							t.Errorf("the log says %d times that the topic was made anew, want once a consumer", n)
+						}
+						for _, c := range []*consumertest.Consumer{c, second} {
+							if h := c.Health(); !h.OK || len(h.Missing) != 0 {
+								t.Errorf("health is %+v", h)
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A retry topic that is deleted and recreated is read from its start.
+func TestConsumerTopics_RecreatedTierIsReadAgain(t *testing.T) {
+	t.Parallel()
+	for protocol, opts := range balancers {
+		for name, pause := range map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second} {
+			t.Run(protocol+"/"+name, func(t *testing.T) {
+				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+					var log lines
+					var done ran
+					cfg := config(done.after(busyOnce))
+					cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1, time.Hour}}
+					cfg.Logger, cfg.Kafka, cfg.Provision.Mode = log.logger(), opts, retrytopics.Verify
+					provision(t, k, cfg)
+					k.Run(cfg)
+					handledOnce(k, k.Produce(many(100)...))
+					k.DeleteTopic("orders.retry.300ms")
+					time.Sleep(pause)
+					k.CreateTopic("orders.retry.300ms", 2)
+					done.all(t, k.Produce(many(100)...))
+					k.Conserved()
+					if n := log.with("level=ERROR", "a retry topic was deleted and made anew", "topic=orders.retry.300ms"); n != 1 {
+						t.Errorf("the log says %d times that the topic was made anew, want once", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Nothing runs on a topic that is not there, and nothing is lost when it is again.
+func TestConsumerTopics_DeletedTierIsMissed(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		var done ran
+		c := k.Run(config(done.after(busyOnce)))
+		handledOnce(k, k.Produce(many(50)...))
+		k.Conserved()
+		k.DeleteTopic("orders.retry.300ms")
+		records := k.Produce(many(50)...)
+		eventually(t, "health says so", func() bool {
+			h := c.Health()
+			return !h.OK && slices.Equal(h.Missing, []string{"orders.retry.300ms"}) && h.Lanes[0].State == consumer.StateBlocked
+		})
+		k.CreateTopic("orders.retry.300ms", 2)
+		done.all(t, records)
+		k.Conserved()
+		eventually(t, "health is OK again", func() bool { return c.Health().OK })
+	})
+}
+
+// The operator's last step: a tier was taken out of the configuration, and is deleted while
+// consumers run.
+func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
+	each(t, balancers, 4, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		var log lines
+		cfg := config(busyOnce)
+		cfg.Kafka, cfg.Logger = opts, log.logger()
+		cfg.Policy.Tiers = []time.Duration{time.Minute}
+		first := k.Produce(many(20)...)
+		runsUntilParked(t, k, cfg, time.Minute, first...)
+		cfg.Policy.Tiers = []time.Duration{tier1}
+		c := k.Run(cfg)
+		eventually(t, "what the tier holds is read", func() bool {
+			n := 0
+			for _, l := range c.Health().Lanes {
+				n += l.Parked
+			}
+			return n == len(first)
+		})
+		k.DeleteTopic("orders.retry.1m") // too early, but what is in memory is not lost
+		records := slices.Concat(first, k.Produce(many(20)...))
+		handledOnce(k, records)
+		eventually(t, "the deletion is said", func() bool { return log.with("level=INFO", "drained was deleted", "retry_topic=orders.retry.1m") == 1 })
+		time.Sleep(10 * time.Minute)
+		other := k.Run(cfg)
+		// A retry that finished above its tier's floor may run again when its lane changes hands.
+		eventually(t, "lanes have changed hands", func() bool { return len(c.Health().Lanes) == 2 && len(other.Health().Lanes) == 2 })
+		handledOnce(k, k.Produce(many(20)...))
+		k.Conserved()
+		for _, l := range c.Health().Lanes {
+			if slices.ContainsFunc(l.Offsets, func(f consumer.FeedOffsets) bool { return f.Topic == "orders.retry.1m" }) {
+				t.Errorf("lane %d has the deleted topic still: %+v", l.Partition, l.Offsets)
+			}
+		}
+		if n := log.with("not committed, the next commit carries them"); n > 2 {
+			t.Errorf("the log says %d times that offsets are not committed", n)
+		}
+	})
+}
+
+// What gave up its bytes cannot be fetched again from a topic that is not there.
+func TestDrainedTier_DeletedBeyondTheBudgetIsLogged(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		var log lines
+		var done ran
+		cfg := config(done.after(busyOnce))
+		cfg.Logger, cfg.Policy.Tiers = log.logger(), []time.Duration{10 * time.Minute}
+		first := k.Produce(many(500)...)
+		runsUntilParked(t, k, cfg, 10*time.Minute, first[len(first)-1])
+		cfg.Policy.Tiers, cfg.MaxParkedBytes = []time.Duration{tier1}, 10_000
+		expired := &expiredMeter{topic: "orders.retry.10m"}
+		cfg.MeterProvider = expired
+		c := k.Run(cfg)
+		eventually(t, "what the tier holds is read", func() bool { return c.Health().Lanes[0].Parked == len(first) })
+		k.DeleteTopic("orders.retry.10m")
+		handledOnce(k, k.Produce(many(20)...))
+		time.Sleep(20 * time.Minute)
+		kept := 0
+		for _, r := range first {
+			kept += done.times(r)
+		}
+		if lost := expired.n.Load(); kept == 0 || lost == 0 || int64(kept)+lost != int64(len(first)) {
+			t.Errorf("%d records of the tier ran and %d count as lost, want %d together", kept, lost, len(first))
+		}
+		if n := log.with("level=ERROR", "gone with it", "retry_topic=orders.retry.10m"); n != 1 {
+			t.Errorf("the log says %d times what is gone, want once", n)
+		}
+		if n := log.with("could not be fetched again"); n > 1 {
+			t.Errorf("the log says %d times that records cannot be fetched again", n)
+		}
+	})
+}
+
+// A source that is deleted holds up no other.
+func TestConsumerTopics_DeletedSourceHoldsUpNoOther(t *testing.T) {
+	each(t, balancers, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		k.CreateTopic("bills", 2)
+		var log lines
+		cfg := config(busyOnce)
+		cfg.Logger, cfg.Kafka, cfg.Topics = log.logger(), opts, []string{"orders", "bills"}
+		c := k.Run(cfg)
+		handledOnce(k, append(k.Produce(many(20)...), k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")})...))
+		k.DeleteTopic("orders")
+		eventually(t, "health says so", func() bool { return slices.Equal(c.Health().Missing, []string{"orders"}) })
+		if c.Health().OK {
+			t.Error("health is OK without a source")
+		}
+		bills := func() {
+			t.Helper()
+			for i := range 20 {
+				handledOnce(k, k.Produce(&kgo.Record{Topic: "bills", Key: fmt.Append(nil, i), Value: []byte("x")}))
+			}
+		}
+		bills()
+		second := k.Begin(config(fine)) // the group joins again without the topic
+		time.Sleep(10 * time.Second)
+		bills()
+		_ = second.Err() // its only source does not exist
+		time.Sleep(20 * time.Second)
+		if n := log.with("level=ERROR", "a source topic does not exist any more", "topic=orders"); n != 1 {
+			t.Errorf("the log says %d times that the topic is gone, want once", n)
+		}
+		if n := log.with("level=ERROR", "siding:") + log.with("level=WARN", "siding:"); n > 20 {
+			t.Errorf("%d lines of warnings and errors in ten minutes", n)
+		}
+		k.CreateTopic("orders", 2)
+		handledOnce(k, k.Produce(many(50)...))
+		bills()
+		if h := c.Health(); !h.OK || len(h.Missing) != 0 {
+			t.Errorf("health stays %+v", h)
+		}
+	})
+}
+
+// Under Provision.Mode Off a dead-letter topic that nobody had made yet was said to have been
+// deleted, with all that it held.
+func TestConsumerTopics_UnseenTopicIsNotCalledDeleted(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		for _, topic := range []string{"orders", "orders.retry.300ms", "orders.retry.900ms"} {
+			k.CreateTopic(topic, 1)
+		}
+		cfg := config(fine)
+		cfg.Provision.Mode = retrytopics.Off
+		var log lines
+		cfg.Logger = log.logger()
+		k.Run(cfg)
+		time.Sleep(time.Minute)
+		if missing, deleted := log.with("level=ERROR", "a topic does not exist", "topic=orders.dlq"), log.with("was deleted"); missing != 1 || deleted != 0 {
+			t.Errorf("the log says %d times that the topic does not exist, and %d times that it was deleted; want 1 and 0", missing, deleted)
+		}
+		k.CreateTopic("orders.dlq", 1)
+		time.Sleep(time.Minute)
+		k.DeleteTopic("orders.dlq")
+		time.Sleep(time.Minute)
+		if missing, deleted := log.with("a topic does not exist"), log.with("level=ERROR", "was deleted", "topic=orders.dlq"); missing != 1 || deleted != 1 {
+			t.Errorf("now the log says %d times that it does not exist, and %d times that it was deleted; want 1 and 1", missing, deleted)
+		}
+	})
+}

@@ -1,0 +1,34 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/sidingkafka/siding/classify"
+)
+
+// A handler that returned context.Cause(ctx) after its timeout failed terminally, since the cause
+// was a bare error.
+func TestErrHandlerTimeout_AndErrDrainingByErrorsIs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err, is error
+		class   string
+	}{
+		{ErrHandlerTimeout, context.DeadlineExceeded, classify.ClassTimeout},
+		{ErrDraining, context.Canceled, classify.ClassCanceled},
+	} {
+		if !errors.Is(tt.err, tt.is) {
+			t.Errorf("%v is not %v", tt.err, tt.is)
+		}
+		if r := new(classify.Classifier).Classify(fmt.Errorf("charge: %w", tt.err)); r.Verdict != classify.VerdictRetry || r.Class != tt.class {
+			t.Errorf("%v is %v of class %q, want retry of class %q", tt.err, r.Verdict, r.Class, tt.class)
+		}
+	}
+	if timeout, ok := errors.AsType[net.Error](ErrHandlerTimeout); !ok || !timeout.Timeout() {
+		t.Errorf("%v is no timeout to those who ask by Timeout", ErrHandlerTimeout)
+	}
+}

@@ -1,0 +1,25 @@
+package consumer
+
+import "testing"
+
+// A lane starts anew where its log was truncated. Did it so while the group takes the partition
+// back, the successor stayed in the table when the lane was gone, with its tiers read: the next
+// owner's double.
+func TestLane_RevokedHasNoSuccessor(t *testing.T) {
+	t.Parallel()
+	c := idle(t, Config{}, func() {})
+	c.retryPoll = newRetryPoll(c, nil)
+	drains, stays := held(c, 0, "m"), held(c, 1, "m")
+	if !drains.beginDrain() || drains.beginDrain() {
+		t.Error("want a lane to begin to drain once")
+	}
+	if c.replacement(drains, 0) != nil || c.lane("orders", 0) != drains {
+		t.Error("a lane that drains was replaced")
+	}
+	if n := c.lose(func(l *lane) bool { return l == stays }); n != 1 || c.lane("orders", 1) != nil || !stays.isGone() {
+		t.Errorf("lost %d lanes, want one, gone and out of the table", n)
+	}
+	if c.replacement(stays, 0) != nil || c.lane("orders", 1) != nil {
+		t.Error("a lane that was lost was replaced")
+	}
+}

@@ -1,0 +1,133 @@
+package consumer_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// What keeps a copy from being written, by how it begins and how it is over.
+var unwritable = map[string]struct {
+	fault kfake.Fault // of the copies to partition 1
+	says  string      // by health
+	takes bool        // the topic has the copy, though it is not acknowledged
+}{
+	"not authorized":                         {fault: kfake.Fault{Err: kerr.TopicAuthorizationFailed}, says: "TOPIC_AUTHORIZATION_FAILED"},
+	"no leader":                              {fault: kfake.Fault{Err: kerr.NotLeaderForPartition}, says: "leader"},
+	"leader not available":                   {fault: kfake.Fault{Err: kerr.LeaderNotAvailable}, says: "leader"},
+	"too few in-sync replicas":               {fault: kfake.Fault{Err: kerr.NotEnoughReplicas}, says: "in-sync replicas"},
+	"too few in-sync replicas, once written": {fault: kfake.Fault{Err: kerr.NotEnoughReplicasAfterAppend}, says: "in-sync replicas", takes: true},
+	"no answer in time, once written":        {fault: kfake.Fault{Err: kerr.RequestTimedOut}, says: "in-sync replicas", takes: true},
+	"a broken disk":                          {fault: kfake.Fault{Err: kerr.KafkaStorageError}, says: "leader"},
+	"a policy of the broker":                 {fault: kfake.Fault{Err: kerr.PolicyViolation}, says: "POLICY_VIOLATION"},
+}
+
+// Trap 21: the dead-letter topic is not authorized, or cannot be written to in some other way, and
+// the record is lost or doubled.
+func TestLane_UnwritableCopyBlocksUntilItIsWritten(t *testing.T) {
+	t.Parallel()
+	for name, tt := range unwritable {
+		for topic, value := range map[string]string{"orders.dlq": "bad", "orders.retry.300ms": "busy"} {
+			t.Run(name+"/"+topic, func(t *testing.T) {
+				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+					c := k.Run(config(sortOfBad))
+					f := tt.fault
+					f.Keys, f.Topic, f.Partitions, f.Count = []kmsg.Key{kmsg.Produce}, topic, []int32{1}, -1
+					fault := k.Cluster.Fault(f)
+					var failing []*kgo.Record
+					for range 5 {
+						failing = append(failing, k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte(value)})...)
+					}
+					time.Sleep(time.Minute)
+					other := k.Produce(
+						&kgo.Record{Topic: "orders", Key: keyOf(0), Value: []byte(value)},
+						&kgo.Record{Topic: "orders", Key: keyOf(0), Value: []byte("fine")},
+					)
+					k.Handled(other[1], 1)
+					if value == "bad" {
+						k.DeadLettered(other[0], headers.ReasonTerminal)
+					} else {
+						k.Handled(other[0], 1)
+					}
+					h := c.Health()
+					if l := h.Lanes[1]; h.OK || l.State != consumer.StateBlocked || !strings.Contains(l.Why, tt.says) {
+						t.Errorf("lane 1 is %+v, want it blocked by what says %q", l, tt.says)
+					}
+					if l := h.Lanes[0]; l.State != consumer.StateRunning {
+						t.Errorf("lane 0 is %+v, want it running", l)
+					}
+					if got := k.Cluster.GroupInfo("billing").Commits["orders"][1].Offset; got != 0 {
+						t.Errorf("%d is committed over copies that are not safe", got)
+					}
+					fault.Remove()
+					committed(t, k, "orders", 1, int64(len(failing)))
+					k.Conserved()
+					if n, want := len(content(t, k, topic)), len(failing)+1; n != want {
+						t.Errorf("%d copies on %s, want %d, one of each", n, topic, want)
+					}
+					if h := c.Health(); !h.OK {
+						t.Errorf("health stays %+v", h)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Trap 21: the dead-letter topic is missing.
+//
+// kgo keeps to the id under which it saw a topic first, and refuses one that was made anew until it
+// is told to forget it.
+func TestLane_WritesToARecreatedDeadLetterTopic(t *testing.T) {
+	each(t, map[string][]byte{
+		"records": nil, "large records": noise(10_000),
+	}, 2, func(t *testing.T, k *consumertest.Kafka, value []byte) {
+		makeSiblings(t, k, unlimited, 9_000)
+		cfg := config(sortOfBad)
+		cfg.Policy.Tiers = []time.Duration{tier1}
+		c := k.Run(cfg)
+		bad := append([]byte("bad"), value...)
+		before := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: bad}, &kgo.Record{Topic: "orders", Key: keyOf(0), Value: bad})
+		for _, r := range before {
+			k.DeadLettered(r, headers.ReasonTerminal)
+		}
+		committed(t, k, "orders", 1, 1)
+		for round := range 3 {
+			k.DeleteTopic("orders.dlq")
+			var after []*kgo.Record
+			for range 20 {
+				after = append(after, k.Produce(
+					&kgo.Record{Topic: "orders", Partition: 1, Value: bad}, &kgo.Record{Topic: "orders", Key: keyOf(0), Value: bad},
+				)...)
+			}
+			time.Sleep(2 * time.Minute)
+			for _, l := range c.Health().Lanes {
+				if l.State != consumer.StateBlocked || !strings.HasPrefix(l.Why, "orders.dlq: UNKNOWN_TOPIC") {
+					t.Errorf("round %d: lane %d is %v: %s; want it blocked without its topic", round, l.Partition, l.State, l.Why)
+				}
+			}
+			fine := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine")})[0]
+			k.CreateTopic("orders.dlq", 2)
+			k.Handled(fine, 1)
+			for _, r := range after {
+				k.DeadLettered(r, headers.ReasonTerminal)
+			}
+			if n := len(content(t, k, "orders.dlq")); n != len(after) {
+				t.Errorf("round %d: %d dead letters, want %d, one of each", round, n, len(after))
+			}
+			eventually(t, "nothing is blocked", func() bool { return len(blocked(c)) == 0 })
+			if value != nil {
+				limit(t, k, "orders.dlq", 9_000)
+			}
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package consumer_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// Trap 33: records that a limiter refused together come back together, in one millisecond, and are
+// refused again.
+func TestPolicy_RetryAfterSpreadsItsRecords(t *testing.T) {
+	const asked, records = 90 * time.Second, 200
+	each(t, map[string][]time.Duration{
+		"a tier is as long": nil, // the default ones
+		"none is as long":   {5 * time.Second},
+	}, 1, func(t *testing.T, k *consumertest.Kafka, tiers []time.Duration) {
+		var mu sync.Mutex
+		failed := map[int64]time.Time{}
+		at := map[int64]int{} // runs in a millisecond
+		cfg := config(func(_ context.Context, r *kgo.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			before, again := failed[r.Offset]
+			if !again {
+				failed[r.Offset] = time.Now()
+				return classify.RetryAfter(errBusy, asked)
+			}
+			if early := asked - time.Since(before); early > 0 {
+				t.Errorf("ran %v before what was asked for", early)
+			}
+			at[time.Now().UnixMilli()]++
+			return nil
+		})
+		cfg.Policy = consumer.Policy{Tiers: tiers}
+		k.Run(cfg)
+		handledOnce(k, k.Produce(many(records)...))
+		first, last := slices.Min(slices.Collect(maps.Keys(at))), slices.Max(slices.Collect(maps.Keys(at)))
+		if most := slices.Max(slices.Collect(maps.Values(at))); most > 10 || last-first < asked.Milliseconds()/20 {
+			t.Errorf("%d of %d ran in one millisecond, and all within %d ms; want 10 at most, and %d ms at least", most, records, last-first, asked.Milliseconds()/20)
+		}
+	})
+}
+
+// In place, too, what is asked for is the least wait and not the wait; MaxRetryAfter counts there
+// as well.
+func TestPolicy_RetryAfterIsTheLeastWaitInPlace(t *testing.T) {
+	const asked, lanes = 100 * time.Millisecond, 50
+	type row struct {
+		most        time.Duration // MaxRetryAfter
+		least, upTo time.Duration
+	}
+	each(t, map[string]row{
+		"asked for":       {0, asked, asked + 200*time.Millisecond},
+		"less is allowed": {20 * time.Millisecond, 20 * time.Millisecond, 220 * time.Millisecond},
+		"none is allowed": {-1, 0, 200 * time.Millisecond},
+	}, lanes, func(t *testing.T, k *consumertest.Kafka, tt row) {
+		var mu sync.Mutex
+		failed, waits := map[int32]time.Time{}, []time.Duration{}
+		cfg := config(func(_ context.Context, r *kgo.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if before, again := failed[r.Partition]; again {
+				waits = append(waits, time.Since(before))
+				return nil
+			}
+			failed[r.Partition] = time.Now()
+			return classify.RetryAfter(errBusy, asked)
+		})
+		cfg.Policy.Immediate = consumer.Immediate{Attempts: 1, Base: 200 * time.Millisecond, Max: 200 * time.Millisecond}
+		cfg.Policy.MaxRetryAfter = tt.most
+		k.Run(cfg)
+		var records []*kgo.Record
+		for p := range int32(lanes) {
+			records = append(records, &kgo.Record{Topic: "orders", Partition: p, Value: []byte("x")})
+		}
+		handledOnce(k, k.Produce(records...))
+		slices.Sort(waits)
+		if len(waits) != lanes || waits[0] < tt.least || waits[lanes-1] > tt.upTo {
+			t.Fatalf("%d waits of %v to %v, want %d of %v to %v", len(waits), waits[0], waits[len(waits)-1], lanes, tt.least, tt.upTo)
+		}
+		if same := len(waits) - len(slices.Compact(slices.Clone(waits))); same > lanes/10 {
+			t.Errorf("%d of %d waits are the same as another", same, lanes)
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package consumer
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
+)
+
+// The lane that has a partition next may come to the client before the lane that had it has left:
+// kgo passed over its start, the tier was read on where the lane before had come to, and the
+// records that had waited there were lost.
+func TestRetryPoll_LaneBeginsBesideTheOneBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var vn kfake.VirtualNetwork
+		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.SeedTopics(1, "tier"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cluster.Close()
+		cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext),
+			kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.DefaultProduceTopic("tier"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		for range 10 {
+			if err := cl.ProduceSync(t.Context(), kgo.StringRecord("x")).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := newRetryPoll(&Consumer{}, cl)
+		at := func(next int64) *lane {
+			l := &lane{topic: "source"}
+			l.feeds = []*feed{{lane: l, topic: "source"}, {lane: l, topic: "tier", delay: 1, tracker: offsets.New(next, next), epoch: -1}}
+			return l
+		}
+		before, after := at(0), at(2)
+		p.add([]*lane{before})
+		for got := 0; got < 10; {
+			got += cl.PollFetches(t.Context()).NumRecords()
+		}
+		p.add([]*lane{after})
+		p.remove([]*lane{before})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		fetches := cl.PollFetches(ctx)
+		if r := fetches.Records(); len(r) == 0 || r[0].Offset != 2 {
+			t.Errorf("the lane that begins at 2 is given %v first (%v)", r, fetches.Err())
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package consumer_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// Between two runs in place no handler runs. The lane was reported as stuck, others had to wait for
+// the slot, and a pause did not keep the next run from starting.
+func TestRunner_WaitInPlaceIsNoRun(t *testing.T) {
+	each(t, map[string]consumer.Order{
+		"partition": consumer.OrderPartition, "key": consumer.OrderKey,
+	}, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		const wait = 10 * time.Minute
+		var mu sync.Mutex
+		var ran []string
+		done := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(ran)
+		}
+		running, most := 0, 0
+		cfg := config(func(_ context.Context, r *kgo.Record) error {
+			mu.Lock()
+			running++
+			most = max(most, running)
+			again := slices.Contains(ran, string(r.Value))
+			ran = append(ran, string(r.Value))
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			running--
+			mu.Unlock()
+			if string(r.Value) == "waits" && !again {
+				return classify.RetryAfter(errBusy, wait)
+			}
+			return nil
+		})
+		cfg.Order, cfg.Concurrency = order, 1
+		cfg.Policy.Immediate = consumer.Immediate{Attempts: 1, Base: 1, Max: wait}
+		c := k.Run(cfg)
+		key := []byte("k")
+		first := k.Produce(
+			&kgo.Record{Topic: "orders", Key: key, Value: []byte("waits")}, &kgo.Record{Topic: "orders", Key: key, Value: []byte("behind")},
+		)
+		eventually(t, "the first run failed", func() bool { return len(done()) == 1 })
+		time.Sleep(2 * time.Second)
+		beside := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("beside")})
+		k.Handled(beside[0], 1)
+		time.Sleep(3 * time.Minute) // beyond the handler's timeout
+		for _, l := range c.Health().Lanes {
+			if l.State != consumer.StateRunning {
+				t.Errorf("lane %d is %s (%s) while a record waits in place", l.Partition, l.State, l.Why)
+			}
+		}
+		c.Pause("orders")
+		time.Sleep(2 * wait)
+		if got, want := done(), []string{"waits", "beside"}; !slices.Equal(got, want) {
+			t.Errorf("ran %q, want %q: the topic is paused", got, want)
+		}
+		for _, l := range c.Health().Lanes {
+			if l.State != consumer.StatePaused {
+				t.Errorf("lane %d is %s (%s), want paused", l.Partition, l.State, l.Why)
+			}
+		}
+		c.Resume("orders")
+		handledOnce(k, first)
+		if got, want := done(), []string{"waits", "beside", "waits", "behind"}; !slices.Equal(got, want) || most != 1 {
+			t.Errorf("ran %q, %d at a time; want %q, one at a time", got, most, want)
+		}
+		k.Conserved()
+	})
+}
+
+// Many lanes wait in place at the same time for few slots: each has its next run, no more run at
+// once than there are slots, and a lane that is given up while its worker waits for a slot does not
+// wait for it.
+func TestRunner_LendsAndReclaimsItsSlot(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		const lanes, slots = 20, 3
+		k.CreateTopic("orders", lanes)
+		var mu sync.Mutex
+		running, most := 0, 0
+		failed := map[int64]int{}
+		cfg := config(func(_ context.Context, r *kgo.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			running++
+			most = max(most, running)
+			mu.Unlock()
+			time.Sleep(50 * time.Millisecond)
+			mu.Lock()
+			running--
+			id := int64(r.Partition)<<32 | r.Offset
+			if failed[id]++; failed[id] < 3 {
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		})
+		cfg.Concurrency = slots
+		cfg.Policy.Immediate = consumer.Immediate{Attempts: 2, Base: 100 * time.Millisecond, Max: 200 * time.Millisecond}
+		c := k.Run(cfg)
+		var records []*kgo.Record
+		for i := range int32(lanes * 10) {
+			records = append(records, &kgo.Record{Topic: "orders", Partition: i % lanes, Value: []byte("x")})
+		}
+		records = k.Produce(records...)
+		time.Sleep(3 * time.Second)
+		stop(t, c)
+		k.Run(cfg)
+		handledOnce(k, records)
+		if most > slots {
+			t.Errorf("%d handlers ran at once, want %d at most", most, slots)
+		}
+		k.Conserved()
+	})
+}
+
+// A record that waits in place counts towards no bound of its lane. With a slot lent for each, an
+// outage of what the handler needs had as many in hand as came: 3,000 of 3,000, with four slots and
+// room for 100 records.
+func TestRunner_AsManyWaitInPlaceAsThereAreSlots(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		const slots = 4
+		var runs atomic.Int64
+		var over atomic.Bool
+		cfg := config(func(context.Context, *kgo.Record) error {
+			if runs.Add(1); over.Load() {
+				return nil
+			}
+			return classify.RetryAfter(errBusy, 10*time.Minute)
+		})
+		cfg.Order, cfg.Concurrency, cfg.MaxInFlight = consumer.OrderNone, slots, 100
+		cfg.Policy.Immediate = consumer.Immediate{Attempts: 1, Base: 1, Max: 10 * time.Minute}
+		c := k.Run(cfg)
+		records := make([]*kgo.Record, 300)
+		for i := range records {
+			records[i] = &kgo.Record{Topic: "orders", Value: []byte("x")}
+		}
+		records = k.Produce(records...)
+		time.Sleep(5 * time.Minute)
+		if l := c.Health().Lanes[0]; l.Running != 2*slots || runs.Load() != 2*slots {
+			t.Errorf("%d records are in hand after %d runs, want %d of both", l.Running, runs.Load(), 2*slots)
+		}
+		over.Store(true)
+		handledOnce(k, records)
+		k.Conserved()
+	})
+}

@@ -1,0 +1,104 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// A handler that calls runtime.Goexit, as a test's FailNow does, ended the worker's goroutine with
+// the lane's unit in hand: the lane stood still, and with Concurrency 1 the whole consumer.
+func TestRunner_GoexitFailsItsRecordOnly(t *testing.T) {
+	t.Parallel()
+	for name, order := range orders {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+				cfg := config(func(_ context.Context, r *kgo.Record) error {
+					if r.Offset%10 == 3 {
+						runtime.Goexit()
+					}
+					return nil
+				})
+				cfg.Order, cfg.Concurrency = order, 1
+				records := k.Produce(many(30)...)
+				k.Run(cfg)
+				for i, r := range records {
+					if i%10 == 3 {
+						k.DeadLettered(r, headers.ReasonPanic)
+					} else {
+						k.Handled(r, 1)
+					}
+				}
+				k.Conserved()
+			})
+		})
+	}
+}
+
+// An attempt that its lane's drain cancelled has not failed, whatever its handler returned: a
+// terminal verdict on it would discard a record that nothing was wrong with.
+func TestRunner_DrainedAttemptIsNoFailure(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		started := make(chan struct{})
+		cfg := config(func(ctx context.Context, _ *kgo.Record) error {
+			close(started)
+			<-ctx.Done()
+			return errors.New("the gateway call was cancelled")
+		})
+		cfg.DrainTimeout, cfg.Policy.OnTerminal = 100*time.Millisecond, consumer.Discard
+		c := k.Run(cfg)
+		r := k.Produce(many(1)...)[0]
+		<-started
+		stop(t, c)
+		k.Run(config(fine))
+		k.Handled(r, 1)
+		k.Conserved()
+	})
+}
+
+// A classifier rule and an ErrorText that panic stop nothing.
+func TestRunner_PanickingRuleStopsNothing(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := config(func(context.Context, *kgo.Record) error { return errors.New("no such SKU") })
+		cfg.Classifier.Rules = []classify.Rule{classify.When(func(error) bool { panic("rule") }, classify.VerdictRetry, "broken")}
+		cfg.ErrorText = func(error) string { panic("text") }
+		k.Run(cfg)
+		for _, r := range k.Produce(many(3)...) {
+			k.DeadLettered(r, headers.ReasonTerminal)
+		}
+		k.Conserved()
+	})
+}
+
+// hostile is an error whose every method panics.
+type hostile struct{}
+
+func (hostile) Error() string { panic("error") }
+func (hostile) Unwrap() error { panic("unwrap") }
+func (hostile) Is(error) bool { panic("is") }
+func (hostile) As(any) bool   { panic("as") }
+
+// An error whose methods panic stops nothing.
+func TestRunner_PanickingErrorStopsNothing(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		k.Run(config(func(_ context.Context, r *kgo.Record) error {
+			if r.Offset == 1 {
+				panic(hostile{})
+			}
+			return hostile{}
+		}))
+		for _, r := range k.Produce(many(3)...) {
+			k.DeadLettered(r, "")
+		}
+		k.Conserved()
+	})
+}

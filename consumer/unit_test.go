@@ -1,0 +1,38 @@
+package consumer
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// What of a unit did not run goes to the front of its feed again.
+func TestUnit_WhatDidNotRunGoesToTheFront(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var served []int64
+		s, all := pooled(t, OrderPartition, 1, 1, func(u *unit) {
+			served = append(served, u.recs[0].Offset)
+			u.ran = 1
+		})
+		l := all[0]
+		for first := int64(0); first < 30; first += 10 {
+			var recs []*kgo.Record
+			for at := range int64(10) {
+				recs = append(recs, &kgo.Record{Offset: first + at})
+			}
+			l.feeds[0].batches.Push(batch{recs: recs, each: 1})
+			l.feeds[0].enter(10, 10)
+		}
+		l.wake()
+		s.wg.Wait()
+		if len(served) != 30 || !slices.IsSorted(served) {
+			t.Errorf("served %v, want 0 … 29 in order", served)
+		}
+		if f := l.feeds[0]; f.queued != 0 {
+			t.Errorf("%d records are counted as queued after all ran", f.queued)
+		}
+	})
+}
