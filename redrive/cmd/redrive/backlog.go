@@ -22,7 +22,7 @@ type backlog struct {
 
 // backlogs finds the groups that have committed on the topics, by which a tier belongs to a group, and what lies before
 // each of them. What is complete above a group's floor is within.
-func (s *session) backlogs(ctx context.Context, topics []string) (map[string][]backlog, []error) {
+func readBacklogs(ctx context.Context, s *session, topics []string) (map[string][]backlog, []error) {
 	if len(topics) == 0 {
 		return nil, nil
 	}
@@ -60,7 +60,7 @@ func (s *session) backlogs(ctx context.Context, topics []string) (map[string][]b
 				problems = append(problems, onTopic("DESCRIBE", topic, err))
 				break
 			}
-			marks, exact := s.marks(ctx, topic, stretches[b.group], stable, ends)
+			marks, exact := countMarks(ctx, s, topic, stretches[b.group], stable, ends)
 			b.parked, b.exact = total-marks, exact
 			if !exact { // only JSON says so elsewhere
 				b.parked = output.Pair{Table: fmt.Sprintf("<= %d", total-marks), JSON: total - marks}
@@ -74,7 +74,7 @@ func (s *session) backlogs(ctx context.Context, topics []string) (map[string][]b
 // run leaves one on each partition behind its last record, which no group commits past. The records
 // are read for that. Where they are too many, or may not be read, or where a transaction is open,
 // only the marks that were found count, and exact is false.
-func (s *session) marks(ctx context.Context, topic string, from, stable, ends kadm.ListedOffsets) (n int64, exact bool) {
+func countMarks(ctx context.Context, s *session, topic string, from, stable, ends kadm.ListedOffsets) (n int64, exact bool) {
 	const (
 		mostRead    = 100_000 // offsets
 		readingTime = 10 * time.Second

@@ -50,7 +50,7 @@ func addSelection(cmd *cobra.Command) (flags *selection.Flags) {
 func completeTopic(t *tool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
-			names = t.lookUpTopics(cmd.Context())
+			names = lookUpTopics(cmd.Context(), t)
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -58,7 +58,7 @@ func completeTopic(t *tool) cobra.CompletionFunc {
 
 // lookUpTopics asks the cluster for its dead-letter topics. The user who presses Tab waits a
 // second, not ten, and sees no error.
-func (t *tool) lookUpTopics(ctx context.Context) []string {
+func lookUpTopics(ctx context.Context, t *tool) []string {
 	c, err := t.flags.Cluster(t.env)
 	if err != nil {
 		return nil

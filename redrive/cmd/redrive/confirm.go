@@ -8,12 +8,12 @@ import (
 )
 
 // confirm has a count typed before something is done that nothing can undo: whoever types it has read it.
-func (t *tool) confirm(ctx context.Context, what string, count int64) error {
-	return t.ask(ctx, what, strconv.FormatInt(count, 10))
+func confirm(ctx context.Context, t *tool, what string, count int64) error {
+	return ask(ctx, t, what, strconv.FormatInt(count, 10))
 }
 
 // ask has something typed before what should not be done unread. Without anybody at stdin, and with any other answer, it is refused.
-func (t *tool) ask(ctx context.Context, what, want string) error {
+func ask(ctx context.Context, t *tool, what, want string) error {
 	t.screen.Say("%s; type %s to continue:", what, want)
 	answer := make(chan string, 1)
 	go func() {

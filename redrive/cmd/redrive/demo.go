@@ -30,7 +30,7 @@ would type it, and takes less than a minute. The rate and the window are set to 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoTime, errDemoTime)
 			defer cancel()
-			err := t.demo(ctx)
+			err := tellDemo(ctx, t)
 			if err != nil && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -43,7 +43,7 @@ would type it, and takes less than a minute. The rate and the window are set to 
 const demoPace = "--rate 150 --ramp 2s --window 3s"
 
 // demo is the story. What it says of the end is counted, not known in advance.
-func (t *tool) demo(ctx context.Context) error {
+func tellDemo(ctx context.Context, t *tool) error {
 	tax := bug{"tax.TableMiss", "no tax rate for region", 1200}
 	i, err := startIncident(tax, bug{"payment.Declined", "the bank said no", 500}, bug{"decode", "invalid character '<' looking for beginning of value", 300})
 	if err != nil {

@@ -46,27 +46,26 @@ that it has read already; discard warns of that, and show reports what became of
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
-			return t.with(cmd.Context(), func(s *session) error { return t.discard(cmd.Context(), s, args[0], sel, d) }, d.check(), err)
+			return t.with(cmd.Context(), func(s *session) error { return discard(cmd.Context(), s, args[0], sel, d) }, d.check(), err)
 		},
 	}
 	flags = addSelection(cmd)
-	section(cmd, sectionLedger, func(set *pflag.FlagSet) { d.operator = t.addOperator(set) })
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { d.operator = addOperator(t, set) })
 	cmd.Flags().BoolVar(&d.yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
-func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selection.Selection, d decision) error {
-	c, err := s.choose(ctx, topic, sel)
+func discard(ctx context.Context, s *session, topic string, sel *selection.Selection, d decision) error {
+	c, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
-	ledger, err := t.idleLedger(ctx, s, c.sibling, toWrite, nil, []string{"WRITE"})
+	ledger, err := idleLedger(ctx, s, c.sibling, toWrite, nil, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
-	sum, err := ledger.Summarize(ctx, c.Filter, c.bounds, t.progress("counting letters of "+topic))
-	t.screen.Status("")
-	t.warnOfDoubts(sel)
+	sum, err := ledger.Summarize(ctx, c.Filter, c.bounds, progress(s.tool, "counting letters of "+topic))
+	warnOfDoubts(s.tool, sel)
 	switch {
 	case err != nil:
 		return readFailed(topic, err) // what can't be read can't be asked about
@@ -74,7 +73,7 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 		return refuse("nothing was discarded: no open letter of %s fits: redrive summary %s shows what is open", topic, topic)
 	}
 	if !d.yes {
-		if err := t.confirm(ctx, fmt.Sprintf("%s of %s will be discarded", letters(sum.Open), topic), sum.Open); err != nil {
+		if err := confirm(ctx, s.tool, fmt.Sprintf("%s of %s will be discarded", letters(sum.Open), topic), sum.Open); err != nil {
 			return err
 		}
 	}
@@ -84,20 +83,19 @@ func (t *tool) discard(ctx context.Context, s *session, topic string, sel *selec
 	var done int64
 	n, err := ledger.Discard(ctx, c.Filter, c.frozen, d.by, d.why, func(headers.Position, error) {
 		if done++; done%1000 == 0 {
-			t.screen.Status("discarding %s", output.Bar(done, sum.Open))
+			s.screen.Status("discarding %s", output.Bar(done, sum.Open))
 		}
 	})
-	t.screen.Status("")
 	if err != nil {
 		if n > 0 {
-			t.screen.Say("%s of %s were discarded before the error: run discard again for the rest", letters(n), topic)
+			s.screen.Say("%s of %s were discarded before the error: run discard again for the rest", letters(n), topic)
 		}
 		return onTopic("WRITE", ledger.Name(), err)
 	}
 	if err := stillIdle(ctx, ledger); err != nil {
-		t.screen.Warn("%v; the run redrives the letters that it read before the discard: redrive show reports what became of a letter", err)
+		s.screen.Warn("%v; the run redrives the letters that it read before the discard: redrive show reports what became of a letter", err)
 	}
-	return t.screen.Object(
+	return s.screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("discarded", "DISCARDED", n),
 		output.NewField("by", "BY", d.by),

@@ -51,7 +51,7 @@ func TestNothingIsDoneUnlessTheCountIsTyped(t *testing.T) {
 		{"4\n0\n", `"4" is not 40`},
 	} {
 		tl, words := quietTool(strings.NewReader(c.typed))
-		err := tl.confirm(t.Context(), "40 letters of orders.dlq will be discarded", 40)
+		err := confirm(t.Context(), tl, "40 letters of orders.dlq will be discarded", 40)
 		switch {
 		case c.want == "" && err != nil, c.want != "" && (exitCode(err) != exitRefused || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%q: %v, want %q", c.typed, err, c.want)
@@ -88,7 +88,7 @@ func TestAnInterruptIsNoAnswer(t *testing.T) {
 	defer w.Close()
 	tl := &tool{process: process{stdin: r}, screen: output.NewScreen(io.Discard, io.Discard, func(string) string { return "" })}
 	cancel(errInterrupted)
-	err := tl.confirm(ctx, "x", 1)
+	err := confirm(ctx, tl, "x", 1)
 	if !errors.Is(err, errInterrupted) {
 		t.Errorf("%v, want %v", err, errInterrupted)
 	}

@@ -29,7 +29,7 @@ Export changes nothing. To discard what was exported, give discard the same filt
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
-			return t.with(cmd.Context(), func(s *session) error { return t.export(cmd.Context(), s, args[0], sel, all) }, err)
+			return t.with(cmd.Context(), func(s *session) error { return export(cmd.Context(), s, args[0], sel, all) }, err)
 		},
 	}
 	flags = addSelection(cmd)
@@ -37,32 +37,31 @@ Export changes nothing. To discard what was exported, give discard the same filt
 	return cmd
 }
 
-func (t *tool) export(ctx context.Context, s *session, topic string, sel *selection.Selection, all bool) error {
-	c, err := s.choose(ctx, topic, sel)
+func export(ctx context.Context, s *session, topic string, sel *selection.Selection, all bool) error {
+	c, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
-	found, err := t.chosen(ctx, s, c, c.bounds, all)
+	found, err := chosen(ctx, s, c, c.bounds, all)
 	if err != nil {
 		return err
 	}
-	n, err := t.writeLetters(t.screen.Data(), found)
-	t.warnOfDoubts(sel)
+	n, err := writeLetters(s.tool, s.screen.Data(), found)
+	warnOfDoubts(s.tool, sel)
 	if err != nil {
 		if n > 0 {
-			t.screen.Say("%s of %s were exported before the error: the output is incomplete", letters(n), topic)
+			s.screen.Say("%s of %s were exported before the error: the output is incomplete", letters(n), topic)
 		}
 		return readFailed(topic, err)
 	}
 	if n == 0 {
-		t.screen.Say("%s", s.nothing(topic, all))
+		s.screen.Say("%s", nothing(topic, all))
 	}
 	return nil
 }
 
 // writeLetters exports letters, and tells how many there are so far.
-func (t *tool) writeLetters(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (int64, error) {
-	defer t.screen.Status("")
+func writeLetters(t *tool, w io.Writer, found iter.Seq2[*dlq.Letter, error]) (int64, error) {
 	var n int64
 	return dlq.Export(w, func(yield func(*dlq.Letter, error) bool) {
 		for l, err := range found {

@@ -15,7 +15,7 @@ const reportEvery = time.Minute
 
 // follow shows how a run goes on: a status line, and a line for what happens. Begin is called
 // before the first of it.
-func (t *tool) follow(begin func(redrive.Event)) func(redrive.Event) {
+func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 	begun, state, waiting := false, redrive.State(""), ""
 	said := t.now()
 	var speed speed
@@ -49,12 +49,12 @@ func (t *tool) follow(begin func(redrive.Event)) func(redrive.Event) {
 			said = now
 			t.screen.Say("%s, %s", e.State, soFar(e.Counts, speed.perSecond()))
 		}
-		t.showProgress(e, speed.perSecond())
+		showProgress(t, e, speed.perSecond())
 	}
 }
 
 // showProgress shows it as well as the terminal's width allows: what failed again must be seen, the bar need not.
-func (t *tool) showProgress(e redrive.Event, perSecond float64) {
+func showProgress(t *tool, e redrive.Event, perSecond float64) {
 	numbers := soFar(e.Counts, perSecond)
 	bar := output.Bar(e.Counts.Sent, e.Counts.Selected)
 	percent := strings.TrimSpace(bar[strings.LastIndexByte(bar, ']')+1:])

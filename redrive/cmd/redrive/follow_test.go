@@ -16,7 +16,7 @@ func TestWhatARunWaitsForIsSaidOnceInAnyState(t *testing.T) {
 		return redrive.Event{Outcome: redrive.Outcome{State: state}, Message: text}
 	}
 	tl, words := quietTool(nil)
-	on := tl.follow(func(redrive.Event) {})
+	on := follow(tl, func(redrive.Event) {})
 	for _, e := range []redrive.Event{
 		event(redrive.Sending, ""),
 		event(redrive.Waiting, "the group is behind"), event(redrive.Waiting, "the group is behind"),

@@ -48,7 +48,7 @@ new dead letters for failures.`,
 			if err == nil {
 				defer file.Close()
 			}
-			return t.with(cmd.Context(), func(s *session) error { return t.importLetters(cmd.Context(), s, args[0], file, how, yes) }, err)
+			return t.with(cmd.Context(), func(s *session) error { return importLetters(cmd.Context(), s, args[0], file, how, yes) }, err)
 		},
 	}
 	cmd.Flags().BoolVar(&how.KeepTimestamps, "keep-timestamps", false, "keep the letters' timestamps, where the topic allows that; retention goes by them")
@@ -68,12 +68,12 @@ func openArchive(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-func (t *tool) importLetters(ctx context.Context, s *session, topic string, file *os.File, how dlq.ImportOptions, yes bool) error {
-	f, err := s.deadLetters(ctx, topic)
+func importLetters(ctx context.Context, s *session, topic string, file *os.File, how dlq.ImportOptions, yes bool) error {
+	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return err
 	}
-	ledger, err := t.idleLedger(ctx, s, f, toCount, []string{"WRITE"}, nil)
+	ledger, err := idleLedger(ctx, s, f, toCount, []string{"WRITE"}, nil)
 	if err != nil {
 		return err
 	}
@@ -83,26 +83,24 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 			return onTopic("DESCRIBE_CONFIGS", topic, err)
 		}
 	}
-	outlook, err := ledger.PreviewImport(ctx, file, t.progress("reading "+topic))
-	t.screen.Status("")
+	outlook, err := ledger.PreviewImport(ctx, file, progress(s.tool, "reading "+topic))
 	if err != nil {
 		return readFailed(topic, err)
 	}
 	if n := reopened(outlook); n > 0 && !yes && outlook.Broken == nil {
 		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", letters(n), file.Name(), outcomes(outlook))
-		if err := t.confirm(ctx, what, n); err != nil {
+		if err := confirm(ctx, s.tool, what, n); err != nil {
 			return err
 		}
 		if err := stillIdle(ctx, ledger); err != nil {
 			return err
 		}
 	}
-	t.screen.Status("importing %s …", file.Name())
+	s.screen.Status("importing %s …", file.Name())
 	n, err := dlq.Import(ctx, topic, file, how, s.opts...)
-	t.screen.Status("")
 	if err != nil {
 		if n > 0 {
-			t.screen.Say("%s of %s were imported before the error, and they stay. Import the file again: letters that siding wrote then count as copies, which no run redrives", letters(n), file.Name())
+			s.screen.Say("%s of %s were imported before the error, and they stay. Import the file again: letters that siding wrote then count as copies, which no run redrives", letters(n), file.Name())
 		}
 		err = fmt.Errorf("%s: %w", file.Name(), err)
 		if denied := onTopic("WRITE", topic, err); isA[*redrive.DeniedError](denied) {
@@ -110,7 +108,7 @@ func (t *tool) importLetters(ctx context.Context, s *session, topic string, file
 		}
 		return err // it names the topic
 	}
-	return t.screen.Object(
+	return s.screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("imported", "IMPORTED", n),
 		output.NewField("reopened", "OPEN AGAIN", unlessZero(reopened(outlook))),

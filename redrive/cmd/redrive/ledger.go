@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/sidingkafka/siding/retrytopics"
+
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +14,8 @@ import (
 )
 
 // ledgerName is the topic that says what became of a topic's dead letters.
-func (s *session) ledgerName(f sibling) (string, error) {
-	names, err := s.Naming.Siblings(f.Source, f.Group)
+func ledgerName(naming retrytopics.Naming, f sibling) (string, error) {
+	names, err := naming.Siblings(f.Source, f.Group)
 	if err != nil {
 		return "", usage(fmt.Errorf("the ledger of %s has no name by this naming: set --ledger-name: %w", f.topic, err))
 	}
@@ -31,19 +33,18 @@ const (
 )
 
 // readLedger reads all that is written down of a topic's dead letters.
-func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpose) (*dlq.Ledger, error) {
-	name, err := s.ledgerName(f)
+func readLedger(ctx context.Context, s *session, f sibling, why purpose) (*dlq.Ledger, error) {
+	name, err := ledgerName(s.Naming, f)
 	if err != nil {
 		return nil, err
 	}
 	l := dlq.NewLedger(f.topic, name, s.opts...)
-	err = l.Read(ctx, t.progress("reading "+name), nil)
-	t.screen.Status("")
+	err = l.Read(ctx, progress(s.tool, "reading "+name), nil)
 	switch {
 	case err != nil && (why == toWrite || !errors.Is(err, dlq.ErrNewerVersion)):
 		return nil, onTopic("READ", name, err)
 	case err != nil:
-		t.screen.Warn("%v; these letters count as open", err)
+		s.screen.Warn("%v; these letters count as open", err)
 		return l, nil
 	}
 	if n, some := l.Broken(); n > 0 {
@@ -51,13 +52,13 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpos
 		if len(some) > 0 {
 			first = fmt.Sprintf("; the first: %v", some[0])
 		}
-		t.screen.Warn("%s: the entries about %s can't be read, so these letters count as open%s", name, letters(n), first)
+		s.screen.Warn("%s: the entries about %s can't be read, so these letters count as open%s", name, letters(n), first)
 	}
 	switch {
 	case l.Missing() && why == toWrite:
 		return nil, fmt.Errorf("topic %s does not exist, so nothing can be recorded about the letters of %s: create it, compacted, with as many partitions (retrytopics.Ensure does)", name, f.topic)
 	case l.Missing() && why == toInspect:
-		t.screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
+		s.screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
 	}
 	return l, nil
 }
@@ -65,8 +66,8 @@ func (t *tool) readLedger(ctx context.Context, s *session, f sibling, why purpos
 // idleLedger is readLedger for a verb that changes something: it refuses where a run is unfinished,
 // and where the user lacks an operation that the verb needs on the topic or on the ledger, so that
 // the verb does all of it or nothing.
-func (t *tool) idleLedger(ctx context.Context, s *session, f sibling, why purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
-	l, err := t.readLedger(ctx, s, f, why)
+func idleLedger(ctx context.Context, s *session, f sibling, why purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
+	l, err := readLedger(ctx, s, f, why)
 	if err == nil {
 		err = guard.RefuseUnfinished(l)
 	}
@@ -85,7 +86,7 @@ func stillIdle(ctx context.Context, ledger *dlq.Ledger) error {
 }
 
 // progress is a status line with a bar, for what is told how many offsets of how many were passed.
-func (t *tool) progress(what string) func(read, total int64) {
+func progress(t *tool, what string) func(read, total int64) {
 	return func(read, total int64) {
 		t.screen.Status("%s %s", what, output.Bar(read, total))
 	}

@@ -19,8 +19,8 @@ type letterOutcome struct {
 }
 
 // outcomeOf asks the ledger about one letter, be it there or gone.
-func (s *session) outcomeOf(ctx context.Context, f sibling, partition int32, offset int64) (letterOutcome, error) {
-	name, err := s.ledgerName(f)
+func readOutcome(ctx context.Context, s *session, f sibling, partition int32, offset int64) (letterOutcome, error) {
+	name, err := ledgerName(s.Naming, f)
 	if err != nil {
 		return letterOutcome{}, err
 	}
@@ -96,12 +96,8 @@ func (f letterOutcome) lines(look output.Look) string {
 	return b.String() + "\n"
 }
 
-var noteColumns = []output.Column{
-	{Key: "state"}, {Key: "at"}, {Key: "run"}, {Key: "by"}, {Key: "why"}, {Key: "target"}, {Key: "class"}, {Key: "edited"}, {Key: "error"},
-}
-
 func (f letterOutcome) rows() output.Rows {
-	rows := output.Rows{Columns: noteColumns}
+	rows := output.Rows{}
 	for _, n := range f.notes {
 		e := &n.Entry
 		var at time.Time
@@ -115,7 +111,17 @@ func (f letterOutcome) rows() output.Rows {
 		if n.Err != nil {
 			state, wrong = nil, n.Err.Error()
 		}
-		rows.Cells = append(rows.Cells, []any{state, at, orNil(e.Run), orNil(e.By), orNil(e.Why), target, orNil(e.Class), e.Edited, wrong})
+		rows = append(rows, []output.Field{
+			output.NewField("state", "", state),
+			output.NewField("at", "", at),
+			output.NewField("run", "", orNil(e.Run)),
+			output.NewField("by", "", orNil(e.By)),
+			output.NewField("why", "", orNil(e.Why)),
+			output.NewField("target", "", target),
+			output.NewField("class", "", orNil(e.Class)),
+			output.NewField("edited", "", e.Edited),
+			output.NewField("error", "", wrong),
+		})
 	}
 	return rows
 }

@@ -18,8 +18,8 @@ type letterSelection struct {
 }
 
 // choose finds the topic and what of it has to be read.
-func (s *session) choose(ctx context.Context, topic string, sel *selection.Selection) (*letterSelection, error) {
-	f, err := s.deadLetters(ctx, topic)
+func choose(ctx context.Context, s *session, topic string, sel *selection.Selection) (*letterSelection, error) {
+	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (s *session) choose(ctx context.Context, topic string, sel *selection.Selec
 }
 
 // warnOfDoubts tells of letters that an expression could not judge.
-func (t *tool) warnOfDoubts(sel *selection.Selection) {
+func warnOfDoubts(t *tool, sel *selection.Selection) {
 	if d := sel.Doubts(); d != "" {
 		t.screen.Warn("%s", d)
 	}

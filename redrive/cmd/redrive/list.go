@@ -39,7 +39,7 @@ With --all it does not read the ledger, and has no column for a letter's state: 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err1 := flags.Compile(t.now())
 			from, err2 := how.from(args[0])
-			return t.with(cmd.Context(), func(s *session) error { return t.list(cmd.Context(), s, args[0], sel, from, how) }, err1, err2)
+			return t.with(cmd.Context(), func(s *session) error { return list(cmd.Context(), s, args[0], sel, from, how) }, err1, err2)
 		},
 	}
 	flags = addSelection(cmd)
@@ -69,23 +69,8 @@ func (l listing) from(topic string) (*dlq.Cursor, error) {
 	return &c, nil
 }
 
-var letterColumns = []output.Column{
-	{Key: "place", Title: "PLACE"},
-	{Key: "partition"},
-	{Key: "offset"},
-	{Key: "class", Title: "CLASS"},
-	{Key: "fingerprint"},
-	{Key: "reason", Title: "REASON", Spare: 3},
-	{Key: "group", Title: "GROUP", Spare: 1},
-	{Key: "attempts", Title: "ATTEMPTS", Right: true, Spare: 4},
-	{Key: "failedAt", Title: "FAILED AT", Spare: 2},
-	{Key: "key", Title: "KEY", Cut: true},
-	{Key: "keyEncoding"},
-	{Key: "message", Title: "MESSAGE", Cut: true},
-}
-
-func (t *tool) list(ctx context.Context, s *session, topic string, sel *selection.Selection, from *dlq.Cursor, how listing) error {
-	c, err := s.choose(ctx, topic, sel)
+func list(ctx context.Context, s *session, topic string, sel *selection.Selection, from *dlq.Cursor, how listing) error {
+	c, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
@@ -95,11 +80,11 @@ func (t *tool) list(ctx context.Context, s *session, topic string, sel *selectio
 			return usage(errors.New("--cursor: the filters choose none of its partitions"))
 		}
 	}
-	found, err := t.chosen(ctx, s, c, at, how.all)
+	found, err := chosen(ctx, s, c, at, how.all)
 	if err != nil {
 		return err
 	}
-	list := t.screen.List(letterColumns...)
+	list := s.screen.List()
 	var errs []error
 	full := false
 	for l, err := range found {
@@ -107,7 +92,7 @@ func (t *tool) list(ctx context.Context, s *session, topic string, sel *selectio
 			errs = append(errs, err)
 			continue
 		}
-		if err := list.Row(letterCells(l)...); err != nil {
+		if err := list.Row(letterFields(l)...); err != nil {
 			return err
 		}
 		at.Advance(l)
@@ -118,22 +103,22 @@ func (t *tool) list(ctx context.Context, s *session, topic string, sel *selectio
 	if err := list.Close(); err != nil {
 		return err
 	}
-	t.warnOfDoubts(sel)
+	warnOfDoubts(s.tool, sel)
 	switch {
 	case full && !at.Done():
-		t.screen.Say("more letters may follow: continue with --cursor %s", at)
+		s.screen.Say("more letters may follow: continue with --cursor %s", at)
 	case list.Rows() == 0 && len(errs) == 0 && from == nil:
-		t.screen.Say("%s", s.nothing(topic, how.all))
+		s.screen.Say("%s", nothing(topic, how.all))
 	}
 	return readFailed(topic, errs...)
 }
 
 // chosen yields the letters of a choice, from the cursor on: the open ones, or all.
-func (t *tool) chosen(ctx context.Context, s *session, c *letterSelection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
+func chosen(ctx context.Context, s *session, c *letterSelection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
 	if all {
 		return dlq.Read(ctx, c.topic, c.Filter, from, s.opts...), nil
 	}
-	ledger, err := t.readLedger(ctx, s, c.sibling, toInspect)
+	ledger, err := readLedger(ctx, s, c.sibling, toInspect)
 	if err != nil {
 		return nil, err
 	}
@@ -141,23 +126,33 @@ func (t *tool) chosen(ctx context.Context, s *session, c *letterSelection, from 
 }
 
 // nothing is what to say where no letter is chosen.
-func (s *session) nothing(topic string, all bool) string {
+func nothing(topic string, all bool) string {
 	if all {
 		return fmt.Sprintf("no letter of %s fits", topic)
 	}
 	return fmt.Sprintf("no open letter of %s fits: redrive summary %s shows the open ones, --all includes the others", topic, topic)
 }
 
-func letterCells(l *dlq.Letter) []any {
-	m, r := &l.Meta, l.Record
+// letterFields are a letter as a row.
+func letterFields(l *dlq.Letter) []output.Field {
+	field, m, r := output.NewField, &l.Meta, l.Record
 	key, encoding := output.Text.Value(r.Key)
 	var shown any
 	if r.Key != nil {
 		shown = output.Pair{Table: string(r.Key), JSON: key}
 	}
-	return []any{
-		placeText(r.Partition, r.Offset), r.Partition, r.Offset,
-		orNil(m.Class), orNil(m.Fingerprint), orNil(string(m.Reason)), orNil(m.Group), m.Attempts, l.FailedAt(),
-		shown, encoding, orNil(m.Message),
+	return []output.Field{
+		field("place", "PLACE", placeText(r.Partition, r.Offset)),
+		field("partition", "", r.Partition),
+		field("offset", "", r.Offset),
+		field("class", "CLASS", orNil(m.Class)),
+		field("fingerprint", "", orNil(m.Fingerprint)),
+		field("reason", "REASON", orNil(string(m.Reason))).Spare(3),
+		field("group", "GROUP", orNil(m.Group)).Spare(1),
+		field("attempts", "ATTEMPTS", m.Attempts).Right().Spare(4),
+		field("failedAt", "FAILED AT", l.FailedAt()).Spare(2),
+		field("key", "KEY", shown).MayCut(),
+		field("keyEncoding", "", encoding),
+		field("message", "MESSAGE", orNil(m.Message)).MayCut(),
 	}
 }

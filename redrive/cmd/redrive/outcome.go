@@ -10,37 +10,33 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-var runColumns = []output.Column{
-	{Key: "run", Title: "RUN"},
-	{Key: "state", Title: "STATE"},
-	{Key: "started", Title: "STARTED", Spare: 2},
-	{Key: "stopped"},
-	{Key: "ended", Title: "ENDED", Spare: 4},
-	{Key: "selected", Title: "SELECTED", Right: true, Spare: 3},
-	{Key: "sent", Title: "SENT", Right: true, Spare: 1},
-	{Key: "succeeded", Title: "SUCCEEDED", Right: true},
-	{Key: "failed", Title: "FAILED", Right: true},
-	{Key: "discarded"},
-	{Key: "pending", Title: "PENDING", Right: true},
-	{Key: "unknown"},
-	{Key: "unfollowed"},
-	{Key: "by", Title: "BY", Spare: 5},
-	{Key: "why", Title: "WHY", Cut: true, Spare: 6},
-	{Key: "cause"},
-	{Key: "owner"},
-	{Key: "heartbeat"},
-}
-
-func runCells(o redrive.Outcome, now time.Time) []any {
-	c := o.Counts
-	return []any{
-		o.Topic + "/" + o.ID, stateOf(o, now), when(o.Started), when(o.Stopped), when(o.Ended), c.Selected, c.Sent, c.Succeeded, c.Failed, c.Discarded, c.Pending, c.Unknown, c.Unfollowed,
-		o.By, orNil(o.Why), orNil(o.Cause), o.Owner, when(o.Heartbeat),
+// runFields are a run as a row.
+func runFields(o redrive.Outcome, now time.Time) []output.Field {
+	field, c := output.NewField, o.Counts
+	return []output.Field{
+		field("run", "RUN", o.Topic+"/"+o.ID),
+		field("state", "STATE", stateOf(o, now)),
+		field("started", "STARTED", when(o.Started)).Spare(2),
+		field("stopped", "", when(o.Stopped)),
+		field("ended", "ENDED", when(o.Ended)).Spare(4),
+		field("selected", "SELECTED", c.Selected).Right().Spare(3),
+		field("sent", "SENT", c.Sent).Right().Spare(1),
+		field("succeeded", "SUCCEEDED", c.Succeeded).Right(),
+		field("failed", "FAILED", c.Failed).Right(),
+		field("discarded", "", c.Discarded),
+		field("pending", "PENDING", c.Pending).Right(),
+		field("unknown", "", c.Unknown),
+		field("unfollowed", "", c.Unfollowed),
+		field("by", "BY", o.By).Spare(5),
+		field("why", "WHY", orNil(o.Why)).MayCut().Spare(6),
+		field("cause", "", orNil(o.Cause)),
+		field("owner", "", o.Owner),
+		field("heartbeat", "", when(o.Heartbeat)),
 	}
 }
 
 // showOutcome shows what is known of a run.
-func (t *tool) showOutcome(o redrive.Outcome) error {
+func showOutcome(t *tool, o redrive.Outcome) error {
 	c := o.Counts
 	heartbeat, waits := "HEARTBEAT", "WAITS FOR"
 	if o.State.Finished() {

@@ -31,7 +31,7 @@ func TestARunIsPrintedWithAllItsCounts(t *testing.T) {
 			if err := tl.screen.Format.Set(f); err != nil {
 				t.Fatal(err)
 			}
-			if err := tl.showOutcome(o); err != nil {
+			if err := showOutcome(tl, o); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, name+"."+f, data.String())
@@ -71,9 +71,9 @@ func TestWhatARunLeavesBehindIsSaid(t *testing.T) {
 	o.Counts = redrive.Counts{Selected: 60, Sent: 12, Failed: 1, Retrying: 11, Pending: 11, Skipped: map[string]int64{
 		redrive.SkippedExpired: 3, redrive.SkippedResolved: 5, redrive.SkippedEdit: 2,
 	}}
-	tl.reportLeft(o)
+	reportLeft(tl, o)
 	seen := []redrive.Failure{{Record: "orders.retry.1s/0/1", Letter: "orders.dlq/0/1", Class: "tax", Message: "no"}, {Record: "orders.dlq/0/7", Class: "tax", Message: "no"}}
-	tl.showFailures(&redrive.FailedAgainError{Seen: seen}, o)
+	showFailures(tl, &redrive.FailedAgainError{Seen: seen}, o)
 	want := `not sent, still open: 40 letters
 redrive status orders.dlq/r-1 reports the outcomes of the pending letters later
 failures:
@@ -86,7 +86,7 @@ failures:
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	words.Reset()
-	if tl.reportLeft(redrive.Outcome{Counts: redrive.Counts{Selected: 2, Sent: 2, Succeeded: 2}}); words.String() != "" {
+	if reportLeft(tl, redrive.Outcome{Counts: redrive.Counts{Selected: 2, Sent: 2, Succeeded: 2}}); words.String() != "" {
 		t.Errorf("nothing is left, and it says %s", words.String())
 	}
 }

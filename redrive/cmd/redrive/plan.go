@@ -29,7 +29,7 @@ type runFlags struct {
 	maxRedrives int
 }
 
-func (t *tool) addIntent(cmd *cobra.Command) *runFlags {
+func addRunFlags(t *tool, cmd *cobra.Command) *runFlags {
 	i := &runFlags{letters: addSelection(cmd)}
 	section(cmd, sectionTarget, func(set *pflag.FlagSet) {
 		set.StringVar(&i.target.Topic, "target", "", "`topic` to redrive to: a retry topic of the source, which only the failing group handles; or the source or another topic, for all groups that read it (default the failing group's first retry topic)")
@@ -40,24 +40,23 @@ func (t *tool) addIntent(cmd *cobra.Command) *runFlags {
 	})
 	section(cmd, sectionEdit, func(set *pflag.FlagSet) { i.edit = edit.AddFlags(set) })
 	section(cmd, sectionPace, func(set *pflag.FlagSet) { i.pace = addPace(set) })
-	section(cmd, sectionLedger, func(set *pflag.FlagSet) { i.operator = t.addOperator(set) })
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { i.operator = addOperator(t, set) })
 	return i
 }
 
 // plan plans what was asked for.
-func (t *tool) plan(ctx context.Context, s *session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Plan, error) {
-	if _, err := s.choose(ctx, topic, sel); err != nil {
+func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Plan, error) {
+	if _, err := choose(ctx, s, topic, sel); err != nil {
 		return nil, err
 	}
 	r, err := s.redriver(i.operator)
 	if err != nil {
 		return nil, err
 	}
-	unsettled := t.writeOutcomes(ctx, r, topic)
-	t.screen.Status("reading %s …", topic)
+	unsettled := writeOutcomes(ctx, s.tool, r, topic)
+	s.screen.Status("reading %s …", topic)
 	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), Edit: e})
-	t.screen.Status("")
-	t.warnOfDoubts(sel)
+	warnOfDoubts(s.tool, sel)
 	if err == nil {
 		unsettled()
 	}
@@ -66,10 +65,9 @@ func (t *tool) plan(ctx context.Context, s *session, topic string, i *runFlags, 
 
 // writeOutcomes writes down what became of letters since their runs ended: of some it will never be known, and they are open again. What keeps it
 // from that keeps nobody from anything else, and is told by who goes on.
-func (t *tool) writeOutcomes(ctx context.Context, r *redrive.Redriver, topic string) (tell func()) {
+func writeOutcomes(ctx context.Context, t *tool, r *redrive.Redriver, topic string) (tell func()) {
 	t.screen.Status("checking the outcomes of earlier runs …")
 	_, err := r.WriteOutcomes(ctx, topic)
-	t.screen.Status("")
 	return func() {
 		if err != nil {
 			t.screen.Warn("the outcomes of earlier runs could not be recorded: %v", err)
@@ -105,19 +103,19 @@ the same options and plans again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, e, pace, err := i.compile(t)
 			return t.with(cmd.Context(), func(s *session) error {
-				p, err := t.plan(cmd.Context(), s, args[0], i, sel, e)
+				p, err := planRun(cmd.Context(), s, args[0], i, sel, e)
 				if err != nil {
 					return err
 				}
-				return t.showPlan(p, pace)
+				return showPlan(t, p, pace)
 			}, err)
 		},
 	}
-	i = t.addIntent(cmd)
+	i = addRunFlags(t, cmd)
 	return cmd
 }
 
-func (t *tool) showPlan(p *redrive.Plan, pace redrive.Pace) error {
+func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace) error {
 	field := output.NewField
 	classes, partitions := counts("class", "CLASS", p.ByClass), counts("partition", "PARTITION", p.ByPartition)
 	err := t.screen.Object(
@@ -169,12 +167,12 @@ func some(of map[string]int64) map[string]int64 {
 
 // counts are rows, the most first.
 func counts[K cmp.Ordered](key, title string, of map[K]int64) output.Rows {
-	rows := output.Rows{Columns: []output.Column{{Key: "letters", Title: "LETTERS", Right: true}, {Key: key, Title: title}}}
+	rows := output.Rows{}
 	names := slices.SortedFunc(maps.Keys(of), func(a, b K) int {
 		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
 	})
 	for _, name := range names {
-		rows.Cells = append(rows.Cells, []any{of[name], name})
+		rows = append(rows, []output.Field{output.NewField("letters", "LETTERS", of[name]).Right(), output.NewField(key, title, name)})
 	}
 	return rows
 }

@@ -43,7 +43,7 @@ letters as expired, and does not send them.`,
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, err := p.before(t.now())
-			return t.with(cmd.Context(), func(s *session) error { return t.prune(cmd.Context(), s, args[0], before, p) }, err)
+			return t.with(cmd.Context(), func(s *session) error { return prune(cmd.Context(), s, args[0], before, p) }, err)
 		},
 	}
 	cmd.Flags().StringVar(&p.olderThan, "older-than", "", "also delete open letters that were written before this `time`: 30d (ago), 2026-11-20, or RFC 3339")
@@ -66,8 +66,8 @@ func (p pruning) before(now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-func (t *tool) prune(ctx context.Context, s *session, topic string, before time.Time, p pruning) error {
-	f, err := s.deadLetters(ctx, topic)
+func prune(ctx context.Context, s *session, topic string, before time.Time, p pruning) error {
+	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return err
 	}
@@ -75,31 +75,30 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 	if err != nil {
 		return err
 	}
-	unsettled := t.writeOutcomes(ctx, r, topic)
-	ledger, err := t.idleLedger(ctx, s, f, toInspect, []string{"DELETE"}, []string{"WRITE"})
+	unsettled := writeOutcomes(ctx, s.tool, r, topic)
+	ledger, err := idleLedger(ctx, s, f, toInspect, []string{"DELETE"}, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
 	unsettled()
-	found, err := ledger.Prunable(ctx, before, t.progress("reading "+topic))
-	t.screen.Status("")
+	found, err := ledger.Prunable(ctx, before, progress(s.tool, "reading "+topic))
 	switch {
 	case err != nil:
 		return readFailed(topic, err)
 	case len(found.Until) == 0:
-		t.screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome", topic)
-		t.reportPending(topic, found)
-		return t.pruned(topic, found, nil)
+		s.screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome", topic)
+		reportPending(s.tool, topic, found)
+		return showPruned(s.tool, topic, found, nil)
 	}
 	if found.Open > 0 && !p.yes {
 		what := fmt.Sprintf("%s of %s will be deleted, %d of them open or without an outcome", letters(found.Letters), topic, found.Open)
-		if err := t.confirm(ctx, what, found.Open); err != nil {
+		if err := confirm(ctx, s.tool, what, found.Open); err != nil {
 			return err
 		}
 	}
 	var archive any
 	if p.archive != "" {
-		if err := t.archive(ctx, s, topic, found, p.archive); err != nil {
+		if err := writeArchive(ctx, s, topic, found, p.archive); err != nil {
 			return err
 		}
 		archive = p.archive
@@ -107,9 +106,8 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 	if err := stillIdle(ctx, ledger); err != nil {
 		return notDeleted(err, p.archive)
 	}
-	t.screen.Status("deleting …")
+	s.screen.Status("deleting …")
 	err = ledger.Prune(ctx, found)
-	t.screen.Status("")
 	if err != nil {
 		err = onTopic("DELETE", topic, err)
 		if p.archive != "" {
@@ -117,12 +115,12 @@ func (t *tool) prune(ctx context.Context, s *session, topic string, before time.
 		}
 		return err
 	}
-	t.reportPending(topic, found)
-	return t.pruned(topic, found, archive)
+	reportPending(s.tool, topic, found)
+	return showPruned(s.tool, topic, found, archive)
 }
 
 // reportPending tells of letters that hold others up.
-func (t *tool) reportPending(topic string, found *dlq.Prunable) {
+func reportPending(t *tool, topic string, found *dlq.Prunable) {
 	if found.Copies > 0 && len(found.Until) > 0 {
 		t.screen.Say("%s of %s: copies of resolved letters, without an entry in the ledger. Prune has recorded them, and the next prune deletes them", letters(found.Copies), topic)
 	}
@@ -145,7 +143,7 @@ func notDeleted(err error, archive string) error {
 	return fmt.Errorf("%w; nothing was deleted, and the letters in %s are still in the topic", err, archive)
 }
 
-func (t *tool) pruned(topic string, p *dlq.Prunable, archive any) error {
+func showPruned(t *tool, topic string, p *dlq.Prunable, archive any) error {
 	return t.screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("deleted", "DELETED", p.Letters),
@@ -156,7 +154,7 @@ func (t *tool) pruned(topic string, p *dlq.Prunable, archive any) error {
 }
 
 // archive writes all that is going to be deleted to a new file. What it could not finish it takes away.
-func (t *tool) archive(ctx context.Context, s *session, topic string, p *dlq.Prunable, name string) error {
+func writeArchive(ctx context.Context, s *session, topic string, p *dlq.Prunable, name string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // an archive is never written over
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("nothing was deleted: archive: %s already exists and is never overwritten: choose another name", name)
@@ -164,7 +162,7 @@ func (t *tool) archive(ctx context.Context, s *session, topic string, p *dlq.Pru
 	if err != nil {
 		return fmt.Errorf("nothing was deleted: archive: %w", err)
 	}
-	n, err := t.writeLetters(file, dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{Topic: topic, End: p.Until}, s.opts...))
+	n, err := writeLetters(s.tool, file, dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{Topic: topic, End: p.Until}, s.opts...))
 	if err == nil && n < p.Letters {
 		err = fmt.Errorf("retention deleted %d of %s meanwhile; run prune again", p.Letters-n, letters(p.Letters))
 	}

@@ -78,15 +78,15 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	completeFlags(t, root)
 	refuseEmpty(root)
 	for _, cmd := range root.Commands() {
-		t.guard(cmd)
+		noteStart(t, cmd)
 	}
 	return root
 }
 
-// guard notes when a verb begins, for itself and those below it: what goes wrong before is an error of usage.
-func (t *tool) guard(cmd *cobra.Command) {
+// noteStart notes when a verb begins, for itself and those below it: what goes wrong before is an error of usage.
+func noteStart(t *tool, cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
-		t.guard(sub)
+		noteStart(t, sub)
 	}
 	verb := cmd.RunE
 	if verb == nil {

@@ -38,7 +38,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 			ctx, topic := cmd.Context(), args[0]
 			sel, e, pace, err := i.compile(t)
 			return t.with(ctx, func(s *session) error {
-				p, err := t.plan(ctx, s, topic, i, sel, e)
+				p, err := planRun(ctx, s, topic, i, sel, e)
 				if err != nil {
 					return err
 				}
@@ -49,7 +49,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				for _, w := range p.Warnings {
 					t.screen.Warn("%s", w)
 				}
-				on := t.follow(func(redrive.Event) { // not before: of a run that is refused there is no such name
+				on := follow(t, func(redrive.Event) { // not before: of a run that is refused there is no such name
 					t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
 					if len(p.Watched) > 0 {
 						t.screen.Say("watching for failures in %s and %s", strings.Join(p.Watched, ", "), topic)
@@ -57,11 +57,11 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				})
 				t.screen.Status("beginning …")
 				o, err := r.Run(ctx, p, pace, on)
-				return t.ended(ctx, r, o, err, noWait)
+				return finish(ctx, t, r, o, err, noWait)
 			}, err)
 		},
 	}
-	i = t.addIntent(cmd)
+	i = addRunFlags(t, cmd)
 	addNoWait(cmd, &noWait)
 	return cmd
 }
@@ -82,8 +82,8 @@ if the ledger can't be read in time.`,
   redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
 		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return t.onRun(cmd.Context(), args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
-				on := t.follow(func(e redrive.Event) {
+			return onRun(cmd.Context(), t, args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+				on := follow(t, func(e redrive.Event) {
 					t.screen.Say("run %s/%s: %d of %s were sent", topic, id, e.Counts.Sent, letters(e.Counts.Selected))
 				})
 				var conditions []redrive.Condition
@@ -95,10 +95,9 @@ if the ledger can't be read in time.`,
 					out, err := r.Resume(ctx, topic, id, on, conditions...)
 					held, ok := errors.AsType[*redrive.RefusedError](err)
 					if !ok || held.Reason != redrive.RefusedOwned {
-						return t.ended(ctx, r, out, err, noWait)
+						return finish(ctx, t, r, out, err, noWait)
 					}
-					t.screen.Status("")
-					if err := t.ask(ctx, held.Detail+", and would lose the run", "yes"); err != nil {
+					if err := ask(ctx, t, held.Detail+", and would lose the run", "yes"); err != nil {
 						return err
 					}
 					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)} // from that process, and no other
@@ -106,7 +105,7 @@ if the ledger can't be read in time.`,
 			})
 		},
 	}
-	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = t.addBy(set) })
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addBy(t, set) })
 	cmd.Flags().BoolVar(&yes, "yes", false, "take the run from a process that still owns it, without asking")
 	addNoWait(cmd, &noWait)
 	return cmd
@@ -131,8 +130,8 @@ which process owned the run. An aborted run can't be resumed.`,
   redrive abort orders.dlq/20260102-150405-a1b2c3 --why rolled-back`,
 		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return t.onRun(cmd.Context(), args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
-				before, known := t.readRun(ctx, r, topic, id)
+			return onRun(cmd.Context(), t, args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+				before, known := readRun(ctx, r, topic, id)
 				over := before.State.Finished()
 				if err := r.Abort(ctx, topic, id); err != nil {
 					return err
@@ -144,7 +143,7 @@ which process owned the run. An aborted run can't be resumed.`,
 				case err != nil:
 					t.screen.Say("run %s/%s is aborted; the outcomes of its records are not known yet", topic, id)
 				}
-				if has, goesOn := t.goesOn(before); goesOn && !over {
+				if has, goesOn := goesOn(t, before); goesOn && !over {
 					t.screen.Say("the run was still active: %s", has)
 				} else if !known {
 					t.screen.Say("the ledger could not be read in time to see whether a process owned the run: one that did stops")
@@ -152,23 +151,23 @@ which process owned the run. An aborted run can't be resumed.`,
 				if err != nil {
 					return err
 				}
-				if err := t.showOutcome(out); err != nil || over {
+				if err := showOutcome(t, out); err != nil || over {
 					return err
 				}
-				t.reportLeft(out)
+				reportLeft(t, out)
 				return nil
 			})
 		},
 	}
-	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = t.addOperator(set) })
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addOperator(t, set) })
 	return cmd
 }
 
 // onRun does something with a run that was named.
-func (t *tool) onRun(ctx context.Context, name string, o *operator, do func(ctx context.Context, r *redrive.Redriver, topic, id string) error) error {
+func onRun(ctx context.Context, t *tool, name string, o *operator, do func(ctx context.Context, r *redrive.Redriver, topic, id string) error) error {
 	topic, id, err := parseRun(name)
 	return t.with(ctx, func(s *session) error {
-		if _, err := s.deadLetters(ctx, topic); err != nil {
+		if _, err := findTopic(ctx, s, topic); err != nil {
 			return err
 		}
 		r, err := s.redriver(o)
@@ -184,7 +183,7 @@ func (t *tool) onRun(ctx context.Context, name string, o *operator, do func(ctx 
 const readRunTime = 3 * time.Second
 
 // readRun looks how a run stands before it is aborted, and whether that can be known in time; what is wrong there is found by the abort.
-func (t *tool) readRun(ctx context.Context, r *redrive.Redriver, topic, id string) (o redrive.Outcome, known bool) {
+func readRun(ctx context.Context, r *redrive.Redriver, topic, id string) (o redrive.Outcome, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, readRunTime)
 	defer cancel()
 	runs, _ := r.Runs(ctx, topic)
@@ -195,7 +194,7 @@ func (t *tool) readRun(ctx context.Context, r *redrive.Redriver, topic, id strin
 }
 
 // goesOn is who has a run, if it seems that somebody does, in words.
-func (t *tool) goesOn(o redrive.Outcome) (has string, yes bool) {
+func goesOn(t *tool, o redrive.Outcome) (has string, yes bool) {
 	since, gone := silent(o, t.now())
 	if o.ID == "" || o.State.Finished() || !o.Stopped.IsZero() || gone {
 		return "", false
@@ -204,8 +203,7 @@ func (t *tool) goesOn(o redrive.Outcome) (has string, yes bool) {
 }
 
 // ended shows what a run came to, and makes its error the command's, or what its letters came to.
-func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome, err error, noWait bool) error {
-	t.screen.Status("")
+func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome, err error, noWait bool) error {
 	if o.ID == "" {
 		return err // it did not begin
 	}
@@ -215,20 +213,20 @@ func (t *tool) ended(ctx context.Context, r *redrive.Redriver, o redrive.Outcome
 			o = now
 		}
 	}
-	if err := t.showOutcome(o); err != nil {
+	if err := showOutcome(t, o); err != nil {
 		return err
 	}
 	if len(o.Counts.Skipped) > 0 {
 		t.screen.Warn("not sent: %s", said(o.Counts.Skipped))
 	}
 	if o.State.Finished() {
-		t.reportLeft(o)
+		reportLeft(t, o)
 	}
 	if again, ok := errors.AsType[*redrive.FailedAgainError](err); ok {
-		t.showFailures(again, o)
+		showFailures(t, again, o)
 	}
 	if err != nil && !o.State.Finished() && !errors.Is(err, redrive.ErrTaken) {
-		t.reportUnfinished(o)
+		reportUnfinished(t, o)
 	}
 	if err == nil {
 		err = fellShort(o, noWait)
@@ -255,7 +253,7 @@ func fellShort(o redrive.Outcome, noWait bool) error {
 }
 
 // showFailures shows what made a run abort itself.
-func (t *tool) showFailures(again *redrive.FailedAgainError, o redrive.Outcome) {
+func showFailures(t *tool, again *redrive.FailedAgainError, o redrive.Outcome) {
 	t.screen.Say("failures:")
 	more := o.Counts.Failed + o.Counts.Retrying
 	for _, f := range again.Seen {
@@ -275,7 +273,7 @@ func (t *tool) showFailures(again *redrive.FailedAgainError, o redrive.Outcome) 
 }
 
 // reportLeft says of a run that is over what it leaves behind.
-func (t *tool) reportLeft(o redrive.Outcome) {
+func reportLeft(t *tool, o redrive.Outcome) {
 	if open := openOf(o.Counts); open > 0 {
 		t.screen.Say("not sent, still open: %s", letters(open))
 	}
@@ -285,7 +283,7 @@ func (t *tool) reportLeft(o redrive.Outcome) {
 }
 
 // reportUnfinished says how to go on with a run, or end it.
-func (t *tool) reportUnfinished(o redrive.Outcome) {
+func reportUnfinished(t *tool, o redrive.Outcome) {
 	run := o.Topic + "/" + o.ID
 	t.screen.Say("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it", run, run)
 }

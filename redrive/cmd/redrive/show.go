@@ -30,15 +30,15 @@ list prints them.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			partition, offset, err := parsePlace(args[1])
 			return t.with(cmd.Context(), func(s *session) error {
-				f, err := s.deadLetters(cmd.Context(), args[0])
+				f, err := findTopic(cmd.Context(), s, args[0])
 				if err != nil {
 					return err
 				}
-				l, err := s.letter(cmd.Context(), args[0], partition, offset)
+				l, err := readLetter(cmd.Context(), s, args[0], partition, offset)
 				if aboutResource(err) {
 					return err
 				}
-				fate, unsaid := s.outcomeOf(cmd.Context(), f, partition, offset)
+				fate, unsaid := readOutcome(cmd.Context(), s, f, partition, offset)
 				if err != nil {
 					if last := fate.last(t.screen.Look); last != "" {
 						return fmt.Errorf("%w; the ledger still records: %s", err, last)
@@ -48,7 +48,7 @@ list prints them.`,
 				if unsaid != nil {
 					t.screen.Warn("the letter's state is not known: %v", unsaid)
 				}
-				return t.showLetter(l, fate, as)
+				return showLetter(t, l, fate, as)
 			}, err)
 		},
 	}
@@ -71,7 +71,7 @@ func parsePlace(s string) (partition int32, offset int64, err error) {
 func placeText(partition int32, offset int64) string { return fmt.Sprintf("%d:%d", partition, offset) }
 
 // letter reads one dead letter, or says why there is none at that place.
-func (s *session) letter(ctx context.Context, topic string, partition int32, offset int64) (*dlq.Letter, error) {
+func readLetter(ctx context.Context, s *session, topic string, partition int32, offset int64) (*dlq.Letter, error) {
 	bounds, err := dlq.Freeze(ctx, topic, s.opts...)
 	if err != nil {
 		return nil, onTopic("READ", topic, err)
@@ -98,8 +98,8 @@ func (s *session) letter(ctx context.Context, topic string, partition int32, off
 	return nil, fmt.Errorf("%s/%d/%d holds no letter: the offset is a transaction's mark, or the record was aborted or deleted", topic, partition, offset)
 }
 
-func (t *tool) showLetter(l *dlq.Letter, became letterOutcome, as output.Rendering) error {
-	fields := append(letterFields(l), output.NewField("state", "STATE", became.name()))
+func showLetter(t *tool, l *dlq.Letter, became letterOutcome, as output.Rendering) error {
+	fields := append(shownFields(l), output.NewField("state", "STATE", became.name()))
 	if t.screen.Format == output.Table {
 		if err := t.screen.Object(fields...); err != nil {
 			return err
@@ -107,10 +107,10 @@ func (t *tool) showLetter(l *dlq.Letter, became letterOutcome, as output.Renderi
 		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+became.lines(t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as))
 		return err
 	}
-	all := output.Rows{Columns: []output.Column{{Key: "key"}, {Key: "value"}, {Key: "encoding"}}}
+	field, all := output.NewField, output.Rows{}
 	for _, h := range l.Record.Headers {
 		value, encoding := ofHeaders(as).Value(h.Value)
-		all.Cells = append(all.Cells, []any{h.Key, value, encoding})
+		all = append(all, []output.Field{field("key", "", h.Key), field("value", "", value), field("encoding", "", encoding)})
 	}
 	key, keyEncoding := as.Value(l.Record.Key)
 	value, encoding := as.Value(l.Record.Value)
@@ -132,8 +132,8 @@ func ofHeaders(as output.Rendering) output.Rendering {
 	return output.Text
 }
 
-// letterFields is what is known of a letter besides its bytes.
-func letterFields(l *dlq.Letter) []output.Field {
+// shownFields is what is known of a letter besides its bytes.
+func shownFields(l *dlq.Letter) []output.Field {
 	m, r := &l.Meta, l.Record
 	var original, from, unread any
 	if m.Original.Topic != "" {
@@ -196,9 +196,9 @@ func historyLines(all []headers.Attempt, look output.Look) string {
 }
 
 func historyRows(all []headers.Attempt) output.Rows {
-	rows := output.Rows{Columns: []output.Column{{Key: "attempt"}, {Key: "class"}, {Key: "at"}}}
+	field, rows := output.NewField, output.Rows{}
 	for _, a := range all {
-		rows.Cells = append(rows.Cells, []any{a.Number, a.Class, a.At})
+		rows = append(rows, []output.Field{field("attempt", "", a.Number), field("class", "", a.Class), field("at", "", a.At)})
 	}
 	return rows
 }

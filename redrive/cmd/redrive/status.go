@@ -20,15 +20,14 @@ their outcomes anew, since records of a run may have one only after its end. It 
   redrive status orders.dlq/20260102-150405-a1b2c3 -o json | jq .pending`,
 		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return t.onRun(cmd.Context(), args[0], &operator{by: "nobody"}, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+			return onRun(cmd.Context(), t, args[0], &operator{by: "nobody"}, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				t.screen.Status("reading the outcomes of %s/%s …", topic, id)
 				o, err := r.Status(ctx, topic, id)
-				t.screen.Status("")
 				if err != nil {
 					return err
 				}
-				t.warnOfSilence(o)
-				return t.showOutcome(o)
+				warnOfSilence(t, o)
+				return showOutcome(t, o)
 			})
 		},
 	}
@@ -46,7 +45,7 @@ the outcomes anew. A run is listed for as long as the ledger keeps its records.`
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.with(cmd.Context(), func(s *session) error {
-				if _, err := s.deadLetters(cmd.Context(), args[0]); err != nil {
+				if _, err := findTopic(cmd.Context(), s, args[0]); err != nil {
 					return err
 				}
 				r, err := s.reader()
@@ -54,9 +53,9 @@ the outcomes anew. A run is listed for as long as the ledger keeps its records.`
 					return err
 				}
 				runs, unread := r.Runs(cmd.Context(), args[0])
-				list := t.screen.List(runColumns...)
+				list := t.screen.List()
 				for _, o := range runs {
-					if err := list.Row(runCells(o, t.now())...); err != nil {
+					if err := list.Row(runFields(o, t.now())...); err != nil {
 						return err
 					}
 				}
@@ -67,7 +66,7 @@ the outcomes anew. A run is listed for as long as the ledger keeps its records.`
 					t.screen.Say("%s has no runs, or its ledger no longer has them", args[0])
 				}
 				for _, o := range runs {
-					t.warnOfSilence(o)
+					warnOfSilence(t, o)
 				}
 				if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.State.Finished() && o.Counts.Pending > 0 }); i >= 0 {
 					t.screen.Say("pending letters may have an outcome by now: redrive status %s/%s checks again", runs[i].Topic, runs[i].ID)
@@ -79,7 +78,7 @@ the outcomes anew. A run is listed for as long as the ledger keeps its records.`
 }
 
 // warnOfSilence tells of an unfinished run from which nothing was heard for some time.
-func (t *tool) warnOfSilence(o redrive.Outcome) {
+func warnOfSilence(t *tool, o redrive.Outcome) {
 	if since, gone := silent(o, t.now()); gone {
 		run := o.Topic + "/" + o.ID
 		where := ""

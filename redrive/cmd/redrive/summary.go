@@ -29,60 +29,38 @@ It tells 1,000 kinds of failure apart and counts the others as (other).`,
 		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
-			return t.with(cmd.Context(), func(s *session) error { return t.summarize(cmd.Context(), s, args[0], sel) }, err)
+			return t.with(cmd.Context(), func(s *session) error { return summarize(cmd.Context(), s, args[0], sel) }, err)
 		},
 	}
 	flags = addSelection(cmd)
 	return cmd
 }
 
-func (t *tool) summarize(ctx context.Context, s *session, topic string, sel *selection.Selection) error {
-	c, err := s.choose(ctx, topic, sel)
+func summarize(ctx context.Context, s *session, topic string, sel *selection.Selection) error {
+	c, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
-	ledger, err := t.readLedger(ctx, s, c.sibling, toInspect)
+	ledger, err := readLedger(ctx, s, c.sibling, toInspect)
 	if err != nil {
 		return err
 	}
-	sum, err := ledger.Summarize(ctx, sel.Filter, c.bounds, t.progress("reading "+topic))
-	t.screen.Status("")
-	t.warnOfDoubts(sel)
+	sum, err := ledger.Summarize(ctx, sel.Filter, c.bounds, progress(s.tool, "reading "+topic))
+	warnOfDoubts(s.tool, sel)
 	if sum != nil {
 		// Of a topic with a partition that can't be read the rest is worth to know.
-		if err := t.showSummary(sum); err != nil {
+		if err := showSummary(s.tool, sum); err != nil {
 			return err
 		}
 		// A class that is mistyped looks like one of which all is well.
 		if classes := sel.Filter.Classes; err == nil && sum.Open == 0 && len(classes) > 0 {
-			t.screen.Say("no open letter fits --class %s: redrive summary %s shows the classes there are", strings.Join(classes, ","), topic)
+			s.screen.Say("no open letter fits --class %s: redrive summary %s shows the classes there are", strings.Join(classes, ","), topic)
 		}
 	}
 	return readFailed(topic, err)
 }
 
-var failureColumns = []output.Column{
-	{Key: "count", Title: "COUNT", Right: true},
-	{Key: "class", Title: "CLASS"},
-	{Key: "fingerprint", Title: "FINGERPRINT", Spare: 1},
-	{Key: "other"},
-	{Key: "first", Title: "FIRST", Spare: 2},
-	{Key: "last", Title: "LAST"},
-	{Key: "samplePlace", Title: "SHOW"},
-	{Key: "sample", Title: "SAMPLE", Cut: true},
-}
-
-var groupColumns = []output.Column{
-	{Key: "open", Title: "OPEN", Right: true},
-	{Key: "group", Title: "GROUP"},
-	{Key: "other"},
-}
-
-var partitionColumns = []output.Column{
-	{Key: "partition"}, {Key: "open"}, {Key: "resolved"}, {Key: "duplicates"}, {Key: "oldestOffset"}, {Key: "oldest"},
-}
-
-func (t *tool) showSummary(sum *dlq.Summary) error {
+func showSummary(t *tool, sum *dlq.Summary) error {
 	failures, groups := failureRows(sum), groupRows(sum)
 	fields := append(totals(sum),
 		output.NewField("failures", "", failures),
@@ -145,32 +123,47 @@ func orOther(s string, folded bool) any {
 }
 
 func failureRows(sum *dlq.Summary) output.Rows {
-	rows := output.Rows{Columns: failureColumns}
+	field, rows := output.NewField, output.Rows{}
 	for _, f := range sum.Failures {
-		rows.Cells = append(rows.Cells, []any{
-			f.Count, orOther(f.Class, f.Folded), orOther(f.Fingerprint, f.Folded), f.Folded,
-			output.Ago(f.First), output.Ago(f.Last), placeText(f.Partition, f.Offset), orNil(f.Sample),
+		rows = append(rows, []output.Field{
+			field("count", "COUNT", f.Count).Right(),
+			field("class", "CLASS", orOther(f.Class, f.Folded)),
+			field("fingerprint", "FINGERPRINT", orOther(f.Fingerprint, f.Folded)).Spare(1),
+			field("other", "", f.Folded),
+			field("first", "FIRST", output.Ago(f.First)).Spare(2),
+			field("last", "LAST", output.Ago(f.Last)),
+			field("samplePlace", "SHOW", placeText(f.Partition, f.Offset)),
+			field("sample", "SAMPLE", orNil(f.Sample)).MayCut(),
 		})
 	}
 	return rows
 }
 
 func groupRows(sum *dlq.Summary) output.Rows {
-	rows := output.Rows{Columns: groupColumns}
+	field, rows := output.NewField, output.Rows{}
 	for _, g := range sum.Groups {
-		rows.Cells = append(rows.Cells, []any{g.Open, orOther(g.Group, g.Folded), g.Folded})
+		rows = append(rows, []output.Field{
+			field("open", "OPEN", g.Open).Right(), field("group", "GROUP", orOther(g.Group, g.Folded)), field("other", "", g.Folded),
+		})
 	}
 	return rows
 }
 
 func partitionRows(sum *dlq.Summary) output.Rows {
-	rows := output.Rows{Columns: partitionColumns}
+	field, rows := output.NewField, output.Rows{}
 	for _, p := range sum.Partitions {
 		var at, oldest any
 		if p.Open > 0 {
 			at, oldest = p.OldestOffset, p.Oldest
 		}
-		rows.Cells = append(rows.Cells, []any{p.Partition, p.Open, p.Resolved, p.Duplicates, at, oldest})
+		rows = append(rows, []output.Field{
+			field("partition", "", p.Partition),
+			field("open", "", p.Open),
+			field("resolved", "", p.Resolved),
+			field("duplicates", "", p.Duplicates),
+			field("oldestOffset", "", at),
+			field("oldest", "", oldest),
+		})
 	}
 	return rows
 }

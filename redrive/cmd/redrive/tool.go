@@ -2,18 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"log/slog"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/plugin/kslog"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -73,7 +67,7 @@ func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
 			t.screen.Say("  %s", line)
 		}
 	}
-	if hint := t.remedy(err); hint != "" {
+	if hint := remedy(t, err); hint != "" {
 		t.screen.Say("  %s", hint)
 	}
 	if exitCode(err) == exitUsage {
@@ -88,51 +82,3 @@ func withoutGuess(text string) string {
 }
 
 var guess = regexp.MustCompile(`broker closed the connection immediately [^:]*: is (TLS|SASL) [^?]*\?`)
-
-// session is a cluster that answered.
-type session struct {
-	*connect.Cluster
-	cl    *kgo.Client
-	admin *kadm.Client
-	opts  []kgo.Opt
-	log   *slog.Logger // nil unless -v is given
-}
-
-// with does something with the cluster that is meant, once it answers.
-func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error) error {
-	s, err := t.connect(ctx, wrong...)
-	if err != nil {
-		return err
-	}
-	defer s.admin.Close()
-	return do(s)
-}
-
-// connect finds out which cluster is meant, and makes sure that it answers. It takes what else
-// is wrong with the command line, as a verb's own flags, so that all of it is told at once.
-func (t *tool) connect(ctx context.Context, wrong ...error) (*session, error) {
-	c, err := t.flags.Cluster(t.env)
-	if err := errors.Join(append(wrong, err)...); err != nil {
-		return nil, usage(err)
-	}
-	for _, w := range c.Warnings {
-		t.screen.Warn("%s", w)
-	}
-	t.screen.Status("asking %s …", c.Brokers)
-	err = c.Reach(ctx)
-	t.screen.Status("")
-	if err != nil {
-		return nil, err
-	}
-	s := &session{Cluster: c, opts: c.Opts()}
-	if t.verbose {
-		s.log = slog.New(slog.NewTextHandler(t.screen.Words(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-		s.opts = append(s.opts, kgo.WithLogger(kslog.New(s.log)))
-	}
-	cl, err := kgo.NewClient(s.opts...)
-	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
-	}
-	s.cl, s.admin = cl, kadm.NewClient(cl)
-	return s, nil
-}

@@ -38,8 +38,8 @@ func siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics
 
 // gone asks which sources are not there, of those that a list of all topics has not: it leaves out what the user may not see. Of these,
 // and of others that nobody tells about, it is not known: they are not in the answer.
-func (s *session) gone(ctx context.Context, all []sibling) map[string]bool {
-	known := map[string]bool{}
+func sourcesGone(ctx context.Context, s *session, all []sibling) map[string]any {
+	known := map[string]any{}
 	req := kmsg.NewPtrMetadataRequest() // not by kadm, which tells of none where one may not be seen
 	for _, f := range all {
 		if known[f.Source] = false; !f.sourceSeen {
@@ -91,7 +91,7 @@ func notDeadLetters(naming retrytopics.Naming, topic string) error {
 }
 
 // deadLetters finds a dead-letter topic that a verb was given, or says why it can't be used.
-func (s *session) deadLetters(ctx context.Context, topic string) (sibling, error) {
+func findTopic(ctx context.Context, s *session, topic string) (sibling, error) {
 	if err := notDeadLetters(s.Naming, topic); err != nil {
 		return sibling{}, err
 	}
@@ -101,14 +101,14 @@ func (s *session) deadLetters(ctx context.Context, topic string) (sibling, error
 	}
 	switch d := all[topic]; {
 	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
-		return sibling{}, s.noSuchTopic(ctx, topic)
+		return sibling{}, noSuchTopic(ctx, s, topic)
 	case d.Err != nil:
 		return sibling{}, onTopic("DESCRIBE", topic, d.Err)
 	}
 	return siblings(all, s.Naming, retrytopics.KindDLQ)[0], nil
 }
 
-func (s *session) noSuchTopic(ctx context.Context, topic string) error {
+func noSuchTopic(ctx context.Context, s *session, topic string) error {
 	there := "the cluster has no dead-letter topics that this user may see"
 	all, err := s.admin.ListTopics(ctx)
 	if err == nil {

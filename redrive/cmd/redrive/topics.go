@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,9 +39,9 @@ than 100,000 or the user may not read them: <= marks such a number (exact is fal
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return t.with(cmd.Context(), func(s *session) error {
 				if parked {
-					return t.listParked(cmd.Context(), s)
+					return listParked(cmd.Context(), s)
 				}
-				return t.listDeadLetterTopics(cmd.Context(), s, quick)
+				return listDeadLetterTopics(cmd.Context(), s, quick)
 			})
 		},
 	}
@@ -50,92 +51,85 @@ than 100,000 or the user may not read them: <= marks such a number (exact is fal
 	return cmd
 }
 
-// topicColumns are the same in JSON, whether the topics were read or not. A table has no columns for what was not asked for.
-func topicColumns(quick bool) []output.Column {
-	columns := []output.Column{
-		{Key: "topic", Title: "TOPIC"},
-		{Key: "source"},
-		{Key: "sourceGone"},
-		{Key: "partitions"},
-		{Key: "letters"},
-		{Key: "open", Title: "OPEN", Right: true},
-		{Key: "resolved", Title: "RESOLVED", Right: true, Spare: 5},
-		{Key: "oldestOpen", Title: "OLDEST OPEN", Spare: 1},
-		{Key: "topClass", Title: "TOP CLASS"},
-		{Key: "groups", Title: "GROUPS", Cut: true, Spare: 3},
-		{Key: "lastHour", Title: "LAST HOUR", Right: true, Spare: 2},
-		{Key: "retentionMs", Title: "KEPT FOR", Spare: 6},
-		{Key: "nextExpiry", Title: "NEXT EXPIRY", Spare: 4},
-	}
-	if quick {
-		columns[4].Title, columns[4].Right = "LETTERS", true
-		for i := range columns[5:10] {
-			columns[5+i].Title = ""
-		}
-	}
-	return columns
-}
-
-func (t *tool) listDeadLetterTopics(ctx context.Context, s *session, quick bool) error {
+func listDeadLetterTopics(ctx context.Context, s *session, quick bool) error {
 	all, err := s.admin.ListTopics(ctx)
 	if err != nil {
 		return fmt.Errorf("list topics: %w", err)
 	}
 	found := siblings(all, s.Naming, retrytopics.KindDLQ)
 	if len(found) == 0 {
-		t.screen.Say("no dead-letter topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindDLQ))
+		s.screen.Say("no dead-letter topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindDLQ))
 	}
-	stocks, problems := s.topicStats(ctx, names(found), t.now())
-	sourceGone := s.gone(ctx, found)
-	list := t.screen.List(topicColumns(quick)...)
+	stats, problems := readTopicStats(ctx, s, names(found), s.now())
+	sourceGone := sourcesGone(ctx, s, found)
+	list := s.screen.List()
 	for _, f := range found {
-		stock := stocks[f.topic]
-		cells := make([]any, 5)
+		var contents topicContents
 		if !quick {
-			if cells, err = t.openCells(ctx, s, f); err != nil {
+			if contents, err = readContents(ctx, s, f); err != nil {
 				if ctx.Err() != nil {
 					return errors.Join(err, list.Close())
 				}
 				problems = append(problems, err)
 			}
 		}
-		name := output.Pair{Table: f.topic, JSON: f.topic}
-		var gone any
-		if is, ok := sourceGone[f.Source]; ok {
-			gone = is
-		}
-		if gone == true {
-			name.Table += " (its source is gone)"
-		}
-		row := slices.Concat(
-			[]any{name, f.Source, gone, f.partitions, stock.total}, cells,
-			[]any{stock.recent, stock.kept(), stock.expiry(t.now())})
-		if err := list.Row(row...); err != nil {
+		if err := list.Row(topicFields(f, sourceGone[f.Source], stats[f.topic], contents, s.now(), quick)...); err != nil {
 			return err
 		}
 	}
-	return t.closeList(list, problems)
+	return closeList(s.tool, list, problems)
 }
 
-// openCells are what only reading a topic and its ledger tells: how many letters are open and resolved, when the oldest open
-// one was written, what most of them failed with, and whose they are. All are nil where not all could be read.
-func (t *tool) openCells(ctx context.Context, s *session, f sibling) ([]any, error) {
-	none := make([]any, 5)
-	ledger, err := t.readLedger(ctx, s, f, toCount)
-	if err != nil {
-		return none, err
+// topicFields are a topic as a row. JSON has the same fields, whether the topic was read or not. A
+// table has no columns for what was not asked for.
+func topicFields(f sibling, sourceGone any, stats topicStats, contents topicContents, now time.Time, quick bool) []output.Field {
+	name := output.Pair{Table: f.topic, JSON: f.topic}
+	if sourceGone == true {
+		name.Table += " (its source is gone)"
 	}
-	sum, err := ledger.Summarize(ctx, dlq.Filter{}, dlq.Cursor{}, t.progress("reading "+f.topic))
-	t.screen.Status("")
-	if err != nil {
-		return none, readFailed(f.topic, err)
+	unless := func(omitted bool, title string) string {
+		if omitted {
+			return ""
+		}
+		return title
 	}
-	var oldest, class any
+	field := output.NewField
+	return []output.Field{
+		field("topic", "TOPIC", name),
+		field("source", "", f.Source),
+		field("sourceGone", "", sourceGone),
+		field("partitions", "", f.partitions),
+		field("letters", unless(!quick, "LETTERS"), stats.total).Right(),
+		field("open", unless(quick, "OPEN"), contents.open).Right(),
+		field("resolved", unless(quick, "RESOLVED"), contents.resolved).Right().Spare(5),
+		field("oldestOpen", unless(quick, "OLDEST OPEN"), contents.oldestOpen).Spare(1),
+		field("topClass", unless(quick, "TOP CLASS"), contents.topClass),
+		field("groups", unless(quick, "GROUPS"), contents.groups).MayCut().Spare(3),
+		field("lastHour", "LAST HOUR", stats.recent).Right().Spare(2),
+		field("retentionMs", "KEPT FOR", stats.kept()).Spare(6),
+		field("nextExpiry", "NEXT EXPIRY", stats.expiry(now)).Spare(4),
+	}
+}
+
+// topicContents are cells that only reading a topic and its ledger can fill. All are nil where not
+// all could be read.
+type topicContents struct{ open, resolved, oldestOpen, topClass, groups any }
+
+func readContents(ctx context.Context, s *session, f sibling) (topicContents, error) {
+	ledger, err := readLedger(ctx, s, f, toCount)
+	if err != nil {
+		return topicContents{}, err
+	}
+	sum, err := ledger.Summarize(ctx, dlq.Filter{}, dlq.Cursor{}, progress(s.tool, "reading "+f.topic))
+	if err != nil {
+		return topicContents{}, readFailed(f.topic, err)
+	}
+	c := topicContents{open: sum.Open, resolved: sum.Resolved}
 	if p, ok := sum.Oldest(); ok {
-		oldest = output.Ago(p.Oldest)
+		c.oldestOpen = output.Ago(p.Oldest)
 	}
-	if c, ok := topClass(sum); ok {
-		class = c
+	if class, ok := topClass(sum); ok {
+		c.topClass = class
 	}
 	groups := []string{}
 	for _, g := range sum.Groups {
@@ -146,7 +140,8 @@ func (t *tool) openCells(ctx context.Context, s *session, f sibling) ([]any, err
 			groups = append(groups, g.Group)
 		}
 	}
-	return []any{sum.Open, sum.Resolved, oldest, class, groups}, nil
+	c.groups = groups
+	return c, nil
 }
 
 // topClass is the class that most open letters have, whatever their fingerprints; of several the first by name.
@@ -164,17 +159,7 @@ func topClass(sum *dlq.Summary) (string, bool) {
 	return slices.MaxFunc(classes, func(a, b string) int { return cmp.Compare(counts[a], counts[b]) }), true
 }
 
-var parkedColumns = []output.Column{
-	{Key: "topic", Title: "TOPIC"},
-	{Key: "source", Title: "SOURCE"},
-	{Key: "delayMs", Title: "DELAY"},
-	{Key: "partitions", Title: "PARTITIONS", Right: true},
-	{Key: "group", Title: "GROUP"},
-	{Key: "parked", Title: "PARKED", Right: true},
-	{Key: "exact"},
-}
-
-func (t *tool) listParked(ctx context.Context, s *session) error {
+func listParked(ctx context.Context, s *session) error {
 	all, err := s.admin.ListTopics(ctx)
 	if err != nil {
 		return fmt.Errorf("list topics: %w", err)
@@ -182,22 +167,31 @@ func (t *tool) listParked(ctx context.Context, s *session) error {
 	tiers := siblings(all, s.Naming, retrytopics.KindRetry)
 	sortTiers(tiers)
 	if len(tiers) == 0 {
-		t.screen.Say("no retry topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindRetry))
+		s.screen.Say("no retry topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindRetry))
 	}
-	backlogs, problems := s.backlogs(ctx, names(tiers))
-	list := t.screen.List(parkedColumns...)
+	backlogs, problems := readBacklogs(ctx, s, names(tiers))
+	field, list := output.NewField, s.screen.List()
 	for _, tier := range tiers {
 		for _, b := range backlogs[tier.topic] {
-			if err := list.Row(tier.topic, tier.Source, tier.Delay, tier.partitions, b.group, b.parked, b.exact); err != nil {
+			err := list.Row(
+				field("topic", "TOPIC", tier.topic),
+				field("source", "SOURCE", tier.Source),
+				field("delayMs", "DELAY", tier.Delay),
+				field("partitions", "PARTITIONS", tier.partitions).Right(),
+				field("group", "GROUP", b.group),
+				field("parked", "PARKED", b.parked).Right(),
+				field("exact", "", b.exact),
+			)
+			if err != nil {
 				return err
 			}
 		}
 	}
-	return t.closeList(list, problems)
+	return closeList(s.tool, list, problems)
 }
 
 // closeList ends a list, and warns of what is not in it.
-func (t *tool) closeList(list *output.List, problems []error) error {
+func closeList(t *tool, list *output.List, problems []error) error {
 	if err := list.Close(); err != nil {
 		return err
 	}

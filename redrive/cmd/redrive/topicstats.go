@@ -22,7 +22,7 @@ type topicStats struct {
 }
 
 // topicStats asks for all the topics at once. What could not be found out is in the problems, a line each.
-func (s *session) topicStats(ctx context.Context, topics []string, now time.Time) (map[string]topicStats, []error) {
+func readTopicStats(ctx context.Context, s *session, topics []string, now time.Time) (map[string]topicStats, []error) {
 	if len(topics) == 0 {
 		return nil, nil
 	}

@@ -25,30 +25,30 @@ func TestTablesFitATerminalOf80Columns(t *testing.T) {
 	}}
 	run := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Watching, By: "oncall", Why: long, Started: noon, Ended: noon}
 	run.Counts = redrive.Counts{Selected: 123456, Sent: 123456, Succeeded: 123456, Failed: 123456, Pending: 123456}
-	topic := []any{
-		"payments-service.dlq", "payments-service", false, 12, 123456, 123456, 123456, output.Ago(noon), "payment.Declined",
-		[]string{"billing-service", "mail"},
-		123456, 336 * time.Hour, output.Ago(noon),
-	}
+	kept := 336 * time.Hour
+	topic := topicFields(
+		sibling{topic: "payments-service.dlq", partitions: 12}, false,
+		topicStats{total: 123456, recent: 123456, oldest: noon.Add(-kept), retention: &kept},
+		topicContents{123456, 123456, output.Ago(noon), "payment.Declined", []string{"billing-service", "mail"}}, noon, false,
+	)
 	for name, c := range map[string]struct {
-		columns []output.Column
-		cells   []any
-		needs   []string
-		shows   string // whole, though there is something to be cut
+		fields []output.Field
+		needs  []string
+		shows  string // whole, though there is something to be cut
 	}{
-		"list":                    {letterColumns, letterCells(letter), []string{"PLACE", "CLASS", "KEY", "MESSAGE"}, "payment.Declined"},
-		"runs":                    {runColumns, runCells(run, noon), []string{"RUN", "STATE", "SUCCEEDED", "FAILED", "PENDING"}, run.ID},
-		"summary":                 {failureColumns, failureRows(failures("payment.Declined", long)).Cells[0], []string{"COUNT", "CLASS", "FINGERPRINT", "LAST", "SHOW", "SAMPLE"}, "3649751aadbf4e23"},
-		"summary of a long class": {failureColumns, failureRows(failures("java.lang.IllegalStateException", long)).Cells[0], []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "java.lang.IllegalStateException"},
-		"summary of a longer one": {failureColumns, failureRows(failures(strings.Repeat("com.example.", 10), long)).Cells[0], []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "11:1234567"},
-		"topics":                  {topicColumns(false), topic, []string{"TOPIC", "OPEN", "TOP CLASS"}, "payment.Declined"},
+		"list":                    {letterFields(letter), []string{"PLACE", "CLASS", "KEY", "MESSAGE"}, "payment.Declined"},
+		"runs":                    {runFields(run, noon), []string{"RUN", "STATE", "SUCCEEDED", "FAILED", "PENDING"}, run.ID},
+		"summary":                 {failureRows(failures("payment.Declined", long))[0], []string{"COUNT", "CLASS", "FINGERPRINT", "LAST", "SHOW", "SAMPLE"}, "3649751aadbf4e23"},
+		"summary of a long class": {failureRows(failures("java.lang.IllegalStateException", long))[0], []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "java.lang.IllegalStateException"},
+		"summary of a longer one": {failureRows(failures(strings.Repeat("com.example.", 10), long))[0], []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "11:1234567"},
+		"topics":                  {topic, []string{"TOPIC", "OPEN", "TOP CLASS"}, "payment.Declined"},
 	} {
 		for _, width := range []int{80, 1000} {
 			var data bytes.Buffer
 			s := output.NewScreen(&data, io.Discard, func(string) string { return "" })
 			s.Width, s.Look = width, output.Look{Now: func() time.Time { return noon.Add(26*time.Hour + 7*time.Minute) }, Zone: time.UTC}
-			list := s.List(c.columns...)
-			if err := list.Row(c.cells...); err != nil {
+			list := s.List()
+			if err := list.Row(c.fields...); err != nil {
 				t.Fatal(err)
 			}
 			if err := list.Close(); err != nil {
@@ -63,7 +63,7 @@ func TestTablesFitATerminalOf80Columns(t *testing.T) {
 				t.Errorf("%s at %d: %s is gone: %s", name, width, c.shows, data.String())
 			}
 			title, _, _ := strings.Cut(data.String(), "\n")
-			for _, column := range c.columns {
+			for _, column := range c.fields {
 				needed := width == 1000 && column.Title != ""
 				for _, n := range c.needs {
 					needed = needed || n == column.Title

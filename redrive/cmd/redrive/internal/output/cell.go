@@ -1,28 +1,11 @@
 package output
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// A Column is one field of every row.
-type Column struct {
-	// Key names the field in JSON, in camel case. It is a promise to scripts.
-	Key string
-	// Title heads the column in a table. Empty leaves it out there.
-	Title string
-	// Right puts it at the right of its column, as numbers are.
-	Right bool
-	// Cut lets the column be cut where the terminal ends.
-	Cut bool
-	// Spare is how soon a table does without the column where the terminal is too narrow for all, the highest first. Zero is never.
-	// A later page that is wider may take more away; JSON has every column.
-	Spare int
-}
 
 // Cells hold nil (nothing is known), strings, []string, bools, integers, floats, and:
 //   - time.Time: local time in tables, RFC 3339 in UTC with milliseconds in JSON. The zero time is none.
@@ -171,25 +154,4 @@ func utc(t time.Time) any {
 		return nil
 	}
 	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
-}
-
-// object is a row as one JSON object on one line, its fields in the order of the columns.
-func object(columns []Column, cells []any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	b.WriteByte('{')
-	for i, c := range columns {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Quote(c.Key))
-		b.WriteByte(':')
-		if err := enc.Encode(value(cells[i])); err != nil {
-			return nil, fmt.Errorf("output: %s: %w", c.Key, err)
-		}
-		b.Truncate(b.Len() - 1) // the encoder ends with a line break
-	}
-	b.WriteByte('}')
-	return escapeJSON(b.Bytes()), nil
 }

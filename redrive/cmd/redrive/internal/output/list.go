@@ -5,36 +5,35 @@ import (
 	"io"
 )
 
-// A List is rows of the same columns, written while they come. Its methods are for one goroutine.
+// A List is rows of the same fields, written while they come. Its methods are for one goroutine.
 type List struct {
-	out     io.Writer
-	format  Format
-	look    Look
-	columns []Column
-	table   *table // of Format Table
-	rows    int
+	out    io.Writer
+	format Format
+	look   Look
+	table  *table // of Format Table
+	rows   int
 }
 
-// Rows is how many were given so far.
+// List starts a list of rows.
+func (s *Screen) List() *List {
+	l := &List{out: s.Data(), format: s.format(), look: s.Look}
+	if l.format == Table {
+		l.table = &table{out: l.out, limit: s.width(s.data), heading: s.bold}
+	}
+	return l
+}
+
+// Rows returns the number of rows so far.
 func (l *List) Rows() int { return l.rows }
 
-// Row writes one more row, with a cell for each column. Rows of a table wait for company: a page of 50 or 200 ms,
-// whichever comes first.
-func (l *List) Row(cells ...any) error {
-	if len(cells) != len(l.columns) {
-		return fmt.Errorf("output: %d cells for %d columns", len(cells), len(l.columns))
-	}
+// Row writes one more row. All rows of a list have the same fields, but for their cells. Rows of a
+// table wait for company: a page of 50 or 200 ms, whichever comes first.
+func (l *List) Row(fields ...Field) error {
 	l.rows++
 	if l.table != nil {
-		var texts []string
-		for i, c := range l.columns {
-			if c.Title != "" {
-				texts = append(texts, l.look.text(cells[i]))
-			}
-		}
-		return l.table.add(texts)
+		return l.table.add(fields, l.look)
 	}
-	line, err := object(l.columns, cells)
+	line, err := object(fields)
 	if err != nil {
 		return err
 	}
@@ -49,17 +48,17 @@ func (l *List) Row(cells ...any) error {
 	return err
 }
 
-// Close ends the list: it must be called, whatever came before, or the last rows are missing.
+// Close ends the list. Without it the last rows are missing, whatever came before.
 func (l *List) Close() error {
+	end := ""
 	switch {
 	case l.table != nil:
 		return l.table.flush()
 	case l.format == JSON && l.rows == 0:
-		_, err := io.WriteString(l.out, "[]\n")
-		return err
+		end = "[]\n"
 	case l.format == JSON:
-		_, err := io.WriteString(l.out, "\n]\n")
-		return err
+		end = "\n]\n"
 	}
-	return nil
+	_, err := io.WriteString(l.out, end)
+	return err
 }

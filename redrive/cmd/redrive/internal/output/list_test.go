@@ -8,18 +8,22 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 )
 
-var sample = []Column{
-	{Key: "topic", Title: "TOPIC"},
-	{Key: "open", Title: "OPEN", Right: true},
-	{Key: "oldest", Title: "OLDEST"},
-	{Key: "failedAt", Title: "LAST FAILURE"},
-	{Key: "retentionMs", Title: "KEPT"},
-	{Key: "groups", Title: "GROUPS"},
-	{Key: "paused", Title: "PAUSED"},
-	{Key: "facts"},
-	{Key: "message", Title: "MESSAGE", Cut: true},
+// sampled are cells as a row.
+func sampled(cells ...any) []Field {
+	return []Field{
+		NewField("topic", "TOPIC", cells[0]),
+		NewField("open", "OPEN", cells[1]).Right(),
+		NewField("oldest", "OLDEST", cells[2]),
+		NewField("failedAt", "LAST FAILURE", cells[3]),
+		NewField("retentionMs", "KEPT", cells[4]),
+		NewField("groups", "GROUPS", cells[5]),
+		NewField("paused", "PAUSED", cells[6]),
+		NewField("facts", "", cells[7]),
+		NewField("message", "MESSAGE", cells[8]).MayCut(),
+	}
 }
 
 var rows = [][]any{
@@ -32,9 +36,9 @@ func TestEachFormatIsWhatItWas(t *testing.T) {
 	t.Parallel()
 	for _, f := range []Format{Table, JSON, JSONL} {
 		s, out, _ := fixed(f)
-		l := s.List(sample...)
+		l := s.List()
 		for _, r := range rows {
-			if err := l.Row(r...); err != nil {
+			if err := l.Row(sampled(r...)...); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -44,11 +48,7 @@ func TestEachFormatIsWhatItWas(t *testing.T) {
 		golden(t, "list."+string(f), out.Bytes())
 
 		s, out, _ = fixed(f)
-		var fields []Field
-		for i, c := range sample {
-			fields = append(fields, Field{c, rows[1][i]})
-		}
-		if err := s.Object(fields...); err != nil {
+		if err := s.Object(sampled(rows[1]...)...); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, "object."+string(f), out.Bytes())
@@ -60,12 +60,12 @@ func TestJSONIsTheSameTextToItsReader(t *testing.T) {
 	const text = "\x1b[2J \x7f \u009b2J \u200b \u202e \U000e0001 \\u009b \u2028 <&>"
 	for _, f := range []Format{JSON, JSONL} {
 		s, out, _ := fixed(f)
-		l := s.List(Column{Key: "v"})
-		if err := errors.Join(l.Row(text), l.Close()); err != nil {
+		l := s.List()
+		if err := errors.Join(l.Row(NewField("v", "", text)), l.Close()); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range out.String() {
-			if r != '\n' && unprintable(r) {
+			if r != '\n' && !unicode.IsPrint(r) {
 				t.Errorf("%s: %U stands raw in %q", f, r, out)
 			}
 		}
@@ -89,7 +89,7 @@ func TestAnEmptyListIsValid(t *testing.T) {
 	t.Parallel()
 	for f, want := range map[Format]string{Table: "", JSON: "[]\n", JSONL: ""} {
 		s, out, _ := fixed(f)
-		if err := s.List(sample...).Close(); err != nil || out.String() != want {
+		if err := s.List().Close(); err != nil || out.String() != want {
 			t.Errorf("%s: %q, %v; want %q", f, out, err, want)
 		}
 	}
@@ -98,9 +98,9 @@ func TestAnEmptyListIsValid(t *testing.T) {
 func TestARowOfALineIsThereAtOnce(t *testing.T) {
 	t.Parallel()
 	s, out, _ := fixed(JSONL)
-	l := s.List(Column{Key: "n"})
+	l := s.List()
 	for i := range 3 {
-		if err := l.Row(i); err != nil {
+		if err := l.Row(NewField("n", "", i)); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(out.String(), "\n"); got != i+1 {
@@ -114,7 +114,7 @@ func TestARowOfATableWaitsNoLongerThanAPage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, out, _ := fixed(Table)
-		l := s.List(Column{Key: "n", Title: "N"})
+		l := s.List()
 		lines := func() int {
 			synctest.Wait()
 			s.mu.Lock()
@@ -122,7 +122,7 @@ func TestARowOfATableWaitsNoLongerThanAPage(t *testing.T) {
 			return strings.Count(out.String(), "\n")
 		}
 		row := func() {
-			if err := l.Row(1); err != nil {
+			if err := l.Row(NewField("n", "N", 1)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -152,12 +152,12 @@ func TestARowOfATableWaitsNoLongerThanAPage(t *testing.T) {
 func TestColumnsOfALongListStayWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	s, out, _ := fixed(Table)
-	l := s.List(Column{Key: "a", Title: "A"}, Column{Key: "b", Title: "B"})
-	if err := l.Row("long in the first page", "x"); err != nil {
+	l := s.List()
+	if err := l.Row(NewField("a", "A", "long in the first page"), NewField("b", "B", "x")); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 * pageRows {
-		if err := l.Row("s", "x"); err != nil {
+		if err := l.Row(NewField("a", "A", "s"), NewField("b", "B", "x")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,9 +180,9 @@ func TestALineFitsTheTerminalWhereAColumnMayBeCut(t *testing.T) {
 	var b bytes.Buffer
 	tb := &table{
 		out: &b, limit: 40, heading: func(s string) string { return s },
-		columns: []Column{{Title: "TOPIC"}, {Title: "MESSAGE", Cut: true}, {Title: "N", Right: true}},
 	}
-	if err := errors.Join(tb.add([]string{"orders.dlq", strings.Repeat("名", 60), "1"}), tb.flush()); err != nil {
+	row := []Field{NewField("", "TOPIC", "orders.dlq"), NewField("", "MESSAGE", strings.Repeat("名", 60)).MayCut(), NewField("", "N", 1).Right()}
+	if err := errors.Join(tb.add(row, Look{}), tb.flush()); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
@@ -196,26 +196,27 @@ func TestALineFitsTheTerminalWhereAColumnMayBeCut(t *testing.T) {
 	}
 }
 
-// The columns were chosen by the first page, and what was wider came on two lines.
+// The first page chooses the columns, and what is wider on a later page is cut: it came on two lines.
 func TestLaterPagesFitTheTerminalToo(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	tb := &table{
 		out: &b, limit: 40, heading: func(s string) string { return s },
-		columns: []Column{{Title: "PLACE"}, {Title: "CLASS"}, {Title: "GROUP", Spare: 1}, {Title: "REASON", Spare: 2}, {Title: "N", Right: true}},
 	}
 	for _, class := range []string{"tax", "tax.TableMiss", "tax", "java.lang.IllegalStateException"} {
-		if err := errors.Join(tb.add([]string{"0:12345", class, "billing", "terminal", "1"}), tb.flush()); err != nil {
+		row := []Field{
+			NewField("", "PLACE", "0:12345"), NewField("", "CLASS", class), NewField("", "GROUP", "billing").Spare(1),
+			NewField("", "REASON", "terminal").Spare(2), NewField("", "N", 1).Right(),
+		}
+		if err := errors.Join(tb.add(row, Look{}), tb.flush()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := `PLACE    CLASS  GROUP    REASON    N
 0:12345  tax    billing  terminal  1
-PLACE    CLASS          GROUP    N
-0:12345  tax.TableMiss  billing  1
-0:12345  tax            billing  1
-PLACE    CLASS                         N
-0:12345  java.lang.IllegalStateExcep…  1
+0:12345  tax.TableMi…  billing  terminal  1
+0:12345  tax           billing  terminal  1
+0:12345  java.lang.I…  billing  terminal  1
 `
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -228,8 +229,8 @@ func TestAStreamThatIsClosedEndsTheList(t *testing.T) {
 	for _, f := range []Format{Table, JSON, JSONL} {
 		s := NewScreen(brokenPipe{full}, new(bytes.Buffer), func(string) string { return "" })
 		s.Format = f
-		l := s.List(Column{Key: "n", Title: "N"})
-		err := errors.Join(l.Row(1), l.Close())
+		l := s.List()
+		err := errors.Join(l.Row(NewField("n", "N", 1)), l.Close())
 		if !errors.Is(err, full) {
 			t.Errorf("%s: %v, want %v", f, err, full)
 		}

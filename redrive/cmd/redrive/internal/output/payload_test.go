@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,10 +44,10 @@ func FuzzNothingReachesATerminalRaw(f *testing.F) {
 	f.Add("plain \\n text")
 	f.Add("\x1b[2J\u009b\x7f\xff\u202e\U000e0001")
 	f.Fuzz(func(t *testing.T, text string) {
-		if got := Escape(text); strings.IndexFunc(got, unprintable) >= 0 || !utf8.ValidString(got) {
+		if got := Escape(text); strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(got) {
 			t.Errorf("Escape(%q) = %q", text, got)
 		}
-		line, err := object([]Column{{Key: "v"}}, []any{text})
+		line, err := object([]Field{NewField("v", "", text)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,21 +2,18 @@ package output
 
 import "io"
 
-// Rows are a list within one thing: a field of [Screen.Object] that only JSON shows, as an array of objects, and
-// [Screen.Tables] as a table of its own.
-type Rows struct {
-	Columns []Column
-	Cells   [][]any
-}
+// Rows are a list within one thing: a field of [Screen.Object] that only JSON shows, as an array of
+// objects, and [Screen.Tables] as a table of its own.
+type Rows [][]Field
 
-// MarshalJSON writes an array of objects, their fields in the order of the columns.
+// MarshalJSON writes an array of objects.
 func (r Rows) MarshalJSON() ([]byte, error) {
 	b := []byte{'['}
-	for i, cells := range r.Cells {
+	for i, fields := range r {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		row, err := object(r.Columns, cells)
+		row, err := object(fields)
 		if err != nil {
 			return nil, err
 		}
@@ -28,16 +25,16 @@ func (r Rows) MarshalJSON() ([]byte, error) {
 // Tables writes lists below an [Screen.Object], each behind an empty line: those with rows, where
 // the format is Table. JSON has them within the object.
 func (s *Screen) Tables(all ...Rows) error {
-	for _, r := range all {
-		if s.format() != Table || len(r.Cells) == 0 {
+	for _, rows := range all {
+		if s.format() != Table || len(rows) == 0 {
 			continue
 		}
 		if _, err := io.WriteString(s.Data(), "\n"); err != nil {
 			return err
 		}
-		list := s.List(r.Columns...)
-		for _, cells := range r.Cells {
-			if err := list.Row(cells...); err != nil {
+		list := s.List()
+		for _, fields := range rows {
+			if err := list.Row(fields...); err != nil {
 				return err
 			}
 		}

@@ -22,8 +22,8 @@ func TestWithoutATerminalThereIsNeitherStatusNorColour(t *testing.T) {
 	s, out, words := fixed(Table)
 	s.Status("%s 3 of 4", Bar(3, 4))
 	s.Warn("x")
-	l := s.List(Column{Key: "a", Title: "A"})
-	if err := errors.Join(l.Row("b"), l.Close()); err != nil {
+	l := s.List()
+	if err := errors.Join(l.Row(NewField("a", "A", "b")), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String() + words.String(); strings.ContainsAny(got, "\x1b\r[") {
@@ -31,11 +31,11 @@ func TestWithoutATerminalThereIsNeitherStatusNorColour(t *testing.T) {
 	}
 }
 
-// What is written while a status line stands comes above it, whole.
+// What is written takes the place of the status line, whole.
 func TestAStatusLineMakesRoom(t *testing.T) {
 	t.Parallel()
 	s, _, words := fixed(Table)
-	s.dataTTY, s.wordsTTY, s.data = true, true, words // one terminal
+	s.wordsTTY, s.data = true, words // one terminal
 	s.Status("1 of 2")
 	s.Say("half of it")
 	if _, err := s.Data().Write([]byte("data\n")); err != nil {
@@ -44,7 +44,7 @@ func TestAStatusLineMakesRoom(t *testing.T) {
 	s.Status("2 of 2")
 	s.Status("")
 	const erase = "\r\x1b[K"
-	want := "1 of 2" + erase + "half of it\n1 of 2" + erase + "data\n1 of 2" + erase + "2 of 2" + erase
+	want := "1 of 2" + erase + "half of it\ndata\n2 of 2" + erase
 	if got := words.String(); got != want {
 		t.Errorf("terminal = %q, want %q", got, want)
 	}

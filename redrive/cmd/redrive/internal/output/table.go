@@ -2,6 +2,7 @@ package output
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,31 +12,39 @@ const (
 	pageRows = 50
 	pageWait = 200 * time.Millisecond
 	gap      = "  "
+	leastCut = 12 // what is left of a column that is cut
 )
 
-// table writes rows in pages, so that the first one is there soon and the columns are as wide as what is in them. A
-// column never gets narrower again for what is in it: a long list stays aligned, and moves to the right where it must.
-// Where a later page is too wide for the terminal, it goes on without some columns, under a heading of its own.
+// table writes rows in pages, so that the first one is there soon and the columns are as wide as
+// what is in them. The first page decides which columns there are. A column never gets narrower for
+// what is in it: a long list stays aligned, moves to the right where it must, and is cut where the
+// terminal ends.
 type table struct {
 	out     io.Writer
-	columns []Column
 	limit   int // the terminal's width, 0 for none
 	heading func(string) string
 
-	mu     sync.Mutex
-	cut    int    // how wide columns may be that can be cut
-	gone   []bool // columns for which there is no room
-	tight  bool   // and still there is too little: all columns of text may be cut but the first, by which one acts
-	widths []int
-	page   [][]string
-	begun  bool
-	timer  *time.Timer
-	err    error
+	mu      sync.Mutex
+	columns []Field // those without a title are not shown
+	natural []int   // the widths of what was written so far
+	widths  []int   // what the terminal has room for
+	page    [][]string
+	timer   *time.Timer
+	err     error
 }
 
-func (t *table) add(row []string) error {
+func (t *table) add(fields []Field, look Look) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.columns == nil {
+		t.columns, t.natural = slices.Clone(fields), make([]int, len(fields))
+	}
+	row := make([]string, len(fields))
+	for i, f := range fields {
+		if t.columns[i].Title != "" {
+			row[i] = look.text(f.Cell)
+		}
+	}
 	t.page = append(t.page, row)
 	switch {
 	case len(t.page) >= pageRows:
@@ -64,27 +73,20 @@ func (t *table) write() {
 	if len(t.page) == 0 || t.err != nil {
 		return
 	}
-	if !t.begun {
-		t.widths = make([]int, len(t.columns))
-		for i, c := range t.columns {
-			t.widths[i] = width(c.Title)
-		}
+	titles := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		titles[i] = c.Title
 	}
-	for _, row := range t.page {
+	for _, row := range append(t.page, titles) {
 		for i, text := range row {
-			t.widths[i] = max(t.widths[i], width(text))
+			t.natural[i] = max(t.natural[i], width(text))
 		}
 	}
-	moved := t.makeRoom()
-	t.cut = t.cuttingAt()
+	first := t.widths == nil
+	t.fit(first)
 	var b strings.Builder
-	if moved || !t.begun {
-		titles := make([]string, len(t.columns))
-		for i, c := range t.columns {
-			titles[i] = c.Title
-		}
+	if first {
 		b.WriteString(t.heading(t.line(titles)) + "\n")
-		t.begun = true
 	}
 	for _, row := range t.page {
 		b.WriteString(t.line(row) + "\n")
@@ -94,94 +96,68 @@ func (t *table) write() {
 }
 
 func (t *table) line(cells []string) string {
-	var b strings.Builder
-	for i, text := range cells {
-		if t.gone[i] {
+	var parts []string
+	for i, c := range t.columns {
+		if c.Title == "" {
 			continue
 		}
-		if b.Len() > 0 {
-			b.WriteString(gap)
-		}
-		w := t.widths[i]
-		if t.cuts(i) {
-			w = min(w, t.cut)
-			text = cut(text, w)
-		}
-		fill := strings.Repeat(" ", max(0, w-width(text)))
-		if t.columns[i].Right {
-			b.WriteString(fill + text)
+		text := cut(cells[i], t.widths[i])
+		fill := strings.Repeat(" ", t.widths[i]-width(text))
+		if c.right {
+			text = fill + text
 		} else {
-			b.WriteString(text + fill)
+			text += fill
 		}
+		parts = append(parts, text)
 	}
-	return strings.TrimRight(b.String(), " ")
+	return strings.TrimRight(strings.Join(parts, gap), " ")
 }
 
-// leastCut is how much of a column is left that is cut.
-const leastCut = 12
-
-// cuts reports whether what is in a column may be cut.
-func (t *table) cuts(i int) bool {
-	return t.columns[i].Cut || t.tight && i > 0 && !t.columns[i].Right
+// fit makes a line as narrow as the terminal. It cuts the columns that may be cut, the widest first.
+// Where that is not enough, the first page does without columns, and then all columns of text are
+// cut but the first, by which one acts.
+func (t *table) fit(first bool) {
+	t.widths = slices.Clone(t.natural)
+	for t.limit > 0 && t.total() > t.limit {
+		if i := t.highest(func(i int, c Field) int { return t.cuttable(i, c.cut) }); i >= 0 {
+			t.widths[i]--
+		} else if i := t.highest(func(_ int, c Field) int { return c.spare }); first && i >= 0 {
+			t.columns[i].Title = ""
+			t.widths = slices.Clone(t.natural)
+		} else if i := t.highest(func(i int, c Field) int { return t.cuttable(i, i > 0 && !c.right) }); i >= 0 {
+			t.widths[i]--
+		} else {
+			return
+		}
+	}
 }
 
-// makeRoom takes columns out, those that are spared first, until the others fit the terminal as narrow as they may be cut.
-// It reports whether there are others than before.
-func (t *table) makeRoom() (moved bool) {
-	if t.gone == nil {
-		t.gone = make([]bool, len(t.columns))
+// cuttable is the width of a column that may be cut, and zero for any other.
+func (t *table) cuttable(i int, may bool) int {
+	if may && t.widths[i] > leastCut {
+		return t.widths[i]
 	}
-	for t.limit > 0 {
-		total, next := -len(gap), -1
-		for i, c := range t.columns {
-			if t.gone[i] {
-				continue
-			}
-			w := t.widths[i]
-			if c.Cut {
-				w = min(w, leastCut)
-			}
-			total += len(gap) + w
-			if c.Spare > 0 && (next < 0 || c.Spare > t.columns[next].Spare) {
-				next = i
-			}
-		}
-		if total <= t.limit || next < 0 {
-			t.tight = total > t.limit
-			break
-		}
-		t.gone[next], moved = true, true
-	}
-	return moved
+	return 0
 }
 
-// cuttingAt is how wide columns may be that can be cut, for the line to fit the terminal: the widest are cut first.
-func (t *table) cuttingAt() int {
-	fixed, widest := -len(gap), 0
-	var cuts []int
-	for i, w := range t.widths {
-		switch {
-		case t.gone[i]:
-			continue
-		case t.cuts(i):
-			cuts, widest = append(cuts, w), max(widest, w)
-		default:
-			fixed += w
-		}
-		fixed += len(gap)
-	}
-	at := max(widest, leastCut)
-	if t.limit <= 0 {
-		return at
-	}
-	for ; at > leastCut; at-- {
-		total := fixed
-		for _, w := range cuts {
-			total += min(w, at)
-		}
-		if total <= t.limit {
-			break
+// highest is the shown column with the highest score above zero, or -1.
+func (t *table) highest(score func(int, Field) int) int {
+	at, most := -1, 0
+	for i, c := range t.columns {
+		if s := score(i, c); c.Title != "" && s > most {
+			at, most = i, s
 		}
 	}
 	return at
+}
+
+// total is the width of a line.
+func (t *table) total() int {
+	sum := -len(gap)
+	for i, c := range t.columns {
+		if c.Title != "" {
+			sum += len(gap) + t.widths[i]
+		}
+	}
+	return sum
 }
