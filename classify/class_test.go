@@ -1,12 +1,11 @@
 package classify
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 )
 
-func TestCleanClass(t *testing.T) {
+func TestCleanClass_GivesAValidClass(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"":                       "",
@@ -26,9 +25,7 @@ func TestCleanClass(t *testing.T) {
 	}
 }
 
-var classFormat = regexp.MustCompile(`^[A-Za-z0-9_.*/-]{1,128}$`)
-
-func TestValidClassIsTheFormat(t *testing.T) {
+func TestValidClass_IsTheFormat(t *testing.T) {
 	t.Parallel()
 	for c := range 256 {
 		s := string([]byte{byte(c)})
@@ -45,7 +42,7 @@ type pair[A, B any] struct{}
 
 func (pair[A, B]) Error() string { return "pair" }
 
-func TestClassIsTheInnermostNamedType(t *testing.T) {
+func TestClass_IsTheInnermostNamedType(t *testing.T) {
 	t.Parallel()
 	type local struct{ error }
 	for _, tt := range []struct {

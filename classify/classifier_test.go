@@ -15,59 +15,12 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
-type skuError struct{ id int }
-
-func (e *skuError) Error() string { return fmt.Sprintf("unknown SKU %d", e.id) }
-
-type httpError struct {
-	code  int
-	after time.Duration
-}
-
-func (e httpError) Error() string             { return fmt.Sprintf("status %d", e.code) }
-func (e httpError) StatusCode() int           { return e.code }
-func (e httpError) RetryAfter() time.Duration { return e.after }
-
-type smithyError struct{ code int }
-
-func (e *smithyError) Error() string       { return "response error" }
-func (e *smithyError) HTTPStatusCode() int { return e.code }
-
-type gaxError struct{ code int }
-
-func (e *gaxError) Error() string { return "api error" }
-func (e *gaxError) HTTPCode() int { return e.code }
-
-type pgError struct{ state string }
-
-func (e *pgError) Error() string    { return "ERROR (SQLSTATE " + e.state + ")" }
-func (e *pgError) SQLState() string { return e.state }
-
-type (
-	grpcCode   uint32
-	grpcStatus struct{ c grpcCode }
-)
-
-func (s *grpcStatus) Code() grpcCode {
-	if s == nil {
-		return 0
-	}
-	return s.c
-}
-
-type grpcError struct{ s *grpcStatus }
-
-func (e *grpcError) Error() string           { return "rpc error" }
-func (e *grpcError) GRPCStatus() *grpcStatus { return e.s }
-
-var errBare = errors.New("bare")
-
-func TestClassifyResolvesVerdictAndClass(t *testing.T) {
+func TestClassifier_ResolvesVerdictAndClass(t *testing.T) {
 	t.Parallel()
 	_, atoi := strconv.Atoi("x")
 	_, b64 := base64.StdEncoding.DecodeString("!")
@@ -204,5 +157,150 @@ func TestClassifyResolvesVerdictAndClass(t *testing.T) {
 				t.Errorf("fingerprint %q, want 16 hex digits", got.Fingerprint)
 			}
 		})
+	}
+}
+
+// If a whole topic fails, every record is classified: only the fingerprint may allocate. Not
+// parallel: AllocsPerRun counts the process.
+func TestClassifier_AllocatesTheFingerprintOnly(t *testing.T) {
+	err := As(Retryable(fmt.Errorf("charge order 83127: %w", errBare)), "payment.busy")
+	c := &Classifier{Rules: []Rule{Is(errBare, VerdictRetry, "bare"), Type[*skuError](VerdictRetry, "sku")}}
+	if got := testing.AllocsPerRun(100, func() { sink = c.Classify(err) }); got > 1 {
+		t.Errorf("%v allocations, want 1", got)
+	}
+	plain := fmt.Errorf("order 7: %w", &skuError{1})
+	if got := testing.AllocsPerRun(100, func() { sink = new(Classifier).Classify(plain) }); got > 1 {
+		t.Errorf("%v allocations for a typed error, want 1", got)
+	}
+}
+
+// BenchmarkClassifier uses the errors of a topic that fails as a whole, where the classifier runs
+// once per record. The goal is 500 ns for a sentinel that is wrapped and named.
+func BenchmarkClassifier(b *testing.B) {
+	busy := errors.New("payment provider is busy")
+	for _, bm := range []struct {
+		name string
+		err  error
+	}{
+		{"named sentinel", As(Retryable(fmt.Errorf("charge order 83127: %w", busy)), "payment.busy")},
+		{"bare", busy},
+		{"typed", fmt.Errorf("order 7: %w", &skuError{4})},
+		{"timeout", fmt.Errorf("order 7: %w", context.DeadlineExceeded)},
+		{"http", fmt.Errorf("order 7: %w", httpError{code: 503})},
+		{"grpc", fmt.Errorf("order 7: %w", &grpcError{&grpcStatus{14}})},
+		{"refused", &url.Error{Op: "Get", URL: "http://10.0.0.1:80/", Err: &net.OpError{
+			Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
+		}}},
+		{"joined", errors.Join(busy, busy, &skuError{4})},
+		{"long message", errors.New(strings.Repeat("key (id)=(4711) already exists ", 40))},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			c := &Classifier{}
+			b.ReportAllocs()
+			for b.Loop() {
+				sink = c.Classify(bm.err)
+			}
+		})
+	}
+	b.Run("ten rules", func(b *testing.B) {
+		c := &Classifier{}
+		for i := range 9 {
+			c.Rules = append(c.Rules, Is(fmt.Errorf("other %d", i), VerdictRetry, "other"))
+		}
+		c.Rules = append(c.Rules, Is(busy, VerdictRetry, "payment.busy"))
+		err := fmt.Errorf("charge order 83127: %w", busy)
+		b.ReportAllocs()
+		for b.Loop() {
+			sink = c.Classify(err)
+		}
+	})
+}
+
+// A consumer's breaker counts only failures that are terminal by default.
+func TestClassifier_DefaultIsNotAnExplicitVerdict(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		c       *Classifier
+		err     error
+		verdict Verdict
+		unknown bool
+	}{
+		{"zero value", &Classifier{}, errBare, VerdictTerminal, true},
+		{"nil classifier", nil, errBare, VerdictTerminal, true},
+		{"changed", &Classifier{Unknown: VerdictRetry}, errBare, VerdictRetry, true},
+		{"changed to none", &Classifier{Unknown: 77}, errBare, VerdictTerminal, true},
+		{"a class is no verdict", &Classifier{Unknown: VerdictRetry}, As(errBare, "x"), VerdictRetry, true},
+		{"said", &Classifier{Unknown: VerdictRetry}, Terminal(errBare), VerdictTerminal, false},
+		{"rule", &Classifier{Rules: []Rule{Is(errBare, VerdictTerminal, "")}, Unknown: VerdictRetry}, errBare, VerdictTerminal, false},
+		{"built-in", &Classifier{Unknown: VerdictDiscard}, context.Canceled, VerdictRetry, false},
+	} {
+		got := tt.c.Classify(tt.err)
+		if got.Verdict != tt.verdict || got.Default != tt.unknown {
+			t.Errorf("%s: verdict %v, default %v; want %v, %v", tt.name, got.Verdict, got.Default, tt.verdict, tt.unknown)
+		}
+	}
+}
+
+func TestClassifier_SurvivesHostileErrors(t *testing.T) {
+	t.Parallel()
+	var typedNil *skuError
+	c := &Classifier{Rules: []Rule{
+		Is(errors.New("other"), VerdictRetry, "other"),
+		Is(uncomparable{}, VerdictRetry, "other"),
+		Type[interface {
+			error
+			Missing()
+		}](VerdictRetry, "other"),
+		When(func(error) bool { panic("predicate") }, VerdictRetry, "other"),
+	}}
+	for _, tt := range []struct {
+		err   error
+		class string
+	}{
+		{hostile{}, "classify.hostile"},
+		{&hostile{}, "classify.hostile"},
+		{(*hostile)(nil), "classify.hostile"},
+		{typedNil, "classify.skuError"},
+		{(*PanicError)(nil), "unclassified"},
+		{(*net.OpError)(nil), "net.OpError"},
+		{hostileMany{}, "classify.hostileMany"},
+		{&loop{}, "classify.loop"},
+		{bush{}, "classify.bush"},
+		{uncomparable{}, "classify.uncomparable"},
+		{fmt.Errorf("x: %w", hostile{}), "classify.hostile"},
+		{errors.Join(nil, hostile{}, errBare), "classify.hostile"},
+		{&PanicError{Value: hostile{}}, "panic.classify.hostile"},
+	} {
+		got := c.Classify(tt.err)
+		if got.Verdict != VerdictTerminal || got.Class != tt.class || len(got.Fingerprint) != 16 {
+			t.Errorf("Classify(%T) = %+v, want terminal %s", tt.err, got, tt.class)
+		}
+	}
+	// The marks around it and beside it still count.
+	for _, r := range []Rule{
+		Is(errBare, VerdictRetry, "known"),
+		Type[*skuError](VerdictRetry, "known"),
+	} {
+		beside := errors.Join(hostile{}, errBare, &skuError{1})
+		if got := (&Classifier{Rules: []Rule{r}}).Classify(beside); got.Verdict != VerdictRetry || got.Class != "known" {
+			t.Errorf("Classify = %v %q, want retry, known", got.Verdict, got.Class)
+		}
+	}
+	if got := c.Classify(As(Retryable(hostile{}), "known")); got.Verdict != VerdictRetry || got.Class != "known" {
+		t.Errorf("Classify = %v %q, want retry, known", got.Verdict, got.Class)
+	}
+}
+
+func TestClassifier_CanceledDialIsCanceled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := new(net.Dialer).DialContext(ctx, "tcp", "127.0.0.1:1")
+	if err == nil {
+		t.Fatal("the dial succeeded")
+	}
+	if got := new(Classifier).Classify(err); got.Class != ClassCanceled || got.Verdict != VerdictRetry {
+		t.Errorf("Classify(%v) = %v %q, want retry, canceled", err, got.Verdict, got.Class)
 	}
 }

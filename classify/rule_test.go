@@ -16,7 +16,7 @@ func (list) Error() string { return "list" }
 
 func (list) Is(target error) bool { _, ok := target.(list); return ok }
 
-func TestRules(t *testing.T) {
+func TestRule_Matches(t *testing.T) {
 	t.Parallel()
 	errBusy := errors.New("busy")
 	never := func(error) bool { return false }
@@ -58,31 +58,5 @@ func TestRules(t *testing.T) {
 				t.Errorf("Classify(%v) = %v, %q; want %v, %q", tt.err, got.Verdict, got.Class, tt.verdict, tt.class)
 			}
 		})
-	}
-}
-
-// A consumer's breaker counts only failures that are terminal by default.
-func TestDefaultTellsUnknownFromExplicit(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		c       *Classifier
-		err     error
-		verdict Verdict
-		unknown bool
-	}{
-		{"zero value", &Classifier{}, errBare, VerdictTerminal, true},
-		{"nil classifier", nil, errBare, VerdictTerminal, true},
-		{"changed", &Classifier{Unknown: VerdictRetry}, errBare, VerdictRetry, true},
-		{"changed to none", &Classifier{Unknown: 77}, errBare, VerdictTerminal, true},
-		{"a class is no verdict", &Classifier{Unknown: VerdictRetry}, As(errBare, "x"), VerdictRetry, true},
-		{"said", &Classifier{Unknown: VerdictRetry}, Terminal(errBare), VerdictTerminal, false},
-		{"rule", &Classifier{Rules: []Rule{Is(errBare, VerdictTerminal, "")}, Unknown: VerdictRetry}, errBare, VerdictTerminal, false},
-		{"built-in", &Classifier{Unknown: VerdictDiscard}, context.Canceled, VerdictRetry, false},
-	} {
-		got := tt.c.Classify(tt.err)
-		if got.Verdict != tt.verdict || got.Default != tt.unknown {
-			t.Errorf("%s: verdict %v, default %v; want %v, %v", tt.name, got.Verdict, got.Default, tt.verdict, tt.unknown)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package classify
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -42,7 +41,7 @@ func panicsWhileUnwinding() {
 //go:noinline
 func panicsWithError() { panic(&skuError{1}) }
 
-func TestPanicStackStartsWhereItPanicked(t *testing.T) {
+func TestStack_StartsWhereItPanicked(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -73,23 +72,7 @@ func TestPanicStackStartsWhereItPanicked(t *testing.T) {
 	}
 }
 
-func TestPanicFingerprintIgnoresTheLine(t *testing.T) {
-	t.Parallel()
-	c := new(Classifier)
-	a := c.Classify(recovered(func() { explode(-1) })) // another line of the same function
-	b := c.Classify(recovered(func() { explode(1) }))
-	if a.Stack == b.Stack {
-		t.Fatal("both panicked at the same line")
-	}
-	if a.Fingerprint != b.Fingerprint {
-		t.Errorf("fingerprints %s and %s differ by the line only", a.Fingerprint, b.Fingerprint)
-	}
-	if d := c.Classify(recovered(func() { panic("record 1") })); d.Fingerprint == b.Fingerprint {
-		t.Error("panics of two functions have the same fingerprint")
-	}
-}
-
-func TestStackHasWholeFramesWithinItsLimit(t *testing.T) {
+func TestStack_HasWholeFramesWithinItsLimit(t *testing.T) {
 	t.Parallel()
 	frame := "main.f(0x1)\n\t/src/main.go:12 +0x1d\n"
 	for _, tt := range []struct{ name, in, want string }{
@@ -108,7 +91,7 @@ func TestStackHasWholeFramesWithinItsLimit(t *testing.T) {
 	}
 }
 
-func TestTopFrame(t *testing.T) {
+func TestStack_TopFrame(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"":                             "",
@@ -150,7 +133,7 @@ func callersHere() []uintptr {
 	return pcs[:runtime.Callers(2, pcs)]
 }
 
-func TestErrorsMayCarryTheirStack(t *testing.T) {
+func TestStack_ErrorsMayCarryTheirs(t *testing.T) {
 	t.Parallel()
 	pcs := callersHere()
 	var fs frames
@@ -168,7 +151,7 @@ func TestErrorsMayCarryTheirStack(t *testing.T) {
 		&called{errBare, deep},
 	} {
 		got := new(Classifier).Classify(err)
-		if top := topFrame(got.Stack); !strings.HasSuffix(top, ".TestErrorsMayCarryTheirStack") {
+		if top := topFrame(got.Stack); !strings.HasSuffix(top, ".TestStack_ErrorsMayCarryTheirs") {
 			t.Errorf("%T: top frame %q in\n%s", err, top, got.Stack)
 		}
 		if len(got.Stack) > MaxStack || !strings.HasSuffix(got.Stack, "\n") {
@@ -180,22 +163,5 @@ func TestErrorsMayCarryTheirStack(t *testing.T) {
 	}
 	if got := new(Classifier).Classify(&traced{errBare, nil}); got.Stack != "" {
 		t.Errorf("stack %q of an error without one", got.Stack)
-	}
-}
-
-func TestPanicErrorShowsItsValue(t *testing.T) {
-	t.Parallel()
-	cause := &skuError{4}
-	err := error(&PanicError{Value: fmt.Errorf("x: %w", cause)})
-	if !errors.Is(err, cause) {
-		t.Error("errors.Is does not see the error that was passed to panic")
-	}
-	for _, tt := range []struct {
-		value any
-		want  string
-	}{{"boom", "panic: boom"}, {7, "panic: 7"}, {nil, "panic: <nil>"}, {cause, "panic: unknown SKU 4"}} {
-		if got := (&PanicError{Value: tt.value}).Error(); got != tt.want {
-			t.Errorf("Error() = %q, want %q", got, tt.want)
-		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestMarksKeepTheErrorVisible(t *testing.T) {
+func TestVerdict_MarksKeepTheErrorVisible(t *testing.T) {
 	t.Parallel()
 	cause := &skuError{4}
 	inner := fmt.Errorf("order 7: %w", cause)
@@ -34,7 +34,7 @@ func TestMarksKeepTheErrorVisible(t *testing.T) {
 }
 
 // A handler can end with return classify.Retryable(call()).
-func TestMarksOfNilAreNil(t *testing.T) {
+func TestVerdict_MarksOfNilAreNil(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
 		"Retryable":  Retryable(nil),
@@ -52,7 +52,7 @@ func TestMarksOfNilAreNil(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsTheFirstDelayAskedFor(t *testing.T) {
+func TestRetryAfter_IsTheFirstDelayAskedFor(t *testing.T) {
 	t.Parallel()
 	limited := httpError{code: 429, after: 30 * time.Second}
 	for _, tt := range []struct {
@@ -78,7 +78,7 @@ func TestRetryAfterIsTheFirstDelayAskedFor(t *testing.T) {
 	}
 }
 
-func TestVerdictString(t *testing.T) {
+func TestVerdict_String(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[Verdict]string{
 		VerdictTerminal: "terminal", VerdictRetry: "retry", VerdictDiscard: "discard", 9: "verdict(9)",

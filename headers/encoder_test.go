@@ -14,7 +14,7 @@ import (
 
 // An encoder shares bytes between records: the headers of one record must not change when it
 // encodes the next.
-func TestAnEncoderGivesWhatAppendGivesAndNeverChangesIt(t *testing.T) {
+func TestEncoder_GivesWhatAppendGivesForGood(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		some := func(name string, from ...string) string { return rapid.SampledFrom(from).Draw(t, name) }
@@ -58,7 +58,7 @@ func cloned(h []kgo.RecordHeader) []kgo.RecordHeader {
 	return h
 }
 
-func BenchmarkEncoderOfAStorm(b *testing.B) {
+func BenchmarkEncoder(b *testing.B) {
 	var enc headers.Encoder
 	m := headers.Meta{
 		Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Partition: 3, Timestamp: time.UnixMilli(1)},

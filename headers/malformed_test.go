@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-func TestMalformedKeepsHeadersAsFound(t *testing.T) {
+func TestMalformed_KeepsHeadersAsFound(t *testing.T) {
 	t.Parallel()
 	h := []kgo.RecordHeader{
 		{Key: "user", Value: nil},

@@ -6,35 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// with returns the headers of a valid retry copy with one value changed, or removed if value is
-// nil.
-func with(key string, value []byte) []kgo.RecordHeader {
-	m := full("")
-	var out []kgo.RecordHeader
-	found := false
-	for _, h := range m.Append([]kgo.RecordHeader{{Key: "user", Value: []byte("x")}}) {
-		if h.Key == key {
-			found = true
-			if value == nil {
-				continue
-			}
-			h.Value = value
-		}
-		out = append(out, h)
-	}
-	if !found && value != nil {
-		out = append(out, kgo.RecordHeader{Key: key, Value: value})
-	}
-	return out
-}
-
-func TestParseNamesTheHeaderThatIsWrong(t *testing.T) {
+func TestParse_NamesTheInvalidHeader(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		key, value string
@@ -112,7 +89,7 @@ func TestParseNamesTheHeaderThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestParseWantsCompleteParts(t *testing.T) {
+func TestParse_WantsCompleteParts(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{
 		OriginalTopic, OriginalPartition, OriginalOffset, Attempts, RedriveID, RedriveCount, RedriveFrom,
@@ -134,7 +111,7 @@ func TestParseWantsCompleteParts(t *testing.T) {
 	}
 }
 
-func TestParseRefusesDuplicates(t *testing.T) {
+func TestParse_RefusesDuplicates(t *testing.T) {
 	t.Parallel()
 	m := full("")
 	for _, h := range m.Append(nil) {
@@ -150,7 +127,7 @@ func TestParseRefusesDuplicates(t *testing.T) {
 }
 
 // An operator needs all readable headers of a malformed letter.
-func TestParseReturnsWhatItCouldRead(t *testing.T) {
+func TestParse_ReturnsWhatItCouldRead(t *testing.T) {
 	t.Parallel()
 	want := full("")
 	want.Attempts, want.History = 0, nil
@@ -169,7 +146,7 @@ func TestParseReturnsWhatItCouldRead(t *testing.T) {
 	}
 }
 
-func TestForeignHeadersAreTheUsers(t *testing.T) {
+func TestParse_LeavesForeignHeadersToTheUser(t *testing.T) {
 	t.Parallel()
 	for _, h := range [][]kgo.RecordHeader{
 		nil,
@@ -190,7 +167,7 @@ func TestForeignHeadersAreTheUsers(t *testing.T) {
 	}
 }
 
-func TestParseCutsTextThatIsOnlyShown(t *testing.T) {
+func TestParse_CutsTextThatIsOnlyShown(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		key   string
@@ -216,7 +193,7 @@ func TestParseCutsTextThatIsOnlyShown(t *testing.T) {
 }
 
 // A parked Meta must not retain the bytes of a whole fetch.
-func TestMetaDoesNotAliasTheHeaders(t *testing.T) {
+func TestParse_DoesNotAliasTheHeaders(t *testing.T) {
 	t.Parallel()
 	want := full(ReasonPanic)
 	h := want.Append(nil)
@@ -231,84 +208,7 @@ func TestMetaDoesNotAliasTheHeaders(t *testing.T) {
 	}
 }
 
-func TestParseInt(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int64{0, 1, -1, 7, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, math.MinInt64 + 1, 1 << 40} {
-		got, err := parseInt(strconv.FormatInt(n, 10), math.MinInt64, math.MaxInt64)
-		if got != n || err != nil {
-			t.Errorf("parseInt(%d) = %d, %v", n, got, err)
-		}
-	}
-	for _, s := range []string{"9223372036854775808", "-9223372036854775809", "18446744073709551615", "18446744073709551616", strings.Repeat("9", 100)} {
-		if got, err := parseInt(s, math.MinInt64, math.MaxInt64); !errors.Is(err, ErrRange) || got != 0 {
-			t.Errorf("parseInt(%s) = %d, %v; want ErrRange", s, got, err)
-		}
-	}
-}
-
-// A forged or broken due time must neither run a record early nor park it for ever.
-func TestCheckRetryBelievesOnlyWhatATierCanHold(t *testing.T) {
-	t.Parallel()
-	const retention = 7 * 24 * time.Hour
-	written := t0
-	for _, tt := range []struct {
-		name string
-		edit func(*Meta)
-		key  string
-		err  error
-	}{
-		{"good", func(*Meta) {}, "", nil},
-		{"due long ago", func(m *Meta) { m.NotBefore = time.UnixMilli(0) }, "", nil},
-		{"due at the last moment", func(m *Meta) { m.NotBefore = written.Add(retention) }, "", nil},
-		{"due a moment later", func(m *Meta) { m.NotBefore = written.Add(retention + time.Millisecond) }, NotBefore, ErrRange},
-		{"due in the year 9999", func(m *Meta) { m.NotBefore = time.UnixMilli(maxMillis) }, NotBefore, ErrRange},
-		{"no due time", func(m *Meta) { m.NotBefore = time.Time{} }, NotBefore, ErrMissing},
-		{"no origin", func(m *Meta) { m.Original = Position{} }, OriginalTopic, ErrMissing},
-		{"no group", func(m *Meta) { m.Group = "" }, Group, ErrMissing},
-		{"failed without a class", func(m *Meta) { m.Class = "" }, ErrorClass, ErrMissing},
-		{"failed at no time", func(m *Meta) { m.FailedAt = time.Time{} }, FailedAt, ErrMissing},
-		{"first failed at no time", func(m *Meta) { m.FirstFailedAt = time.Time{} }, FirstFailedAt, ErrMissing},
-		{"redriven, never failed since", func(m *Meta) {
-			m.Attempts, m.Class, m.FailedAt, m.FirstFailedAt = 0, "", time.Time{}, time.Time{}
-		}, "", nil},
-	} {
-		m := full("")
-		tt.edit(&m)
-		err := m.CheckRetry(written, retention)
-		if tt.err == nil {
-			if err != nil {
-				t.Errorf("%s: %v", tt.name, err)
-			}
-			continue
-		}
-		if fe, ok := errors.AsType[*FieldError](err); !ok || fe.Key != tt.key || !errors.Is(err, tt.err) {
-			t.Errorf("%s: error %v, want %q about %s", tt.name, err, tt.err, tt.key)
-		}
-	}
-	m := full("")
-	m.NotBefore = time.UnixMilli(maxMillis)
-	if err := m.CheckRetry(written, 0); err != nil {
-		t.Errorf("unlimited retention: %v", err)
-	}
-}
-
-func TestFieldErrorReads(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		err  FieldError
-		want string
-	}{
-		{FieldError{Key: Attempts, Value: "-1", Err: ErrRange}, `header dlq-attempts: "-1" is out of bounds`},
-		{FieldError{Key: Group, Err: ErrMissing}, `header dlq-group: missing`},
-		{FieldError{Key: Host, Value: "\xff", Err: ErrDuplicate}, `header dlq-host: "\xff" is duplicated`},
-	} {
-		if got := tt.err.Error(); got != tt.want {
-			t.Errorf("Error() = %s, want %s", got, tt.want)
-		}
-	}
-}
-
-func TestSourceRedriveTrustsOnlyTheSourcesOwnDLQ(t *testing.T) {
+func TestSourceRedrive_TrustsTheSourcesOwnDLQOnly(t *testing.T) {
 	t.Parallel()
 	want := full("").Redrive
 	good := want.Append([]kgo.RecordHeader{{Key: "user"}})
@@ -351,4 +251,22 @@ func TestSourceRedriveTrustsOnlyTheSourcesOwnDLQ(t *testing.T) {
 	if got, ok := SourceRedrive(good, "payments.dlq"); ok || got != (Redrive{}) {
 		t.Errorf("another topic's DLQ: SourceRedrive = %+v, %v; want none", got, ok)
 	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	m := full("")
+	h := m.Append(userHeaders())
+	b.Run("retry", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			sinkMeta, _ = Parse(h)
+		}
+	})
+	b.Run("no reserved", func(b *testing.B) {
+		h := userHeaders()
+		b.ReportAllocs()
+		for b.Loop() {
+			sinkMeta, _ = Parse(h)
+		}
+	})
 }

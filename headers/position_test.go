@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPositionReadsBack(t *testing.T) {
+func TestPosition_RoundTrips(t *testing.T) {
 	t.Parallel()
 	for _, want := range []Position{
 		{Topic: "orders.dlq", Partition: 3, Offset: 12},

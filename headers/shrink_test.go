@@ -34,7 +34,7 @@ func encoded(h []kgo.RecordHeader) int {
 	return record(h) - record(nil)
 }
 
-func TestSizeIsThatInARecord(t *testing.T) {
+func TestShrink_SizeIsThatInARecord(t *testing.T) {
 	t.Parallel()
 	for _, m := range []Meta{full(""), full(ReasonPanic), large(ReasonPanic), {}} {
 		if got, want := m.Size(), encoded(m.Append(nil)); got != want {
@@ -43,7 +43,7 @@ func TestSizeIsThatInARecord(t *testing.T) {
 	}
 }
 
-func TestShrinkGivesUpHistoryThenStackThenMessage(t *testing.T) {
+func TestShrink_DropsHistoryThenStackThenMessage(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []Reason{"", ReasonPanic} {
 		least := large(reason)

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-func TestStripTakesOffExactlyTheReserved(t *testing.T) {
+func TestStrip_RemovesExactlyTheReserved(t *testing.T) {
 	t.Parallel()
 	var all []kgo.RecordHeader
 	for k := userKey + 1; k < numKeys; k++ {
@@ -33,7 +33,7 @@ func TestStripTakesOffExactlyTheReserved(t *testing.T) {
 	}
 }
 
-func TestStripReturnsTheSameSliceWhenThereIsNothing(t *testing.T) {
+func TestStrip_ReturnsTheSliceItselfWithoutReserved(t *testing.T) {
 	t.Parallel()
 	h := userHeaders()
 	if got := Strip(h); len(got) != len(h) || &got[0] != &h[0] {
@@ -48,5 +48,20 @@ func TestStripReturnsTheSameSliceWhenThereIsNothing(t *testing.T) {
 	}
 	if got := Strip([]kgo.RecordHeader{{Key: Attempts}}); got != nil {
 		t.Errorf("Strip of reserved ones only = %v, want nil", got)
+	}
+}
+
+func BenchmarkStrip(b *testing.B) {
+	m := full("")
+	for _, bm := range []struct {
+		name string
+		h    []kgo.RecordHeader
+	}{{"nothing", userHeaders()}, {"reserved", m.Append(userHeaders())}} {
+		b.Run(bm.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				sinkHeaders = Strip(bm.h)
+			}
+		})
 	}
 }

@@ -8,84 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// kafka is an embedded cluster of three brokers on a network in memory.
-type kafka struct {
-	*kfake.Cluster
-	network kfake.VirtualNetwork
-}
-
-// onKafka runs f in a bubble where waiting costs nothing.
-func onKafka(t *testing.T, f func(*testing.T, *kafka, *kadm.Client)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		k := &kafka{}
-		var err error
-		if k.Cluster, err = kfake.NewCluster(kfake.Ports(9092, 9093, 9094), kfake.ListenFn(k.network.Listen)); err != nil {
-			t.Fatal(err)
-		}
-		defer k.Close()
-		adm := k.admin(t)
-		defer adm.Close()
-		f(t, k, adm)
-	})
-}
-
-func (k *kafka) admin(t *testing.T) *kadm.Client {
-	t.Helper()
-	adm, err := kadm.NewOptClient(kgo.SeedBrokers(k.ListenAddrs()...), kgo.Dialer(k.network.DialContext))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return adm
-}
-
-func createTopic(t *testing.T, c *kafka, name string, partitions int32, configs map[string]string) {
-	t.Helper()
-	if err := c.CreateTopic(name, partitions, configs); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func configsOf(t *testing.T, adm *kadm.Client, name string) map[string]string {
-	t.Helper()
-	topics := map[string]*topic{name: {}}
-	if err := describeConfigs(t.Context(), adm, topics, []string{name}); err != nil {
-		t.Fatal(err)
-	}
-	return topics[name].configs
-}
-
-func exists(t *testing.T, adm *kadm.Client, names ...string) []string {
-	t.Helper()
-	topics, err := describe(t.Context(), adm, names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.Sorted(maps.Keys(topics))
-}
-
-// count counts the requests of a kind that reach the cluster.
-func count(c *kafka, key kmsg.Key) *int {
-	n := new(int)
-	c.ControlKey(int16(key), func(kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		*n++
-		return nil, nil, false
-	})
-	return n
-}
-
-func TestMissingSiblingsAreCreatedSoThatTheyLoseNothing(t *testing.T) {
+func TestEnsure_CreatesSiblingsThatLoseNothing(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
 		createTopic(t, c, "orders", 6, map[string]string{"max.message.bytes": "2000000"})
@@ -134,7 +65,7 @@ func TestMissingSiblingsAreCreatedSoThatTheyLoseNothing(t *testing.T) {
 	})
 }
 
-func TestEnsuringAgainChangesAndReportsNothing(t *testing.T) {
+func TestEnsure_AgainChangesAndReportsNothing(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
 		createTopic(t, c, "orders", 6, nil)
@@ -161,7 +92,7 @@ func TestEnsuringAgainChangesAndReportsNothing(t *testing.T) {
 	})
 }
 
-func TestManySourcesCostFewRequests(t *testing.T) {
+func TestEnsure_ManySourcesCostFewRequests(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
 		var all []Siblings
@@ -187,7 +118,7 @@ func TestManySourcesCostFewRequests(t *testing.T) {
 	})
 }
 
-func TestSiblingsGrowWithTheirSource(t *testing.T) {
+func TestEnsure_SiblingsGrowWithTheirSource(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
 		createTopic(t, c, "orders", 3, nil)
@@ -234,7 +165,7 @@ func TestSiblingsGrowWithTheirSource(t *testing.T) {
 	})
 }
 
-func TestAMissingSourceIsNamedBeforeAnythingIsCreated(t *testing.T) {
+func TestEnsure_NamesAMissingSourceFirst(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
 		createTopic(t, c, "orders", 1, nil)
@@ -249,7 +180,7 @@ func TestAMissingSourceIsNamedBeforeAnythingIsCreated(t *testing.T) {
 	})
 }
 
-func TestVerifyListsTheCommandsAndChangesNothing(t *testing.T) {
+func TestEnsure_VerifyListsCommandsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
 		createTopic(t, c, "orders", 6, nil)
@@ -270,7 +201,7 @@ kafka-topics.sh --bootstrap-server "$BOOTSTRAP" --create --topic orders.dlq.ledg
 	})
 }
 
-func TestWithoutTheRightToCreateTheCommandsAreListed(t *testing.T) {
+func TestEnsure_ListsCommandsItHasNoPermissionFor(t *testing.T) {
 	t.Parallel()
 	for _, denial := range []*kerr.Error{kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed} {
 		onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
@@ -300,7 +231,7 @@ func TestWithoutTheRightToCreateTheCommandsAreListed(t *testing.T) {
 	}
 }
 
-func TestAMissingRightToDescribeIsNamedWithItsTopics(t *testing.T) {
+func TestEnsure_NamesAMissingPermissionToDescribe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		fault kfake.Fault
@@ -325,7 +256,7 @@ func TestAMissingRightToDescribeIsNamedWithItsTopics(t *testing.T) {
 	}
 }
 
-func TestABrokersRefusalIsGivenForEachTopic(t *testing.T) {
+func TestEnsure_ReportsTheRefusalOfEachTopic(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
 		createTopic(t, c, "orders", 2, nil)
@@ -344,7 +275,7 @@ func TestABrokersRefusalIsGivenForEachTopic(t *testing.T) {
 	})
 }
 
-func TestTopicsThatWouldLoseRecordsAreRefused(t *testing.T) {
+func TestEnsure_RefusesTopicsThatWouldLoseRecords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		topic   string
@@ -387,7 +318,7 @@ func TestTopicsThatWouldLoseRecordsAreRefused(t *testing.T) {
 	}
 }
 
-func TestDifferencesAreReportedWithTheirCommand(t *testing.T) {
+func TestEnsure_ReportsDifferencesWithTheirCommand(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
 		createTopic(t, c, "orders", 2, nil)
@@ -427,7 +358,7 @@ func TestDifferencesAreReportedWithTheirCommand(t *testing.T) {
 	})
 }
 
-func TestInstancesThatStartTogetherAllSucceed(t *testing.T) {
+func TestEnsure_ConcurrentInstancesAllSucceed(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
 		createTopic(t, c, "orders", 4, nil)
@@ -451,7 +382,7 @@ func TestInstancesThatStartTogetherAllSucceed(t *testing.T) {
 	})
 }
 
-func TestATopicThatAnotherInstanceMadeMeanwhileIsLookedAtAndGrown(t *testing.T) {
+func TestEnsure_GrowsATopicThatAnotherJustMade(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		policy string
@@ -485,7 +416,7 @@ func TestATopicThatAnotherInstanceMadeMeanwhileIsLookedAtAndGrown(t *testing.T) 
 	}
 }
 
-func TestEnsureWaitsUntilTheClusterShowsItsTopics(t *testing.T) {
+func TestEnsure_WaitsUntilTheClusterShowsItsTopics(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, c *kafka, adm *kadm.Client) {
 		createTopic(t, c, "orders", 2, nil)
@@ -501,7 +432,7 @@ func TestEnsureWaitsUntilTheClusterShowsItsTopics(t *testing.T) {
 	})
 }
 
-func TestTheWaitIsBounded(t *testing.T) {
+func TestEnsure_TheWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		deadline, want time.Duration
@@ -526,7 +457,7 @@ func TestTheWaitIsBounded(t *testing.T) {
 	}
 }
 
-func TestModeOffAsksNothing(t *testing.T) {
+func TestEnsure_ModeOffAsksNothing(t *testing.T) {
 	t.Parallel()
 	r, err := Ensure(t.Context(), nil, Spec{Mode: Off}, mustSiblings(t, Naming{}, "orders"))
 	if err != nil || len(r.Partitions) != 0 {
@@ -534,7 +465,7 @@ func TestModeOffAsksNothing(t *testing.T) {
 	}
 }
 
-func TestAnInvalidSpecIsRefusedWithEveryReason(t *testing.T) {
+func TestEnsure_RefusesAnInvalidSpecWithEachReason(t *testing.T) {
 	t.Parallel()
 	spec := Spec{
 		Mode: 9, TierRetention: time.Hour, DLQRetention: time.Microsecond,

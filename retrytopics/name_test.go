@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestANameSaysWhatKindOfSiblingItIs(t *testing.T) {
+func TestName_SaysTheKindOfSibling(t *testing.T) {
 	t.Parallel()
 	grouped := Naming{Retry: "{group}_{topic}_retry_{delay}", DLQ: "{group}_{topic}_dlq", Ledger: "{group}_{topic}_ledger"}
 	for _, c := range []struct {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestDefaultNamesAreThoseOfTheContract(t *testing.T) {
+func TestNaming_DefaultNamesAreAPromise(t *testing.T) {
 	t.Parallel()
 	s, err := Naming{}.Siblings("orders", "billing", 5*time.Second, 30*time.Second, 5*time.Minute, 90*time.Minute)
 	if err != nil {
@@ -21,40 +21,7 @@ func TestDefaultNamesAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-func TestDelayIsWrittenInItsShortestForm(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		d    time.Duration
-		want string
-	}{
-		{time.Millisecond, "1ms"},
-		{1500 * time.Millisecond, "1.5s"},
-		{5 * time.Second, "5s"},
-		{10 * time.Minute, "10m"},
-		{60*time.Second + 500*time.Millisecond, "1m0.5s"},
-		{time.Hour, "1h"},
-		{10 * time.Hour, "10h"},
-		{90 * time.Minute, "1h30m"},
-		{time.Hour + 5*time.Second, "1h5s"},
-		{time.Hour + 500*time.Millisecond, "1h0.5s"},
-		{time.Hour + 10*time.Minute + 10*time.Second, "1h10m10s"},
-		{100 * time.Hour, "100h"},
-	} {
-		if got := FormatDelay(c.d); got != c.want {
-			t.Errorf("FormatDelay(%d) = %q, want %q", c.d, got, c.want)
-		}
-		if got, ok := ParseDelay(c.want); !ok || got != c.d {
-			t.Errorf("ParseDelay(%q) = %v, %v, want %v", c.want, got, ok, c.d)
-		}
-	}
-	for _, s := range []string{"", "5", "60s", "0s", "-5s", "+5s", "5m0s", "1us", "1.5ms", "05s", "5s ", "1h0m", "999999999h", "2000000h"} {
-		if d, ok := ParseDelay(s); ok {
-			t.Errorf("ParseDelay(%q) = %v, want none", s, d)
-		}
-	}
-}
-
-func TestEveryNameThatIsGivenReadsBackwards(t *testing.T) {
+func TestNaming_EachNameReadsBackwards(t *testing.T) {
 	t.Parallel()
 	namings := []Naming{
 		{},
@@ -88,7 +55,7 @@ func TestEveryNameThatIsGivenReadsBackwards(t *testing.T) {
 	})
 }
 
-func TestSourceOfSaysNoToWhatIsNoSibling(t *testing.T) {
+func TestNaming_SourceOfRefusesOtherTopics(t *testing.T) {
 	t.Parallel()
 	for _, topic := range []string{
 		"", "orders", ".dlq", "orders.retry.", "orders.retry.60s", "orders.retry.soon", "orders.retry.5s ", "orders.dlq2",
@@ -107,7 +74,7 @@ func TestSourceOfSaysNoToWhatIsNoSibling(t *testing.T) {
 	}
 }
 
-func TestATierThatLeftTheConfigurationIsFound(t *testing.T) {
+func TestNaming_FindsATierThatLeftTheConfiguration(t *testing.T) {
 	t.Parallel()
 	byGroup := Naming{Retry: "{topic}.retry.{group}.{delay}"}
 	topics := []string{
@@ -132,41 +99,7 @@ func TestATierThatLeftTheConfigurationIsFound(t *testing.T) {
 	}
 }
 
-func TestAnInvalidTemplateIsRefusedWithEveryReason(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		n    Naming
-		want []string
-	}{
-		{Naming{Retry: "{topic}.retry"}, []string{"Retry", "{delay} must occur once"}},
-		{Naming{Retry: "retry.{delay}"}, []string{"{topic} must occur once"}},
-		{Naming{Retry: "{topic}{delay}.r"}, []string{"need text between them"}},
-		{Naming{Retry: "{topic}.{group}.{group}.{delay}"}, []string{"{group} may occur once at most"}},
-		{Naming{DLQ: "{topic}"}, []string{"DLQ", "no text besides the placeholders"}},
-		{Naming{DLQ: "{topic}.{delay}.dlq"}, []string{"{delay} belongs in Retry only"}},
-		{Naming{DLQ: "{topic}.{tenant}.dlq"}, []string{"unknown placeholder {tenant}"}},
-		{Naming{DLQ: "{topic.dlq"}, []string{"a brace is not closed", "{topic} must occur once"}},
-		{Naming{DLQ: "{topic}/dlq", Ledger: "{topic} ledger"}, []string{`DLQ "{topic}/dlq"`, `"/"`, `Ledger "{topic} ledger"`}},
-		{Naming{Ledger: "{topic}_dlq"}, []string{"DLQ and Ledger give the same name", "differ in '.' and '_'"}},
-		{Naming{Ledger: "{topic}.ledger.dlq"}, []string{"Ledger", `["t" "t.ledger"]`}},
-	} {
-		err := c.n.Validate()
-		if err == nil {
-			t.Errorf("%+v is accepted", c.n)
-			continue
-		}
-		for _, want := range c.want {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%+v: error %q does not say %q", c.n, err, want)
-			}
-		}
-		if _, err := c.n.Siblings("orders", "g"); err == nil {
-			t.Errorf("%+v: Siblings accepts what Validate refuses", c.n)
-		}
-	}
-}
-
-func TestNamesThatKafkaWouldRefuseAreRefusedWithEveryReason(t *testing.T) {
+func TestNaming_RefusesInvalidNamesWithEachReason(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 240)
 	for _, c := range []struct {
@@ -201,7 +134,7 @@ func TestNamesThatKafkaWouldRefuseAreRefusedWithEveryReason(t *testing.T) {
 	}
 }
 
-func FuzzReadingANameBackwardsNeverPanics(f *testing.F) {
+func FuzzNaming_ReadsAnyNameBackwards(f *testing.F) {
 	f.Add("{topic}.retry.{delay}", "{topic}.dlq", "orders.retry.5s")
 	f.Add("{topic}.{group}.{delay}", "{group}--{topic}", "a.b.c.1h30m")
 	f.Add("{topic}{", "}{topic}", "..")

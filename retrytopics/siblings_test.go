@@ -3,19 +3,9 @@ package retrytopics
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
-func mustSiblings(t testing.TB, n Naming, source string, delays ...time.Duration) Siblings {
-	t.Helper()
-	s, err := n.Siblings(source, "billing", delays...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func TestTopicsWhoseSiblingsCollideAreRefusedTogether(t *testing.T) {
+func TestSiblings_CollidingTopicsAreRefusedTogether(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -56,12 +46,5 @@ func TestTopicsWhoseSiblingsCollideAreRefusedTogether(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestEveryScheduleIsLegal(t *testing.T) {
-	t.Parallel()
-	for _, delays := range [][]time.Duration{Default, Aggressive, Standard, Patient, Cautious} {
-		mustSiblings(t, Naming{}, "orders", delays...)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestSiblingsTakeAfterTheirSource(t *testing.T) {
+func TestWanted_SiblingsTakeAfterTheirSource(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
@@ -81,7 +81,7 @@ func TestSiblingsTakeAfterTheirSource(t *testing.T) {
 	}
 }
 
-func TestWhatIsCreatedWouldNeverBeRefused(t *testing.T) {
+func TestWanted_IsNeverRefused(t *testing.T) {
 	t.Parallel()
 	source := topic{partitions: 3, replicas: 3, configs: map[string]string{minISR: "2", maxMessage: "1048588"}}
 	for _, spec := range []Spec{

@@ -108,7 +108,7 @@ func ExampleKafka_Begin() {
 // brokers are the addresses of a cluster.
 var brokers []string
 
-func TestTheExamplesHold(tt *testing.T) {
+func TestKafka_ExamplesHold(tt *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
 		tt.Fatal(err)

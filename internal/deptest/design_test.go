@@ -18,8 +18,8 @@ var (
 	}
 )
 
-// A comment that points to a page of DESIGN.md names a page that is there, and each mechanism's page
-// is named by a comment.
+// A comment that points to a page of DESIGN.md names a page that is there, and each mechanism's
+// page is named by a comment.
 func TestDESIGNAndCodeNameEachOther(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "DESIGN.md"))

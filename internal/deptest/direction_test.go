@@ -70,6 +70,16 @@ func TestClassifyNeedsOnlyTheStandardLibrary(t *testing.T) {
 	}
 }
 
+// Each other package writes or reads headers, so headers needs little itself.
+func TestHeadersNeedOnlyClassifyAndKgo(t *testing.T) {
+	t.Parallel()
+	for _, name := range readGraph(t)["headers"].imports {
+		if dir, ours := folder(name); ours && dir != "classify" || !ours && !isStandard(name) && name != "github.com/twmb/franz-go/pkg/kgo" {
+			t.Errorf("headers may not import %s", name)
+		}
+	}
+}
+
 // The embedded broker and package testing belong to test kits, not to programs in production.
 func TestServicesCarryNoTestKit(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestASetIsWhatAMapWouldBe(t *testing.T) {
+func TestSet_AgreesWithAMap(t *testing.T) {
 	t.Parallel()
 	for name, pick := range map[string]func(*rand.Rand) int64{
 		"few in one block":  func(r *rand.Rand) int64 { return r.Int64N(1000) },
@@ -57,7 +57,7 @@ func TestASetIsWhatAMapWouldBe(t *testing.T) {
 }
 
 // The reader of a dead-letter topic with millions of letters relies on two bytes an offset.
-func TestAnOffsetTakesTwoBytes(t *testing.T) {
+func TestSet_OffsetTakesTwoBytes(t *testing.T) {
 	const n = 2_000_000
 	for name, every := range map[string]int64{"one in a hundred": 100, "all": 1, "one in seventeen": 17} {
 		t.Run(name, func(t *testing.T) { // not parallel: it measures the heap
@@ -79,7 +79,7 @@ func TestAnOffsetTakesTwoBytes(t *testing.T) {
 }
 
 // Offsets move from set to set: a million redriven letters have succeeded some time later.
-func TestASetThatWasEmptiedTakesNothing(t *testing.T) {
+func TestSet_EmptiedOneTakesNothing(t *testing.T) {
 	t.Parallel()
 	for _, every := range []int64{1, 17, 100, 1 << 20} {
 		var s Set

@@ -31,7 +31,7 @@ func story(reason headers.Reason) *headers.Meta {
 
 var user = []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: "dlq-mine"}, {Key: "a", Value: []byte("2")}}
 
-func TestACopyGivesUpWhatIsMissedLeastFirst(t *testing.T) {
+func TestStep_DropsTheLeastImportantFirst(t *testing.T) {
 	t.Parallel()
 	plain := story(headers.ReasonExhausted)
 	plain.History, plain.Stack, plain.Message = nil, "", ""
@@ -59,7 +59,7 @@ func TestACopyGivesUpWhatIsMissedLeastFirst(t *testing.T) {
 	}
 }
 
-func TestWhatAStepLeavesIsTheSameRecord(t *testing.T) {
+func TestStep_LeavesTheSameRecord(t *testing.T) {
 	t.Parallel()
 	h := story(headers.ReasonPanic).Append(user)
 	before := cmp.Diff(h, nil)
@@ -95,7 +95,7 @@ func TestWhatAStepLeavesIsTheSameRecord(t *testing.T) {
 	}
 }
 
-func TestALetterOfACopyForATierSaysWhyAndNotWhen(t *testing.T) {
+func TestStep_LetterOfATiersCopySaysWhyNotWhen(t *testing.T) {
 	t.Parallel()
 	want := story("")
 	want.Reason, want.NotBefore, want.Held = headers.ReasonTooLarge, time.Time{}, false
@@ -110,7 +110,7 @@ func TestALetterOfACopyForATierSaysWhyAndNotWhen(t *testing.T) {
 }
 
 // A record with invalid headers is written unchanged, except for the dropped parts.
-func TestBrokenHeadersShrinkAsWell(t *testing.T) {
+func TestStep_ShrinksBrokenHeadersToo(t *testing.T) {
 	t.Parallel()
 	found := []kgo.RecordHeader{{Key: headers.ValueOmitted, Value: []byte("perhaps")}, {Key: "a"}, {Key: headers.Attempts, Value: []byte("-1")}, {Key: headers.Attempts}}
 	h, value := Bare.Of(headers.Malformed(found, fmt.Errorf("%s is wrong", headers.Attempts), at), []byte("v"))
@@ -124,7 +124,7 @@ func TestBrokenHeadersShrinkAsWell(t *testing.T) {
 	}
 }
 
-func TestOnlySizesAreRefusalsForSize(t *testing.T) {
+func TestRefused_MeansForItsSizeOnly(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
 		nil: false, kerr.MessageTooLarge: true, kerr.RecordListTooLarge: true, fmt.Errorf("%w (uncompressed_bytes=7)", kerr.MessageTooLarge): true,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -24,7 +23,7 @@ func looked(t *testing.T, files map[string]string) *survey {
 	return s
 }
 
-func TestATrapIsTheFirstLineOfATestsComment(t *testing.T) {
+func TestSurvey_TrapIsTheFirstLineOfATestsComment(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, file, text string
@@ -159,7 +158,7 @@ var one = map[int]string{24: "redrive"}
 
 func isOne(n int) bool { return n == 24 }
 
-func TestEachTrapHasATestOrComesLater(t *testing.T) {
+func TestSurvey_EachTrapHasATestOrComesLater(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
@@ -180,32 +179,7 @@ func TestEachTrapHasATestOrComesLater(t *testing.T) {
 	}
 }
 
-func TestTheExitCodeTellsWhetherATrapIsOpen(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		files map[string]string
-		code  int
-		out   string
-		err   string
-	}{
-		{every(isOne), 0, " 1  " + traps[1] + "\n    a_test.go:4 Test1\n 2  ", ""},
-		{every(isOne), 0, "    later, with redrive\n", ""},
-		{map[string]string{"a.go": "package a\n"}, 1, traps[28], "traps: trap 1 has no test: "},
-		{map[string]string{"a.go": "pack age\n"}, 2, "", "traps: a.go:1:1: "},
-	} {
-		tree := fstest.MapFS{}
-		for name, text := range tt.files {
-			tree[name] = &fstest.MapFile{Data: []byte(text)}
-		}
-		var out, problems bytes.Buffer
-		code := run(tree, one, &out, &problems)
-		if code != tt.code || !strings.Contains(out.String(), tt.out) || !strings.HasPrefix(problems.String(), tt.err) || tt.err == "" && problems.Len() > 0 {
-			t.Errorf("code %d, output %q, problems %q; want %d, %q, %q", code, out.String(), problems.String(), tt.code, tt.out, tt.err)
-		}
-	}
-}
-
-func TestEachTrapHasATestHere(t *testing.T) {
+func TestSurvey_EachTrapHasATestHere(t *testing.T) {
 	t.Parallel()
 	s, err := look(os.DirFS("../.."))
 	if err != nil {
@@ -214,19 +188,5 @@ func TestEachTrapHasATestHere(t *testing.T) {
 	s.judge(later)
 	for _, p := range s.problems {
 		t.Error(p)
-	}
-}
-
-func TestTheListOfWhatComesLaterIsOfTrapsThatThereAre(t *testing.T) {
-	t.Parallel()
-	for n, with := range later {
-		if !known(n) || with == "" {
-			t.Errorf("trap %d is to come later, with %q", n, with)
-		}
-	}
-	for n, what := range traps {
-		if (what == "") != (n == 0) {
-			t.Errorf("trap %d is %q", n, what)
-		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestTheCoarseClockIsNeverAheadAndLittleBehind(t *testing.T) {
+func TestClock_IsNeverAheadAndLittleBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestAFifoIsAQueueThatReusesItsRoom(t *testing.T) {
+func TestFifo_IsAQueueThatReusesItsRoom(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var q Queue[int]
@@ -51,7 +51,7 @@ func TestAFifoIsAQueueThatReusesItsRoom(t *testing.T) {
 	})
 }
 
-func TestAFifoThatIsNeverEmptyDoesNotGrow(t *testing.T) {
+func TestFifo_NeverEmptyDoesNotGrow(t *testing.T) {
 	t.Parallel()
 	var q Queue[int]
 	for i := range 100 {

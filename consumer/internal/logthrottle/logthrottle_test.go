@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestAMessageIsSaidOnceAnInterval(t *testing.T) {
+func TestLogThrottle_LogsAMessageOnceAnInterval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var q Throttle

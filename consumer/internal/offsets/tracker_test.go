@@ -20,7 +20,7 @@ func (n *naiveTracker) floor() int64 {
 	return n.pending[0]
 }
 
-func TestTrackerAgreesWithANaiveModel(t *testing.T) {
+func TestTracker_AgreesWithANaiveModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.Int64Range(0, 1<<40).Draw(t, "start")
@@ -84,7 +84,7 @@ func TestTrackerAgreesWithANaiveModel(t *testing.T) {
 	})
 }
 
-func TestTrackerOfASteadyStreamKeepsNoMemory(t *testing.T) {
+func TestTracker_SteadyStreamKeepsNoMemory(t *testing.T) {
 	tr := New(0, -1)
 	allocs := testing.AllocsPerRun(1000, func() {
 		first := tr.Next
@@ -96,7 +96,7 @@ func TestTrackerOfASteadyStreamKeepsNoMemory(t *testing.T) {
 	}
 }
 
-func BenchmarkTrackerOutOfOrder(b *testing.B) {
+func BenchmarkTracker_OutOfOrder(b *testing.B) {
 	tr := New(0, -1)
 	for i := 0; b.Loop(); i++ {
 		first := tr.Next

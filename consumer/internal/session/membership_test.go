@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestACommitIsGivenUpWhileTheMemberJoins(t *testing.T) {
+func TestMembership_CommitEndsWhileTheMemberJoins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMembership()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestASourceThatWasMadeAnewIsSubscribedToAgainWhenItIsGivenBack(t *testing.T) {
+func TestSubscription_RenewsARecreatedSource(t *testing.T) {
 	t.Parallel()
 	orders := func(p ...int32) map[string][]int32 { return map[string][]int32{"orders": p} }
 	for name, c := range map[string]struct {
@@ -72,7 +72,7 @@ func TestASourceThatWasMadeAnewIsSubscribedToAgainWhenItIsGivenBack(t *testing.T
 	}
 }
 
-func TestOnlyPartitionsThatTheMemberDidNotHaveAreNew(t *testing.T) {
+func TestSubscription_OnlyGainedPartitionsAreNew(t *testing.T) {
 	t.Parallel()
 	s := NewSubscription()
 	if fresh, _ := s.Begin(map[string][]int32{"orders": {0, 1, 1}}); !slices.Equal(fresh["orders"], []int32{0, 1}) {

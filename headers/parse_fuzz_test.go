@@ -109,9 +109,9 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip: the headers of any Meta are read back without an error and as the same Meta, cut
-// to the limits.
-func FuzzRoundTrip(f *testing.F) {
+// FuzzMeta_RoundTrips: the headers of any Meta are read back without an error and as the same Meta,
+// cut to the limits.
+func FuzzMeta_RoundTrips(f *testing.F) {
 	f.Add("orders", "billing", "timeout", "message", "stack\n", int64(7), int64(1_763_000_000_123), 3, uint8(0))
 	f.Add("o", "g", "tax table", strings.Repeat("é", 600), "\xff", int64(-1), int64(-1), -1, uint8(255))
 	f.Fuzz(func(t *testing.T, topic, group, class, message, stack string, offset, ms int64, n int, bits uint8) {

@@ -69,7 +69,7 @@ func errorFrom(program []byte, text string) error {
 	return err
 }
 
-func FuzzClassify(f *testing.F) {
+func FuzzClassifier(f *testing.F) {
 	f.Add([]byte{0, 4, 5}, "tax table: miss 7", uint8(0))
 	f.Add([]byte{8, 6, 7, 3}, "\xff\x00", uint8(1))
 	f.Add([]byte{9, 4, 10, 5}, "main.f()\n\tx:1\n", uint8(2))

@@ -85,7 +85,7 @@ func corpus(t *testing.T) (files []string) {
 
 // A record may wait in a retry topic, and a dead letter lie for years, while the service goes from
 // version to version.
-func TestWhatEveryVersionWroteIsRead(t *testing.T) {
+func TestParse_ReadsWhatEveryVersionWrote(t *testing.T) {
 	t.Parallel()
 	for _, file := range corpus(t) {
 		h := readHeaders(t, file)
@@ -118,7 +118,7 @@ func TestWhatEveryVersionWroteIsRead(t *testing.T) {
 	}
 }
 
-func TestTheCorpusHasEveryKeyAndEveryReason(t *testing.T) {
+func TestParse_CorpusHasEveryKeyAndReason(t *testing.T) {
 	t.Parallel()
 	keys, reasons := map[string]bool{}, map[Reason]bool{}
 	for _, file := range corpus(t) {
@@ -146,7 +146,7 @@ func TestTheCorpusHasEveryKeyAndEveryReason(t *testing.T) {
 
 // Written records cannot be written again, so the files that represent them are never edited or
 // removed.
-func TestTheCorpusIsOnlyAddedTo(t *testing.T) {
+func TestParse_CorpusIsOnlyAddedTo(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob(filepath.Join("testdata", "v[0-9]*"))
 	if err != nil {

@@ -133,9 +133,9 @@ func (n seen) builtin() opinion {
 	return opinion{}
 }
 
-// TestResolutionFollowsTheModel compares the classifier's single walk with one naive search per
+// TestClassifier_FollowsTheModel compares the classifier's single walk with one naive search per
 // question.
-func TestResolutionFollowsTheModel(t *testing.T) {
+func TestClassifier_FollowsTheModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := drawTree(5).Draw(t, "error")

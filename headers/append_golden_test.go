@@ -116,7 +116,7 @@ func checkGolden(t *testing.T, name string, h []kgo.RecordHeader) {
 	}
 }
 
-func TestFormatIsThatOfTheGoldenFiles(t *testing.T) {
+func TestAppend_GivesTheGoldenFiles(t *testing.T) {
 	t.Parallel()
 	cases := goldenCases()
 	for name, m := range cases {

@@ -1,0 +1,224 @@
+package headers
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+)
+
+func TestAppend_WritesWhatParseReads(t *testing.T) {
+	t.Parallel()
+	for _, want := range []Meta{
+		full(""),
+		full(ReasonPanic),
+		{Original: Position{Topic: "t"}, Group: "g", NotBefore: t0},
+		{Original: Position{Topic: "t", Timestamp: time.UnixMilli(-1)}},
+		{Original: Position{Topic: "t", Timestamp: time.UnixMilli(1 << 60)}},
+		{Group: "ingest", Reason: ReasonTerminal},
+		{},
+	} {
+		if d := cmp.Diff(want, mustParse(t, want.Append(nil))); d != "" {
+			t.Errorf("round trip (-want +got):\n%s", d)
+		}
+	}
+}
+
+func TestReason_DecidesWhichHeadersAreWritten(t *testing.T) {
+	t.Parallel()
+	m := full(ReasonTerminal)
+	m.NotBefore, m.Held, m.Redrive.Original = t0, true, Position{Topic: "orders", Partition: 3, Offset: 7}
+	retryOnly, dlqOnly := []string{NotBefore, Held}, []string{FailureReason, ErrorStack, ValueOmitted}
+
+	letter := m.Append(nil)
+	m.Reason = ""
+	parked := m.Append(nil)
+	for _, key := range retryOnly {
+		if _, ok := valueOf(letter, key); ok {
+			t.Errorf("a dead letter has %s", key)
+		}
+		if _, ok := valueOf(parked, key); !ok {
+			t.Errorf("a copy on a retry topic has no %s", key)
+		}
+	}
+	for _, key := range dlqOnly {
+		if _, ok := valueOf(letter, key); !ok {
+			t.Errorf("a dead letter has no %s", key)
+		}
+		if _, ok := valueOf(parked, key); ok {
+			t.Errorf("a copy on a retry topic has %s", key)
+		}
+	}
+	if n := len(letter) + len(retryOnly); n != int(numKeys)-1 {
+		t.Errorf("%d keys are written, want %d: does Append omit a new one?", n, numKeys-1)
+	}
+}
+
+func TestAppend_WritesAttemptsEvenWhenZero(t *testing.T) {
+	t.Parallel()
+	if v, ok := valueOf(new(Meta).Append(nil), Attempts); !ok || v != "0" {
+		t.Errorf("%s = %q, %v; want 0", Attempts, v, ok)
+	}
+}
+
+// Other frameworks append their headers at every hop, and readers find the oldest error first.
+func TestAppend_ReplacesAtEachHop(t *testing.T) {
+	t.Parallel()
+	user := []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: "dlq-mine", Value: nil}, {Key: "a", Value: []byte{}}, {Key: ""}}
+	m := full("")
+	h := m.Append(user)
+	first := len(h)
+	for range 50 {
+		m = mustParse(t, h)
+		m.Fail(classify.Result{Class: "timeout", Fingerprint: "fedcba9876543210"}, "new", t0.Add(time.Hour))
+		m.NotBefore, m.Held = t0.Add(2*time.Hour), true
+		h = m.Append(h)
+	}
+	if len(h) != first {
+		t.Errorf("%d headers after 50 hops, want %d", len(h), first)
+	}
+	keys := keysOf(h)
+	slices.Sort(keys)
+	if n := len(slices.Compact(slices.DeleteFunc(keys, func(k string) bool { return !Reserved(k) }))); n != first-len(user) {
+		t.Errorf("%d different reserved keys, want %d", n, first-len(user))
+	}
+	if v, _ := valueOf(h, ErrorClass); v != "timeout" {
+		t.Errorf("class %q, want that of the last failure", v)
+	}
+	if d := cmp.Diff(user, h[:len(user)]); d != "" {
+		t.Errorf("user headers (-want +got):\n%s", d)
+	}
+}
+
+func TestAppend_LeavesItsInputAlone(t *testing.T) {
+	t.Parallel()
+	m := full("")
+	spare := make([]kgo.RecordHeader, 2, 100)
+	spare[0] = kgo.RecordHeader{Key: "user", Value: []byte("x")}
+	spare[1] = kgo.RecordHeader{Key: Attempts, Value: []byte("7")}
+	before := clone(spare)
+	out := m.Append(spare)
+	if d := cmp.Diff(before, spare); d != "" {
+		t.Errorf("input changed (-before +after):\n%s", d)
+	}
+	if spare[:3][2].Key != "" {
+		t.Error("Append wrote behind its input")
+	}
+	// Values share an array: one must not grow into the next.
+	for i := range out {
+		v := out[i].Value
+		if !Reserved(out[i].Key) {
+			continue
+		}
+		if cap(v) != len(v) {
+			t.Errorf("%s has %d bytes of capacity behind its value", out[i].Key, cap(v)-len(v))
+		}
+	}
+}
+
+func TestAppend_KeepsLimits(t *testing.T) {
+	t.Parallel()
+	m := full(ReasonTerminal)
+	m.Message = strings.Repeat("é", MaxMessage)
+	m.Stack = strings.Repeat("x", MaxStack-1) + "€"
+	m.Class = strings.Repeat("c", 500)
+	m.Host = strings.Repeat("h", 5000)
+	m.Attempts = 1 << 40
+	m.Hops = 1 << 40
+	m.Redrive.Count = -5
+	m.FailedAt = time.Date(12_345, 1, 1, 0, 0, 0, 0, time.UTC)
+	m.FirstFailedAt = time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC)
+	m.Fingerprint = "none"
+	m.History = nil
+	for i := range 1000 {
+		m.History = append(m.History, Attempt{Number: i, Class: "time out", At: t0})
+	}
+	got := mustParse(t, m.Append(nil))
+	if got.Message != m.Message[:MaxMessage] {
+		t.Errorf("message of %d bytes, want the first %d", len(got.Message), MaxMessage)
+	}
+	if got.Stack != m.Stack[:MaxStack-1] {
+		t.Errorf("stack of %d bytes, want %d: the last character does not fit", len(got.Stack), MaxStack-1)
+	}
+	if got.Class != m.Class[:classify.MaxClass] {
+		t.Errorf("class of %d bytes, want %d", len(got.Class), classify.MaxClass)
+	}
+	if got.Attempts != MaxAttempts || got.Hops != MaxAttempts || got.Redrive.Count != 0 {
+		t.Errorf("attempts %d, hops %d, redriven %d; want them within bounds", got.Attempts, got.Hops, got.Redrive.Count)
+	}
+	if got.FailedAt.UnixMilli() != maxMillis || got.FirstFailedAt.UnixMilli() != 0 {
+		t.Errorf("failed %v … %v, want times within bounds", got.FirstFailedAt, got.FailedAt)
+	}
+	if got.Fingerprint != "" {
+		t.Errorf("fingerprint %q, want none", got.Fingerprint)
+	}
+	h, _ := valueOf(m.Append(nil), History)
+	if len(h) > MaxHistory || len(h) < MaxHistory-64 {
+		t.Errorf("history of %d bytes, want just under %d", len(h), MaxHistory)
+	}
+	if last := got.History[len(got.History)-1]; last.Number != 999 || last.Class != "time_out" {
+		t.Errorf("newest entry %+v, want the last", last)
+	}
+}
+
+func TestAppend_TextBecomesValidUTF8(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain":                           "plain",
+		"a\xffb":                          "a\ufffdb",
+		"\xe2\x82":                        "\ufffd\ufffd",
+		strings.Repeat("\xff", 2000):      strings.Repeat("\ufffd", MaxMessage/3),
+		strings.Repeat("x", 1023) + "é":   strings.Repeat("x", 1023),
+		strings.Repeat("x", 1022) + "é":   strings.Repeat("x", 1022) + "é",
+		strings.Repeat("x", 1021) + "😀":   strings.Repeat("x", 1021),
+		strings.Repeat("x", 1020) + "😀":   strings.Repeat("x", 1020) + "😀",
+		strings.Repeat("\x80", 3) + "end": "\ufffd\ufffd\ufffdend",
+	} {
+		m := Meta{Message: in}
+		if got := mustParse(t, m.Append(nil)).Message; got != want {
+			t.Errorf("message %.20q… became %.20q…, want %.20q…", in, got, want)
+		}
+	}
+}
+
+func TestRedrive_AppendWritesNothingElse(t *testing.T) {
+	t.Parallel()
+	m := full(ReasonTerminal)
+	letter := m.Append([]kgo.RecordHeader{{Key: "user", Value: []byte("x")}})
+	got := keysOf(m.Redrive.Append(letter))
+	want := []string{"user", RedriveID, RedriveCount, RedriveFrom}
+	if !slices.Equal(got, want) {
+		t.Errorf("keys %q, want %q", got, want)
+	}
+	if got := new(Redrive).Append(letter); len(got) != 1 {
+		t.Errorf("keys %q of no redrive, want the user's only", keysOf(got))
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for _, bm := range []struct {
+		name   string
+		reason Reason
+	}{{"retry", ""}, {"dlq", ReasonTerminal}} {
+		b.Run(bm.name, func(b *testing.B) {
+			m, user := full(bm.reason), userHeaders()
+			b.ReportAllocs()
+			for b.Loop() {
+				sinkHeaders = m.Append(user)
+			}
+		})
+	}
+	b.Run("first failure", func(b *testing.B) {
+		m := full("")
+		m.Redrive, m.Held, m.TraceParent, m.History = Redrive{}, false, "", m.History[:1]
+		b.ReportAllocs()
+		for b.Loop() {
+			sinkHeaders = m.Append(nil)
+		}
+	})
+}
