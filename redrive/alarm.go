@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
 // alarm decides when a run aborts by itself. It is told what the watch sees and what is sent, has a lock, and fires once.
@@ -22,9 +24,9 @@ type alarm struct {
 	cause    string
 	seen     []Failure
 	failures int
-	others   []Failure // of letters, with classes that are not the run's
-	polls    []judged  // the last ones, with shareOf outcomes or more
-	failed   int       // letters, of any class
+	others   []Failure                // of letters, with classes that are not the run's
+	polls    []inflight.FirstOutcomes // the last ones, with shareOf outcomes or more
+	failed   int                      // letters, of any class
 	sent     meter
 	dead     meter
 }
@@ -100,28 +102,28 @@ func (a *alarm) note(f Failure, what string) {
 
 // judged takes down what a look found of first outcomes, and looks whether too large a share of the last ones are failures. Whole looks
 // count: within one nobody knows what came last.
-func (a *alarm) judged(j judged) {
+func (a *alarm) judged(j inflight.FirstOutcomes) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if j.letters == 0 || a.cause != "" {
+	if j.Letters == 0 || a.cause != "" {
 		return
 	}
-	a.failed += j.failed
+	a.failed += j.Failed
 	a.polls = append(a.polls, j)
-	var last judged
+	var last inflight.FirstOutcomes
 	first := len(a.polls)
-	for first > 0 && last.letters < shareOf {
+	for first > 0 && last.Letters < shareOf {
 		first--
-		last.letters += a.polls[first].letters
-		last.failed += a.polls[first].failed
+		last.Letters += a.polls[first].Letters
+		last.Failed += a.polls[first].Failed
 	}
 	a.polls = slices.Delete(a.polls, 0, first)
-	if a.failed <= a.tolerate || float64(last.failed) <= a.share*float64(max(last.letters, shareOf)) {
+	if a.failed <= a.tolerate || float64(last.Failed) <= a.share*float64(max(last.Letters, shareOf)) {
 		return
 	}
 	a.seen = append(a.seen, a.others[:min(len(a.others), maxSeen-len(a.seen))]...)
 	a.fire(fmt.Sprintf("%d of the last %d letters failed again, of any class, where %.3g%% of %d are tolerated",
-		last.failed, last.letters, 100*a.share, max(last.letters, shareOf)))
+		last.Failed, last.Letters, 100*a.share, max(last.Letters, shareOf)))
 }
 
 // onDeath takes down that a letter of the run's groups came to the dead-letter topic.

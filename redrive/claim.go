@@ -13,7 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -26,27 +27,17 @@ type ownedRun struct {
 	load    *load
 	topicID [16]byte
 
-	left          selection               // what is still to be sent
-	skipped       map[string]int64        // as the run itself says
-	recreated     bool                    // the dead-letter topic is another one by now: nothing else is known
-	abortErr      *FailedAgainError       // it was to abort, and could not write that down
-	inFlight      []sentLetter            // what was sent, and has no outcome
-	unfollowed    []sentLetter            // of which no outcome will be known, and the ledger does not say so
-	skipsReported map[dlq.State]selection // what else the ledger says of its letters, but for those that failed
+	left          letters.Set               // what is still to be sent
+	skipped       map[string]int64          // as the run itself says
+	recreated     bool                      // the dead-letter topic is another one by now: nothing else is known
+	abortErr      *FailedAgainError         // it was to abort, and could not write that down
+	inFlight      []inflight.Sent           // what was sent, and has no outcome
+	unfollowed    []inflight.Sent           // of which no outcome will be known, and the ledger does not say so
+	skipsReported map[dlq.State]letters.Set // what else the ledger says of its letters, but for those that failed
 
 	// Of the reader of letters, which has its own copy of the run:
 	originals *originals
 	targetID  [16]byte // of the target that was named; zero where it is not known
-}
-
-// place is where a letter stands.
-type place struct {
-	partition int32
-	offset    int64
-}
-
-func (p place) position(topic string) headers.Position {
-	return headers.Position{Topic: topic, Partition: p.partition, Offset: p.offset}
 }
 
 // claim begins a run of a plan. The order is what makes two operators at a time one run: the ids are initialised, then the ledger is
@@ -119,7 +110,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 		return nil, err
 	}
 	left, skipped := p.unresolved(ledger)
-	if left.len() == 0 {
+	if left.Len() == 0 {
 		return nil, &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: "all letters of the plan are resolved by now"}
 	}
 	watch, ids, err := r.watchFrom(ctx, t, groupsOf(p))
@@ -128,7 +119,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 	}
 	rec := r.newRecord(p, pace)
 	rec.TopicID, rec.Watch, rec.WatchIDs, rec.Counts.Skipped = idText(ledger.TopicID()), watch, ids, skipped
-	pieces := p.chosen.notes(t.ledger, p.ID)
+	pieces := piecesOf(p.chosen, t.ledger, p.ID)
 	rec.Pieces = len(pieces)
 	h := &ownedRun{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}
 	if err := h.noteDuplicates(ctx, p, ledger); err != nil {
@@ -139,15 +130,13 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 }
 
 // unresolved are the letters of a plan that are still open, and how many are not.
-func (p *Plan) unresolved(ledger *dlq.Ledger) (left selection, skipped map[string]int64) {
-	left, skipped = selection{}, map[string]int64{}
-	for partition, set := range p.chosen {
-		for offset := range set.All() {
-			if ledger.State(partition, offset).Resolves() {
-				skipped[SkippedResolved]++
-			} else {
-				left.add(partition, offset)
-			}
+func (p *Plan) unresolved(ledger *dlq.Ledger) (left letters.Set, skipped map[string]int64) {
+	left, skipped = letters.Set{}, map[string]int64{}
+	for at := range p.chosen.All() {
+		if ledger.State(at.Partition, at.Offset).Resolves() {
+			skipped[SkippedResolved]++
+		} else {
+			left.Add(at)
 		}
 	}
 	return left, skipped
@@ -160,7 +149,7 @@ func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 		V: runVersion, ID: p.ID, State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
 		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: pace, Groups: groupsOf(p), Classes: classesOf(p),
 	}
-	rec.Counts.Selected = p.chosen.len()
+	rec.Counts.Selected = p.chosen.Len()
 	if n, _ := p.unfollowed(); n == p.Letters {
 		rec.Pace.Canary = 0 // it would have no outcome
 	}
@@ -204,9 +193,9 @@ func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledg
 	const most = 10_000 // an entry takes some hundred bytes
 	var entries []*kgo.Record
 	for i, d := range p.duplicates {
-		outdated := p.chosen.has(d.partition, d.letter) && ledger.State(d.partition, d.letter).Resolves()
-		if !outdated && !ledger.State(d.partition, d.offset).Resolves() {
-			entries = append(entries, h.entry(d.place, dlq.Entry{State: dlq.Duplicate, Target: place{d.partition, d.letter}.position(h.topics.dlq)}))
+		outdated := p.chosen.Has(letters.At(d.Partition, d.letter)) && ledger.State(d.Partition, d.letter).Resolves()
+		if !outdated && !ledger.State(d.Partition, d.Offset).Resolves() {
+			entries = append(entries, h.entry(d.Place, dlq.Entry{State: dlq.Duplicate, Target: letters.At(d.Partition, d.letter).In(h.topics.dlq)}))
 		}
 		if len(entries) == most || i == len(p.duplicates)-1 {
 			if err := h.write(ctx, 0, entries); err != nil {
@@ -294,8 +283,8 @@ func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change fun
 
 // read reads what the ledger knows of a run: its selection less what has an entry, and what was sent without an outcome.
 func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, error) {
-	h := &ownedRun{r: r, topics: t, left: selection{}}
-	entries, heard := newLedgerView(), selection{}
+	h := &ownedRun{r: r, topics: t}
+	entries, heard := newLedgerView(), letters.Set{}
 	pieces := map[string][]byte{}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	var bad error
@@ -303,15 +292,15 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 		switch run, hearsay := n.DiscardReport(); {
 		case hearsay && run != id:
 		case hearsay && n.Entry.State == dlq.Discarded:
-			heard.add(n.Record.Partition, n.Letter)
+			heard.Add(letters.At(n.Record.Partition, n.Letter))
 		case hearsay:
-			heard.remove(n.Record.Partition, n.Letter)
+			heard.Remove(letters.At(n.Record.Partition, n.Letter))
 		case n.Run == id && n.Record.Value != nil:
 			h.rec, bad = parseRecord(n.Record.Value)
 		case isPiece(n.Run, id):
 			pieces[n.Run] = n.Record.Value
 		case n.Run == "" && n.Err == nil && n.Letter >= 0:
-			at := place{n.Record.Partition, n.Letter}
+			at := letters.At(n.Record.Partition, n.Letter)
 			if n.Entry.Run == id {
 				entries.add(at, &n.Entry)
 			} else {
@@ -339,7 +328,7 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 		h.recountGroups(entries)
 		return h, nil
 	}
-	if err := h.left.join(id, h.rec.Pieces, pieces); err != nil {
+	if h.left, err = joinPieces(id, h.rec.Pieces, pieces); err != nil {
 		return nil, unreadable(t.ledger, id, err)
 	}
 	h.recount(entries, ledger)
@@ -350,17 +339,15 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 // of itself is some seconds old.
 func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
 	h.rec.Counts = Counts{Selected: h.rec.Counts.Selected}
-	entries.each(func(at place, e dlq.Entry) {
-		if h.left.remove(at.partition, at.offset) { // what somebody says of others is not believed
+	entries.each(func(at letters.Place, e dlq.Entry) {
+		if h.left.Remove(at) { // what somebody says of others is not believed
 			h.count(at, e)
 		}
 	})
-	for partition, set := range h.left { // settled by others
-		for _, offset := range slices.Collect(set.All()) {
-			if ledger.State(partition, offset).Resolves() {
-				h.rec.Counts.addSkipped(SkippedResolved)
-				set.Remove(offset)
-			}
+	for at := range h.left.Clone().All() { // resolved by others
+		if ledger.State(at.Partition, at.Offset).Resolves() {
+			h.rec.Counts.addSkipped(SkippedResolved)
+			h.left.Remove(at)
 		}
 	}
 	h.rec.Counts.Pending = int64(len(h.inFlight))
@@ -377,12 +364,12 @@ func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
 func (h *ownedRun) recountGroups(entries *ledgerView) {
 	c := &h.rec.Counts
 	discarded := int64(0)
-	entries.each(func(at place, e dlq.Entry) {
+	entries.each(func(at letters.Place, e dlq.Entry) {
 		switch {
 		case e.State == dlq.Redriven && h.followsSent():
-			h.inFlight = append(h.inFlight, sentLetter{at, queueKey{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
+			h.inFlight = append(h.inFlight, inflight.SentTo(at, "", e.Target))
 		case e.State == dlq.Redriven:
-			h.unfollowed = append(h.unfollowed, sentLetter{at, queueKey{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
+			h.unfollowed = append(h.unfollowed, inflight.SentTo(at, "", e.Target))
 		case e.State == dlq.Discarded:
 			discarded++
 		}
@@ -408,25 +395,25 @@ func classesOf(p *Plan) (classes []string) {
 }
 
 // entry is the ledger's entry about a letter of the run.
-func (h *ownedRun) entry(at place, e dlq.Entry) *kgo.Record {
+func (h *ownedRun) entry(at letters.Place, e dlq.Entry) *kgo.Record {
 	e.TopicID, e.Run, e.At, e.By, e.Why = h.topicID, h.rec.ID, time.Now(), h.rec.By, h.rec.Why
-	return e.Record(h.topics.ledger, at.partition, at.offset)
+	return e.Record(h.topics.ledger, at.Partition, at.Offset)
 }
 
 // applyVerdict is the ledger's entry about what became of a letter. What a consumer said of it is not needed any more then. The letter is
 // settled since the run sent it, which was not before the claim: when each was sent nobody keeps.
-func (h *ownedRun) applyVerdict(v verdict) []*kgo.Record {
-	v.entry.Since = h.rec.Started
-	notes := []*kgo.Record{h.entry(v.letter, v.entry)}
-	if v.heard {
+func (h *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
+	v.Entry.Since = h.rec.Started
+	notes := []*kgo.Record{h.entry(v.Letter, v.Entry)}
+	if v.Reported {
 		unsaid := dlq.Entry{Run: h.rec.ID}
-		notes = append(notes, unsaid.DiscardReport(h.topics.ledger, v.letter.partition, v.letter.offset))
+		notes = append(notes, unsaid.DiscardReport(h.topics.ledger, v.Letter.Partition, v.Letter.Offset))
 	}
 	return notes
 }
 
 // count takes down what the ledger says of a letter of the run.
-func (h *ownedRun) count(at place, e dlq.Entry) {
+func (h *ownedRun) count(at letters.Place, e dlq.Entry) {
 	c := &h.rec.Counts
 	switch e.State {
 	case dlq.Duplicate:
@@ -441,7 +428,7 @@ func (h *ownedRun) count(at place, e dlq.Entry) {
 			c.Unfollowed++
 			return
 		}
-		h.inFlight = append(h.inFlight, sentLetter{at, queueKey{"", e.Target.Topic, e.Target.Partition}, e.Target.Offset})
+		h.inFlight = append(h.inFlight, inflight.SentTo(at, "", e.Target))
 	default:
 		c.Sent++
 		c.add(e)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/commitmark"
+	"github.com/sidingkafka/siding/redrive/internal/bounds"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -23,8 +25,8 @@ import (
 // groupOffsets are what a group had committed at a time.
 type groupOffsets struct {
 	members []string
-	at      positions
-	last    positions                 // as at, with what was committed before and is not any more
+	at      bounds.Positions
+	last    bounds.Positions          // as at, with what was committed before and is not any more
 	reset   map[string]map[int32]span // moved by something else than the group's members
 }
 
@@ -47,12 +49,12 @@ func (o *outcomes) fetch(ctx context.Context, group string) error {
 
 // next is what a group has committed, after what it had at the look before; nil before the first.
 func (g *groupOffsets) next(ids []string, offsets kadm.OffsetResponses) *groupOffsets {
-	now := &groupOffsets{members: ids, at: positions{}, last: positions{}, reset: map[string]map[int32]span{}}
+	now := &groupOffsets{members: ids, at: bounds.Positions{}, last: bounds.Positions{}, reset: map[string]map[int32]span{}}
 	if g != nil {
 		now.reset = g.reset
 		for topic, partitions := range g.last {
 			for p, at := range partitions {
-				now.last.set(topic, p, at)
+				now.last.Set(topic, p, at)
 			}
 		}
 	}
@@ -67,8 +69,8 @@ func (g *groupOffsets) next(ids []string, offsets kadm.OffsetResponses) *groupOf
 		if g != nil && r.Err == nil {
 			now.step(g, r)
 		}
-		now.at.set(r.Topic, r.Partition, at)
-		now.last.set(r.Topic, r.Partition, at)
+		now.at.Set(r.Topic, r.Partition, at)
+		now.last.Set(r.Topic, r.Partition, at)
 	})
 	return now
 }
@@ -112,22 +114,22 @@ func (g *groupOffsets) mark(topic string, partition int32, s span) {
 	g.reset[topic][partition] = s
 }
 
-func (g *groupOffsets) progressOn(at headers.Position, starts kadm.ListedOffsets) progress {
+func (g *groupOffsets) progressOn(at headers.Position, starts kadm.ListedOffsets) inflight.Progress {
 	if g == nil {
-		return progressBehind
+		return inflight.Behind
 	}
 	if s, reset := g.reset[at.Topic][at.Partition]; reset && at.Offset >= s.from && at.Offset < s.until {
-		return progressUnknown
+		return inflight.Unknown
 	}
 	// The starts were read after the offsets. One that expired by then may have been passed since there was nothing left to run.
 	switch start, found := starts.Lookup(at.Topic, at.Partition); {
 	case !found: // the topic is gone, or a broker does not know it yet: nothing can be concluded
-		return progressBehind
+		return inflight.Behind
 	case start.Offset > at.Offset:
-		return progressUnknown
+		return inflight.Unknown
 	}
 	if committed, ok := g.at[at.Topic][at.Partition]; ok && committed > at.Offset {
-		return progressPast
+		return inflight.Past
 	}
-	return progressBehind
+	return inflight.Behind
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
 // copier makes the copies of letters. Most go back to their groups' tiers. What such a copy keeps
@@ -57,7 +58,7 @@ func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped 
 		c.out = make([]outgoing, chunkLetters)
 	}
 	o, c.out = &c.out[0], c.out[1:]
-	o.place = place{r.Partition, r.Offset}
+	o.Place = letters.At(r.Partition, r.Offset)
 	o.copy.Key, o.copy.Value = r.Key, r.Value
 	edit, omitted := &c.h.rec.Edit, false
 	if c.h.rec.toTier() {
@@ -169,7 +170,7 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	m, _ := headers.Parse(r.Headers) // of a letter of another tool too
 	l := &dlq.Letter{Record: r, Meta: m}
 	target, user := c.h.rec.Target, r.Headers
-	mark := headers.Redrive{ID: c.h.rec.ID, Count: m.Redrive.Count + 1, From: o.position(r.Topic), Original: m.Redrive.Original}
+	mark := headers.Redrive{ID: c.h.rec.ID, Count: m.Redrive.Count + 1, From: o.In(r.Topic), Original: m.Redrive.Original}
 	if mark.Original.Topic == "" {
 		mark.Original = m.Original
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
 // A copier takes what a letter says as it stands there: whatever stands there, its copy must say
@@ -59,7 +60,7 @@ func TestCopier_ACopyOnATierSaysWhatItsLetterSays(t *testing.T) {
 			if edit.Value != nil {
 				value = edit.Value
 			}
-			if o := c.copy; o.place != (place{3, c.letter.Offset}) || o.group != m.Group || o.copy.Topic != h.rec.Tiers[m.Group+"/3"] ||
+			if o := c.copy; o.Place != (letters.At(3, c.letter.Offset)) || o.group != m.Group || o.copy.Topic != h.rec.Tiers[m.Group+"/3"] ||
 				o.copy.Partition != 3 || string(o.copy.Key) != "\x01" || string(o.copy.Value) != string(value) {
 				t.Fatalf("of %+v it made %+v", c.letter, o)
 			}
@@ -67,7 +68,7 @@ func TestCopier_ACopyOnATierSaysWhatItsLetterSays(t *testing.T) {
 				Original: m.Original, Group: m.Group, NotBefore: time.UnixMilli(0), Hops: 1, TraceParent: m.TraceParent, Version: m.Version,
 				Environment: m.Environment, Host: m.Host,
 				Redrive: headers.Redrive{
-					ID: h.rec.ID, Count: min(m.Redrive.Count+1, headers.MaxAttempts), From: c.copy.position("orders.dlq"), Original: m.Redrive.Original,
+					ID: h.rec.ID, Count: min(m.Redrive.Count+1, headers.MaxAttempts), From: c.copy.In("orders.dlq"), Original: m.Redrive.Original,
 				},
 			}
 			got, err := headers.Parse(c.copy.copy.Headers)

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -33,7 +34,7 @@ const (
 type engine struct {
 	*ownedRun
 	on      func(Event)
-	flights *inFlight
+	flights *inflight.Letters
 	alarm   *alarm
 	watch   *watch
 	polls   *outcomes
@@ -81,8 +82,8 @@ type engine struct {
 
 // pollResult is what a look at the outcomes found.
 type pollResult struct {
-	verdicts []verdict
-	judged   judged
+	verdicts []inflight.Verdict
+	judged   inflight.FirstOutcomes
 	idle     []string // groups without members
 	lag      int64    // of the groups, on a target that was named
 	err      error
@@ -98,7 +99,7 @@ func (h *ownedRun) run(ctx context.Context, on func(Event)) error {
 	}
 	now := time.Now()
 	e := &engine{
-		ownedRun: h, on: on, flights: newInFlight(h.rec.Counts, h.inFlight), alarm: newAlarm(h.rec),
+		ownedRun: h, on: on, flights: inflight.New(inflight.Counts(h.rec.Counts), h.inFlight), alarm: newAlarm(h.rec),
 		bucket: newBucket(h.rec.Pace.Rate, h.rec.Pace.Burst, now),
 		state:  Canary, lastSent: now, canaryAt: now, heartbeat: now, taken: h.rec.Counts.Sent,
 		reads: newMemoryBudget(h.r.cfg.MaxBufferedBytes), before: make(chan struct{}), broken: new(atomic.Bool), ends: make(chan ended, 2),
@@ -122,7 +123,7 @@ func (h *ownedRun) run(ctx context.Context, on func(Event)) error {
 	if e.watch, err = h.startWatch(ctx, e.flights, e.alarm, e.problem); err != nil {
 		return e.unwatched(ctx, err)
 	}
-	defer e.watch.close()
+	defer e.watch.Close()
 	e.polls = h.outcomes(e.watch)
 	letters := h.readLetters(work, e.reads)
 	e.letters = letters
@@ -209,7 +210,7 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 	}
 	e.waiting = ""
 	was := e.state
-	c := e.flights.countsNow()
+	c := e.flights.Counts()
 	switch e.state {
 	case Canary:
 		switch {
@@ -225,8 +226,8 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 		case e.sentAll():
 			e.state = Watching
 			e.alarm.stage(false, time.Time{})
-		case limit > 0 && max(e.flights.unfinished(), e.lag) >= limit:
-			e.waiting = fmt.Sprintf("the group is behind: %d records are due and unfinished, and the limit is %d", max(e.flights.unfinished(), e.lag), limit)
+		case limit > 0 && max(e.flights.Unfinished(), e.lag) >= limit:
+			e.waiting = fmt.Sprintf("the group is behind: %d records are due and unfinished, and the limit is %d", max(e.flights.Unfinished(), e.lag), limit)
 		}
 	case Watching:
 		switch end := e.lastSent.Add(e.rec.Pace.Window); {
@@ -277,7 +278,7 @@ func (e *engine) sentAll() bool {
 
 // canaryFull reports whether as many were taken as a canary has.
 func (e *engine) canaryFull() bool {
-	c := e.flights.countsNow()
+	c := e.flights.Counts()
 	return e.taken-c.Unknown-c.Unfollowed >= int64(e.rec.Pace.Canary)
 }
 
@@ -342,7 +343,7 @@ func (e *engine) handOver(ctx context.Context) {
 		defer close(after)
 		done := e.end(ctx, t, before, e.alarm.fired, e.broken)
 		if done.committed {
-			e.watch.wrote(t.written())
+			e.watch.Wrote(t.written())
 		}
 		if !done.committed && len(done.refused) == 0 {
 			e.broken.Store(true)
@@ -370,14 +371,14 @@ func (e *engine) transactionEnded(done ended) error {
 		e.load.accepted(done.transaction)
 		e.reads.free(done.held)
 		left := int64(0)
-		e.flights.sent(done.sentLetters(func(group string) bool {
+		e.flights.Sent(done.sentLetters(func(group string) bool {
 			follows := e.follows(group)
 			if !follows {
 				left++
 			}
 			return follows
 		}))
-		e.flights.leave(left)
+		e.flights.Leave(left)
 		e.alarm.onSent(now, len(done.copies))
 		e.lastSent, e.canaryAt = now, now
 	}
@@ -401,7 +402,7 @@ func (e *engine) refused(done ended) {
 	}
 	if alone != nil {
 		err := done.transaction.err(alone)
-		e.skip(skip{alone.place, refusal(err), err})
+		e.skip(skip{alone.Place, refusal(err), err})
 		e.reads.free(int64(alone.size))
 	} else {
 		e.load.refused(len(done.refused))
@@ -424,11 +425,9 @@ func (e *engine) read(r reading) {
 		return
 	}
 	e.readAll, e.letters = true, nil
-	for partition, set := range r.missing { // retention took them since the plan was made
-		for offset := range set.All() {
-			e.flights.skip(SkippedExpired)
-			e.notes = append(e.notes, e.entry(place{partition, offset}, dlq.Entry{State: dlq.Expired}))
-		}
+	for at := range r.missing.All() { // retention took them since the plan was made
+		e.flights.Skip(SkippedExpired)
+		e.notes = append(e.notes, e.entry(at, dlq.Entry{State: dlq.Expired}))
 	}
 }
 
@@ -437,12 +436,12 @@ const maxReportedSkips = 10
 
 // skip counts a letter that is not sent, and says so of the first ones.
 func (e *engine) skip(s skip) {
-	e.flights.skip(s.why)
+	e.flights.Skip(s.why)
 	if e.skips++; e.skips > maxReportedSkips {
 		e.logThrottled("more letters stay, which are only counted")
 		return
 	}
-	text := fmt.Sprintf("letter %v stays: %s", s.at.position(e.topics.dlq), s.why)
+	text := fmt.Sprintf("letter %v stays: %s", s.at.In(e.topics.dlq), s.why)
 	if s.err != nil {
 		text += ": " + s.err.Error()
 	}
@@ -489,7 +488,7 @@ func (e *engine) heed(err error) {
 // record is the run as it stands now.
 func (e *engine) record(now time.Time) *record {
 	rec := *e.rec
-	rec.State, rec.Waiting, rec.Heartbeat, rec.Counts = e.state, e.waiting, now, e.flights.countsNow()
+	rec.State, rec.Waiting, rec.Heartbeat, rec.Counts = e.state, e.waiting, now, Counts(e.flights.Counts())
 	if e.waiting != "" && e.state != Watching { // where nothing is sent anyway
 		rec.State = Waiting
 	}

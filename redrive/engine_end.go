@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -27,7 +28,7 @@ func (e *engine) drain() error {
 func (e *engine) conclude(ctx context.Context, state State, cause string) error {
 	now := time.Now()
 	e.state, e.waiting = state, ""
-	e.applyPoll(pollResult{verdicts: e.flights.resolve(func(string, headers.Position) progress { return progressBehind }), idle: e.idle, lag: e.lag})
+	e.applyPoll(pollResult{verdicts: e.flights.Resolve(func(string, headers.Position) inflight.Progress { return inflight.Behind }), idle: e.idle, lag: e.lag})
 	rec := e.record(now)
 	rec.end(state, cause, now)
 	e.notes = append(e.notes, rec.last(e.topics.ledger)...)

@@ -10,13 +10,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
 // A transaction that the alarm stops may have outcomes in it, which nobody would find again.
 func TestWhatAStoppedTransactionHadForTheLedgerIsToldAtTheEnd(t *testing.T) {
 	t.Parallel()
 	e := &engine{ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r"}}}
-	note := e.entry(place{3, 1}, dlq.Entry{State: dlq.Succeeded})
+	note := e.entry(letters.At(3, 1), dlq.Entry{State: dlq.Succeeded})
 	want := dlq.ParseLedgerRecord(note)
 	if want.Err != nil {
 		t.Fatal(want.Err)
@@ -64,7 +66,7 @@ func TestWhatWasSaidIsForgotten(t *testing.T) {
 	t.Parallel()
 	told := map[string]int{}
 	e := &engine{
-		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}}, flights: newInFlight(Counts{}, nil), bucket: newBucket(1, 1, time.Now()),
+		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}}, flights: inflight.New(inflight.Counts{}, nil), bucket: newBucket(1, 1, time.Now()),
 		on: func(e Event) { told[e.Message]++ }, logged: map[string]time.Time{},
 	}
 	for i := range 3 * maxLogged {
@@ -86,7 +88,7 @@ func TestARunIsNotOverWhileALookIsUnderWay(t *testing.T) {
 	now := time.Now()
 	e := &engine{
 		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r", Pace: Pace{Window: time.Second}}},
-		flights:  newInFlight(Counts{}, nil), state: Watching, lastSent: now.Add(-time.Minute), asOf: now, pollBegan: now, polling: true,
+		flights:  inflight.New(inflight.Counts{}, nil), state: Watching, lastSent: now.Add(-time.Minute), asOf: now, pollBegan: now, polling: true,
 		heartbeat: now, reported: now, polledAt: now,
 	}
 	if over, err := e.advance(t.Context(), t.Context(), now); over || err != nil {

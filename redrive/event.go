@@ -3,6 +3,9 @@ package redrive
 import (
 	"maps"
 	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
 // State is where a run is.
@@ -77,6 +80,12 @@ type Event struct {
 	// Message is something to tell the operator, once; empty for mere progress.
 	Message string
 }
+
+// add counts what became of a letter.
+func (c *Counts) add(e dlq.Entry) { (*inflight.Counts)(c).Add(e) }
+
+// addSkipped counts a letter that is not sent.
+func (c *Counts) addSkipped(why string) { (*inflight.Counts)(c).AddSkipped(why) }
 
 func (c Counts) clone() Counts {
 	c.FailedByClass, c.Skipped = maps.Clone(c.FailedByClass), maps.Clone(c.Skipped)

@@ -12,6 +12,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/bounds"
 )
 
 // unjudged reports whether there is something open of which it is not known how it is to end.
@@ -63,7 +64,7 @@ func (f *fence) judge(ctx context.Context, gaps []gap) error {
 
 // leftOpen are the id's records that are open on a partition.
 func (f *fence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err error) {
-	ends, err := ends(ctx, f.adm, []string{g.topic})
+	ends, err := bounds.Ends(ctx, f.adm, []string{g.topic})
 	if err != nil {
 		return nil, err
 	}

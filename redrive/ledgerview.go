@@ -7,19 +7,21 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
 // ledgerView is what a ledger says of the letters of a run: of each the last entry, as far as a run wants it. A letter is in the set of its
 // state, and one that was sent takes 24 bytes more, so that the entries of millions fit into memory.
 type ledgerView struct {
-	all    selection
-	states map[dlq.State]selection // but for those that failed
-	failed map[string]selection    // by class
+	all    letters.Set
+	states map[dlq.State]letters.Set // but for those that failed
+	failed map[string]letters.Set    // by class
 
 	copies map[int32][]copied // by partition of the letters, in the ledger's order: of a letter the last counts
 	topics map[string]string
-	lines  []queueKey // their targets
-	index  map[queueKey]uint32
+	lines  []inflight.QueueKey // their targets
+	index  map[inflight.QueueKey]uint32
 }
 
 // copied says where the copy of a letter is.
@@ -30,59 +32,57 @@ type copied struct {
 
 func newLedgerView() *ledgerView {
 	return &ledgerView{
-		all: selection{}, states: map[dlq.State]selection{}, failed: map[string]selection{},
-		copies: map[int32][]copied{}, topics: map[string]string{}, index: map[queueKey]uint32{},
+		all: letters.Set{}, states: map[dlq.State]letters.Set{}, failed: map[string]letters.Set{},
+		copies: map[int32][]copied{}, topics: map[string]string{}, index: map[inflight.QueueKey]uint32{},
 	}
 }
 
 // clear takes back what was said of a letter.
-func (s *ledgerView) clear(at place) {
-	if !s.all.remove(at.partition, at.offset) {
+func (s *ledgerView) clear(at letters.Place) {
+	if !s.all.Remove(at) {
 		return
 	}
 	for _, of := range s.states {
-		if of.remove(at.partition, at.offset) {
+		if of.Remove(at) {
 			return
 		}
 	}
 	for _, of := range s.failed {
-		if of.remove(at.partition, at.offset) {
+		if of.Remove(at) {
 			return
 		}
 	}
 }
 
 // add takes down an entry, of which nothing is kept: its strings are parts of the record.
-func (s *ledgerView) add(at place, e *dlq.Entry) {
+func (s *ledgerView) add(at letters.Place, e *dlq.Entry) {
 	s.clear(at)
-	s.all.add(at.partition, at.offset)
+	s.all.Add(at)
 	if e.State == dlq.Failed {
 		of := s.failed[e.Class]
 		if of == nil {
-			of = selection{}
+			of = letters.Set{}
 			s.failed[strings.Clone(e.Class)] = of
 		}
-		of.add(at.partition, at.offset)
+		of.Add(at)
 		return
 	}
 	of := s.states[e.State]
 	if of == nil {
-		of = selection{}
+		of = letters.Set{}
 		s.states[dlq.State(strings.Clone(string(e.State)))] = of
 	}
-	of.add(at.partition, at.offset)
+	of.Add(at)
 	if e.State == dlq.Redriven {
-		s.copies[at.partition] = append(s.copies[at.partition], copied{at.offset, e.Target.Offset, s.line(e.Target)})
+		s.copies[at.Partition] = append(s.copies[at.Partition], copied{at.Offset, e.Target.Offset, s.line(e.Target)})
 	}
 }
 
 // confirm takes down what consumers say of the letters of which no more is known than that they were sent.
-func (s *ledgerView) confirm(heard selection) {
-	for partition, set := range heard {
-		for offset := range set.All() {
-			if s.states[dlq.Redriven].has(partition, offset) {
-				s.add(place{partition, offset}, &dlq.Entry{State: dlq.Discarded})
-			}
+func (s *ledgerView) confirm(heard letters.Set) {
+	for at := range heard.All() {
+		if s.states[dlq.Redriven].Has(at) {
+			s.add(at, &dlq.Entry{State: dlq.Discarded})
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (s *ledgerView) line(target headers.Position) uint32 {
 		topic = strings.Clone(target.Topic)
 		s.topics[topic] = topic
 	}
-	l := queueKey{"", topic, target.Partition}
+	l := inflight.QueueKey{Topic: topic, Partition: target.Partition}
 	i, ok := s.index[l]
 	if !ok {
 		i = uint32(len(s.lines))
@@ -103,12 +103,10 @@ func (s *ledgerView) line(target headers.Position) uint32 {
 }
 
 // each tells of each letter its state, the class of one that failed, and the target of one of which no more is known than that it was sent.
-func (s *ledgerView) each(tell func(place, dlq.Entry)) {
-	all := func(letters selection, e dlq.Entry) {
-		for partition, set := range letters {
-			for offset := range set.All() {
-				tell(place{partition, offset}, e)
-			}
+func (s *ledgerView) each(tell func(letters.Place, dlq.Entry)) {
+	all := func(letters letters.Set, e dlq.Entry) {
+		for at := range letters.All() {
+			tell(at, e)
 		}
 	}
 	for state, letters := range s.states {
@@ -123,11 +121,11 @@ func (s *ledgerView) each(tell func(place, dlq.Entry)) {
 	for partition, copies := range s.copies {
 		slices.SortStableFunc(copies, func(a, b copied) int { return cmp.Compare(a.letter, b.letter) })
 		for i, c := range copies {
-			if i+1 < len(copies) && copies[i+1].letter == c.letter || !sent.has(partition, c.letter) {
+			if i+1 < len(copies) && copies[i+1].letter == c.letter || !sent.Has(letters.At(partition, c.letter)) {
 				continue
 			}
 			l := s.lines[c.line]
-			tell(place{partition, c.letter}, dlq.Entry{State: dlq.Redriven, Target: headers.Position{Topic: l.topic, Partition: l.partition, Offset: c.at}})
+			tell(letters.At(partition, c.letter), dlq.Entry{State: dlq.Redriven, Target: headers.Position{Topic: l.Topic, Partition: l.Partition, Offset: c.at}})
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
 // However entries follow each other, of each letter the last one counts, as in a map of all.
@@ -16,9 +17,9 @@ func TestOfEachLetterTheLastEntryCounts(t *testing.T) {
 	states := []dlq.State{dlq.Redriven, dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Failed, dlq.Discarded, dlq.Expired, dlq.Duplicate, dlq.Unknown}
 	for seed := range uint64(50) {
 		draw := rand.New(rand.NewPCG(seed, 1))
-		s, want := newLedgerView(), map[place]dlq.Entry{}
+		s, want := newLedgerView(), map[letters.Place]dlq.Entry{}
 		for range 500 {
-			at := place{draw.Int32N(3), draw.Int64N(60)}
+			at := letters.At(draw.Int32N(3), draw.Int64N(60))
 			if draw.IntN(10) == 0 {
 				s.clear(at)
 				delete(want, at)
@@ -34,8 +35,8 @@ func TestOfEachLetterTheLastEntryCounts(t *testing.T) {
 			s.add(at, &e)
 			want[at] = e
 		}
-		got := map[place]dlq.Entry{}
-		s.each(func(at place, e dlq.Entry) {
+		got := map[letters.Place]dlq.Entry{}
+		s.each(func(at letters.Place, e dlq.Entry) {
 			if _, twice := got[at]; twice {
 				t.Fatalf("seed %d: %v is told of twice", seed, at)
 			}
@@ -50,19 +51,19 @@ func TestOfEachLetterTheLastEntryCounts(t *testing.T) {
 // Of another letter the run itself knows more, or the ledger, and of one that it has not sent a consumer can't know anything.
 func TestWhatConsumersSayCountsOfLettersThatWereSentAndNoMoreIsKnownOf(t *testing.T) {
 	t.Parallel()
-	s, heard := newLedgerView(), selection{}
+	s, heard := newLedgerView(), letters.Set{}
 	for offset, state := range []dlq.State{dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Unknown, "", dlq.Redriven} {
 		if state != "" {
-			s.add(place{1, int64(offset)}, &dlq.Entry{State: state, Target: headers.Position{Topic: "a", Offset: 7}})
+			s.add(letters.At(1, int64(offset)), &dlq.Entry{State: state, Target: headers.Position{Topic: "a", Offset: 7}})
 		}
 		if offset < 5 {
-			heard.add(1, int64(offset))
+			heard.Add(letters.At(1, int64(offset)))
 		}
 	}
-	heard.add(0, 5)
+	heard.Add(letters.At(0, 5))
 	s.confirm(heard)
 	got := map[int64]dlq.State{}
-	s.each(func(at place, e dlq.Entry) { got[at.offset] = e.State })
+	s.each(func(at letters.Place, e dlq.Entry) { got[at.Offset] = e.State })
 	want := map[int64]dlq.State{0: dlq.Discarded, 1: dlq.Succeeded, 2: dlq.Failed, 3: dlq.Unknown, 5: dlq.Redriven}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -85,9 +86,9 @@ func TestTheEntriesOfAMillionLettersTakeLittleMemory(t *testing.T) {
 		if n.Err != nil {
 			t.Fatal(n.Err)
 		}
-		s.add(place{int32(i % 8), n.Letter}, &n.Entry)
+		s.add(letters.At(int32(i%8), n.Letter), &n.Entry)
 		if i%2 == 0 {
-			s.add(place{int32(i % 8), n.Letter}, &dlq.Entry{State: dlq.Succeeded})
+			s.add(letters.At(int32(i%8), n.Letter), &dlq.Entry{State: dlq.Succeeded})
 		}
 	}
 	if took := (heap() - before) >> 20; took > 48 {

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -29,7 +30,7 @@ type originals struct {
 	opts   []kgo.Opt
 	cl     *kgo.Client
 	adm    *kadm.Client
-	copies map[place][]place // of the run's letters, as the ledger names them; nil before one is looked for
+	copies map[letters.Place][]letters.Place // of the run's letters, as the ledger names them; nil before one is looked for
 }
 
 func (o *originals) open() (err error) {
@@ -67,12 +68,12 @@ func (h *ownedRun) omitted(ctx context.Context, r *kgo.Record) ([]byte, error) {
 	if !errors.Is(err, errValueLost) {
 		return nil, err
 	}
-	copies, failed := h.copiesOf(ctx, place{r.Partition, r.Offset})
+	copies, failed := h.copiesOf(ctx, letters.At(r.Partition, r.Offset))
 	if failed != nil {
 		return nil, failed
 	}
 	for _, at := range copies {
-		p := at.position(h.topics.dlq)
+		p := at.In(h.topics.dlq)
 		p.TopicID = h.topicID
 		c, failed := h.originals.record(ctx, p)
 		if errors.Is(failed, errValueLost) {
@@ -88,16 +89,16 @@ func (h *ownedRun) omitted(ctx context.Context, r *kgo.Record) ([]byte, error) {
 }
 
 // copiesOf are the copies of a letter, which the run's claim has written down. Few runs have to know, so the ledger is read for it.
-func (h *ownedRun) copiesOf(ctx context.Context, letter place) ([]place, error) {
+func (h *ownedRun) copiesOf(ctx context.Context, letter letters.Place) ([]letters.Place, error) {
 	o := h.originals
 	if o.copies == nil {
-		copies := map[place][]place{}
+		copies := map[letters.Place][]letters.Place{}
 		err := dlq.NewLedger(h.topics.dlq, h.topics.ledger, h.r.cfg.Kafka...).Read(ctx, nil, func(n *dlq.LedgerRecord) {
 			if n.Run != "" || n.Err != nil || n.Letter < 0 || n.Entry.Run != h.rec.ID || n.Entry.State != dlq.Duplicate {
 				return
 			}
-			of := place{n.Entry.Target.Partition, n.Entry.Target.Offset}
-			copies[of] = append(copies[of], place{n.Record.Partition, n.Letter})
+			of := letters.At(n.Entry.Target.Partition, n.Entry.Target.Offset)
+			copies[of] = append(copies[of], letters.At(n.Record.Partition, n.Letter))
 		})
 		if err != nil {
 			return nil, permission.Denied("READ", "topic", h.topics.ledger, err)

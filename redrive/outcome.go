@@ -8,6 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/bounds"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
 // outcomes finds out what became of letters. The order of its readings is the point: first the groups' committed offsets, stable; then
@@ -36,7 +38,7 @@ func (h *ownedRun) outcomes(w *watch) *outcomes {
 // poll settles what can be settled.
 func (o *outcomes) poll(ctx context.Context) (l pollResult) {
 	l.verdicts, l.err = o.verdicts(ctx)
-	l.judged = o.watch.flights.judge()
+	l.judged = o.watch.flights.FirstOutcomes()
 	if l.err != nil {
 		return l
 	}
@@ -53,7 +55,7 @@ func (o *outcomes) poll(ctx context.Context) (l pollResult) {
 
 // behind is the groups' lag on the target that was named.
 func (o *outcomes) behind(ctx context.Context) (lag int64, err error) {
-	to, err := ends(ctx, o.watch.adm, []string{o.named})
+	to, err := bounds.Ends(ctx, o.watch.adm, []string{o.named})
 	if err != nil {
 		return 0, err
 	}
@@ -69,7 +71,7 @@ func (o *outcomes) behind(ctx context.Context) (lag int64, err error) {
 	return lag, nil
 }
 
-func (o *outcomes) verdicts(ctx context.Context) ([]verdict, error) {
+func (o *outcomes) verdicts(ctx context.Context) ([]inflight.Verdict, error) {
 	// (1)
 	for _, g := range o.groups {
 		if err := o.fetch(ctx, g); err != nil {
@@ -88,20 +90,20 @@ func (o *outcomes) verdicts(ctx context.Context) ([]verdict, error) {
 		return nil, err
 	}
 	o.watch.checkTopics(found)
-	to, err := ends(ctx, o.watch.adm, found.Names())
+	to, err := bounds.Ends(ctx, o.watch.adm, found.Names())
 	if err != nil {
 		return nil, err
 	}
 	o.watch.adopt(to)
-	from, err := starts(ctx, o.watch.adm, o.targets(found))
+	from, err := bounds.Starts(ctx, o.watch.adm, o.targets(found))
 	if err != nil {
 		return nil, err
 	}
 	// (3)
-	if err := o.watch.reach(ctx, to); err != nil {
+	if err := o.watch.Reach(ctx, to); err != nil {
 		return nil, err
 	}
-	return o.watch.flights.resolve(func(group string, at headers.Position) progress { return o.progress(group, at, from) }), nil
+	return o.watch.flights.Resolve(func(group string, at headers.Position) inflight.Progress { return o.progress(group, at, from) }), nil
 }
 
 // targets are the topics on which letters are in flight.
@@ -110,29 +112,29 @@ func (o *outcomes) targets(found kadm.TopicDetails) []string {
 	for name := range found {
 		names[name] = true
 	}
-	for _, name := range o.watch.flights.topics() {
+	for _, name := range o.watch.flights.Topics() {
 		names[name] = true
 	}
 	return slices.Collect(maps.Keys(names))
 }
 
 // progress is where a group stands; all groups of the run where it is not known whose the letter is.
-func (o *outcomes) progress(group string, at headers.Position, starts kadm.ListedOffsets) progress {
+func (o *outcomes) progress(group string, at headers.Position, starts kadm.ListedOffsets) inflight.Progress {
 	groups := []string{group}
 	if group == "" {
 		groups = o.groups
 	}
-	worst := progressPast
+	worst := inflight.Past
 	for _, g := range groups {
 		switch o.last[g].progressOn(at, starts) {
-		case progressBehind:
-			return progressBehind
-		case progressUnknown:
-			worst = progressUnknown
+		case inflight.Behind:
+			return inflight.Behind
+		case inflight.Unknown:
+			worst = inflight.Unknown
 		}
 	}
-	if worst == progressPast && (len(groups) == 0 || o.watch.missed(at.Partition)) {
-		return progressUnknown
+	if worst == inflight.Past && (len(groups) == 0 || o.watch.Missed(at.Partition)) {
+		return inflight.Unknown
 	}
 	return worst
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/guard"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -51,7 +52,7 @@ type Plan struct {
 	topics     *topics
 	topicID    [16]byte // of the dead-letter topic
 	toTier     bool     // the letters go to retry topics
-	chosen     selection
+	chosen     letters.Set
 	unknown    int64 // of the letters, what became of them the last time
 	duplicates []duplicate
 	tiers      map[string]string
@@ -64,7 +65,7 @@ type Plan struct {
 
 // duplicate is a copy of a letter of the same partition that is chosen or settled, and of which no entry tells.
 type duplicate struct {
-	place
+	letters.Place
 	letter int64
 }
 
@@ -136,7 +137,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	defer cl.Close()
 	now := time.Now()
 	p := &Plan{
-		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: selection{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
+		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
 		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
 	}
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
@@ -160,7 +161,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		}
 		switch l.State {
 		case dlq.Duplicate:
-			p.duplicates = append(p.duplicates, duplicate{place{l.Record.Partition, l.Record.Offset}, l.CopyOf})
+			p.duplicates = append(p.duplicates, duplicate{letters.At(l.Record.Partition, l.Record.Offset), l.CopyOf})
 		case dlq.Unknown:
 			p.unknown++
 		}
@@ -220,7 +221,7 @@ func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte,
 			return false
 		}
 	}
-	if !p.chosen.add(l.Record.Partition, l.Record.Offset) {
+	if !p.chosen.Add(letters.At(l.Record.Partition, l.Record.Offset)) {
 		return false
 	}
 	p.Letters++

@@ -23,14 +23,12 @@ func (p *Plan) unreadOf(ledger *dlq.Ledger) (u unread) {
 	if n, _ := ledger.Broken(); n == 0 {
 		return u
 	}
-	for partition, set := range p.chosen {
-		for offset := range set.All() {
-			if !ledger.Unreadable(partition, offset) {
-				continue
-			}
-			if u.letters++; len(u.named) < maxNamed {
-				u.named = append(u.named, place{partition, offset}.position(p.topics.dlq).String())
-			}
+	for at := range p.chosen.All() {
+		if !ledger.Unreadable(at.Partition, at.Offset) {
+			continue
+		}
+		if u.letters++; len(u.named) < maxNamed {
+			u.named = append(u.named, at.In(p.topics.dlq).String())
 		}
 	}
 	return u

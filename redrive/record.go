@@ -13,6 +13,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/offsetset"
+	"github.com/sidingkafka/siding/redrive/internal/bounds"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
 // runVersion is the version of what a run keeps in the ledger.
@@ -43,7 +45,7 @@ type record struct {
 	Groupless int64             `json:"groupless,omitempty"` // letters that don't say whose they are, in a run whose entries tell of all alike
 	Counts    Counts            `json:"counts"`
 	Pieces    int               `json:"pieces"`             // of the selection, under run/<id>/selection/<n>
-	Watch     positions         `json:"watch"`              // where the watch began
+	Watch     bounds.Positions  `json:"watch"`              // where the watch began
 	WatchIDs  map[string]string `json:"watchIds,omitempty"` // of its topics, as idText gives them
 }
 
@@ -97,16 +99,6 @@ func (r *record) targets() []string {
 		return []string{r.Target.Topic}
 	}
 	return slices.Compact(slices.Sorted(maps.Values(r.Tiers)))
-}
-
-// positions are offsets by topic and partition.
-type positions map[string]map[int32]int64
-
-func (p positions) set(topic string, partition int32, at int64) {
-	if p[topic] == nil {
-		p[topic] = map[int32]int64{}
-	}
-	p[topic][partition] = at
 }
 
 // unreadable is an error about a run of which the ledger holds something broken.
@@ -179,37 +171,8 @@ type piece struct {
 	Offsets   []byte `json:"offsets"` // as offsetset.Append writes them
 }
 
-// selection is which letters a run is about.
-type selection map[int32]*offsetset.Set
-
-func (s selection) add(partition int32, offset int64) bool {
-	set := s[partition]
-	if set == nil {
-		set = &offsetset.Set{}
-		s[partition] = set
-	}
-	return set.Add(offset)
-}
-
-func (s selection) has(partition int32, offset int64) bool {
-	set := s[partition]
-	return set != nil && set.Has(offset)
-}
-
-func (s selection) remove(partition int32, offset int64) bool {
-	set := s[partition]
-	return set != nil && set.Remove(offset)
-}
-
-func (s selection) len() (n int64) {
-	for _, set := range s {
-		n += int64(set.Len())
-	}
-	return n
-}
-
-// notes are the records that keep the selection of a run.
-func (s selection) notes(ledger, id string) (notes []*kgo.Record) {
+// piecesOf are the records that keep the selection of a run.
+func piecesOf(s letters.Set, ledger, id string) (notes []*kgo.Record) {
 	put := func(partition int32, offsets []int64) {
 		value, err := json.Marshal(piece{V: runVersion, Partition: partition, Offsets: offsetset.Append(nil, slices.Values(offsets))})
 		if err != nil {
@@ -238,21 +201,23 @@ func pieceName(id string, n int) string { return fmt.Sprintf("%s/selection/%d", 
 // isPiece reports whether a note of a ledger is a piece of a run's selection.
 func isPiece(name, id string) bool { return strings.HasPrefix(name, id+"/selection/") }
 
-// join makes a selection of its pieces, of which none may be missing.
-func (s selection) join(id string, n int, pieces map[string][]byte) error {
+// joinPieces puts a selection together from its pieces. It is an error if one is missing.
+func joinPieces(id string, n int, pieces map[string][]byte) (letters.Set, error) {
+	s := letters.Set{}
 	for i := range n {
 		value, ok := pieces[pieceName(id, i)]
 		if !ok || value == nil {
-			return fmt.Errorf("piece %d of the %d of its selection is gone", i, n)
+			return nil, fmt.Errorf("piece %d of the %d of its selection is gone", i, n)
 		}
-		if err := s.parse(value); err != nil {
-			return fmt.Errorf("piece %d of its selection: %w", i, err)
+		if err := parsePiece(s, value); err != nil {
+			return nil, fmt.Errorf("piece %d of its selection: %w", i, err)
 		}
 	}
-	return nil
+	return s, nil
 }
 
-func (s selection) parse(value []byte) error {
+// parsePiece adds the letters of a piece to a selection.
+func parsePiece(s letters.Set, value []byte) error {
 	var p piece
 	if err := json.Unmarshal(value, &p); err != nil {
 		return err

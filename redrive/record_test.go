@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/offsetset"
+	"github.com/sidingkafka/siding/redrive/internal/bounds"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
 var update = flag.Bool("update", false, "write a golden file that is not there")
@@ -37,13 +39,13 @@ func TestRunsOfThisVersionAreWrittenAndReadAsInItsGoldenFile(t *testing.T) {
 			Selected: 10, Sent: 8, Succeeded: 1, Failed: 2, FailedByClass: map[string]int64{"orders.SKUError": 2}, Discarded: 1, Retrying: 1,
 			Pending: 2, Unknown: 1, Unfollowed: 1, Skipped: map[string]int64{SkippedExpired: 2},
 		},
-		Pieces: 1, Watch: positions{"orders.dlq": {0: 100, 1: 0}, "orders.retry.5s": {0: 7}},
+		Pieces: 1, Watch: bounds.Positions{"orders.dlq": {0: 100, 1: 0}, "orders.retry.5s": {0: 7}},
 	}
-	letters := selection{3: &offsetset.Set{}}
+	chosen := letters.Set{3: &offsetset.Set{}}
 	for _, offset := range []int64{0, 1, 2, 7, 300, 1 << 40} {
-		letters.add(3, offset)
+		chosen.Add(letters.At(3, offset))
 	}
-	written := append([]*kgo.Record{run.note("orders.dlq.ledger")}, letters.notes("orders.dlq.ledger", run.ID)...)
+	written := append([]*kgo.Record{run.note("orders.dlq.ledger")}, piecesOf(chosen, "orders.dlq.ledger", run.ID)...)
 	var lines strings.Builder
 	for _, r := range written {
 		lines.WriteString(string(r.Key) + " " + string(r.Value) + "\n")
@@ -71,11 +73,11 @@ func TestRunsOfThisVersionAreWrittenAndReadAsInItsGoldenFile(t *testing.T) {
 	if !isPiece(name, run.ID) {
 		t.Errorf("%q is not taken for a piece of the selection", name)
 	}
-	got := selection{}
-	if err := got.join(run.ID, 1, map[string][]byte{name: []byte(value)}); err != nil {
+	got, err := joinPieces(run.ID, 1, map[string][]byte{name: []byte(value)})
+	if err != nil {
 		t.Error(err)
 	}
-	if offsets := slices.Collect(got[3].All()); !slices.Equal(offsets, slices.Collect(letters[3].All())) {
+	if offsets := slices.Collect(got[3].All()); !slices.Equal(offsets, slices.Collect(chosen[3].All())) {
 		t.Errorf("the selection is %v", offsets)
 	}
 }
@@ -86,7 +88,7 @@ func TestRunsOfANewerVersionAreRefused(t *testing.T) {
 	if _, err := parseRecord([]byte(`{"v":2,"id":"x","state":"canary"}`)); err == nil || !strings.Contains(err.Error(), "take a newer siding") {
 		t.Errorf("a run of version 2: %v", err)
 	}
-	if err := (selection{}).parse([]byte(`{"v":2,"partition":0,"offsets":""}`)); err == nil || !strings.Contains(err.Error(), "version 2") {
+	if err := parsePiece(letters.Set{}, []byte(`{"v":2,"partition":0,"offsets":""}`)); err == nil || !strings.Contains(err.Error(), "version 2") {
 		t.Errorf("a selection of version 2: %v", err)
 	}
 	if r, err := parseRecord([]byte(`{"v":1,"id":"x","state":"canary","later":[1]}`)); err != nil || r.ID != "x" {
@@ -97,24 +99,24 @@ func TestRunsOfANewerVersionAreRefused(t *testing.T) {
 // Without one of its pieces a selection would be a smaller one, and nobody would know.
 func TestASelectionWithoutOneOfItsPiecesIsAnError(t *testing.T) {
 	t.Parallel()
-	letters := selection{}
-	letters.add(0, 7)
-	letters.add(1, 8)
+	chosen := letters.Set{}
+	chosen.Add(letters.At(0, 7))
+	chosen.Add(letters.At(1, 8))
 	pieces := map[string][]byte{}
-	for _, r := range letters.notes("orders.dlq.ledger", "r") {
+	for _, r := range piecesOf(chosen, "orders.dlq.ledger", "r") {
 		pieces[strings.TrimPrefix(string(r.Key), "run/")] = r.Value
 	}
-	if got := (selection{}); got.join("r", 2, pieces) != nil || got.len() != 2 {
-		t.Errorf("of both pieces it has %d letters", got.len())
+	if got, err := joinPieces("r", 2, pieces); err != nil || got.Len() != 2 {
+		t.Errorf("of both pieces it has %d letters, %v", got.Len(), err)
 	}
 	for what, value := range map[string][]byte{"taken away": nil, "broken": []byte(`{"v":1,"off`), "cut": []byte(`{"v":1,"partition":1,"offsets":"/w=="}`)} {
 		pieces["r/selection/1"] = value
-		if err := (selection{}).join("r", 2, pieces); err == nil || !strings.Contains(err.Error(), "piece 1 of") {
+		if _, err := joinPieces("r", 2, pieces); err == nil || !strings.Contains(err.Error(), "piece 1 of") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	delete(pieces, "r/selection/1")
-	if err := (selection{}).join("r", 2, pieces); err == nil {
+	if _, err := joinPieces("r", 2, pieces); err == nil {
 		t.Error("one is missing, and that is no error")
 	}
 }

@@ -11,14 +11,17 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/bounds"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/tail"
 )
 
 // refailed are letters of a run that are dead letters again although an engine has written another outcome down. A letter that failed
 // into a retry topic which the run may not see looks as if it had succeeded, until it is dead once more.
 type refailed struct {
 	run, topic string
-	reported   map[dlq.State]selection // what was written down; a letter is taken off when it is seen
+	reported   map[dlq.State]letters.Set // what was written down; a letter is taken off when it is seen
 
 	found  []dlq.Entry // what each is instead
 	before []dlq.State // and what was written down of it
@@ -35,7 +38,7 @@ func (r *refailed) observe(rec *kgo.Record) {
 		class = string(m.Reason)
 	}
 	for _, s := range [...]dlq.State{dlq.Succeeded, dlq.Unknown} {
-		if r.reported[s].remove(from.Partition, from.Offset) {
+		if r.reported[s].Remove(letters.At(from.Partition, from.Offset)) {
 			r.found, r.before = append(r.found, dlq.Entry{State: dlq.Failed, Class: class}), append(r.before, s)
 		}
 	}
@@ -45,7 +48,7 @@ func (r *refailed) observe(rec *kgo.Record) {
 // look at letters may do that.
 func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 	seen := &refailed{run: h.rec.ID, topic: h.topics.dlq, reported: h.skipsReported}
-	if c.Succeeded+c.Unknown == 0 || seen.reported[dlq.Succeeded].len()+seen.reported[dlq.Unknown].len() == 0 {
+	if c.Succeeded+c.Unknown == 0 || seen.reported[dlq.Succeeded].Len()+seen.reported[dlq.Unknown].Len() == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -54,24 +57,24 @@ func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 	if err != nil {
 		return err
 	}
-	to, err := ends(ctx, kadm.NewClient(cl), []string{h.topics.dlq})
+	to, err := bounds.Ends(ctx, kadm.NewClient(cl), []string{h.topics.dlq})
 	if err != nil {
 		cl.Close()
 		return fmt.Errorf("look for letters that came back: %w", permission.Denied("READ", "topic", h.topics.dlq, err))
 	}
-	from := positions{}
+	from := bounds.Positions{}
 	for p := range to[h.topics.dlq] {
-		from.set(h.topics.dlq, p, h.rec.Watch[h.topics.dlq][p]) // what was added since begins at 0
+		from.Set(h.topics.dlq, p, h.rec.Watch[h.topics.dlq][p]) // what was added since begins at 0
 	}
-	t := newTail(cl, seen.observe, func(err error) {
+	t := tail.New(cl, seen.observe, func(err error) {
 		if permission.IsDenied(err) {
 			cancel(permission.Denied("READ", "topic", h.topics.dlq, err))
 		}
 	})
-	t.add(from)
-	t.start(ctx)
-	err = t.reach(ctx, to)
-	t.close()
+	t.Add(from)
+	t.Start(ctx)
+	err = t.Reach(ctx, to)
+	t.Close()
 	if err != nil {
 		return fmt.Errorf("look for letters that came back: %w", err)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -115,23 +117,23 @@ func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (
 }
 
 // writeOutcomes writes outcomes down, of letters that have none in the ledger, and with them what the run counts then.
-func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []verdict) (settled int64, err error) {
+func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []inflight.Verdict) (settled int64, err error) {
 	h.rec.Edit = editRecord{} // that of a run which an older version ended
-	pending := selection{}
+	pending := letters.Set{}
 	for _, l := range h.inFlight {
-		pending.add(l.at.partition, l.at.offset)
+		pending.Add(l.At)
 	}
 	for some := range slices.Chunk(verdicts, loadStart/(2*entryBytes)) {
 		var notes []*kgo.Record
 		written := int64(0)
 		for _, v := range some {
-			if pending.remove(v.letter.partition, v.letter.offset) {
+			if pending.Remove(v.Letter) {
 				notes = append(notes, h.applyVerdict(v)...)
 				written++
-				h.rec.Counts.add(v.entry)
+				h.rec.Counts.add(v.Entry)
 			}
 		}
-		h.rec.Counts.Pending = pending.len()
+		h.rec.Counts.Pending = pending.Len()
 		if err := h.writers.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger))...); err != nil {
 			return settled, err
 		}
@@ -140,8 +142,8 @@ func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []verdict) (settl
 	for some := range slices.Chunk(h.unfollowed, txnLetters) {
 		notes := make([]*kgo.Record, len(some))
 		for i, l := range some {
-			target := headers.Position{Topic: l.topic, Partition: l.partition, Offset: l.offset}
-			notes[i] = h.entry(l.at, dlq.Entry{State: dlq.Unfollowed, Since: h.rec.Started, Target: target})
+			target := headers.Position{Topic: l.Topic, Partition: l.Partition, Offset: l.Offset}
+			notes[i] = h.entry(l.At, dlq.Entry{State: dlq.Unfollowed, Since: h.rec.Started, Target: target})
 		}
 		if err := h.writers.write(ctx, 0, notes...); err != nil {
 			return settled, err
@@ -152,16 +154,16 @@ func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []verdict) (settl
 }
 
 // derive finds out what became of the letters of a run of which the ledger says no more than that they were sent, and what it counts then.
-func (h *ownedRun) derive(ctx context.Context) ([]verdict, Counts, error) {
+func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, error) {
 	if len(h.inFlight) == 0 {
 		return nil, h.rec.Counts.clone(), nil
 	}
-	fl := newInFlight(h.rec.Counts, h.inFlight)
+	fl := inflight.New(inflight.Counts(h.rec.Counts), h.inFlight)
 	w, err := h.startWatch(ctx, fl, newAlarm(h.rec), func(error) {})
 	if err != nil {
 		return nil, Counts{}, err
 	}
-	defer w.close()
+	defer w.Close()
 	l := h.outcomes(w).poll(ctx)
-	return l.verdicts, fl.countsNow(), l.err
+	return l.verdicts, Counts(fl.Counts()), l.err
 }

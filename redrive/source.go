@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/internal/offsetset"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -28,14 +28,14 @@ type reading struct {
 	ready   []*outgoing
 	bytes   int64 // of these
 	skipped []skip
-	err     error     // it goes on after a moment
-	end     bool      // nothing more comes
-	missing selection // with end: those that are not there any more
+	err     error       // it goes on after a moment
+	end     bool        // nothing more comes
+	missing letters.Set // with end: those that are not there any more
 }
 
 // skip is a letter that is not sent.
 type skip struct {
-	at  place
+	at  letters.Place
 	why string
 	err error
 }
@@ -47,7 +47,7 @@ func (h *ownedRun) readLetters(ctx context.Context, buffered *memoryBudget) <-ch
 	own.rec, own.originals = &rec, &originals{opts: h.r.cfg.Kafka}
 	h = &own
 	out := make(chan reading, 4)
-	s := &source{ownedRun: h, copier: newCopier(h), todo: h.left.clone(), buffered: buffered, out: out}
+	s := &source{ownedRun: h, copier: newCopier(h), todo: h.left.Clone(), buffered: buffered, out: out}
 	go func() {
 		defer close(out)
 		defer h.originals.close()
@@ -69,7 +69,7 @@ func (h *ownedRun) readLetters(ctx context.Context, buffered *memoryBudget) <-ch
 type source struct {
 	*ownedRun
 	copier *copier
-	todo   selection
+	todo   letters.Set
 	out    chan<- reading
 
 	buffered *memoryBudget
@@ -119,7 +119,7 @@ func (s *source) read(ctx context.Context) (whole bool) {
 				return false
 			}
 		}
-		if err == nil && !s.todo.remove(r.Partition, r.Offset) {
+		if err == nil && !s.todo.Remove(letters.At(r.Partition, r.Offset)) {
 			continue
 		}
 		if err == nil {
@@ -167,22 +167,10 @@ func (s *source) take(ctx context.Context, r *kgo.Record) error {
 		s.batch.ready = append(s.batch.ready, o)
 		s.batch.bytes += int64(o.measure())
 	case why != "":
-		s.batch.skipped = append(s.batch.skipped, skip{place{r.Partition, r.Offset}, why, err})
+		s.batch.skipped = append(s.batch.skipped, skip{letters.At(r.Partition, r.Offset), why, err})
 	default:
-		s.todo.add(r.Partition, r.Offset)
+		s.todo.Add(letters.At(r.Partition, r.Offset))
 		return err
 	}
 	return nil
-}
-
-func (s selection) clone() selection {
-	c := make(selection, len(s))
-	for p, set := range s {
-		copied := &offsetset.Set{}
-		for o := range set.All() {
-			copied.Add(o)
-		}
-		c[p] = copied
-	}
-	return c
 }

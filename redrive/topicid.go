@@ -123,13 +123,9 @@ func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 // checkTopics takes down the ids of watched topics. Of one that has another than before, or than when the run began, something may have been
 // missed.
 func (w *watch) checkTopics(found kadm.TopicDetails) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for name, d := range found {
 		if was, ok := w.ids[name]; ok && isOther(was, d.ID) {
-			for p := range w.at[name] {
-				w.lossy[p] = true
-			}
+			w.LoseTopic(name)
 			continue
 		}
 		w.ids[name] = d.ID

@@ -14,6 +14,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -48,7 +50,7 @@ type transaction struct {
 
 // outgoing is a letter on its way.
 type outgoing struct {
-	place
+	letters.Place
 	group string // whose it is; empty where that is not known
 	size  int    // in bytes, with what the ledger is told of it
 	copy  kgo.Record
@@ -64,6 +66,11 @@ func (o *outgoing) measure() int {
 		o.size += len(o.copy.Headers[i].Key) + len(o.copy.Headers[i].Value)
 	}
 	return o.size
+}
+
+// target is where the copy is, once it is acknowledged.
+func (o *outgoing) target() headers.Position {
+	return headers.Position{Topic: o.copy.Topic, Partition: o.copy.Partition, Offset: o.copy.Offset}
 }
 
 // fresh is the letter to be sent once more: a client keeps the record that it was given.
@@ -140,7 +147,7 @@ func (h *ownedRun) end(ctx context.Context, t *transaction, before, stop <-chan 
 			e.err = permission.Denied("WRITE", "topic", o.copy.Topic, err)
 			return e
 		case failed == nil:
-			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.position(h.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, err)
+			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.In(h.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, err)
 		}
 	}
 	if len(e.refused) > 0 { // and batches behind one that was refused are out of order
@@ -208,8 +215,8 @@ func (h *ownedRun) report(ctx context.Context, t *transaction) error {
 		if !h.follows(o.group) {
 			e.State = dlq.Unfollowed
 		}
-		e.Target = headers.Position{Topic: o.copy.Topic, Partition: o.copy.Partition, Offset: o.copy.Offset}
-		r := e.Record(h.topics.ledger, o.partition, o.offset)
+		e.Target = o.target()
+		r := e.Record(h.topics.ledger, o.Partition, o.Offset)
 		t.reported = append(t.reported, r)
 		t.cl.Produce(ctx, r, failed.promise)
 	}
@@ -262,10 +269,10 @@ func (t *transaction) written() iter.Seq[*kgo.Record] {
 }
 
 // sentLetters are those of a transaction that is committed, of the groups that are asked for.
-func (t *transaction) sentLetters(of func(group string) bool) iter.Seq[sentLetter] {
-	return func(yield func(sentLetter) bool) {
+func (t *transaction) sentLetters(of func(group string) bool) iter.Seq[inflight.Sent] {
+	return func(yield func(inflight.Sent) bool) {
 		for _, o := range t.copies {
-			if of(o.group) && !yield(sentLetter{o.place, queueKey{o.group, o.copy.Topic, o.copy.Partition}, o.copy.Offset}) {
+			if of(o.group) && !yield(inflight.SentTo(o.Place, o.group, o.target())) {
 				return
 			}
 		}

@@ -14,26 +14,30 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/bounds"
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
+	"github.com/sidingkafka/siding/redrive/internal/tail"
 )
 
 // watch reads the retry topics, the dead-letter topic and the ledger while a run goes on: uncommitted, since a committed reader sees
 // nothing behind an open transaction, of ours or of anybody's.
 // See DESIGN.md, "The watch".
 type watch struct {
-	*tail
+	*tail.Tail
 	adm     *kadm.Client
 	topics  *topics
 	run     string
 	groups  []string
-	flights *inFlight
+	flights *inflight.Letters
 	alarm   *alarm
 	resumed bool // there are flights of which it is not known whose they are
 	ids     map[string]kadm.TopicID
-	live    positions // where its topics ended when it began; it does not change
+	live    bounds.Positions // where its topics ended when it began; it does not change
 }
 
 // watchFrom is where a watch begins that misses nothing from now on, and the ids of its topics.
-func (r *Redriver) watchFrom(ctx context.Context, t *topics, groups []string) (positions, map[string]string, error) {
+func (r *Redriver) watchFrom(ctx context.Context, t *topics, groups []string) (bounds.Positions, map[string]string, error) {
 	adm, err := client.NewAdmin(r.cfg.Kafka...)
 	if err != nil {
 		return nil, nil, err
@@ -47,12 +51,12 @@ func (r *Redriver) watchFrom(ctx context.Context, t *topics, groups []string) (p
 	for name, d := range all {
 		ids[name] = idText(d.ID)
 	}
-	from, err := ends(ctx, adm, all.Names())
+	from, err := bounds.Ends(ctx, adm, all.Names())
 	return from, ids, err
 }
 
 // startWatch begins to read where the run's watch began.
-func (h *ownedRun) startWatch(ctx context.Context, fl *inFlight, a *alarm, problem func(error)) (*watch, error) {
+func (h *ownedRun) startWatch(ctx context.Context, fl *inflight.Letters, a *alarm, problem func(error)) (*watch, error) {
 	cl, err := client.New(append(slices.Clip(h.r.cfg.Kafka),
 		kgo.MetadataMinAge(250*time.Millisecond),
 		kgo.WithContext(context.WithoutCancel(ctx)),
@@ -67,38 +71,40 @@ func (h *ownedRun) startWatch(ctx context.Context, fl *inFlight, a *alarm, probl
 	for topic, id := range h.rec.WatchIDs {
 		w.ids[topic] = parseID(id)
 	}
-	w.tail = newTail(cl, w.observe, problem)
+	w.Tail = tail.New(cl, w.observe, problem)
 	if err := w.began(ctx, h); err != nil {
 		cl.Close()
 		return nil, err
 	}
-	w.add(h.rec.Watch)
-	w.start(ctx)
+	w.Add(h.rec.Watch)
+	w.Start(ctx)
 	return w, nil
 }
 
 // began finds out what happened to the topics since the run began, and who writes for it.
 func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
 	names := slices.Collect(maps.Keys(h.rec.Watch))
-	from, err := starts(ctx, w.adm, names)
+	from, err := bounds.Starts(ctx, w.adm, names)
 	if err != nil {
 		return err
 	}
-	if w.live, err = endsOfThoseLeft(ctx, w.adm, names); err != nil {
+	if w.live, err = bounds.EndsOfExisting(ctx, w.adm, names); err != nil {
 		return err
 	}
 	if h.writers != nil {
-		if w.producers, err = h.writers.ids(ctx); err != nil {
+		ids, err := h.writers.ids(ctx)
+		if err != nil {
 			return fmt.Errorf("initialise transactional ids: %w", err)
 		}
+		w.Skip(ids)
 	}
 	for topic, partitions := range h.rec.Watch {
 		for p, at := range partitions {
 			if o, ok := from.Lookup(topic, p); ok && o.Offset > at {
-				w.lossy[p] = true
+				w.Lose(p)
 			}
 			if end, ok := w.live[topic][p]; ok && end < at { // another topic of that name
-				w.lossy[p] = true
+				w.Lose(p)
 			}
 		}
 	}
@@ -132,8 +138,8 @@ func (w *watch) observe(r *kgo.Record) {
 	switch {
 	case m.Redrive.ID == w.run && m.Redrive.From.Topic == w.topics.dlq:
 		from := m.Redrive.From
-		s := observedCopy{letter: place{from.Partition, from.Offset}, at: at, group: m.Group, hops: m.Hops, class: failure.Class, fingerprint: m.Fingerprint, dead: dead}
-		if w.flights.onCopy(s) {
+		s := inflight.ObservedCopy{Letter: letters.At(from.Partition, from.Offset), At: at, Group: m.Group, Hops: m.Hops, Class: failure.Class, Dead: dead}
+		if w.flights.OnCopy(s) {
 			failure.Letter = from.String()
 			w.alarm.onRefail(key, failure)
 		}
@@ -186,17 +192,17 @@ func (w *watch) seeEntry(r *kgo.Record) {
 	}
 	n := dlq.ParseLedgerRecord(r)
 	if run, ok := n.DiscardReport(); ok && run == w.run && n.Entry.State == dlq.Discarded {
-		w.flights.discard(place{r.Partition, n.Letter})
+		w.flights.Discard(letters.At(r.Partition, n.Letter))
 	}
 }
 
 // adopt watches partitions that came to be since.
-func (w *watch) adopt(found positions) {
-	fresh := positions{}
+func (w *watch) adopt(found bounds.Positions) {
+	fresh := bounds.Positions{}
 	for topic, partitions := range found {
 		for p := range partitions {
-			fresh.set(topic, p, 0)
+			fresh.Set(topic, p, 0)
 		}
 	}
-	w.add(fresh) // but for those that are watched
+	w.Add(fresh) // but for those that are watched
 }

@@ -18,8 +18,12 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/offsets":     {"internal/commitmark"},
 	"consumer/internal/session":     {},
 
+	"redrive/internal/bounds":     {"redrive/internal/permission"},
 	"redrive/internal/guard":      {"dlq"},
+	"redrive/internal/inflight":   {"dlq", "headers", "redrive/internal/letters"},
+	"redrive/internal/letters":    {"headers", "internal/offsetset"},
 	"redrive/internal/permission": {},
+	"redrive/internal/tail":       {"redrive/internal/bounds", "redrive/internal/permission"},
 }
 
 func TestInnerPackagesImportOnlyWhatIsListed(t *testing.T) {

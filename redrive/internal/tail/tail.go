@@ -1,4 +1,4 @@
-package redrive
+package tail
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/redrive/internal/bounds"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -34,11 +35,11 @@ const (
 	tailTotal  = 50 << 20 // of one answer
 )
 
-// tail reads partitions from a position on, uncommitted, and shows the records of others than the run. A run writes to the topics that it
+// Tail reads partitions from a position on, uncommitted, and shows the records of others than the run. A run writes to the topics that it
 // watches more than everybody else does: all of its copies and entries. Reading these again would cost about as much as bringing the letters
 // back, so it is not done: the client's answers tell at what offsets they are, and the heads of batches who wrote them. That is why
 // it fetches by itself, and not through the client.
-type tail struct {
+type Tail struct {
 	cl      *kgo.Client
 	onBatch func(*kgo.Record) // of others; called from one goroutine, in the order of each partition
 	problem func(error)
@@ -76,28 +77,48 @@ type tailPartition struct {
 // extent is some offsets in a row.
 type extent struct{ from, until int64 }
 
-func newTail(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *tail {
-	return &tail{
+func New(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *Tail {
+	return &Tail{
 		cl: cl, onBatch: show, problem: problem, producers: map[int64]int16{}, cluster: map[string]tailed{}, stopped: make(chan struct{}),
 		at: map[string]map[int32]*tailPartition{}, moved: make(chan struct{}), lossy: map[int32]bool{},
 	}
 }
 
-// start begins to read.
-func (t *tail) start(ctx context.Context) {
+// Skip sets the producer ids whose batches are passed over, with the epoch from which on each is the
+// run's. It is called before the reading begins.
+func (t *Tail) Skip(producers map[int64]int16) { t.producers = producers }
+
+// Lose records that something of a partition may have been missed.
+func (t *Tail) Lose(partition int32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lossy[partition] = true
+}
+
+// LoseTopic is lose for all partitions of a topic that are read.
+func (t *Tail) LoseTopic(topic string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for p := range t.at[topic] {
+		t.lossy[p] = true
+	}
+}
+
+// Start begins to read.
+func (t *Tail) Start(ctx context.Context) {
 	ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go t.loop(ctx)
 }
 
-// close ends the reading, and closes the client.
-func (t *tail) close() {
+// Close ends the reading, and closes the client.
+func (t *Tail) Close() {
 	t.stop()
 	<-t.stopped
 	t.cl.Close()
 }
 
-// add reads more partitions.
-func (t *tail) add(from positions) {
+// Add reads more partitions.
+func (t *Tail) Add(from bounds.Positions) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for topic, partitions := range from {
@@ -112,8 +133,8 @@ func (t *tail) add(from positions) {
 	}
 }
 
-// wrote says where the run wrote records, as it was answered.
-func (t *tail) wrote(records iter.Seq[*kgo.Record]) {
+// Wrote says where the run wrote records, as it was answered.
+func (t *Tail) Wrote(records iter.Seq[*kgo.Record]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var (
@@ -167,7 +188,7 @@ type description struct {
 
 // loop asks each broker again as soon as it has answered, and waits for none before it asks another: one that hangs keeps nobody from
 // seeing what the others have. The answers are gone through one by one.
-func (t *tail) loop(ctx context.Context) {
+func (t *Tail) loop(ctx context.Context) {
 	defer close(t.stopped)
 	var (
 		answers   = make(chan answer)
@@ -231,7 +252,7 @@ func (t *tail) loop(ctx context.Context) {
 }
 
 // fail takes down that a broker could not tell something: who leads what is asked for again.
-func (t *tail) fail(err error) {
+func (t *Tail) fail(err error) {
 	t.stale = true
 	if _, denied := errors.AsType[*permission.DeniedError](err); denied {
 		t.denied(err)
@@ -241,7 +262,7 @@ func (t *tail) fail(err error) {
 }
 
 // denied takes down that something may not be read: who waits for it waits in vain.
-func (t *tail) denied(err error) {
+func (t *Tail) denied(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.missing = err
@@ -249,13 +270,13 @@ func (t *tail) denied(err error) {
 }
 
 // move wakes who waits. The caller has the lock.
-func (t *tail) move() {
+func (t *Tail) move() {
 	close(t.moved)
 	t.moved = make(chan struct{})
 }
 
 // answered takes an answer. It reports whether somebody else than the run wrote something.
-func (t *tail) answered(ctx context.Context, a answer) (others bool, err error) {
+func (t *Tail) answered(ctx context.Context, a answer) (others bool, err error) {
 	switch {
 	case a.err != nil:
 		return false, a.err
@@ -280,7 +301,7 @@ func joined(errs []error) (err error) {
 }
 
 // undescribed are the topics whose leaders are to be asked for now.
-func (t *tail) undescribed(now time.Time) (topics []string) {
+func (t *Tail) undescribed(now time.Time) (topics []string) {
 	since := now.Sub(t.described)
 	if !t.described.IsZero() && (since < tailWait || since < describeEvery && !t.stale) {
 		return nil
@@ -311,7 +332,7 @@ func describe(ctx context.Context, cl *kgo.Client, topics []string) (*kmsg.Metad
 }
 
 // learn takes down what the cluster said of topics.
-func (t *tail) learn(d description) error {
+func (t *Tail) learn(d description) error {
 	if d.err != nil {
 		return d.err
 	}
@@ -338,7 +359,7 @@ func (t *tail) learn(d description) error {
 }
 
 // requests are for each leader one that may be asked, about what is not known yet.
-func (t *tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchRequest {
+func (t *Tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchRequest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	requests := map[int32]*kmsg.FetchRequest{}
@@ -374,7 +395,7 @@ func (t *tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchReques
 }
 
 // take goes through an answer.
-func (t *tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool, err error) {
+func (t *Tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool, err error) {
 	names := map[[16]byte]string{}
 	if resp.Version >= 13 { // KIP-516
 		for name, d := range t.cluster {
@@ -404,7 +425,7 @@ func (t *tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool,
 }
 
 // takePartition shows what others wrote to a partition, as far as the answer goes.
-func (t *tail) takePartition(topic string, found *kmsg.FetchResponseTopicPartition) (others bool, err error) {
+func (t *Tail) takePartition(topic string, found *kmsg.FetchResponseTopicPartition) (others bool, err error) {
 	t.mu.Lock()
 	state := t.at[topic][found.Partition]
 	var at int64
@@ -445,7 +466,7 @@ func (t *tail) takePartition(topic string, found *kmsg.FetchResponseTopicPartiti
 }
 
 // reset goes to the start of a partition: retention was faster, or a broker lost what was there.
-func (t *tail) reset(ctx context.Context, topic string, partition int32) error {
+func (t *Tail) reset(ctx context.Context, topic string, partition int32) error {
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
 	defer cancel()
 	starts, err := kadm.NewClient(t.cl).ListStartOffsets(ctx, topic)
@@ -465,7 +486,7 @@ func (t *tail) reset(ctx context.Context, topic string, partition int32) error {
 }
 
 // read shows the records of batches from an offset on, and returns where they end.
-func (t *tail) read(topic string, found *kmsg.FetchResponseTopicPartition, batches []byte, from int64) (at int64, err error) {
+func (t *Tail) read(topic string, found *kmsg.FetchResponseTopicPartition, batches []byte, from int64) (at int64, err error) {
 	part := *found
 	part.RecordBatches = batches
 	o := kgo.ProcessFetchPartitionOpts{Offset: from, Topic: topic, Partition: found.Partition}
@@ -494,8 +515,8 @@ func (p *tailPartition) ask(at int64, others bool, end int64) {
 	}
 }
 
-// reach waits until the reading has come to a position everywhere, or finds out that a right is missing.
-func (t *tail) reach(ctx context.Context, to positions) error {
+// Reach waits until the reading has come to a position everywhere, or finds out that a right is missing.
+func (t *Tail) Reach(ctx context.Context, to bounds.Positions) error {
 	for {
 		t.mu.Lock()
 		topic, partition, short := t.short(to)
@@ -516,7 +537,7 @@ func (t *tail) reach(ctx context.Context, to positions) error {
 }
 
 // short names a partition on which the reading has not come that far.
-func (t *tail) short(to positions) (topic string, partition int32, short bool) {
+func (t *Tail) short(to bounds.Positions) (topic string, partition int32, short bool) {
 	for topic, partitions := range to {
 		for p, end := range partitions {
 			state := t.at[topic][p]
@@ -531,8 +552,8 @@ func (t *tail) short(to positions) (topic string, partition int32, short bool) {
 	return "", 0, false
 }
 
-// missed reports whether something of a partition may have been missed: retention took it before it was read.
-func (t *tail) missed(partition int32) bool {
+// Missed reports whether something of a partition may have been missed: retention took it before it was read.
+func (t *Tail) Missed(partition int32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lossy[partition]

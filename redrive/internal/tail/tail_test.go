@@ -1,4 +1,4 @@
-package redrive
+package tail
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/redrive/internal/bounds"
 )
 
 // Somebody else's record among the run's own is shown, once, however large it is, and whether or not the run knows already where its own
@@ -44,11 +46,11 @@ func TestTheTailShowsWhatOthersWriteAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := make(chan *kgo.Record, 10_000)
-	w := newTail(client(), func(r *kgo.Record) { shown <- r }, func(err error) { t.Error(err) })
-	w.producers[id] = epoch
-	w.add(positions{"t": {0: 0, 1: 0, 2: 0, 3: 0}})
-	w.start(ctx)
-	defer w.close()
+	w := New(client(), func(r *kgo.Record) { shown <- r }, func(err error) { t.Error(err) })
+	w.Skip(map[int64]int16{id: epoch})
+	w.Add(bounds.Positions{"t": {0: 0, 1: 0, 2: 0, 3: 0}})
+	w.Start(ctx)
+	defer w.Close()
 	noise := rand.NewChaCha8([32]byte{})
 	for round, size := range []int{10, 100_000, 900_000, 4_000_000, 10} {
 		if err := own.BeginTransaction(); err != nil {
@@ -68,7 +70,7 @@ func TestTheTailShowsWhatOthersWriteAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		if round%2 == 0 {
-			w.wrote(slices.Values(mine))
+			w.Wrote(slices.Values(mine))
 		}
 		if err := own.EndTransaction(ctx, kgo.TransactionEndTry(round != 2)); err != nil {
 			t.Fatal(err)
@@ -82,11 +84,11 @@ func TestTheTailShowsWhatOthersWriteAndNothingElse(t *testing.T) {
 			t.Fatalf("round %d: nothing was shown", round)
 		}
 	}
-	to, err := ends(ctx, adm, []string{"t"})
+	to, err := bounds.Ends(ctx, adm, []string{"t"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.reach(ctx, to); err != nil {
+	if err := w.Reach(ctx, to); err != nil {
 		t.Error(err)
 	}
 	if len(shown) > 0 {
@@ -134,10 +136,10 @@ func TestABrokerThatHangsKeepsNobodyFromSeeingTheOthers(t *testing.T) {
 		return nil, nil, false
 	})
 	shown := make(chan *kgo.Record, 10)
-	w := newTail(client(), func(r *kgo.Record) { shown <- r }, func(error) {})
-	w.add(positions{"t": {0: 0, 1: 0}})
-	w.start(ctx)
-	defer w.close()
+	w := New(client(), func(r *kgo.Record) { shown <- r }, func(error) {})
+	w.Add(bounds.Positions{"t": {0: 0, 1: 0}})
+	w.Start(ctx)
+	defer w.Close()
 	<-hangs
 	for i := range 3 { // one may have been seen by what was asked for already
 		began := time.Now()
@@ -172,12 +174,12 @@ func TestOnlyWhatTheRunWroteIsPassedOver(t *testing.T) {
 		// Those of two transactions come in turn.
 		cut := draw.IntN(len(answers) + 1)
 		answers = append(slices.Clone(answers[cut:]), answers[:cut]...)
-		w := newTail(nil, nil, nil)
-		w.add(positions{"t": {0: 0}})
+		w := New(nil, nil, nil)
+		w.Add(bounds.Positions{"t": {0: 0}})
 		p := w.at["t"][0]
 		for p.at < n {
 			k := min(draw.IntN(40), len(answers))
-			w.wrote(slices.Values(answers[:k]))
+			w.Wrote(slices.Values(answers[:k]))
 			answers = answers[k:]
 			before := p.at
 			p.pass()

@@ -1,4 +1,4 @@
-package redrive
+package bounds
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 // Where topics begin and end is known of all partitions or it is an error: a partition that could not tell would be taken for one from
 // which nothing expired, or on which nothing is old.
 
-// starts are where those topics begin that exist.
-func starts(ctx context.Context, adm *kadm.Client, names []string) (kadm.ListedOffsets, error) {
+// Starts are where those topics begin that exist.
+func Starts(ctx context.Context, adm *kadm.Client, names []string) (kadm.ListedOffsets, error) {
 	listed, err := adm.ListStartOffsets(ctx, names...)
 	return listed, known("start", listed, err)
 }
 
-// ends are the high watermarks of topics, each of which there must be: of what is left out nothing would be read.
-func ends(ctx context.Context, adm *kadm.Client, names []string) (positions, error) {
-	at, err := endsOfThoseLeft(ctx, adm, names)
+// Ends are the high watermarks of topics, each of which there must be: of what is left out nothing would be read.
+func Ends(ctx context.Context, adm *kadm.Client, names []string) (Positions, error) {
+	at, err := EndsOfExisting(ctx, adm, names)
 	for _, name := range names {
 		if err == nil && at[name] == nil {
 			err = fmt.Errorf("list end offsets of %s: %w", name, kerr.UnknownTopicOrPartition)
@@ -31,16 +31,16 @@ func ends(ctx context.Context, adm *kadm.Client, names []string) (positions, err
 	return at, err
 }
 
-// endsOfThoseLeft are the high watermarks of those topics that exist.
-func endsOfThoseLeft(ctx context.Context, adm *kadm.Client, names []string) (positions, error) {
+// EndsOfExisting are the high watermarks of those topics that exist.
+func EndsOfExisting(ctx context.Context, adm *kadm.Client, names []string) (Positions, error) {
 	listed, err := adm.ListEndOffsets(ctx, names...)
 	if err = known("end", listed, err); err != nil {
 		return nil, err
 	}
-	at := positions{}
+	at := Positions{}
 	listed.Each(func(o kadm.ListedOffset) {
 		if o.Err == nil {
-			at.set(o.Topic, o.Partition, o.Offset)
+			at.Set(o.Topic, o.Partition, o.Offset)
 		}
 	})
 	return at, nil
@@ -58,4 +58,14 @@ func known(what string, listed kadm.ListedOffsets, err error) error {
 		err = fmt.Errorf("list %s offsets of %s/%d: %w", what, o.Topic, o.Partition, permission.Denied("DESCRIBE", "topic", o.Topic, o.Err))
 	})
 	return err
+}
+
+// Positions are offsets by topic and partition.
+type Positions map[string]map[int32]int64
+
+func (p Positions) Set(topic string, partition int32, at int64) {
+	if p[topic] == nil {
+		p[topic] = map[int32]int64{}
+	}
+	p[topic][partition] = at
 }

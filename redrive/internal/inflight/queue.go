@@ -1,14 +1,16 @@
-package redrive
+package inflight
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// queueKey is whose letters wait where: those of a group on one partition are passed in the order of their offsets.
-type queueKey struct {
-	group, topic string
-	partition    int32
+// QueueKey is whose letters wait where: those of a group on one partition are passed in the order of their offsets.
+type QueueKey struct {
+	Group, Topic string
+	Partition    int32
 }
 
 // queuedLetter is a letter in a line, and where it stands there.
@@ -17,7 +19,7 @@ type queuedLetter struct {
 	home           int32 // the letter's partition
 }
 
-func (q queuedLetter) place() place { return place{q.home, q.letter} }
+func (q queuedLetter) place() letters.Place { return letters.At(q.home, q.letter) }
 
 // queue has the letters of a line, the least offset first. Of a letter that has moved on since, the old place stays until it is met.
 // Nothing in it points anywhere, so millions of letters cost the garbage collector nothing.
@@ -54,9 +56,9 @@ func (q *queue) has(a queuedLetter) bool {
 func (q *queue) pop() { q.passed++ }
 
 // queues are the lines of a run.
-type queues map[queueKey]*queue
+type queues map[QueueKey]*queue
 
-func (qs queues) line(at queueKey) *queue {
+func (qs queues) line(at QueueKey) *queue {
 	q := qs[at]
 	if q == nil {
 		q = &queue{}
@@ -66,6 +68,6 @@ func (qs queues) line(at queueKey) *queue {
 }
 
 // is reports whether a flight of which a copy was seen still is where it was lined up.
-func (l queueKey) is(fl *letterState, offset int64) bool {
-	return fl.group == l.group && fl.at.Topic == l.topic && fl.at.Partition == l.partition && fl.at.Offset == offset
+func (l QueueKey) is(fl *letterState, offset int64) bool {
+	return fl.group == l.Group && fl.at.Topic == l.Topic && fl.at.Partition == l.Partition && fl.at.Offset == offset
 }

@@ -1,4 +1,4 @@
-package redrive
+package tail
 
 import "encoding/binary"
 

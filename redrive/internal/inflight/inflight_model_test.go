@@ -1,4 +1,4 @@
-package redrive
+package inflight
 
 import (
 	"maps"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
 // modelled is what a naive model knows of a letter: all of it, by itself.
 type modelled struct {
 	sent, settled bool
-	line          queueKey
+	line          QueueKey
 	offset        int64 // on the line
 	hops          int
 	class         string
@@ -29,40 +30,40 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const (
-			letters           = 12
+			total             = 12
 			tier, retry, dead = "orders.retry.5s", "orders.retry.1m", "orders.dlq"
 		)
-		f := newInFlight(Counts{}, nil)
-		model := map[place]*modelled{}
+		f := New(Counts{}, nil)
+		model := map[letters.Place]*modelled{}
 		ends := map[string]int64{}      // of topics
 		committed := map[string]int64{} // of the group
-		for i := range int64(letters) {
-			model[place{0, i}] = &modelled{}
+		for i := range int64(total) {
+			model[letters.At(0, i)] = &modelled{}
 		}
 		next := func(topic string) int64 { ends[topic]++; return ends[topic] - 1 }
-		written := map[place]int64{} // copies that the sender does not know of yet
-		var sum judged
-		passed := func(_ string, at headers.Position) progress {
+		written := map[letters.Place]int64{} // copies that the sender does not know of yet
+		var sum FirstOutcomes
+		passed := func(_ string, at headers.Position) Progress {
 			if committed[at.Topic] > at.Offset {
-				return progressPast
+				return Past
 			}
-			return progressBehind
+			return Behind
 		}
-		judge := func() (j judged) {
-			j = f.judge()
-			sum.letters, sum.failed = sum.letters+j.letters, sum.failed+j.failed
+		judge := func() (j FirstOutcomes) {
+			j = f.FirstOutcomes()
+			sum.Letters, sum.Failed = sum.Letters+j.Letters, sum.Failed+j.Failed
 			return sum
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"write": func(t *rapid.T) {
-				at := place{0, rapid.Int64Range(0, letters-1).Draw(t, "letter")}
+				at := letters.At(0, rapid.Int64Range(0, total-1).Draw(t, "letter"))
 				if _, ok := written[at]; ok || model[at].sent {
 					t.Skip("another letter: this one is written")
 				}
 				written[at] = next(tier)
 			},
 			"answer": func(t *rapid.T) {
-				var all []sentLetter
+				var all []Sent
 				for at, offset := range written {
 					if rapid.Bool().Draw(t, "now") {
 						continue
@@ -70,15 +71,15 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 					delete(written, at)
 					m := model[at]
 					m.sent = true
-					if m.line.topic == "" {
-						m.line, m.offset, m.hops = queueKey{"g", tier, 0}, offset, 1
+					if m.line.Topic == "" {
+						m.line, m.offset, m.hops = QueueKey{"g", tier, 0}, offset, 1
 					}
-					all = append(all, sentLetter{at, queueKey{"g", tier, 0}, offset})
+					all = append(all, Sent{at, QueueKey{"g", tier, 0}, offset})
 				}
-				f.sent(slices.Values(all))
+				f.Sent(slices.Values(all))
 			},
 			"fail": func(t *rapid.T) {
-				at := place{0, rapid.Int64Range(0, letters-1).Draw(t, "letter")}
+				at := letters.At(0, rapid.Int64Range(0, total-1).Draw(t, "letter"))
 				m := model[at]
 				if _, ok := written[at]; !ok && !m.sent || m.settled || m.dead || m.discarded {
 					t.Skip("another letter: this one is not sent, or has its end")
@@ -89,31 +90,31 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 				if m.dead {
 					topic = dead
 				}
-				m.line, m.offset = queueKey{"g", topic, 0}, next(topic)
-				f.onCopy(observedCopy{letter: at, at: headers.Position{Topic: topic, Offset: m.offset}, group: "g", hops: m.hops, class: m.class, dead: m.dead})
+				m.line, m.offset = QueueKey{"g", topic, 0}, next(topic)
+				f.OnCopy(ObservedCopy{Letter: at, At: headers.Position{Topic: topic, Offset: m.offset}, Group: "g", Hops: m.hops, Class: m.class, Dead: m.dead})
 			},
 			"discard": func(t *rapid.T) {
-				at := place{0, rapid.Int64Range(0, letters-1).Draw(t, "letter")}
+				at := letters.At(0, rapid.Int64Range(0, total-1).Draw(t, "letter"))
 				m := model[at]
 				if !m.sent || m.settled || m.dead {
 					t.Skip("another letter: this one is not sent, or has its end")
 				}
 				m.discarded = true
-				f.discard(at)
+				f.Discard(at)
 			},
 			"commit": func(t *rapid.T) {
 				topic := rapid.SampledFrom([]string{tier, retry}).Draw(t, "topic")
 				committed[topic] = rapid.Int64Range(committed[topic], ends[topic]).Draw(t, "offset")
 			},
 			"look": func(*rapid.T) {
-				want := map[place]dlq.State{}
+				want := map[letters.Place]dlq.State{}
 				for at, m := range model {
 					switch {
 					case !m.sent || m.settled:
 						continue
 					case m.dead:
 						m.state = dlq.Failed
-					case committed[m.line.topic] <= m.offset:
+					case committed[m.line.Topic] <= m.offset:
 						continue
 					case m.discarded:
 						m.state = dlq.Discarded
@@ -124,14 +125,14 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 					want[at] = m.state
 				}
 				before := sum
-				for _, v := range f.resolve(passed) {
-					if want[v.letter] != v.entry.State {
-						t.Fatalf("letter %d: %s, want %q", v.letter.offset, v.entry.State, want[v.letter])
+				for _, v := range f.Resolve(passed) {
+					if want[v.Letter] != v.Entry.State {
+						t.Fatalf("letter %d: %s, want %q", v.Letter.Offset, v.Entry.State, want[v.Letter])
 					}
-					if m := model[v.letter]; v.entry.Target.Topic != m.line.topic || v.entry.Target.Offset != m.offset {
-						t.Fatalf("letter %d is at %v, want %v/%d", v.letter.offset, v.entry.Target, m.line, m.offset)
+					if m := model[v.Letter]; v.Entry.Target.Topic != m.line.Topic || v.Entry.Target.Offset != m.offset {
+						t.Fatalf("letter %d is at %v, want %v/%d", v.Letter.Offset, v.Entry.Target, m.line, m.offset)
 					}
-					delete(want, v.letter)
+					delete(want, v.Letter)
 				}
 				if len(want) > 0 {
 					t.Fatalf("not settled: %v", want)
@@ -145,7 +146,7 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 						failed++
 					}
 				}
-				if got := judge(); got.letters > tried || got.failed > failed || got.failed < before.failed {
+				if got := judge(); got.Letters > tried || got.Failed > failed || got.Failed < before.Failed {
 					t.Fatalf("%+v had a first outcome, and before %+v; of %d letters %d failed", got, before, tried, failed)
 				}
 			},
@@ -169,7 +170,7 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 					}
 					want.Sent++
 				}
-				got := f.countsNow()
+				got := f.Counts()
 				if got.Sent != want.Sent || got.Pending != want.Pending || got.Retrying != want.Retrying || got.Succeeded != want.Succeeded ||
 					got.Failed != want.Failed || got.Discarded != want.Discarded {
 					t.Fatalf("counts %+v, want %+v", got, want)
@@ -177,23 +178,23 @@ func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
 			},
 		})
 		// What had an outcome at first: each letter that was sent counts once, as failed where it ever was.
-		var all []sentLetter
-		want := judged{}
+		var all []Sent
+		want := FirstOutcomes{}
 		for at, m := range model {
 			if offset, ok := written[at]; ok {
-				all = append(all, sentLetter{at, queueKey{"g", tier, 0}, offset})
+				all = append(all, Sent{at, QueueKey{"g", tier, 0}, offset})
 				m.sent = true
 			}
 			if m.sent {
-				want.letters++
+				want.Letters++
 			}
 			if m.sent && m.class != "" {
-				want.failed++
+				want.Failed++
 			}
 		}
-		f.sent(slices.Values(all))
+		f.Sent(slices.Values(all))
 		maps.Copy(committed, ends)
-		f.resolve(passed)
+		f.Resolve(passed)
 		if got := judge(); got != want {
 			t.Fatalf("first outcomes: %+v, want %+v", got, want)
 		}

@@ -1,0 +1,380 @@
+package inflight
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
+)
+
+// letterState is what is known of a letter of which more was seen than that it was sent.
+type letterState struct {
+	group     string           // whose it is; empty where that is not known
+	at        headers.Position // where it is now: the copy of it that was written last; empty: its target
+	hops      int              // of that copy
+	class     string           // of its last failure; empty while it has not failed
+	deadAt    bool             // it is a dead letter again
+	discarded bool             // the ledger says that the consumer discarded it
+}
+
+// stage is how far a letter is.
+type stage uint8
+
+const (
+	fresh    stage = iota // on its target, for all that is known
+	retrying              // in a retry topic, after it failed again
+	landed                // it is a dead letter again, which is to be written down
+	stages
+)
+
+func (fl *letterState) stage() stage {
+	switch {
+	case fl == nil:
+		return fresh
+	case fl.deadAt:
+		return landed
+	case fl.class != "":
+		return retrying
+	}
+	return fresh
+}
+
+// Counts count the letters of a run by what became of them; redrive.Counts has the same fields
+// and documents them.
+type Counts struct {
+	Selected, Sent, Succeeded, Failed int64
+	FailedByClass                     map[string]int64
+	Discarded, Retrying, Pending      int64
+	Unknown, Unfollowed               int64
+	Skipped                           map[string]int64
+}
+
+// Letters are the letters of a run that were sent and have no outcome yet, and what became of the others. Nearly all of them go
+// straight to their outcome: of such a one there is a bit in a set and a place in a line, some thirty bytes.
+//
+// It has a lock, since the watch and the sender work on it.
+type Letters struct {
+	mu     sync.Mutex
+	out    letters.Set                    // those that were sent and have no outcome
+	seen   map[letters.Place]*letterState // those of which a copy was seen, or that were discarded: also before the sender knew that they are there
+	counts Counts
+	staged [stages]int64          // how many of out are that far
+	lines  queues                 // those of out that are not landed
+	lost   letters.Set            // those whose entry does not say where their copies are
+	done   []letters.Place        // those that are
+	failed map[letters.Place]bool // those that failed at least once: whether judged has that
+	judged FirstOutcomes
+}
+
+// FirstOutcomes is how many letters the groups have passed for the first time since somebody asked, and how many of these failed then. A failure
+// is seen sooner than a success, which shows only as the group's offset moves. So both count as it does, or a share of them would mean
+// nothing.
+type FirstOutcomes struct{ Letters, Failed int }
+
+// New takes over what was sent before.
+func New(counts Counts, sent []Sent) *Letters {
+	f := &Letters{out: letters.Set{}, seen: map[letters.Place]*letterState{}, counts: counts, failed: map[letters.Place]bool{}, lines: queues{}, lost: letters.Set{}}
+	slices.SortFunc(sent, func(a, b Sent) int { return cmp.Compare(a.Offset, b.Offset) }) // what lines are good at
+	for _, l := range sent {
+		f.out.Add(l.At)
+		f.staged[fresh]++
+		if l.Topic == "" {
+			f.lost.Add(l.At)
+			continue
+		}
+		f.lines.line(l.QueueKey).add(queuedLetter{l.Offset, l.At.Offset, l.At.Partition})
+	}
+	return f
+}
+
+// Sent is a letter whose copy is committed: where it stands, and in which line at what offset its copy is.
+type Sent struct {
+	At letters.Place
+	QueueKey
+	Offset int64
+}
+
+// SentTo is a letter of a group whose copy is at a position. The group is empty if it is not known.
+func SentTo(at letters.Place, group string, copied headers.Position) Sent {
+	return Sent{at, QueueKey{group, copied.Topic, copied.Partition}, copied.Offset}
+}
+
+// Sent takes down letters that are on their targets.
+func (f *Letters) Sent(letters iter.Seq[Sent]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var (
+		last QueueKey
+		line *queue
+	)
+	for l := range letters {
+		f.counts.Sent++
+		f.out.Add(l.At)
+		if fl := f.seen[l.At]; fl != nil { // the consumer was faster than the broker's answer
+			fl.group, fl.hops = l.Group, max(fl.hops, 1)
+			f.enter(l.At, fl)
+		} else {
+			f.staged[fresh]++
+		}
+		if line == nil || last != l.QueueKey {
+			last, line = l.QueueKey, f.lines.line(l.QueueKey)
+		}
+		line.add(queuedLetter{l.Offset, l.At.Offset, l.At.Partition})
+	}
+}
+
+// Leave takes down that letters were sent that are not followed.
+func (f *Letters) Leave(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts.Sent += n
+	f.counts.Unfollowed += n
+}
+
+// enter counts a letter of which a copy was seen, and lines it up where that is.
+func (f *Letters) enter(letter letters.Place, fl *letterState) {
+	f.staged[fl.stage()]++
+	switch {
+	case fl.stage() == landed:
+		f.done = append(f.done, letter)
+	case fl.at.Topic != "":
+		f.lines.line(QueueKey{fl.group, fl.at.Topic, fl.at.Partition}).add(queuedLetter{fl.at.Offset, letter.Offset, letter.Partition})
+	}
+}
+
+// count finds what is known of a letter. The caller calls back when it has changed it.
+func (f *Letters) count(letter letters.Place) (fl *letterState, changed func()) {
+	sent := f.out.Has(letter)
+	if fl = f.seen[letter]; fl == nil {
+		fl = &letterState{}
+		if sent {
+			fl.hops = 1
+		}
+		f.seen[letter] = fl
+	}
+	if !sent {
+		return fl, func() {}
+	}
+	was := *fl
+	return fl, func() {
+		if was != *fl {
+			f.staged[was.stage()]--
+			f.enter(letter, fl)
+		}
+	}
+}
+
+// ObservedCopy is a copy of a letter of the run, as the watch found it.
+type ObservedCopy struct {
+	Letter letters.Place
+	At     headers.Position
+	Group  string
+	Hops   int
+	Class  string
+	Dead   bool
+}
+
+// OnCopy takes down a copy that was found. It reports whether that is the letter's first failure.
+func (f *Letters) OnCopy(s ObservedCopy) (first bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	written := s.Class == "" && s.Hops <= 1 && !s.Dead // by the run
+	if written && !f.position(s) {
+		return false
+	}
+	fl, changed := f.count(s.Letter)
+	defer changed()
+	if written && (fl.hops > 1 || fl.class != "") { // it has moved on
+		return false
+	}
+	if s.Class == "" { // the copy that the run wrote, or one that waits behind its key's head
+		if written || fl.at.Topic == "" || s.Hops > fl.hops {
+			fl.at, fl.hops = s.At, s.Hops
+		}
+		fl.group = s.Group
+		return false
+	}
+	if s.Dead || s.Hops > fl.hops || s.Hops == fl.hops && fl.class == "" {
+		fl.at, fl.hops, fl.class, fl.deadAt, fl.group = s.At, s.Hops, s.Class, s.Dead, s.Group
+	}
+	if _, again := f.failed[s.Letter]; again {
+		return false
+	}
+	f.failed[s.Letter] = false
+	return true
+}
+
+// position reports whether a copy that the run wrote is the one that counts. The watch reads uncommitted, and so it sees those of
+// transactions that were aborted as well: only the answer to the commit, or the ledger's entry, says where a letter stands. Where the
+// entry does not, the copy that came last does.
+func (f *Letters) position(s ObservedCopy) bool {
+	if !f.out.Has(s.Letter) {
+		return false
+	}
+	if f.lost.Has(s.Letter) {
+		return true
+	}
+	q := f.lines[QueueKey{"", s.At.Topic, s.At.Partition}]
+	return q != nil && q.has(queuedLetter{s.At.Offset, s.Letter.Offset, s.Letter.Partition})
+}
+
+// Discard takes down that the consumer discarded a letter: that is its outcome, once the group is past it.
+func (f *Letters) Discard(letter letters.Place) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fl, changed := f.count(letter)
+	defer changed()
+	fl.discarded = true
+}
+
+// Unfinished is how many letters are on their targets and have not been passed: the run's own lag.
+func (f *Letters) Unfinished() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.staged[fresh]
+}
+
+// Counts are the counts as of now.
+func (f *Letters) Counts() Counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.counts
+	c.FailedByClass, c.Skipped = maps.Clone(c.FailedByClass), maps.Clone(c.Skipped)
+	c.Pending, c.Retrying = f.staged[fresh]+f.staged[retrying]+f.staged[landed], f.staged[retrying]
+	return c
+}
+
+// Skip counts a letter that is not sent.
+func (f *Letters) Skip(why string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts.AddSkipped(why)
+}
+
+// Verdict is what became of a letter.
+type Verdict struct {
+	Letter   letters.Place
+	Entry    dlq.Entry
+	Reported bool // a consumer has said that it discarded the letter
+}
+
+// FirstOutcomes tells how many letters had a first outcome since it was asked last.
+func (f *Letters) FirstOutcomes() FirstOutcomes {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := f.judged
+	f.judged = FirstOutcomes{}
+	return j
+}
+
+// Resolve finds the letters that have an outcome: passed says whether the group's committed offset is past a position, that was read
+// before the watch read on to where the topics ended then. A letter that has an outcome is not in flight any more.
+func (f *Letters) Resolve(passed func(group string, at headers.Position) Progress) (done []Verdict) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	settle := func(letter letters.Place, fl *letterState, e dlq.Entry) {
+		f.out.Remove(letter)
+		delete(f.seen, letter)
+		f.staged[fl.stage()]--
+		f.counts.Add(e)
+		if _, failed := f.failed[letter]; !failed && (e.State == dlq.Succeeded || e.State == dlq.Discarded) {
+			f.judged.Letters++
+		}
+		done = append(done, Verdict{letter, e, fl != nil && fl.discarded})
+	}
+	for _, letter := range f.done {
+		if fl := f.seen[letter]; fl != nil && f.out.Has(letter) { // or it was in the list twice
+			settle(letter, fl, dlq.Entry{State: dlq.Failed, Class: fl.class, Target: fl.at})
+		}
+	}
+	f.done = nil
+	for line, q := range f.lines {
+		for next, ok := q.first(); ok; next, ok = q.first() {
+			letter := next.place()
+			fl := f.seen[letter]
+			waits := f.out.Has(letter) && fl.stage() != landed && (fl == nil || fl.at.Topic == "" || line.is(fl, next.offset))
+			counted, failed := f.failed[letter]
+			if waits || failed && !counted {
+				at := headers.Position{Topic: line.Topic, Partition: line.Partition, Offset: next.offset}
+				s := passed(line.Group, at)
+				if s == Behind {
+					break // and so are all behind it
+				}
+				if failed && !counted {
+					f.failed[letter] = true
+					if s == Past {
+						f.judged.Letters++
+						f.judged.Failed++
+					}
+				}
+				if !waits {
+					q.pop()
+					continue
+				}
+				state := dlq.Succeeded
+				switch {
+				case fl != nil && fl.discarded:
+					state = dlq.Discarded
+				case s == Unknown:
+					state = dlq.Unknown
+				}
+				settle(letter, fl, dlq.Entry{State: state, Target: at})
+			}
+			q.pop()
+		}
+		if _, ok := q.first(); !ok {
+			delete(f.lines, line)
+		}
+	}
+	return done
+}
+
+// Progress is where a group is, relative to a position.
+type Progress uint8
+
+const (
+	Behind  Progress = iota // it has yet to come by
+	Past                    // its committed offset is past it
+	Unknown                 // it will never be known whether it ran
+)
+
+func (c *Counts) Add(e dlq.Entry) {
+	switch e.State {
+	case dlq.Succeeded:
+		c.Succeeded++
+	case dlq.Failed:
+		c.Failed++
+		if c.FailedByClass == nil {
+			c.FailedByClass = map[string]int64{}
+		}
+		c.FailedByClass[e.Class]++
+	case dlq.Discarded:
+		c.Discarded++
+	case dlq.Unknown:
+		c.Unknown++
+	}
+}
+
+func (c *Counts) AddSkipped(why string) {
+	if c.Skipped == nil {
+		c.Skipped = map[string]int64{}
+	}
+	c.Skipped[why]++
+}
+
+// Topics are those on which letters are in flight.
+func (f *Letters) Topics() (names []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for line := range f.lines {
+		if !slices.Contains(names, line.Topic) {
+			names = append(names, line.Topic)
+		}
+	}
+	return names
+}

@@ -1,0 +1,62 @@
+package inflight
+
+import (
+	"testing"
+
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
+)
+
+// The watch reads uncommitted, so it sees copies that do not count.
+func TestOnlyTheCopyThatTheLedgerNamesSaysWhoseALetterIs(t *testing.T) {
+	t.Parallel()
+	const tier = "orders.retry.5s"
+	letter := letters.At(0, 2)
+	copyAt := func(offset int64, hops int) ObservedCopy {
+		return ObservedCopy{Letter: letter, At: headers.Position{Topic: tier, Offset: offset}, Group: "billing", Hops: hops}
+	}
+	for name, c := range map[string]struct {
+		entry int64 // where the ledger says that the copy is; negative: it does not say
+		seen  []ObservedCopy
+		want  int64 // where the letter waits for its group
+		group string
+	}{
+		"the copy itself":                  {entry: 7, seen: []ObservedCopy{copyAt(7, 1)}, want: 7, group: "billing"},
+		"one of an aborted transaction":    {entry: 7, seen: []ObservedCopy{copyAt(5, 1)}, want: 7},
+		"both":                             {entry: 7, seen: []ObservedCopy{copyAt(5, 1), copyAt(7, 1)}, want: 7, group: "billing"},
+		"both, the other one later":        {entry: 7, seen: []ObservedCopy{copyAt(7, 1), copyAt(9, 1)}, want: 7, group: "billing"},
+		"it moved on":                      {entry: 7, seen: []ObservedCopy{copyAt(7, 1), copyAt(9, 2)}, want: 9, group: "billing"},
+		"it moved on, which is seen first": {entry: 7, seen: []ObservedCopy{copyAt(9, 2), copyAt(7, 1)}, want: 9, group: "billing"},
+		"the entry does not say":           {entry: -1, seen: []ObservedCopy{copyAt(5, 1), copyAt(7, 1)}, want: 7, group: "billing"},
+	} {
+		sent := Sent{At: letter}
+		if c.entry >= 0 {
+			sent.QueueKey, sent.Offset = QueueKey{"", tier, 0}, c.entry
+		}
+		f := New(Counts{Sent: 1}, []Sent{sent})
+		for _, s := range c.seen {
+			f.OnCopy(s)
+		}
+		asked, whose := int64(-1), ""
+		done := f.Resolve(func(group string, at headers.Position) Progress {
+			if at.Offset < c.want {
+				return Past
+			}
+			asked, whose = at.Offset, group
+			return Behind
+		})
+		if len(done) != 0 || asked != c.want || whose != c.group {
+			t.Errorf("%s: it waits for %q at %d, want %q at %d; settled are %v", name, whose, asked, c.group, c.want, done)
+		}
+	}
+}
+
+// A run of millions that is resumed sees the copies of all that are settled.
+func TestACopyOfASettledLetterTakesNoRoom(t *testing.T) {
+	t.Parallel()
+	f := New(Counts{}, nil)
+	f.OnCopy(ObservedCopy{Letter: letters.At(0, 2), At: headers.Position{Topic: "orders.retry.5s", Offset: 5}, Group: "billing", Hops: 1})
+	if n := len(f.seen); n != 0 {
+		t.Errorf("%d are kept", n)
+	}
+}
