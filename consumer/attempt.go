@@ -14,16 +14,17 @@ import (
 
 // attempt is one run of the handler on one record, and the context that this run sees.
 //
-// The standard library's context.WithTimeout costs more than the rest of the loop on a no-op handler, so an attempt
-// is cut from a slab and becomes a standard context only when somebody asks for its Done channel. Most of what a
-// context must do then (children, causes, AfterFunc) is the standard library's work again. A slab is never reused: an
-// attempt that the handler keeps stays valid, and is cancelled as soon as the handler returned.
+// The standard library's context.WithTimeout costs more than the rest of the loop on a no-op
+// handler, so an attempt is cut from a slab and becomes a standard context only when somebody asks
+// for its Done channel. Most of what a context must do then (children, causes, AfterFunc) is the
+// standard library's work again. A slab is never reused: an attempt that the handler keeps stays
+// valid, and is cancelled as soon as the handler returned.
 //
 // It is as large as a cache line: a slab is what a healthy record costs in memory.
 type attempt struct {
 	rec   *kgo.Record   // as the handler sees it
 	meta  *headers.Meta // what the record's headers say; nil for one that never failed
-	from  *feed
+	from  *origin
 	start int64 // coarse reading
 	off   int64 // offset in from
 	std   atomic.Pointer[stdContext]
@@ -38,17 +39,18 @@ type stdContext struct {
 	stop   context.CancelFunc
 }
 
-// over is the context of every attempt that ended without anybody having asked for its Done channel.
+// over is the context of every attempt that ended without anybody having asked for its Done
+// channel.
 var over = func() *stdContext {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return &stdContext{Context: ctx, cancel: func(error) {}, stop: cancel}
 }()
 
-// timeoutAt is the coarse reading at which the attempt is out of time. The start may lie a tick behind the truth, so
-// a tick is added: never early.
+// timeoutAt is the coarse reading at which the attempt is out of time. The start may lie a tick
+// behind the truth, so a tick is added: never early.
 func (a *attempt) timeoutAt() (int64, bool) {
-	d := a.from.lane.policy.HandlerTimeout
+	d := a.from.policy.HandlerTimeout
 	return a.start + int64(clock.Tick) + int64(d), d > 0
 }
 
@@ -58,7 +60,7 @@ func (a *attempt) Deadline() (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	return a.from.lane.c.clock.At(at), true
+	return a.from.clock.At(at), true
 }
 
 // Done implements context.Context.
@@ -69,7 +71,7 @@ func (a *attempt) Err() error {
 	if s := a.std.Load(); s != nil {
 		return s.Err()
 	}
-	if at, ok := a.timeoutAt(); ok && a.from.lane.c.clock.Reading.Load() >= at {
+	if at, ok := a.timeoutAt(); ok && a.from.clock.Reading.Load() >= at {
 		return a.standard().Err()
 	}
 	return nil
@@ -77,13 +79,14 @@ func (a *attempt) Err() error {
 
 type attemptKey struct{}
 
-// valuesOf is ctx without its end. Asked for a value, what WithoutCancel returns allocates; below a value it is seen through.
+// valuesOf is ctx without its end. Asked for a value, what WithoutCancel returns allocates; below a
+// value it is seen through.
 func valuesOf(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), attemptKey{}, nil)
 }
 
-// Value implements context.Context: the attempt itself, then what the client's hooks put into the record's context
-// (a trace span, say), then the values of the context that Run was called with.
+// Value implements context.Context: the attempt itself, then what the client's hooks put into the
+// record's context (a trace span, say), then the values of the context that Run was called with.
 func (a *attempt) Value(key any) any {
 	if key == (attemptKey{}) {
 		return a
@@ -99,7 +102,7 @@ func (a *attempt) Value(key any) any {
 			return v
 		}
 	}
-	return a.from.lane.c.values.Value(key)
+	return a.from.values.Value(key)
 }
 
 // standard returns the attempt as a context of the standard library, made at the first call.
@@ -148,5 +151,5 @@ func attemptOf(ctx context.Context) *attempt {
 
 // physical is where the delivery stands.
 func (a *attempt) physical() headers.Position {
-	return headers.Position{Topic: a.from.topic, Partition: a.from.lane.partition, Offset: a.off}
+	return headers.Position{Topic: a.from.topic, Partition: a.from.partition, Offset: a.off}
 }

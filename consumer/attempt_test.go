@@ -18,9 +18,8 @@ type ctxKey string
 
 // Telemetry asks three times a record.
 func TestAttempt_LookupCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
-	l := bench(t, time.Minute)
-	l.c.values = valuesOf(l.c.values)
-	a := l.attemptNow()
+	a := bench(t, time.Minute).attemptNow()
+	a.from.values = valuesOf(a.from.values)
 	if got := a.Value(ctxKey("run")); got != "run's" {
 		t.Errorf("the value of Run's context is %v, want run's", got)
 	}
@@ -100,7 +99,7 @@ func TestAttempt_HasNoDeadlineWithoutATimeout(t *testing.T) {
 		}
 		done := a.Done()
 		time.Sleep(1000 * time.Hour)
-		a.from.lane.c.clock.Reading.Store(int64(time.Since(a.from.lane.c.clock.Base)))
+		a.from.clock.Reading.Store(int64(time.Since(a.from.clock.Base)))
 		select {
 		case <-done:
 			t.Error("done without a timeout")
@@ -266,9 +265,8 @@ func TestAttempt_ValuesOfTheRecordThenOfRun(t *testing.T) {
 	for name, touch := range map[string]func(*attempt){"as it is": func(*attempt) {}, "with its Done channel made": func(a *attempt) { a.Done() }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := bench(t, time.Minute)
-			l.c.values = context.WithValue(l.c.values, ctxKey("both"), "run's")
-			a := l.attemptNow()
+			a := bench(t, time.Minute).attemptNow()
+			a.from.values = context.WithValue(a.from.values, ctxKey("both"), "run's")
 			a.rec.Context = ended
 			touch(a)
 			if cause := context.Cause(a); cause != nil {
@@ -304,7 +302,7 @@ func TestAttempt_UntouchedContextCostsNothing(t *testing.T) {
 	allocs := testing.AllocsPerRun(1000, func() {
 		a := &slab[n]
 		n++
-		a.from, a.rec, a.start = l.feeds[0], rec, l.c.clock.Reading.Load()
+		a.from, a.rec, a.start = l.source().origin, rec, l.c.clock.Reading.Load()
 		if err := func(ctx context.Context) error { return ctx.Err() }(a); err != nil {
 			t.Fatal(err)
 		}

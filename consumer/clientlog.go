@@ -10,9 +10,10 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 )
 
-// clientLog passes kgo's warnings on, and the rest where the logger takes debug messages. A client that cannot reach a broker says so
-// several times a second: of the same message about the same broker there is one in ten seconds, with how many it stands for, whichever
-// client they come from; the others are debug messages. kgo.WithLogger in Config.Kafka replaces it.
+// clientLog passes kgo's warnings on, and the rest where the logger takes debug messages. A client
+// that cannot reach a broker says so several times a second: of the same message about the same
+// broker there is one in ten seconds, with how many it stands for, whichever client they come from;
+// the others are debug messages. kgo.WithLogger in Config.Kafka replaces it.
 type clientLog struct {
 	*kslog.Logger
 	quiet *logthrottle.Throttle
@@ -31,7 +32,7 @@ func (l clientLog) Log(level kgo.LogLevel, message string, about ...any) {
 		l.Logger.Log(level, message, about...)
 		return
 	}
-	times, due := l.quiet.Due([]byte("client "+message+aboutBroker(about)), logEvery)
+	times, due := l.quiet.Due([]byte("client "+message+aboutBroker(about)), logthrottle.Every)
 	switch {
 	case !due:
 		level = kgo.LogLevelDebug

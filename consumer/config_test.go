@@ -413,20 +413,3 @@ func TestConfig_TopicsPolicyReplacesTheWhole(t *testing.T) {
 		t.Errorf("the policy of refunds is %+v, want the defaults and 9 attempts", p)
 	}
 }
-
-// The user's ErrorText makes the text of an error, and its panic does not end the consumer.
-func TestConfig_ErrorTextMayPanic(t *testing.T) {
-	t.Parallel()
-	c := &Consumer{tierBudget: newTierBudget(1<<20, nil, nil)}
-	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "card 4711" {
-		t.Errorf("got %q", got)
-	}
-	c.cfg.ErrorText = func(error) string { return "redacted" }
-	if got := c.errorText(errors.New("card 4711"), "card 4711"); got != "redacted" {
-		t.Errorf("got %q", got)
-	}
-	c.cfg.ErrorText = func(error) string { panic("no text") }
-	if got := c.errorText(errors.New("card 4711"), "card 4711"); got == "" || got == "card 4711" {
-		t.Errorf("got %q: neither nothing nor what was to be redacted", got)
-	}
-}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/clock"
@@ -25,14 +24,15 @@ import (
 	forward_ "github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
-// Consumer consumes source topics as a member of a group, and moves aside what fails. Its methods are safe for concurrent
-// use.
+// Consumer consumes source topics as a member of a group, and moves aside what fails. Its methods
+// are safe for concurrent use.
 type Consumer struct {
 	cfg      Config
 	log      *slog.Logger
 	siblings map[string]retrytopics.Siblings
 	policies map[string]*Policy
 	hooks    hooks
+	groups   groupNames
 	host     string
 
 	running    atomic.Bool
@@ -70,26 +70,34 @@ type Consumer struct {
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
 	batchLimits   forward_.BatchLimits
-	retentions    sync.Map // retention.ms (time.Duration, negative for ever) of siblings, by topic, where known
+	// retention.ms (time.Duration, negative for ever) of siblings, by topic, where known
+	retentions sync.Map
 
 	membership   *session.Membership
 	subscription *session.Subscription
 
-	mu          sync.Mutex
-	lanes       map[topicPartition]*lane
-	ids         map[string]kadm.TopicID
-	paused      atomic.Pointer[map[string]bool]
-	resumed     chan struct{}                       // closed by the next Resume, and replaced; mu guards it
-	truncations map[topicPartition]map[string]int64 // by lane and tier: where a log was truncated, until the lane starts anew from there
-	repolled    map[topicPartition]bool             // positions out of range that are looked at again soon
-	abandoned   []*lane                             // gone, with handlers that had not returned by then
+	mu     sync.Mutex
+	lanes  map[topicPartition]*lane
+	ids    map[string]kadm.TopicID
+	paused atomic.Pointer[map[string]bool]
+	// closed by the next Resume, and replaced; mu guards it
+	resumed chan struct{}
+	// by lane and tier: where a log was truncated, until the lane starts anew from there
+	truncations map[topicPartition]map[string]int64
+	// positions out of range that are looked at again soon
+	repolled map[topicPartition]bool
+	// gone, with handlers that had not returned by then
+	abandoned []*lane
 
-	drainedTiers       map[string][]drainedTier // by source: retry topics that are drained
-	unconfiguredLogged map[string]string        // of retry topics that are not configured, what was said last; inherit's
-	newLanes           chan struct{}            // has room for one: lanes were assigned
-	recreated          map[string]bool          // source topics that were made anew while they were consumed
-	committedBefore    map[topicPartition]int64 // what their lanes had committed in the old ones, until they are placed in the new ones
-	topics             *topicMonitor
+	drainedTiers map[string][]drainedTier // by source: retry topics that are drained
+	// of retry topics that are not configured, what was said last; inherit's
+	unconfiguredLogged map[string]string
+	newLanes           chan struct{} // has room for one: lanes were assigned
+	// source topics that were made anew while they were consumed
+	recreated map[string]bool
+	// what their lanes had committed in the old ones, until they are placed in the new ones
+	committedBefore map[topicPartition]int64
+	topics          *topicMonitor
 }
 
 // New checks the configuration and makes a consumer. It does no I/O. The error names every problem.
@@ -104,7 +112,7 @@ func New(cfg Config) (*Consumer, error) {
 		log:      cfg.Logger.With("group", cfg.Group),
 		siblings: siblings,
 		policies: map[string]*Policy{},
-		hooks:    newHooks(cfg.Hooks),
+		groups:   append(groupNames{cfg.Group}, cfg.FormerGroups...),
 		ready:    make(chan struct{}),
 		joined:   make(chan struct{}),
 		source:   newPollGuard(),
@@ -121,6 +129,7 @@ func New(cfg Config) (*Consumer, error) {
 		recreated:          map[string]bool{},
 		committedBefore:    map[topicPartition]int64{},
 	}
+	c.hooks = newHooks(cfg.Hooks, c.log, &c.throttle)
 	c.topics = newTopicMonitor(c)
 	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)
 	for _, t := range cfg.Topics {
@@ -134,14 +143,15 @@ func New(cfg Config) (*Consumer, error) {
 	return c, nil
 }
 
-// Run provisions the siblings, joins the group and consumes until ctx ends; then it drains: running handlers have
-// DrainTimeout to finish, each partition is committed up to its first record that is not finished, and the member leaves the
-// group. It returns nil after a clean drain, a *StuckError where handlers ignored their cancelling, and otherwise an error that
-// kept it from starting.
+// Run provisions the siblings, joins the group and consumes until ctx ends; then it drains: running
+// handlers have DrainTimeout to finish, each partition is committed up to its first record that is
+// not finished, and the member leaves the group. It returns nil after a clean drain, a *StuckError
+// where handlers ignored their cancelling, and otherwise an error that kept it from starting.
 //
-// A broker that cannot be reached at the start is waited for. A source topic that does not exist is an error, and so are
-// siblings that are missing and may not be created, credentials that are refused, and a right on the group that is missing. What is refused
-// after the first join is waited for, and Health says so.
+// A broker that cannot be reached at the start is waited for. A source topic that does not exist is
+// an error, and so are siblings that are missing and may not be created, credentials that are
+// refused, and a right on the group that is missing. What is refused after the first join is waited
+// for, and Health says so.
 func (c *Consumer) Run(ctx context.Context) (err error) {
 	if !c.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -160,7 +170,8 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	if err := c.instrument(); err != nil {
 		return fmt.Errorf("consumer: instruments: %w", err)
 	}
-	defer func() { _ = c.telemetry.observed.Unregister() }() // its error says that it was never registered
+	// its error says that it was never registered
+	defer func() { _ = c.telemetry.observed.Unregister() }()
 	if err := c.connect(); err != nil {
 		return err
 	}
@@ -206,8 +217,8 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// stuck gives the handlers of lanes that are gone, each of them cancelled, a last moment to return, and lists the
-// attempts of those that do not.
+// stuck gives the handlers of lanes that are gone, each of them cancelled, a last moment to return,
+// and lists the attempts of those that do not.
 func (c *Consumer) stuck() (all []*attempt) {
 	c.mu.Lock()
 	strays := c.abandoned
@@ -221,8 +232,9 @@ func (c *Consumer) stuck() (all []*attempt) {
 	return all
 }
 
-// connect makes the clients and what hangs on them. Making a client connects to nothing yet, but the group client starts to
-// join; so its siblings are seen to first, by prepare, through the retry client.
+// connect makes the clients and what hangs on them. Making a client connects to nothing yet, but
+// the group client starts to join; so its siblings are seen to first, by prepare, through the retry
+// client.
 func (c *Consumer) connect() (err error) {
 	if c.retryCl, err = c.retryClient(); err != nil {
 		return fmt.Errorf("consumer: retry client: %w", err)
@@ -280,8 +292,9 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// retryUntilFinal repeats a step of the start until it succeeds, or fails in a way that does not pass by itself. A broker learns of a topic a
-// moment after the controller made it, so what is wrong has to stay so for some 0.7 s.
+// retryUntilFinal repeats a step of the start until it succeeds, or fails in a way that does not
+// pass by itself. A broker learns of a topic a moment after the controller made it, so what is
+// wrong has to stay so for some 0.7 s.
 func (c *Consumer) retryUntilFinal(ctx context.Context, what string, step func() error) error {
 	return c.retryUntil(ctx, transient, what, step)
 }
@@ -309,9 +322,10 @@ func (c *Consumer) retryUntil(ctx context.Context, passes func(error) bool, what
 	return nil
 }
 
-// Ready is closed when the first assignment is there and the lanes of all its topics run, or when the member joined and got none. A
-// lane that cannot start (a right or a sibling is missing, nobody knows its committed offset) is waited for no longer than a minute: then
-// Health says that it is not OK, and why. Ready stays closed, whatever is assigned later.
+// Ready is closed when the first assignment is there and the lanes of all its topics run, or when
+// the member joined and got none. A lane that cannot start (a right or a sibling is missing, nobody
+// knows its committed offset) is waited for no longer than a minute: then Health says that it is
+// not OK, and why. Ready stays closed, whatever is assigned later.
 func (c *Consumer) Ready() <-chan struct{} { return c.ready }
 
 func (c *Consumer) readyOnce() { c.isReady.Do(func() { close(c.ready) }) }
@@ -331,8 +345,8 @@ func (c *Consumer) awaitReady() {
 	c.readyOnce()
 }
 
-// hasStarted reports whether no lane is starting, but those that take too long. A member that lost its lanes and joins again has yet
-// to be told whether it gets some.
+// hasStarted reports whether no lane is starting, but those that take too long. A member that lost
+// its lanes and joins again has yet to be told whether it gets some.
 func (c *Consumer) hasStarted(now time.Time) bool {
 	lanes := c.lanesNow()
 	if len(lanes) == 0 {
@@ -346,8 +360,9 @@ func (c *Consumer) hasStarted(now time.Time) bool {
 	})
 }
 
-// Pause stops running records of the topics, on their source and on their retry topics, until Resume. Running handlers
-// finish; partitions stay assigned, and the pause holds over rebalances. Topics that are not consumed are ignored.
+// Pause stops running records of the topics, on their source and on their retry topics, until
+// Resume. Running handlers finish; partitions stay assigned, and the pause holds over rebalances.
+// Topics that are not consumed are ignored.
 func (c *Consumer) Pause(topics ...string) { c.setPaused(true, topics) }
 
 // Resume ends Pause.
@@ -386,19 +401,6 @@ func (c *Consumer) untilResumed(topic string) <-chan struct{} {
 	return c.resumed
 }
 
-// errorText is what may be shown of an error; message is its own text. The user's function is foreign code.
-func (c *Consumer) errorText(err error, message string) (s string) {
-	defer func() {
-		if v := recover(); v != nil {
-			s = fmt.Sprintf("the error's text could not be had: panic: %v", v)
-		}
-	}()
-	if c.cfg.ErrorText != nil {
-		return c.cfg.ErrorText(err)
-	}
-	return message
-}
-
 // retry repeats do, with backoff, until it succeeds or ctx ends.
 func (c *Consumer) retry(ctx context.Context, what string, do func() error) bool {
 	for n := 1; ; n++ {
@@ -419,17 +421,4 @@ func (c *Consumer) retry(ctx context.Context, what string, do func() error) bool
 		case <-t.C:
 		}
 	}
-}
-
-// refusesUs reports whether an error says that who asks is not known, or may not do this.
-func refusesUs(err error) bool {
-	for _, refusal := range []*kerr.Error{
-		kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState,
-		kerr.ClusterAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed,
-	} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
 }

@@ -15,24 +15,27 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// drainedTier is a retry topic that is not configured, but belongs to the group: a tier that was taken out of the configuration, or
-// one of a name that the group had before. Its lanes drain it: they run what it holds when it is due, and what fails again goes on
-// by the configured tiers. Nothing new goes into it. Its offsets are committed, and kept alive, like any other's.
-// See DESIGN.md, "Drained tiers".
+// drainedTier is a retry topic that is not configured, but belongs to the group: a tier that was
+// taken out of the configuration, or one of a name that the group had before. Its lanes drain it:
+// they run what it holds when it is due, and what fails again goes on by the configured tiers.
+// Nothing new goes into it. Its offsets are committed, and kept alive, like any other's. See
+// DESIGN.md, "Drained tiers".
 type drainedTier struct {
 	retrytopics.Tier
 	partitions int32 // it may have fewer than its source, which grew meanwhile
 }
 
-// unconfiguredTier is a retry topic that is not configured, on which the group has committed offsets.
+// unconfiguredTier is a retry topic that is not configured, on which the group has committed
+// offsets.
 type unconfiguredTier struct {
 	retrytopics.Tier
 	source    string
 	committed kadm.OffsetResponses // of the group, by the name under which it has any on this topic
 }
 
-// drainedTierPollEvery is how often a running consumer looks for tiers that the group has come to have: by a member that runs with another
-// configuration, a canary say, and may leave records behind. It looks on each assignment, too.
+// drainedTierPollEvery is how often a running consumer looks for tiers that the group has come to
+// have: by a member that runs with another configuration, a canary say, and may leave records
+// behind. It looks on each assignment, too.
 const drainedTierPollEvery = time.Minute
 
 // drainedTierLoop looks for tiers until ctx ends, and adds them to the lanes that run.
@@ -54,9 +57,10 @@ func (c *Consumer) drainedTierLoop(ctx context.Context) {
 	}
 }
 
-// findDrainedTiers finds what the group inherits: every tier of a configured source that it, or a group that it was before, has a committed
-// offset on. What is left of sources that are not configured any more is only reported. An error says what could not be looked at; the rest
-// is found even so.
+// findDrainedTiers finds what the group inherits: every tier of a configured source that it, or a
+// group that it was before, has a committed offset on. What is left of sources that are not
+// configured any more is only reported. An error says what could not be looked at; the rest is
+// found even so.
 func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 	left, failure := c.unconfiguredTiers(ctx)
 	if len(left) == 0 {
@@ -113,7 +117,8 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 	return failure
 }
 
-// extendLanes adds the tiers that were found to the lanes that lack them. A lane goes on meanwhile, with what it holds.
+// extendLanes adds the tiers that were found to the lanes that lack them. A lane goes on meanwhile,
+// with what it holds.
 func (c *Consumer) extendLanes(ctx context.Context) error {
 	var lacking []*feed
 	topics := map[string][]int32{}
@@ -124,7 +129,6 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 		for _, t := range found {
 			if l.partition < t.partitions && !l.reads(t.Topic) {
 				f := l.drainedFeed(t)
-				f.sig = f.signals(c.cfg.Group)
 				lacking = append(lacking, f)
 				topics[t.Topic] = append(topics[t.Topic], l.partition)
 			}
@@ -156,8 +160,9 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 	return joinFew(failures)
 }
 
-// unconfiguredTiers are, by topic, the retry topics that are not configured, of configured sources and of others, on which the group or one
-// that it was before has committed offsets. The first of these groups counts. An error is about groups that could not be asked.
+// unconfiguredTiers are, by topic, the retry topics that are not configured, of configured sources
+// and of others, on which the group or one that it was before has committed offsets. The first of
+// these groups counts. An error is about groups that could not be asked.
 func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfiguredTier, error) {
 	configured := map[string]bool{}
 	for topic, s := range c.siblings {
@@ -168,7 +173,7 @@ func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfigur
 	}
 	left := map[string]unconfiguredTier{}
 	var failures []error
-	for _, group := range c.names() {
+	for _, group := range c.groups {
 		inGroup, err := c.admin.FetchOffsets(ctx, group)
 		if err == nil {
 			err = inGroup.Error()
@@ -209,22 +214,6 @@ func lagOf(committed kadm.OffsetResponses, ends kadm.ListedOffsets, topic string
 	return n
 }
 
-// names are those that the group has and had.
-func (c *Consumer) names() []string { return append([]string{c.cfg.Group}, c.cfg.FormerGroups...) }
-
-// oldestName is the name that the group had first.
-func (c *Consumer) oldestName() string {
-	if n := len(c.cfg.FormerGroups); n > 0 {
-		return c.cfg.FormerGroups[n-1]
-	}
-	return c.cfg.Group
-}
-
-// isOurs reports whether a record that a group failed is this one's to retry.
-func (c *Consumer) isOurs(group []byte) bool {
-	return string(group) == c.cfg.Group || slices.ContainsFunc(c.cfg.FormerGroups, func(former string) bool { return string(group) == former })
-}
-
 func (c *Consumer) formerOffsets(ctx context.Context, partitions map[string][]int32) (all formerOffsets) {
 	for _, group := range c.cfg.FormerGroups {
 		all = append(all, c.offsetsOf(ctx, group, partitions))
@@ -232,7 +221,8 @@ func (c *Consumer) formerOffsets(ctx context.Context, partitions map[string][]in
 	return all
 }
 
-// warnOfFormerGroups says which former groups still have members. Those and this one would run the same records.
+// warnOfFormerGroups says which former groups still have members. Those and this one would run the
+// same records.
 func (c *Consumer) warnOfFormerGroups(ctx context.Context) {
 	if len(c.cfg.FormerGroups) == 0 {
 		return
@@ -250,8 +240,8 @@ func (c *Consumer) warnOfFormerGroups(ctx context.Context) {
 	}
 }
 
-// dropDrained takes a drained tier off its lanes: it is not there any more. What they have in memory of it runs when it is due, and is not
-// committed.
+// dropDrained takes a drained tier off its lanes: it is not there any more. What they have in
+// memory of it runs when it is due, and is not committed.
 func (c *Consumer) dropDrained(topic, source string) {
 	lost := 0
 	c.mu.Lock()
@@ -272,7 +262,8 @@ func (c *Consumer) dropDrained(topic, source string) {
 	c.wg.Go(func() { c.retryPoll.reread(topic) })
 }
 
-// resized notes how many partitions a drained tier has: consumers of an older configuration may make it grow.
+// resized notes how many partitions a drained tier has: consumers of an older configuration may
+// make it grow.
 func (c *Consumer) resized(source, topic string, partitions int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// assigned is kgo's callback: the member's new partitions, and at every session's start the moment to look at those that
-// it kept.
+// assigned is kgo's callback: the member's new partitions, and at every session's start the moment
+// to look at those that it kept.
 func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
 	<-c.joined
 	c.membership.SetJoining(false)
@@ -43,7 +43,8 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 			for _, p := range partitions {
 				at := topicPartition{topic, p}
 				if old := c.lanes[at]; old != nil {
-					predecessors = append(predecessors, old) // never revoked: its membership is over
+					// never revoked: its membership is over
+					predecessors = append(predecessors, old)
 				}
 				c.lanes[at] = c.newLane(topic, p, member)
 				delete(c.truncations, at)
@@ -54,12 +55,15 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 	c.discard(predecessors)
 }
 
-// adjustFetchOffsets is kgo's AdjustFetchOffsetsFn. It takes out the partitions that kgo is not to begin to read: those that the member does not
-// have any more, since kgo fetches again what an earlier session did not come to, though a topic that it was told to forget meanwhile
-// was given back; and those that it reads already, see subscription. Two positions on one partition would overwrite each other.
+// adjustFetchOffsets is kgo's AdjustFetchOffsetsFn. It takes out the partitions that kgo is not to
+// begin to read: those that the member does not have any more, since kgo fetches again what an
+// earlier session did not come to, though a topic that it was told to forget meanwhile was given
+// back; and those that it reads already, see subscription. Two positions on one partition would
+// overwrite each other.
 //
-// It puts those in whose offset the group's coordinator refused: kgo would neither read them nor ask again. An error from here would
-// end the session of the whole member, so there is none but that the session is over.
+// It puts those in whose offset the group's coordinator refused: kgo would neither read them nor
+// ask again. An error from here would end the session of the whole member, so there is none but
+// that the session is over.
 func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	known := map[*lane]kgo.EpochOffset{}
 	for topic, partitions := range inGroup {
@@ -84,7 +88,8 @@ func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]ma
 	}
 	c.mu.Lock()
 	for _, l := range lanes { // kgo has them from here
-		// Of the partition the lane that is there now: it may have started anew meanwhile, for a tier that was truncated.
+		// Of the partition the lane that is there now: it may have started anew meanwhile, for a
+		// tier that was truncated.
 		if now := c.lanes[topicPartition{l.topic, l.partition}]; now != nil {
 			now.startedAt()
 		}
@@ -100,9 +105,11 @@ func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]ma
 	return begin, nil
 }
 
-// positions finds where new source partitions start, by their committed offsets, and has their lanes opened. Without a committed offset
-// kgo would resolve the start by itself, and somewhere else after a restart; so it is resolved here, and committed before the lane's
-// first record runs. A partition of which that is not known is paused, and waits by itself, see seek. An error means that ctx is over.
+// positions finds where new source partitions start, by their committed offsets, and has their
+// lanes opened. Without a committed offset kgo would resolve the start by itself, and somewhere
+// else after a restart; so it is resolved here, and committed before the lane's first record runs.
+// A partition of which that is not known is paused, and waits by itself, see seek. An error means
+// that ctx is over.
 func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(*lane) (kgo.EpochOffset, error)) (map[string]map[int32]kgo.EpochOffset, error) {
 	open := map[string][]*lane{} // by topic: one whose siblings are missing holds up no other
 	var postponed []*lane
@@ -136,11 +143,11 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 	return placed, nil
 }
 
-// revoked is kgo's callback for partitions that go to another member. When it returns the new owner may start, so it
-// returns only when all that the lanes will ever commit is committed.
+// revoked is kgo's callback for partitions that go to another member. When it returns the new owner
+// may start, so it returns only when all that the lanes will ever commit is committed.
 //
-// kgo calls it also for partitions that were lost long ago: a refused commit made the member join again under a new id,
-// and the assignment that it got then lacks them. Their work is void.
+// kgo calls it also for partitions that were lost long ago: a refused commit made the member join
+// again under a new id, and the assignment that it got then lacks them. Their work is void.
 func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
 	<-c.joined
 	c.membership.SetJoining(false)
@@ -161,8 +168,8 @@ func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int3
 	}
 }
 
-// lose discards lanes that somebody else may own by now, and returns how many. They leave the table at once, so that none of
-// them starts anew meanwhile.
+// lose discards lanes that somebody else may own by now, and returns how many. They leave the table
+// at once, so that none of them starts anew meanwhile.
 func (c *Consumer) lose(which func(*lane) bool) int {
 	c.mu.Lock()
 	lanes := c.pick(which)
@@ -183,8 +190,8 @@ func (c *Consumer) discard(lanes []*lane) {
 	c.remove(lanes)
 }
 
-// revoke hands lanes over in order: drain all of them at once, commit together, forget. They begin to drain while the table
-// is locked, so that none of them starts anew meanwhile.
+// revoke hands lanes over in order: drain all of them at once, commit together, forget. They begin
+// to drain while the table is locked, so that none of them starts anew meanwhile.
 func (c *Consumer) revoke(ctx context.Context, which func(*lane) bool) {
 	deadline := time.Now().Add(c.cfg.DrainTimeout)
 	var mine, others []*lane // others: somebody else is giving them up already
@@ -227,12 +234,13 @@ func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time)
 	c.discard(lanes)
 	for _, a := range stuck {
 		c.log.Error("siding: a handler ignores that it was cancelled; its record runs again under the next owner",
-			"topic", a.from.lane.topic, "partition", a.from.lane.partition, "feed", a.from.topic, "offset", a.off)
+			"topic", a.from.source, "partition", a.from.partition, "feed", a.from.topic, "offset", a.off)
 	}
 }
 
-// replaceStale looks, at a session's start, at the lanes that the member kept. If it was expelled and has joined again
-// under a new id, others may have owned them meanwhile: their work is void, and they start anew from what is committed.
+// replaceStale looks, at a session's start, at the lanes that the member kept. If it was expelled
+// and has joined again under a new id, others may have owned them meanwhile: their work is void,
+// and they start anew from what is committed.
 func (c *Consumer) replaceStale(ctx context.Context, member string, added map[string][]int32) {
 	isStale := func(l *lane) bool { return !l.isOwnedBy(member) && !contains(added, l) }
 	c.mu.Lock()
@@ -260,8 +268,8 @@ func (c *Consumer) replaceStale(ctx context.Context, member string, added map[st
 	c.restart(ctx, renewed)
 }
 
-// restart has new lanes begin at their committed offsets, of partitions that kgo reads at another position. Until that is set, what kgo
-// reads of them is let go; the others read on.
+// restart has new lanes begin at their committed offsets, of partitions that kgo reads at another
+// position. Until that is set, what kgo reads of them is let go; the others read on.
 func (c *Consumer) restart(ctx context.Context, lanes []*lane) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -273,9 +281,10 @@ func (c *Consumer) restart(ctx context.Context, lanes []*lane) {
 	c.source.betweenPolls(func() { c.rewind(lanes, placed) })
 }
 
-// restartOn replaces the lanes of a source that read a tier under another id than its own; they are not open yet. It runs in a turn
-// of the source's poll loop. Records of the old topic may be running, and their offsets must not finish those of the new one, so what the
-// lanes have not finished is void: they start anew from their floors.
+// restartOn replaces the lanes of a source that read a tier under another id than its own; they are
+// not open yet. It runs in a turn of the source's poll loop. Records of the old topic may be
+// running, and their offsets must not finish those of the new one, so what the lanes have not
+// finished is void: they start anew from their floors.
 func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane) {
 	for _, l := range c.lanesOn(source) {
 		l.mu.Lock()
@@ -291,8 +300,9 @@ func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane
 	return anew
 }
 
-// rewind sets the group client to where lanes start, and has them take in what it reads from there. It runs in a turn of the source's
-// poll loop. Lanes whose start is not known yet are seek's, and one that was replaced meanwhile has its position.
+// rewind sets the group client to where lanes start, and has them take in what it reads from there.
+// It runs in a turn of the source's poll loop. Lanes whose start is not known yet are seek's, and
+// one that was replaced meanwhile has its position.
 func (c *Consumer) rewind(lanes []*lane, placed map[string]map[int32]kgo.EpochOffset) {
 	set := map[string]map[int32]kgo.EpochOffset{}
 	for _, l := range lanes {

@@ -2,25 +2,11 @@ package consumer
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"time"
 )
 
-// call runs a hook, which is foreign code.
-func (c *Consumer) call(name string, f func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			c.throttle.Once("hook "+name, logEvery, func() {
-				c.log.Error("siding: a hook panicked", "hook", name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			})
-		}
-	}()
-	f()
-}
-
-// pollLaneStates tells the hooks of lanes that are in another state than before. It has a ticker of its own: the coarse clock
-// rests when no handler runs, which is when a lane is blocked.
+// pollLaneStates tells the hooks of lanes that are in another state than before. It has a ticker of
+// its own: the coarse clock rests when no handler runs, which is when a lane is blocked.
 func (c *Consumer) pollLaneStates(ctx context.Context) {
 	t := time.NewTicker(compareEvery)
 	defer t.Stop()
@@ -36,7 +22,8 @@ func (c *Consumer) pollLaneStates(ctx context.Context) {
 	}
 }
 
-// reportLaneChanges tells the hooks which lanes are in another state than known, those that are gone first, and returns the states.
+// reportLaneChanges tells the hooks which lanes are in another state than known, those that are
+// gone first, and returns the states.
 func (c *Consumer) reportLaneChanges(known map[*lane]State) map[*lane]State {
 	now := time.Now()
 	current, changed := map[*lane]State{}, []LaneChange{}
@@ -52,20 +39,15 @@ func (c *Consumer) reportLaneChanges(known map[*lane]State) map[*lane]State {
 	}
 	for l, from := range known {
 		if _, here := current[l]; !here {
-			c.reportLaneState(LaneChange{Topic: l.topic, Partition: l.partition, From: from, Since: now})
+			c.hooks.reportLaneState(LaneChange{Topic: l.topic, Partition: l.partition, From: from, Since: now})
 		}
 	}
 	for _, e := range changed {
-		c.reportLaneState(e)
+		c.hooks.reportLaneState(e)
 	}
 	return current
 }
 
-func (c *Consumer) reportLaneState(e LaneChange) {
-	for _, hook := range c.hooks.laneState {
-		c.call("OnLaneState", func() { hook.OnLaneState(e) })
-	}
-}
-
-// compareEvery is how often the states of the lanes are compared with what the hooks were told last.
+// compareEvery is how often the states of the lanes are compared with what the hooks were told
+// last.
 const compareEvery = 500 * time.Millisecond

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net"
 	"strconv"
 	"time"
 
@@ -15,7 +13,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// provision sees to the siblings of the topics as Config.Provision says, and learns the topics' ids.
+// provision sees to the siblings of the topics as Config.Provision says, and learns the topics'
+// ids.
 func (c *Consumer) provision(ctx context.Context, topics []string) error {
 	all := make([]retrytopics.Siblings, 0, len(topics))
 	for _, t := range topics {
@@ -48,20 +47,6 @@ func (c *Consumer) provision(ctx context.Context, topics []string) error {
 		}
 	}
 	return errors.Join(missing...)
-}
-
-// transient reports whether an error at the start may pass by itself: a broker that is not there yet, a leader election.
-func transient(err error) bool {
-	var undone *retrytopics.UndoneError
-	if errors.As(err, &undone) {
-		return false
-	}
-	var code *kerr.Error
-	if errors.As(err, &code) {
-		return code.Retriable && !errors.Is(err, kerr.UnknownTopicOrPartition)
-	}
-	var n net.Error
-	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // loadTopicConfigs asks how large a batch the siblings take, and for how long they keep it. The
@@ -105,8 +90,8 @@ func retentionMillis(n int64) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-// retentionOf is how long a tier keeps a record: as the topic says, where that is known, else by Config.Provision. Negative is for
-// ever.
+// retentionOf is how long a tier keeps a record: as the topic says, where that is known, else by
+// Config.Provision. Negative is for ever.
 func (c *Consumer) retentionOf(topic string, delay time.Duration) time.Duration {
 	if keeps, ok := c.retentions.Load(topic); ok {
 		return keeps.(time.Duration)

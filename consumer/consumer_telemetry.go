@@ -14,7 +14,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// instrument makes the instruments. The global providers are asked for here, in Run, so that they may be set after New.
+// instrument makes the instruments. The global providers are asked for here, in Run, so that they
+// may be set after New.
 func (c *Consumer) instrument() (err error) {
 	tracers, meters := c.cfg.TracerProvider, c.cfg.MeterProvider
 	if tracers == nil {
@@ -52,8 +53,8 @@ func (c *Consumer) instrument() (err error) {
 	t.omitted, e = meter.Int64Counter("siding.omitted.values", metric.WithUnit("{record}"),
 		metric.WithDescription("Dead letters that were written without their value, which did not fit."))
 	keep(e)
-	// Several consumers of one process share these instruments. What they observe under the same attributes adds up, which a
-	// gauge's values would not.
+	// Several consumers of one process share these instruments. What they observe under the same
+	// attributes adds up, which a gauge's values would not.
 	parked, e := meter.Int64ObservableUpDownCounter("siding.parked.records", metric.WithUnit("{record}"),
 		metric.WithDescription("Records of a tier that were read and wait for their time, in memory or not."))
 	keep(e)
@@ -126,7 +127,7 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 		copies[l.topic] += int64(h.Forwards)
 		l.mu.Lock()
 		for _, f := range l.all() {
-			at := tier{l.topic, f.tierName()}
+			at := tier{l.topic, tierName(f.delay)}
 			sum, ok := tiers[at]
 			if !ok {
 				sum.due = math.MaxInt64
@@ -168,7 +169,8 @@ func (c *Consumer) countRouted(topic, to, class string, reason headers.Reason) {
 
 // countParked counts a record that failed and waits in a tier.
 func (c *Consumer) countParked(topic string, tier time.Duration, class string) {
-	if t := c.telemetry; t != nil && t.routed.Enabled(context.Background()) { // else its name is not worth its memory
+	// else its name is not worth its memory
+	if t := c.telemetry; t != nil && t.routed.Enabled(context.Background()) {
 		c.countRouted(topic, retrytopics.FormatDelay(tier), class, "")
 	}
 }

@@ -32,3 +32,20 @@ func TestErrHandlerTimeout_AndErrDrainingByErrorsIs(t *testing.T) {
 		t.Errorf("%v is no timeout to those who ask by Timeout", ErrHandlerTimeout)
 	}
 }
+
+// The user's ErrorText makes the text of an error, and its panic does not end the consumer.
+func TestTextOf_ErrorTextMayPanic(t *testing.T) {
+	t.Parallel()
+	var cfg Config
+	if got := textOf(errors.New("card 4711"), "card 4711", cfg.ErrorText); got != "card 4711" {
+		t.Errorf("got %q", got)
+	}
+	cfg.ErrorText = func(error) string { return "redacted" }
+	if got := textOf(errors.New("card 4711"), "card 4711", cfg.ErrorText); got != "redacted" {
+		t.Errorf("got %q", got)
+	}
+	cfg.ErrorText = func(error) string { panic("no text") }
+	if got := textOf(errors.New("card 4711"), "card 4711", cfg.ErrorText); got == "" || got == "card 4711" {
+		t.Errorf("got %q: neither nothing nor what was to be redacted", got)
+	}
+}

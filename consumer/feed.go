@@ -1,22 +1,14 @@
 package consumer
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
-
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
-	"go.opentelemetry.io/otel/trace"
-
-	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // unitRecords is how many records of a source partition a worker takes at a time: enough that locks and slabs cost
@@ -28,7 +20,8 @@ type feed struct {
 	lane  *lane
 	topic string
 	delay time.Duration // of the tier; zero for the source
-	sig   signals
+
+	origin *origin // of its attempts
 
 	drained bool         // the tier is not configured: it is drained, and nothing goes into it
 	retired atomic.Bool  // and its topic was deleted: it is neither read nor committed
@@ -171,38 +164,4 @@ func (f *feed) join() bool {
 	}
 	l.extend(f)
 	return l.positionsLoaded
-}
-
-// tierName is the tier as an attribute: its delay, nothing for the source.
-func (f *feed) tierName() string {
-	if f.isSource() {
-		return ""
-	}
-	return retrytopics.FormatDelay(f.delay)
-}
-
-func (f *feed) signals(group string) signals {
-	common := []attribute.KeyValue{
-		semconv.MessagingSystemKafka,
-		semconv.MessagingOperationName("process"),
-		semconv.MessagingDestinationName(f.lane.topic),
-		semconv.MessagingConsumerGroupName(group),
-		keyTier.String(f.tierName()),
-	}
-	span := []trace.SpanStartOption{
-		trace.WithSpanKind(trace.SpanKindConsumer),
-		// There from the start, since samplers may go by them.
-		trace.WithAttributes(append(common[:len(common):len(common)],
-			semconv.MessagingOperationTypeProcess, semconv.MessagingDestinationPartitionID(fmt.Sprint(f.lane.partition)))...),
-	}
-	s := signals{
-		name:   "process " + f.lane.topic,
-		span:   span,
-		root:   append(span[:len(span):len(span)], trace.WithNewRoot()),
-		common: common,
-		late: []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(semconv.MessagingDestinationName(f.lane.topic),
-			semconv.MessagingConsumerGroupName(group), keyTier.String(f.tierName())))},
-	}
-	s.handled = s.with(keyOutcome.String(outcomeHandled))
-	return s
 }

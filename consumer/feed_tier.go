@@ -42,7 +42,7 @@ func (f *feed) admitAll(id [16]byte, recs []*kgo.Record) (foreign int, pause boo
 		}
 		f.epoch = r.LeaderEpoch
 		// One without a group is broken, not another group's. Whatever else is broken is for the group that it names.
-		if group, _, _ := headers.Peek(r.Headers); len(group) > 0 && !l.c.isOurs(group) {
+		if group, _, _ := headers.Peek(r.Headers); len(group) > 0 && !l.c.groups.has(group) {
 			f.tracker.Finish(r.Offset)
 			foreign++
 			continue

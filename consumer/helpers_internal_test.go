@@ -71,9 +71,9 @@ func untimed(t *testing.T) *lane {
 func bench(t *testing.T, timeout time.Duration) *lane {
 	t.Helper()
 	c := &Consumer{values: context.WithValue(context.Background(), ctxKey("run"), "run's"), clock: &clock.Clock{Base: time.Now()}}
-	c.cfg.Group = "billing"
+	c.groups = groupNames{"billing"}
 	l := &lane{c: c, topic: "orders", partition: 3, policy: &Policy{HandlerTimeout: timeout}}
-	l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second}}
+	l.feeds = []*feed{l.newFeed("orders", 0), l.newFeed("orders.retry.5s", 5*time.Second)}
 	return l
 }
 
@@ -98,5 +98,5 @@ func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*work
 
 func (l *lane) attemptNow() *attempt {
 	l.c.clock.Reading.Store(int64(time.Since(l.c.clock.Base)))
-	return &attempt{from: l.feeds[0], rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.Reading.Load(), off: 7}
+	return &attempt{from: l.source().origin, rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.Reading.Load(), off: 7}
 }

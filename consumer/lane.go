@@ -20,27 +20,33 @@ import (
 type laneState uint8
 
 const (
-	laneStarting laneState = iota // assigned; its siblings and offsets are being found, nothing runs yet
-	laneRunning                   // records run
-	laneHalted                    // on a record whose disposition is Stop: nothing runs until the lane moves
-	laneDraining                  // being given up: nothing starts, what runs may finish
-	laneGone                      // given up or lost: whatever still comes back is ignored
+	// assigned; its siblings and offsets are being found, nothing runs yet
+	laneStarting laneState = iota
+	laneRunning            // records run
+	// on a record whose disposition is Stop: nothing runs until the lane moves
+	laneHalted
+	laneDraining // being given up: nothing starts, what runs may finish
+	laneGone     // given up or lost: whatever still comes back is ignored
 )
 
 // intake says which lane the polled records of a source belong to. DESIGN.md, "Intake", says why.
 type intake uint8
 
 const (
-	intakeClosed    intake = iota // kgo was not given the source for the lane: they are another lane's
-	intakeReseeking               // kgo reads it, or is about to, from a position that is not the lane's: they come again when that is set
-	intakeOpen                    // they are the lane's
+	// kgo was not given the source for the lane: they are another lane's
+	intakeClosed intake = iota
+	// kgo reads it, or is about to, from a position that is not the lane's: they come again when
+	// that is set
+	intakeReseeking
+	intakeOpen // they are the lane's
 )
 
-// lane is the unit of ownership: a source partition together with the same partition of each retry topic. One group
-// member owns it at a time, and everything that decides what its records do happens under its lock.
+// lane is the unit of ownership: a source partition together with the same partition of each retry
+// topic. One group member owns it at a time, and everything that decides what its records do
+// happens under its lock.
 //
-// DESIGN.md, "Goroutines and locks", has the place of its lock among the others, and what may not be
-// done under it.
+// DESIGN.md, "Goroutines and locks", has the place of its lock among the others, and what may not
+// be done under it.
 type lane struct {
 	c         *Consumer
 	topic     string
@@ -69,14 +75,16 @@ type lane struct {
 	later           atomic.Pointer[[]*feed] // these, and tiers that were found since; set under mu
 	nextFeed        int                     // the feed that is asked first for the next unit
 
-	units       map[*unit]struct{}    // what workers run now
-	keys        map[keyHash]*keyQueue // the keys of records that are ready or run; nil behind one for which none waits
+	units map[*unit]struct{} // what workers run now
+	// the keys of records that are ready or run; nil behind one for which none waits
+	keys        map[keyHash]*keyQueue
 	forwards    forwards
 	queued      bool                     // it stands in the ring of slots, whose lock guards that
 	promiseFunc func(*kgo.Record, error) // promise, as a value that is made once
-	changed     chan struct{}            // has room for one: something a drain waits for may have happened
-	stopping    chan struct{}            // closed when the lane begins to be given up
-	gone        chan struct{}            // closed by forget
+	// has room for one: something a drain waits for may have happened
+	changed  chan struct{}
+	stopping chan struct{} // closed when the lane begins to be given up
+	gone     chan struct{} // closed by forget
 }
 
 // newLane makes the lane of a partition that was assigned; the caller holds Consumer.mu.
@@ -103,20 +111,27 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	}
 	l.promiseFunc = l.promise
 	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
-	l.feeds = append(l.feeds, &feed{lane: l, topic: topic})
+	l.feeds = append(l.feeds, l.newFeed(topic, 0))
 	for _, t := range l.siblings.Tiers {
-		l.feeds = append(l.feeds, &feed{lane: l, topic: t.Topic, delay: t.Delay})
+		l.feeds = append(l.feeds, l.newFeed(t.Topic, t.Delay))
 	}
 	for _, t := range c.drainedTiers[topic] {
 		if partition < t.partitions {
 			l.feeds = append(l.feeds, l.drainedFeed(t))
 		}
 	}
-	for _, f := range l.feeds {
-		f.sig = f.signals(c.cfg.Group)
-	}
 	l.hold.Store(true)
 	return l
+}
+
+// newFeed makes a feed of the lane: of its source, or of a tier with that delay.
+func (l *lane) newFeed(topic string, delay time.Duration) *feed {
+	from := &origin{
+		source: l.topic, topicID: l.topicID, topic: topic, partition: l.partition, delay: delay,
+		group: l.c.groups.oldest(), policy: l.policy, clock: l.c.clock, values: l.c.values,
+	}
+	from.sig = newSignals(from, l.c.groups.own())
+	return &feed{lane: l, topic: topic, delay: delay, origin: from}
 }
 
 func (l *lane) source() *feed  { return l.feeds[0] }
@@ -153,14 +168,16 @@ func (l *lane) updateHold() {
 	l.hold.Store(!l.runnable())
 }
 
-// runnable reports whether a record may start. A lane with a forward that failed waits for it, since the next records
-// would most likely join the queue for the same broken topic; so does one whose forwards are at their bound.
+// runnable reports whether a record may start. A lane with a forward that failed waits for it,
+// since the next records would most likely join the queue for the same broken topic; so does one
+// whose forwards are at their bound.
 func (l *lane) runnable() bool {
 	return l.state == laneRunning && l.forwards.room() && !l.c.isPaused(l.topic)
 }
 
-// mayRun is runnable, and has hold say the same: a lane that is passed over for lack of room (its share shrinks as others
-// are assigned) must be woken when there is room again, and resettle tells that by hold.
+// mayRun is runnable, and has hold say the same: a lane that is passed over for lack of room (its
+// share shrinks as others are assigned) must be woken when there is room again, and resettle tells
+// that by hold.
 func (l *lane) mayRun() bool {
 	l.updateHold()
 	return !l.hold.Load()
@@ -199,7 +216,8 @@ func (l *lane) hasWork() bool {
 	return false
 }
 
-// take hands out the next unit. The feeds take turns, so neither the source nor a tier starves the others.
+// take hands out the next unit. The feeds take turns, so neither the source nor a tier starves the
+// others.
 func (l *lane) take() (u *unit, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -263,7 +281,8 @@ func (l *lane) halt(why string) {
 	}
 }
 
-// beginDrain stops the lane's intake and lets go of what has not started. It reports false where the lane is given up already.
+// beginDrain stops the lane's intake and lets go of what has not started. It reports false where
+// the lane is given up already.
 func (l *lane) beginDrain() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -276,17 +295,19 @@ func (l *lane) beginDrain() bool {
 	return true
 }
 
-// drain goes on where beginDrain ended: let what runs finish until the deadline, cancel the rest, await the forwards. The
-// commit and forget that complete the hand-over are evict's, which drains many lanes at once and commits them together.
-// It lists the attempts whose handlers ignored their cancelling.
+// drain goes on where beginDrain ended: let what runs finish until the deadline, cancel the rest,
+// await the forwards. The commit and forget that complete the hand-over are evict's, which drains
+// many lanes at once and commits them together. It lists the attempts whose handlers ignored their
+// cancelling.
 func (l *lane) drain(deadline time.Time) (stuck []*attempt) {
 	idle := func() bool { return len(l.units) == 0 }
 	if !l.await(deadline, idle) {
 		l.cancelRunning()
 		l.await(deadline.Add(stuckAfter), idle)
 	}
-	// The forwards get what is left of the drain time. kgo cancels only what was not sent: the rest is on its way, and
-	// a copy whose acknowledgement nobody awaits is a duplicate under the next owner, never a loss.
+	// The forwards get what is left of the drain time. kgo cancels only what was not sent: the rest
+	// is on its way, and a copy whose acknowledgement nobody awaits is a duplicate under the next
+	// owner, never a loss.
 	if !l.await(deadline, func() bool { return l.forwards.outstanding == 0 }) {
 		l.abandoned(ErrDraining)
 	}
@@ -299,9 +320,6 @@ func (l *lane) drain(deadline time.Time) (stuck []*attempt) {
 	}
 	return stuck
 }
-
-// stuckAfter is how long a cancelled handler has to return.
-const stuckAfter = time.Second
 
 // await waits until cond, evaluated under the lock, holds.
 func (l *lane) await(deadline time.Time, cond func() bool) bool {
@@ -322,8 +340,8 @@ func (l *lane) await(deadline time.Time, cond func() bool) bool {
 	}
 }
 
-// cancelRunning cancels every running attempt. A worker that passed its look at hold just before the state changed may
-// still start one more record; it finds the unit cancelled.
+// cancelRunning cancels every running attempt. A worker that passed its look at hold just before
+// the state changed may still start one more record; it finds the unit cancelled.
 func (l *lane) cancelRunning() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -335,8 +353,8 @@ func (l *lane) cancelRunning() {
 	}
 }
 
-// close ends the lane. Nothing marks an offset of it afterwards: every path that could looks at the state first, under
-// the lock.
+// close ends the lane. Nothing marks an offset of it afterwards: every path that could looks at the
+// state first, under the lock.
 func (l *lane) close() {
 	l.mu.Lock()
 	if l.state == laneGone {
@@ -455,7 +473,8 @@ func (l *lane) finish(f *feed, offset int64) {
 	}
 }
 
-// recheckHold is settle after something was given back; it calls for workers when the lane may run again.
+// recheckHold is settle after something was given back; it calls for workers when the lane may run
+// again.
 func (l *lane) recheckHold() {
 	was := l.hold.Load()
 	l.updateHold()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/internal/backoff"
 	forward_ "github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 )
 
 // forward sends a copy of the record to a sibling. It returns at once; the record is finished when the copy is safe. now spares kgo
@@ -173,7 +174,7 @@ func (l *lane) scheduleRetry(fw *forward, wait time.Duration) {
 // logRefused logs that a copy was refused: all of a lane's are at the same time, so the log has one line with how many.
 func (l *lane) logRefused(fw *forward, to string, tries int32, err error) {
 	level, times := slog.LevelDebug, 1
-	if n, due := l.c.throttle.Due([]byte("refused"+to+err.Error()), logEvery); due {
+	if n, due := l.c.throttle.Due([]byte("refused"+to+err.Error()), logthrottle.Every); due {
 		level, times = slog.LevelError, n
 	}
 	l.log.Log(l.c.ctx, level, "siding: a copy was refused; the lane waits and tries again", "to", to, "from", fw.feed.topic,

@@ -20,11 +20,12 @@ import (
 // healthy is a lane with everything that its health looks at.
 func healthy(t *testing.T) *lane {
 	t.Helper()
-	c := &Consumer{topics: newTopicMonitor(nil), membership: session.NewMembership(), tierBudget: newTierBudget(1<<20, nil, nil), lanes: map[topicPartition]*lane{}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
+	c := &Consumer{groups: groupNames{"billing"}, topics: newTopicMonitor(nil), membership: session.NewMembership(), tierBudget: newTierBudget(1<<20, nil, nil), lanes: map[topicPartition]*lane{}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
 	c.cfg.MaxInFlightBytes = 1 << 20
 	c.paused.Store(&map[string]bool{})
 	l := &lane{c: c, topic: "orders", partition: 3, state: laneRunning, policy: &Policy{HandlerTimeout: time.Minute}, units: map[*unit]struct{}{}, since: time.Now()}
-	l.feeds = []*feed{{lane: l, topic: "orders", tracker: offsets.New(10, 10)}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second, tracker: offsets.New(0, -1)}}
+	l.feeds = []*feed{l.newFeed("orders", 0), l.newFeed("orders.retry.5s", 5*time.Second)}
+	l.feeds[0].tracker, l.feeds[1].tracker = offsets.New(10, 10), offsets.New(0, -1)
 	c.lanes[topicPartition{"orders", 3}] = l
 	return l
 }
@@ -38,7 +39,7 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 	run := func(for_ time.Duration) change {
 		return func(l *lane) {
 			u := &unit{feed: l.feeds[0]}
-			a := &attempt{from: l.feeds[0], off: 12, start: int64(time.Since(l.c.clock.Base) - for_)}
+			a := &attempt{from: l.source().origin, off: 12, start: int64(time.Since(l.c.clock.Base) - for_)}
 			u.current.Store(a)
 			l.units[u] = struct{}{}
 		}

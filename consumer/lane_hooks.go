@@ -8,8 +8,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// copied tells the hooks of a copy that is safe. What they are told is what is in the headers that were written; so nothing
-// has to be kept for them while the copy is on its way.
+// copied tells the hooks of a copy that is safe. What they are told is what is in the headers that
+// were written; so nothing has to be kept for them while the copy is on its way.
 func (l *lane) copied(fw *forward, r *kgo.Record) {
 	h := &l.c.hooks
 	if len(h.deadLettered)+len(h.parked) == 0 || fw.note {
@@ -23,13 +23,13 @@ func (l *lane) copied(fw *forward, r *kgo.Record) {
 	e.At = headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
 	if dead {
 		for _, hook := range h.deadLettered {
-			l.c.call("OnDeadLettered", func() { hook.OnDeadLettered(e) })
+			l.c.hooks.call("OnDeadLettered", func() { hook.OnDeadLettered(e) })
 		}
 		return
 	}
 	e.Tier = l.delayOf(fw, r.Topic)
 	for _, hook := range h.parked {
-		l.c.call("OnParked", func() { hook.OnParked(e) })
+		l.c.hooks.call("OnParked", func() { hook.OnParked(e) })
 	}
 }
 
@@ -44,7 +44,8 @@ func (l *lane) routed(fw *forward, written []kgo.RecordHeader, value []byte) (e 
 	return e
 }
 
-// delayOf is the delay of the retry topic that a copy went to. One that is parked again stays where it was.
+// delayOf is the delay of the retry topic that a copy went to. One that is parked again stays where
+// it was.
 func (l *lane) delayOf(fw *forward, topic string) time.Duration {
 	for _, t := range l.siblings.Tiers {
 		if t.Topic == topic {
@@ -65,7 +66,7 @@ func (l *lane) countDiscarded(seen *copySource, m headers.Meta, reason headers.R
 
 func (l *lane) reportDiscarded(e Routed) {
 	for _, hook := range l.c.hooks.discarded {
-		l.c.call("OnDiscarded", func() { hook.OnDiscarded(e) })
+		l.c.hooks.call("OnDiscarded", func() { hook.OnDiscarded(e) })
 	}
 }
 

@@ -8,11 +8,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/headers"
 )
 
-// route sees to a record that failed: it forwards a copy, discards it, or halts the lane on it. It returns what it did and the
-// error's text as it may be shown; done is false where the record stays.
+// route sees to a record that failed: it forwards a copy, discards it, or halts the lane on it. It
+// returns what it did and the error's text as it may be shown; done is false where the record
+// stays.
 func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
 	now := time.Now()
 	meta := l.failedMeta(seen, prev, err, r, now)
@@ -42,16 +44,14 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 	return outcomeRetried, meta.Message, true
 }
 
-// logEvery bounds what a storm of failures writes to the log: one line a topic, class and reason in this time, with the
-// number of records that it stands for. The debug level has a line for each.
-const logEvery = 10 * time.Second
-
-// finalLogLine is the level and the attributes of the line about a record that will not be tried again.
+// finalLogLine is the level and the attributes of the line about a record that will not be tried
+// again. In a storm there is one line a topic, class and reason in a while, with the number of
+// records that it stands for. The debug level has a line for each.
 func (l *lane) finalLogLine(m *headers.Meta, what string, reason headers.Reason) (slog.Level, []any) {
 	level, times := slog.LevelDebug, 1
 	var room [128]byte
 	key := append(append(append(append(room[:0], what...), l.topic...), reason...), m.Class...)
-	if n, due := l.c.throttle.Due(key, logEvery); due {
+	if n, due := l.c.throttle.Due(key, logthrottle.Every); due {
 		level, times = slog.LevelWarn, n
 	} else if !l.log.Enabled(context.Background(), level) {
 		return level, nil
@@ -61,7 +61,8 @@ func (l *lane) finalLogLine(m *headers.Meta, what string, reason headers.Reason)
 	}
 }
 
-// logDeadLettered and logDiscarded log that a record will not be tried again, and what was done with it.
+// logDeadLettered and logDiscarded log that a record will not be tried again, and what was done
+// with it.
 func (l *lane) logDeadLettered(m *headers.Meta, reason headers.Reason) {
 	level, about := l.finalLogLine(m, "dead-lettered", reason)
 	l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
@@ -75,12 +76,13 @@ func (l *lane) logDiscarded(m *headers.Meta, reason headers.Reason) {
 // failedMeta is what the copy of a record will say, after a failure.
 func (l *lane) failedMeta(seen *copySource, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
 	m := l.meta(seen, prev)
-	m.Fail(r, l.c.errorText(err, r.Message), now)
+	m.Fail(r, textOf(err, r.Message, l.c.cfg.ErrorText), now)
 	m.TraceParent = seen.traceParent
 	return m
 }
 
-// meta is what the next copy of a record says before anything is added: its origin, what earlier copies said, who wrote.
+// meta is what the next copy of a record says before anything is added: its origin, what earlier
+// copies said, who wrote.
 func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 	if prev != nil {
 		m = *prev
@@ -97,11 +99,12 @@ func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 	return m
 }
 
-// cleanSource takes the reserved headers off a source record, on which they steer nothing, and returns the redrive ones
-// if they count: if they name this source's own DLQ. Of where the record was first read they are believed what can be: that
-// it was before, in this partition, to which redrive brings a record back. Else a record could take the idempotency key of
-// one that is still to come. That it takes the key of one that came before can't be told from headers.
-// See DESIGN.md, "Idempotency keys".
+// cleanSource takes the reserved headers off a source record, on which they steer nothing, and
+// returns the redrive ones if they count: if they name this source's own DLQ. Of where the record
+// was first read they are believed what can be: that it was before, in this partition, to which
+// redrive brings a record back. Else a record could take the idempotency key of one that is still
+// to come. That it takes the key of one that came before can't be told from headers. See DESIGN.md,
+// "Idempotency keys".
 func (c *Consumer) cleanSource(l *lane, rec *kgo.Record) headers.Redrive {
 	clean := headers.Strip(rec.Headers)
 	if len(clean) == len(rec.Headers) {

@@ -31,8 +31,8 @@ func (l *lane) awaitsStart() bool {
 	return l.startUnknown && l.state < laneDraining
 }
 
-// committedEverywhere reports whether each partition of the lane has a committed offset. A lane that is being given up
-// needs none.
+// committedEverywhere reports whether each partition of the lane has a committed offset. A lane
+// that is being given up needs none.
 func (l *lane) committedEverywhere() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,9 +54,10 @@ func (l *lane) isOwnedBy(member string) bool {
 	return l.state != laneGone && l.member == member
 }
 
-// disown notes that the group went on without the member. kgo joins again then, a static member under its old id, and may keep
-// the partition although others owned it meanwhile; so the lane counts as held by nobody, and starts anew with the next
-// session. (An expelled member's new id tells by itself; under KIP-848 kgo reports such partitions lost.)
+// disown notes that the group went on without the member. kgo joins again then, a static member
+// under its old id, and may keep the partition although others owned it meanwhile; so the lane
+// counts as held by nobody, and starts anew with the next session. (An expelled member's new id
+// tells by itself; under KIP-848 kgo reports such partitions lost.)
 func (l *lane) disown() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,5 +70,7 @@ func (l *lane) reads(tier string) bool {
 }
 
 func (l *lane) drainedFeed(t drainedTier) *feed {
-	return &feed{lane: l, topic: t.Topic, delay: t.Delay, drained: true}
+	f := l.newFeed(t.Topic, t.Delay)
+	f.drained = true
+	return f
 }

@@ -21,10 +21,11 @@ type runner struct {
 	attemptTelemetry
 
 	slab []attempt
-	// What the handler gets are the fetched records themselves, and it may assign their fields; what a forward needs
-	// is therefore noted before it runs.
-	source     copySource
-	doneTo     int64 // offsets of the unit finished so far, not told the tracker yet: [doneFrom, doneTo)
+	// What the handler gets are the fetched records themselves, and it may assign their fields;
+	// what a forward needs is therefore noted before it runs.
+	source copySource
+	// offsets of the unit finished so far, not told the tracker yet: [doneFrom, doneTo)
+	doneTo     int64
 	from       int64
 	reportedAt int64 // coarse reading of the last time the tracker was told
 }
@@ -41,8 +42,9 @@ func (c *Consumer) runUnit(u *unit) {
 	r.source.release()
 }
 
-// unpack makes the record of a tier what the handler sees: as it was first read, with what siding knows of it apart. It
-// reports false where the record is dealt with already: broken, or not due yet.
+// unpack makes the record of a tier what the handler sees: as it was first read, with what siding
+// knows of it apart. It reports false where the record is dealt with already: broken, or not due
+// yet.
 func (r *runner) unpack(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool) {
 	l, f, physical := r.lane, r.feed, it.rec
 	m, err := headers.Parse(physical.Headers)
@@ -75,9 +77,9 @@ func (r *runner) unpack(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 	}, &m, true
 }
 
-// runRecords handles a run of source records in order. Healthy ones cost no lock: the tracker is told of all that
-// finished when the unit ends, when a record fails, and when the coarse clock moved, so that slow handlers' offsets are
-// committed as they go.
+// runRecords handles a run of source records in order. Healthy ones cost no lock: the tracker is
+// told of all that finished when the unit ends, when a record fails, and when the coarse clock
+// moved, so that slow handlers' offsets are committed as they go.
 func (r *runner) runRecords() {
 	recs := r.unit.recs
 	r.slab = make([]attempt, len(recs))
@@ -157,7 +159,7 @@ func (r *runner) runItem(it *item) {
 
 // attempt runs the handler once.
 func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error {
-	a.from, a.rec, a.meta = r.feed, rec, meta
+	a.from, a.rec, a.meta = r.feed.origin, rec, meta
 	if r.source.redrive.ID != "" {
 		redrive := r.source.redrive
 		a.redrive = &redrive
@@ -180,11 +182,12 @@ func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error 
 	return err
 }
 
-// guarded runs f and turns a panic of the handler into the failure of the record that runs. One deferred call covers the
-// whole run, so a healthy record pays nothing for it; the run goes on behind the record that panicked.
+// guarded runs f and turns a panic of the handler into the failure of the record that runs. One
+// deferred call covers the whole run, so a healthy record pays nothing for it; the run goes on
+// behind the record that panicked.
 //
-// runtime.Goexit in a handler (a test's FailNow, say) ends the worker's goroutine; the record fails like after a panic,
-// and slots.worker sees to its successor.
+// runtime.Goexit in a handler (a test's FailNow, say) ends the worker's goroutine; the record fails
+// like after a panic, and slots.worker sees to its successor.
 func (r *runner) guarded(f func() bool) (more bool) {
 	returned := false
 	defer func() {
@@ -218,8 +221,8 @@ func (r *runner) panicked(err error) bool {
 	return ok
 }
 
-// finished notes that the record at offset is done. Offsets of a unit ascend, and between two of them nothing else was
-// delivered, so they make one range.
+// finished notes that the record at offset is done. Offsets of a unit ascend, and between two of
+// them nothing else was delivered, so they make one range.
 func (r *runner) finished(offset int64) {
 	if r.doneTo == 0 {
 		r.from = offset
@@ -240,8 +243,8 @@ func (r *runner) report() {
 	r.doneTo = 0
 }
 
-// failed decides what becomes of a record whose handler returned an error, and sees to it. It reports false where the
-// record must stay as it is: its lane is given up, or halts on it.
+// failed decides what becomes of a record whose handler returned an error, and sees to it. It
+// reports false where the record must stay as it is: its lane is given up, or halts on it.
 func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
 	r.report() // what is finished before this one is a range of its own
 	if a.drained() {
@@ -261,7 +264,8 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 	return done
 }
 
-// retryInPlace repeats the run in place. over reports that the record is done with: handled (nil), or to stay (an error).
+// retryInPlace repeats the run in place. over reports that the record is done with: handled (nil),
+// or to stay (an error).
 func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
 	policy := r.lane.policy.Immediate
 	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry; n++ {
@@ -271,7 +275,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		}
 		wait := asked + policy.wait(n)
 		before := r.attemptTelemetry.spanContext()
-		r.attemptTelemetry.failed(r.c.telemetry, a, outcomeRetried, r.c.errorText(err, result.Message), result)
+		r.attemptTelemetry.failed(r.c.telemetry, a, outcomeRetried, textOf(err, result.Message, r.c.cfg.ErrorText), result)
 		if !r.waitInPlace(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}
@@ -294,9 +298,9 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 	return err, result, false
 }
 
-// waitInPlace waits between two runs of a record, and for as long as its topic is paused. No handler runs meanwhile, so others have the
-// slot; the unit stays the worker's, and with it the order. It reports false where the lane is given up.
-// See DESIGN.md, "Retries in place".
+// waitInPlace waits between two runs of a record, and for as long as its topic is paused. No
+// handler runs meanwhile, so others have the slot; the unit stays the worker's, and with it the
+// order. It reports false where the lane is given up. See DESIGN.md, "Retries in place".
 func (r *runner) waitInPlace(d time.Duration) bool {
 	r.unit.current.Store(nil)
 	lent := r.c.workerPool.lend()

@@ -13,8 +13,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Instrumentation follows OpenTelemetry's semantic conventions for messaging and Kafka, version 1.43 (status: development).
-// The next version renames some keys; all of them are in this file.
+// Instrumentation follows OpenTelemetry's semantic conventions for messaging and Kafka, version
+// 1.43 (status: development). The next version renames some keys; all of them are in this file.
 const scope = modulePath + "/consumer"
 
 // What became of a delivery.
@@ -36,22 +36,23 @@ const (
 	keyMember  = attribute.Key("siding.member.state")
 )
 
-// maxClasses bounds the class names that a consumer uses as attributes of metrics: a class that holds a record's id would
-// otherwise make a time series a record.
+// maxClasses bounds the class names that a consumer uses as attributes of metrics: a class that
+// holds a record's id would otherwise make a time series a record.
 const maxClasses = 100
 
 // telemetry is where the consumer's spans and metrics go; nil before Run.
 type telemetry struct {
-	tracer      trace.Tracer
-	spanned     bool      // the context that Run was called with has a span
-	base        time.Time // that durations are reckoned from
-	duration    metric.Float64Histogram
-	lateness    metric.Float64Histogram
-	routed      metric.Int64Counter
-	expired     metric.Int64Counter
-	omitted     metric.Int64Counter
-	observed    metric.Registration
-	askTracerAt atomic.Int64 // coarse reading before which no tracer is asked for a span: there was no SDK
+	tracer   trace.Tracer
+	spanned  bool      // the context that Run was called with has a span
+	base     time.Time // that durations are reckoned from
+	duration metric.Float64Histogram
+	lateness metric.Float64Histogram
+	routed   metric.Int64Counter
+	expired  metric.Int64Counter
+	omitted  metric.Int64Counter
+	observed metric.Registration
+	// coarse reading before which no tracer is asked for a span: there was no SDK
+	askTracerAt atomic.Int64
 
 	mu       sync.Mutex
 	classes  map[string]bool
@@ -59,8 +60,8 @@ type telemetry struct {
 	routes   map[routing][]metric.AddOption
 }
 
-// failure and routing are what the measurements of failed records tell apart, each with its attributes made once. There are not many,
-// since class names are bounded and the others are few.
+// failure and routing are what the measurements of failed records tell apart, each with its
+// attributes made once. There are not many, since class names are bounded and the others are few.
 type (
 	failure struct {
 		topic          string
@@ -88,13 +89,13 @@ func (t *telemetry) class(name string) string {
 }
 
 // failed are the attributes of a failed run's duration.
-func (t *telemetry) failed(f *feed, outcome, class string) []metric.RecordOption {
-	is := failure{f.lane.topic, f.delay, outcome, t.class(class)}
+func (t *telemetry) failed(from *origin, outcome, class string) []metric.RecordOption {
+	is := failure{from.source, from.delay, outcome, t.class(class)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	with, ok := t.failures[is]
 	if !ok {
-		with = f.sig.with(keyOutcome.String(outcome), semconv.ErrorTypeKey.String(is.class))
+		with = from.sig.with(keyOutcome.String(outcome), semconv.ErrorTypeKey.String(is.class))
 		t.failures[is] = with
 	}
 	return with

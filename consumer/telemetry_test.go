@@ -87,12 +87,17 @@ func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 
 // measured is a lane that runs units of n records without Kafka.
 func measured(t testing.TB, n int) (run func(), c *Consumer) {
-	c = &Consumer{values: context.Background(), membership: session.NewMembership(), clock: &clock.Clock{Base: time.Now()}, workerPool: &workerPool{}}
+	return measuredIn(context.Background(), t, n)
+}
+
+// measuredIn is one of a consumer whose Run was given a context.
+func measuredIn(values context.Context, t testing.TB, n int) (run func(), c *Consumer) {
+	c = &Consumer{groups: groupNames{"billing"}, values: values, membership: session.NewMembership(), clock: &clock.Clock{Base: time.Now()}, workerPool: &workerPool{}}
 	c.cfg.Group = "billing"
 	c.cfg.Handler = func(context.Context, *kgo.Record) error { return nil }
 	l := &lane{c: c, topic: "orders", policy: &Policy{HandlerTimeout: time.Minute}}
-	f := &feed{lane: l, topic: "orders", tracker: offsets.New(0, -1)}
-	f.sig = f.signals(c.cfg.Group)
+	f := l.newFeed("orders", 0)
+	f.tracker = offsets.New(0, -1)
 	l.feeds = []*feed{f}
 	recs := make([]*kgo.Record, n)
 	for i := range recs {
@@ -203,8 +208,7 @@ func TestTelemetry_LeavesForeignSpansAlone(t *testing.T) {
 	for name, provider := range map[string]trace.TracerProvider{"global": nil, "noop": tracenoop.NewTracerProvider()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run, c := measured(t, 3)
-			c.values = trace.ContextWithSpanContext(context.Background(), foreign)
+			run, c := measuredIn(trace.ContextWithSpanContext(context.Background(), foreign), t, 3)
 			c.cfg.TracerProvider = provider
 			c.cfg.Handler = func(ctx context.Context, _ *kgo.Record) error {
 				if _, ok := ctx.(*attempt); !ok {
@@ -222,7 +226,7 @@ func TestTelemetry_LeavesForeignSpansAlone(t *testing.T) {
 			var g attemptTelemetry
 			c.telemetry.askTracerAt.Store(0)
 			g.enable(c.telemetry, 0)
-			a := &attempt{from: &feed{lane: &lane{c: c}}, rec: &kgo.Record{}}
+			a := &attempt{from: &origin{values: c.values}, rec: &kgo.Record{}}
 			g.start(c.telemetry, a)
 			if got := g.traceParent(); got != "" || g.tracing {
 				t.Errorf("dlq-traceparent %q, tracing %v; want none", got, g.tracing)
@@ -247,9 +251,10 @@ func TestTelemetry_AttemptSpanIsARoot(t *testing.T) {
 			_, c := measured(t, 1)
 			tracers := &rooting{}
 			c.cfg.TracerProvider = tracers
-			a := &attempt{from: &feed{lane: &lane{c: c, topic: "orders"}}, rec: &kgo.Record{}}
-			a.from.sig = a.from.signals("billing")
-			set(c, a.rec)
+			rec := &kgo.Record{}
+			set(c, rec)
+			a := &attempt{from: &origin{source: "orders", values: c.values}, rec: rec}
+			a.from.sig = newSignals(a.from, "billing")
 			if err := c.instrument(); err != nil {
 				t.Fatal(err)
 			}
@@ -415,14 +420,11 @@ func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it 
 	tel := c.telemetry
 	tel.routed = wanted{}
 	l := &lane{c: c, topic: "orders"}
-	l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second}}
-	for _, f := range l.feeds {
-		f.sig = f.signals("billing")
-	}
+	l.feeds = []*feed{l.newFeed("orders", 0), l.newFeed("orders.retry.5s", 5*time.Second)}
 	g, a := attemptTelemetry{timing: true}, attempt{}
 	for what, measure := range map[string]func(f *feed, class string){
 		"the duration": func(f *feed, class string) {
-			a.from = f
+			a.from = f.origin
 			g.failed(tel, &a, outcomeRetried, "busy", classify.Result{Class: class})
 		},
 		"where it went": func(f *feed, class string) { c.countRouted(f.lane.topic, "dlq", class, headers.ReasonPanic) },
@@ -439,7 +441,7 @@ func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it 
 		}
 	}
 	for i := range 10 * maxClasses {
-		tel.failed(l.feeds[0], outcomeRetried, fmt.Sprint("order ", i))
+		tel.failed(l.feeds[0].origin, outcomeRetried, fmt.Sprint("order ", i))
 		tel.route("billing", "orders", "dlq", fmt.Sprint("order ", i), headers.ReasonPanic)
 	}
 	if most := 4 * (maxClasses + 1); len(tel.failures) > most || len(tel.routes) > most {

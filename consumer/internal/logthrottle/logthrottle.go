@@ -19,11 +19,12 @@ type throttled struct {
 	more int       // times that it was not said since
 }
 
-// maxThrottled bounds the keys that are remembered. Further ones share a place, so that neither memory nor the log grows with them.
+// maxThrottled bounds the keys that are remembered. Further ones share a place, so that neither
+// memory nor the log grows with them.
 const maxThrottled = 1000
 
-// overflowEvery is the interval of the messages that share that place.
-const overflowEvery = 10 * time.Second
+// Every is the usual interval, and that of the messages that share a place.
+const Every = 10 * time.Second
 
 // Once runs f unless it did so for the same key within the interval.
 func (q *Throttle) Once(key string, every time.Duration, f func()) {
@@ -32,8 +33,9 @@ func (q *Throttle) Once(key string, every time.Duration, f func()) {
 	}
 }
 
-// Due reports whether the message of that key is to be said now: the first time, and then once an interval. times is how
-// often it came since it was last said, this time included. Of a key that is known nothing is kept.
+// Due reports whether the message of that key is to be said now: the first time, and then once an
+// interval. times is how often it came since it was last said, this time included. Of a key that is
+// known nothing is kept.
 func (q *Throttle) Due(key []byte, every time.Duration) (times int, due bool) {
 	now := time.Now()
 	q.mu.Lock()
@@ -42,7 +44,7 @@ func (q *Throttle) Due(key []byte, every time.Duration) (times int, due bool) {
 	switch {
 	case s != nil:
 	case len(q.last) >= maxThrottled && !q.sweep(now):
-		return q.pending.arrive(now, overflowEvery)
+		return q.pending.arrive(now, Every)
 	case q.last == nil:
 		q.last = map[string]*throttled{}
 		fallthrough
@@ -64,7 +66,8 @@ func (s *throttled) arrive(now time.Time, every time.Duration) (times int, due b
 	return times, true
 }
 
-// sweep forgets the messages whose interval is over, and reports whether there is room for another. The caller holds the lock.
+// sweep forgets the messages whose interval is over, and reports whether there is room for another.
+// The caller holds the lock.
 func (q *Throttle) sweep(now time.Time) bool {
 	if now.Sub(q.swept) >= time.Second {
 		q.swept = now

@@ -1,0 +1,99 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/client"
+)
+
+// refusedOptions are kgo's options that would be silently void, since siding's own come last, or
+// that would break a promise. kgo refuses some others by itself for a client without a group.
+var refusedOptions = []struct{ option, why string }{
+	{"ConsumerGroup", "set Config.Group"},
+	{"ShareGroup", "siding consumes as a consumer group"},
+	{"ConsumeTopics", "set Config.Topics"},
+	{"ConsumePartitions", "partitions come from the group"},
+	{"ConsumeRegex", "regex subscriptions are not offered: name the topics in Config.Topics"},
+	{"ConsumeStartOffset", "set Config.Start"},
+	{"ConsumeResetOffset", "siding goes to the log's start, and logs what was lost; see Config.Start for a partition without an offset"},
+	{"AdjustFetchOffsetsFn", "siding decides where a partition starts; see Config.Start"},
+	{"BlockRebalanceOnPoll", "siding polls while lanes drain"},
+	{"AutoCommitInterval", "set Config.CommitInterval"},
+	{"GroupProtocol", "siding speaks the consumer protocol"},
+	{"TransactionalID", "at-least-once delivery has no transactions"},
+	{"DisableIdempotentWrite", "a copy must not be written twice by a retry"},
+	{"AllowIdempotentProduceCancellation", "a copy in flight cannot be cancelled safely"},
+	{"RecordRetries", "a copy is repeated until it is safe"},
+	{"RecordDeliveryTimeout", "a copy is repeated until it is safe"},
+	{"ManualFlushing", "copies are sent as they come"},
+	{"MaxBufferedRecords", "siding bounds the copies in flight, a lane at a time"},
+	{"MaxBufferedBytes", "siding bounds the copies in flight, a lane at a time"},
+	{"DefaultProduceTopicAlways", "copies name their topic"},
+	{"WithPools", "siding keeps records beyond the poll that brought them"},
+	{"AllowAutoTopicCreation", "siding provisions what it needs, with the right settings; see Config.Provision"},
+}
+
+// probe builds a client that opens no connection and logs nothing, to read options from.
+func probe(opts ...kgo.Opt) (*kgo.Client, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return client.New(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(kgo.BasicLogger(io.Discard, kgo.LogLevelNone, nil)))...)
+}
+
+// clientProblems lists the user's options that siding refuses, and those that do not go together.
+func clientProblems(cfg Config) (all []error) {
+	if len(cfg.Kafka) == 0 {
+		all = append(all, errors.New("there are no options in Kafka: name the brokers at least, kgo.SeedBrokers(…)"))
+	}
+	opts := slices.DeleteFunc(slices.Clone(cfg.Kafka), func(o kgo.Opt) bool { return o == nil })
+	if len(opts) < len(cfg.Kafka) {
+		all = append(all, errors.New("an option in Kafka is nil"))
+	}
+	user, err := probe(opts...)
+	if err != nil {
+		return append(all, fmt.Errorf("the options in Kafka: %w (leave out what siding sets itself: group, callbacks, commits, acks)", err))
+	}
+	defer user.Close()
+	plain, err := probe()
+	if err != nil {
+		return append(all, err)
+	}
+	defer plain.Close()
+	for _, o := range refusedOptions {
+		// functions are equal where both are nil
+		if !reflect.DeepEqual(user.OptValues(o.option), plain.OptValues(o.option)) {
+			all = append(all, fmt.Errorf("option kgo.%s in Kafka is siding's: %s", o.option, o.why))
+		}
+	}
+	rebalance, _ := user.OptValue(kgo.RebalanceTimeout).(time.Duration)
+	if need := stuckAfter + minCommitTime; cfg.DrainTimeout >= rebalance-need {
+		all = append(all, fmt.Errorf("DrainTimeout %v: with %v for stuck handlers and the last commit it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
+			cfg.DrainTimeout, need, rebalance))
+	}
+	return all
+}
+
+// stuckAfter is how long a cancelled handler has to return.
+const stuckAfter = time.Second
+
+// minCommitTime is what a revoke needs for its last commit.
+const minCommitTime = 2 * time.Second
+
+// commitTimeFor is how long a commit may take: what the rebalance timeout leaves behind a drain. It
+// takes longer where the coordinator accepts connections and says nothing on them. kgo's requests
+// wait for their connection whatever becomes of their context, for kgo.RequestTimeoutOverhead (10
+// s) a try, and behind those to the same broker that came before: a minute was seen. The commit is
+// not abandoned meanwhile, since the next one must not overtake it; and who is silent to a commit
+// lets nobody join either.
+func commitTimeFor(cl *kgo.Client, drain time.Duration) time.Duration {
+	rebalance, _ := cl.OptValue(kgo.RebalanceTimeout).(time.Duration)
+	return min(max(rebalance-drain-stuckAfter-time.Second, minCommitTime), 15*time.Second)
+}
