@@ -23,7 +23,8 @@ func completeFlags(t *tool, root *cobra.Command) {
 	offer(root, "output", fixed(output.Formats))
 	offer(root, "sasl", fixed(connect.Mechanisms))
 	offer(root, "profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return connect.Profiles(t.flags.File(t.env.Getenv, t.env.Folder)), cobra.ShellCompDirectiveNoFileComp
+		file, _ := t.flags.File(t.env)
+		return connect.Profiles(file), cobra.ShellCompDirectiveNoFileComp
 	})
 	files := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveDefault

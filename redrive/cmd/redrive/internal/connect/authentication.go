@@ -27,41 +27,33 @@ var Mechanisms = []string{saslPlain, saslSCRAM256, saslSCRAM512, saslOAuth}
 func (r *resolver) authentication() {
 	how := r.get(mechanism)
 	name := strings.ToUpper(how.text)
-	who := r.get(user)
-	pass, passErr := r.secret(password)
-	tok, tokErr := r.secret(token)
-
-	// needs is what the mechanism takes: user, password, token.
-	var needs [3]bool
-	switch name {
-	case saslPlain, saslSCRAM256, saslSCRAM512:
-		needs = [3]bool{true, true, false}
-	case saslOAuth:
-		needs = [3]bool{false, false, true}
-	case saslNone, "":
-	default:
+	if how.given() && name != saslNone && !slices.Contains(Mechanisms, name) {
 		r.problem("%s: %q is not a known mechanism: choose %s, or none", how.from, how.text, strings.Join(Mechanisms, ", "))
 		return
 	}
-	for i, part := range []struct {
-		given bool
-		err   error
-		from  string
-		rank  int
-		how   string // to give it
+	who := r.get(user)
+	pass, passErr := r.secret(password)
+	tok, tokErr := r.secret(token)
+	byToken := name == saslOAuth
+	byPassword := slices.Contains(Mechanisms, name) && !byToken
+	for _, part := range []struct {
+		value
+		err    error
+		needed bool
+		how    string // to give it
 	}{
-		{who.given(), nil, who.from, who.rank, "--" + user},
-		{pass.given(), passErr, pass.from, pass.rank, "--" + password + fileSuffix + " or " + Variable(password)},
-		{tok.given(), tokErr, tok.from, tok.rank, "--" + token + fileSuffix + " or " + Variable(token)},
+		{who, nil, byPassword, "--" + user},
+		{pass.value, passErr, byPassword, "--" + password + fileSuffix + " or " + Variable(password)},
+		{tok.value, tokErr, byToken, "--" + token + fileSuffix + " or " + Variable(token)},
 	} {
 		switch {
-		case part.err != nil && (needs[i] || !how.given()):
+		case part.err != nil && (part.needed || !how.given()):
 			r.errs = append(r.errs, part.err)
-		case needs[i] && !part.given:
+		case part.needed && !part.given():
 			r.problem("%s: %s needs %s", how.from, name, part.how)
-		case part.given && !how.given():
+		case part.given() && !how.given():
 			r.problem("%s is given without a mechanism: give --%s too (%s)", part.from, mechanism, strings.Join(Mechanisms, ", "))
-		case part.given && !needs[i] && part.rank <= how.rank:
+		case part.given() && !part.needed && part.rank <= how.rank:
 			r.problem("%s is given, and %s (%s) does not take it: omit one", part.from, name, how.from)
 		}
 	}
@@ -69,7 +61,7 @@ func (r *resolver) authentication() {
 		return
 	}
 	secret := pass
-	if name == saslOAuth {
+	if byToken {
 		secret = tok
 	}
 	if secret.given() {

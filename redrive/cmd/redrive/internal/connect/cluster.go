@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -49,13 +50,18 @@ func (c *Cluster) Opts() []kgo.Opt { return append([]kgo.Opt(nil), c.opts...) }
 // Cluster puts the options together. Its error has every problem, one a line, each with what to do; those of a profile
 // alone, since it can't be told what else is missing.
 func (f *Flags) Cluster(env Environment) (*Cluster, error) {
-	found, err := f.layers(env)
+	found := layers{commandLine(f.set), variables(env.Getenv)}
+	p, err := f.choose(env)
 	if err != nil {
 		return nil, err
 	}
+	if p != nil {
+		found = append(found, p)
+	}
 	c := &Cluster{Timeout: defaultTimeout}
 	r := &resolver{layers: found, cluster: c}
-	r.address(f.File(env.Getenv, env.Folder))
+	file, _ := f.File(env)
+	r.address(file)
 	r.naming()
 	r.transport()
 	r.authentication()
@@ -63,18 +69,6 @@ func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-func (f *Flags) layers(env Environment) (layers, error) {
-	ls := layers{flagLayer{f.set}, envLayer{env.Getenv}}
-	p, err := f.choose(env.Getenv, env.Folder)
-	if err != nil {
-		return nil, err
-	}
-	if p != nil {
-		ls = append(ls, p)
-	}
-	return ls, nil
 }
 
 // resolver turns settings into a cluster, and gathers what is wrong with them.
@@ -86,6 +80,16 @@ type resolver struct {
 
 func (r *resolver) problem(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf(format, args...))
+}
+
+// truth reads a setting that is yes or no.
+func (r *resolver) truth(name string) (v value, yes bool) {
+	v = r.get(name)
+	yes, err := v.truth()
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+	return v, yes
 }
 
 func (r *resolver) option(o kgo.Opt) { r.cluster.opts = append(r.cluster.opts, o) }
@@ -119,11 +123,7 @@ func (r *resolver) address(file string) {
 	}
 	r.option(kgo.SeedBrokers(r.cluster.Brokers...))
 
-	id := r.get(clientID).text
-	if id == "" {
-		id = defaultClientID
-	}
-	r.option(kgo.ClientID(id))
+	r.option(kgo.ClientID(cmp.Or(r.get(clientID).text, defaultClientID)))
 
 	if t := r.get(timeout); t.given() {
 		d, err := time.ParseDuration(t.text)

@@ -145,8 +145,13 @@ func TestEveryProblemIsToldAtOnceWithWhatToDo(t *testing.T) {
 		},
 		{
 			"a profile of mistakes",
-			world{config: "profile: a\nprofiles:\n  a:\n    broker: x\n    tls: [yes]\n    brokers: a\n    brokers: b\n    sasl-password-env: SIDING_TEST_NONE\n"},
-			[]string{"config.yaml:4: profile a: broker is not known: keys are the flags' names", "config.yaml:5: profile a: tls has one value", "config.yaml:7: brokers is there twice"},
+			world{config: "profile: a\nprofiles:\n  a:\n    broker: x\n    tls: [yes]\n    brokers: a\n    sasl-password-env: SIDING_TEST_NONE\n"},
+			[]string{"config.yaml:4: profile a: broker is not known: keys are the flags' names", "config.yaml:5: profile a: tls has one value"},
+		},
+		{
+			"a key twice and no keys",
+			world{config: "profile: a\nprofiles:\n  a:\n    brokers: a\n    brokers: b\n  b: [c]\n"},
+			[]string{"config.yaml:5: mapping key … already defined at line 4", "config.yaml:6: keys with values are expected here"},
 		},
 		{
 			"an unset variable",

@@ -2,127 +2,79 @@ package connect
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/pflag"
 )
 
-// A value is a setting's text, and where it comes from.
-type value struct {
-	text string
-	from string // as the user knows it: "--brokers", "SIDING_BROKERS", "brokers of profile staging"
-	rank int    // of its layer, 0 is the flags
-}
+// A layer is one place where settings come from. It returns a setting's text and where the text
+// stands, in the user's words: "--brokers", "SIDING_BROKERS", "brokers of profile staging". Without
+// a place the layer does not have the setting.
+type layer func(name string) (text, from string)
 
-func (v value) given() bool { return v.from != "" }
-
-// A layer is one place where settings come from.
-type layer interface {
-	get(name string) (value, bool)
-	// secret is the layer's secret, or what is wrong with the way that it is given.
-	secret(name string) (Secret, bool, error)
-}
-
-const (
-	flagRank = iota
-	envRank
-	profileRank
-)
-
-// flagLayer is the command line.
-type flagLayer struct{ set *pflag.FlagSet }
-
-func (l flagLayer) get(name string) (value, bool) {
-	f := l.set.Lookup(name)
-	if f == nil || !f.Changed {
-		return value{}, false
-	}
-	return value{text: f.Value.String(), from: "--" + name, rank: flagRank}, true
-}
-
-func (l flagLayer) secret(name string) (Secret, bool, error) {
-	file, ok := l.get(name + fileSuffix)
-	return Secret{from: file.from, file: file.text, rank: flagRank}, ok, nil
-}
-
-// envLayer is the environment. An empty variable counts as none.
-type envLayer struct{ lookup func(string) string }
-
-func (l envLayer) get(name string) (value, bool) {
-	key := Variable(name)
-	text := l.lookup(key)
-	return value{text: text, from: key, rank: envRank}, text != ""
-}
-
-func (l envLayer) secret(name string) (Secret, bool, error) {
-	direct, isDirect := l.get(name)
-	file, isFile := l.get(name + fileSuffix)
-	switch {
-	case isDirect && isFile:
-		return Secret{}, false, fmt.Errorf("%s and %s are both set: unset one", direct.from, file.from)
-	case isDirect:
-		return Secret{from: direct.from, text: direct.text, rank: envRank}, true, nil
-	}
-	return Secret{from: file.from, file: file.text, rank: envRank}, isFile, nil
-}
-
-// profileLayer is a profile of the configuration file.
-type profileLayer struct {
-	name   string
-	values map[string]string
-	lookup func(string) string
-}
-
-func (l profileLayer) get(name string) (value, bool) {
-	text, ok := l.values[name]
-	return value{text: text, from: fmt.Sprintf("%s of profile %s", name, l.name), rank: profileRank}, ok
-}
-
-func (l profileLayer) secret(name string) (Secret, bool, error) {
-	file, isFile := l.get(name + fileSuffix)
-	env, isEnv := l.get(name + envSuffix)
-	switch {
-	case isEnv && isFile:
-		return Secret{}, false, fmt.Errorf("profile %s has both %s and %s: omit one", l.name, name+envSuffix, name+fileSuffix)
-	case isEnv:
-		text := l.lookup(env.text)
-		if text == "" {
-			// Not quoted: it may be the secret itself, put there by mistake.
-			return Secret{}, false, fmt.Errorf("%s: the variable that it names is not set; it takes a variable's name, not the secret", env.from)
+// commandLine is the layer of flags.
+func commandLine(set *pflag.FlagSet) layer {
+	return func(name string) (text, from string) {
+		if f := set.Lookup(name); f != nil && f.Changed {
+			return f.Value.String(), "--" + name
 		}
-		return Secret{from: env.from, text: text, rank: profileRank}, true, nil
+		return "", ""
 	}
-	return Secret{from: file.from, file: file.text, rank: profileRank}, isFile, nil
 }
 
-// layers are all of them, the first one wins.
+// variables is the layer of the environment. An empty variable counts as none.
+func variables(getenv func(string) string) layer {
+	return func(name string) (text, from string) {
+		if text = getenv(Variable(name)); text != "" {
+			from = Variable(name)
+		}
+		return text, from
+	}
+}
+
+// profile is the layer of one of the configuration file's profiles. A secret stands in the variable
+// that the profile names.
+func profile(name string, values map[string]string, getenv func(string) string) layer {
+	return func(setting string) (text, from string) {
+		if text, ok := values[setting]; ok {
+			return text, setting + " of profile " + name
+		}
+		if variable, ok := values[setting+envSuffix]; ok {
+			return getenv(variable), setting + envSuffix + " of profile " + name
+		}
+		return "", ""
+	}
+}
+
+// layers are all of them. The first one that has a setting wins.
 type layers []layer
 
+// profileRank is the place of the profile among the layers.
+const profileRank = 2
+
 func (ls layers) get(name string) value {
-	for _, l := range ls {
-		if v, ok := l.get(name); ok {
-			return v
+	for rank, l := range ls {
+		if text, from := l(name); from != "" {
+			return value{text: text, from: from, rank: rank}
 		}
 	}
 	return value{}
 }
 
 func (ls layers) secret(name string) (Secret, error) {
-	for _, l := range ls {
-		if s, ok, err := l.secret(name); ok || err != nil {
-			return s, err
+	for rank, l := range ls {
+		text, direct := l(name)
+		file, from := l(name + fileSuffix)
+		switch {
+		case direct != "" && from != "":
+			return Secret{}, fmt.Errorf("%s and %s are both set: unset one", direct, from)
+		case direct != "" && text == "":
+			// Not quoted: it may be the secret itself, put there by mistake.
+			return Secret{}, fmt.Errorf("%s: the variable that it names is not set; it takes a variable's name, not the secret", direct)
+		case direct != "":
+			return Secret{value: value{text: text, from: direct, rank: rank}}, nil
+		case from != "":
+			return Secret{value: value{from: from, rank: rank}, file: file}, nil
 		}
 	}
 	return Secret{}, nil
-}
-
-// truth reads yes or no; not given is no.
-func (v value) truth() (bool, error) {
-	switch strings.ToLower(v.text) {
-	case "true", "yes", "1", "on":
-		return true, nil
-	case "", "false", "no", "0", "off":
-		return false, nil
-	}
-	return false, fmt.Errorf("%s: %q is neither true nor false", v.from, v.text)
 }

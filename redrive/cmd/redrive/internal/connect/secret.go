@@ -11,15 +11,11 @@ import (
 
 // A Secret is a password or a token that is never shown, whatever it is printed with.
 type Secret struct {
-	text string
+	value
 	file string // read when it is asked for, since tokens change
-	from string
-	rank int
 }
 
 const hidden = "(hidden)"
-
-func (s Secret) given() bool { return s.from != "" }
 
 // Format is what package fmt asks before anything else, whatever the verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }

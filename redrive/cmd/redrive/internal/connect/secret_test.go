@@ -14,7 +14,7 @@ const hunter = "hunter2-hunter2"
 
 func TestASecretIsNeverPrinted(t *testing.T) {
 	t.Parallel()
-	s := Secret{text: hunter, from: "SIDING_SASL_PASSWORD"}
+	s := Secret{value: value{text: hunter, from: "SIDING_SASL_PASSWORD"}}
 	var b bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T %[1]v"} {
 		fmt.Fprintf(&b, verb+"\n", s)
@@ -68,7 +68,7 @@ func TestASecretInTheWrongPlaceIsRefusedUnseen(t *testing.T) {
 func TestATokenIsReadAnewForEachConnection(t *testing.T) {
 	t.Parallel()
 	file := write(t, filepath.Join(t.TempDir(), "token"), "first\n")
-	m := mechanismOf(saslOAuth, "", Secret{file: file, from: "--sasl-token-file"})
+	m := mechanismOf(saslOAuth, "", Secret{value: value{from: "--sasl-token-file"}, file: file})
 	for _, want := range []string{"first", "second"} {
 		write(t, file, want+"\r\n")
 		_, hello, err := m.Authenticate(t.Context(), "broker")

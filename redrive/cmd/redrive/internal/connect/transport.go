@@ -12,16 +12,8 @@ import (
 // transport decides on TLS. An explicit no takes the options of lower layers out of the way, as of the profile, and
 // contradicts those beside it.
 func (r *resolver) transport() {
-	on := r.get(useTLS)
-	wanted, err := on.truth()
-	if err != nil {
-		r.errs = append(r.errs, err)
-	}
-	insecure := r.get(tlsInsecure)
-	unchecked, err := insecure.truth()
-	if err != nil {
-		r.errs = append(r.errs, err)
-	}
+	on, wanted := r.truth(useTLS)
+	insecure, unchecked := r.truth(tlsInsecure)
 	if !unchecked {
 		insecure = value{}
 	}
@@ -41,6 +33,7 @@ func (r *resolver) transport() {
 	r.cluster.tls = true
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: name.text}
 	if ca.given() {
+		var err error
 		if cfg.RootCAs, err = authorities(ca.text); err != nil {
 			r.problem("%s: %w", ca.from, err)
 		}
