@@ -16,11 +16,14 @@ const (
 	sectionEdit    = "Changes to the records"
 	sectionPace    = "How fast, and when to stop"
 	sectionLedger  = "For the ledger"
+	sectionOthers  = "Flags"
 
 	groupInspect = "See what is there"
 	groupRun     = "Redrive"
 	groupResolve = "Discard, keep, delete"
 )
+
+var sections = []string{sectionLetters, sectionTarget, sectionEdit, sectionPace, sectionLedger, sectionOthers}
 
 const sectionKey = "section"
 
@@ -67,26 +70,17 @@ func helpVerbs(w io.Writer, cmd *cobra.Command) {
 }
 
 func helpFlags(w io.Writer, cmd *cobra.Command) {
-	var titles []string
-	sets := map[string]*pflag.FlagSet{}
 	cmd.LocalFlags().SortFlags = false
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Name == "help" { // whoever reads this knows it
-			return
-		}
-		title := "Flags"
-		if of := f.Annotations[sectionKey]; len(of) > 0 {
-			title = of[0]
-		}
-		if sets[title] == nil {
-			sets[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
-			sets[title].SortFlags = false
-			titles = append(titles, title)
-		}
-		sets[title].AddFlag(f)
-	})
-	for _, title := range titles {
-		if usages := sets[title].FlagUsages(); usages != "" {
+	for _, title := range sections {
+		set := pflag.NewFlagSet(title, pflag.ContinueOnError)
+		set.SortFlags = false
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			of := append(f.Annotations[sectionKey], sectionOthers)[0]
+			if of == title && f.Name != "help" { // whoever reads this knows it
+				set.AddFlag(f)
+			}
+		})
+		if usages := set.FlagUsages(); usages != "" {
 			fmt.Fprintf(w, "\n%s:\n%s", title, usages)
 		}
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/sidingkafka/siding/retrytopics"
-
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +9,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/internal/guard"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // ledgerName is the topic that says what became of a topic's dead letters.

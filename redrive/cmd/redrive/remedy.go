@@ -8,43 +8,37 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// remedy is what the command line has for a refusal.
+// remedies are what the command line has for a refusal. TOPIC stands for the dead-letter topic.
+var remedies = map[redrive.Refusal]string{
+	redrive.RefusedNothing:    "redrive summary TOPIC shows what is open",
+	redrive.RefusedEdit:       "redrive show TOPIC P:OFFSET shows a letter's value; choose the letters that it fits by --class or --where",
+	redrive.RefusedNoTier:     "--target names another topic",
+	redrive.RefusedPartitions: "--target names another topic",
+	redrive.RefusedTarget:     "--target names another topic",
+	redrive.RefusedNoMembers:  "--wait waits until they are there",
+	redrive.RefusedCompacted:  "--force redrives them all the same",
+	redrive.RefusedNaming:     "--retry-name sets how retry topics are named, --force redrives the letters all the same",
+	redrive.RefusedTooOften:   "--max-redrives raises the limit, redrive discard discards the letters",
+	redrive.RefusedRetention:  "omit --keep-timestamp, or choose younger letters by --since",
+	redrive.RefusedMany:       "--offset P:OFFSET chooses one, as redrive list TOPIC prints them",
+}
+
+// remedy is what the user can do about an error; empty where nothing is known.
 func remedy(t *tool, err error) string {
 	r, ok := errors.AsType[*redrive.RefusedError](err)
 	if !ok {
 		return ""
 	}
-	switch r.Reason {
-	case redrive.RefusedUnfinished:
+	if r.Reason == redrive.RefusedUnfinished {
 		run := r.Topic + "/" + r.Run.ID
 		if _, yes := goesOn(t, *r.Run); yes { // nobody is asked to end what may be a colleague's
 			return fmt.Sprintf("redrive status %s shows how far it is", run)
 		}
 		return fmt.Sprintf("redrive resume %s continues it, redrive abort %s ends it", run, run)
-	case redrive.RefusedNothing:
-		hint := fmt.Sprintf("redrive summary %s shows what is open", r.Topic)
-		if strings.Contains(r.Detail, "name a target topic") {
-			hint += "; --target accepts letters that name no group"
-		}
-		return hint
-	case redrive.RefusedEdit:
-		return fmt.Sprintf("redrive show %s P:OFFSET shows a letter's value; choose the letters that it fits by --class or --where", r.Topic)
-	case redrive.RefusedNoTier:
-		return "--target names another topic"
-	case redrive.RefusedNoMembers:
-		return "--wait waits until they are there"
-	case redrive.RefusedCompacted:
-		return "--force redrives them all the same"
-	case redrive.RefusedNaming:
-		return "--retry-name sets how retry topics are named, --force redrives the letters all the same"
-	case redrive.RefusedTooOften:
-		return "--max-redrives raises the limit, redrive discard discards the letters"
-	case redrive.RefusedRetention:
-		return "omit --keep-timestamp, or choose younger letters by --since"
-	case redrive.RefusedPartitions, redrive.RefusedTarget:
-		return "--target names another topic"
-	case redrive.RefusedMany:
-		return fmt.Sprintf("--offset P:OFFSET chooses one, as redrive list %s prints them", r.Topic)
 	}
-	return ""
+	hint := strings.ReplaceAll(remedies[r.Reason], "TOPIC", r.Topic)
+	if strings.Contains(r.Detail, "name a target topic") {
+		hint += "; --target accepts letters that name no group"
+	}
+	return hint
 }

@@ -52,7 +52,6 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 
 	all := root.PersistentFlags()
 	t.flags = connect.AddFlags(all)
-	t.screen.Format = output.Table
 	all.VarP(&t.screen.Format, "output", "o", "`format` of the data: "+strings.Join(output.Formats, ", "))
 	all.BoolVar(&t.utc, "utc", false, "tables show times in UTC instead of local time; JSON always does")
 	all.BoolVarP(&t.verbose, "verbose", "v", false, "log what the Kafka client does to stderr")

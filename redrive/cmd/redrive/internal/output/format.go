@@ -21,16 +21,15 @@ const (
 // Formats lists them, for help and completion.
 var Formats = []string{string(Table), string(JSON), string(JSONL)}
 
-// Set and the two below make a Format the value of a flag.
-func (f *Format) Set(s string) error {
-	if !slices.Contains(Formats, s) {
-		return fmt.Errorf("choose %s", strings.Join(Formats, ", "))
+// Set, String and Type make a Format the value of a flag.
+func (f *Format) Set(s string) error { return choose(f, s, Formats) }
+func (f *Format) String() string     { return string(*f) }
+func (f *Format) Type() string       { return "format" }
+
+func choose[T ~string](to *T, s string, from []string) error {
+	if !slices.Contains(from, s) {
+		return fmt.Errorf("choose %s", strings.Join(from, ", "))
 	}
-	*f = Format(s)
+	*to = T(s)
 	return nil
 }
-
-func (f *Format) String() string { return string(*f) }
-
-// Type is what help shows as the flag's value.
-func (f *Format) Type() string { return "format" }

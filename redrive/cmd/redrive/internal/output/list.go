@@ -16,7 +16,7 @@ type List struct {
 
 // List starts a list of rows.
 func (s *Screen) List() *List {
-	l := &List{out: s.Data(), format: s.format(), look: s.Look}
+	l := &List{out: s.Data(), format: s.Format, look: s.Look}
 	if l.format == Table {
 		l.table = &table{out: l.out, limit: s.width(s.data), heading: s.bold}
 	}

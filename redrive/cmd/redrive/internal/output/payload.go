@@ -5,8 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,19 +24,10 @@ const (
 // Renderings lists them, for help and completion.
 var Renderings = []string{string(Text), string(AsJSON), string(Hex)}
 
-// Set and the two below make a Rendering the value of a flag.
-func (r *Rendering) Set(s string) error {
-	if !slices.Contains(Renderings, s) {
-		return fmt.Errorf("choose %s", strings.Join(Renderings, ", "))
-	}
-	*r = Rendering(s)
-	return nil
-}
-
-func (r *Rendering) String() string { return string(*r) }
-
-// Type is what help shows as the flag's value.
-func (r *Rendering) Type() string { return "form" }
+// Set, String and Type make a Rendering the value of a flag.
+func (r *Rendering) Set(s string) error { return choose(r, s, Renderings) }
+func (r *Rendering) String() string     { return string(*r) }
+func (r *Rendering) Type() string       { return "form" }
 
 // Lines shows bytes to people, over as many lines as they take, without a line break at the end. Nil, which to Kafka is
 // not the same as empty, is "null".

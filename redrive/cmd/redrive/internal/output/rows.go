@@ -26,7 +26,7 @@ func (r Rows) MarshalJSON() ([]byte, error) {
 // the format is Table. JSON has them within the object.
 func (s *Screen) Tables(all ...Rows) error {
 	for _, rows := range all {
-		if s.format() != Table || len(rows) == 0 {
+		if s.Format != Table || len(rows) == 0 {
 			continue
 		}
 		if _, err := io.WriteString(s.Data(), "\n"); err != nil {

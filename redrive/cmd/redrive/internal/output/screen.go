@@ -14,7 +14,7 @@ import (
 // Screen is where a command writes: data to one stream, words and a status line to the other. It is safe for use by
 // several goroutines; a [List] is not.
 type Screen struct {
-	// Format is what data is written as. Empty means Table.
+	// Format is what data is written as.
 	Format Format
 	// Look is how tables show times.
 	Look Look
@@ -35,7 +35,7 @@ func NewScreen(stdout, stderr io.Writer, env func(string) string) *Screen {
 	smart := env("TERM") != "dumb"
 	colour := env("NO_COLOR") == "" && smart
 	return &Screen{
-		data: stdout, words: stderr, wordsTTY: isTerminal(stderr) && smart,
+		Format: Table, data: stdout, words: stderr, wordsTTY: isTerminal(stderr) && smart,
 		bold: paint("1", colour && isTerminal(stdout)), warning: paint("33", colour && isTerminal(stderr)),
 	}
 }
@@ -55,7 +55,7 @@ func isTerminal(w io.Writer) bool {
 // Object writes a single thing: a table as a line for each field that
 // is known, JSON of either form as one object with all of them.
 func (s *Screen) Object(fields ...Field) error {
-	if s.format() == Table {
+	if s.Format == Table {
 		return s.lines(fields)
 	}
 	line, err := object(fields)
@@ -81,13 +81,6 @@ func (s *Screen) lines(fields []Field) error {
 	}
 	_, err := io.WriteString(s.Data(), b.String())
 	return err
-}
-
-func (s *Screen) format() Format {
-	if s.Format == "" {
-		return Table
-	}
-	return s.Format
 }
 
 // width is how wide a stream may be: as its terminal, or zero for any width.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/expr-lang/expr"
@@ -134,20 +133,14 @@ func factsOf(l *dlq.Letter) facts {
 }
 
 // parseJSON keeps whole numbers whole: as floating point, two order numbers of 17 digits could be one.
-func parseJSON(b []byte) (any, error) {
+func parseJSON(b []byte) (v any, err error) {
+	if !json.Valid(b) {
+		return nil, errors.New("the value is no JSON")
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		if len(b) == 0 {
-			return nil, errors.New("the value is empty, no JSON")
-		}
-		return nil, fmt.Errorf("the value is no JSON: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the value is no JSON: something follows it")
-	}
-	return numbers(v), nil
+	err = d.Decode(&v)
+	return numbers(v), err
 }
 
 func numbers(v any) any {
