@@ -17,7 +17,7 @@ type file struct {
 	path         string // below the checkout, with slashes
 	test         bool
 	lines        int
-	bare         int   // lines that hold more than a comment
+	bare         int   // lines behind the imports that hold more than a comment
 	functions    []int // lines of each function's body
 	longComments int   // lines over 100 columns that hold a comment
 	tests        []string
@@ -64,7 +64,7 @@ func readFile(path string, src []byte) (*file, error) {
 		return nil, err
 	}
 	f := &file{path: path, test: strings.HasSuffix(path, "_test.go"), lines: strings.Count(string(src), "\n")}
-	f.bare = bareLines(src)
+	f.bare = bareLines(src[fset.Position(endOfImports(tree)).Offset:])
 	text := strings.Split(string(src), "\n")
 	for _, group := range tree.Comments {
 		for _, c := range group.List {
@@ -102,6 +102,17 @@ func readFile(path string, src []byte) (*file, error) {
 		}
 	}
 	return f, nil
+}
+
+// endOfImports is where the declarations of a file begin.
+func endOfImports(tree *ast.File) token.Pos {
+	end := tree.Name.End()
+	for _, d := range tree.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
+			end = g.End()
+		}
+	}
+	return end
 }
 
 // bareLines counts the lines that hold something other than blanks and comments.

@@ -71,7 +71,7 @@ func (m measures) count(top string, files []*file) {
 			kind = "test"
 		}
 		m[top+" "+kind+" lines"] += f.lines
-		m[top+" "+kind+" lines without comments and blanks"] += f.bare
+		m[top+" "+kind+" lines without comments, blanks and imports"] += f.bare
 		if f.test {
 			tests = append(tests, f.functions...)
 			continue
