@@ -16,8 +16,8 @@ import (
 
 // drain waits for the transactions that are being ended.
 func (e *engine) drain() error {
-	for e.busy[0] || e.busy[1] {
-		if err := e.transactionEnded(<-e.ends); err != nil {
+	for e.sender.ending() {
+		if err := e.transactionEnded(<-e.sender.ends); err != nil {
 			return err
 		}
 	}
@@ -28,16 +28,16 @@ func (e *engine) drain() error {
 func (e *engine) conclude(ctx context.Context, state State, cause string) error {
 	now := time.Now()
 	e.state, e.waiting = state, ""
-	e.applyPoll(pollResult{verdicts: e.flights.Resolve(func(string, headers.Position) inflight.Progress { return inflight.Behind }), idle: e.idle, lag: e.lag})
+	e.settle(e.flights.Resolve(func(string, headers.Position) inflight.Progress { return inflight.Behind }))
 	rec := e.record(now)
 	rec.end(state, cause, now)
-	e.notes = append(e.notes, rec.last(e.topics.ledger)...)
-	if err := e.write(ctx, e.next, e.notes); err != nil {
+	e.sender.note(rec.last(e.topics.ledger)...)
+	if err := e.write(ctx, e.sender.next, e.sender.notes); err != nil {
 		return uncertain(err)
 	}
-	e.notes = nil
+	e.sender.notes = nil
 	*e.rec = *rec
-	e.reportSkips("")
+	e.report("")
 	return nil
 }
 
@@ -78,24 +78,14 @@ func (e *engine) abandon() error {
 
 // halt aborts: what is in a transaction that is not committed yet never will be.
 func (e *engine) halt(cause string) error {
-	if e.open != nil {
-		err := abort(e.open.cl)
-		e.open = nil
-		if err != nil { // what is in it may come about with what is written next
-			return uncertain(err)
-		}
+	if err := e.sender.drop(); err != nil {
+		return err
 	}
 	if err := e.drain(); err != nil {
 		return err
 	}
-	for e.polling {
-		select {
-		case l := <-e.polled:
-			e.applyPoll(l)
-		case <-time.After(pollGrace):
-			e.cancelPoll()
-			e.applyPoll(<-e.polled)
-		}
+	if e.poller.underWay() {
+		e.applyPoll(e.poller.last(pollGrace))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -130,9 +120,7 @@ func (e *engine) unwatched(ctx context.Context, err error) error {
 func (e *engine) interrupt(cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	if e.open != nil {
-		e.handOver(ctx)
-	}
+	e.sender.handOver()
 	if err := e.drain(); err != nil && !errors.Is(err, errUncertain) {
 		return err
 	}
@@ -140,7 +128,7 @@ func (e *engine) interrupt(cause error) error {
 	rec := e.record(now)
 	rec.Stopped = &now
 	rec.Waiting = "it was stopped at " + now.UTC().Format(time.RFC3339) + ", and waits to be resumed or aborted" // nobody sends
-	if err := e.writers.write(ctx, e.next, append(e.notes, rec.note(e.topics.ledger))...); err == nil {
+	if err := e.writers.write(ctx, e.sender.next, append(e.sender.notes, rec.note(e.topics.ledger))...); err == nil {
 		*e.rec = *rec
 	}
 	e.rec.Counts = rec.Counts

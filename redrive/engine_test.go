@@ -17,20 +17,20 @@ import (
 // A transaction that the alarm stops may have outcomes in it, which nobody would find again.
 func TestWhatAStoppedTransactionHadForTheLedgerIsToldAtTheEnd(t *testing.T) {
 	t.Parallel()
-	e := &engine{ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r"}}}
-	note := e.entry(letters.At(3, 1), dlq.Entry{State: dlq.Succeeded})
+	s := &sender{run: &ownedRun{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r"}}}
+	note := s.run.entry(letters.At(3, 1), dlq.Entry{State: dlq.Succeeded})
 	want := dlq.ParseLedgerRecord(note)
 	if want.Err != nil {
 		t.Fatal(want.Err)
 	}
 	note.Offset, note.ProducerID, note.Timestamp = 17, 5, time.Now() // as a client leaves them
-	if err := e.transactionEnded(ended{transaction: &transaction{notes: []*kgo.Record{note}}}); err != nil {
+	if _, err := s.ended(ended{transaction: &transaction{notes: []*kgo.Record{note}}}); err != nil {
 		t.Fatal(err)
 	}
-	if len(e.notes) != 1 {
-		t.Fatalf("%d notes are left, want 1", len(e.notes))
+	if len(s.notes) != 1 {
+		t.Fatalf("%d notes are left, want 1", len(s.notes))
 	}
-	n := e.notes[0]
+	n := s.notes[0]
 	if got := dlq.ParseLedgerRecord(n); got.Err != nil || got.Letter != want.Letter || got.Entry.State != want.Entry.State || n.Topic != "orders.dlq.ledger" || n.Partition != 3 || n.Offset != 0 || n.ProducerID != 0 {
 		t.Errorf("what is left is %+v", n)
 	}
@@ -54,7 +54,7 @@ func TestARunWhoseFinalRecordStandsWritesNoMore(t *testing.T) {
 	t.Parallel()
 	doomed := &FailedAgainError{Cause: "tax"}
 	for _, h := range []*ownedRun{{rec: &record{State: Done}}, {rec: &record{State: Aborted}, abortErr: doomed}} {
-		err := h.run(t.Context(), nil) // without writers
+		err := runEngine(t.Context(), h, nil) // without writers
 		if again, _ := errors.AsType[*FailedAgainError](err); again != h.abortErr || (err != nil) != (h.abortErr != nil) {
 			t.Errorf("a run that is %s ended with %v", h.rec.State, err)
 		}
@@ -66,15 +66,15 @@ func TestWhatWasSaidIsForgotten(t *testing.T) {
 	t.Parallel()
 	told := map[string]int{}
 	e := &engine{
-		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}}, flights: inflight.New(inflight.Counts{}, nil), bucket: newBucket(1, 1, time.Now()),
-		on: func(e Event) { told[e.Message]++ }, logged: map[string]time.Time{},
+		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}}, flights: inflight.New(inflight.Counts{}, nil),
+		sender: &sender{bucket: newBucket(1, 1, time.Now())}, on: func(e Event) { told[e.Message]++ },
 	}
 	for i := range 3 * maxLogged {
 		e.logThrottled(fmt.Sprint(i))
 		e.logThrottled(fmt.Sprint(i))
 	}
-	if len(e.logged) > maxLogged {
-		t.Errorf("%d messages are kept", len(e.logged))
+	if len(e.throttle.logged) > maxLogged {
+		t.Errorf("%d messages are kept", len(e.throttle.logged))
 	}
 	if len(told) != 3*maxLogged || told["7"] != 1 {
 		t.Errorf("%d messages were told, want %d; one of them %d times", len(told), 3*maxLogged, told["7"])
@@ -88,8 +88,8 @@ func TestARunIsNotOverWhileALookIsUnderWay(t *testing.T) {
 	now := time.Now()
 	e := &engine{
 		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r", Pace: Pace{Window: time.Second}}},
-		flights:  inflight.New(inflight.Counts{}, nil), state: Watching, lastSent: now.Add(-time.Minute), asOf: now, pollBegan: now, polling: true,
-		heartbeat: now, reported: now, polledAt: now,
+		flights:  inflight.New(inflight.Counts{}, nil), state: Watching, lastSent: now.Add(-time.Minute), heartbeat: now, reported: now,
+		sender: &sender{}, poller: &poller{asOf: now, began: now, ended: now, cancel: func() {}},
 	}
 	if over, err := e.advance(t.Context(), t.Context(), now); over || err != nil {
 		t.Errorf("it is over: %v, %v", over, err)

@@ -27,7 +27,7 @@ type outcomes struct {
 	absence absence // of the dead-letter topic
 }
 
-func (h *ownedRun) outcomes(w *watch) *outcomes {
+func newOutcomes(h *ownedRun, w *watch) *outcomes {
 	o := &outcomes{watch: w, held: h, topics: h.topics, groups: h.rec.Groups, last: map[string]*groupOffsets{}}
 	if !h.rec.toTier() {
 		o.named = h.rec.Target.Topic

@@ -93,6 +93,12 @@ func (r *record) end(state State, cause string, at time.Time) {
 // toTier reports whether the letters go to retry topics.
 func (r *record) toTier() bool { return len(r.Tiers) > 0 }
 
+// pastCanary reports whether the canary had its outcome: the run says so itself, or has sent more.
+func (r *record) pastCanary() bool {
+	c := r.Counts
+	return r.State == Sending || r.State == Watching || c.Sent-c.Unknown-c.Unfollowed > int64(r.Pace.Canary)
+}
+
 // targets are the topics to which the letters go.
 func (r *record) targets() []string {
 	if !r.toTier() {

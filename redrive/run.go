@@ -204,7 +204,7 @@ func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
 func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outcome, error) {
 	for {
 		began := time.Now()
-		err := h.run(ctx, on)
+		err := runEngine(ctx, h, on)
 		h.writers.close()
 		again := errors.Is(err, errUncertain) || errors.Is(err, errUnwatched)
 		if again && ctx.Err() != nil {
@@ -232,7 +232,7 @@ func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outc
 
 // retake takes a run again whose producers were fenced, or whose last transaction may stand or not, if nobody else has taken it.
 func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(Event)) (*ownedRun, error) {
-	said := map[string]time.Time{}
+	var said throttle
 	for {
 		again, err := r.takeBack(ctx, h, why)
 		if _, denied := errors.AsType[*permission.DeniedError](err); denied { // somebody has to grant it, and then resume
@@ -244,8 +244,7 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if text := err.Error(); on != nil && time.Since(said[text]) >= 10*time.Second {
-			said[text] = time.Now()
+		if text := err.Error(); on != nil && said.first(text) {
 			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: text + "; trying again"})
 		}
 		r.log.Warn("redrive: trying again", "topic", h.topics.dlq, "run", h.rec.ID, "error", err)

@@ -159,11 +159,11 @@ func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, erro
 		return nil, h.rec.Counts.clone(), nil
 	}
 	fl := inflight.New(inflight.Counts(h.rec.Counts), h.inFlight)
-	w, err := h.startWatch(ctx, fl, newAlarm(h.rec), func(error) {})
+	w, err := startWatch(ctx, h, fl, newAlarm(h.rec), func(error) {})
 	if err != nil {
 		return nil, Counts{}, err
 	}
 	defer w.Close()
-	l := h.outcomes(w).poll(ctx)
+	l := newOutcomes(h, w).poll(ctx)
 	return l.verdicts, Counts(fl.Counts()), l.err
 }

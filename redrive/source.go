@@ -42,7 +42,7 @@ type skip struct {
 
 // readLetters reads what is left of the selection, and makes the copies. The channel is closed when that has ended, which it does when
 // ctx ends at the latest. It looks at the run as it is now: what becomes of that is the engine's to write down.
-func (h *ownedRun) readLetters(ctx context.Context, buffered *memoryBudget) <-chan reading {
+func readLetters(ctx context.Context, h *ownedRun, buffered *memoryBudget) <-chan reading {
 	own, rec := *h, *h.rec
 	own.rec, own.originals = &rec, &originals{opts: h.r.cfg.Kafka}
 	h = &own

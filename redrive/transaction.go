@@ -6,17 +6,14 @@ import (
 	"fmt"
 	"iter"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
-	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // A reader of the targets waits for an open transaction: 250 ms at most is the aim. So it is filled for 150 ms at most, with 20,000
@@ -89,8 +86,8 @@ func unsent(notes []*kgo.Record) []*kgo.Record {
 	return again
 }
 
-func (h *ownedRun) begin(which int) (*transaction, error) {
-	cl := h.writers.cl[which]
+// begin begins a transaction of one of the two producers.
+func begin(cl *kgo.Client, which int) (*transaction, error) {
 	if err := cl.BeginTransaction(); err != nil {
 		return nil, fmt.Errorf("begin: %w: %w", errUncertain, err)
 	}
@@ -122,108 +119,12 @@ type ended struct {
 	err       error
 }
 
-// end waits for the copies, writes the ledger's entries, and commits after the transaction before, unless stop is closed by then. It
-// runs beside the next one's filling.
-func (h *ownedRun) end(ctx context.Context, t *transaction, before, stop <-chan struct{}, broken *atomic.Bool) (e ended) {
-	e.transaction = t
-	sent := sync.OnceFunc(func() { close(t.sent) })
-	defer sent()
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), t.began.Add(h.load.timeout))
-	defer cancel()
-	began := time.Now()
-	if err := t.cl.Flush(ctx); err != nil {
-		e.err = fmt.Errorf("write copies: %w: %w", errUncertain, err)
-		return e
-	}
-	t.sending = time.Since(began)
-	var failed error
-	for _, o := range t.copies {
-		switch err := t.err(o); {
-		case err == nil:
-		case isRefusal(err):
-			e.refused = append(e.refused, o)
-		case permission.IsDenied(err):
-			_ = abort(t.cl)
-			e.err = permission.Denied("WRITE", "topic", o.copy.Topic, err)
-			return e
-		case failed == nil:
-			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.In(h.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, err)
-		}
-	}
-	if len(e.refused) > 0 { // and batches behind one that was refused are out of order
-		e.err = uncertain(abort(t.cl))
-		return e
-	}
-	if failed != nil {
-		e.err = failed
-		return e
-	}
-	if err := h.report(ctx, t); permission.IsDenied(err) {
-		_ = abort(t.cl)
-		e.err = permission.Denied("WRITE", "topic", h.topics.ledger, err)
-		return e
-	} else if err != nil {
-		e.err = fmt.Errorf("write to the ledger: %w: %w", errUncertain, err)
-		return e
-	}
-	t.reporting = time.Since(began) - t.sending
-	sent()
-	select {
-	case <-before:
-	case <-ctx.Done():
-		e.err = fmt.Errorf("commit: %w: %w", errUncertain, ctx.Err())
-		return e
-	}
-	select {
-	case <-stop:
-		e.err = uncertain(abort(t.cl))
-		return e
-	default:
-	}
-	if broken.Load() {
-		e.err = fmt.Errorf("the transaction before was not committed: %w", errUncertain)
-		return e
-	}
-	if err := t.cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
-		e.err = fmt.Errorf("commit: %w: %w", errUncertain, err)
-		return e
-	}
-	e.committed = true
-	return e
-}
-
 // err is what was answered about a copy, after the flush.
 func (t *transaction) err(o *outgoing) error {
 	if len(t.failed) == 0 {
 		return nil
 	}
 	return t.failed[&o.copy]
-}
-
-// report writes the ledger's entries of a transaction.
-func (h *ownedRun) report(ctx context.Context, t *transaction) error {
-	var failed firstError
-	for _, r := range t.notes {
-		t.cl.Produce(ctx, r, failed.promise)
-	}
-	t.reported = make([]*kgo.Record, 0, len(t.copies))
-	e := dlq.Entry{
-		TopicID: h.topicID, Run: h.rec.ID, At: time.Now(), By: h.rec.By, Why: h.rec.Why, Edited: h.rec.Edit.what(),
-	}
-	for _, o := range t.copies {
-		e.State = dlq.Redriven
-		if !h.follows(o.group) {
-			e.State = dlq.Unfollowed
-		}
-		e.Target = o.target()
-		r := e.Record(h.topics.ledger, o.Partition, o.Offset)
-		t.reported = append(t.reported, r)
-		t.cl.Produce(ctx, r, failed.promise)
-	}
-	if err := t.cl.Flush(ctx); err != nil {
-		return err
-	}
-	return failed.err
 }
 
 // firstError is the first of what a client answers.

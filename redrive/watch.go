@@ -56,7 +56,7 @@ func (r *Redriver) watchFrom(ctx context.Context, t *topics, groups []string) (b
 }
 
 // startWatch begins to read where the run's watch began.
-func (h *ownedRun) startWatch(ctx context.Context, fl *inflight.Letters, a *alarm, problem func(error)) (*watch, error) {
+func startWatch(ctx context.Context, h *ownedRun, fl *inflight.Letters, a *alarm, problem func(error)) (*watch, error) {
 	cl, err := client.New(append(slices.Clip(h.r.cfg.Kafka),
 		kgo.MetadataMinAge(250*time.Millisecond),
 		kgo.WithContext(context.WithoutCancel(ctx)),

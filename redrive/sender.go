@@ -1,0 +1,222 @@
+package redrive
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// sender writes the copies of letters that are ready, with the ledger's entries about them, in
+// transactions at which the run's two producers take turns. It belongs to the engine's loop; only the
+// end of a transaction runs beside it, and answers through ends.
+// See DESIGN.md, "Sending".
+type sender struct {
+	run    *ownedRun
+	aborts <-chan struct{}             // closed when the run aborts: nothing is committed from then on
+	wrote  func(iter.Seq[*kgo.Record]) // is called beside the loop with the records of each commit
+	bucket *bucket
+
+	letters <-chan reading // nil once all were read
+	reads   *memoryBudget  // for the letters in memory
+	buffer  []*outgoing    // read, and not sent
+	taken   int64          // handed to a transaction, by this process and before
+	notes   []*kgo.Record  // for the ledger, with the next transaction
+
+	open   *transaction
+	next   int             // the producer whose turn it is
+	busy   [2]bool         // its transaction is being ended
+	before chan struct{}   // closed when the last transaction that was handed over has ended
+	sent   <-chan struct{} // closed when its records are written
+	broken atomic.Bool     // a transaction was not committed, so the later ones must not be
+	ends   chan ended
+}
+
+func newSender(run *ownedRun, aborts <-chan struct{}, now time.Time) *sender {
+	s := &sender{
+		run: run, aborts: aborts, bucket: newBucket(run.rec.Pace.Rate, run.rec.Pace.Burst, now), taken: run.rec.Counts.Sent,
+		reads: newMemoryBudget(run.r.cfg.MaxBufferedBytes), before: make(chan struct{}), ends: make(chan ended, 2),
+	}
+	close(s.before)
+	s.sent = s.before
+	return s
+}
+
+// note adds records for the ledger to the next transaction.
+func (s *sender) note(records ...*kgo.Record) { s.notes = append(s.notes, records...) }
+
+// done reports whether nothing is left to send.
+func (s *sender) done() bool {
+	return s.letters == nil && len(s.buffer) == 0 && s.open == nil && !s.ending()
+}
+
+// ending reports whether a transaction is being ended.
+func (s *sender) ending() bool { return s.busy[0] || s.busy[1] }
+
+// incoming is where letters are to be received from; nil while enough are buffered.
+func (s *sender) incoming() <-chan reading {
+	if len(s.buffer) >= 2*readBatch {
+		return nil
+	}
+	return s.letters
+}
+
+// room is closed when the connection has room for the next transaction; nil if nothing waits for that.
+func (s *sender) room() <-chan struct{} {
+	if len(s.buffer) > 0 && s.open == nil && !s.clear() {
+		return s.sent
+	}
+	return nil
+}
+
+// clear reports whether the connection has room for another transaction: on a slow one, two at once
+// would both take twice as long.
+func (s *sender) clear() bool {
+	if !s.run.load.narrow {
+		return true
+	}
+	select {
+	case <-s.sent:
+		return true
+	default:
+		return false
+	}
+}
+
+// mayBegin reports whether a transaction may be begun now.
+func (s *sender) mayBegin() bool { return !s.busy[s.next] && s.clear() }
+
+func (s *sender) begin() (err error) {
+	s.open, err = begin(s.run.writers.cl[s.next], s.next)
+	return err
+}
+
+// pump sends the letters that are ready, while it may. It returns how long it is until the next token,
+// if that is all that is missing.
+func (s *sender) pump(may func() bool) (wait time.Duration, err error) {
+	for len(s.buffer) > 0 && may() {
+		if s.open == nil {
+			if !s.mayBegin() {
+				return 0, nil
+			}
+			if err := s.begin(); err != nil {
+				return 0, err
+			}
+		}
+		if !s.run.load.fits(s.open, s.buffer[0].size) {
+			s.open.full = true
+			s.handOver()
+			continue
+		}
+		if s.bucket.rate >= 0 { // the clock costs as much as all the rest
+			if wait := s.bucket.take(time.Now()); wait > 0 {
+				return wait, nil
+			}
+		}
+		s.open.add(s.buffer[0])
+		s.buffer[0] = nil
+		s.buffer = s.buffer[1:]
+		s.taken++
+	}
+	return 0, nil
+}
+
+// tick hands over the open transaction once it was filled for long enough, and the notes for the
+// ledger if there is none.
+func (s *sender) tick(now time.Time) error {
+	switch {
+	case s.open != nil && now.Sub(s.open.began) >= txnLength:
+		s.handOver()
+	case s.open == nil && len(s.notes) > 0 && s.mayBegin():
+		if err := s.begin(); err != nil {
+			return err
+		}
+		s.handOver()
+	}
+	return nil
+}
+
+// handOver ends the open transaction, if there is one, beside the loop.
+func (s *sender) handOver() {
+	t := s.open
+	if t == nil {
+		return
+	}
+	n, bytes := s.run.load.some(s.notes)
+	t.bytes += bytes
+	t.notes, s.notes = s.notes[:n:n], s.notes[n:]
+	s.open, s.busy[t.which], s.next = nil, true, 1-t.which
+	before, after := s.before, make(chan struct{})
+	s.before, s.sent = after, t.sent
+	ctx, cancel := context.WithDeadline(context.Background(), t.began.Add(s.run.load.timeout))
+	go func() {
+		defer cancel()
+		defer close(after)
+		done := s.end(ctx, t, before)
+		if done.committed {
+			s.wrote(t.written())
+		}
+		if !done.committed && len(done.refused) == 0 {
+			s.broken.Store(true)
+		}
+		s.ends <- done
+	}()
+}
+
+// ended takes how a transaction ended. It returns the letter that its target does not take, if one was
+// alone in the transaction.
+func (s *sender) ended(done ended) (stays *skip, err error) {
+	s.busy[done.which] = false
+	switch {
+	case done.err != nil:
+		return nil, s.run.load.overdue(attempt{done.began, len(done.copies) + len(done.notes), done.bytes}, done.err)
+	case len(done.refused) > 0:
+		return s.refused(done), nil
+	case !done.committed: // the run aborts; the notes go with its final record
+		s.note(unsent(done.notes)...)
+	case len(done.copies) > 0:
+		s.run.load.accepted(done.transaction)
+		s.reads.free(done.held)
+	}
+	return nil, nil
+}
+
+// refused puts the letters of a transaction back that a broker refused, and of which nothing is
+// written. A broker refuses whole batches and does not name the letters. So they go again, fewer at a
+// time, until one is refused alone: it stays.
+func (s *sender) refused(done ended) (stays *skip) {
+	var alone *outgoing
+	if len(done.refused) == 1 {
+		alone = done.refused[0]
+	}
+	again := make([]*outgoing, 0, len(done.copies)+len(s.buffer))
+	for _, o := range done.copies {
+		s.taken--
+		if o != alone {
+			again = append(again, o.fresh())
+		}
+	}
+	if alone != nil {
+		err := done.transaction.err(alone)
+		stays = &skip{alone.Place, refusal(err), err}
+		s.reads.free(int64(alone.size))
+	} else {
+		s.run.load.refused(len(done.refused))
+	}
+	s.buffer = append(again, s.buffer...)
+	s.notes = append(done.notes, s.notes...)
+	return stays
+}
+
+// drop aborts the open transaction, if there is one. After an error its records may be committed with
+// what is written next.
+func (s *sender) drop() error {
+	if s.open == nil {
+		return nil
+	}
+	err := abort(s.open.cl)
+	s.open = nil
+	return uncertain(err)
+}

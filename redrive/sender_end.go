@@ -1,0 +1,108 @@
+package redrive
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
+)
+
+// end waits for the copies, writes the ledger's entries about them, and commits after the transaction
+// before, unless the run aborts first. It runs beside the loop, while the next transaction is filled.
+func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}) (e ended) {
+	e.transaction = t
+	sent := sync.OnceFunc(func() { close(t.sent) })
+	defer sent()
+	began := time.Now()
+	if err := t.cl.Flush(ctx); err != nil {
+		e.err = fmt.Errorf("write copies: %w: %w", errUncertain, err)
+		return e
+	}
+	t.sending = time.Since(began)
+	var failed error
+	for _, o := range t.copies {
+		switch err := t.err(o); {
+		case err == nil:
+		case isRefusal(err):
+			e.refused = append(e.refused, o)
+		case permission.IsDenied(err):
+			_ = abort(t.cl)
+			e.err = permission.Denied("WRITE", "topic", o.copy.Topic, err)
+			return e
+		case failed == nil:
+			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.In(s.run.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, err)
+		}
+	}
+	if len(e.refused) > 0 { // and batches behind one that was refused are out of order
+		e.err = uncertain(abort(t.cl))
+		return e
+	}
+	if failed != nil {
+		e.err = failed
+		return e
+	}
+	if err := s.report(ctx, t); permission.IsDenied(err) {
+		_ = abort(t.cl)
+		e.err = permission.Denied("WRITE", "topic", s.run.topics.ledger, err)
+		return e
+	} else if err != nil {
+		e.err = fmt.Errorf("write to the ledger: %w: %w", errUncertain, err)
+		return e
+	}
+	t.reporting = time.Since(began) - t.sending
+	sent()
+	select {
+	case <-before:
+	case <-ctx.Done():
+		e.err = fmt.Errorf("commit: %w: %w", errUncertain, ctx.Err())
+		return e
+	}
+	select {
+	case <-s.aborts:
+		e.err = uncertain(abort(t.cl))
+		return e
+	default:
+	}
+	if s.broken.Load() {
+		e.err = fmt.Errorf("the transaction before was not committed: %w", errUncertain)
+		return e
+	}
+	if err := t.cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
+		e.err = fmt.Errorf("commit: %w: %w", errUncertain, err)
+		return e
+	}
+	e.committed = true
+	return e
+}
+
+// report writes the ledger's entries of a transaction.
+func (s *sender) report(ctx context.Context, t *transaction) error {
+	h := s.run
+	var failed firstError
+	for _, r := range t.notes {
+		t.cl.Produce(ctx, r, failed.promise)
+	}
+	t.reported = make([]*kgo.Record, 0, len(t.copies))
+	e := dlq.Entry{
+		TopicID: h.topicID, Run: h.rec.ID, At: time.Now(), By: h.rec.By, Why: h.rec.Why, Edited: h.rec.Edit.what(),
+	}
+	for _, o := range t.copies {
+		e.State = dlq.Redriven
+		if !h.follows(o.group) {
+			e.State = dlq.Unfollowed
+		}
+		e.Target = o.target()
+		r := e.Record(h.topics.ledger, o.Partition, o.Offset)
+		t.reported = append(t.reported, r)
+		t.cl.Produce(ctx, r, failed.promise)
+	}
+	if err := t.cl.Flush(ctx); err != nil {
+		return err
+	}
+	return failed.err
+}

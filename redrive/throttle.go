@@ -1,0 +1,31 @@
+package redrive
+
+import (
+	"maps"
+	"time"
+)
+
+// logEvery is how often an equal message is reported, and maxLogged how many messages are remembered.
+const (
+	logEvery  = 10 * time.Second
+	maxLogged = 1_000
+)
+
+// throttle remembers which messages were reported lately. The zero value is ready to use.
+type throttle struct{ logged map[string]time.Time }
+
+// first reports whether a message was not reported within the last ten seconds, and remembers it.
+func (t *throttle) first(message string) bool {
+	now := time.Now()
+	if now.Sub(t.logged[message]) < logEvery {
+		return false
+	}
+	if len(t.logged) >= maxLogged {
+		maps.DeleteFunc(t.logged, func(_ string, at time.Time) bool { return now.Sub(at) >= logEvery })
+	}
+	if t.logged == nil || len(t.logged) >= maxLogged { // rather the same message twice than all of them kept
+		t.logged = map[string]time.Time{}
+	}
+	t.logged[message] = now
+	return true
+}
