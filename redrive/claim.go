@@ -34,10 +34,6 @@ type ownedRun struct {
 	inFlight      []inflight.Sent           // what was sent, and has no outcome
 	unfollowed    []inflight.Sent           // of which no outcome will be known, and the ledger does not say so
 	skipsReported map[dlq.State]letters.Set // what else the ledger says of its letters, but for those that failed
-
-	// Of the reader of letters, which has its own copy of the run:
-	originals *originals
-	targetID  [16]byte // of the target that was named; zero where it is not known
 }
 
 // claim begins a run of a plan. The order is what makes two operators at a time one run: the ids are initialised, then the ledger is
@@ -47,7 +43,7 @@ type ownedRun struct {
 func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*ownedRun, error) {
 	t, l := p.topics, newLoad(r.cfg.MaxBufferedBytes/2)
 	for try := 1; ; try++ {
-		w, err := r.openWriters(ctx, t.dlq, l.timeout)
+		w, err := openWriters(ctx, r.cfg.Kafka, t.dlq, l.timeout)
 		if err != nil {
 			return nil, within(t.dlq, err)
 		}
@@ -98,10 +94,10 @@ func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
 // tryClaim is one try of it. Of a claim that may stand or not it returns the run with the error.
 func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers, l *load) (*ownedRun, error) {
 	t := p.topics
-	if err := r.fence(ctx, w, t.ledger, t.ledger); err != nil {
+	if err := fence(ctx, r.cfg.Kafka, w, t.ledger, t.ledger); err != nil {
 		return nil, err
 	}
-	if err := r.fence(ctx, w, t.ledger, slices.Collect(maps.Keys(p.Targets))...); err != nil {
+	if err := fence(ctx, r.cfg.Kafka, w, t.ledger, slices.Collect(maps.Keys(p.Targets))...); err != nil {
 		return nil, err
 	}
 	orphans := redrivenElsewhere{}
@@ -113,7 +109,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 	if left.Len() == 0 {
 		return nil, &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: "all letters of the plan are resolved by now"}
 	}
-	watch, ids, err := r.watchFrom(ctx, t, groupsOf(p))
+	watch, ids, err := watchFrom(ctx, r.cfg.Kafka, t, groupsOf(p))
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +226,7 @@ func (h *ownedRun) write(ctx context.Context, which int, notes []*kgo.Record) er
 // between, each time about the run as the ledger has it then.
 func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, change func(*ownedRun) error) (*ownedRun, error) {
 	for try := 1; ; try++ {
-		w, err := r.openWriters(ctx, t.dlq, l.timeout)
+		w, err := openWriters(ctx, r.cfg.Kafka, t.dlq, l.timeout)
 		if err != nil {
 			return nil, within(t.dlq, err)
 		}
@@ -264,7 +260,7 @@ func (r *Redriver) stillMine(ctx context.Context, t *topics, id string, change f
 }
 
 func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change func(*ownedRun) error, w *writers) (*ownedRun, error) {
-	if err := r.fence(ctx, w, t.ledger, t.ledger); err != nil {
+	if err := fence(ctx, r.cfg.Kafka, w, t.ledger, t.ledger); err != nil {
 		return nil, err
 	}
 	h, err := r.read(ctx, t, id)
@@ -275,7 +271,7 @@ func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change fun
 	if err := change(h); err != nil {
 		return nil, err
 	}
-	if err := r.fence(ctx, w, t.ledger, h.rec.targets()...); err != nil {
+	if err := fence(ctx, r.cfg.Kafka, w, t.ledger, h.rec.targets()...); err != nil {
 		return nil, err
 	}
 	return h, w.write(ctx, 0, h.rec.note(t.ledger))

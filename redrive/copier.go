@@ -20,10 +20,12 @@ import (
 //
 // It must not be used concurrently.
 type copier struct {
-	h      *ownedRun
-	run    []byte
-	edited bool // the user's headers
-	tiers  map[destination]string
+	h         *ownedRun
+	run       []byte
+	edited    bool // the user's headers
+	originals *originals
+	targetID  [16]byte // of the target that was named; zero where it is not known
+	tiers     map[destination]string
 
 	out  []outgoing
 	all  []kgo.RecordHeader
@@ -48,7 +50,7 @@ var (
 )
 
 func newCopier(h *ownedRun) *copier {
-	return &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), tiers: map[destination]string{}}
+	return &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), originals: &originals{run: h}, tiers: map[destination]string{}}
 }
 
 // copy makes the copy of a letter, or says why it is not sent; neither if the broker has to be
@@ -70,7 +72,7 @@ func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped 
 		return nil, SkippedNoGroup, nil
 	}
 	if omitted && edit.Value == nil {
-		if o.copy.Value, err = c.h.omitted(ctx, r); errors.Is(err, errValueLost) {
+		if o.copy.Value, err = c.originals.value(ctx, r); errors.Is(err, errValueLost) {
 			return nil, SkippedValueLost, err
 		} else if err != nil {
 			return nil, "", err
@@ -174,7 +176,7 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	if mark.Original.Topic == "" {
 		mark.Original = m.Original
 	}
-	if mark.Original.Topic != target.Topic || m.Original.TopicID != c.h.targetID || c.h.targetID == ([16]byte{}) {
+	if mark.Original.Topic != target.Topic || m.Original.TopicID != c.targetID || c.targetID == ([16]byte{}) {
 		mark.Original = headers.Position{} // nobody believes it there, or it is another record's
 	}
 	if c.edited {

@@ -38,11 +38,11 @@ const (
 
 // fence has the partitions of topics end what was written to them under the ids before, and refuse what of that comes late. The ledger
 // comes first: of what is open in it nothing is said before, and to read it to its end takes it to have ended.
-func (r *Redriver) fence(ctx context.Context, w *writers, ledger string, topics ...string) error {
+func fence(ctx context.Context, kafka []kgo.Opt, w *writers, ledger string, topics ...string) error {
 	// The producers go on with the epochs that they have, which newer versions of EndTxn would raise.
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(kmsg.EndTxn.Int16(), 4)
-	cl, err := client.New(slices.Concat(r.cfg.Kafka, []kgo.Opt{kgo.MaxVersions(versions)})...)
+	cl, err := client.New(slices.Concat(kafka, []kgo.Opt{kgo.MaxVersions(versions)})...)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func (r *Redriver) fence(ctx context.Context, w *writers, ledger string, topics 
 		if err != nil {
 			return err
 		}
-		f := &fence{
-			opts: r.cfg.Kafka, cl: cl, adm: kadm.NewClient(cl), ledger: ledger,
+		f := &idFence{
+			opts: kafka, cl: cl, adm: kadm.NewClient(cl), ledger: ledger,
 			txn: w.txn[which], id: id, epoch: epoch, ids: ids, blind: map[string]bool{}, stillFenced: map[gap]bool{},
 		}
 		if err := f.raise(ctx, topics); err != nil {
@@ -67,9 +67,9 @@ func (r *Redriver) fence(ctx context.Context, w *writers, ledger string, topics 
 	return nil
 }
 
-// fence is one id's.
+// idFence is the fence of one id.
 // See DESIGN.md, "Fence".
-type fence struct {
+type idFence struct {
 	opts        []kgo.Opt
 	cl          *kgo.Client
 	adm         *kadm.Client
@@ -94,7 +94,7 @@ func (g gap) String() string { return fmt.Sprintf("%s/%d", g.topic, g.partition)
 
 // raise asks for markers until all stand. A marker is written after its transaction was ended, or never: so it looks for them, and asks
 // again.
-func (f *fence) raise(ctx context.Context, topics []string) error {
+func (f *idFence) raise(ctx context.Context, topics []string) error {
 	left := patience(fencePatience)
 	why := context.DeadlineExceeded
 	for {
@@ -136,7 +136,7 @@ type patience time.Duration
 func (p *patience) spend(took time.Duration) { *p -= patience(min(took, fenceRound)) }
 
 // round looks where a marker is missing, and asks for those of which it is known how they are to be, if it did not do so just now.
-func (f *fence) round(ctx context.Context, topics []string) (gaps []gap, err error) {
+func (f *idFence) round(ctx context.Context, topics []string) (gaps []gap, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fenceRound)
 	defer cancel()
 	gaps, blind, err := f.gaps(ctx, topics)
@@ -152,7 +152,7 @@ func (f *fence) round(ctx context.Context, topics []string) (gaps []gap, err err
 }
 
 // gaps are the partitions on which the id was used in an older epoch, or has something open, and all of the topics that can't be asked.
-func (f *fence) gaps(ctx context.Context, topics []string) (gaps []gap, blind map[string]bool, err error) {
+func (f *idFence) gaps(ctx context.Context, topics []string) (gaps []gap, blind map[string]bool, err error) {
 	found, err := f.adm.ListTopics(ctx, topics...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list topics: %w", err)
@@ -186,7 +186,7 @@ func (f *fence) gaps(ctx context.Context, topics []string) (gaps []gap, blind ma
 }
 
 // close has each gap closed by a marker: of an abort, except where what is open was committed elsewhere.
-func (f *fence) close(ctx context.Context, gaps []gap) error {
+func (f *idFence) close(ctx context.Context, gaps []gap) error {
 	var abort, commit []gap
 	for _, g := range gaps {
 		if f.stillFenced[g] {
@@ -202,7 +202,7 @@ func (f *fence) close(ctx context.Context, gaps []gap) error {
 }
 
 // mark ends a transaction that has nothing but partitions, whose leaders get its markers.
-func (f *fence) mark(ctx context.Context, gaps []gap, commit bool) error {
+func (f *idFence) mark(ctx context.Context, gaps []gap, commit bool) error {
 	if len(gaps) == 0 {
 		return nil
 	}
@@ -241,7 +241,7 @@ func (f *fence) mark(ctx context.Context, gaps []gap, commit bool) error {
 }
 
 // lost tells of an answer whether it means that somebody else has initialised the id.
-func (f *fence) lost(err error) error {
+func (f *idFence) lost(err error) error {
 	if isFenced(err) {
 		return fmt.Errorf("%w: %w", errUncertain, err)
 	}
@@ -250,7 +250,7 @@ func (f *fence) lost(err error) error {
 
 // tooOld reports whether an error is of a broker that does not know the request. It asks what brokers know: to take one that is down for
 // one that is too old would have what is open on it aborted unseen.
-func (f *fence) tooOld(ctx context.Context, err error) bool {
+func (f *idFence) tooOld(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(err, kerr.UnsupportedVersion) {
 		return err != nil
 	}

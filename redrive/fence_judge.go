@@ -16,7 +16,7 @@ import (
 )
 
 // unjudged reports whether there is something open of which it is not known how it is to end.
-func (f *fence) unjudged(gaps []gap) bool {
+func (f *idFence) unjudged(gaps []gap) bool {
 	return slices.ContainsFunc(gaps, func(g gap) bool {
 		_, known := f.stillFenced[g]
 		return !known && g.open >= 0
@@ -26,7 +26,7 @@ func (f *fence) unjudged(gaps []gap) bool {
 // judge finds out which of what is open belongs to a transaction that was committed. Copies do if the ledger tells of one, which it was
 // told in the same transaction; entries of the ledger do if the copies of which they tell are visible. What is open on both sides nobody
 // has seen, and its letters go again. Where it is part of this and part of that, rather a letter is sent twice than none.
-func (f *fence) judge(ctx context.Context, gaps []gap) error {
+func (f *idFence) judge(ctx context.Context, gaps []gap) error {
 	copies := map[headers.Position]gap{}
 	stands := map[gap]bool{}
 	for _, g := range gaps {
@@ -63,7 +63,7 @@ func (f *fence) judge(ctx context.Context, gaps []gap) error {
 }
 
 // leftOpen are the id's records that are open on a partition.
-func (f *fence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err error) {
+func (f *idFence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err error) {
 	ends, err := bounds.Ends(ctx, f.adm, []string{g.topic})
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (f *fence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err
 }
 
 // visible reports whether a committed reader sees all copies of which entries tell, and there are some.
-func (f *fence) visible(ctx context.Context, entries []*kgo.Record) (bool, error) {
+func (f *idFence) visible(ctx context.Context, entries []*kgo.Record) (bool, error) {
 	ranges := map[string][]dlq.Range{}
 	for _, r := range entries {
 		if e := dlq.ParseLedgerRecord(r).Entry; e.State == dlq.Redriven { // a broken one has no state
@@ -117,7 +117,7 @@ func (f *fence) visible(ctx context.Context, entries []*kgo.Record) (bool, error
 
 // readable reports whether nothing of the run's own is open before the ends of ranges, for which a committed reader would wait. What
 // others have open there says nothing: it is an error, which passes when they end it.
-func (f *fence) readable(ctx context.Context, topic string, ranges []dlq.Range) (bool, error) {
+func (f *idFence) readable(ctx context.Context, topic string, ranges []dlq.Range) (bool, error) {
 	stable, err := f.adm.ListCommittedOffsets(ctx, topic)
 	if err == nil {
 		err = stable.Error()

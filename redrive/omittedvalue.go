@@ -27,7 +27,7 @@ const originalWait = 10 * time.Second
 // originals reads values that were left out of letters, where their records were first read, or from copies of the letters. Its client
 // is made for the first of them; it is one reader's, who closes it.
 type originals struct {
-	opts   []kgo.Opt
+	run    *ownedRun
 	cl     *kgo.Client
 	adm    *kadm.Client
 	copies map[letters.Place][]letters.Place // of the run's letters, as the ledger names them; nil before one is looked for
@@ -37,7 +37,7 @@ func (o *originals) open() (err error) {
 	if o.cl != nil {
 		return nil
 	}
-	o.cl, err = client.New(append(slices.Clip(o.opts),
+	o.cl, err = client.New(append(slices.Clip(o.run.r.cfg.Kafka),
 		kgo.FetchIsolationLevel(kgo.ReadUncommitted()), // it was read once, so it was committed
 		kgo.FetchMaxWait(250*time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
@@ -54,28 +54,28 @@ func (o *originals) close() {
 	}
 }
 
-// omitted is the value of a letter that lacks it. Where the original record is gone, a copy of the letter may have the value: the letter
+// value is the value of a letter that lacks it. Where the original record is gone, a copy of the letter may have the value: the letter
 // hides it, so that nothing else brings it back.
-func (h *ownedRun) omitted(ctx context.Context, r *kgo.Record) ([]byte, error) {
+func (o *originals) value(ctx context.Context, r *kgo.Record) ([]byte, error) {
 	m, _ := headers.Parse(r.Headers)
 	if m.Original.Topic == "" {
 		return nil, fmt.Errorf("it does not say where it was first read: %w", errValueLost)
 	}
-	original, err := h.originals.record(ctx, m.Original)
+	original, err := o.record(ctx, m.Original)
 	if err == nil {
 		return original.Value, nil
 	}
 	if !errors.Is(err, errValueLost) {
 		return nil, err
 	}
-	copies, failed := h.copiesOf(ctx, letters.At(r.Partition, r.Offset))
+	copies, failed := o.copiesOf(ctx, letters.At(r.Partition, r.Offset))
 	if failed != nil {
 		return nil, failed
 	}
 	for _, at := range copies {
-		p := at.In(h.topics.dlq)
-		p.TopicID = h.topicID
-		c, failed := h.originals.record(ctx, p)
+		p := at.In(o.run.topics.dlq)
+		p.TopicID = o.run.topicID
+		c, failed := o.record(ctx, p)
 		if errors.Is(failed, errValueLost) {
 			continue
 		} else if failed != nil {
@@ -89,19 +89,18 @@ func (h *ownedRun) omitted(ctx context.Context, r *kgo.Record) ([]byte, error) {
 }
 
 // copiesOf are the copies of a letter, which the run's claim has written down. Few runs have to know, so the ledger is read for it.
-func (h *ownedRun) copiesOf(ctx context.Context, letter letters.Place) ([]letters.Place, error) {
-	o := h.originals
+func (o *originals) copiesOf(ctx context.Context, letter letters.Place) ([]letters.Place, error) {
 	if o.copies == nil {
 		copies := map[letters.Place][]letters.Place{}
-		err := dlq.NewLedger(h.topics.dlq, h.topics.ledger, h.r.cfg.Kafka...).Read(ctx, nil, func(n *dlq.LedgerRecord) {
-			if n.Run != "" || n.Err != nil || n.Letter < 0 || n.Entry.Run != h.rec.ID || n.Entry.State != dlq.Duplicate {
+		err := dlq.NewLedger(o.run.topics.dlq, o.run.topics.ledger, o.run.r.cfg.Kafka...).Read(ctx, nil, func(n *dlq.LedgerRecord) {
+			if n.Run != "" || n.Err != nil || n.Letter < 0 || n.Entry.Run != o.run.rec.ID || n.Entry.State != dlq.Duplicate {
 				return
 			}
 			of := letters.At(n.Entry.Target.Partition, n.Entry.Target.Offset)
 			copies[of] = append(copies[of], letters.At(n.Record.Partition, n.Letter))
 		})
 		if err != nil {
-			return nil, permission.Denied("READ", "topic", h.topics.ledger, err)
+			return nil, permission.Denied("READ", "topic", o.run.topics.ledger, err)
 		}
 		o.copies = copies
 	}

@@ -97,12 +97,12 @@ func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (
 	if ids, err := r.unresolvedRuns(ctx, t); err != nil || !slices.Contains(ids, id) { // a run that began meanwhile is not to be fenced
 		return 0, err
 	}
-	w, err := r.openWriters(ctx, t.dlq, txnTimeout)
+	w, err := openWriters(ctx, r.cfg.Kafka, t.dlq, txnTimeout)
 	if err != nil {
 		return 0, err
 	}
 	defer w.close()
-	if err := r.fence(ctx, w, t.ledger, t.ledger); err != nil {
+	if err := fence(ctx, r.cfg.Kafka, w, t.ledger, t.ledger); err != nil {
 		return 0, err
 	}
 	if ids, err := r.unresolvedRuns(ctx, t); err != nil || !slices.Contains(ids, id) {

@@ -2,11 +2,13 @@ package redrive
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
@@ -44,13 +46,13 @@ type skip struct {
 // ctx ends at the latest. It looks at the run as it is now: what becomes of that is the engine's to write down.
 func readLetters(ctx context.Context, h *ownedRun, buffered *memoryBudget) <-chan reading {
 	own, rec := *h, *h.rec
-	own.rec, own.originals = &rec, &originals{opts: h.r.cfg.Kafka}
+	own.rec = &rec
 	h = &own
 	out := make(chan reading, 4)
 	s := &source{ownedRun: h, copier: newCopier(h), todo: h.left.Clone(), buffered: buffered, out: out}
 	go func() {
 		defer close(out)
-		defer h.originals.close()
+		defer s.copier.originals.close()
 		for ctx.Err() == nil {
 			if s.read(ctx) {
 				s.hand(ctx, reading{end: true, missing: s.todo})
@@ -152,7 +154,7 @@ func (s *source) read(ctx context.Context) (whole bool) {
 
 // still reports whether the topic is the one that the run is about, and says so if it is not, or that is not known.
 func (s *source) still(ctx context.Context) bool {
-	err := s.ownedRun.stillSameTopic(ctx)
+	err := s.sameTopics(ctx)
 	return err == nil || s.hand(ctx, reading{err: err}) && false
 }
 
@@ -173,4 +175,26 @@ func (s *source) take(ctx context.Context, r *kgo.Record) error {
 		return err
 	}
 	return nil
+}
+
+// sameTopics makes sure that the dead-letter topic is the one that the run is about, and finds out
+// which topic the target is by now.
+func (s *source) sameTopics(ctx context.Context) error {
+	adm, err := client.NewAdmin(s.r.cfg.Kafka...)
+	if err != nil {
+		return err
+	}
+	defer adm.Close()
+	names := []string{s.topics.dlq}
+	if !s.rec.toTier() {
+		names = append(names, s.rec.Target.Topic)
+	}
+	found, err := adm.ListTopics(ctx, names...)
+	if err != nil {
+		return fmt.Errorf("list topics: %w", err)
+	}
+	if !s.rec.toTier() {
+		s.copier.targetID = found[s.rec.Target.Topic].ID
+	}
+	return s.ownedRun.sameTopic(found)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -47,27 +46,7 @@ func isOther(id, now [16]byte) bool {
 	return id != ([16]byte{}) && now != ([16]byte{}) && id != now
 }
 
-// stillSameTopic makes sure that the dead-letter topic is the one that the run is about, and finds out which one the target is by now.
-func (h *ownedRun) stillSameTopic(ctx context.Context) error {
-	adm, err := client.NewAdmin(h.r.cfg.Kafka...)
-	if err != nil {
-		return err
-	}
-	defer adm.Close()
-	names := []string{h.topics.dlq}
-	if !h.rec.toTier() {
-		names = append(names, h.rec.Target.Topic)
-	}
-	found, err := adm.ListTopics(ctx, names...)
-	if err != nil {
-		return fmt.Errorf("list topics: %w", err)
-	}
-	if !h.rec.toTier() {
-		h.targetID = found[h.rec.Target.Topic].ID
-	}
-	return h.sameTopic(found)
-}
-
+// sameTopic makes sure that the dead-letter topic is the one that the run is about.
 func (h *ownedRun) sameTopic(found kadm.TopicDetails) error {
 	if d, ok := found[h.topics.dlq]; ok && d.Err == nil && isOther(h.topicID, d.ID) {
 		return ErrTopicRecreated

@@ -37,8 +37,8 @@ type watch struct {
 }
 
 // watchFrom is where a watch begins that misses nothing from now on, and the ids of its topics.
-func (r *Redriver) watchFrom(ctx context.Context, t *topics, groups []string) (bounds.Positions, map[string]string, error) {
-	adm, err := client.NewAdmin(r.cfg.Kafka...)
+func watchFrom(ctx context.Context, kafka []kgo.Opt, t *topics, groups []string) (bounds.Positions, map[string]string, error) {
+	adm, err := client.NewAdmin(kafka...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -38,7 +38,7 @@ func transactionalID(dlq string, which int) string {
 }
 
 // openWriters initialises the two ids: whatever others have open under them is aborted, and what they write next is refused.
-func (r *Redriver) openWriters(ctx context.Context, dlq string, timeout time.Duration) (*writers, error) {
+func openWriters(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duration) (*writers, error) {
 	w := &writers{}
 	for i := range w.cl {
 		w.txn[i] = transactionalID(dlq, i)
@@ -46,7 +46,7 @@ func (r *Redriver) openWriters(ctx context.Context, dlq string, timeout time.Dur
 			kgo.ProducerLinger(0),
 			kgo.MaxBufferedRecords(1 << 20),
 			kgo.MaxBufferedBytes(256 << 20),
-		}, r.cfg.Kafka...)
+		}, kafka...)
 		if timeout > txnTimeout { // a letter takes longer than the client gives a request
 			opts = append(opts, kgo.RequestTimeoutOverhead(timeout))
 		}
