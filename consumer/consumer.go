@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/clock"
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -50,6 +51,7 @@ type Consumer struct {
 	producer      forward_.Producers
 	single        singleSender
 	admin         *kadm.Client
+	cluster       *cluster.Cluster
 	source        *pollGuard
 	retryPoll     *retryPoll
 	sourcePauser  fetchPauser
@@ -244,7 +246,7 @@ func (c *Consumer) connect() (err error) {
 		c.retryCl.Close()
 		return fmt.Errorf("consumer: producer: %w", err)
 	}
-	c.admin = kadm.NewClient(c.retryCl)
+	c.admin, c.cluster = kadm.NewClient(c.retryCl), cluster.New(c.retryCl)
 	c.classic = c.retryCl.OptValue(kgo.ServerSideBalancer) != true
 	c.commitTimeout = commitTimeFor(c.retryCl, c.cfg.DrainTimeout)
 	rebalance, _ := c.retryCl.OptValue(kgo.RebalanceTimeout).(time.Duration)

@@ -66,7 +66,7 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 	if len(left) == 0 {
 		return failure
 	}
-	now, err := c.describe(ctx, keys(left))
+	now, err := c.cluster.Describe(ctx, keys(left))
 	if err != nil {
 		return errors.Join(failure, err)
 	}
@@ -93,10 +93,10 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 			log("retry_topic", topic, "source", tier.source, "records_at_most", lagOf(tier.committed, listed, topic))
 		}
 		switch {
-		case errors.Is(t.err, kerr.UnknownTopicOrPartition): // deleted: nothing is left to do
-		case t.err != nil:
+		case errors.Is(t.Err, kerr.UnknownTopicOrPartition): // deleted: nothing is left to do
+		case t.Err != nil:
 			tell("unreadable", func(about ...any) {
-				c.log.Error("siding: a retry topic of this group cannot be read; what it holds stays there until it can", append(about, "error", t.err)...)
+				c.log.Error("siding: a retry topic of this group cannot be read; what it holds stays there until it can", append(about, "error", t.Err)...)
 			})
 		case c.siblings[tier.source].Source == "":
 			tell("without a source", func(about ...any) {
@@ -104,13 +104,13 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 					"put the source back into Topics until it is empty, then delete it", about...)
 			})
 		case known[topic]:
-			c.resized(tier.source, topic, t.partitions)
+			c.resized(tier.source, topic, t.Partitions)
 		default:
 			tell("drained", func(about ...any) {
 				c.log.Info("siding: a retry topic that is not configured any more is drained; delete it when no consumer writes to it and it is empty", about...)
 			})
 			c.mu.Lock()
-			c.drainedTiers[tier.source] = append(slices.Clone(c.drainedTiers[tier.source]), drainedTier{tier.Tier, t.partitions})
+			c.drainedTiers[tier.source] = append(slices.Clone(c.drainedTiers[tier.source]), drainedTier{tier.Tier, t.Partitions})
 			c.mu.Unlock()
 		}
 	}
@@ -137,12 +137,12 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 	if len(lacking) == 0 {
 		return nil
 	}
-	now, err := c.describe(ctx, keys(topics))
+	now, err := c.cluster.Describe(ctx, keys(topics))
 	if err != nil {
 		return err
 	}
-	inGroup, former := c.offsetsOf(ctx, c.cfg.Group, topics), c.formerOffsets(ctx, topics)
-	logs, _ := c.bounds(ctx, keys(topics)...) // who needs it is told
+	inGroup, former := c.cluster.OffsetsOf(ctx, c.groups.own(), topics), c.cluster.FormerOffsets(ctx, c.groups.former(), topics)
+	logs, _ := c.cluster.Bounds(ctx, keys(topics)...) // who needs it is told
 	var extended []*lane
 	var failures []error
 	for _, f := range lacking {
@@ -151,7 +151,7 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 			failures = append(failures, err)
 			continue
 		}
-		f.tracker, f.epoch, f.id = at, epoch, now[f.topic].id
+		f.tracker, f.epoch, f.id = at, epoch, now[f.topic].ID
 		if f.join() {
 			extended = append(extended, f.lane)
 		}
@@ -212,13 +212,6 @@ func lagOf(committed kadm.OffsetResponses, ends kadm.ListedOffsets, topic string
 		}
 	}
 	return n
-}
-
-func (c *Consumer) formerOffsets(ctx context.Context, partitions map[string][]int32) (all formerOffsets) {
-	for _, group := range c.cfg.FormerGroups {
-		all = append(all, c.offsetsOf(ctx, group, partitions))
-	}
-	return all
 }
 
 // warnOfFormerGroups says which former groups still have members. Those and this one would run the

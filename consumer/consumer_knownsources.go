@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// loadKnownSources notes how the sources are before the group is joined, where Config.Start makes a difference.
+// loadKnownSources notes how the sources are before the group is joined, where Config.Start makes a
+// difference.
 func (c *Consumer) loadKnownSources(ctx context.Context) error {
 	if c.cfg.Start.kind == startEarliest {
 		return nil
@@ -24,28 +27,29 @@ func (c *Consumer) loadKnownSources(ctx context.Context) error {
 	}
 }
 
-// tryLoadKnownSources reports whether each topic that the group consumes has an offset on all of its partitions.
+// tryLoadKnownSources reports whether each topic that the group consumes has an offset on all of
+// its partitions.
 func (c *Consumer) tryLoadKnownSources(ctx context.Context) (begun bool, err error) {
-	now, err := c.describe(ctx, c.cfg.Topics)
+	now, err := c.cluster.Describe(ctx, c.cfg.Topics)
 	if err != nil {
 		return false, err
 	}
 	all := map[string][]int32{}
 	for topic, t := range now {
-		if t.err != nil {
-			return false, fmt.Errorf("topic %q: %w", topic, t.err)
+		if t.Err != nil {
+			return false, fmt.Errorf("topic %q: %w", topic, t.Err)
 		}
-		for p := range t.partitions {
+		for p := range t.Partitions {
 			all[topic] = append(all[topic], p)
 		}
 	}
-	groups := append(formerOffsets{c.offsetsOf(ctx, c.cfg.Group, all)}, c.formerOffsets(ctx, all)...)
+	groups := append(cluster.Former{c.cluster.OffsetsOf(ctx, c.groups.own(), all)}, c.cluster.FormerOffsets(ctx, c.groups.former(), all)...)
 	c.knownSources = map[string]knownSource{}
 	begun = true
 	for topic, t := range now {
 		var have int32
-		for p := range t.partitions {
-			_, known, err := groups.of(topicPartition{topic, p})
+		for p := range t.Partitions {
+			_, known, err := groups.Of(topic, p)
 			switch {
 			case err != nil:
 				return false, err
@@ -53,8 +57,8 @@ func (c *Consumer) tryLoadKnownSources(ctx context.Context) (begun bool, err err
 				have++
 			}
 		}
-		c.knownSources[topic] = knownSource{t.partitions, have > 0}
-		begun = begun && (have == 0 || have == t.partitions)
+		c.knownSources[topic] = knownSource{t.Partitions, have > 0}
+		begun = begun && (have == 0 || have == t.Partitions)
 	}
 	return begun, nil
 }

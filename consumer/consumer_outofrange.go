@@ -51,11 +51,11 @@ func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, offsetsTimeout)
 	defer cancel()
-	b, unknown := c.bounds(ctx, keys(topics)...)
+	b, unknown := c.cluster.Bounds(ctx, keys(topics)...)
 	var left []outOfRange
 	var failures []error
 	for _, o := range lost {
-		start, end, err := b.of(o.at.topic, o.at.partition)
+		start, end, err := b.Of(o.at.topic, o.at.partition)
 		switch {
 		case unknown != nil:
 			left = append(left, o)

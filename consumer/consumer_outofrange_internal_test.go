@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
 // A look holds up the poll loop, on the retry topics with everybody who changes what is read. There
@@ -25,7 +25,7 @@ func TestConsumerOutOfRange_AsksOnceForAllPositions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c.admin, c.retryPoll = kadm.NewClient(silent), newRetryPoll(c, nil)
+				c.cluster, c.retryPoll = cluster.New(silent), newRetryPoll(c, nil)
 				var lost []outOfRange
 				for p := range int32(20) {
 					l := held(c, p, "m")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
@@ -69,8 +70,8 @@ func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
 		return missing
 	}
 	tiers := tiersOf(lanes)
-	inGroup, former := c.offsetsOf(c.ctx, c.cfg.Group, tiers), c.formerOffsets(c.ctx, tiers)
-	logs, _ := c.bounds(c.ctx, topics...) // who needs it is told
+	inGroup, former := c.cluster.OffsetsOf(c.ctx, c.groups.own(), tiers), c.cluster.FormerOffsets(c.ctx, c.groups.former(), tiers)
+	logs, _ := c.cluster.Bounds(c.ctx, topics...) // who needs it is told
 	var failures []error
 	for _, l := range lanes {
 		if err := c.loadLanePositions(l, ids, inGroup, former, logs); err != nil {
@@ -82,7 +83,7 @@ func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
 }
 
 // loadLanePositions does so for the tiers of one lane.
-func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGroup groupOffsets, former formerOffsets, logs bounds) error {
+func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGroup cluster.GroupOffsets, former cluster.Former, logs cluster.Bounds) error {
 	l.mu.Lock()
 	placed := l.positionsLoaded
 	l.mu.Unlock()
@@ -122,9 +123,9 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGro
 }
 
 // tierAt is where a tier of a lane starts.
-func (c *Consumer) tierAt(f *feed, inGroup groupOffsets, former formerOffsets, logs bounds) (at offsets.Tracker, epoch int32, err error) {
+func (c *Consumer) tierAt(f *feed, inGroup cluster.GroupOffsets, former cluster.Former, logs cluster.Bounds) (at offsets.Tracker, epoch int32, err error) {
 	physical := topicPartition{f.topic, f.lane.partition}
-	committed, err := inGroup.of(physical)
+	committed, err := inGroup.Of(physical.topic, physical.partition)
 	if err != nil {
 		return at, -1, err
 	}
@@ -135,14 +136,14 @@ func (c *Consumer) tierAt(f *feed, inGroup groupOffsets, former formerOffsets, l
 		}
 		return at, committed.Epoch, nil
 	}
-	left, known, err := former.of(physical)
+	left, known, err := former.Of(physical.topic, physical.partition)
 	if err != nil {
 		return at, -1, err
 	}
 	var start int64
 	if known {
 		start, _ = c.clampToLog(logs, physical.topic, physical.partition, left.Offset)
-	} else if start, _, err = logs.of(physical.topic, physical.partition); err != nil {
+	} else if start, _, err = logs.Of(physical.topic, physical.partition); err != nil {
 		return at, -1, err
 	}
 	return offsets.New(start, -1), -1, nil
@@ -156,29 +157,29 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []st
 		asked = append(asked, l.siblings.DLQ)
 	}
 	slices.Sort(asked)
-	now, err := c.describe(ctx, slices.Compact(asked))
+	now, err := c.cluster.Describe(ctx, slices.Compact(asked))
 	if err != nil {
 		return nil, nil, err
 	}
 	ids = make(map[string]kadm.TopicID, len(now))
 	for topic, t := range now {
-		ids[topic] = t.id
+		ids[topic] = t.ID
 	}
 	var missing []error
 	sources := map[string]bool{}
 	for _, l := range lanes {
 		before := len(missing)
 		for _, f := range l.tiers() {
-			if t := now[f.topic]; !f.retired.Load() && (t.err != nil || t.partitions <= l.partition) {
+			if t := now[f.topic]; !f.retired.Load() && (t.Err != nil || t.Partitions <= l.partition) {
 				missing = append(missing, fmt.Errorf("%s/%d is not there", f.topic, l.partition))
-				c.topics.suspect(f.topic, t.err)
+				c.topics.suspect(f.topic, t.Err)
 				if !f.drained {
 					sources[l.topic] = true
 				}
 			}
 		}
 		// One that is missing, or may not be seen, blocks the lane when there is a copy for it.
-		if t := now[l.siblings.DLQ]; t.err == nil && t.partitions <= l.partition {
+		if t := now[l.siblings.DLQ]; t.Err == nil && t.Partitions <= l.partition {
 			missing = append(missing, fmt.Errorf("%s/%d is not there", l.siblings.DLQ, l.partition))
 			sources[l.topic] = true
 		}

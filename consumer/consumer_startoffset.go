@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
 // Where a source partition starts is asked of the group's coordinator, of the partition's leader, and of the coordinators of former
@@ -27,13 +29,13 @@ type startPosition struct {
 type startFinder struct {
 	c         *Consumer
 	committed func(*lane) (kgo.EpochOffset, error)
-	former    formerOffsets
+	former    cluster.Former
 	topics    map[string]*topicStarts
 }
 
 // topicStarts is what the brokers tell of one topic: where the right to see one is missing they refuse all that are asked for with it.
 type topicStarts struct {
-	logs      bounds
+	logs      cluster.Bounds
 	option    kadm.ListedOffsets // where Config.Start puts partitions
 	optionErr error
 }
@@ -52,13 +54,13 @@ func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func
 		t := &topicStarts{}
 		s.topics[topic] = t
 		asking.Go(func() {
-			t.logs, _ = c.bounds(ctx, topic) // who needs it is told
+			t.logs, _ = c.cluster.Bounds(ctx, topic) // who needs it is told
 			if len(fresh[topic]) > 0 {
 				t.option, t.optionErr = c.cfg.Start.list(ctx, c.admin, topic)
 			}
 		})
 	}
-	s.former = c.formerOffsets(ctx, fresh)
+	s.former = c.cluster.FormerOffsets(ctx, c.groups.former(), fresh)
 	asking.Wait()
 	return s
 }
@@ -88,13 +90,12 @@ func (s *startFinder) of(l *lane) (startPosition, error) {
 
 // fresh is where a source starts that the group has no offset on.
 func (s *startFinder) fresh(l *lane) (int64, error) {
-	at := topicPartition{l.topic, l.partition}
 	if s.c.isRecreated(l.topic) {
-		start, _, err := s.topics[l.topic].logs.of(l.topic, l.partition) // all of it was written after what is consumed already
+		start, _, err := s.topics[l.topic].logs.Of(l.topic, l.partition) // all of it was written after what is consumed already
 		return start, err
 	}
 	begin, beginErr := s.configuredStart(l) // in any case: what is written while a former group cannot be asked is not to be skipped
-	left, known, err := s.former.of(at)
+	left, known, err := s.former.Of(l.topic, l.partition)
 	switch {
 	case err != nil:
 		return 0, err
@@ -115,13 +116,13 @@ func (s *startFinder) configuredStart(l *lane) (int64, error) {
 	}
 	t := s.topics[l.topic]
 	if s.c.knownSources[l.topic].lacks(l.partition) {
-		start, _, err := t.logs.of(l.topic, l.partition)
+		start, _, err := t.logs.Of(l.topic, l.partition)
 		return start, err
 	}
-	if t.optionErr != nil && !isPartial(t.optionErr) {
+	if t.optionErr != nil && !cluster.IsPartial(t.optionErr) {
 		return 0, fmt.Errorf("list of start offsets: %w", t.optionErr)
 	}
-	begin, err := offsetIn(t.option, l.topic, l.partition)
+	begin, err := cluster.OffsetIn(t.option, l.topic, l.partition)
 	if err == nil {
 		l.begin = begin
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
 // A lane may be asked for its start twice before kgo has it: for a member that was expelled, and
@@ -21,7 +23,7 @@ func TestConsumerStartOffset_KnownStartEndsThePause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.group, c.retryCl, c.admin = silent, silent, kadm.NewClient(silent)
+		c.group, c.cluster, c.admin = silent, cluster.New(silent), kadm.NewClient(silent)
 		c.sourcePauser.client, c.retryPauser.client, c.retryPoll = c.group, c.retryCl, newRetryPoll(c, c.retryCl)
 		l := c.newLane("orders", 0, "m")
 		c.lanes[topicPartition{"orders", 0}] = l

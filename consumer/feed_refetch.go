@@ -379,11 +379,11 @@ func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next i
 // startBehind is what a fetch below the log's start finds: nothing, up to the start. Beyond the end the log is another one, and the lane
 // starts anew.
 func (f *feed) startBehind(ctx context.Context, from int64) ([]*kgo.Record, int64, error) {
-	b, err := f.lane.c.bounds(ctx, f.topic)
+	b, err := f.lane.c.cluster.Bounds(ctx, f.topic)
 	if err != nil {
 		return nil, 0, err
 	}
-	start, end, err := b.of(f.topic, f.lane.partition)
+	start, end, err := b.Of(f.topic, f.lane.partition)
 	if err == nil && end < from {
 		// The retry poll may be paused, and would not find out.
 		p := f.lane.c.retryPoll

@@ -9,6 +9,9 @@ type groupNames []string
 
 func (n groupNames) own() string { return n[0] }
 
+// former are the names that the group had, the latest first.
+func (n groupNames) former() []string { return n[1:] }
+
 // oldest is the name that the group had first.
 func (n groupNames) oldest() string { return n[len(n)-1] }
 

@@ -103,8 +103,8 @@ func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 // returns the redrive ones if they count: if they name this source's own DLQ. Of where the record
 // was first read they are believed what can be: that it was before, in this partition, to which
 // redrive brings a record back. Else a record could take the idempotency key of one that is still
-// to come. That it takes the key of one that came before can't be told from headers. See DESIGN.md,
-// "Idempotency keys".
+// to come. That it takes the key of one that came before can't be told from headers.
+// See DESIGN.md, "Idempotency keys".
 func (c *Consumer) cleanSource(l *lane, rec *kgo.Record) headers.Redrive {
 	clean := headers.Strip(rec.Headers)
 	if len(clean) == len(rec.Headers) {

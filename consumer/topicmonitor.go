@@ -233,7 +233,7 @@ func (w *topicMonitor) poll(ctx context.Context) (soon bool) {
 			}
 		}
 	}()
-	now, err := c.describe(ctx, keys(uses))
+	now, err := c.cluster.Describe(ctx, keys(uses))
 	if err != nil {
 		if ctx.Err() == nil {
 			c.throttle.Once("look at topics", time.Minute, func() { c.log.Warn("siding: the topics could not be looked at", "error", err) })
@@ -247,7 +247,7 @@ func (w *topicMonitor) poll(ctx context.Context) (soon bool) {
 			w.known[topic] = k
 		}
 		switch {
-		case errors.Is(t.err, kerr.UnknownTopicOrPartition):
+		case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
 			if k.missed++; k.missed == 1 {
 				k.absent = time.Now()
 			}
@@ -260,7 +260,7 @@ func (w *topicMonitor) poll(ctx context.Context) (soon bool) {
 			}
 			delete(suspects, topic) // it is read again when it is there
 			continue
-		case t.err != nil:
+		case t.Err != nil:
 			continue
 		case k.missed >= missedPolls:
 			c.log.Info("siding: a topic that was missing is there", "topic", topic)
@@ -268,19 +268,19 @@ func (w *topicMonitor) poll(ctx context.Context) (soon bool) {
 			w.reader(topic).ResumeFetchTopics(topic)
 		}
 		k.missed = 0
-		if t.partitions > k.size && use.kind == usedSource {
+		if t.Partitions > k.size && use.kind == usedSource {
 			c.group.ForceMetadataRefresh() // under the classic protocol the group's leader has the new partitions assigned
 		}
-		k.size = t.partitions
+		k.size = t.Partitions
 		switch {
-		case k.former[t.id]:
+		case k.former[t.ID]:
 			soon = true
-		case k.id == kadm.TopicID{} && t.id != kadm.TopicID{}:
-			k.id = t.id
-		case k.id != t.id && t.id != kadm.TopicID{}:
+		case k.id == kadm.TopicID{} && t.ID != kadm.TopicID{}:
+			k.id = t.ID
+		case k.id != t.ID && t.ID != kadm.TopicID{}:
 			k.former[k.id] = true
-			k.id, k.cleared = t.id, time.Now()
-			w.recreated(topic, use, t.id)
+			k.id, k.cleared = t.ID, time.Now()
+			w.recreated(topic, use, t.ID)
 			delete(suspects, topic)
 		case !suspects[topic] || k.handing.Load() || time.Since(k.cleared) < clearEvery:
 			// There is nothing to do, or when that has passed.
@@ -291,7 +291,7 @@ func (w *topicMonitor) poll(ctx context.Context) (soon bool) {
 			delete(suspects, topic)
 		}
 		if use.kind == usedDrained {
-			c.resized(use.source, topic, t.partitions)
+			c.resized(use.source, topic, t.Partitions)
 		}
 	}
 	return soon

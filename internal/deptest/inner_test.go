@@ -12,6 +12,7 @@ import (
 var innerMayImport = map[string][]string{
 	"consumer/internal/backoff":     {},
 	"consumer/internal/clock":       {},
+	"consumer/internal/cluster":     {},
 	"consumer/internal/fifo":        {},
 	"consumer/internal/forward":     {"consumer/internal/backoff", "internal/oversize"},
 	"consumer/internal/logthrottle": {},

@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// GroupOffsets are the offsets of a group, as far as its coordinator told them.
+type GroupOffsets struct {
+	group   string
+	at      map[place]kgo.EpochOffset // offset -1 where there is none
+	refused map[place]error
+	err     error // about all of them
+}
+
+type place struct {
+	topic     string
+	partition int32
+}
+
+// Of is the group's offset on a partition, -1 where it has none.
+func (o GroupOffsets) Of(topic string, partition int32) (kgo.EpochOffset, error) {
+	offset, ok := o.at[place{topic, partition}]
+	err := cmp.Or(o.err, o.refused[place{topic, partition}])
+	switch {
+	case err != nil:
+		return offset, fmt.Errorf("fetch of the offset of group %q on %s/%d: %w", o.group, topic, partition, err)
+	case !ok:
+		return offset, fmt.Errorf("fetch of the offset of group %q on %s/%d: the broker says nothing of it; has it the topic, and may this user see it?",
+			o.group, topic, partition)
+	}
+	return offset, nil
+}
+
+// Former are the offsets of the groups that a group was before, the latest first.
+type Former []GroupOffsets
+
+// Of is the offset of the first of the groups that has one on the partition.
+func (f Former) Of(topic string, partition int32) (offset kgo.EpochOffset, known bool, err error) {
+	for _, group := range f {
+		if offset, err = group.Of(topic, partition); err != nil || offset.Offset >= 0 {
+			return offset, err == nil, err
+		}
+	}
+	return kgo.EpochOffset{}, false, nil
+}
+
+// OffsetsOf asks for a group's stable offsets: those of an open transaction that may still commit are
+// awaited, not guessed at. It names the partitions: of a topic that may not be seen a broker says
+// nothing where it is asked for all, as if there were no offset.
+func (c *Cluster) OffsetsOf(ctx context.Context, group string, partitions map[string][]int32) GroupOffsets {
+	found := GroupOffsets{group: group, at: map[place]kgo.EpochOffset{}, refused: map[place]error{}}
+	if len(partitions) == 0 {
+		return found
+	}
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.RequireStable = true
+	g := kmsg.NewOffsetFetchRequestGroup()
+	g.Group = group
+	for topic, ps := range partitions {
+		t := kmsg.NewOffsetFetchRequestGroupTopic()
+		t.Topic, t.Partitions = topic, ps
+		g.Topics = append(g.Topics, t)
+	}
+	req.Groups = append(req.Groups, g)
+	resp, err := req.RequestWith(ctx, c.client)
+	switch {
+	case err != nil:
+		found.err = err
+		return found
+	case len(resp.Groups) != 1:
+		found.err = errors.New("the broker answers for no group")
+		return found
+	}
+	err = cmp.Or(kerr.ErrorForCode(resp.ErrorCode), kerr.ErrorForCode(resp.Groups[0].ErrorCode))
+	if errors.Is(err, kerr.GroupIDNotFound) { // it is new, or has been away for so long that it is forgotten
+		for topic, ps := range partitions {
+			for _, p := range ps {
+				found.at[place{topic, p}] = kgo.EpochOffset{Epoch: -1, Offset: -1}
+			}
+		}
+		return found
+	}
+	found.err = err
+	for _, t := range resp.Groups[0].Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				found.refused[place{t.Topic, p.Partition}] = err
+				continue
+			}
+			found.at[place{t.Topic, p.Partition}] = kgo.EpochOffset{Epoch: p.LeaderEpoch, Offset: p.Offset}
+		}
+	}
+	return found
+}
+
+// FormerOffsets asks for the offsets of the groups that a group was before.
+func (c *Cluster) FormerOffsets(ctx context.Context, groups []string, partitions map[string][]int32) (all Former) {
+	for _, group := range groups {
+		all = append(all, c.OffsetsOf(ctx, group, partitions))
+	}
+	return all
+}
