@@ -12,21 +12,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// openLetters are the places of the letters that are open.
-func (b *broker) openLetters(t *testing.T) string {
-	t.Helper()
-	return strings.Join(places(t, b.redrive(t, "list", "orders.dlq", "-o", "jsonl")), " ")
-}
-
-// wantOpen checks which letters are open.
-func (b *broker) wantOpen(t *testing.T, want string) {
-	t.Helper()
-	if got := b.openLetters(t); got != want {
-		t.Errorf("open are %s, want %s", got, want)
-	}
-}
-
-func TestDiscardGivesUpWhatWasTypedFor(t *testing.T) {
+func TestDiscard_DiscardsWhatWasTypedFor(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "2\n"}
@@ -48,7 +34,7 @@ func TestDiscardGivesUpWhatWasTypedFor(t *testing.T) {
 }
 
 // What comes while somebody types was not asked about.
-func TestDiscardLeavesLettersThatCameSince(t *testing.T) {
+func TestDiscard_LeavesLettersThatArriveMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "5\n"}
@@ -60,7 +46,7 @@ func TestDiscardLeavesLettersThatCameSince(t *testing.T) {
 	b.wantOpen(t, "0:4")
 }
 
-func TestDiscardDoesNothingUnlessItShould(t *testing.T) {
+func TestDiscard_DoesNothingUnlessItShould(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	for _, c := range []struct {
@@ -87,7 +73,7 @@ func TestDiscardDoesNothingUnlessItShould(t *testing.T) {
 	b.wantOpen(t, "0:1 0:3 1:0 1:1 1:2")
 }
 
-func TestDiscardSaysWhatItMayNotWrite(t *testing.T) {
+func TestDiscard_NamesWhatItMayNotWrite(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TopicAuthorizationFailed, Count: -1})
@@ -95,7 +81,7 @@ func TestDiscardSaysWhatItMayNotWrite(t *testing.T) {
 }
 
 // The copy is behind what --offset names, and would be open once its letter has expired.
-func TestDiscardWritesDownCopiesThatNoFlagNames(t *testing.T) {
+func TestDiscard_RecordsCopiesThatNoFlagNames(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	if got := b.redrive(t, "discard", "orders.dlq", "--offset", "0:1", "--why", "sold-out", "--yes"); got.code != exitDone {

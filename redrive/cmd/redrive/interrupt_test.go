@@ -56,7 +56,7 @@ func start(t *testing.T, as string, args ...string) (cmd *exec.Cmd, stdout *bufi
 	return cmd, bufio.NewScanner(pipe), stderr
 }
 
-func TestTheFirstInterruptStopsAndTheSecondEnds(t *testing.T) {
+func TestInterruptible_TheFirstStopsTheSecondEnds(t *testing.T) {
 	t.Parallel()
 	for _, first := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(first.String(), func(t *testing.T) {
@@ -98,7 +98,7 @@ func interruptedTwice(t *testing.T, first syscall.Signal) {
 	}
 }
 
-func TestAnInterruptEndsAVerbWithItsCode(t *testing.T) {
+func TestInterrupted_EndsAVerbWithItsCode(t *testing.T) {
 	t.Parallel()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

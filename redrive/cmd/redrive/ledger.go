@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/internal/guard"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -82,11 +81,4 @@ func stillIdle(ctx context.Context, ledger *dlq.Ledger) error {
 		return onTopic("READ", ledger.Name(), err)
 	}
 	return guard.RefuseUnfinished(ledger)
-}
-
-// progress is a status line with a bar, for what is told how many offsets of how many were passed.
-func progress(t *tool, what string) func(read, total int64) {
-	return func(read, total int64) {
-		t.screen.Status("%s %s", what, output.Bar(read, total))
-	}
 }

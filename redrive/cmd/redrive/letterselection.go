@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
@@ -45,10 +46,22 @@ func readFailed(topic string, errs ...error) error {
 	return onTopic("READ", topic, errors.Join(errs...))
 }
 
-// letters is a count of them in words.
-func letters(n int64) string {
-	if n == 1 {
-		return "1 letter"
+// chosen yields the letters of a choice, from the cursor on: the open ones, or all.
+func chosen(ctx context.Context, s *session, c *letterSelection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
+	if all {
+		return dlq.Read(ctx, c.topic, c.Filter, from, s.opts...), nil
 	}
-	return fmt.Sprintf("%d letters", n)
+	ledger, err := readLedger(ctx, s, c.sibling, toInspect)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.Letters(ctx, c.Filter, from, dlq.OpenOnly), nil
+}
+
+// nothing is what to say where no letter is chosen.
+func nothing(topic string, all bool) string {
+	if all {
+		return fmt.Sprintf("no letter of %s fits", topic)
+	}
+	return fmt.Sprintf("no open letter of %s fits: redrive summary %s shows the open ones, --all includes the others", topic, topic)
 }

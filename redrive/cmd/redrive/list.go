@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -111,26 +110,6 @@ func list(ctx context.Context, s *session, topic string, sel *selection.Selectio
 		s.screen.Say("%s", nothing(topic, how.all))
 	}
 	return readFailed(topic, errs...)
-}
-
-// chosen yields the letters of a choice, from the cursor on: the open ones, or all.
-func chosen(ctx context.Context, s *session, c *letterSelection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
-	if all {
-		return dlq.Read(ctx, c.topic, c.Filter, from, s.opts...), nil
-	}
-	ledger, err := readLedger(ctx, s, c.sibling, toInspect)
-	if err != nil {
-		return nil, err
-	}
-	return ledger.Letters(ctx, c.Filter, from, dlq.OpenOnly), nil
-}
-
-// nothing is what to say where no letter is chosen.
-func nothing(topic string, all bool) string {
-	if all {
-		return fmt.Sprintf("no letter of %s fits", topic)
-	}
-	return fmt.Sprintf("no open letter of %s fits: redrive summary %s shows the open ones, --all includes the others", topic, topic)
 }
 
 // letterFields are a letter as a row.

@@ -1,19 +1,16 @@
 package main
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-func TestListShowsALetterALine(t *testing.T) {
+func TestList_ShowsALetterALine(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	for _, f := range output.Formats {
@@ -31,22 +28,7 @@ func TestListShowsALetterALine(t *testing.T) {
 	}
 }
 
-// places are the letters of a listing, sorted.
-func places(t *testing.T, r result) []string {
-	t.Helper()
-	var found []string
-	for line := range strings.Lines(r.stdout) {
-		var row struct{ Place string }
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatalf("%v: %+v", err, r)
-		}
-		found = append(found, row.Place)
-	}
-	slices.Sort(found)
-	return found
-}
-
-func TestListHasTheOpenLettersOrAll(t *testing.T) {
+func TestList_HasTheOpenLettersOrAll(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	for _, c := range []struct {
@@ -71,7 +53,7 @@ func TestListHasTheOpenLettersOrAll(t *testing.T) {
 }
 
 // Page by page, each letter is shown once, and none that came after the first page.
-func TestPagesOfAListAreOneList(t *testing.T) {
+func TestList_PagesAreOneList(t *testing.T) {
 	t.Parallel()
 	cursor := regexp.MustCompile(`continue with --cursor (\S+)`)
 	for _, all := range [][]string{nil, {"--all"}, {"--partition", "0"}, {"--offset", "0:-1", "--all"}} {
@@ -100,7 +82,7 @@ func TestPagesOfAListAreOneList(t *testing.T) {
 }
 
 // Where the cursor has passed all that the filters ask for, the list ends; it does not begin again.
-func TestAPageBehindTheLastOneIsEmpty(t *testing.T) {
+func TestList_APageBehindTheLastOneIsEmpty(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	for _, filter := range []string{"--partition=0", "--offset=0:0-2", "--class=http.503"} {
@@ -111,7 +93,7 @@ func TestAPageBehindTheLastOneIsEmpty(t *testing.T) {
 	}
 }
 
-func TestAListingThatCannotBeIsAnErrorOfUsage(t *testing.T) {
+func TestListing_RefusesWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	for _, c := range []struct {
@@ -126,17 +108,5 @@ func TestAListingThatCannotBeIsAnErrorOfUsage(t *testing.T) {
 	} {
 		got := b.redrive(t, append([]string{"list", "orders.dlq"}, c.args...)...)
 		fails(t, got, exitUsage, c.want, c.args)
-	}
-}
-
-func TestAnExpressionThatFailsIsAWarning(t *testing.T) {
-	t.Parallel()
-	b := aftermath(t)
-	b.produce(t, &kgo.Record{Topic: "orders.dlq", Partition: 0, Value: []byte("no JSON")})
-	for _, verb := range readers {
-		got := b.redrive(t, append(append([]string{}, verb...), "orders.dlq", "--where", `value.sku == "x"`)...)
-		if got.code != exitDone || !strings.Contains(got.stderr, "warning: --where failed on 2 of the letters, which are not chosen; the first: orders.dlq/") {
-			t.Errorf("%q: %+v", verb, got)
-		}
 	}
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -30,13 +28,4 @@ func (o *operator) check() error {
 		return errors.New("--by is missing: the ledger records the operator")
 	}
 	return nil
-}
-
-// parseRun reads topic/id, as run and runs print it.
-func parseRun(s string) (topic, id string, err error) {
-	i := strings.LastIndexByte(s, '/')
-	if i <= 0 || i == len(s)-1 {
-		return "", "", fmt.Errorf("%q is not a run such as orders.dlq/20260102-150405-a1b2c3: redrive runs TOPIC lists them", s)
-	}
-	return s[:i], s[i+1:], nil
 }

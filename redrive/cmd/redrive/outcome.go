@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -97,15 +98,29 @@ func stateOf(o redrive.Outcome, now time.Time) any {
 	return cell
 }
 
-// when is a time, or nothing.
-func when(at time.Time) any {
-	if at.IsZero() {
-		return nil
-	}
-	return output.Ago(at)
-}
-
 // targetsOf are the topics that a plan's records go to.
 func targetsOf(p *redrive.Plan) string {
 	return strings.Join(slices.Sorted(maps.Keys(p.Targets)), ", ")
+}
+
+// goesOn is who has a run, if it seems that somebody does, in words.
+func goesOn(t *tool, o redrive.Outcome) (has string, yes bool) {
+	since, gone := silent(o, t.now())
+	if o.ID == "" || o.State.Finished() || !o.Stopped.IsZero() || gone {
+		return "", false
+	}
+	return fmt.Sprintf("%s was last heard from %s ago", o.Owner, output.Duration(max(0, since).Round(time.Second))), true
+}
+
+// warnOfSilence tells of an unfinished run from which nothing was heard for some time.
+func warnOfSilence(t *tool, o redrive.Outcome) {
+	if since, gone := silent(o, t.now()); gone {
+		run := o.Topic + "/" + o.ID
+		where := ""
+		if o.Waiting != "" {
+			where = " (" + o.Waiting + ")"
+		}
+		t.screen.Warn("run %s is unfinished%s, and %s was last heard from %s ago: redrive resume %s continues it, redrive abort %s ends it",
+			run, where, o.Owner, since.Round(time.Second), run, run)
+	}
 }

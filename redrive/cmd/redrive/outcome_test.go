@@ -11,7 +11,7 @@ import (
 )
 
 // What run, resume, status and abort print is the same, whichever of them has looked: no count is null where it is known to be none.
-func TestARunIsPrintedWithAllItsCounts(t *testing.T) {
+func TestShowOutcome_PrintsAllCounts(t *testing.T) {
 	t.Parallel()
 	begun := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Canary, By: "ada", Owner: "host/1", Started: noon, Heartbeat: noon}
 	begun.Counts.Selected = 60
@@ -40,7 +40,7 @@ func TestARunIsPrintedWithAllItsCounts(t *testing.T) {
 }
 
 // The state that a run wrote down is what its process did then: of one that was stopped, or whose process is gone, "sending" is not true.
-func TestTheStateOfARunThatNobodyHasIsNotWhatItsProcessDid(t *testing.T) {
+func TestStateOf_ARunWithoutAProcess(t *testing.T) {
 	t.Parallel()
 	o := redrive.Outcome{State: redrive.Sending, Heartbeat: noon}
 	stopped, over := o, o
@@ -60,33 +60,5 @@ func TestTheStateOfARunThatNobodyHasIsNotWhatItsProcessDid(t *testing.T) {
 		if got, want := stateOf(c.o, noon.Add(c.after)), (output.Pair{Table: c.want, JSON: string(c.o.State)}); got != want {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
-	}
-}
-
-// What a run leaves behind is counted: of what it left out, some is open and some is not.
-func TestWhatARunLeavesBehindIsSaid(t *testing.T) {
-	t.Parallel()
-	tl, words := quietTool(nil)
-	o := redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Aborted}
-	o.Counts = redrive.Counts{Selected: 60, Sent: 12, Failed: 1, Retrying: 11, Pending: 11, Skipped: map[string]int64{
-		redrive.SkippedExpired: 3, redrive.SkippedResolved: 5, redrive.SkippedEdit: 2,
-	}}
-	reportLeft(tl, o)
-	seen := []redrive.Failure{{Record: "orders.retry.1s/0/1", Letter: "orders.dlq/0/1", Class: "tax", Message: "no"}, {Record: "orders.dlq/0/7", Class: "tax", Message: "no"}}
-	showFailures(tl, &redrive.FailedAgainError{Seen: seen}, o)
-	want := `not sent, still open: 40 letters
-redrive status orders.dlq/r-1 reports the outcomes of the pending letters later
-failures:
-  letter orders.dlq/0/1, at orders.retry.1s/0/1: tax: no
-  new traffic, at orders.dlq/0/7: tax: no
-    redrive show orders.dlq 0:7
-  and 11 letters more failed again
-`
-	if got := words.String(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	words.Reset()
-	if reportLeft(tl, redrive.Outcome{Counts: redrive.Counts{Selected: 2, Sent: 2, Succeeded: 2}}); words.String() != "" {
-		t.Errorf("nothing is left, and it says %s", words.String())
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-func TestPruneSparesWhatIsOpen(t *testing.T) {
+func TestPrune_SparesOpenLetters(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: noon}) // behind an open one: it stays
@@ -35,7 +35,7 @@ func TestPruneSparesWhatIsOpen(t *testing.T) {
 }
 
 // Nobody may ever know what became of it, and then the letter is all that there is of the record.
-func TestPruneSparesWhatHasNoOutcomeAndSaysWhatToDo(t *testing.T) {
+func TestPrune_SparesPendingLettersAndSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.note(t, 0, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: noon})
@@ -50,7 +50,7 @@ func TestPruneSparesWhatHasNoOutcomeAndSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestPruneByAgeAsksForTheOpenOnesAndArchives(t *testing.T) {
+func TestPrune_ByAgeAsksForOpenLettersAndArchives(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.topic(t, "again.dlq", 2, nil)
@@ -80,7 +80,7 @@ func TestPruneByAgeAsksForTheOpenOnesAndArchives(t *testing.T) {
 	}
 }
 
-func TestPruneDeletesNothingWithoutItsArchive(t *testing.T) {
+func TestPrune_DeletesNothingWithoutItsArchive(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	was := b.hold(t, "orders.dlq")
@@ -116,7 +116,7 @@ func TestPruneDeletesNothingWithoutItsArchive(t *testing.T) {
 }
 
 // What no entry tells of is not deleted with what one tells of; it is written down, and said.
-func TestPrune_LeavesACopyOfWhichNoEntryTellsToTheNext(t *testing.T) {
+func TestPrune_LeavesACopyWithoutAnEntryToTheNext(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: noon})

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Resume looked for three seconds who has the run. Where somebody's open transaction in the ledger held the reading up for
@@ -30,22 +28,63 @@ func TestResume_AsksWhereTheLedgerIsSlow(t *testing.T) {
 	}
 }
 
-// heldUp opens a transaction on all partitions of a topic and aborts it some time later: who reads committed waits.
-func (s *service) heldUp(t *testing.T, topic string, during time.Duration) {
-	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(s.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("somebody"))
-	if err != nil {
-		t.Error(err)
-		return
+func TestResume_ContinuesWhereTheRunWas(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	o := s.interruptedRun(t)
+	i := s.as()
+	i.now = func() time.Time { return time.Now().Add(time.Hour) }
+	for _, args := range [][]string{{"status", o.Run}, {"runs", "orders.dlq"}} {
+		if got := i.run(t, args...); got.code != exitDone || !strings.Contains(got.stderr, "warning: run "+o.Run+" is unfinished (it was stopped at ") || !strings.Contains(got.stderr, "Z, and waits to be resumed or aborted), and oncall on ") || !strings.Contains(got.stderr, "redrive resume "+o.Run+" continues it") {
+			t.Errorf("%q: %+v", args, got)
+		}
 	}
-	if err := cl.BeginTransaction(); err != nil {
-		t.Error(err)
+	got := s.redrive(t, "resume", o.Run, "--by", "ada", "-o", "json")
+	end := outcomeOf(t, got.stdout)
+	if got.code != exitDone || end.State != "done" || end.Succeeded != 60 || end.By != "oncall" || !strings.HasPrefix(end.Owner, "ada on ") {
+		t.Errorf("%+v", got)
 	}
-	if err := cl.ProduceSync(context.Background(), &kgo.Record{Topic: topic, Key: []byte("nothing")}).FirstErr(); err != nil {
-		t.Error(err)
+	if !strings.HasPrefix(got.stderr, fmt.Sprintf("run %s: %d of 60 letters were sent\n", o.Run, o.Sent)) {
+		t.Errorf("it says %s", got.stderr)
 	}
-	time.AfterFunc(during, func() {
-		defer cl.Close()
-		_ = cl.EndTransaction(context.Background(), kgo.TryAbort)
+	if once, more := s.processed(); once != 60 || more != 0 {
+		t.Errorf("%d were processed once, %d more often", once, more)
+	}
+	if got := s.redrive(t, "resume", o.Run); got.code != exitError || !strings.Contains(got.stderr, "is done: there is nothing to resume") {
+		t.Errorf("once more: %+v", got)
+	}
+}
+
+// Whoever is refused for a colleague's run must not be led to end it, and takes it only knowing whose it is.
+func TestResume_AsksBeforeItTakesAnActiveRun(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	s.fix("tax")
+	var beaten, refused, unasked, took result
+	var name string
+	lost := s.whileSending(t, "20", func(run string) {
+		name = run
+		refused = s.redrive(t, "plan", "orders.dlq")
+		beaten = s.redrive(t, "run", "orders.dlq")
+		unasked = s.redrive(t, "resume", name)
+		knowing := s.as()
+		knowing.stdin = "yes\n"
+		took = knowing.run(t, "resume", name, "--by", "ada", "-o", "json")
 	})
+	if refused.code != exitRefused || !strings.Contains(refused.stderr, "s ago: wait until it ends\n  redrive status "+name+" shows how far it is\n") || strings.Contains(refused.stderr, "resume") {
+		t.Errorf("plan: %+v", refused)
+	}
+	if beaten.code != exitRefused || !strings.HasPrefix(beaten.stderr, "redrive: orders.dlq: refused: unfinished run: run "+name) {
+		t.Errorf("run: %+v", beaten)
+	}
+	asks := "run " + name + " is running: the last heartbeat of oncall on "
+	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.Contains(unasked.stderr, "s ago, and would lose the run; type yes to continue:\nredrive: yes was not typed, nothing was done: --yes skips the question\n") {
+		t.Errorf("resume unasked: %+v", unasked)
+	}
+	if o := outcomeOf(t, took.stdout); took.code != exitDone || o.Succeeded != 60 || !strings.HasPrefix(o.Owner, "ada on ") || !strings.HasPrefix(took.stderr, asks) {
+		t.Errorf("resume: %+v", took)
+	}
+	if lost.code != exitError {
+		t.Errorf("run: %+v", lost)
+	}
 }

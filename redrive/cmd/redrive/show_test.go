@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-func TestShowTellsAllOfALetter(t *testing.T) {
+func TestShow_PrintsAllOfALetter(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t).open(t)
 	b.topic(t, "orders.dlq", 2, nil)
@@ -52,7 +52,7 @@ func TestShowTellsAllOfALetter(t *testing.T) {
 }
 
 // Of one letter a time was local, another in UTC, and who read it had to find out which.
-func TestShowHasOneTimeZone(t *testing.T) {
+func TestShow_HasOneTimeZone(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t).open(t)
 	b.topic(t, "orders.dlq", 1, nil)
@@ -77,40 +77,7 @@ func TestShowHasOneTimeZone(t *testing.T) {
 	}
 }
 
-func TestShowSaysWhyThereIsNoLetter(t *testing.T) {
-	t.Parallel()
-	b := newBroker(t).open(t)
-	b.topic(t, "orders.dlq", 3, nil)
-	b.topic(t, "orders", 1, nil)
-	for range 3 {
-		b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{}), letter("orders.dlq", 1, 0, headers.Meta{}))
-	}
-	b.deleteTo(t, "orders.dlq", 0, 2)
-	b.deleteTo(t, "orders.dlq", 1, 3)
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"orders.dlq", "0:1"}, exitError, "orders.dlq/0/1 is gone: retention or prune deleted it, and the partition holds 2 to 2"},
-		{[]string{"orders.dlq", "0:3"}, exitError, "orders.dlq/0/3 is not there yet: the partition holds 2 to 2"},
-		{[]string{"orders.dlq", "1:0"}, exitError, "partition 1 of orders.dlq is empty"},
-		{[]string{"orders.dlq", "3:0"}, exitError, "orders.dlq has no partition 3: it has 3"},
-		{[]string{"orders.dlq", "0"}, exitUsage, `"0" is not partition:offset, such as 3:41`},
-		{[]string{"orders.dlq", "-1:0"}, exitUsage, "unknown shorthand flag"},
-		{[]string{"orders.dlq"}, exitUsage, "P:OFFSET is missing: redrive show TOPIC P:OFFSET"},
-		{[]string{"orders.dlq", "0:1", "2"}, exitUsage, `too many arguments: ["2"]: redrive show TOPIC P:OFFSET`},
-		{[]string{"orders.retry.5s", "0:1"}, exitUsage, "did you mean orders.dlq?"},
-		{[]string{"orders.dlq", "0:2", "--as", "xml"}, exitUsage, "choose text, json, hex"},
-	} {
-		got := b.redrive(t, append([]string{"show"}, c.args...)...)
-		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) || !strings.HasPrefix(got.stderr, "redrive: ") {
-			t.Errorf("show %q: exit code %d, stdout %q, stderr %q; want %d and %q", c.args, got.code, got.stdout, got.stderr, c.code, c.want)
-		}
-	}
-}
-
-func TestShowTellsWhatBecameOfALetter(t *testing.T) {
+func TestShow_PrintsTheOutcomeOfALetter(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	at := noon.Add(-time.Hour)
@@ -144,7 +111,7 @@ func TestShowTellsWhatBecameOfALetter(t *testing.T) {
 }
 
 // Who may not read the ledger still sees the letter.
-func TestShowDoesWithoutTheLedger(t *testing.T) {
+func TestShow_DoesWithoutTheLedger(t *testing.T) {
 	t.Parallel()
 	i := guarded(t, []kfake.ACL{aclOn("orders.dlq", kmsg.ACLOperationDescribe), aclOn("orders.dlq", kmsg.ACLOperationRead)}).as("ann")
 	got := i.run(t, "show", "orders.dlq", "0:0", "-o", "json")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,39 +86,6 @@ func totals(sum *dlq.Summary) []output.Field {
 		output.NewField("malformed", "MALFORMED", unlessZero(sum.Malformed)),
 		output.NewField("oldest", "OLDEST OPEN", oldest),
 	}
-}
-
-// unlessZero is a cell that a table omits where it is zero or false.
-func unlessZero[V comparable](v V) any {
-	var zero V
-	if v == zero {
-		return output.Pair{JSON: v}
-	}
-	return v
-}
-
-// explained is a count that a table explains, and omits where it is zero.
-func explained(n int64, meaning string) any {
-	if n == 0 {
-		return unlessZero(n)
-	}
-	return output.Pair{Table: fmt.Sprintf("%d%s", n, meaning), JSON: n}
-}
-
-// orNil is text that may be missing.
-func orNil(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-// orOther is a name, or what stands for all that has no row of its own.
-func orOther(s string, folded bool) any {
-	if s == "" && folded {
-		return output.Pair{Table: "(other)"}
-	}
-	return orNil(s)
 }
 
 func failureRows(sum *dlq.Summary) output.Rows {

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"log/slog"
+
 	"context"
 	"io"
 	"regexp"
@@ -8,6 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/plugin/kslog"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -82,3 +89,48 @@ func withoutGuess(text string) string {
 }
 
 var guess = regexp.MustCompile(`broker closed the connection immediately [^:]*: is (TLS|SASL) [^?]*\?`)
+
+// progress is a status line with a bar, for what is told how many offsets of how many were passed.
+func progress(t *tool, what string) func(read, total int64) {
+	return func(read, total int64) {
+		t.screen.Status("%s %s", what, output.Bar(read, total))
+	}
+}
+
+// with does something with the cluster that is meant, once it answers.
+func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error) error {
+	s, err := t.connect(ctx, wrong...)
+	if err != nil {
+		return err
+	}
+	defer s.admin.Close()
+	return do(s)
+}
+
+// connect finds out which cluster is meant, and makes sure that it answers. It takes what else
+// is wrong with the command line, as a verb's own flags, so that all of it is told at once.
+func (t *tool) connect(ctx context.Context, wrong ...error) (*session, error) {
+	c, err := t.flags.Cluster(t.env)
+	if err := errors.Join(append(wrong, err)...); err != nil {
+		return nil, usage(err)
+	}
+	for _, w := range c.Warnings {
+		t.screen.Warn("%s", w)
+	}
+	t.screen.Status("asking %s …", c.Brokers)
+	err = c.Reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{tool: t, Cluster: c, opts: c.Opts()}
+	if t.verbose {
+		s.log = slog.New(slog.NewTextHandler(t.screen.Words(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		s.opts = append(s.opts, kgo.WithLogger(kslog.New(s.log)))
+	}
+	cl, err := kgo.NewClient(s.opts...)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	s.cl, s.admin = cl, kadm.NewClient(cl)
+	return s, nil
+}

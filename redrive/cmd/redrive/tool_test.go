@@ -1,6 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"io"
+	"time"
+	"unicode/utf8"
+
 	"encoding/base64"
 	"os"
 	"path/filepath"
@@ -8,112 +13,15 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-const hunter = "hunter2-hunter2"
-
-func TestAWrongCommandLineEndsWithTheCodeForUsage(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		args []string
-		want []string
-	}{
-		{[]string{"topcs"}, []string{`redrive: unknown verb "topcs"; did you mean topics?`, "see redrive --help"}},
-		{[]string{"completion"}, []string{"redrive: completion takes the name of a shell: bash, zsh, fish, powershell\nsee redrive completion --help\n"}},
-		{[]string{"completion", "tcsh"}, []string{"redrive: completion takes the name of a shell: bash"}},
-		{[]string{"topics", "x"}, []string{"redrive: this verb takes flags only", "see redrive topics --help"}},
-		{[]string{"topics", "--nope"}, []string{"redrive: unknown flag: --nope"}},
-		{[]string{"run", "x", "--rte", "5"}, []string{"redrive: unknown flag: --rte; did you mean --rate or --utc?\n"}},
-		{[]string{"run", "x", "--calss", "a"}, []string{"redrive: unknown flag: --calss; did you mean --class?\n"}},
-		{[]string{"list", "x", "--limit", "ten"}, []string{"redrive: --limit: \"ten\" is not a whole number, or is too large\n"}},
-		{[]string{"run", "x", "--rate", "slow"}, []string{"redrive: --rate: \"slow\" is not a number\n"}},
-		{[]string{"run", "x", "--window", "5"}, []string{"redrive: --window: \"5\" is not a duration such as 30s, 5m or 1h30m\n"}},
-		{[]string{"list", "x", "--all=perhaps"}, []string{"redrive: --all is a switch: give it without a value, or as --all=true or --all=false (got \"perhaps\")\n"}},
-		{[]string{"topics", "-x"}, []string{"redrive: unknown shorthand flag: 'x' in -x\n"}},
-		{[]string{"topics", "-o", "xml"}, []string{"choose table, json, jsonl"}},
-		{[]string{"topics"}, []string{"redrive: no brokers are given"}},
-		{[]string{"topics", "--brokers", "a:b", "--tls-cert", "x", "--sasl", "magic"}, []string{
-			`redrive: --brokers: "a:b" is not host:port`, "  --tls-cert is given without its key", `  --sasl: "magic" is not a known mechanism`,
-		}},
-		{[]string{"show", "orders.dlq", "x", "--timeout", "soon", "--brokers", "a"}, []string{`redrive: "x" is not partition:offset`, `  --timeout: "soon" is not a duration`}},
-		{[]string{"topics", "--sasl-password=" + hunter}, []string{"a secret is no flag's value", "--sasl-password-file or SIDING_SASL_PASSWORD"}},
-		{[]string{"topics", "--token", hunter}, []string{"--sasl-token-file or SIDING_SASL_TOKEN"}},
-	} {
-		got := invocation{}.run(t, c.args...)
-		if got.code != exitUsage || got.stdout != "" {
-			t.Errorf("%q: exit code %d, stdout %q; want %d and nothing", c.args, got.code, got.stdout, exitUsage)
-		}
-		for _, want := range c.want {
-			if !strings.Contains(got.stderr, want) {
-				t.Errorf("%q: stderr does not say %q:\n%s", c.args, want, got.stderr)
-			}
-		}
-		if strings.Contains(got.stderr, "hunter") {
-			t.Errorf("%q: a secret is in %s", c.args, got.stderr)
-		}
-	}
-}
-
-func TestHelpAndVersionAreData(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{nil, {"--help"}, {"topics", "--help"}, {"help"}, {"help", "topics"}, {"help", "topcs"}, {"help", "completion", "zsh"}, {"version"}, {"completion", "bash"}} {
-		if got := (invocation{}).run(t, args...); got.code != exitDone || got.stdout == "" || got.stderr != "" {
-			t.Errorf("%q: %+v", args, got)
-		}
-	}
-}
-
-// Thirty flags in the order of the alphabet are none that one finds.
-func TestHelpPutsFlagsAndVerbsUnderHeadings(t *testing.T) {
-	t.Parallel()
-	got := invocation{}.run(t, "run", "--help")
-	inOrder(t, got.stdout,
-		"Usage:\n  redrive run TOPIC [flags]\n", "\nExamples:\n", "\nWhich letters:\n", "--class", "--where", "\nWhere to:\n", "--target", "\nChanges to the records:\n", "--patch",
-		"\nHow fast, and when to stop:\n", "--rate", "\nFor the ledger:\n", "--by", "--why", "\nConnection, names, output:\n", "--brokers",
-	)
-	inOrder(t, invocation{}.run(t).stdout, "\nSee what is there:\n  topics ", "\nRedrive:\n  plan ", "\nDiscard, keep, delete:\n  discard ", "\nOthers:\n  demo ", "\nFlags:\n")
-}
-
-// TestTheCommandsThatAreDocumentedExist parses the examples.
-func TestEachVerbHasHelpWithExamples(t *testing.T) {
-	t.Parallel()
-	for _, verb := range newCommands().Commands() {
-		own := verb.Name() != "completion" && verb.Name() != "help" // those are cobra's
-		if own && (verb.Short == "" || verb.Long == "" || len(commandsIn(verb.Example)) != strings.Count(verb.Example, "\n")+1) {
-			t.Errorf("%s has no short help, long help or examples that are commands", verb.Name())
-		}
-	}
-}
-
-func TestWhatTheUserMayNotDoIsNamed(t *testing.T) {
-	t.Parallel()
-	blind, half := guarded(t, nil), guarded(t, []kfake.ACL{aclOn("orders.dlq", kmsg.ACLOperationDescribe)})
-	for _, c := range []struct {
-		b    *broker
-		args []string
-		code int
-		want string
-	}{
-		{blind, []string{"show", "orders.dlq", "0:0"}, exitError, "not authorized: the user needs DESCRIBE on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation DESCRIBE --topic orders.dlq)"},
-		{half, []string{"show", "orders.dlq", "0:0"}, exitError, "not authorized: the user needs READ on topic orders.dlq"},
-		{blind, []string{"topics"}, exitDone, "or this user may see none"},
-		{half, []string{"topics"}, exitDone, "warning: not authorized: the user needs DESCRIBE_CONFIGS on topic orders.dlq"},
-	} {
-		got := c.b.as("ann").run(t, c.args...)
-		if got.code != c.code || !strings.Contains(got.stderr, c.want) {
-			t.Errorf("%q: exit code %d, %s; want %d and %q", c.args, got.code, got.stderr, c.code, c.want)
-		}
-	}
-	if got := half.as("ann").run(t, "topics"); !strings.Contains(got.stdout, "orders.dlq") {
-		t.Errorf("what could be found out is not shown: %+v", got)
-	}
-}
-
-func TestNoSecretIsEverPrinted(t *testing.T) {
+func TestTool_PrintsNoSecret(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "me", hunter), kfake.Superuser("SCRAM-SHA-512", "me", hunter))
 	file := filepath.Join(t.TempDir(), "secret")
@@ -154,41 +62,88 @@ func TestNoSecretIsEverPrinted(t *testing.T) {
 	}
 }
 
-func TestCompletionOffersWhatThereIs(t *testing.T) {
+// A broker that is lost in mid-run has answered before: nothing of the connection is missing.
+func TestWithoutGuess_DropsTheClientsGuess(t *testing.T) {
 	t.Parallel()
-	b := newBroker(t, kfake.SeedTopics(1, "orders", "orders.dlq", "audit.dlq"))
-	folder := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(folder, "siding"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, connect.DefaultFile), []byte("profiles: {staging: {}, live: {}}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"show", ""}, "audit.dlq\norders.dlq\n:4\n"},
-		{[]string{"show", "orders.dlq", ""}, ":4\n"},
-		{[]string{"list", "orders.dlq", "--reason", ""}, strings.Join(selection.Reasons, "\n") + "\n:4\n"},
-		{[]string{"import", "orders.dlq", ""}, ":0\n"},
-		{[]string{"prune", "orders.dlq", "--archive", ""}, ":0\n"},
-		{[]string{"show", "x", "--as", ""}, "text\njson\nhex\n:4\n"},
-		{[]string{"topics", "-o", ""}, "table\njson\njsonl\n:4\n"},
-		{[]string{"topics", "--profile", ""}, "live\nstaging\n:4\n"},
-		{[]string{"topics", "--sasl", ""}, "PLAIN\nSCRAM-SHA-256\nSCRAM-SHA-512\nOAUTHBEARER\n:4\n"},
-		{[]string{"topics", "--tls-ca", ""}, ":0\n"},
-		{[]string{"topics", ""}, ":4\n"},
-		{[]string{"status", ""}, ":4\n"},
+	for _, guess := range []string{
+		"often happens if the client is using TLS when the broker is not expecting it: is TLS misconfigured on the client or the broker?",
+		"often happens when the broker requires TLS but the client is using plaintext: is TLS missing?",
+		"often happens when SASL is required but not provided: is SASL missing?",
 	} {
-		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, folder: folder}
-		if got := i.run(t, append([]string{"__complete"}, c.args...)...); got.stdout != c.want || got.code != exitDone {
-			t.Errorf("%q: %+v, want %q", c.args, got, c.want)
+		text := "redrive: orders.dlq: read: broker closed the connection immediately after a request was issued, which " + guess + "; redrive resume goes on"
+		if got, want := withoutGuess(text), "redrive: orders.dlq: read: the broker hung up at once; redrive resume goes on"; got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	// Nobody there: nothing is offered, and nothing is said.
-	got := invocation{env: map[string]string{"SIDING_BROKERS": "127.0.0.1:1"}}.run(t, "__complete", "show", "")
-	if got.stdout != ":4\n" || got.code != exitDone {
-		t.Errorf("without a cluster: %+v", got)
+	// The words are the client's own.
+	if got := withoutGuess((&kgo.ErrFirstReadEOF{}).Error()); got != "the broker hung up at once" {
+		t.Errorf("the client says %q", got)
 	}
+}
+
+// A table that is too wide for its terminal does without some columns, and not without those that one acts by.
+func TestTool_TablesFitATerminalOf80Columns(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long ", 30)
+	letter := &dlq.Letter{Record: &kgo.Record{Topic: "orders.dlq", Partition: 11, Offset: 1234567, Key: []byte("order-1234567")}, Meta: headers.Meta{
+		Class: "payment.Declined", Reason: headers.ReasonExhausted, Group: "billing-service", Attempts: 12, FailedAt: noon, Message: long,
+	}}
+	run := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Watching, By: "oncall", Why: long, Started: noon, Ended: noon}
+	run.Counts = redrive.Counts{Selected: 123456, Sent: 123456, Succeeded: 123456, Failed: 123456, Pending: 123456}
+	kept := 336 * time.Hour
+	topic := topicFields(
+		sibling{topic: "payments-service.dlq", partitions: 12}, false,
+		topicStats{total: 123456, recent: 123456, oldest: noon.Add(-kept), retention: &kept},
+		topicContents{123456, 123456, output.Ago(noon), "payment.Declined", []string{"billing-service", "mail"}}, noon, false,
+	)
+	for name, c := range map[string]struct {
+		fields []output.Field
+		needs  []string
+		shows  string // whole, though there is something to be cut
+	}{
+		"list":                    {letterFields(letter), []string{"PLACE", "CLASS", "KEY", "MESSAGE"}, "payment.Declined"},
+		"runs":                    {runFields(run, noon), []string{"RUN", "STATE", "SUCCEEDED", "FAILED", "PENDING"}, run.ID},
+		"summary":                 {failureRows(failures("payment.Declined", long))[0], []string{"COUNT", "CLASS", "FINGERPRINT", "LAST", "SHOW", "SAMPLE"}, "3649751aadbf4e23"},
+		"summary of a long class": {failureRows(failures("java.lang.IllegalStateException", long))[0], []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "java.lang.IllegalStateException"},
+		"summary of a longer one": {failureRows(failures(strings.Repeat("com.example.", 10), long))[0], []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "11:1234567"},
+		"topics":                  {topic, []string{"TOPIC", "OPEN", "TOP CLASS"}, "payment.Declined"},
+	} {
+		for _, width := range []int{80, 1000} {
+			var data bytes.Buffer
+			s := output.NewScreen(&data, io.Discard, func(string) string { return "" })
+			s.Width, s.Look = width, output.Look{Now: func() time.Time { return noon.Add(26*time.Hour + 7*time.Minute) }, Zone: time.UTC}
+			list := s.List()
+			if err := list.Row(c.fields...); err != nil {
+				t.Fatal(err)
+			}
+			if err := list.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(data.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+					t.Errorf("%s: %d wide, want %d at most: %s", name, n, width, line)
+				}
+			}
+			if !strings.Contains(data.String(), c.shows) {
+				t.Errorf("%s at %d: %s is gone: %s", name, width, c.shows, data.String())
+			}
+			title, _, _ := strings.Cut(data.String(), "\n")
+			for _, column := range c.fields {
+				needed := width == 1000 && column.Title != ""
+				for _, n := range c.needs {
+					needed = needed || n == column.Title
+				}
+				if needed && !strings.Contains(title, column.Title) {
+					t.Errorf("%s at %d: %s is gone: %s", name, width, column.Title, title)
+				}
+			}
+		}
+	}
+}
+
+// failures is a summary with one.
+func failures(class, sample string) *dlq.Summary {
+	return &dlq.Summary{Failures: []dlq.Failure{{
+		Class: class, Fingerprint: "3649751aadbf4e23", Count: 123456, First: noon, Last: noon, Partition: 11, Offset: 1234567, Sample: sample,
+	}}}
 }

@@ -159,37 +159,6 @@ func topClass(sum *dlq.Summary) (string, bool) {
 	return slices.MaxFunc(classes, func(a, b string) int { return cmp.Compare(counts[a], counts[b]) }), true
 }
 
-func listParked(ctx context.Context, s *session) error {
-	all, err := s.admin.ListTopics(ctx)
-	if err != nil {
-		return fmt.Errorf("list topics: %w", err)
-	}
-	tiers := siblings(all, s.Naming, retrytopics.KindRetry)
-	sortTiers(tiers)
-	if len(tiers) == 0 {
-		s.screen.Say("no retry topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindRetry))
-	}
-	backlogs, problems := readBacklogs(ctx, s, names(tiers))
-	field, list := output.NewField, s.screen.List()
-	for _, tier := range tiers {
-		for _, b := range backlogs[tier.topic] {
-			err := list.Row(
-				field("topic", "TOPIC", tier.topic),
-				field("source", "SOURCE", tier.Source),
-				field("delayMs", "DELAY", tier.Delay),
-				field("partitions", "PARTITIONS", tier.partitions).Right(),
-				field("group", "GROUP", b.group),
-				field("parked", "PARKED", b.parked).Right(),
-				field("exact", "", b.exact),
-			)
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return closeList(s.tool, list, problems)
-}
-
 // closeList ends a list, and warns of what is not in it.
 func closeList(t *tool, list *output.List, problems []error) error {
 	if err := list.Close(); err != nil {

@@ -1,48 +1,18 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-func someTopics(t *testing.T) *broker {
-	t.Helper()
-	b := newBroker(t).open(t)
-	b.topic(t, "orders", 3, nil)
-	b.topic(t, "orders.dlq", 3, map[string]string{"retention.ms": "1209600000"})
-	b.topic(t, "orders.dlq.ledger", 3, nil)
-	b.topic(t, "orders.retry.5s", 3, nil)
-	b.topic(t, "orders.retry.30s", 3, nil)
-	b.topic(t, "audit.dlq", 1, map[string]string{"retention.ms": "-1"}) // its source is gone
-	b.topic(t, "payments", 1, nil)
-	b.topic(t, "payments.dlq", 1, map[string]string{"retention.ms": "3600000"})
-	b.produce(t,
-		letter("orders.dlq", 0, 24*time.Hour, headers.Meta{Class: "http.503"}),
-		letter("orders.dlq", 0, 30*time.Minute, headers.Meta{Class: "http.503"}),
-		letter("orders.dlq", 1, time.Hour, headers.Meta{Class: "decode"}), // just within
-		letter("orders.dlq", 2, 61*time.Minute, headers.Meta{Class: "decode"}),
-		letter("payments.dlq", 0, 2*time.Hour, headers.Meta{}), // due to expire an hour ago
-		letter("orders.retry.5s", 0, 0, headers.Meta{}), letter("orders.retry.5s", 0, 0, headers.Meta{}),
-		letter("orders.retry.5s", 1, 0, headers.Meta{}),
-	)
-	// billing has a committed offset on two partitions of one tier; nobody has one on the other tier.
-	b.commit(t, "billing", "orders.retry.5s", 0, 1)
-	b.commit(t, "billing", "orders.retry.5s", 2, 0)
-	b.commit(t, "other", "orders", 0, 0)
-	return b
-}
-
-func TestTopicsTellsWhatTheClusterKnows(t *testing.T) {
+func TestTopics_QuickShowsWhatTheClusterKnows(t *testing.T) {
 	t.Parallel()
 	b := someTopics(t)
 	for _, f := range output.Formats {
@@ -64,7 +34,7 @@ func TestTopicsTellsWhatTheClusterKnows(t *testing.T) {
 	}
 }
 
-func TestTopicsTellsWhatIsOpen(t *testing.T) {
+func TestTopics_ShowsWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	got := b.redrive(t, "topics", "-o", "jsonl")
@@ -85,7 +55,7 @@ func TestTopicsTellsWhatIsOpen(t *testing.T) {
 	}
 }
 
-func TestTopicsGoesByTheNaming(t *testing.T) {
+func TestTopics_GoesByTheNaming(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t).open(t)
 	b.topic(t, "dead_orders", 1, nil)
@@ -101,70 +71,7 @@ func TestTopicsGoesByTheNaming(t *testing.T) {
 	}
 }
 
-// A run leaves a mark on each partition behind its last record, past which nobody commits: five were parked there for ever.
-func TestMarksOfTransactionsAreNotParked(t *testing.T) {
-	t.Parallel()
-	b := newBroker(t).open(t)
-	b.topic(t, "orders.retry.5s", 1, nil)
-	tx, err := kgo.NewClient(kgo.SeedBrokers(b.ListenAddrs()...), kgo.TransactionalID("run"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(tx.Close)
-	send := func(end func()) {
-		t.Helper()
-		if err := tx.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		r := letter("orders.retry.5s", 0, 0, headers.Meta{})
-		if err := tx.ProduceSync(t.Context(), r, letter("orders.retry.5s", 0, 0, headers.Meta{})).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-		end()
-	}
-	commit := func() {
-		t.Helper()
-		if err := tx.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-			t.Fatal(err)
-		}
-	}
-	shows := func(when, table, json string) {
-		t.Helper()
-		if got := b.redrive(t, "topics", "--parked"); got.code != exitDone || got.stderr != "" || !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), table) {
-			t.Errorf("%s: %+v, want %s", when, got, table)
-		}
-		if got := b.redrive(t, "topics", "--parked", "-o", "jsonl"); !strings.Contains(got.stdout, `"group":"billing",`+json) {
-			t.Errorf("%s: %+v, want %s", when, got, json)
-		}
-	}
-	send(commit)
-	b.commit(t, "billing", "orders.retry.5s", 0, 2)
-	b.commit(t, "mail", "orders.retry.5s", 0, 1)
-	shows("all is handled", "billing 0 orders.retry.5s orders 5s 1 mail 1", `"parked":0,"exact":true}`)
-	send(commit)
-	shows("two more", "billing 2", `"parked":2,"exact":true}`)
-	send(func() {})
-	shows("a transaction is open", "billing <= 4", `"parked":4,"exact":false}`)
-	commit()
-	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	shows("it may not be read", "billing <= 7", `"parked":7,"exact":false}`)
-}
-
-// A source that the user may not see is not gone, for all that is known.
-func TestASourceThatMayNotBeSeenIsNotGone(t *testing.T) {
-	t.Parallel()
-	b := guarded(t, []kfake.ACL{aclOn("audit.dlq", kmsg.ACLOperationRead), aclOn("audit", kmsg.ACLOperationDescribe), aclOn("orders.dlq", kmsg.ACLOperationRead), aclOn("orders.dlq.ledger", kmsg.ACLOperationRead), aclOn("orders.dlq", kmsg.ACLOperationDescribeConfigs)})
-	b.topic(t, "audit.dlq", 1, nil) // whose source is gone, and may be seen
-	got := b.as("ann").run(t, "topics", "-o", "jsonl")
-	if got.code != exitDone || !strings.Contains(got.stdout, `"topic":"orders.dlq","source":"orders","sourceGone":null,`) || !strings.Contains(got.stdout, `"topic":"audit.dlq","source":"audit","sourceGone":true,`) {
-		t.Errorf("%+v", got)
-	}
-	if got := b.as("ann").run(t, "topics"); strings.Count(got.stdout, "gone") != 1 || !strings.Contains(got.stdout, "audit.dlq (its source is gone)") {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestAClusterWithoutDeadLettersIsNoError(t *testing.T) {
+func TestTopics_NoneIsNoError(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t)
 	for _, args := range [][]string{{"topics"}, {"topics", "--parked"}} {
@@ -175,27 +82,5 @@ func TestAClusterWithoutDeadLettersIsNoError(t *testing.T) {
 	}
 	if got := b.redrive(t, "topics", "-o", "json"); got.stdout != "[]\n" {
 		t.Errorf("json: %+v", got)
-	}
-}
-
-// What could not be found out is unknown, never zero: an operator would take zero for good news.
-func TestWhatTheBrokersDoNotTellIsNotZero(t *testing.T) {
-	t.Parallel()
-	b := someTopics(t)
-	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	for _, args := range [][]string{{"topics"}, {"topics", "--parked"}} {
-		got := b.redrive(t, append(args, "-o", "json")...)
-		var rows []struct{ Topic, Letters, Open, Resolved, LastHour, Parked any }
-		if err := json.Unmarshal([]byte(got.stdout), &rows); err != nil || len(rows) < 2 || got.code != exitDone {
-			t.Fatalf("%q: %+v, %v", args, got, err)
-		}
-		for _, r := range rows {
-			if r.Letters != nil || r.Open != nil || r.Resolved != nil || r.LastHour != nil || r.Parked != nil {
-				t.Errorf("%q: %+v, want nothing known", args, r)
-			}
-		}
-		if !strings.Contains(got.stderr, "warning: not authorized: the user needs DESCRIBE on topic orders.") {
-			t.Errorf("%q: %s", args, got.stderr)
-		}
 	}
 }

@@ -2,11 +2,9 @@ package connect
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -148,41 +146,3 @@ var secretive = regexp.MustCompile(`(?i)passw|token|secret|credential|key-pem`)
 func withoutQuotes(text string) string { return quoted.ReplaceAllString(text, "…") }
 
 var quoted = regexp.MustCompile("'[^\n]*'|`[^\n]*`|\"[^\n]*\"")
-
-// choose finds the profile to use, if any: the one that is asked for, or the file's own choice.
-// Without either, and without a default file, it is nil.
-func (f *Flags) choose(env Environment) (layer, error) {
-	path, asked := f.File(env)
-	name := cmp.Or(f.profile, env.Getenv(Variable("profile")))
-	if path == "" {
-		if name != "" {
-			return nil, fmt.Errorf("profile %q: there is no configuration file: give --config", name)
-		}
-		return nil, nil
-	}
-	read, err := readFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !asked && name == "":
-		return nil, nil
-	case errors.Is(err, fs.ErrNotExist) && !asked:
-		return nil, fmt.Errorf("profile %q: the configuration file %s does not exist: write it, or give --config", name, path)
-	case err != nil:
-		return nil, fmt.Errorf("configuration: %w", err)
-	}
-	if name = cmp.Or(name, read.Profile); name == "" {
-		return nil, nil
-	}
-	return read.layer(name, env.Getenv)
-}
-
-// File is the configuration file that these options lead to, whether it is there or not, and whether
-// the user named it; empty for none.
-func (f *Flags) File(env Environment) (path string, asked bool) {
-	if path = cmp.Or(f.config, env.Getenv(Variable("config"))); path != "" {
-		return path, true
-	}
-	if env.Folder == "" {
-		return "", false
-	}
-	return filepath.Join(env.Folder, DefaultFile), false
-}

@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-const hunter = "hunter2-hunter2"
-
-func TestASecretIsNeverPrinted(t *testing.T) {
+func TestSecret_IsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	s := Secret{value: value{text: hunter, from: "SIDING_SASL_PASSWORD"}}
 	var b bytes.Buffer
@@ -31,7 +28,7 @@ func TestASecretIsNeverPrinted(t *testing.T) {
 }
 
 // Whatever is wrong with the configuration file, nothing of it that could be a secret is in the message.
-func TestASecretInTheWrongPlaceIsRefusedUnseen(t *testing.T) {
+func TestSecret_InTheWrongPlaceIsRefusedUnseen(t *testing.T) {
 	t.Parallel()
 	profile := func(lines string) world { return world{config: "profile: a\nprofiles:\n  a:\n" + lines} }
 	for _, c := range []struct {
@@ -61,19 +58,6 @@ func TestASecretInTheWrongPlaceIsRefusedUnseen(t *testing.T) {
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter") {
 			t.Errorf("the secret is in the message: %v", err)
-		}
-	}
-}
-
-func TestATokenIsReadAnewForEachConnection(t *testing.T) {
-	t.Parallel()
-	file := write(t, filepath.Join(t.TempDir(), "token"), "first\n")
-	m := mechanismOf(saslOAuth, "", Secret{value: value{from: "--sasl-token-file"}, file: file})
-	for _, want := range []string{"first", "second"} {
-		write(t, file, want+"\r\n")
-		_, hello, err := m.Authenticate(t.Context(), "broker")
-		if err != nil || !strings.Contains(string(hello), "auth=Bearer "+want+"\x01") {
-			t.Errorf("it says %q, %v; want the token %s", hello, err, want)
 		}
 	}
 }

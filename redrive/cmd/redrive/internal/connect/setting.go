@@ -2,8 +2,6 @@ package connect
 
 import (
 	"strings"
-
-	"github.com/spf13/pflag"
 )
 
 // A setting has one name for the flag and the key in a profile, and the variable is made of it.
@@ -53,31 +51,4 @@ var settings = []setting{
 	{name: retryName, usage: "`template` of the retry topics' names (default {topic}.retry.{delay})"},
 	{name: dlqName, usage: "`template` of the dead-letter topics' names (default {topic}.dlq)"},
 	{name: ledgerName, usage: "`template` of the ledgers' names (default {topic}.dlq.ledger)"},
-}
-
-// Flags are the options of the command line.
-type Flags struct {
-	set             *pflag.FlagSet
-	config, profile string
-}
-
-// AddFlags puts them into a set.
-func AddFlags(set *pflag.FlagSet) *Flags {
-	f := &Flags{set: set}
-	set.StringVar(&f.config, "config", "", "configuration `file` with profiles")
-	set.StringVar(&f.profile, "profile", "", "`name` of the profile to use")
-	for _, s := range settings {
-		// Values are looked at when all are known, so that all problems are told at once.
-		if s.truth {
-			set.Bool(s.name, false, s.usage)
-		} else {
-			set.String(s.name, "", s.usage)
-		}
-	}
-	return f
-}
-
-// Variable is the name of the environment's variable for a flag.
-func Variable(flag string) string {
-	return "SIDING_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

@@ -14,15 +14,6 @@ type List struct {
 	rows   int
 }
 
-// List starts a list of rows.
-func (s *Screen) List() *List {
-	l := &List{out: s.Data(), format: s.Format, look: s.Look}
-	if l.format == Table {
-		l.table = &table{out: l.out, limit: s.width(s.data), heading: s.bold}
-	}
-	return l
-}
-
 // Rows returns the number of rows so far.
 func (l *List) Rows() int { return l.rows }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWordsAreEscaped(t *testing.T) {
+func TestScreen_EscapesWords(t *testing.T) {
 	t.Parallel()
 	s, _, words := fixed(Table)
 	s.Say("topic %s: %v, %d", "a\x1b[2J\nredrive: done", errors.New("b\u009b"), 3)
@@ -17,7 +17,7 @@ func TestWordsAreEscaped(t *testing.T) {
 	}
 }
 
-func TestWithoutATerminalThereIsNeitherStatusNorColour(t *testing.T) {
+func TestScreen_IsPlainWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	s, out, words := fixed(Table)
 	s.Status("%s 3 of 4", Bar(3, 4))
@@ -32,7 +32,7 @@ func TestWithoutATerminalThereIsNeitherStatusNorColour(t *testing.T) {
 }
 
 // What is written takes the place of the status line, whole.
-func TestAStatusLineMakesRoom(t *testing.T) {
+func TestStatus_MakesRoom(t *testing.T) {
 	t.Parallel()
 	s, _, words := fixed(Table)
 	s.wordsTTY, s.data = true, words // one terminal
@@ -51,7 +51,7 @@ func TestAStatusLineMakesRoom(t *testing.T) {
 }
 
 // At 80 columns the end of a run's status was cut off, which told whether anything failed; the bar at its beginning was not.
-func TestAStatusHasTheFirstFormThatFits(t *testing.T) {
+func TestStatusOf_TakesTheFirstFormThatFits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		width int
@@ -66,30 +66,11 @@ func TestAStatusHasTheFirstFormThatFits(t *testing.T) {
 	}
 }
 
-func TestAJoinedErrorStaysOnItsLine(t *testing.T) {
+func TestScreen_AJoinedErrorStaysOnItsLine(t *testing.T) {
 	t.Parallel()
 	s, _, words := fixed(Table)
 	s.Warn("%v", errors.Join(errors.New("a"), errors.New("b\x1b")))
 	if got, want := words.String(), "warning: a; b\\x1b\n"; got != want {
 		t.Errorf("words = %q, want %q", got, want)
-	}
-}
-
-func TestABarStaysWithinItsBounds(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		part, whole int64
-		want        string
-	}{
-		{0, 10, "[....................]   0%"},
-		{5, 10, "[##########..........]  50%"},
-		{999, 1000, "[###################.]  99%"},
-		{11, 10, "[####################] 100%"},
-		{-1, 10, "[....................]   0%"},
-		{0, 0, "[####################] 100%"},
-	} {
-		if got := Bar(c.part, c.whole); got != c.want {
-			t.Errorf("Bar(%d, %d) = %q, want %q", c.part, c.whole, got, c.want)
-		}
 	}
 }

@@ -49,14 +49,6 @@ var Reasons = []string{
 	string(headers.ReasonExhausted), string(headers.ReasonTerminal),
 }
 
-// A Selection chooses dead letters.
-type Selection struct {
-	// Filter is asked about each of them. It is for one goroutine at a time.
-	Filter dlq.Filter
-	// Where is the expression, and knows on how many letters it failed. Nil without one.
-	Where *Where
-}
-
 // Compile makes a selection of the flags. Its error has every problem, one a line. Durations count back from now.
 func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	s := &Selection{}

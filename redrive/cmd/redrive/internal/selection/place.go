@@ -83,39 +83,3 @@ func parseRanges(partitions, offsets []string) ([]dlq.Range, error) {
 	}
 	return ranges, errors.Join(errs...)
 }
-
-// Narrow leaves out of a frozen cursor what --partition and --offset rule out. The filter does so as well, and nothing of it is read;
-// but a cursor that has come to the end of what is asked for says so. A partition of which nothing is left keeps its end: without any,
-// a cursor would be of all there is.
-func (s *Selection) Narrow(c dlq.Cursor) dlq.Cursor {
-	if len(s.Filter.Ranges) == 0 {
-		return c
-	}
-	n := dlq.Cursor{Topic: c.Topic, At: map[int32]int64{}, End: map[int32]int64{}}
-	for _, r := range s.Filter.Ranges {
-		end, ok := c.End[r.Partition]
-		if !ok {
-			continue
-		}
-		from, until := max(r.From, c.At[r.Partition]), end
-		if r.Until > 0 {
-			until = min(end, r.Until)
-		}
-		if before, ok := n.End[r.Partition]; ok {
-			from, until = min(from, n.At[r.Partition]), max(until, before)
-		}
-		n.At[r.Partition], n.End[r.Partition] = min(from, until), until
-	}
-	return n
-}
-
-// Missing are partitions that are asked for and that a topic with so many has not.
-func (s *Selection) Missing(partitions int32) (gone []int32) {
-	for _, r := range s.Filter.Ranges {
-		if r.Partition >= partitions && !slices.Contains(gone, r.Partition) {
-			gone = append(gone, r.Partition)
-		}
-	}
-	slices.Sort(gone)
-	return gone
-}

@@ -28,14 +28,6 @@ type Where struct {
 	First  error
 }
 
-// Doubts says on how many letters an expression failed so far; it is empty where it never did.
-func (s *Selection) Doubts() string {
-	if s.Where == nil || s.Where.Failed == 0 {
-		return ""
-	}
-	return fmt.Sprintf("--where failed on %d of the letters, which are not chosen; the first: %v", s.Where.Failed, s.Where.First)
-}
-
 // facts are what an expression can ask for.
 type facts struct {
 	Class       string `expr:"class"`

@@ -93,11 +93,3 @@ func (p *paceFlags) pace() (redrive.Pace, error) {
 	}
 	return pace, errors.Join(errs...)
 }
-
-// orNone is a number as the engine takes it, to which zero is its default and less is none.
-func orNone[N int | float64 | time.Duration](n N) N {
-	if n == 0 {
-		return -1
-	}
-	return n
-}

@@ -76,7 +76,7 @@ func reach(t *testing.T, w world) error {
 	return c.Reach(t.Context())
 }
 
-func TestEachWayIntoAClusterWorks(t *testing.T) {
+func TestReach_EachWayIntoAClusterWorks(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	folder := t.TempDir()
@@ -150,7 +150,7 @@ func mute(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestABrokerThatIsNotThereIsGivenUpInTime(t *testing.T) {
+func TestReach_EndsInTimeWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -170,7 +170,7 @@ func TestABrokerThatIsNotThereIsGivenUpInTime(t *testing.T) {
 	}
 }
 
-func TestAnotherBrokerIsTriedWhereOneIsGone(t *testing.T) {
+func TestReach_TriesTheNextBroker(t *testing.T) {
 	t.Parallel()
 	for _, dead := range []string{"127.0.0.1:1", mute(t)} {
 		start := time.Now()

@@ -11,7 +11,7 @@ import (
 
 // A run whose letters all failed again, and were tolerated, ended with exit code 0, and so did one of whose letters nothing was
 // known.
-func TestRun_TellsByItsExitCodeWhatItsLettersCameTo(t *testing.T) {
+func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
 	got := s.redrive(t, append([]string{"run", "orders.dlq", "--class", "payment", "--canary", "0", "--tolerate", "40,100%", "-o", "json"}, fast...)...)
@@ -49,7 +49,7 @@ func TestRun_TellsByItsExitCodeWhatItsLettersCameTo(t *testing.T) {
 
 // A letter that failed again and waits in a retry topic was taken for one of which nothing is known
 // yet: 5, and 0 with --no-wait.
-func TestExitCode_OfWhatARunCameTo(t *testing.T) {
+func TestFellShort_ExitCodeByCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		counts redrive.Counts
@@ -73,27 +73,30 @@ func TestExitCode_OfWhatARunCameTo(t *testing.T) {
 	}
 }
 
-func TestTolerance_IsANumberAShareOrBoth(t *testing.T) {
+// What a run leaves behind is counted: of what it left out, some is open and some is not.
+func TestReportLeft_ReportsWhatARunLeavesBehind(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]struct {
-		number int
-		share  float64
-		ok     bool
-	}{
-		"0,10%": {0, 0.1, true},
-		"3":     {3, 0, true}, // the engine's default
-		"25%":   {0, 0.25, true},
-		"25%,3": {3, 0.25, true},
-		"0%":    {0, -1, true}, // the engine's none
-		"100%":  {0, 1, true},
-		"":      {}, "3,4": {}, "1%,2%": {}, "-1": {}, "101%": {}, "-1%": {}, "NaN%": {}, "%": {}, "x": {}, "1.5": {}, "3,": {},
-	} {
-		number, share, err := tolerance(text)
-		if (err == nil) != want.ok || number != want.number || share != want.share {
-			t.Errorf("%q: %d, %g, %v; want %+v", text, number, share, err, want)
-		}
+	tl, words := quietTool(nil)
+	o := redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Aborted}
+	o.Counts = redrive.Counts{Selected: 60, Sent: 12, Failed: 1, Retrying: 11, Pending: 11, Skipped: map[string]int64{
+		redrive.SkippedExpired: 3, redrive.SkippedResolved: 5, redrive.SkippedEdit: 2,
+	}}
+	reportLeft(tl, o)
+	seen := []redrive.Failure{{Record: "orders.retry.1s/0/1", Letter: "orders.dlq/0/1", Class: "tax", Message: "no"}, {Record: "orders.dlq/0/7", Class: "tax", Message: "no"}}
+	showFailures(tl, &redrive.FailedAgainError{Seen: seen}, o)
+	want := `not sent, still open: 40 letters
+redrive status orders.dlq/r-1 reports the outcomes of the pending letters later
+failures:
+  letter orders.dlq/0/1, at orders.retry.1s/0/1: tax: no
+  new traffic, at orders.dlq/0/7: tax: no
+    redrive show orders.dlq 0:7
+  and 11 letters more failed again
+`
+	if got := words.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := (invocation{}).run(t, "plan", "orders.dlq", "--tolerate", "many"); got.code != exitUsage || !strings.Contains(got.stderr, `--tolerate: "many" is not a number of failures, a share of them or both, such as 3, 25% or 3,25%`) {
-		t.Errorf("%+v", got)
+	words.Reset()
+	if reportLeft(tl, redrive.Outcome{Counts: redrive.Counts{Selected: 2, Sent: 2, Succeeded: 2}}); words.String() != "" {
+		t.Errorf("nothing is left, and it says %s", words.String())
 	}
 }

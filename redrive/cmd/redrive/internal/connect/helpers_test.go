@@ -120,3 +120,5 @@ func inPEM(kind string, der []byte) string {
 	_ = pem.Encode(&b, &pem.Block{Type: kind, Bytes: der})
 	return b.String()
 }
+
+const hunter = "hunter2-hunter2"

@@ -7,7 +7,7 @@ import (
 )
 
 // Of a run that had sent all and did not end, since nobody could look, one saw "watching" and no reason.
-func TestWhatARunWaitsForIsSaidOnceInAnyState(t *testing.T) {
+func TestFollow_ReportsOnceWhatARunWaitsFor(t *testing.T) {
 	t.Parallel()
 	event := func(state redrive.State, waiting string) redrive.Event {
 		return redrive.Event{Outcome: redrive.Outcome{State: state, Waiting: waiting}}

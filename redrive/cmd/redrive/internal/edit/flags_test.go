@@ -8,23 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
-	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/redrive"
 )
 
-func compile(t *testing.T, stdin string, args ...string) (redrive.Edit, error) {
-	t.Helper()
-	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	f := AddFlags(set)
-	if err := set.Parse(args); err != nil {
-		t.Fatal(err)
-	}
-	return f.Compile(strings.NewReader(stdin))
-}
-
-func TestRecordsGoBackAsTheFlagsSay(t *testing.T) {
+func TestFlags_EditTheRecord(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, []byte(`{"sku":null,"n":{"x":1}}`), 0o600); err != nil {
@@ -72,52 +58,14 @@ func TestRecordsGoBackAsTheFlagsSay(t *testing.T) {
 	}
 }
 
-func parse(text string) (h []kgo.RecordHeader) {
-	for field := range strings.FieldsSeq(text) {
-		k, v, ok := strings.Cut(field, "=")
-		x := kgo.RecordHeader{Key: k}
-		if ok {
-			x.Value = []byte(v)
-		}
-		h = append(h, x)
-	}
-	return h
-}
-
-func TestNoFlagIsNoEdit(t *testing.T) {
+func TestFlags_NoneIsNoEdit(t *testing.T) {
 	t.Parallel()
 	if e, err := compile(t, ""); !e.IsZero() || err != nil {
 		t.Errorf("edit %v, %v; want none", e, err)
 	}
 }
 
-func TestAValueThatCannotBePatchedIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	e, err := compile(t, "", "--patch", `{"a":1}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for value, want := range map[string]string{
-		"":              "the value is no JSON",
-		"text":          "the value is no JSON",
-		`{"a":1} x`:     "the value is no JSON",
-		`{"a":`:         "the value is no JSON",
-		`[{"a":1}]`:     "the value is no JSON object",
-		`null`:          "the value is no JSON object",
-		` "x"`:          "the value is no JSON object",
-		"\xef\xbb\xbf":  "the value is no JSON",
-		`{"b":1,"b":2}`: "the value has the member /b twice",
-	} {
-		if _, got, err := e.Apply(nil, []byte(value), MergePatch); err == nil || !strings.Contains(err.Error(), want) || got != nil {
-			t.Errorf("%q: %q, %v; want an error that says %q", value, got, err, want)
-		}
-	}
-	if _, _, err := e.Apply(nil, nil, MergePatch); err == nil || !strings.Contains(err.Error(), "tombstone") {
-		t.Errorf("a tombstone: %v, want an error", err)
-	}
-}
-
-func TestAWrongEditIsRefusedWithEveryReason(t *testing.T) {
+func TestFlags_ReportEveryProblem(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		args []string

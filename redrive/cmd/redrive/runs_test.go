@@ -8,7 +8,7 @@ import (
 )
 
 // Runs shows what runs have written down themselves; where that is old, it says who knows better.
-func TestRunsNamesStatusWhereSomethingWasPending(t *testing.T) {
+func TestRuns_NamesStatusWhereLettersArePending(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	hint := "redrive status orders.dlq/r-2 checks again"

@@ -10,7 +10,7 @@ import (
 
 // A variable that is not set, as in --class "$X", must not choose all letters, nor delete without an archive. It holds for each
 // flag that there is, and for those that are still to come.
-func TestAnEmptyValueOfAFlagIsAnErrorOfUsage(t *testing.T) {
+func TestRefuseEmpty_AnEmptyValueIsAnErrorOfUsage(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	before := b.hold(t, "orders.dlq")
@@ -74,7 +74,7 @@ func TestAnEmptyValueOfAFlagIsAnErrorOfUsage(t *testing.T) {
 }
 
 // Help does not show that a list of flags begins empty.
-func TestHelpShowsNoEmptyDefaults(t *testing.T) {
+func TestRefuseEmpty_HelpShowsNoEmptyDefaults(t *testing.T) {
 	t.Parallel()
 	root := newCommands()
 	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {

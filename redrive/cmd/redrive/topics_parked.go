@@ -11,6 +11,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // A backlog is what a group has before it on a retry topic.
@@ -127,4 +128,35 @@ func sortTiers(tiers []sibling) {
 	slices.SortFunc(tiers, func(a, b sibling) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Delay, b.Delay))
 	})
+}
+
+func listParked(ctx context.Context, s *session) error {
+	all, err := s.admin.ListTopics(ctx)
+	if err != nil {
+		return fmt.Errorf("list topics: %w", err)
+	}
+	tiers := siblings(all, s.Naming, retrytopics.KindRetry)
+	sortTiers(tiers)
+	if len(tiers) == 0 {
+		s.screen.Say("no retry topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindRetry))
+	}
+	backlogs, problems := readBacklogs(ctx, s, names(tiers))
+	field, list := output.NewField, s.screen.List()
+	for _, tier := range tiers {
+		for _, b := range backlogs[tier.topic] {
+			err := list.Row(
+				field("topic", "TOPIC", tier.topic),
+				field("source", "SOURCE", tier.Source),
+				field("delayMs", "DELAY", tier.Delay),
+				field("partitions", "PARTITIONS", tier.partitions).Right(),
+				field("group", "GROUP", b.group),
+				field("parked", "PARKED", b.parked).Right(),
+				field("exact", "", b.exact),
+			)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return closeList(s.tool, list, problems)
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sidingkafka/siding/redrive"
+)
+
+func newAbort(t *tool) *cobra.Command {
+	var o *operator
+	cmd := &cobra.Command{
+		Use:   "abort RUN",
+		Short: "End a run for good, wherever its process is",
+		Long: `Abort ends an unfinished run for good: what its process has not committed by then never becomes visible. What the run
+has sent stays sent, and status reports what becomes of it; all other letters stay open. Abort does not ask; it prints
+which process owned the run. An aborted run can't be resumed.`,
+		Example: `  redrive abort orders.dlq/20260102-150405-a1b2c3
+  redrive abort orders.dlq/20260102-150405-a1b2c3 --why rolled-back`,
+		Args: oneTopic("RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return onRun(cmd.Context(), t, args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+				before, known := readRun(ctx, r, topic, id)
+				over := before.State.Finished()
+				if err := r.Abort(ctx, topic, id); err != nil {
+					return err
+				}
+				out, err := r.Status(ctx, topic, id)
+				switch {
+				case over:
+					t.screen.Say("run %s/%s had already ended, and nothing was changed", topic, id)
+				case err != nil:
+					t.screen.Say("run %s/%s is aborted; the outcomes of its records are not known yet", topic, id)
+				}
+				if has, goesOn := goesOn(t, before); goesOn && !over {
+					t.screen.Say("the run was still active: %s", has)
+				} else if !known {
+					t.screen.Say("the ledger could not be read in time to see whether a process owned the run: one that did stops")
+				}
+				if err != nil {
+					return err
+				}
+				if err := showOutcome(t, out); err != nil || over {
+					return err
+				}
+				reportLeft(t, out)
+				return nil
+			})
+		},
+	}
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addOperator(t, set) })
+	return cmd
+}
+
+// readRunTime is how long abort may take to look who has a run: as long as a process that goes on lets nobody wait for its transactions. Of
+// one that died they may stay open longer than that.
+const readRunTime = 3 * time.Second
+
+// readRun looks how a run stands before it is aborted, and whether that can be known in time; what is wrong there is found by the abort.
+func readRun(ctx context.Context, r *redrive.Redriver, topic, id string) (o redrive.Outcome, known bool) {
+	ctx, cancel := context.WithTimeout(ctx, readRunTime)
+	defer cancel()
+	runs, _ := r.Runs(ctx, topic)
+	if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.ID == id }); i >= 0 {
+		return runs[i], true
+	}
+	return redrive.Outcome{}, false
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// orNil is text that may be missing.
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// orOther is a name, or what stands for all that has no row of its own.
+func orOther(s string, folded bool) any {
+	if s == "" && folded {
+		return output.Pair{Table: "(other)"}
+	}
+	return orNil(s)
+}
+
+// orNone is a number as the engine takes it, to which zero is its default and less is none.
+func orNone[N int | float64 | time.Duration](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// when is a time, or nothing.
+func when(at time.Time) any {
+	if at.IsZero() {
+		return nil
+	}
+	return output.Ago(at)
+}
+
+// unlessZero is a cell that a table omits where it is zero or false.
+func unlessZero[V comparable](v V) any {
+	var zero V
+	if v == zero {
+		return output.Pair{JSON: v}
+	}
+	return v
+}
+
+// explained is a count that a table explains, and omits where it is zero.
+func explained(n int64, meaning string) any {
+	if n == 0 {
+		return unlessZero(n)
+	}
+	return output.Pair{Table: fmt.Sprintf("%d%s", n, meaning), JSON: n}
+}
+
+// letters is a count of them in words.
+func letters(n int64) string {
+	if n == 1 {
+		return "1 letter"
+	}
+	return fmt.Sprintf("%d letters", n)
+}
+
+// said are counts in words.
+func said(of map[string]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, letters(of[name])+": "+name)
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// some are counts by name as JSON has them: of none an object without any, since it is known that there are none.
+func some(of map[string]int64) map[string]int64 {
+	if of == nil {
+		return map[string]int64{}
+	}
+	return of
+}
+
+// counts are rows, the most first.
+func counts[K cmp.Ordered](key, title string, of map[K]int64) output.Rows {
+	rows := output.Rows{}
+	names := slices.SortedFunc(maps.Keys(of), func(a, b K) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		rows = append(rows, []output.Field{output.NewField("letters", "LETTERS", of[name]).Right(), output.NewField(key, title, name)})
+	}
+	return rows
+}

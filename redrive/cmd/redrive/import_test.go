@@ -1,0 +1,139 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+func TestImport_MakesTheExportedRecordsAgain(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "again.dlq", 2, nil)
+	b.produce(t, &kgo.Record{Topic: "orders.dlq", Key: []byte{}, Value: []byte("\xff\x00"), Headers: []kgo.RecordHeader{{Key: "x"}, {Key: "x", Value: []byte{}}, {Key: "\xfe\x1b", Value: []byte("y")}}})
+	got := b.redrive(t, "export", "orders.dlq", "--all")
+	if got.code != exitDone || got.stderr != "" || strings.Count(got.stdout, "\n") != 8 || strings.Contains(got.stdout, "\x1b") {
+		t.Fatalf("export: %+v", got)
+	}
+	got = b.redrive(t, "import", "again.dlq", save(t, got.stdout), "-o", "json")
+	if want := `{"topic":"again.dlq","imported":8,"reopened":0,"copies":1}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
+		t.Errorf("import: %+v, want %s", got, want)
+	}
+	if diff := cmp.Diff(b.hold(t, "orders.dlq"), b.hold(t, "again.dlq")); diff != "" {
+		t.Errorf("-exported +imported:\n%s", diff)
+	}
+	// Once more into the topic that has them: copies, which are not open.
+	before := b.openLetters(t)
+	got = b.redrive(t, "export", "orders.dlq", "--group", "billing")
+	if strings.Count(got.stdout, "\n") != 2 {
+		t.Errorf("export of open letters: %+v", got)
+	}
+	if got = b.redrive(t, "import", "orders.dlq", save(t, got.stdout)); got.code != exitDone || !strings.Contains(got.stdout, "COPIES    2: the topic holds their letters") || strings.Contains(got.stdout, "AGAIN") {
+		t.Errorf("import: %+v", got)
+	}
+	// Those that are settled as well: they are, and will be.
+	settled := b.redrive(t, "export", "orders.dlq", "--all", "--offset", "0:0")
+	if got = b.redrive(t, "import", "orders.dlq", save(t, settled.stdout), "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":1,"reopened":0,"copies":1}`+"\n" {
+		t.Errorf("import: %+v", got)
+	}
+	b.wantOpen(t, before)
+}
+
+func TestImport_TakesNothingOfABrokenFile(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "again.dlq", 2, nil)
+	b.topic(t, "narrow.dlq", 1, nil)
+	whole := b.redrive(t, "export", "orders.dlq").stdout
+	absent := filepath.Join(t.TempDir(), "none")
+	for _, c := range []struct {
+		topic, file string
+		code        int
+		want        string
+	}{
+		{"again.dlq", save(t, whole[:len(whole)-9]), exitError, ".jsonl: dlq: import into \"again.dlq\": nothing was written: line 5"},
+		{"again.dlq", save(t, "no JSON\n"+whole), exitError, "nothing was written: line 1"},
+		{"narrow.dlq", save(t, whole), exitError, "nothing was written: "},
+		{"again.dlq", absent, exitUsage, "no such file"},
+		{"again.dlq", t.TempDir(), exitUsage, "is not a regular file"},
+		{"orders", save(t, whole), exitUsage, "orders is not a dead-letter topic"},
+		{"payments.dlq", save(t, whole), exitError, "topic payments.dlq does not exist"},
+	} {
+		got := b.redrive(t, "import", c.topic, c.file)
+		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) || strings.HasPrefix(got.stderr, "redrive: topic again.dlq") {
+			t.Errorf("%s: %+v, want %d and %q", c.topic, got, c.code, c.want)
+		}
+	}
+	if held := len(b.hold(t, "again.dlq")) + len(b.hold(t, "narrow.dlq")); held != 0 {
+		t.Errorf("%d partitions hold letters", held)
+	}
+}
+
+// A letter whose time is past would be deleted at once: it is not written then.
+func TestImport_KeepsTimestampsWhereTheTopicDoes(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "kept.dlq", 2, map[string]string{"retention.ms": "-1"})
+	b.topic(t, "short.dlq", 2, map[string]string{"retention.ms": "1"})
+	file := save(t, strings.ReplaceAll(b.redrive(t, "export", "orders.dlq").stdout, `"timestamp":1795`, `"timestamp":1695`))
+	if got := b.redrive(t, "import", "kept.dlq", file, "--keep-timestamps"); got.code != exitDone {
+		t.Errorf("%+v", got)
+	}
+	if got := b.redrive(t, "show", "kept.dlq", "0:0", "-o", "json"); !strings.Contains(got.stdout, `"appendedAt":"2023-`) {
+		t.Errorf("%+v", got)
+	}
+	got := b.redrive(t, "import", "short.dlq", file, "--keep-timestamps")
+	if got.code != exitError || !strings.Contains(got.stderr, "nothing was written: ") || len(b.hold(t, "short.dlq")) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A run would bring back once more what has succeeded, so nobody gets to import that unasked.
+func TestImport_AsksBeforeItReopensLetters(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: noon})
+	b.note(t, 0, 2, dlq.Entry{State: dlq.Duplicate, At: noon})
+	file := filepath.Join(t.TempDir(), "archive.jsonl")
+	if got := b.redrive(t, "prune", "orders.dlq", "--archive", file); got.code != exitDone || !strings.Contains(got.stdout, "DELETED  3\n") {
+		t.Fatalf("%+v", got)
+	}
+	const open = "0:3 1:0 1:1 1:2"
+	asks := file + " had an outcome (1 discarded, 1 succeeded) and will be open again, so a run would redrive them a second time; type 2 to continue:"
+	env := map[string]string{"SIDING_BROKERS": b.addr}
+	for _, typed := range []string{"", "3\n"} {
+		got := invocation{env: env, stdin: typed}.run(t, "import", "orders.dlq", file)
+		if got.code != exitRefused || got.stdout != "" || !strings.Contains(got.stderr, "2 letters of "+asks) {
+			t.Errorf("%q: %+v", typed, got)
+		}
+		b.wantOpen(t, open)
+	}
+	// A broken file is not asked about, and one for another topic has letters of which nothing is known there.
+	archive, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.redrive(t, "import", "orders.dlq", save(t, string(archive)+"{")); got.code != exitError || strings.Contains(got.stderr, "outcome") {
+		t.Errorf("a broken file: %+v", got)
+	}
+	b.topic(t, "again.dlq", 2, nil)
+	if got := b.redrive(t, "import", "again.dlq", file); got.code != exitDone || got.stderr != "" {
+		t.Errorf("another topic: %+v", got)
+	}
+	got := invocation{env: env, stdin: "2\n"}.run(t, "import", "orders.dlq", file, "-o", "json")
+	if want := `{"topic":"orders.dlq","imported":3,"reopened":2,"copies":1}` + "\n"; got.code != exitDone || got.stdout != want {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	b.wantOpen(t, "0:3 0:4 0:5 1:0 1:1 1:2")
+	// They are open now, and nothing is asked of them once more.
+	if got := b.redrive(t, "import", "orders.dlq", file, "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":3,"reopened":0,"copies":3}`+"\n" || got.stderr != "" {
+		t.Errorf("again: %+v", got)
+	}
+	b.wantOpen(t, "0:3 0:4 0:5 1:0 1:1 1:2")
+}

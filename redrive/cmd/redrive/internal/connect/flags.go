@@ -1,0 +1,101 @@
+package connect
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Flags are the options of the command line.
+type Flags struct {
+	set             *pflag.FlagSet
+	config, profile string
+}
+
+// AddFlags puts them into a set.
+func AddFlags(set *pflag.FlagSet) *Flags {
+	f := &Flags{set: set}
+	set.StringVar(&f.config, "config", "", "configuration `file` with profiles")
+	set.StringVar(&f.profile, "profile", "", "`name` of the profile to use")
+	for _, s := range settings {
+		// Values are looked at when all are known, so that all problems are told at once.
+		if s.truth {
+			set.Bool(s.name, false, s.usage)
+		} else {
+			set.String(s.name, "", s.usage)
+		}
+	}
+	return f
+}
+
+// Variable is the name of the environment's variable for a flag.
+func Variable(flag string) string {
+	return "SIDING_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Cluster puts the options together. Its error has every problem, one a line, each with what to do; those of a profile
+// alone, since it can't be told what else is missing.
+func (f *Flags) Cluster(env Environment) (*Cluster, error) {
+	found := layers{commandLine(f.set), variables(env.Getenv)}
+	p, err := f.choose(env)
+	if err != nil {
+		return nil, err
+	}
+	if p != nil {
+		found = append(found, p)
+	}
+	c := &Cluster{Timeout: defaultTimeout}
+	r := &resolver{layers: found, cluster: c}
+	file, _ := f.File(env)
+	r.address(file)
+	r.naming()
+	r.transport()
+	r.authentication()
+	if err := errors.Join(r.errs...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// choose finds the profile to use, if any: the one that is asked for, or the file's own choice.
+// Without either, and without a default file, it is nil.
+func (f *Flags) choose(env Environment) (layer, error) {
+	path, asked := f.File(env)
+	name := cmp.Or(f.profile, env.Getenv(Variable("profile")))
+	if path == "" {
+		if name != "" {
+			return nil, fmt.Errorf("profile %q: there is no configuration file: give --config", name)
+		}
+		return nil, nil
+	}
+	read, err := readFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !asked && name == "":
+		return nil, nil
+	case errors.Is(err, fs.ErrNotExist) && !asked:
+		return nil, fmt.Errorf("profile %q: the configuration file %s does not exist: write it, or give --config", name, path)
+	case err != nil:
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	if name = cmp.Or(name, read.Profile); name == "" {
+		return nil, nil
+	}
+	return read.layer(name, env.Getenv)
+}
+
+// File is the configuration file that these options lead to, whether it is there or not, and whether
+// the user named it; empty for none.
+func (f *Flags) File(env Environment) (path string, asked bool) {
+	if path = cmp.Or(f.config, env.Getenv(Variable("config"))); path != "" {
+		return path, true
+	}
+	if env.Folder == "" {
+		return "", false
+	}
+	return filepath.Join(env.Folder, DefaultFile), false
+}

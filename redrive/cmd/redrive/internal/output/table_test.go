@@ -1,0 +1,124 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The operator looks at an empty screen as long as the first rows wait for others.
+func TestTable_ARowWaitsNoLongerThanAPage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, out, _ := fixed(Table)
+		l := s.List()
+		lines := func() int {
+			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return strings.Count(out.String(), "\n")
+		}
+		row := func() {
+			if err := l.Row(NewField("n", "N", 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		row()
+		time.Sleep(pageWait - time.Millisecond)
+		if got := lines(); got != 0 {
+			t.Errorf("%d lines before the page's time, want 0", got)
+		}
+		time.Sleep(2 * time.Millisecond)
+		if got := lines(); got != 2 {
+			t.Errorf("%d lines after the page's time, want heading and row", got)
+		}
+		for range pageRows {
+			row()
+		}
+		if got := lines(); got != 2+pageRows {
+			t.Errorf("%d lines after a full page, want %d", got, 2+pageRows)
+		}
+		row()
+		time.Sleep(pageWait + time.Millisecond)
+		if got := lines(); got != 3+pageRows {
+			t.Errorf("%d lines after the page's time, want %d", got, 3+pageRows)
+		}
+	})
+}
+
+func TestTable_ColumnsOfALongListStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	s, out, _ := fixed(Table)
+	l := s.List()
+	if err := l.Row(NewField("a", "A", "long in the first page"), NewField("b", "B", "x")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 * pageRows {
+		if err := l.Row(NewField("a", "A", "s"), NewField("b", "B", "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(lines) != 2+3*pageRows {
+		t.Fatalf("%d lines, want %d", len(lines), 2+3*pageRows)
+	}
+	for i, line := range lines[1:] {
+		if got, want := strings.Index(line, "x"), len("long in the first page")+len(gap); got != want {
+			t.Fatalf("row %d: the second column is at %d, want %d: %q", i, got, want, line)
+		}
+	}
+}
+
+func TestTable_CutsAColumnToFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	tb := &table{
+		out: &b, limit: 40, heading: func(s string) string { return s },
+	}
+	row := []Field{NewField("", "TOPIC", "orders.dlq"), NewField("", "MESSAGE", strings.Repeat("名", 60)).MayCut(), NewField("", "N", 1).Right()}
+	if err := errors.Join(tb.add(row, Look{}), tb.flush()); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	for _, line := range lines {
+		if width(line) > 40 {
+			t.Errorf("%d wide, want 40 at most: %q", width(line), line)
+		}
+	}
+	if !strings.HasSuffix(lines[1], "…   1") && !strings.HasSuffix(lines[1], "…  1") {
+		t.Errorf("%q does not show that it was cut", lines[1])
+	}
+}
+
+// The first page chooses the columns, and what is wider on a later page is cut: it came on two lines.
+func TestTable_LaterPagesFitTheTerminalToo(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	tb := &table{
+		out: &b, limit: 40, heading: func(s string) string { return s },
+	}
+	for _, class := range []string{"tax", "tax.TableMiss", "tax", "java.lang.IllegalStateException"} {
+		row := []Field{
+			NewField("", "PLACE", "0:12345"), NewField("", "CLASS", class), NewField("", "GROUP", "billing").Spare(1),
+			NewField("", "REASON", "terminal").Spare(2), NewField("", "N", 1).Right(),
+		}
+		if err := errors.Join(tb.add(row, Look{}), tb.flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `PLACE    CLASS  GROUP    REASON    N
+0:12345  tax    billing  terminal  1
+0:12345  tax.TableMi…  billing  terminal  1
+0:12345  tax           billing  terminal  1
+0:12345  java.lang.I…  billing  terminal  1
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// What is broken in a ledger is named, with what to do; what is not broken is used.
+func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("foo"), Value: []byte("bar")}) // about no letter: it can stay
+	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("1"), Value: []byte(`{"v":1,"sta`)})
+	// A broken entry: its letter counts as open, and everybody who goes by that says so.
+	for _, args := range [][]string{{"summary", "orders.dlq"}, {"list", "orders.dlq"}, {"prune", "orders.dlq"}, {"topics"}} {
+		got := b.redrive(t, args...)
+		if got.code != exitDone || !strings.Contains(got.stderr, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open; the first: dlq: ledger record orders.dlq.ledger/0/") || !strings.Contains(got.stderr, ` with key "1": `) {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+	// One that may have been brought back is named, by whoever would bring it back.
+	if got := b.redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"); got.code != exitDone ||
+		!strings.Contains(got.stderr, "warning: what orders.dlq.ledger says of 1 of the letters can't be read, so they may be redriven a second time: orders.dlq/0/1; ") {
+		t.Errorf("%+v", got)
+	}
+	// A run that can't be read: nobody knows whether it goes on.
+	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,`)), dlq.RunRecord("orders.dlq.ledger", "r-2", []byte(`{"v":1,"id":"r-2","state":"done","by":"ada"}`)))
+	says := "run r-1 can't be read from the ledger: unexpected end of JSON input; a record without a value, with the key run/r-1 and on partition 0 of orders.dlq.ledger, takes it away"
+	for _, args := range [][]string{
+		{"plan", "orders.dlq"},
+		{"run", "orders.dlq"},
+		{"discard", "orders.dlq", "--why", "x", "--yes"},
+		{"prune", "orders.dlq", "--older-than", "1ms", "--yes"},
+		{"import", "orders.dlq", save(t, "")},
+		{"status", "orders.dlq/r-1"},
+		{"abort", "orders.dlq/r-1"},
+		{"resume", "orders.dlq/r-1"},
+	} {
+		got := b.redrive(t, args...)
+		if got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, says) {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+	if got := b.redrive(t, "runs", "orders.dlq", "-o", "jsonl"); got.code != exitError || !strings.Contains(got.stdout, `"run":"orders.dlq/r-2"`) || !strings.Contains(got.stderr, says) {
+		t.Errorf("runs: %+v", got)
+	}
+	b.wantOpen(t, "0:1 0:3 1:0 1:1 1:2")
+	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", nil)) // as it says
+	if got := b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"); got.code != exitDone {
+		t.Errorf("%+v", got)
+	}
+	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-3", []byte(`{"v":2,"id":"r-3","state":"new"}`)))
+	if got := b.redrive(t, "plan", "orders.dlq"); got.code != exitError || !strings.Contains(got.stderr, "it is of version 2, and this one knows 1: take a newer siding") || strings.Contains(got.stderr, "takes it away") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What the ledger can't tell leaves letters open, and that is said.
+func TestReadLedger_WarnsOfWhatItLacks(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("0"), Value: []byte("{")})
+	if got := b.redrive(t, "summary", "orders.dlq", "-o", "json"); got.code != exitDone || !strings.Contains(got.stdout, `"open":6,`) ||
+		!strings.Contains(got.stderr, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open") {
+		t.Errorf("broken: %+v", got)
+	}
+	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("0"), Value: []byte(`{"v":9}`)})
+	if got := b.redrive(t, "summary", "orders.dlq", "-o", "json"); got.code != exitDone || !strings.Contains(got.stdout, `"open":6,`) ||
+		!strings.Contains(got.stderr, "a newer siding wrote it") {
+		t.Errorf("newer: %+v", got)
+	}
+	if got := b.redrive(t, "summary", "orders.dlq", "-o", "json", "--ledger-name", "{topic}.fates"); got.code != exitDone || !strings.Contains(got.stdout, `"open":6,`) ||
+		!strings.Contains(got.stderr, "orders.fates does not exist: all letters of orders.dlq count as open") {
+		t.Errorf("missing: %+v", got)
+	}
+}
+
+// Whoever is asked may take a while; what began meanwhile counts.
+func TestStillIdle_SeesARunThatBeginsMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	for _, args := range [][]string{{"discard", "orders.dlq", "--why", "x"}, {"prune", "orders.dlq", "--older-than", "1h"}} {
+		run := func(state string) *kgo.Record {
+			return dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,"id":"r-1","owner":"ada","state":"`+state+`"}`))
+		}
+		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "5\n"}
+		if args[0] == "prune" {
+			i.stdin = "4\n"
+		}
+		i.typed = func() { b.produce(t, run("canary")) }
+		before := b.openLetters(t)
+		got := i.run(t, args...)
+		if got.code != exitRefused || got.stdout != "" || !strings.Contains(got.stderr, "run orders.dlq/r-1 of ada is canary") {
+			t.Errorf("%q: %+v", args, got)
+		}
+		b.produce(t, run("done"))
+		b.wantOpen(t, before)
+	}
+}

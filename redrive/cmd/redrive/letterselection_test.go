@@ -1,0 +1,20 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func TestWarnOfDoubts_AFailingExpressionIsAWarning(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.produce(t, &kgo.Record{Topic: "orders.dlq", Partition: 0, Value: []byte("no JSON")})
+	for _, verb := range readers {
+		got := b.redrive(t, append(append([]string{}, verb...), "orders.dlq", "--where", `value.sku == "x"`)...)
+		if got.code != exitDone || !strings.Contains(got.stderr, "warning: --where failed on 2 of the letters, which are not chosen; the first: orders.dlq/") {
+			t.Errorf("%q: %+v", verb, got)
+		}
+	}
+}

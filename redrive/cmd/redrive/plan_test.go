@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	type share struct {
+		Letters             int64
+		Topic, Class, Group string
+		Partition           int32
+	}
+	var p struct {
+		Topic                                string
+		Letters                              int64
+		SeenBy, Watched, Warnings            []string
+		SendingMs                            *int64
+		Skipped                              map[string]int64
+		Targets, Classes, Partitions, Groups []share
+	}
+	got := s.redrive(t, "plan", "orders.dlq", "-o", "json", "--rate", "10", "--ramp", "0")
+	if err := json.Unmarshal([]byte(got.stdout), &p); err != nil || got.code != exitDone || got.stderr != "" {
+		t.Fatalf("%+v: %v", got, err)
+	}
+	if p.Topic != "orders.dlq" || p.Letters != 100 || fmt.Sprint(p.SeenBy) != "[billing]" || fmt.Sprint(p.Watched) != "[orders.retry.1s orders.retry.5s]" || p.SendingMs == nil || *p.SendingMs != 10_000 || p.Warnings == nil ||
+		!slices.Equal(p.Targets, []share{{Letters: 100, Topic: "orders.retry.1s"}}) || !slices.Equal(p.Groups, []share{{Letters: 100, Group: "billing"}}) ||
+		!slices.Equal(p.Classes, []share{{Letters: 60, Class: "tax"}, {Letters: 40, Class: "payment"}}) {
+		t.Errorf("the plan is %+v", p)
+	}
+	if got := s.redrive(t, "plan", "orders.dlq", "-o", "json", "--rate", "0"); !strings.Contains(got.stdout, `"sendingMs":null,"skipped":{},`) {
+		t.Errorf("without a limit: %+v", got)
+	}
+	var sum int64
+	for _, of := range p.Partitions {
+		sum += of.Letters
+	}
+	if sum != 100 {
+		t.Errorf("partitions have %+v", p.Partitions)
+	}
+	got = s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--target", "orders", "--wait")
+	for _, want := range []string{"LETTERS        60\n", "TARGET         orders\n", "SEEN BY        billing\n", "WATCHED        orders.retry.1s, orders.retry.5s\n", "SENDING TAKES  6s at 50/s\n", "LETTERS  CLASS\n     60  tax\n", "LETTERS  PARTITION\n"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("the table does not say %q:\n%s", want, got.stdout)
+		}
+	}
+	if strings.Contains(got.stdout, "EDITED") {
+		t.Errorf("nothing is edited:\n%s", got.stdout)
+	}
+	const nothing = `"edited":{"value":null,"setHeaders":[],"unsetHeaders":[]}`
+	for _, c := range []struct {
+		flags       []string
+		table, json string
+	}{
+		{nil, "", nothing},
+		{[]string{"--set-header", "region=eu", "--unset-header", "trace"}, "EDITED         headers region, trace\n", `"edited":{"value":null,"setHeaders":["region"],"unsetHeaders":["trace"]}`},
+		{[]string{"--value-file", save(t, "x"), "--offset", "0:0"}, "EDITED         value (new)\n", `"edited":{"value":"new","setHeaders":[],"unsetHeaders":[]}`},
+	} {
+		for format, want := range map[string]string{"table": c.table, "json": c.json} {
+			got := s.redrive(t, append([]string{"plan", "orders.dlq", "-o", format}, c.flags...)...)
+			if got.code != exitDone || !strings.Contains(got.stdout, want) {
+				t.Errorf("%q: %+v, want %s", c.flags, got, want)
+			}
+		}
+	}
+	e := redrive.Edit{Patch: []byte("{}"), Set: []kgo.RecordHeader{{Key: "b"}, {Key: "a"}, {Key: "a"}}}
+	if got := editText(e).Cell.(output.Pair).Table; got != "value (patch), headers a, b" {
+		t.Errorf("a patch and headers are %q", got)
+	}
+	for _, f := range output.Formats {
+		got := s.redrive(t, "runs", "orders.dlq", "-o", f)
+		want := map[string]string{"json": "[]\n"}[f]
+		if got.code != exitDone || got.stdout != want || got.stderr != "orders.dlq has no runs, or its ledger no longer has them\n" {
+			t.Errorf("runs: %+v", got)
+		}
+	}
+}
+
+// Who has to ask for rights asks once: a plan names all that are missing, with those on the transactional ids that only a run uses.
+func TestPlan_NamesAllMissingPermissions(t *testing.T) {
+	t.Parallel()
+	all := slices.Concat(documentedRights(t, 0), documentedRights(t, 1))
+	without := func(names ...string) (rights []kfake.ACL) {
+		for _, r := range all {
+			if !slices.Contains(names, r.Operation.String()+" "+r.Name) {
+				rights = append(rights, r)
+			}
+		}
+		return rights
+	}
+	ids := []string{"WRITE on transactional-id siding-redrive-orders.dlq-a", "WRITE on transactional-id siding-redrive-orders.dlq-b"}
+	for name, c := range map[string]struct {
+		rights []kfake.ACL
+		more   []string
+		want   []string
+	}{
+		"all but to look": {rights: documentedRights(t, 0), want: slices.Concat([]string{"WRITE on topic orders.dlq.ledger"}, ids, []string{"DESCRIBE on group billing"})},
+		"some":            {rights: without("READ orders.dlq", "WRITE siding-redrive-orders.dlq-b"), more: []string{"--offset", "0:1"}, want: []string{"DESCRIBE on topic orders.dlq"}},
+		"the ledger, to read": {
+			rights: without("READ orders.dlq.ledger", "WRITE siding-redrive-orders.dlq-b"), want: []string{"READ on topic orders.dlq.ledger", ids[1]},
+		},
+		"on a target": {
+			rights: without("WRITE siding-redrive-orders.dlq-a"), more: []string{"--target", "orders"},
+			want: []string{"DESCRIBE_CONFIGS on topic orders", "WRITE on topic orders", ids[0]},
+		},
+		"on a retry topic as the target": {
+			rights: without("READ orders.retry.5s", "WRITE orders.retry.5s"), more: []string{"--target", "orders.retry.5s"}, want: []string{"READ on topic orders.retry.5s", "WRITE on topic orders.retry.5s"},
+		},
+		"of retry topics": {
+			rights: without("READ orders.retry.5s", "WRITE orders.retry.5s"), want: []string{"READ on topic orders.retry.5s", "WRITE on topic orders.retry.5s"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := guarded(t, c.rights).as("ann").run(t, append([]string{"plan", "orders.dlq"}, c.more...)...)
+			var named []string
+			for _, m := range regexp.MustCompile(`not authorized: the user needs (.*): have it granted`).FindAllStringSubmatch(got.stderr, -1) {
+				named = append(named, m[1])
+			}
+			if got.code != exitError || got.stdout != "" || !slices.Equal(named, c.want) {
+				t.Errorf("%+v, it names %q, want %q", got, named, c.want)
+			}
+		})
+	}
+}

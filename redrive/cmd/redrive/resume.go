@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sidingkafka/siding/redrive"
+)
+
+func newResume(t *tool) *cobra.Command {
+	var o *operator
+	var yes, noWait bool
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Continue a run that was stopped, or whose process died",
+		Long: `Resume continues an unfinished run where it stopped, by the ledger: it sends nothing twice and omits nothing. Letters,
+target, edits and pace are those that the run began with.
+
+A process that still owns the run loses it. So resume names that process and asks first, unless the process recorded
+that it stopped, or wrote no heartbeat for 20 seconds and for the 7 seconds that resume then listens. Resume also asks
+if the ledger can't be read in time.`,
+		Example: `  redrive resume orders.dlq/20260102-150405-a1b2c3
+  redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
+		Args: oneTopic("RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return onRun(cmd.Context(), t, args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+				on := follow(t, func(e redrive.Event) {
+					t.screen.Say("run %s/%s: %d of %s were sent", topic, id, e.Counts.Sent, letters(e.Counts.Selected))
+				})
+				var conditions []redrive.Condition
+				if !yes {
+					conditions = append(conditions, redrive.IfSilent())
+				}
+				for {
+					t.screen.Status("checking which process owns %s/%s …", topic, id)
+					out, err := r.Resume(ctx, topic, id, on, conditions...)
+					held, ok := errors.AsType[*redrive.RefusedError](err)
+					if !ok || held.Reason != redrive.RefusedOwned {
+						return finish(ctx, t, r, out, err, noWait)
+					}
+					if err := ask(ctx, t, held.Detail+", and would lose the run", "yes"); err != nil {
+						return err
+					}
+					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)} // from that process, and no other
+				}
+			})
+		},
+	}
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addBy(t, set) })
+	cmd.Flags().BoolVar(&yes, "yes", false, "take the run from a process that still owns it, without asking")
+	addNoWait(cmd, &noWait)
+	return cmd
+}

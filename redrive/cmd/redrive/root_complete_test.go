@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+)
+
+func TestCompleteFlags_OffersWhatThereIs(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t, kfake.SeedTopics(1, "orders", "orders.dlq", "audit.dlq"))
+	folder := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(folder, "siding"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, connect.DefaultFile), []byte("profiles: {staging: {}, live: {}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"show", ""}, "audit.dlq\norders.dlq\n:4\n"},
+		{[]string{"show", "orders.dlq", ""}, ":4\n"},
+		{[]string{"list", "orders.dlq", "--reason", ""}, strings.Join(selection.Reasons, "\n") + "\n:4\n"},
+		{[]string{"import", "orders.dlq", ""}, ":0\n"},
+		{[]string{"prune", "orders.dlq", "--archive", ""}, ":0\n"},
+		{[]string{"show", "x", "--as", ""}, "text\njson\nhex\n:4\n"},
+		{[]string{"topics", "-o", ""}, "table\njson\njsonl\n:4\n"},
+		{[]string{"topics", "--profile", ""}, "live\nstaging\n:4\n"},
+		{[]string{"topics", "--sasl", ""}, "PLAIN\nSCRAM-SHA-256\nSCRAM-SHA-512\nOAUTHBEARER\n:4\n"},
+		{[]string{"topics", "--tls-ca", ""}, ":0\n"},
+		{[]string{"topics", ""}, ":4\n"},
+		{[]string{"status", ""}, ":4\n"},
+	} {
+		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, folder: folder}
+		if got := i.run(t, append([]string{"__complete"}, c.args...)...); got.stdout != c.want || got.code != exitDone {
+			t.Errorf("%q: %+v, want %q", c.args, got, c.want)
+		}
+	}
+	// Nobody there: nothing is offered, and nothing is said.
+	got := invocation{env: map[string]string{"SIDING_BROKERS": "127.0.0.1:1"}}.run(t, "__complete", "show", "")
+	if got.stdout != ":4\n" || got.code != exitDone {
+		t.Errorf("without a cluster: %+v", got)
+	}
+}

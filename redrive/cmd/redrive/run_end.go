@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// ended shows what a run came to, and makes its error the command's, or what its letters came to.
+func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome, err error, noWait bool) error {
+	if o.ID == "" {
+		return err // it did not begin
+	}
+	if errors.Is(err, redrive.ErrTaken) {
+		// What this process knows of it is what it was when the other one came.
+		if now, failed := r.Status(ctx, o.Topic, o.ID); failed == nil {
+			o = now
+		}
+	}
+	if err := showOutcome(t, o); err != nil {
+		return err
+	}
+	if len(o.Counts.Skipped) > 0 {
+		t.screen.Warn("not sent: %s", said(o.Counts.Skipped))
+	}
+	if o.State.Finished() {
+		reportLeft(t, o)
+	}
+	if again, ok := errors.AsType[*redrive.FailedAgainError](err); ok {
+		showFailures(t, again, o)
+	}
+	if err != nil && !o.State.Finished() && !errors.Is(err, redrive.ErrTaken) {
+		reportUnfinished(t, o)
+	}
+	if err == nil {
+		err = fellShort(o, noWait)
+	}
+	return err
+}
+
+// fellShort is the error of a run that is done, where not all of its letters are.
+func fellShort(o redrive.Outcome, noWait bool) error {
+	switch c := o.Counts; {
+	case c.Failed+c.Retrying > 0:
+		text := fmt.Sprintf("%s/%s is done, and %s failed again", o.Topic, o.ID, letters(c.Failed+c.Retrying))
+		if c.Retrying > 0 {
+			text += fmt.Sprintf(" (%d in a retry topic)", c.Retrying)
+		}
+		if c.Failed == 0 { // summary shows dead letters
+			return coded(exitFailedAgain, errors.New(text+fmt.Sprintf(": redrive status %s/%s reports their outcomes", o.Topic, o.ID)))
+		}
+		return coded(exitFailedAgain, errors.New(text+fmt.Sprintf(": redrive summary %s shows the causes", o.Topic)))
+	case c.Pending > 0 && !noWait:
+		return coded(exitPending, fmt.Errorf("%s/%s is done, without an outcome yet for %s", o.Topic, o.ID, letters(c.Pending)))
+	}
+	return nil
+}
+
+// showFailures shows what made a run abort itself.
+func showFailures(t *tool, again *redrive.FailedAgainError, o redrive.Outcome) {
+	t.screen.Say("failures:")
+	more := o.Counts.Failed + o.Counts.Retrying
+	for _, f := range again.Seen {
+		what := "new traffic"
+		if f.Letter != "" {
+			what = "letter " + f.Letter
+			more--
+		}
+		t.screen.Say("  %s, at %s: %s: %s", what, f.Record, f.Class, f.Message)
+		if place, ok := strings.CutPrefix(f.Record, o.Topic+"/"); ok {
+			t.screen.Say("    redrive show %s %s", o.Topic, strings.Replace(place, "/", ":", 1))
+		}
+	}
+	if more > 0 {
+		t.screen.Say("  and %s more failed again", letters(more))
+	}
+}
+
+// reportLeft says of a run that is over what it leaves behind.
+func reportLeft(t *tool, o redrive.Outcome) {
+	if open := openOf(o.Counts); open > 0 {
+		t.screen.Say("not sent, still open: %s", letters(open))
+	}
+	if o.Counts.Pending > 0 {
+		t.screen.Say("redrive status %s/%s reports the outcomes of the pending letters later", o.Topic, o.ID)
+	}
+}
+
+// reportUnfinished says how to go on with a run, or end it.
+func reportUnfinished(t *tool, o redrive.Outcome) {
+	run := o.Topic + "/" + o.ID
+	t.screen.Say("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it", run, run)
+}

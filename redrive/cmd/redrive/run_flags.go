@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/edit"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+)
+
+// runFlags is what plan and run are told alike: which letters, where to, how changed, how fast.
+type runFlags struct {
+	*operator
+	letters     *selection.Flags
+	edit        *edit.Flags
+	pace        *paceFlags
+	target      redrive.Target
+	maxRedrives int
+}
+
+// compile is what the flags say, with all that is wrong with them.
+func (i *runFlags) compile(t *tool) (*selection.Selection, redrive.Edit, redrive.Pace, error) {
+	sel, err1 := i.letters.Compile(t.now())
+	e, err2 := i.edit.Compile(t.stdin)
+	pace, err3 := i.pace.pace()
+	var err4 error
+	if i.maxRedrives < 0 {
+		err4 = errors.New("--max-redrives is negative")
+	}
+	return sel, e, pace, errors.Join(err1, err2, err3, err4, i.check())
+}
+
+func addRunFlags(t *tool, cmd *cobra.Command) *runFlags {
+	i := &runFlags{letters: addSelection(cmd)}
+	section(cmd, sectionTarget, func(set *pflag.FlagSet) {
+		set.StringVar(&i.target.Topic, "target", "", "`topic` to redrive to: a retry topic of the source, which only the failing group handles; or the source or another topic, for all groups that read it (default the failing group's first retry topic)")
+		set.BoolVar(&i.target.Wait, "wait", false, "wait for a group that has no members, instead of refusing")
+		set.BoolVar(&i.target.Force, "force", false, "redrive to a compacted source, or although the retry topics seem to follow another naming")
+		set.BoolVar(&i.target.KeepTimestamp, "keep-timestamp", false, "keep the records' original timestamps; for a --target that is not a retry topic")
+		set.IntVar(&i.maxRedrives, "max-redrives", 3, "`times` that a record may be redriven, over all runs; 0 for any number")
+	})
+	section(cmd, sectionEdit, func(set *pflag.FlagSet) { i.edit = edit.AddFlags(set) })
+	section(cmd, sectionPace, func(set *pflag.FlagSet) { i.pace = addPace(set) })
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { i.operator = addOperator(t, set) })
+	return i
+}
+
+// addNoWait gives a verb that runs a run the flag that says what its exit code may leave out.
+func addNoWait(cmd *cobra.Command, noWait *bool) {
+	section(cmd, sectionPace, func(set *pflag.FlagSet) {
+		set.BoolVar(noWait, "no-wait", false, "exit with code 0 instead of 5 if no letter failed again and some have no outcome yet")
+	})
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// parseRun reads topic/id, as run and runs print it.
+func parseRun(s string) (topic, id string, err error) {
+	i := strings.LastIndexByte(s, '/')
+	if i <= 0 || i == len(s)-1 {
+		return "", "", fmt.Errorf("%q is not a run such as orders.dlq/20260102-150405-a1b2c3: redrive runs TOPIC lists them", s)
+	}
+	return s[:i], s[i+1:], nil
+}
+
+// onRun does something with a run that was named.
+func onRun(ctx context.Context, t *tool, name string, o *operator, do func(ctx context.Context, r *redrive.Redriver, topic, id string) error) error {
+	topic, id, err := parseRun(name)
+	return t.with(ctx, func(s *session) error {
+		if _, err := findTopic(ctx, s, topic); err != nil {
+			return err
+		}
+		r, err := s.redriver(o)
+		if err != nil {
+			return err
+		}
+		return do(ctx, r, topic, id)
+	}, err, o.check())
+}

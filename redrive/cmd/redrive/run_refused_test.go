@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// Each refusal has the same exit code, leaves everything as it was, and names the option that helps.
+func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	s.topic(t, "compacted", 4, map[string]string{"cleanup.policy": "compact"})
+	s.topic(t, "narrow", 1, nil)
+	s.topic(t, "short", 4, map[string]string{"retention.ms": "1"})
+	m := func(group string, redrives int) headers.Meta {
+		m := headers.Meta{Class: "x", Group: group, Attempts: 1, Original: headers.Position{Topic: "orders", Timestamp: noon}}
+		if redrives > 0 {
+			m.Redrive = headers.Redrive{ID: "r-0", Count: redrives, From: headers.Position{Topic: "orders.dlq", Partition: 0, Offset: 7}}
+		}
+		return m
+	}
+	stranger, often, foreign := m("stranger", 0), m("billing", 3), m("", 0)
+	stranger.Class, often.Class, foreign.Class = "stranger", "often", "foreign"
+	s.produce(t, letter("orders.dlq", 0, 0, stranger), letter("orders.dlq", 0, 0, often), letter("orders.dlq", 0, 0, foreign))
+	// A group that has a tier, and no members.
+	gone := m("gone", 0)
+	gone.Class = "gone"
+	s.produce(t, letter("orders.dlq", 0, 0, gone))
+	s.commit(t, "gone", "orders.retry.1s", 0, 0)
+	exported := func() []string { // partitions come as they are fetched
+		return slices.Sorted(strings.Lines(s.redrive(t, "export", "orders.dlq").stdout))
+	}
+	before := exported()
+	for _, c := range []struct{ args, reason, says, remedy string }{
+		{"--class pyament", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
+		{"--class tax --since 1ms", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
+		{"--class foreign", "nothing selected", "none names its group", "redrive summary orders.dlq shows what is open; --target accepts letters that name no group\n"},
+		{"--class stranger", "no tier", "group stranger on partition 0", "--target names"},
+		{"--class often", "too many redrives", "1 letter fits", "--max-redrives raises"},
+		{"--class payment --patch {}", "edit failed", "40 letters fit, and the edit can't be applied to the value of any; the first: letter orders.dlq/", "redrive show orders.dlq P:OFFSET shows"},
+		{"--class gone", "no members", "gone without members", "--wait waits"},
+		{"--class tax --target compacted", "compacted source", "compacted is compacted", "--force redrives"},
+		{"--class tax --target narrow", "too few partitions", "narrow has 1 partitions", "--target names"},
+		{"--class tax --target nowhere", "no target", "the topic nowhere does not exist: create it, or choose another one", "--target names"},
+		{"--class tax --target orders.dlq", "no target", "orders.dlq is the dlq topic of orders by its name", "--target names"},
+		{"--class tax --target orders.dlq.ledger", "no target", "orders.dlq.ledger is the ledger topic of orders by its name", "--target names"},
+		{"--class tax --target orders.retry.1s --keep-timestamp", "no target", "orders.retry.1s is a retry topic, whose records keep their timestamp", "--target names"},
+		{"--class tax --value-file " + save(t, "{}"), "too many letters", "a new value is for one letter, and 60 are selected", "--offset P:OFFSET chooses one, as redrive list orders.dlq prints them"},
+		{"--class tax --target short --keep-timestamp", "retention", "short keeps records for 1ms", "omit --keep-timestamp"},
+	} {
+		for _, verb := range []string{"plan", "run"} {
+			got := s.redrive(t, append([]string{verb, "orders.dlq"}, strings.Fields(c.args)...)...)
+			if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, "redrive: orders.dlq: refused: "+c.reason+": ") ||
+				!strings.Contains(got.stderr, c.says) || !strings.Contains(got.stderr, "\n  "+c.remedy) {
+				t.Errorf("%s %s: %+v", verb, c.args, got)
+			}
+		}
+	}
+	if after := exported(); !slices.Equal(after, before) {
+		t.Error("something was done")
+	}
+	if got := s.redrive(t, "runs", "orders.dlq"); got.stdout != "" {
+		t.Errorf("there are runs: %+v", got)
+	}
+	// Each of them is a question of the option.
+	for _, args := range []string{
+		"--class often --max-redrives 4", "--class often --max-redrives 0", "--class gone --wait", "--class tax --target compacted --force", "--class tax --target short", "--class foreign --target orders --wait",
+	} {
+		if got := s.redrive(t, append([]string{"plan", "orders.dlq"}, strings.Fields(args)...)...); got.code != exitDone || got.stdout == "" {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}
+
+// Two who begin at the same time have plans both, and only one has a run.
+func TestRun_RefusedAsItBeginsHasNoName(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	other := dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,"id":"r-1","owner":"ada","state":"canary"}`))
+	var once sync.Once
+	s.ControlKey(int16(kmsg.InitProducerID), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		s.KeepControl()
+		if kreq.(*kmsg.InitProducerIDRequest).TransactionalID != nil { // the plan is made, and the claim begins
+			s.SleepControl(func() { once.Do(func() { s.produce(t, other) }) })
+		}
+		return nil, nil, false
+	})
+	got := s.redrive(t, "run", "orders.dlq", "--class", "tax")
+	if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, "redrive: orders.dlq: refused: unfinished run: run orders.dlq/r-1 of ada is canary") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Two who write at the same time would double letters, take new ones for failures, or delete what is about to be read.
+func TestRun_UnfinishedKeepsOtherVerbsOut(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	o := s.interruptedRun(t)
+	exported := func() []string { // partitions come in any order
+		return slices.Sorted(strings.Lines(s.redrive(t, "export", "orders.dlq").stdout))
+	}
+	before := exported()
+	file := save(t, strings.Join(before, ""))
+	for _, args := range [][]string{
+		{"run", "orders.dlq"},
+		{"plan", "orders.dlq", "--class", "payment"},
+		{"discard", "orders.dlq", "--why", "x", "--yes"},
+		{"prune", "orders.dlq"},
+		{"prune", "orders.dlq", "--older-than", "1ms", "--yes", "--archive", file + ".archive"},
+		{"import", "orders.dlq", file},
+	} {
+		got := s.redrive(t, args...)
+		want := "redrive: orders.dlq: refused: unfinished run: run " + o.Run + " of oncall on "
+		if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, " was stopped at ") || !strings.Contains(got.stderr, "\n  redrive resume "+o.Run+" continues it, redrive abort "+o.Run+" ends it\n") {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+	if after := exported(); !slices.Equal(after, before) {
+		t.Errorf("something was done: %q became %q", before, after)
+	}
+	if _, err := os.Stat(file + ".archive"); err == nil {
+		t.Error("there is an archive")
+	}
+	if got := s.redrive(t, "abort", o.Run, "--why", "OPS-2"); got.code != exitDone || !strings.Contains(got.stdout, "STATE         aborted\nCAUSE         aborted by oncall on ") || !strings.Contains(got.stdout, ": OPS-2\n") ||
+		!strings.Contains(got.stderr, fmt.Sprintf("not sent, still open: %d letters\n", 60-o.Sent)) || strings.Contains(got.stderr, "still active") {
+		t.Errorf("abort: %+v", got)
+	}
+	if got := s.redrive(t, "discard", "orders.dlq", "--class", "payment", "--why", "x", "--yes"); got.code != exitDone {
+		t.Errorf("discard: %+v", got)
+	}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/redrive"
+)
+
+func newRuns(t *tool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "runs TOPIC",
+		Short: "List the runs of a dead-letter topic",
+		Long: `Runs lists the runs of a dead-letter topic, oldest first, with the counts that each run recorded itself; status reads
+the outcomes anew. A run is listed for as long as the ledger keeps its records.`,
+		Example: `  redrive runs orders.dlq
+  redrive runs orders.dlq -o jsonl | jq -r 'select(.ended == null) | .run'`,
+		Args:              oneTopic("TOPIC"),
+		ValidArgsFunction: completeTopic(t),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return t.with(cmd.Context(), func(s *session) error {
+				if _, err := findTopic(cmd.Context(), s, args[0]); err != nil {
+					return err
+				}
+				r, err := s.reader()
+				if err != nil {
+					return err
+				}
+				runs, unread := r.Runs(cmd.Context(), args[0])
+				list := t.screen.List()
+				for _, o := range runs {
+					if err := list.Row(runFields(o, t.now())...); err != nil {
+						return err
+					}
+				}
+				if err := list.Close(); err != nil {
+					return err
+				}
+				if len(runs) == 0 && unread == nil {
+					t.screen.Say("%s has no runs, or its ledger no longer has them", args[0])
+				}
+				for _, o := range runs {
+					warnOfSilence(t, o)
+				}
+				if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.State.Finished() && o.Counts.Pending > 0 }); i >= 0 {
+					t.screen.Say("pending letters may have an outcome by now: redrive status %s/%s checks again", runs[i].Topic, runs[i].ID)
+				}
+				return unread
+			})
+		},
+	}
+}

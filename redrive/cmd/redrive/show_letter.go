@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// letter reads one dead letter, or says why there is none at that place.
+func readLetter(ctx context.Context, s *session, topic string, partition int32, offset int64) (*dlq.Letter, error) {
+	bounds, err := dlq.Freeze(ctx, topic, s.opts...)
+	if err != nil {
+		return nil, onTopic("READ", topic, err)
+	}
+	end, ok := bounds.End[partition]
+	start := bounds.At[partition]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%s has no partition %d: it has %d", topic, partition, len(bounds.End))
+	case start == end:
+		return nil, fmt.Errorf("partition %d of %s is empty: retention or prune deleted all before offset %d", partition, topic, end)
+	case offset >= end:
+		return nil, fmt.Errorf("%s/%d/%d is not there yet: the partition holds %d to %d", topic, partition, offset, start, end-1)
+	case offset < start:
+		return nil, fmt.Errorf("%s/%d/%d is gone: retention or prune deleted it, and the partition holds %d to %d", topic, partition, offset, start, end-1)
+	}
+	only := dlq.Cursor{Topic: topic, At: map[int32]int64{partition: offset}, End: map[int32]int64{partition: offset + 1}}
+	for l, err := range dlq.Read(ctx, topic, dlq.Filter{}, only, s.opts...) {
+		if err != nil {
+			return nil, onTopic("READ", topic, err)
+		}
+		return l, nil
+	}
+	return nil, fmt.Errorf("%s/%d/%d holds no letter: the offset is a transaction's mark, or the record was aborted or deleted", topic, partition, offset)
+}
+
+func showLetter(t *tool, l *dlq.Letter, became letterOutcome, as output.Rendering) error {
+	fields := append(shownFields(l), output.NewField("state", "STATE", became.name()))
+	if t.screen.Format == output.Table {
+		if err := t.screen.Object(fields...); err != nil {
+			return err
+		}
+		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+became.lines(t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as))
+		return err
+	}
+	field, all := output.NewField, output.Rows{}
+	for _, h := range l.Record.Headers {
+		value, encoding := ofHeaders(as).Value(h.Value)
+		all = append(all, []output.Field{field("key", "", h.Key), field("value", "", value), field("encoding", "", encoding)})
+	}
+	key, keyEncoding := as.Value(l.Record.Key)
+	value, encoding := as.Value(l.Record.Value)
+	return t.screen.Object(append(fields,
+		output.NewField("ledger", "", became.rows()),
+		output.NewField("key", "", key),
+		output.NewField("keyEncoding", "", keyEncoding),
+		output.NewField("headers", "", all),
+		output.NewField("value", "", value),
+		output.NewField("encoding", "", encoding),
+	)...)
+}
+
+// ofHeaders is how headers are shown: their values are text, never set out as JSON.
+func ofHeaders(as output.Rendering) output.Rendering {
+	if as == output.Hex {
+		return as
+	}
+	return output.Text
+}
+
+// shownFields is what is known of a letter besides its bytes.
+func shownFields(l *dlq.Letter) []output.Field {
+	m, r := &l.Meta, l.Record
+	var original, from, unread any
+	if m.Original.Topic != "" {
+		original = m.Original.String()
+	}
+	if m.Redrive.From.Topic != "" {
+		from = m.Redrive.From.String()
+	}
+	if l.MetaErr != nil {
+		unread = l.MetaErr.Error()
+	}
+	return []output.Field{
+		output.NewField("topic", "TOPIC", r.Topic),
+		output.NewField("partition", "PARTITION", r.Partition),
+		output.NewField("offset", "OFFSET", r.Offset),
+		output.NewField("appendedAt", "APPENDED", r.Timestamp),
+		output.NewField("original", "ORIGINAL", original),
+		output.NewField("originalTimestamp", "PRODUCED", m.Original.Timestamp),
+		output.NewField("group", "GROUP", orNil(m.Group)),
+		output.NewField("reason", "REASON", orNil(string(m.Reason))),
+		output.NewField("class", "CLASS", orNil(m.Class)),
+		output.NewField("fingerprint", "FINGERPRINT", orNil(m.Fingerprint)),
+		output.NewField("message", "MESSAGE", orNil(m.Message)),
+		output.NewField("attempts", "ATTEMPTS", m.Attempts),
+		output.NewField("firstFailedAt", "FIRST FAILED", m.FirstFailedAt),
+		output.NewField("failedAt", "LAST FAILED", m.FailedAt),
+		output.NewField("history", "", historyRows(m.History)),
+		output.NewField("redriveId", "REDRIVEN BY", orNil(m.Redrive.ID)),
+		output.NewField("redriveCount", "REDRIVEN", output.Pair{Table: timesText(m.Redrive.Count), JSON: m.Redrive.Count}),
+		output.NewField("redriveFrom", "REDRIVEN FROM", from),
+		output.NewField("consumerVersion", "VERSION", orNil(m.Version)),
+		output.NewField("environment", "ENVIRONMENT", orNil(m.Environment)),
+		output.NewField("host", "HOST", orNil(m.Host)),
+		output.NewField("valueOmitted", "VALUE OMITTED", unlessZero(m.ValueOmitted)),
+		output.NewField("headersError", "UNREADABLE", unread),
+	}
+}
+
+func timesText(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// historyLines are the attempts, a line each; none where nothing is known of them.
+func historyLines(all []headers.Attempt, look output.Look) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "history (%d):\n", len(all))
+	for _, a := range all {
+		fmt.Fprintf(&b, "  %d: %s at %s\n", a.Number, output.Escape(a.Class), look.Time(a.At))
+	}
+	return b.String() + "\n"
+}
+
+func historyRows(all []headers.Attempt) output.Rows {
+	field, rows := output.NewField, output.Rows{}
+	for _, a := range all {
+		rows = append(rows, []output.Field{field("attempt", "", a.Number), field("class", "", a.Class), field("at", "", a.At)})
+	}
+	return rows
+}
+
+func headerLines(l *dlq.Letter, as output.Rendering) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "key:\n%s\n\nheaders (%d):\n", indent(as.Lines(l.Record.Key)), len(l.Record.Headers))
+	for _, h := range l.Record.Headers {
+		value := ofHeaders(as).Lines(h.Value)
+		if !strings.Contains(value, "\n") {
+			fmt.Fprintf(&b, "  %s: %s\n", output.Escape(h.Key), value)
+			continue
+		}
+		fmt.Fprintf(&b, "  %s:\n%s\n", output.Escape(h.Key), indent(indent(value)))
+	}
+	return b.String()
+}
+
+func valueLines(l *dlq.Letter, as output.Rendering) string {
+	if l.Meta.ValueOmitted {
+		return fmt.Sprintf("value: omitted since it did not fit; the original is at %s\n", output.Escape(l.Meta.Original.String()))
+	}
+	return fmt.Sprintf("value, %d bytes:\n%s\n", len(l.Record.Value), indent(as.Lines(l.Record.Value)))
+}
+
+func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+func TestReadLetter_SaysWhyThereIsNone(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	b.topic(t, "orders.dlq", 3, nil)
+	b.topic(t, "orders", 1, nil)
+	for range 3 {
+		b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{}), letter("orders.dlq", 1, 0, headers.Meta{}))
+	}
+	b.deleteTo(t, "orders.dlq", 0, 2)
+	b.deleteTo(t, "orders.dlq", 1, 3)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"orders.dlq", "0:1"}, exitError, "orders.dlq/0/1 is gone: retention or prune deleted it, and the partition holds 2 to 2"},
+		{[]string{"orders.dlq", "0:3"}, exitError, "orders.dlq/0/3 is not there yet: the partition holds 2 to 2"},
+		{[]string{"orders.dlq", "1:0"}, exitError, "partition 1 of orders.dlq is empty"},
+		{[]string{"orders.dlq", "3:0"}, exitError, "orders.dlq has no partition 3: it has 3"},
+		{[]string{"orders.dlq", "0"}, exitUsage, `"0" is not partition:offset, such as 3:41`},
+		{[]string{"orders.dlq", "-1:0"}, exitUsage, "unknown shorthand flag"},
+		{[]string{"orders.dlq"}, exitUsage, "P:OFFSET is missing: redrive show TOPIC P:OFFSET"},
+		{[]string{"orders.dlq", "0:1", "2"}, exitUsage, `too many arguments: ["2"]: redrive show TOPIC P:OFFSET`},
+		{[]string{"orders.retry.5s", "0:1"}, exitUsage, "did you mean orders.dlq?"},
+		{[]string{"orders.dlq", "0:2", "--as", "xml"}, exitUsage, "choose text, json, hex"},
+	} {
+		got := b.redrive(t, append([]string{"show"}, c.args...)...)
+		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) || !strings.HasPrefix(got.stderr, "redrive: ") {
+			t.Errorf("show %q: exit code %d, stdout %q, stderr %q; want %d and %q", c.args, got.code, got.stdout, got.stderr, c.code, c.want)
+		}
+	}
+}

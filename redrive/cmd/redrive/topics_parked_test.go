@@ -1,0 +1,62 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// A run leaves a mark on each partition behind its last record, past which nobody commits: five were parked there for ever.
+func TestListParked_CountsNoMarksOfTransactions(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	b.topic(t, "orders.retry.5s", 1, nil)
+	tx, err := kgo.NewClient(kgo.SeedBrokers(b.ListenAddrs()...), kgo.TransactionalID("run"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tx.Close)
+	send := func(end func()) {
+		t.Helper()
+		if err := tx.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		r := letter("orders.retry.5s", 0, 0, headers.Meta{})
+		if err := tx.ProduceSync(t.Context(), r, letter("orders.retry.5s", 0, 0, headers.Meta{})).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		end()
+	}
+	commit := func() {
+		t.Helper()
+		if err := tx.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows := func(when, table, json string) {
+		t.Helper()
+		if got := b.redrive(t, "topics", "--parked"); got.code != exitDone || got.stderr != "" || !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), table) {
+			t.Errorf("%s: %+v, want %s", when, got, table)
+		}
+		if got := b.redrive(t, "topics", "--parked", "-o", "jsonl"); !strings.Contains(got.stdout, `"group":"billing",`+json) {
+			t.Errorf("%s: %+v, want %s", when, got, json)
+		}
+	}
+	send(commit)
+	b.commit(t, "billing", "orders.retry.5s", 0, 2)
+	b.commit(t, "mail", "orders.retry.5s", 0, 1)
+	shows("all is handled", "billing 0 orders.retry.5s orders 5s 1 mail 1", `"parked":0,"exact":true}`)
+	send(commit)
+	shows("two more", "billing 2", `"parked":2,"exact":true}`)
+	send(func() {})
+	shows("a transaction is open", "billing <= 4", `"parked":4,"exact":false}`)
+	commit()
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	shows("it may not be read", "billing <= 7", `"parked":7,"exact":false}`)
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// What could not be found out is unknown, never zero: an operator would take zero for good news.
+func TestReadTopicStats_WhatIsUnknownIsNotZero(t *testing.T) {
+	t.Parallel()
+	b := someTopics(t)
+	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	for _, args := range [][]string{{"topics"}, {"topics", "--parked"}} {
+		got := b.redrive(t, append(args, "-o", "json")...)
+		var rows []struct{ Topic, Letters, Open, Resolved, LastHour, Parked any }
+		if err := json.Unmarshal([]byte(got.stdout), &rows); err != nil || len(rows) < 2 || got.code != exitDone {
+			t.Fatalf("%q: %+v, %v", args, got, err)
+		}
+		for _, r := range rows {
+			if r.Letters != nil || r.Open != nil || r.Resolved != nil || r.LastHour != nil || r.Parked != nil {
+				t.Errorf("%q: %+v, want nothing known", args, r)
+			}
+		}
+		if !strings.Contains(got.stderr, "warning: not authorized: the user needs DESCRIBE on topic orders.") {
+			t.Errorf("%q: %s", args, got.stderr)
+		}
+	}
+}
