@@ -22,7 +22,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 
 	"github.com/sidingkafka/siding/consumer/internal/backoff"
-	forward_ "github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
 // Consumer consumes source topics as a member of a group, and moves aside what fails. Its methods
@@ -48,8 +48,7 @@ type Consumer struct {
 	values        context.Context         // the values of the context that Run was given
 	group         *kgo.Client
 	retryCl       *kgo.Client
-	producer      forward_.Producers
-	single        singleSender
+	copyClients   *forward.Clients
 	admin         *kadm.Client
 	cluster       *cluster.Cluster
 	source        *pollGuard
@@ -71,7 +70,7 @@ type Consumer struct {
 	telemetry     *telemetry
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
-	batchLimits   forward_.BatchLimits
+	batchLimits   forward.BatchLimits
 	// retention.ms (time.Duration, negative for ever) of siblings, by topic, where known
 	retentions sync.Map
 
@@ -177,8 +176,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	if err := c.connect(); err != nil {
 		return err
 	}
-	defer c.producer.Close()
-	defer c.single.Close()
+	defer c.copyClients.Close()
 	defer c.retryCl.Close()
 	if err := c.prepare(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -241,8 +239,9 @@ func (c *Consumer) connect() (err error) {
 	if c.retryCl, err = c.retryClient(); err != nil {
 		return fmt.Errorf("consumer: retry client: %w", err)
 	}
-	c.producer.Open, c.single.Open = c.producerClient, c.singleClient
-	if _, err = c.producer.Client(); err != nil {
+	c.clock = clock.New(&c.wg, c.ctx.Done(), c.watch)
+	c.copyClients = forward.NewClients(c.ctx, c.clock, c.producerClient, c.singleClient)
+	if _, err = c.copyClients.Client(); err != nil {
 		c.retryCl.Close()
 		return fmt.Errorf("consumer: producer: %w", err)
 	}
@@ -258,7 +257,6 @@ func (c *Consumer) connect() (err error) {
 	if own, ok := c.retryCl.OptValue(kgo.WithDecompressor).(kgo.Decompressor); ok && own != nil {
 		c.decompressor = own
 	}
-	c.clock = clock.New(&c.wg, c.ctx.Done(), c.watch)
 	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/plugin/kslog"
 
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/internal/client"
 )
 
@@ -99,5 +100,5 @@ func (c *Consumer) headerKeepers() (before, behind kgo.Opt) {
 	if reflect.ValueOf(c.retryCl.OptValue(kgo.WithHooks)).Len() == 0 {
 		return kgo.WithHooks(), kgo.WithHooks()
 	}
-	return kgo.WithHooks(headerLender{}), kgo.WithHooks(headerKeeper{})
+	return kgo.WithHooks(forward.HeaderLender{}), kgo.WithHooks(forward.HeaderKeeper{})
 }

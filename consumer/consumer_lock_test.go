@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -47,32 +49,29 @@ func (p *lockProbe) Handle(_ context.Context, r slog.Record) error {
 // lock held, and with the table's.
 func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 	t.Parallel()
-	probe := &lockProbe{}
-	c := idle(t, Config{Logger: slog.New(probe)}, func() {})
-	probe.c = c
-	c.retryPoll = newRetryPoll(c, nil)
-	l := held(c, 0, "m")
-	l.mu.Lock()
-	l.forwards.outstanding = 2
-	l.mu.Unlock()
-	copyTo := func(topic string) *forward {
-		return &forward{Context: l.abandon, feed: l.source(), offset: 3, rec: kgo.Record{Topic: topic}, note: topic == l.siblings.Ledger}
-	}
-	l.arrived(copyTo(l.siblings.DLQ), kerr.TopicAuthorizationFailed)
-	note := copyTo(l.siblings.Ledger)
-	note.tries = noteTries
-	l.arrived(note, kerr.UnknownTopicOrPartition)
-	meta := headers.Meta{Original: headers.Position{Topic: "orders"}, Group: "shipping", Attempts: 1, Class: "busy", FirstFailedAt: time.Now(), FailedAt: time.Now(), NotBefore: time.Now(), Hops: 1}
-	var enc headers.Encoder
-	l.tiers()[0].offerTier([16]byte{}, []*kgo.Record{{Topic: l.tiers()[0].topic, Headers: enc.Append(&meta, nil)}})
-	c.recheckLater([]outOfRange{{at: topicPartition{"orders", 0}}}, errors.New("no broker"), func([]outOfRange) {})
-	for _, want := range []string{"a copy was refused", "the ledger could not be told", "another group shares", "trying again"} {
-		if !strings.Contains(strings.Join(probe.said, "\n"), want) {
-			t.Errorf("nothing was said of it: %s", want)
+	synctest.Test(t, func(t *testing.T) {
+		probe := &lockProbe{}
+		c := idle(t, Config{Logger: slog.New(probe)}, func() {})
+		probe.c = c
+		c.retryPoll = newRetryPoll(c, nil)
+		writeWith(c, func() (*kgo.Client, error) { return nil, kerr.UnknownTopicOrPartition })
+		l := held(c, 0, "m")
+		l.copies.Send(forward.NewCopy(l.source(), 3, kgo.Record{Topic: l.siblings.DLQ}))
+		l.copies.Send(forward.NewNote(l.source(), 4, kgo.Record{Topic: l.siblings.Ledger}))
+		time.Sleep(time.Minute) // then a note is given up that no ledger takes
+		meta := headers.Meta{Original: headers.Position{Topic: "orders"}, Group: "shipping", Attempts: 1, Class: "busy", FirstFailedAt: time.Now(), FailedAt: time.Now(), NotBefore: time.Now(), Hops: 1}
+		var enc headers.Encoder
+		l.tiers()[0].offerTier([16]byte{}, []*kgo.Record{{Topic: l.tiers()[0].topic, Headers: enc.Append(&meta, nil)}})
+		c.recheckLater([]outOfRange{{at: topicPartition{"orders", 0}}}, errors.New("no broker"), func([]outOfRange) {})
+		synctest.Wait()
+		for _, want := range []string{"a copy was refused", "the ledger could not be told", "another group shares", "trying again"} {
+			if !strings.Contains(strings.Join(probe.said, "\n"), want) {
+				t.Errorf("nothing was logged of it: %s", want)
+			}
 		}
-	}
-	l.beginDrain() // no copy is tried again
-	for _, line := range probe.locked {
-		t.Errorf("said under a lock, of %s", line)
-	}
+		l.beginDrain() // no copy is tried again
+		for _, line := range probe.locked {
+			t.Errorf("logged under a lock, of %s", line)
+		}
+	})
 }

@@ -37,7 +37,7 @@ func TestConsumerOffsets_BoundsComeInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := idle(t, Config{Logger: slog.New(slog.DiscardHandler)}, func() {})
-		silent, err := c.producer.Client()
+		silent, err := c.copyClients.Client()
 		if err != nil {
 			t.Fatal(err)
 		}

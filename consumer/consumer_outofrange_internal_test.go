@@ -21,7 +21,7 @@ func TestConsumerOutOfRange_AsksOnceForAllPositions(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log told
 				c := idle(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
-				silent, err := c.producer.Client()
+				silent, err := c.copyClients.Client()
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -19,7 +19,7 @@ func TestConsumerStartOffset_KnownStartEndsThePause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := idle(t, Config{}, func() {})
-		silent, err := c.producer.Client()
+		silent, err := c.copyClients.Client()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -71,7 +72,7 @@ func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 			t.Errorf("with the place %s: key %s, want %s", name, got, tt.want)
 		}
 		// A copy in a tier says what was believed on the source.
-		seen := copySource{offset: 7, redrive: redrive}
+		seen := copySource{Source: forward.Source{Offset: 7}, redrive: redrive}
 		meta := l.meta(&seen, nil)
 		tier := l.attemptNow()
 		tier.from, tier.meta = l.feeds[1].origin, &meta

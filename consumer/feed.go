@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
@@ -103,7 +104,7 @@ func (f *feed) putBack(u *unit) {
 	}
 	var size int64
 	for _, r := range rest {
-		size += recordSize(r)
+		size += forward.RecordSize(r)
 	}
 	f.batches.PushFront(batch{recs: rest, each: size / int64(len(rest))})
 	f.enter(len(rest), size/int64(len(rest))*int64(len(rest)))
@@ -126,15 +127,6 @@ func (f *feed) drop() {
 	f.dropParked()
 }
 
-// recordSize is what a record keeps in memory, roughly.
-func recordSize(r *kgo.Record) int64 {
-	n := len(r.Key) + len(r.Value) + 64
-	for i := range r.Headers {
-		n += len(r.Headers[i].Key) + len(r.Headers[i].Value) + 40
-	}
-	return int64(n)
-}
-
 // queuedCount counts what was read and waits for nothing but a worker.
 func (f *feed) queuedCount() int {
 	if f.isSource() {
@@ -152,6 +144,9 @@ func (f *feed) readTrouble(err error) {
 	defer f.lane.mu.Unlock()
 	f.fetchErrors.add(err, time.Now())
 }
+
+// Finish implements forward.Origin.
+func (f *feed) Finish(offset int64) { f.tracker.Finish(offset) }
 
 // join adds the feed to its lane, unless that is given up. It reports whether the feed is to be read; a lane that is not placed yet has it
 // placed and read with its others.

@@ -338,7 +338,7 @@ func (f *feed) fetchAt(id [16]byte, from, want int64) (got []*kgo.Record, next i
 		req = byName{fetch}
 	}
 	// Not through the retry client, whose connections for fetches have its long polls on them.
-	through, err := l.c.producer.Client()
+	through, err := l.c.copyClients.Client()
 	if err != nil {
 		return nil, 0, err
 	}

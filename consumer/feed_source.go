@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
 // offerSource takes what a poll brought of the source partition. It reports whether the fetch should pause.
@@ -25,7 +27,7 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 	end, markers := recs[len(recs)-1].Offset+1, false
 	f.epoch = recs[len(recs)-1].LeaderEpoch // a marker's too: the floor passes it, and an older epoch ends before it
 	for _, r := range recs {
-		size += recordSize(r)
+		size += forward.RecordSize(r)
 		markers = markers || r.Attrs.IsControl()
 	}
 	if markers {
@@ -51,7 +53,7 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 	} else {
 		items := make([]item, len(recs))
 		for i, r := range recs {
-			items[i] = item{rec: r, size: recordSize(r)}
+			items[i] = item{rec: r, size: forward.RecordSize(r)}
 			l.enqueue(f, &items[i])
 		}
 		f.enter(len(recs), size)
@@ -69,7 +71,7 @@ func (f *feed) offerSource(recs []*kgo.Record) (pause bool) {
 func withoutMarkers(recs []*kgo.Record) (data []*kgo.Record, size int64) {
 	data = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return r.Attrs.IsControl() })
 	for _, r := range data {
-		size += recordSize(r)
+		size += forward.RecordSize(r)
 	}
 	return data, size
 }

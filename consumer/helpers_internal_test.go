@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/clock"
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
@@ -24,25 +25,30 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	silence := kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	})
-	c.producer.Open = func() (*kgo.Client, error) {
-		return kgo.NewClient(silence, kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	}
 	life, end := context.WithCancel(context.Background())
 	t.Cleanup(func() {
 		end()
 		c.workers.Wait()
 		c.wg.Wait()
-		c.producer.Close()
+		c.copyClients.Close()
 	})
 	c.ctx, c.stop, c.values = life, life, life
 	c.tierBudget = newTierBudget(c.cfg.MaxParkedBytes, &c.retryPauser, c.lanesNow)
 	c.clock = clock.New(&c.wg, life.Done(), func() {})
+	silence := kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	writeWith(c, func() (*kgo.Client, error) {
+		return kgo.NewClient(silence, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	})
 	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
 	return c
+}
+
+// writeWith has the consumer's copies go by clients that open makes.
+func writeWith(c *Consumer, open func() (*kgo.Client, error)) {
+	c.copyClients = forward.NewClients(c.ctx, c.clock, open, open)
 }
 
 // held gives the consumer a running lane under a membership.

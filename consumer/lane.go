@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -77,10 +77,9 @@ type lane struct {
 
 	units map[*unit]struct{} // what workers run now
 	// the keys of records that are ready or run; nil behind one for which none waits
-	keys        map[keyHash]*keyQueue
-	forwards    forwards
-	queued      bool                     // it stands in the ring of slots, whose lock guards that
-	promiseFunc func(*kgo.Record, error) // promise, as a value that is made once
+	keys   map[keyHash]*keyQueue
+	copies forward.Copies
+	queued bool // it stands in the ring of slots, whose lock guards that
 	// has room for one: something a drain waits for may have happened
 	changed  chan struct{}
 	stopping chan struct{} // closed when the lane begins to be given up
@@ -109,8 +108,8 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	if c.cfg.Order == OrderKey {
 		l.keys = map[keyHash]*keyQueue{}
 	}
-	l.promiseFunc = l.promise
 	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
+	l.initCopies()
 	l.feeds = append(l.feeds, l.newFeed(topic, 0))
 	for _, t := range l.siblings.Tiers {
 		l.feeds = append(l.feeds, l.newFeed(t.Topic, t.Delay))
@@ -164,20 +163,13 @@ func (l *lane) setState(to laneState, why string) {
 
 // updateHold recomputes hold after anything that it depends on; the caller holds the lock.
 func (l *lane) updateHold() {
-	l.forwards.setBounds(l.c.cfg.MaxInFlight, l.c.share(l.c.cfg.MaxInFlightBytes))
-	l.hold.Store(!l.runnable())
+	room := l.copies.Room(l.c.cfg.MaxInFlight, l.c.share(l.c.cfg.MaxInFlightBytes))
+	l.hold.Store(l.state != laneRunning || !room || l.c.isPaused(l.topic))
 }
 
-// runnable reports whether a record may start. A lane with a forward that failed waits for it,
-// since the next records would most likely join the queue for the same broken topic; so does one
-// whose forwards are at their bound.
-func (l *lane) runnable() bool {
-	return l.state == laneRunning && l.forwards.room() && !l.c.isPaused(l.topic)
-}
-
-// mayRun is runnable, and has hold say the same: a lane that is passed over for lack of room (its
-// share shrinks as others are assigned) must be woken when there is room again, and resettle tells
-// that by hold.
+// mayRun reports whether a record may start, and has hold say the same: a lane that is passed over for
+// lack of room (its share shrinks as others are assigned) must be woken when there is room again, and
+// recheckHold sees that by hold.
 func (l *lane) mayRun() bool {
 	l.updateHold()
 	return !l.hold.Load()
@@ -276,6 +268,10 @@ func (l *lane) notify() {
 func (l *lane) halt(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.haltLocked(why)
+}
+
+func (l *lane) haltLocked(why string) {
 	if l.state == laneRunning {
 		l.setState(laneHalted, why)
 	}
@@ -291,7 +287,7 @@ func (l *lane) beginDrain() bool {
 	}
 	l.setState(laneDraining, "being given up")
 	l.dropQueues()
-	l.forwards.cancelRetries()
+	l.copies.Drain()
 	return true
 }
 
@@ -308,7 +304,7 @@ func (l *lane) drain(deadline time.Time) (stuck []*attempt) {
 	// The forwards get what is left of the drain time. kgo cancels only what was not sent: the rest
 	// is on its way, and a copy whose acknowledgement nobody awaits is a duplicate under the next
 	// owner, never a loss.
-	if !l.await(deadline, func() bool { return l.forwards.outstanding == 0 }) {
+	if !l.await(deadline, func() bool { return l.copies.Outstanding() == 0 }) {
 		l.abandoned(ErrDraining)
 	}
 	l.mu.Lock()
@@ -363,7 +359,7 @@ func (l *lane) close() {
 	}
 	l.setState(laneGone, "")
 	l.dropQueues()
-	l.forwards.cancelRetries()
+	l.copies.Close()
 	l.mu.Unlock()
 	if len(l.running()) > 0 {
 		l.cancelRunning()

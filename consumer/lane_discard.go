@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 )
@@ -16,7 +17,7 @@ import (
 // discard finishes a record that is discarded.
 func (l *lane) discard(f *feed, offset int64, m *headers.Meta) {
 	if note := l.discardNote(m); note != nil {
-		l.send(&forward{feed: f, offset: offset, rec: *note, note: true})
+		l.copies.Send(forward.NewNote(f, offset, *note))
 		return
 	}
 	l.finish(f, offset)
@@ -33,7 +34,3 @@ func (l *lane) discardNote(m *headers.Meta) *kgo.Record {
 	e := dlq.Entry{State: dlq.Discarded, Run: m.Redrive.ID, At: time.Now(), By: "group " + l.c.cfg.Group, Why: m.Message, Class: m.Class}
 	return e.DiscardReport(l.siblings.Ledger, from.Partition, from.Offset)
 }
-
-// noteTries is how often a note is tried for which there is no place: three quarters of a minute. The lane waits so long, and health
-// says what for.
-const noteTries = 8

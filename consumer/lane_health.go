@@ -13,8 +13,8 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 		return LaneHealth{}, false
 	}
 	h := LaneHealth{
-		Topic: l.topic, Partition: l.partition, Since: l.since, Why: l.why, Forwards: l.forwards.outstanding, Running: len(l.units),
-		Omitted: l.forwards.omitted,
+		Topic: l.topic, Partition: l.partition, Since: l.since, Why: l.why, Forwards: l.copies.Outstanding(), Running: len(l.units),
+		Omitted: l.copies.Omitted(),
 	}
 	for _, f := range l.all() {
 		if f.retired.Load() {
@@ -47,12 +47,8 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 		h.Why = fmt.Sprintf("the handler runs past its timeout on %s/%d/%d", a.from.topic, l.partition, a.off)
 		return StateStuck
 	}
-	if l.forwards.refused > 0 {
-		h.Since, h.Why = l.forwards.progress, l.forwards.trouble
-		return StateBlocked
-	}
-	if l.forwards.outstanding > 0 && now.Sub(l.forwards.progress) > blockedAfter {
-		h.Since, h.Why = l.forwards.progress, "copies are not acknowledged: does every sibling have a leader and enough in-sync replicas?"
+	if since, why := l.copies.Trouble(now, blockedAfter); why != "" {
+		h.Since, h.Why = since, why
 		return StateBlocked
 	}
 	if since, why := l.failingFeed(now); why != "" {

@@ -3,6 +3,7 @@ package consumer
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"reflect"
 	"strings"
@@ -11,8 +12,10 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/clock"
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/consumer/internal/session"
 )
@@ -44,10 +47,12 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 			l.units[u] = struct{}{}
 		}
 	}
-	forward := func(since time.Duration, refused int) change {
-		return func(l *lane) {
-			l.forwards = forwards{outstanding: 2, refused: refused, trouble: "orders.dlq: NOT_AUTHORIZED", progress: time.Now().Add(-since)}
-		}
+	refuseCopy := func(l *lane) {
+		l.abandon, l.log, l.c.log = t.Context(), slog.New(slog.DiscardHandler), slog.New(slog.DiscardHandler)
+		l.c.ctx = t.Context()
+		writeWith(l.c, func() (*kgo.Client, error) { return nil, kerr.TopicAuthorizationFailed })
+		l.initCopies()
+		l.copies.Send(forward.NewCopy(l.source(), 10, kgo.Record{Topic: "orders.dlq"}))
 	}
 	starting := func(since time.Duration) change {
 		return func(l *lane) { l.state, l.since = laneStarting, time.Now().Add(-since) }
@@ -86,11 +91,9 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 		"paused":                            {[]change{pause}, StatePaused, "Pause", true},
 		"paused over parked records":        {[]change{pause, park}, StatePaused, "Pause", true},
 		"another topic is paused":           {[]change{func(l *lane) { l.c.paused.Store(&map[string]bool{"refunds": true}) }}, StateRunning, "", true},
-		"copies on their way":               {[]change{forward(blockedAfter, 0)}, StateRunning, "", true},
-		"copies without an answer":          {[]change{forward(blockedAfter+time.Millisecond, 0)}, StateBlocked, "not acknowledged", false},
-		"a copy that was refused":           {[]change{forward(0, 1)}, StateBlocked, "NOT_AUTHORIZED", false},
-		"blocked, and paused":               {[]change{pause, forward(0, 1)}, StateBlocked, "NOT_AUTHORIZED", false},
-		"stuck, and blocked":                {[]change{run(time.Hour), forward(0, 1)}, StateStuck, "timeout", false},
+		"a copy that was refused":           {[]change{refuseCopy}, StateBlocked, "TOPIC_AUTHORIZATION", false},
+		"blocked, and paused":               {[]change{pause, refuseCopy}, StateBlocked, "TOPIC_AUTHORIZATION", false},
+		"stuck, and blocked":                {[]change{run(time.Hour), refuseCopy}, StateStuck, "timeout", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,54 +5,30 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/headers"
 )
 
-// copied tells the hooks of a copy that is safe. What they are told is what is in the headers that
-// were written; so nothing has to be kept for them while the copy is on its way.
-func (l *lane) copied(fw *forward, r *kgo.Record) {
-	h := &l.c.hooks
-	if len(h.deadLettered)+len(h.parked) == 0 || fw.note {
-		return // nearly always, and this path is hot where everything fails
-	}
-	dead := r.Topic == l.siblings.DLQ
-	if dead && len(h.deadLettered) == 0 || !dead && len(h.parked) == 0 {
-		return
-	}
-	e := l.routed(fw, fw.headers(), r.Value)
-	e.At = headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
-	if dead {
-		for _, hook := range h.deadLettered {
-			l.c.hooks.call("OnDeadLettered", func() { hook.OnDeadLettered(e) })
-		}
-		return
-	}
-	e.Tier = l.delayOf(fw, r.Topic)
-	for _, hook := range h.parked {
-		l.c.hooks.call("OnParked", func() { hook.OnParked(e) })
-	}
-}
-
 // routed is what the hooks are told of a copy with these headers.
-func (l *lane) routed(fw *forward, written []kgo.RecordHeader, value []byte) (e Routed) {
+func (l *lane) routed(c *forward.Copy, written []kgo.RecordHeader, value []byte) (e Routed) {
 	e.Meta, _ = headers.Parse(written) // broken ones are what the record was dead-lettered for
 	origin := e.Meta.Original
 	if e.Meta.Reason == headers.ReasonMalformed {
-		origin = headers.Position{Topic: fw.feed.topic, Partition: l.partition, Offset: fw.offset}
+		origin = headers.Position{Topic: feedOf(c).topic, Partition: l.partition, Offset: c.Offset()}
 	}
-	e.Record = recordAt(origin, fw.rec.Key, value, headers.Strip(written))
+	e.Record = recordAt(origin, c.Key(), value, headers.Strip(written))
 	return e
 }
 
 // delayOf is the delay of the retry topic that a copy went to. One that is parked again stays where
 // it was.
-func (l *lane) delayOf(fw *forward, topic string) time.Duration {
+func (l *lane) delayOf(c *forward.Copy, topic string) time.Duration {
 	for _, t := range l.siblings.Tiers {
 		if t.Topic == topic {
 			return t.Delay
 		}
 	}
-	return fw.feed.delay
+	return feedOf(c).delay
 }
 
 // countDiscarded tells the hooks of a record that is discarded.
@@ -61,7 +37,7 @@ func (l *lane) countDiscarded(seen *copySource, m headers.Meta, reason headers.R
 		return
 	}
 	m.Reason = reason
-	l.reportDiscarded(Routed{Record: recordAt(m.Original, seen.key, seen.value, seen.headers), Meta: m})
+	l.reportDiscarded(Routed{Record: recordAt(m.Original, seen.Key, seen.Value, seen.Headers), Meta: m})
 }
 
 func (l *lane) reportDiscarded(e Routed) {

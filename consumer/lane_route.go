@@ -22,14 +22,14 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 	switch {
 	case d.final && d.how == Stop:
 		l.log.Error("siding: the lane halts on a record that may not be skipped",
-			"feed", f.topic, "offset", seen.offset, "class", r.Class, "error", meta.Message)
-		l.halt("halted on offset " + itoa(seen.offset) + " of " + f.topic + ": " + r.Class)
+			"feed", f.topic, "offset", seen.Offset, "class", r.Class, "error", meta.Message)
+		l.halt("halted on offset " + itoa(seen.Offset) + " of " + f.topic + ": " + r.Class)
 		return outcomeStopped, meta.Message, false
 	case d.final && d.how == Discard:
 		l.logDiscarded(&meta, d.reason)
 		l.c.countRouted(l.topic, outcomeDiscarded, r.Class, d.reason)
 		l.countDiscarded(seen, meta, d.reason)
-		l.discard(f, seen.offset, &meta)
+		l.discard(f, seen.Offset, &meta)
 		return outcomeDiscarded, meta.Message, true
 	case d.final:
 		meta.Reason = d.reason
@@ -88,7 +88,7 @@ func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 		m = *prev
 	} else {
 		m.Original = headers.Position{
-			Topic: l.topic, TopicID: l.topicID, Partition: l.partition, Offset: seen.offset, Timestamp: seen.timestamp,
+			Topic: l.topic, TopicID: l.topicID, Partition: l.partition, Offset: seen.Offset, Timestamp: seen.timestamp,
 		}
 		m.Redrive = seen.redrive
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -39,7 +40,7 @@ func (c *Consumer) runUnit(u *unit) {
 		r.runRecords()
 	}
 	u.current.Store(nil)
-	r.source.release()
+	r.source.Release()
 }
 
 // unpack makes the record of a tier what the handler sees: as it was first read, with what siding
@@ -64,11 +65,14 @@ func (r *runner) unpack(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 		if f.repark(physical, now) {
 			return nil, nil, false
 		}
-		seen := copySource{key: physical.Key, value: physical.Value, headers: user, timestamp: m.Original.Timestamp, offset: physical.Offset}
+		seen := copySource{
+			Source:    forward.Source{Key: physical.Key, Value: physical.Value, Headers: user, Offset: physical.Offset},
+			timestamp: m.Original.Timestamp,
+		}
 		again := l.meta(&seen, &m)
 		again.NotBefore = m.NotBefore
 		l.forward(f, &seen, f.requeueTopic(&again), &again, now)
-		seen.release()
+		seen.Release()
 		return nil, nil, false
 	}
 	return &kgo.Record{
@@ -106,8 +110,8 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		if len(rec.Headers) > 0 {
 			r.source.redrive = r.c.cleanSource(r.lane, rec)
 		}
-		r.source.key, r.source.value, r.source.headers = rec.Key, rec.Value, rec.Headers
-		r.source.timestamp, r.source.offset = rec.Timestamp, rec.Offset
+		r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
+		r.source.timestamp, r.source.Offset = rec.Timestamp, rec.Offset
 
 		err := r.attempt(a, rec, nil)
 		if err != nil {
@@ -144,8 +148,8 @@ func (r *runner) runItem(it *item) {
 			return
 		}
 	}
-	r.source.key, r.source.value, r.source.headers = rec.Key, rec.Value, rec.Headers
-	r.source.timestamp, r.source.offset = rec.Timestamp, a.off
+	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
+	r.source.timestamp, r.source.Offset = rec.Timestamp, a.off
 
 	r.guarded(func() bool {
 		if err := r.attempt(a, rec, meta); err != nil {
@@ -337,7 +341,7 @@ func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
 
 // restore undoes what a handler assigned to the record.
 func (r *runner) restore(rec *kgo.Record) {
-	rec.Key, rec.Value, rec.Headers = r.source.key, r.source.value, r.source.headers
-	rec.Timestamp, rec.Offset = r.source.timestamp, r.source.offset
+	rec.Key, rec.Value, rec.Headers = r.source.Key, r.source.Value, r.source.Headers
+	rec.Timestamp, rec.Offset = r.source.timestamp, r.source.Offset
 	rec.Topic, rec.Partition = r.lane.topic, r.lane.partition
 }

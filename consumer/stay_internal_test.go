@@ -148,7 +148,7 @@ func TestStay_ARecordThatIsNotDueWhenItsTurnComesIsNotWrittenAgain(t *testing.T)
 					t.Helper()
 					l.mu.Lock()
 					defer l.mu.Unlock()
-					if got := l.forwards.outstanding; got != copies || f.waiting() != 1-copies || f.tracker.Pending != 1 {
+					if got := l.copies.Outstanding(); got != copies || f.waiting() != 1-copies || f.tracker.Pending != 1 {
 						t.Fatalf("after %v: %d copies, %d parked, %d unfinished; want %d, %d, 1",
 							time.Since(now), got, f.waiting(), f.tracker.Pending, copies, 1-copies)
 					}

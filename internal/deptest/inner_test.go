@@ -14,7 +14,7 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/clock":       {},
 	"consumer/internal/cluster":     {},
 	"consumer/internal/fifo":        {},
-	"consumer/internal/forward":     {"consumer/internal/backoff", "internal/oversize"},
+	"consumer/internal/forward":     {"consumer/internal/backoff", "consumer/internal/clock", "consumer/internal/fifo", "headers", "internal/oversize"},
 	"consumer/internal/logthrottle": {},
 	"consumer/internal/offsets":     {"internal/commitmark"},
 	"consumer/internal/session":     {},

@@ -15,7 +15,7 @@ import (
 // producer is a client that writes copies.
 type producer struct {
 	*kgo.Client
-	of       *Producers
+	of       *producers
 	staleIDs staleTopicIDs
 	suspect  atomic.Bool  // a copy was refused by something that may be a refusal of its producer id
 	copies   atomic.Int64 // that it was given and that have not come back
@@ -58,29 +58,29 @@ func refusesForGood(err error) bool {
 	return errors.As(err, &code) && !code.Retriable
 }
 
-// Handover is a copy's latest stay with a client. The zero value has no client.
-type Handover struct {
+// handover is a copy's latest stay with a client. The zero value has no client.
+type handover struct {
 	to         *producer
 	generation int32 // of the client's topic ids
 }
 
-// Produce hands a copy to the current client, which calls the promise; that calls back. An error means
+// produce hands a copy to the current client, which calls the promise; that calls back. An error means
 // that no client can be made.
-func (h *Handover) Produce(ctx context.Context, ps *Producers, r *kgo.Record, promise func(*kgo.Record, error)) error {
+func (h *handover) produce(ctx context.Context, ps *producers, r *kgo.Record, promise func(*kgo.Record, error)) error {
 	p, err := ps.take()
 	if err != nil {
 		return err
 	}
-	*h = Handover{p, p.staleIDs.generation.Load()}
+	*h = handover{p, p.staleIDs.generation.Load()}
 	p.TryProduce(ctx, r, promise)
 	return nil
 }
 
-// Back notes that the copy has come back.
-func (h Handover) Back() { h.to.back() }
+// back notes that the copy has come back.
+func (h handover) back() { h.to.back() }
 
-// Refused notes why the copy was refused.
-func (h Handover) Refused(topic string, err error) {
+// refused notes why the copy was refused.
+func (h handover) refused(topic string, err error) {
 	if h.to != nil {
 		h.to.refused(topic, h.generation, err)
 	}

@@ -15,15 +15,15 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/backoff"
 )
 
-// Producers give each copy the client that writes it.
+// producers give each copy the client that writes it.
 //
 // kgo keeps a refusal of its producer id for the client's life, and fails everything that it is given
 // from then on; a broker refuses an id while the user may write to no topic at all. Such a client is
 // replaced once a broker gives ids again: copies get the new one from then on, and the old one is
 // closed when the last of its copies has come back.
 // See DESIGN.md, "Replacing a producer".
-type Producers struct {
-	Open func() (*kgo.Client, error)
+type producers struct {
+	open func() (*kgo.Client, error)
 
 	now atomic.Pointer[producer] // nil before the first copy, and at the end
 
@@ -37,25 +37,17 @@ type Producers struct {
 }
 
 const (
-	// RefreshAhead is how long before the next try of a refused copy its client is made ready: told
+	// refreshAhead is how long before the next try of a refused copy its client is made ready: told
 	// what changed, or replaced.
-	RefreshAhead = 250 * time.Millisecond
+	refreshAhead = 250 * time.Millisecond
 	// askTimeout bounds a question for a producer id.
 	askTimeout = 10 * time.Second
 	// askAtMost bounds the time between two of them.
 	askAtMost = 5 * time.Second
 )
 
-// Client returns the current client, and makes the first.
-func (ps *Producers) Client() (*kgo.Client, error) {
-	p, err := ps.current()
-	if err != nil {
-		return nil, err
-	}
-	return p.Client, nil
-}
-
-func (ps *Producers) current() (*producer, error) {
+// current returns the current client, and makes the first.
+func (ps *producers) current() (*producer, error) {
 	if p := ps.now.Load(); p != nil {
 		return p, nil
 	}
@@ -68,11 +60,11 @@ func (ps *Producers) current() (*producer, error) {
 }
 
 // next makes another client the current one; the caller holds the lock.
-func (ps *Producers) next() (*producer, error) {
+func (ps *producers) next() (*producer, error) {
 	if ps.over {
 		return nil, kgo.ErrClientClosed
 	}
-	cl, err := ps.Open()
+	cl, err := ps.open()
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +78,7 @@ func (ps *Producers) next() (*producer, error) {
 }
 
 // take returns the client for a copy. The copy's promise calls back.
-func (ps *Producers) take() (*producer, error) {
+func (ps *producers) take() (*producer, error) {
 	for {
 		p, err := ps.current()
 		if err != nil {
@@ -100,15 +92,15 @@ func (ps *Producers) take() (*producer, error) {
 	}
 }
 
-func (ps *Producers) closeOne(p *producer) {
+func (ps *producers) closeOne(p *producer) {
 	p.closing.Do(p.Close)
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	delete(ps.unclosed, p)
 }
 
-// Close closes all clients; no other is made.
-func (ps *Producers) Close() {
+// close closes all clients; no other is made.
+func (ps *producers) close() {
 	ps.mu.Lock()
 	ps.over = true
 	ps.now.Store(nil)
@@ -119,10 +111,10 @@ func (ps *Producers) Close() {
 	}
 }
 
-// MakeReady makes the client ready for another try of a refused copy: it looks its topics up again,
+// makeReady makes the client ready for another try of a refused copy: it looks its topics up again,
 // forgets one that was recreated, and is replaced if it needs to be. It may wait for a broker, so it is
 // not for kgo's callbacks.
-func (ps *Producers) MakeReady(ctx context.Context, topic string) {
+func (ps *producers) makeReady(ctx context.Context, topic string) {
 	p := ps.now.Load()
 	if p == nil {
 		return // making one is what failed
@@ -138,17 +130,17 @@ func (ps *Producers) MakeReady(ctx context.Context, topic string) {
 
 // refresh has the client look its topics up now: how many partitions they have, and whether it may
 // write to them. However many copies wait, it does so once for all.
-func (ps *Producers) refresh(p *producer) {
+func (ps *producers) refresh(p *producer) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if now := time.Now(); now.Sub(ps.refreshed) >= RefreshAhead/2 {
+	if now := time.Now(); now.Sub(ps.refreshed) >= refreshAhead/2 {
 		ps.refreshed = now
 		p.ForceMetadataRefresh()
 	}
 }
 
 // replace replaces a client whose producer id is refused for good, once a broker gives one.
-func (ps *Producers) replace(ctx context.Context, p *producer) {
+func (ps *producers) replace(ctx context.Context, p *producer) {
 	if _, _, err := p.ProducerID(ctx); !refusesForGood(err) {
 		p.suspect.Store(false) // it was the copy, or its topic
 		return
@@ -173,14 +165,14 @@ func (ps *Producers) replace(ctx context.Context, p *producer) {
 
 // mayAsk reports whether a broker may be asked for a producer id again: one question at a time, and
 // fewer the longer it lasts.
-func (ps *Producers) mayAsk(p *producer) bool {
+func (ps *producers) mayAsk(p *producer) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	since := time.Since(ps.asked)
 	if since > time.Minute {
 		ps.asks = 0 // an id is refused another time: until one is given, there is a try each 15 s
 	}
-	if ps.asking || ps.now.Load() != p || ps.asks > 0 && since < backoff.Of(ps.asks, RefreshAhead, askAtMost) {
+	if ps.asking || ps.now.Load() != p || ps.asks > 0 && since < backoff.Of(ps.asks, refreshAhead, askAtMost) {
 		return false
 	}
 	ps.asking = true

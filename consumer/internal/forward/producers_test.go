@@ -21,7 +21,7 @@ func (h *madeAndClosed) OnNewClient(*kgo.Client)    { h.made.Add(1) }
 func (h *madeAndClosed) OnClientClosed(*kgo.Client) { h.closed.Add(1) }
 
 // refusing is a broker that refuses producer ids while a fault stands, and clients of it.
-func refusing(t *testing.T) (*Producers, *madeAndClosed, *kfake.FaultHandle) {
+func refusing(t *testing.T) (*producers, *madeAndClosed, *kfake.FaultHandle) {
 	t.Helper()
 	var vn kfake.VirtualNetwork
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq"), kfake.ListenFn(vn.Listen))
@@ -31,15 +31,15 @@ func refusing(t *testing.T) (*Producers, *madeAndClosed, *kfake.FaultHandle) {
 	t.Cleanup(cluster.Close)
 	fault := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ClusterAuthorizationFailed, TopLevel: true, Count: -1})
 	hook := &madeAndClosed{}
-	ps := &Producers{Open: func() (*kgo.Client, error) {
+	ps := &producers{open: func() (*kgo.Client, error) {
 		return kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.WithHooks(hook), kgo.DisableClientMetrics())
 	}}
-	t.Cleanup(ps.Close)
+	t.Cleanup(ps.close)
 	return ps, hook, fault
 }
 
 // write has a copy written by whatever client is current, with tries as a lane has them, and returns how often.
-func write(t *testing.T, ps *Producers) (tries int) {
+func write(t *testing.T, ps *producers) (tries int) {
 	for {
 		tries++
 		p, err := ps.take()
@@ -56,7 +56,7 @@ func write(t *testing.T, ps *Producers) (tries int) {
 			return tries
 		}
 		p.refused("orders.dlq", p.staleIDs.generation.Load(), err)
-		ps.MakeReady(context.Background(), "orders.dlq")
+		ps.makeReady(context.Background(), "orders.dlq")
 		time.Sleep(time.Second)
 	}
 }
@@ -83,7 +83,7 @@ func TestProducers_ReplaceARefusedOneOnceABrokerGivesIDs(t *testing.T) {
 			t.Errorf("%d clients were made, and %d closed; want one in the place of the other", made, closed)
 		}
 		write(t, ps)
-		ps.Close()
+		ps.close()
 		if made, closed := hook.made.Load(), hook.closed.Load(); made != closed || len(ps.unclosed) > 0 {
 			t.Errorf("%d clients were made, and %d closed at the end", made, closed)
 		}
@@ -168,7 +168,7 @@ func TestProducers_GiveNoCopyToOneThatIsClosed(t *testing.T) {
 	if err, _ := failed.Load().(error); err != nil {
 		t.Errorf("a copy failed: %v", err)
 	}
-	ps.Close()
+	ps.close()
 	if made, closed := hook.made.Load(), hook.closed.Load(); made != closed {
 		t.Errorf("%d clients were made, and %d closed", made, closed)
 	}

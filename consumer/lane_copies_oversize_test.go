@@ -38,7 +38,7 @@ func oversizeConfig() consumer.Config {
 }
 
 // Trap 21: with its headers a record is too large for its dead-letter topic, and is lost or sent for ever.
-func TestACopyThatIsTooLargeGivesUpNoMoreThanItHasTo(t *testing.T) {
+func TestLane_LargeCopyOmitsNoMoreThanItHasTo(t *testing.T) {
 	t.Parallel()
 	const value = 10_000 // with 1,000 bytes of message and some 400 of other headers
 	type want struct {
@@ -123,7 +123,7 @@ func TestACopyThatIsTooLargeGivesUpNoMoreThanItHasTo(t *testing.T) {
 }
 
 // kgo fails all that it has for a partition when one batch is refused.
-func TestCopiesThatShareABatchWithOneThatIsTooLargeGoOnWhole(t *testing.T) {
+func TestLane_CopiesBesideALargeOneGoOnWhole(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
 		cfg := oversizeConfig()
@@ -165,7 +165,7 @@ func TestCopiesThatShareABatchWithOneThatIsTooLargeGoOnWhole(t *testing.T) {
 }
 
 // A batch may have as many bytes as its topic takes, and kgo counts them before compression.
-func TestNoLocalLimitRefusesWhatTheBrokerTakes(t *testing.T) {
+func TestLane_NoLocalLimitRefusesWhatTheBrokerTakes(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]kgo.Opt{
 		"by default":      nil,
@@ -205,7 +205,7 @@ func TestNoLocalLimitRefusesWhatTheBrokerTakes(t *testing.T) {
 	}
 }
 
-func TestOnOversizeDiscardDropsTheRecordAndSaysSo(t *testing.T) {
+func TestLane_OnOversizeDiscardReportsTheRecord(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, 9_000)
 		cfg := oversizeConfig()
@@ -231,7 +231,7 @@ func TestOnOversizeDiscardDropsTheRecordAndSaysSo(t *testing.T) {
 	})
 }
 
-func TestOnOversizeStopHaltsTheLaneOnTheRecord(t *testing.T) {
+func TestLane_OnOversizeStopHaltsOnTheRecord(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, 9_000)
 		cfg := oversizeConfig()
@@ -264,7 +264,7 @@ func TestOnOversizeStopHaltsTheLaneOnTheRecord(t *testing.T) {
 }
 
 // A key has no limit of its own, and neither have the producer's headers.
-func TestWhatDoesNotEvenFitWithoutItsValueBlocksItsLaneUntilItDoes(t *testing.T) {
+func TestLane_HugeKeyBlocksUntilItFits(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, 9_000)
 		c := k.Run(oversizeConfig())
@@ -293,7 +293,7 @@ func TestWhatDoesNotEvenFitWithoutItsValueBlocksItsLaneUntilItDoes(t *testing.T)
 	})
 }
 
-func TestABrokenRecordThatIsTooLargeIsWrittenWithoutItsValue(t *testing.T) {
+func TestLane_LargeMalformedRecordOmitsItsValue(t *testing.T) {
 	type row struct {
 		how   consumer.Disposition
 		limit int
@@ -343,7 +343,7 @@ func TestABrokenRecordThatIsTooLargeIsWrittenWithoutItsValue(t *testing.T) {
 }
 
 // A lane that is given up while a copy waits for its turn alone, or is sent alone, leaves the record to the next owner.
-func TestALaneGivenUpOverLargeCopiesLosesAndDoublesNone(t *testing.T) {
+func TestLane_RevokedOverLargeCopiesLosesNone(t *testing.T) {
 	each(t, map[string]kfake.Fault{
 		"no leader":      {Err: kerr.NotLeaderForPartition},
 		"not authorized": {Err: kerr.TopicAuthorizationFailed},
@@ -385,7 +385,7 @@ func TestALaneGivenUpOverLargeCopiesLosesAndDoublesNone(t *testing.T) {
 }
 
 // A storm of large records goes on one at a time, within the lane's bounds, and other lanes do not wait for it.
-func TestLargeCopiesAreBoundedAndHoldUpNoOtherLane(t *testing.T) {
+func TestLane_LargeCopiesHoldUpNoOtherLane(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, unlimited)
 		cfg := oversizeConfig()
@@ -422,7 +422,7 @@ func TestLargeCopiesAreBoundedAndHoldUpNoOtherLane(t *testing.T) {
 }
 
 // A batch of kgo's own size would be refused by a topic with less room each time, and its copies would go on one at a time.
-func TestABatchIsNoLargerThanItsTopicTakes(t *testing.T) {
+func TestLane_BatchIsNoLargerThanItsTopicTakes(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, unlimited)
 		cfg := oversizeConfig()

@@ -35,8 +35,8 @@ func broughtBack(from headers.Position, value []byte) *kgo.Record {
 // letter is where the letter was.
 var letter = headers.Position{Topic: "orders.dlq", Partition: 1, Offset: 40}
 
-// copySource is what the ledger was told, as "partition/offset state run by class".
-func copySource(t *testing.T, k *consumertest.Kafka) (all []string) {
+// discardReports is what the ledger was told, as "partition/offset state run by class".
+func discardReports(t *testing.T, k *consumertest.Kafka) (all []string) {
 	t.Helper()
 	for _, r := range content(t, k, "orders.dlq.ledger") {
 		n := dlq.ParseLedgerRecord(r)
@@ -92,7 +92,7 @@ func givingUp(p consumer.Policy) consumer.Config {
 }
 
 // It leaves no copy behind, and would count as one that succeeded.
-func TestTheLedgerIsToldOfARecordThatWasBroughtBackAndIsDiscarded(t *testing.T) {
+func TestLane_ReportsADiscardedRedriveToTheLedger(t *testing.T) {
 	type row struct {
 		policy consumer.Policy
 		value  []byte
@@ -128,7 +128,7 @@ func TestTheLedgerIsToldOfARecordThatWasBroughtBackAndIsDiscarded(t *testing.T) 
 		slow.Remove()
 		eventually(t, "it is finished", func() bool { return k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset > before })
 		time.Sleep(time.Minute)
-		if got, want := copySource(t, k), []string{"1/40 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
+		if got, want := discardReports(t, k), []string{"1/40 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
 			t.Errorf("the ledger says %q, want %q", got, want)
 		}
 		if n := len(content(t, k, "orders.dlq")); n != 0 {
@@ -140,7 +140,7 @@ func TestTheLedgerIsToldOfARecordThatWasBroughtBackAndIsDiscarded(t *testing.T) 
 	})
 }
 
-func TestTheLedgerIsToldNothingOfOtherRecordsThatAreDiscarded(t *testing.T) {
+func TestLane_ReportsNoOtherDiscardToTheLedger(t *testing.T) {
 	t.Parallel()
 	mark := func(from headers.Position) []kgo.RecordHeader {
 		return (&headers.Redrive{ID: "run-1", Count: 1, From: from}).Append(nil)
@@ -163,26 +163,26 @@ func TestTheLedgerIsToldNothingOfOtherRecordsThatAreDiscarded(t *testing.T) {
 		k.Handled(last[7], 1)
 		committed(t, k, "orders", 1, last[7].Offset+1)
 		committed(t, k, "orders.retry.300ms", 1, 2)
-		if got := copySource(t, k); len(got) > 0 {
+		if got := discardReports(t, k); len(got) > 0 {
 			t.Errorf("the ledger says %q", got)
 		}
 	})
 }
 
 // A dead-letter topic whose letters somebody else has put where they are.
-func TestALetterOfAnotherPartitionHasItsEntryThere(t *testing.T) {
+func TestLane_DiscardReportGoesToTheLettersPartition(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
 		c := k.Run(givingUp(consumer.Policy{}))
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Offset: 5}, []byte("discard")))
 		committed(t, k, "orders.retry.300ms", 1, 1)
-		if got, want := copySource(t, k), []string{"0/5 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
+		if got, want := discardReports(t, k), []string{"0/5 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
 			t.Errorf("the ledger says %q, want %q", got, want)
 		}
 		// One that somebody made up names a partition that there is not.
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Partition: 99, Offset: 5}, []byte("discard")))
 		committed(t, k, "orders.retry.300ms", 1, 2)
-		if got := copySource(t, k); len(got) != 1 {
+		if got := discardReports(t, k); len(got) != 1 {
 			t.Errorf("the ledger says %q", got)
 		}
 		if h := c.Health(); !h.OK {
@@ -191,7 +191,7 @@ func TestALetterOfAnotherPartitionHasItsEntryThere(t *testing.T) {
 	})
 }
 
-func TestALaneWaitsForALedgerThatCannotBeWrittenTo(t *testing.T) {
+func TestLane_WaitsForALedgerThatRefuses(t *testing.T) {
 	type row struct {
 		fault kfake.Fault
 		says  string
@@ -217,14 +217,14 @@ func TestALaneWaitsForALedgerThatCannotBeWrittenTo(t *testing.T) {
 		}
 		fault.Remove()
 		committed(t, k, "orders.retry.300ms", 1, 1)
-		if got := copySource(t, k); len(got) != 1 {
+		if got := discardReports(t, k); len(got) != 1 {
 			t.Errorf("the ledger says %q", got)
 		}
 	})
 }
 
 // Without a ledger there is no run either. A header that somebody made up must not hold up a lane for ever.
-func TestALaneGoesOnWhereThereIsNoLedger(t *testing.T) {
+func TestLane_GoesOnWhereThereIsNoLedger(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
 		c := k.Run(givingUp(consumer.Policy{}))
@@ -242,7 +242,7 @@ func TestALaneGoesOnWhereThereIsNoLedger(t *testing.T) {
 }
 
 // The process dies after the ledger has it and before the offset moved: the record runs again, and the entry is written again.
-func TestADiscardThatIsToldTwiceIsOne(t *testing.T) {
+func TestLane_DiscardReportedTwiceIsOne(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
 		cfg := givingUp(consumer.Policy{})
@@ -254,12 +254,12 @@ func TestADiscardThatIsToldTwiceIsOne(t *testing.T) {
 		c := k.Run(cfg)
 		commits := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.UnknownServerError, Count: -1})
 		k.Produce(broughtBack(letter, []byte("discard")))
-		eventually(t, "the ledger has it", func() bool { return len(copySource(t, k)) == 1 })
+		eventually(t, "the ledger has it", func() bool { return len(discardReports(t, k)) == 1 })
 		_ = c.Err() // it could not commit
 		commits.Remove()
 		k.Run(cfg)
 		committed(t, k, "orders.retry.300ms", 1, 1)
-		if got := copySource(t, k); ran.Load() != 2 || len(got) != 2 || got[0] != got[1] {
+		if got := discardReports(t, k); ran.Load() != 2 || len(got) != 2 || got[0] != got[1] {
 			t.Errorf("it ran %d times, and the ledger says %q", ran.Load(), got)
 		}
 		ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", k.Opts()...)

@@ -1,0 +1,102 @@
+package consumer
+
+import (
+	"log/slog"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// copyLane is a lane as its copies see it: a [forward.Lane], and the [forward.Observer] that logs,
+// counts and tells hooks.
+type copyLane struct{ *lane }
+
+func (l copyLane) Lock()   { l.mu.Lock() }
+func (l copyLane) Unlock() { l.mu.Unlock() }
+
+// Changed implements forward.Lane.
+func (l copyLane) Changed() {
+	l.recheckHold()
+	l.notify()
+}
+
+// Halt implements forward.Lane.
+func (l copyLane) Halt(c *forward.Copy) {
+	l.haltLocked("halted on offset " + itoa(c.Offset()) + " of " + feedOf(c).topic + ", which is too large for " + c.To() + ": raise its max.message.bytes")
+}
+
+// DiscardNote implements forward.Lane.
+func (l copyLane) DiscardNote(written []kgo.RecordHeader) *kgo.Record {
+	m, _ := headers.Parse(written) // broken ones are what it was dead-lettered for
+	return l.discardNote(&m)
+}
+
+// Acknowledged implements forward.Observer. Hooks get what is in the headers that were written; so
+// nothing has to be kept for them while a copy is in flight.
+func (l copyLane) Acknowledged(c *forward.Copy, r *kgo.Record) {
+	h := &l.c.hooks
+	if len(h.deadLettered)+len(h.parked) == 0 || c.IsNote() {
+		return // nearly always, and this path is hot where everything fails
+	}
+	dead := r.Topic == l.siblings.DLQ
+	if dead && len(h.deadLettered) == 0 || !dead && len(h.parked) == 0 {
+		return
+	}
+	e := l.routed(c, c.Headers(), r.Value)
+	e.At = headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
+	if dead {
+		for _, hook := range h.deadLettered {
+			l.c.hooks.call("OnDeadLettered", func() { hook.OnDeadLettered(e) })
+		}
+		return
+	}
+	e.Tier = l.delayOf(c, r.Topic)
+	for _, hook := range h.parked {
+		l.c.hooks.call("OnParked", func() { hook.OnParked(e) })
+	}
+}
+
+// Refused implements forward.Observer. All of a lane's copies are refused at the same time, so the log
+// has one line with how many.
+func (l copyLane) Refused(c *forward.Copy, r forward.Refusal) {
+	l.c.topics.suspect(r.To, r.Err)
+	level, times := slog.LevelDebug, 1
+	if n, due := l.c.throttle.Due([]byte("refused"+r.To+r.Err.Error()), logthrottle.Every); due {
+		level, times = slog.LevelError, n
+	}
+	l.log.Log(l.c.ctx, level, "siding: a copy was refused; the lane waits and tries again", "to", r.To, "from", feedOf(c).topic,
+		"offset", c.Offset(), "try", r.Try, "wait", r.Wait, "refusals", times, "error", r.Err)
+}
+
+// Became implements forward.Observer.
+func (l copyLane) Became(c *forward.Copy, o forward.Outcome, err error) {
+	if o == forward.NoteLost {
+		l.log.Error("siding: a record that was brought back is discarded, and the ledger could not be told", "ledger", c.To(), "error", err)
+		return
+	}
+	e := l.routed(c, c.Whole(), c.Value())
+	switch o {
+	case forward.Diverted:
+		l.logDeadLettered(&e.Meta, headers.ReasonTooLarge)
+		l.c.countRouted(l.topic, "dlq", e.Meta.Class, headers.ReasonTooLarge)
+	case forward.Dropped:
+		l.logDiscarded(&e.Meta, headers.ReasonTooLarge)
+		l.c.countRouted(l.topic, outcomeDiscarded, e.Meta.Class, headers.ReasonTooLarge)
+		e.Meta.Reason = headers.ReasonTooLarge
+		l.reportDiscarded(e)
+	case forward.Halted:
+		l.log.Error("siding: the lane halts on a record that is too large for its dead-letter topic; raise its max.message.bytes",
+			"to", c.To(), "from", feedOf(c).topic, "offset", c.Offset(), "class", e.Meta.Class, "bytes", c.Size())
+	case forward.Omitted:
+		at := headers.Position{Topic: e.Record.Topic, Partition: e.Record.Partition, Offset: e.Record.Offset}
+		l.c.countOmitted(l.topic)
+		l.log.Error("siding: dead letter written without its value, which does not fit; raise the topic's max.message.bytes",
+			"to", c.To(), "from", feedOf(c).topic, "offset", c.Offset(), "value_at", at.String(), "bytes", len(c.Value()))
+	}
+}
+
+// feedOf returns the feed that a copy's record was read from.
+func feedOf(c *forward.Copy) *feed { return c.From().(*feed) }

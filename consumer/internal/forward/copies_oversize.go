@@ -1,0 +1,63 @@
+package forward
+
+import (
+	"github.com/sidingkafka/siding/internal/oversize"
+)
+
+// Oversize is what becomes of a record that its dead-letter topic has no room for.
+type Oversize uint8
+
+const (
+	Omit Oversize = iota // it is written without its value
+	Drop                 // it is discarded
+	Halt                 // its lane halts on it
+)
+
+// tooLarge decides about a copy that was refused for its size; the caller holds the lock.
+// DESIGN.md, "Copies that are too large", has the steps.
+func (s *Copies) tooLarge(c *Copy, err error) Outcome {
+	if !c.alone {
+		c.alone = true // of several, any may be the one
+		return s.queue(c, c.shrunk)
+	}
+	letter := c.rec.Topic == s.DLQ
+	step, more := c.shrunk.Next(c.written, c.rec.Value, letter)
+	switch {
+	case !more && !letter:
+		c.rec.Topic, c.written = s.DLQ, oversize.Letter(c.written)
+		s.queue(c, oversize.Whole)
+		return Diverted
+	case (!more || step.Omits()) && s.OnOversize == Drop:
+		return Dropped // it is finished after it was reported
+	case (!more || step.Omits()) && s.OnOversize == Halt:
+		s.Lane.Halt(c)
+		s.finish(c, false)
+		return Halted
+	case !more:
+		// Nothing is left to omit. An operator may raise the topic's limit far enough for all of it.
+		c.shrunk = oversize.Whole
+		return s.refuse(c, c.rec.Topic+": "+err.Error()+": the record's own key and headers are too large for it: raise its max.message.bytes", err)
+	}
+	return s.queue(c, step)
+}
+
+// queue notes that a copy is to be sent alone; the caller holds the lock, and sends it afterwards.
+func (s *Copies) queue(c *Copy, step oversize.Step) Outcome {
+	c.shrunk = step
+	s.wait(c, nil)
+	return queued
+}
+
+// drop finishes the record of a copy that is too large, or has a ledger told of it first.
+func (s *Copies) drop(c *Copy) {
+	note := s.Lane.DiscardNote(c.written)
+	s.Lane.Lock()
+	gone := s.state == closed
+	if !gone {
+		s.finish(c, note == nil)
+	}
+	s.Lane.Unlock()
+	if note != nil && !gone {
+		s.Send(NewNote(c.from, c.offset, *note))
+	}
+}

@@ -1,0 +1,88 @@
+package forward
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// noClient cannot make a client, so that a copy is refused at once.
+func noClient() (*kgo.Client, error) { return nil, kerr.TopicAuthorizationFailed }
+
+func TestCopies_FinishARecordOnlyWhenItsCopyIsSafe(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		then     func(*Copies)
+		answer   error
+		finished bool
+	}{
+		"acknowledged":                 {answer: nil, finished: true},
+		"acknowledged while draining":  {then: (*Copies).Drain, answer: nil, finished: true},
+		"acknowledged when it is lost": {then: (*Copies).Close, answer: nil},
+		"refused":                      {answer: kerr.TopicAuthorizationFailed},
+		"refused while draining":       {then: (*Copies).Drain, answer: kerr.TopicAuthorizationFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, l := testCopies(t, Omit, func() (*kgo.Client, error) { return kgo.NewClient(kgo.SeedBrokers("localhost:1")) }, noClient)
+			c := NewCopy(l, 0, kgo.Record{Topic: "orders.dlq"})
+			s.Send(c)
+			if len(l.finishedNow()) > 0 {
+				t.Error("finished while its copy is in flight")
+			}
+			if tt.then != nil {
+				l.Lock()
+				tt.then(s)
+				l.Unlock()
+			}
+			s.arrived(c, tt.answer)
+			if got := l.finishedNow()[0]; got != tt.finished {
+				t.Errorf("finished: %v, want %v", got, tt.finished)
+			}
+		})
+	}
+}
+
+func TestCopies_TroubleIsARefusalOrALongSilence(t *testing.T) {
+	t.Parallel()
+	const patience = 10 * time.Second
+	for name, tt := range map[string]struct {
+		outstanding, refused int
+		silence              time.Duration
+		why                  string
+	}{
+		"nothing in flight":        {silence: time.Hour},
+		"copies in flight":         {outstanding: 2, silence: patience},
+		"copies without an answer": {outstanding: 2, silence: patience + time.Millisecond, why: "not acknowledged"},
+		"a copy that was refused":  {outstanding: 2, refused: 1, why: "orders.dlq: NOT_AUTHORIZED"},
+	} {
+		now := time.Now()
+		s := &Copies{outstanding: tt.outstanding, refused: tt.refused, trouble: "orders.dlq: NOT_AUTHORIZED", progress: now.Add(-tt.silence)}
+		since, why := s.Trouble(now, patience)
+		if (why == "") != (tt.why == "") || !strings.Contains(why, tt.why) || why != "" && !since.Equal(s.progress) {
+			t.Errorf("%s: in trouble since %v because %q, want %q", name, since, why, tt.why)
+		}
+	}
+}
+
+// Without a ledger no run can be told of a discarded record, and made-up headers must not hold up a
+// lane for ever.
+func TestCopies_GiveUpANoteThatNoLedgerTakes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, l := testCopies(t, Omit, func() (*kgo.Client, error) { return nil, kerr.UnknownTopicOrPartition }, noClient)
+		s.Send(NewNote(l, 0, kgo.Record{Topic: "orders.dlq.ledger"}))
+		time.Sleep(30 * time.Second)
+		if l.finishedNow()[0] {
+			t.Error("the note was given up in half a minute: the ledger may have been about to appear")
+		}
+		time.Sleep(30 * time.Second)
+		if !l.finishedNow()[0] || len(l.outcomes) != 1 || l.outcomes[0] != NoteLost {
+			t.Errorf("finished: %v, reported %v; want it given up, and reported once", l.finishedNow()[0], l.outcomes)
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package forward
+
+import (
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// Source is a record as it was read, of which copies are made. One worker uses it, for one record after
+// the other; the zero value is ready.
+type Source struct {
+	Key, Value []byte
+	Headers    []kgo.RecordHeader // the user's
+	Offset     int64
+
+	slab  []Copy // room for the next copies
+	grown int
+	enc   *headers.Encoder // of a worker that forwarded already
+}
+
+// encoders go from worker to worker: a storm's records have most of their headers in common.
+var encoders = sync.Pool{New: func() any { return new(headers.Encoder) }}
+
+// Copy makes the record's copy for a sibling. now spares kgo another look at the clock.
+func (s *Source) Copy(from Origin, topic string, m *headers.Meta, now time.Time) *Copy {
+	if s.enc == nil {
+		s.enc = encoders.Get().(*headers.Encoder)
+	}
+	c := s.room()
+	c.rec = kgo.Record{Topic: topic, Key: s.Key, Value: s.Value, Headers: s.enc.Append(m, s.Headers), Timestamp: now}
+	c.from, c.offset = from, s.Offset
+	return c
+}
+
+// Release gives back what other workers can use.
+func (s *Source) Release() {
+	if s.enc != nil {
+		encoders.Put(s.enc)
+		s.enc = nil
+	}
+}
+
+// room returns room for a copy: for one at first, then for more at a time. A worker that forwards once
+// will most likely do so again.
+func (s *Source) room() *Copy {
+	if len(s.slab) == 0 {
+		s.grown = min(2*s.grown+1, 31)
+		s.slab = make([]Copy, s.grown)
+	}
+	c := &s.slab[0]
+	s.slab = s.slab[1:]
+	return c
+}
