@@ -1,13 +1,8 @@
 package redrive
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"time"
-
-	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // Condition says when [Redriver.Resume] and [Redriver.Abort] may take a run; of
@@ -37,61 +32,12 @@ const lively = 20 * time.Second
 // listening is how long a heartbeat is listened for: one comes within that time from a process that can write.
 const listening = heartbeatEvery + 2*time.Second
 
-// pollPatience is how long the ledger is read before a run is claimed. To claim it disturbs a process that goes on, which loses some
-// seconds also where the claim is given up. What holds the reading up may be a transaction that only the claim ends.
-const pollPatience = 3 * time.Second
-
 // taking is somebody's wish to take a run.
 type taking struct {
 	topic, id  string
 	conditions []Condition
 	token      string  // of the claim to be written; a try before may have written it, and got no answer
 	heard      *record // the run as it was before and after it was listened for
-}
-
-// poll looks at a run before it is claimed, so that one that may not be taken is not disturbed. It returns nil where the ledger can't be
-// read in time.
-func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, error) {
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	read := func() (*record, error) {
-		first, cancel := context.WithTimeout(ctx, pollPatience)
-		defer cancel()
-		if err := ledger.Read(first, nil, nil); err != nil && first.Err() != nil {
-			return nil, context.Cause(ctx)
-		} else if err != nil {
-			return nil, permission.Denied("READ", "topic", t.ledger, err)
-		}
-		value, ok := ledger.Runs()[w.id]
-		if !ok {
-			return nil, fmt.Errorf("run %s: %w", w.id, ErrNoRun)
-		}
-		rec, err := parseRecord(value)
-		if err != nil {
-			return nil, unreadable(t.ledger, w.id, err)
-		}
-		return rec, nil
-	}
-	rec, err := read()
-	if rec == nil || err != nil || rec.State.Finished() || len(w.conditions) == 0 {
-		return rec, err
-	}
-	w.heard = rec
-	if err := w.allowed(rec); err != nil {
-		return nil, err
-	}
-	if rec.Stopped != nil || !slices.ContainsFunc(w.conditions, func(c Condition) bool { return c.silent }) {
-		return rec, nil
-	}
-	pause(ctx, listening)
-	again, err := read()
-	if err != nil {
-		return nil, err
-	}
-	if again == nil {
-		w.heard = nil
-		return rec, nil
-	}
-	return again, w.allowed(again)
 }
 
 // allowed says why the run may not be taken, as it stands.

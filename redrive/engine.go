@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	tickEvery      = 20 * time.Millisecond
-	heartbeatEvery = 5 * time.Second
-	reportEvery    = 200 * time.Millisecond
+	tickEvery   = 20 * time.Millisecond
+	reportEvery = 200 * time.Millisecond
 	// closeTimeout bounds what is done after the caller's context ended.
 	closeTimeout = 10 * time.Second
 )

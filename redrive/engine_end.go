@@ -9,6 +9,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
 // A run ends done, aborted or interrupted. Before any of these the transactions that are being ended are waited for: what they carried is
@@ -121,14 +122,14 @@ func (e *engine) interrupt(cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	e.sender.handOver()
-	if err := e.drain(); err != nil && !errors.Is(err, errUncertain) {
+	if err := e.drain(); err != nil && !errors.Is(err, txn.ErrUncertain) {
 		return err
 	}
 	now := time.Now()
 	rec := e.record(now)
 	rec.Stopped = &now
 	rec.Waiting = "it was stopped at " + now.UTC().Format(time.RFC3339) + ", and waits to be resumed or aborted" // nobody sends
-	if err := e.writers.write(ctx, e.sender.next, append(e.sender.notes, rec.note(e.topics.ledger))...); err == nil {
+	if err := e.writers.Write(ctx, e.sender.next, append(e.sender.notes, rec.note(e.topics.ledger))...); err == nil {
 		*e.rec = *rec
 	}
 	e.rec.Counts = rec.Counts

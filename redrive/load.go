@@ -5,14 +5,13 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// txnTimeout bounds a transaction on the broker: an open one of an engine that died holds back who reads the target for as long. Where
-// one letter takes longer it is doubled, up to txnTimeoutMost.
-const (
-	txnTimeout     = 10 * time.Second
-	txnTimeoutMost = 5 * time.Minute
-)
+// timeoutMost is the longest timeout of a transaction. It begins with [txn.Timeout], and is doubled
+// when one letter takes longer.
+const timeoutMost = 5 * time.Minute
 
 const (
 	// loadStart is how many bytes the first transaction takes, and the one after an expiry at most: a second at 1 MB/s.
@@ -39,7 +38,7 @@ type load struct {
 }
 
 func newLoad(most int64) *load {
-	return &load{letters: txnLetters, bytes: min(loadStart, most), max: most, timeout: txnTimeout, narrow: true}
+	return &load{letters: txnLetters, bytes: min(loadStart, most), max: most, timeout: txn.Timeout, narrow: true}
 }
 
 // fits reports whether a transaction has room for a letter; for one it always has.
@@ -103,7 +102,7 @@ func (e *expiredError) Error() string {
 	return fmt.Sprintf("a transaction of %d records with %d bytes was not committed within %v, and %s: %v", e.records, e.bytes, e.after, e.next, e.err)
 }
 
-func (e *expiredError) Unwrap() []error { return []error{errUncertain, e.err} }
+func (e *expiredError) Unwrap() []error { return []error{txn.ErrUncertain, e.err} }
 
 // overdue looks whether an attempt failed since it took too long. If so, the next one takes less, or has longer, and the error says so.
 func (l *load) overdue(a attempt, err error) error {
@@ -116,7 +115,7 @@ func (l *load) overdue(a attempt, err error) error {
 	if a.records > 1 {
 		l.bytes = max(1, min(l.bytes, a.bytes, 2*loadStart)/2)
 	} else {
-		l.timeout = min(2*l.timeout, txnTimeoutMost)
+		l.timeout = min(2*l.timeout, timeoutMost)
 		next = fmt.Sprintf("the next one has %v", l.timeout)
 	}
 	return &expiredError{a, after, next, err}

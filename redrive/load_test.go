@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
 // A connection that carries so many bytes a second, over a distance, fills transactions until their bytes take about what they may.
@@ -47,7 +49,7 @@ func TestLoad_WhatExpiresTakesLessOrHasLonger(t *testing.T) {
 	late := time.Now().Add(-time.Hour)
 	for i, want := range []int64{1 << 20, 1 << 19, 1 << 18} {
 		err := l.overdue(attempt{began: late, records: 100, bytes: l.bytes}, fmt.Errorf("no"))
-		if l.bytes != want || l.timeout != txnTimeout || err.Error() == "no" {
+		if l.bytes != want || l.timeout != txn.Timeout || err.Error() == "no" {
 			t.Errorf("after %d it has %d bytes and %v: %v", i+1, l.bytes, l.timeout, err)
 		}
 	}

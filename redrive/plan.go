@@ -1,24 +1,16 @@
 package redrive
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/guard"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
-	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // Plan is a redrive that was not begun: which letters, frozen, and where they would
@@ -115,64 +107,6 @@ func lasting(seconds float64) time.Duration {
 	return math.MaxInt64
 }
 
-// Plan freezes a selection: it reads the ledger and the dead-letter topic once, up to
-// where they end now, and finds out where the letters would go. It changes nothing. A
-// *RefusedError says why a run of it would not begin.
-func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
-	if err := s.Edit.validate(r.cfg.MergePatch != nil); err != nil {
-		return nil, fmt.Errorf("redrive: %s: %w", s.Topic, err)
-	}
-	t, err := r.topicsOf(s.Topic, s.Filter.Groups)
-	if err != nil {
-		return nil, err
-	}
-	toTier, err := t.isTier(s.Target)
-	if err != nil {
-		return nil, within(t.dlq, err)
-	}
-	cl, err := client.New(r.cfg.Kafka...)
-	if err != nil {
-		return nil, fmt.Errorf("redrive: %w", err)
-	}
-	defer cl.Close()
-	now := time.Now()
-	p := &Plan{
-		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
-		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
-	}
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, permission.Denied("READ", "topic", t.ledger, err)))
-	}
-	if ledger.Missing() {
-		return nil, fmt.Errorf("redrive: %s has no ledger: create the topic %s, compacted, with as many partitions", t.dlq, t.ledger)
-	}
-	if err := refuseUnfinished(ledger); err != nil {
-		return nil, err
-	}
-	p.topicID = ledger.TopicID()
-	fits := s.Filter
-	fits.Match = func(l *dlq.Letter) bool {
-		return (s.Filter.Match == nil || s.Filter.Match(l)) && p.take(l, r.cfg.MergePatch)
-	}
-	for l, err := range ledger.Letters(ctx, fits, dlq.Cursor{}, dlq.WithCopies) {
-		if err != nil {
-			return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, permission.Denied("READ", "topic", t.dlq, err)))
-		}
-		switch l.State {
-		case dlq.Duplicate:
-			p.duplicates = append(p.duplicates, duplicate{letters.At(l.Record.Partition, l.Record.Offset), l.CopyOf})
-		case dlq.Unknown:
-			p.unknown++
-		}
-	}
-	p.unread = p.unreadOf(ledger)
-	if err := p.resolveGroups(ctx, cl); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
 func init() { guard.RefuseUnfinished = refuseUnfinished }
 
 // refuseUnfinished returns a *RefusedError if a ledger, as it was read last, has an unfinished run.
@@ -250,115 +184,6 @@ func (p *Plan) mostPartition() (most int32) {
 	return most
 }
 
-// counted is what so many letters do, in words.
-func counted(n int64, do string) string {
-	if n == 1 {
-		return fmt.Sprintf("1 letter %ss", do)
-	}
-	return fmt.Sprintf("%d letters %s", n, do)
-}
-
-// resolveGroups finds out where the letters go, and whether they may.
-// See DESIGN.md, "Plans and permissions".
-func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
-	adm := kadm.NewClient(cl)
-	t, target := p.topics, p.Selection.Target
-	refuse := func(why Refusal, detail string) error {
-		return &RefusedError{Topic: t.dlq, Reason: why, Detail: detail}
-	}
-	switch {
-	case p.Letters == 0 && p.Skipped[SkippedTooOften] > 0:
-		return refuse(RefusedTooOften, fmt.Sprintf("%s, and all were redriven that often before: find out why they fail again, "+
-			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit")))
-	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
-		return refuse(RefusedEdit, fmt.Sprintf("%s, and the edit can't be applied to the value of any; the first: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit))
-	case p.Letters == 0 && p.Skipped[SkippedNoGroup] > 0:
-		return refuse(RefusedNothing, fmt.Sprintf("%s, and none names its group: name a target topic", counted(p.Skipped[SkippedNoGroup], "fit")))
-	case p.Letters == 0:
-		return refuse(RefusedNothing, "no open letter fits")
-	case p.Selection.Edit.Value != nil && p.Letters != 1:
-		return refuse(RefusedMany, fmt.Sprintf("a new value is for one letter, and %d are selected", p.Letters))
-	}
-	groups := slices.Sorted(maps.Keys(p.ByGroup))
-	var unreached error
-	if p.toTier {
-		unreached = p.resolveTiers(ctx, adm)
-	}
-	rights := p.checkRights(ctx, cl)
-	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !p.follows(g) }))
-	if err := cmp.Or(permission.Lacking(rights, unreached, unasked), unreached, rights, unasked); err != nil { // rights first, and all at once
-		return within(t.dlq, err)
-	}
-	if p.toTier {
-		p.SeenBy = groups
-	} else {
-		p.Targets[target.Topic] = p.Letters
-		if err := t.checkNamed(ctx, adm, target, p); err != nil {
-			return within(t.dlq, err)
-		}
-		if err := p.checkNaming(ctx, adm, groups); err != nil {
-			return within(t.dlq, err)
-		}
-		if len(p.SeenBy) > 1 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%d groups read %s and will all get the records again: %s", len(p.SeenBy), target.Topic, strings.Join(p.SeenBy, ", ")))
-		}
-	}
-	if len(without) > 0 {
-		what := fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(without, ", "))
-		if !target.Wait {
-			return refuse(RefusedNoMembers, what+"; start the consumer, or let the run wait for it")
-		}
-		p.Warnings = append(p.Warnings, what+"; the run waits for them")
-	}
-	if p.unread.letters > 0 {
-		p.Warnings = append(p.Warnings, p.unread.warning(t.ledger))
-	}
-	if p.unknown > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters were redriven before, with an unknown outcome: they may be processed twice", p.unknown))
-	}
-	if n := p.Skipped[SkippedTooOften]; n > 0 {
-		p.Warnings = append(p.Warnings, counted(n, "stay")+": redriven too often")
-	}
-	if n := p.Skipped[SkippedEdit]; n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the edit can't be applied to the value; the first: %v", counted(n, "stay"), p.unfit))
-	}
-	if n := p.Skipped[SkippedNoGroup]; n > 0 {
-		p.Warnings = append(p.Warnings, counted(n, "stay")+": without a group; name a target topic for them")
-	}
-	if n, why := p.unfollowed(); n == p.Letters {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of the letters will not be known, and there is no canary: %s; once sent they count as resolved", why))
-	} else if n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of %d of the letters will not be known: %s; once sent they count as resolved", n, why))
-	}
-	return nil
-}
-
-func (p *Plan) resolveTiers(ctx context.Context, adm *kadm.Client) error {
-	wanted := slices.SortedFunc(maps.Keys(p.by), func(a, b destination) int { return strings.Compare(a.String(), b.String()) })
-	tiers, err := p.topics.tiersOf(ctx, adm, wanted, p.Selection.Target.Topic)
-	if err != nil {
-		return err
-	}
-	p.tiers = tiers
-	var lacking []string
-	for _, d := range wanted {
-		if tier, ok := tiers[d.String()]; ok {
-			p.Targets[tier] += p.by[d]
-		} else {
-			lacking = append(lacking, fmt.Sprintf("%s on partition %d", d.group, d.partition))
-		}
-	}
-	if named := p.Selection.Target.Topic; len(lacking) > 0 && named != "" {
-		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
-			"%s has no committed offset of group %s, so it would not be read: leave the target out, or name another one", named, strings.Join(lacking, ", "))}
-	} else if len(lacking) > 0 {
-		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
-			"no retry topic of %s has a committed offset of group %s that this user may see: have READ and WRITE on its retry topics granted if they are hidden, "+
-				"start its consumer once if there are none, or name a target topic", p.topics.source, strings.Join(lacking, ", "))}
-	}
-	return nil
-}
-
 // topicError is an error that names the dead-letter topic.
 type topicError struct {
 	topic string
@@ -379,23 +204,56 @@ func within(topic string, err error) error {
 	return &topicError{topic, err}
 }
 
-// ledgerFor reads the ledger for a plan that is to be run. It refuses the plan where another run is
-// unfinished, this one was begun before, or its letters are gone.
-func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerRecord)) (*dlq.Ledger, error) {
-	t := p.topics
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, see); err != nil {
-		return nil, permission.Denied("READ", "topic", t.ledger, err)
+// unresolved are the letters of a plan that are still open, and how many are not.
+func (p *Plan) unresolved(ledger *dlq.Ledger) (left letters.Set, skipped map[string]int64) {
+	left, skipped = letters.Set{}, map[string]int64{}
+	for at := range p.chosen.All() {
+		if ledger.State(at.Partition, at.Offset).Resolves() {
+			skipped[SkippedResolved]++
+		} else {
+			left.Add(at)
+		}
 	}
-	if err := refuseUnfinished(ledger); err != nil {
-		return nil, err
+	return left, skipped
+}
+
+// follows reports whether it would be known what becomes of a letter of a group.
+func (p *Plan) follows(group string) bool {
+	return group != "" && (p.toTier || p.Selection.Target.Topic == p.topics.source)
+}
+
+// unfollowed is how many letters of the plan would not be followed, and why.
+func (p *Plan) unfollowed() (n int64, why string) {
+	switch target := p.Selection.Target.Topic; {
+	case p.toTier:
+		return 0, ""
+	case target != p.topics.source:
+		return p.Letters, fmt.Sprintf("%s is another topic than %s, where they failed", target, p.topics.source)
+	default:
+		return p.ByGroup[""], "they name no group"
 	}
-	refuse := func(detail string) error { return &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: detail} }
-	if _, begun := ledger.Runs()[p.ID]; begun { // a run's id is one run's
-		return nil, refuse(fmt.Sprintf("the plan was run already, as %s/%s: plan again", t.dlq, p.ID))
+}
+
+func groupsOf(p *Plan) (groups []string) {
+	for g := range p.ByGroup {
+		if g != "" {
+			groups = append(groups, g)
+		}
 	}
-	if isOther(p.topicID, ledger.TopicID()) {
-		return nil, refuse("the dead-letter topic was recreated since the plan was made, and the letters of the plan are gone: plan again")
+	return groups
+}
+
+func classesOf(p *Plan) (classes []string) {
+	for c := range p.ByClass {
+		classes = append(classes, c)
 	}
-	return ledger, nil
+	return classes
+}
+
+// originalTime is when a letter's record was first written.
+func originalTime(l *dlq.Letter) time.Time {
+	if at := l.Meta.Original.Timestamp; !at.IsZero() {
+		return at
+	}
+	return l.Record.Timestamp
 }

@@ -17,6 +17,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
+// heartbeatEvery is how often the process of a run writes its record.
+const heartbeatEvery = 5 * time.Second
+
 // runVersion is the version of what a run keeps in the ledger.
 const runVersion = 1
 
@@ -236,3 +239,6 @@ func parsePiece(s letters.Set, value []byte) error {
 	}
 	return s[p.Partition].Parse(p.Offsets)
 }
+
+// topicID is that of the dead-letter topic that a run is about; zero where it is not known.
+func (r *record) topicID() [16]byte { return parseID(r.TopicID) }

@@ -77,3 +77,19 @@ func token(n int) string {
 
 // newID is the id of a run: when it was planned, for people, and something that no other run has.
 func newID(at time.Time) string { return at.UTC().Format("20060102-150405") + "-" + token(3) }
+
+// topicsOf finds the topics around a dead-letter topic by the naming templates. Where only the ledger's has {group}, the groups that
+// letters are selected by say which one.
+func (r *Redriver) topicsOf(dlqTopic string, groups []string) (*topics, error) {
+	name, ok := r.cfg.Naming.Parse(dlqTopic)
+	if !ok || name.Kind != retrytopics.KindDLQ {
+		return nil, fmt.Errorf("redrive: %q is not the dead-letter topic of a source by the naming templates", dlqTopic)
+	}
+	source := name.Source
+	for _, group := range append([]string{name.Group}, groups...) {
+		if s, err := r.cfg.Naming.Siblings(source, group); err == nil && s.DLQ == dlqTopic {
+			return &topics{naming: r.cfg.Naming, dlq: dlqTopic, source: source, ledger: s.Ledger}, nil
+		}
+	}
+	return nil, fmt.Errorf("redrive: %q is not the dead-letter topic of %q by the naming templates", dlqTopic, source)
+}

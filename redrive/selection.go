@@ -1,13 +1,7 @@
 package redrive
 
 import (
-	"errors"
-	"fmt"
-
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/headers"
 )
 
 // Selection says which letters of which dead-letter topic are brought back, where
@@ -40,57 +34,4 @@ type Target struct {
 	Force bool `json:"force,omitempty"`
 	// KeepTimestamp gives the copies the timestamp of the record as it was first read, on a target that is named.
 	KeepTimestamp bool `json:"keepTimestamp,omitempty"`
-}
-
-// Edit changes records on the way back; the letters stay as they are, and the ledger
-// says that the copy was edited. Headers are unset first, then set.
-type Edit struct {
-	// Set are headers to set: each replaces all of its key. Unset are keys of headers to take off. siding's own can't be edited.
-	Set   []kgo.RecordHeader
-	Unset []string
-	// Patch is a JSON merge patch (RFC 7396) of the value. A letter to whose value it can't be applied is not sent.
-	Patch []byte
-	// Value is a new value, for a run of one letter; an empty one is a value too.
-	Value []byte
-}
-
-// IsZero reports whether nothing is changed.
-func (e Edit) IsZero() bool { return !e.headers() && !e.value() }
-
-func (e *Edit) headers() bool { return len(e.Set)+len(e.Unset) > 0 }
-func (e *Edit) value() bool   { return e.Patch != nil || e.Value != nil }
-
-// what is edited, in the ledger's words.
-func (e *Edit) what() (words []string) {
-	if e.headers() {
-		words = append(words, "headers")
-	}
-	if e.value() {
-		words = append(words, "value")
-	}
-	return words
-}
-
-func (e *Edit) validate(patch bool) error {
-	var errs []error
-	for _, h := range e.Set {
-		if h.Key == "" || headers.Reserved(h.Key) {
-			errs = append(errs, fmt.Errorf("header %q can't be set", h.Key))
-		}
-	}
-	for _, key := range e.Unset {
-		if headers.Reserved(key) {
-			errs = append(errs, fmt.Errorf("header %q can't be unset", key))
-		}
-	}
-	if e.Patch != nil && e.Value != nil {
-		errs = append(errs, errors.New("there are a patch and a new value: choose one"))
-	}
-	if e.Patch != nil && !patch {
-		errs = append(errs, errors.New("there is a patch, and Config.MergePatch is nil"))
-	}
-	if len(e.Value)+len(e.Patch) > pieceSize {
-		errs = append(errs, fmt.Errorf("the new value or patch has more than %d bytes, which a run can't keep", pieceSize))
-	}
-	return errors.Join(errs...)
 }

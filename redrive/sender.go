@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
 // sender writes the copies of letters that are ready, with the ledger's entries about them, in
@@ -89,7 +91,7 @@ func (s *sender) clear() bool {
 func (s *sender) mayBegin() bool { return !s.busy[s.next] && s.clear() }
 
 func (s *sender) begin() (err error) {
-	s.open, err = begin(s.run.writers.cl[s.next], s.next)
+	s.open, err = begin(s.run.writers.Clients[s.next], s.next)
 	return err
 }
 
@@ -216,7 +218,7 @@ func (s *sender) drop() error {
 	if s.open == nil {
 		return nil
 	}
-	err := abort(s.open.cl)
+	err := txn.Abort(s.open.cl)
 	s.open = nil
 	return uncertain(err)
 }

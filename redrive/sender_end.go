@@ -10,6 +10,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
 // end waits for the copies, writes the ledger's entries about them, and commits after the transaction
@@ -20,7 +21,7 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 	defer sent()
 	began := time.Now()
 	if err := t.cl.Flush(ctx); err != nil {
-		e.err = fmt.Errorf("write copies: %w: %w", errUncertain, err)
+		e.err = fmt.Errorf("write copies: %w: %w", txn.ErrUncertain, err)
 		return e
 	}
 	t.sending = time.Since(began)
@@ -31,15 +32,15 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 		case isRefusal(err):
 			e.refused = append(e.refused, o)
 		case permission.IsDenied(err):
-			_ = abort(t.cl)
+			_ = txn.Abort(t.cl)
 			e.err = permission.Denied("WRITE", "topic", o.copy.Topic, err)
 			return e
 		case failed == nil:
-			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.In(s.run.topics.dlq), o.copy.Topic, o.copy.Partition, errUncertain, err)
+			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.In(s.run.topics.dlq), o.copy.Topic, o.copy.Partition, txn.ErrUncertain, err)
 		}
 	}
 	if len(e.refused) > 0 { // and batches behind one that was refused are out of order
-		e.err = uncertain(abort(t.cl))
+		e.err = uncertain(txn.Abort(t.cl))
 		return e
 	}
 	if failed != nil {
@@ -47,11 +48,11 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 		return e
 	}
 	if err := s.report(ctx, t); permission.IsDenied(err) {
-		_ = abort(t.cl)
+		_ = txn.Abort(t.cl)
 		e.err = permission.Denied("WRITE", "topic", s.run.topics.ledger, err)
 		return e
 	} else if err != nil {
-		e.err = fmt.Errorf("write to the ledger: %w: %w", errUncertain, err)
+		e.err = fmt.Errorf("write to the ledger: %w: %w", txn.ErrUncertain, err)
 		return e
 	}
 	t.reporting = time.Since(began) - t.sending
@@ -59,21 +60,21 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 	select {
 	case <-before:
 	case <-ctx.Done():
-		e.err = fmt.Errorf("commit: %w: %w", errUncertain, ctx.Err())
+		e.err = fmt.Errorf("commit: %w: %w", txn.ErrUncertain, ctx.Err())
 		return e
 	}
 	select {
 	case <-s.aborts:
-		e.err = uncertain(abort(t.cl))
+		e.err = uncertain(txn.Abort(t.cl))
 		return e
 	default:
 	}
 	if s.broken.Load() {
-		e.err = fmt.Errorf("the transaction before was not committed: %w", errUncertain)
+		e.err = fmt.Errorf("the transaction before was not committed: %w", txn.ErrUncertain)
 		return e
 	}
 	if err := t.cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
-		e.err = fmt.Errorf("commit: %w: %w", errUncertain, err)
+		e.err = fmt.Errorf("commit: %w: %w", txn.ErrUncertain, err)
 		return e
 	}
 	e.committed = true

@@ -22,22 +22,6 @@ type topics struct {
 	dlq, source, ledger string
 }
 
-// topicsOf finds the topics around a dead-letter topic by the naming templates. Where only the ledger's has {group}, the groups that
-// letters are selected by say which one.
-func (r *Redriver) topicsOf(dlqTopic string, groups []string) (*topics, error) {
-	name, ok := r.cfg.Naming.Parse(dlqTopic)
-	if !ok || name.Kind != retrytopics.KindDLQ {
-		return nil, fmt.Errorf("redrive: %q is not the dead-letter topic of a source by the naming templates", dlqTopic)
-	}
-	source := name.Source
-	for _, group := range append([]string{name.Group}, groups...) {
-		if s, err := r.cfg.Naming.Siblings(source, group); err == nil && s.DLQ == dlqTopic {
-			return &topics{naming: r.cfg.Naming, dlq: dlqTopic, source: source, ledger: s.Ledger}, nil
-		}
-	}
-	return nil, fmt.Errorf("redrive: %q is not the dead-letter topic of %q by the naming templates", dlqTopic, source)
-}
-
 // watched lists the topics that tell of failures: the retry topics of the groups, the dead-letter topic and its ledger.
 func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string) (kadm.TopicDetails, error) {
 	all, err := adm.ListTopics(ctx)

@@ -14,6 +14,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
 // A reader of the targets waits for an open transaction: 250 ms at most is the aim. So it is filled for 150 ms at most, with 20,000
@@ -89,7 +91,7 @@ func unsent(notes []*kgo.Record) []*kgo.Record {
 // begin begins a transaction of one of the two producers.
 func begin(cl *kgo.Client, which int) (*transaction, error) {
 	if err := cl.BeginTransaction(); err != nil {
-		return nil, fmt.Errorf("begin: %w: %w", errUncertain, err)
+		return nil, fmt.Errorf("begin: %w: %w", txn.ErrUncertain, err)
 	}
 	return &transaction{which: which, cl: cl, began: time.Now(), sent: make(chan struct{}), failed: map[*kgo.Record]error{}}, nil
 }
@@ -178,4 +180,12 @@ func (t *transaction) sentLetters(of func(group string) bool) iter.Seq[inflight.
 			}
 		}
 	}
+}
+
+// uncertain is an error of writing after which a run takes itself back: all but what would be refused again.
+func uncertain(err error) error {
+	if _, denied := errors.AsType[*permission.DeniedError](err); denied || err == nil || isRefusal(err) || errors.Is(err, txn.ErrUncertain) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", txn.ErrUncertain, err)
 }

@@ -92,7 +92,7 @@ func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
 		return err
 	}
 	if h.writers != nil {
-		ids, err := h.writers.ids(ctx)
+		ids, err := h.writers.IDs(ctx)
 		if err != nil {
 			return fmt.Errorf("initialise transactional ids: %w", err)
 		}
@@ -205,4 +205,16 @@ func (w *watch) adopt(found bounds.Positions) {
 		}
 	}
 	w.Add(fresh) // but for those that are watched
+}
+
+// checkTopics takes down the ids of watched topics. Of one that has another than before, or than when the run began, something may have been
+// missed.
+func (w *watch) checkTopics(found kadm.TopicDetails) {
+	for name, d := range found {
+		if was, ok := w.ids[name]; ok && isOther(was, d.ID) {
+			w.LoseTopic(name)
+			continue
+		}
+		w.ids[name] = d.ID
+	}
 }

@@ -25,6 +25,9 @@ var innerMayImport = map[string][]string{
 	"redrive/internal/letters":    {"headers", "internal/offsetset"},
 	"redrive/internal/permission": {},
 	"redrive/internal/tail":       {"redrive/internal/bounds", "redrive/internal/permission"},
+	"redrive/internal/txn": {
+		"dlq", "headers", "internal/client", "redrive/internal/bounds", "redrive/internal/permission",
+	},
 }
 
 func TestInnerPackagesImportOnlyWhatIsListed(t *testing.T) {

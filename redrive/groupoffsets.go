@@ -1,19 +1,14 @@
 package redrive
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/commitmark"
 	"github.com/sidingkafka/siding/redrive/internal/bounds"
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
-	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // A group's offset that moved on says that records ran, unless somebody set it, which a broker allows while the group has no members.
@@ -32,20 +27,6 @@ type groupOffsets struct {
 
 // span is a part of a partition whose records nobody knows to have run.
 type span struct{ from, until int64 }
-
-// fetch reads what a group has committed.
-func (o *outcomes) fetch(ctx context.Context, group string) error {
-	ids, err := members(ctx, o.watch.adm, group)
-	if err != nil {
-		return err
-	}
-	offsets, err := o.watch.adm.FetchOffsets(kadm.RequireStable(ctx), group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return fmt.Errorf("fetch offsets of group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
-	}
-	o.last[group] = o.last[group].next(ids, offsets)
-	return nil
-}
 
 // next is what a group has committed, after what it had at the look before; nil before the first.
 func (g *groupOffsets) next(ids []string, offsets kadm.OffsetResponses) *groupOffsets {

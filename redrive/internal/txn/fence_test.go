@@ -1,10 +1,11 @@
-package redrive
+package txn
 
 import (
 	"fmt"
 	"net"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // Who raises a fence waits for brokers, and for nothing that will be the same in a minute.
-func TestWhatPassesIsWaitedFor(t *testing.T) {
+func TestIsPassing_IsWhatAFenceWaitsFor(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err  error
@@ -23,7 +24,7 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 		{kerr.ConcurrentTransactions, true},
 		{kerr.TopicAuthorizationFailed, false},
 		{permission.Denied("WRITE", "topic", "orders", kerr.TopicAuthorizationFailed), false},
-		{fmt.Errorf("%w: %w", errUncertain, kerr.ProducerFenced), false},
+		{fmt.Errorf("%w: %w", ErrUncertain, kerr.ProducerFenced), false},
 	} {
 		if got := isPassing(fmt.Errorf("describe: %w", c.err)); got != c.want {
 			t.Errorf("%v passes: %t, want %t", c.err, got, c.want)
@@ -31,5 +32,21 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 		if permission.IsUnsupported(c.err) {
 			t.Errorf("%v is taken for a broker that is too old", c.err)
 		}
+	}
+}
+
+// A process that is frozen has tried nothing meanwhile.
+func TestPatience_IsNotSpentAsleep(t *testing.T) {
+	t.Parallel()
+	left := patience(fencePatience)
+	left.spend(time.Hour)
+	if want := patience(fencePatience - fenceRound); left != want {
+		t.Errorf("after a round within which it slept for an hour %v are left, want %v", time.Duration(left), time.Duration(want))
+	}
+	for range 25 {
+		left.spend(time.Second)
+	}
+	if left > 0 {
+		t.Errorf("%v are left after it was awake for so long", time.Duration(left))
 	}
 }

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
@@ -59,26 +56,6 @@ func (p *Plan) checkRights(ctx context.Context, cl *kgo.Client) error {
 			"the ledger %s has %d partitions, and %s has %d: grow the ledger to as many first", p.topics.ledger, has, p.topics.dlq, needs)}
 	}
 	return nil
-}
-
-// checkIDs looks whether the user may use the transactional ids of a run. To use them is to take the run from whoever has one, so it is
-// asked where their coordinators are, which wants DESCRIBE: WRITE includes it, and who has it alone is refused by the claim.
-func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
-	req := kmsg.NewPtrFindCoordinatorRequest()
-	req.CoordinatorType = 1 // of transactions
-	req.CoordinatorKeys = []string{transactionalID(t.dlq, 0), transactionalID(t.dlq, 1)}
-	resp, err := req.RequestWith(ctx, cl)
-	if err != nil {
-		return fmt.Errorf("find the coordinators of transactional ids: %w", err)
-	}
-	var errs []error
-	slices.SortFunc(resp.Coordinators, func(a, b kmsg.FindCoordinatorResponseCoordinator) int { return strings.Compare(a.Key, b.Key) })
-	for _, c := range resp.Coordinators {
-		if err := kerr.ErrorForCode(c.ErrorCode); errors.Is(err, kerr.TransactionalIDAuthorizationFailed) { // for any other the run waits
-			errs = append(errs, permission.Denied("WRITE", "transactional-id", c.Key, err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // allLacking is an error about rights with all others that are missing, as far as that can be known; any other is returned as it is.

@@ -1,4 +1,4 @@
-package redrive
+package txn
 
 import (
 	"context"
@@ -36,9 +36,9 @@ const (
 	fenceAgain = time.Second
 )
 
-// fence has the partitions of topics end what was written to them under the ids before, and refuse what of that comes late. The ledger
+// Fence has the partitions of topics end what was written to them under the ids before, and refuse what of that comes late. The ledger
 // comes first: of what is open in it nothing is said before, and to read it to its end takes it to have ended.
-func fence(ctx context.Context, kafka []kgo.Opt, w *writers, ledger string, topics ...string) error {
+func (w *Writers) Fence(ctx context.Context, kafka []kgo.Opt, ledger string, topics ...string) error {
 	// The producers go on with the epochs that they have, which newer versions of EndTxn would raise.
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(kmsg.EndTxn.Int16(), 4)
@@ -47,11 +47,11 @@ func fence(ctx context.Context, kafka []kgo.Opt, w *writers, ledger string, topi
 		return err
 	}
 	defer cl.Close()
-	ids, err := w.ids(ctx)
+	ids, err := w.IDs(ctx)
 	if err != nil {
 		return err
 	}
-	for which, producer := range w.cl {
+	for which, producer := range w.Clients {
 		id, epoch, err := producer.ProducerID(ctx)
 		if err != nil {
 			return err
@@ -124,7 +124,10 @@ func (f *idFence) raise(ctx context.Context, topics []string) error {
 		if left <= 0 {
 			return fmt.Errorf("make sure that nothing of an earlier run is open under the transactional id %q: %w; see whether the brokers are well, and try again", f.txn, why)
 		}
-		pause(ctx, fenceEvery)
+		select {
+		case <-ctx.Done():
+		case <-time.After(fenceEvery):
+		}
 		left.spend(fenceEvery)
 	}
 }
@@ -242,8 +245,8 @@ func (f *idFence) mark(ctx context.Context, gaps []gap, commit bool) error {
 
 // lost tells of an answer whether it means that somebody else has initialised the id.
 func (f *idFence) lost(err error) error {
-	if isFenced(err) {
-		return fmt.Errorf("%w: %w", errUncertain, err)
+	if IsFenced(err) {
+		return fmt.Errorf("%w: %w", ErrUncertain, err)
 	}
 	return err
 }

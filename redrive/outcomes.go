@@ -2,14 +2,19 @@ package redrive
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/internal/bounds"
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // outcomes finds out what became of letters. The order of its readings is the point: first the groups' committed offsets, stable; then
@@ -137,4 +142,39 @@ func (o *outcomes) progress(group string, at headers.Position, starts kadm.Liste
 		return inflight.Unknown
 	}
 	return worst
+}
+
+// fetch reads what a group has committed.
+func (o *outcomes) fetch(ctx context.Context, group string) error {
+	ids, err := members(ctx, o.watch.adm, group)
+	if err != nil {
+		return err
+	}
+	offsets, err := o.watch.adm.FetchOffsets(kadm.RequireStable(ctx), group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return fmt.Errorf("fetch offsets of group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
+	}
+	o.last[group] = o.last[group].next(ids, offsets)
+	return nil
+}
+
+// there makes sure that a look found the dead-letter topic. A list of all topics leaves out those that may not be described, so it is
+// asked for by its name.
+func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
+	name := o.topics.dlq
+	if found.Has(name) {
+		o.absence.observe(true, time.Now())
+		return nil
+	}
+	named, err := o.watch.adm.ListTopics(ctx, name)
+	if err != nil {
+		return fmt.Errorf("list topics: %w", err)
+	}
+	if err := named[name].Err; !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return fmt.Errorf("describe topic %q: not among all topics: %w", name, permission.Denied("DESCRIBE", "topic", name, err))
+	}
+	if o.absence.observe(false, time.Now()) {
+		return ErrTopicRecreated
+	}
+	return fmt.Errorf("the dead-letter topic %s is not there", name)
 }

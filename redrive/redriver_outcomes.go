@@ -8,13 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/redrive/internal/inflight"
-	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
 // WriteOutcomes writes down what became of letters that had no outcome yet when their runs
@@ -71,7 +67,7 @@ func (r *Redriver) unresolvedRuns(ctx context.Context, t *topics) (ids []string,
 func (r *Redriver) writeOutcomes(ctx context.Context, t *topics, id string) (int64, error) {
 	for {
 		n, err := r.tryWriteOutcomes(ctx, t, id)
-		if !errors.Is(err, errUncertain) {
+		if !errors.Is(err, txn.ErrUncertain) {
 			return n, err
 		}
 		select {
@@ -97,12 +93,12 @@ func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (
 	if ids, err := r.unresolvedRuns(ctx, t); err != nil || !slices.Contains(ids, id) { // a run that began meanwhile is not to be fenced
 		return 0, err
 	}
-	w, err := openWriters(ctx, r.cfg.Kafka, t.dlq, txnTimeout)
+	w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, txn.Timeout)
 	if err != nil {
 		return 0, err
 	}
-	defer w.close()
-	if err := fence(ctx, r.cfg.Kafka, w, t.ledger, t.ledger); err != nil {
+	defer w.Close()
+	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, t.ledger); err != nil {
 		return 0, err
 	}
 	if ids, err := r.unresolvedRuns(ctx, t); err != nil || !slices.Contains(ids, id) {
@@ -114,56 +110,4 @@ func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (
 	}
 	now.writers = w
 	return now.writeOutcomes(ctx, verdicts)
-}
-
-// writeOutcomes writes outcomes down, of letters that have none in the ledger, and with them what the run counts then.
-func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []inflight.Verdict) (settled int64, err error) {
-	h.rec.Edit = editRecord{} // that of a run which an older version ended
-	pending := letters.Set{}
-	for _, l := range h.inFlight {
-		pending.Add(l.At)
-	}
-	for some := range slices.Chunk(verdicts, loadStart/(2*entryBytes)) {
-		var notes []*kgo.Record
-		written := int64(0)
-		for _, v := range some {
-			if pending.Remove(v.Letter) {
-				notes = append(notes, h.applyVerdict(v)...)
-				written++
-				h.rec.Counts.add(v.Entry)
-			}
-		}
-		h.rec.Counts.Pending = pending.Len()
-		if err := h.writers.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger))...); err != nil {
-			return settled, err
-		}
-		settled += written
-	}
-	for some := range slices.Chunk(h.unfollowed, txnLetters) {
-		notes := make([]*kgo.Record, len(some))
-		for i, l := range some {
-			target := headers.Position{Topic: l.Topic, Partition: l.Partition, Offset: l.Offset}
-			notes[i] = h.entry(l.At, dlq.Entry{State: dlq.Unfollowed, Since: h.rec.Started, Target: target})
-		}
-		if err := h.writers.write(ctx, 0, notes...); err != nil {
-			return settled, err
-		}
-		settled += int64(len(some))
-	}
-	return settled, nil
-}
-
-// derive finds out what became of the letters of a run of which the ledger says no more than that they were sent, and what it counts then.
-func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, error) {
-	if len(h.inFlight) == 0 {
-		return nil, h.rec.Counts.clone(), nil
-	}
-	fl := inflight.New(inflight.Counts(h.rec.Counts), h.inFlight)
-	w, err := startWatch(ctx, h, fl, newAlarm(h.rec), func(error) {})
-	if err != nil {
-		return nil, Counts{}, err
-	}
-	defer w.Close()
-	l := newOutcomes(h, w).poll(ctx)
-	return l.verdicts, Counts(fl.Counts()), l.err
 }

@@ -18,6 +18,15 @@ type unread struct {
 	named   []string
 }
 
+func (u unread) warning(ledger string) string {
+	names := strings.Join(u.named, ", ")
+	if more := u.letters - int64(len(u.named)); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("what %s says of %d of the letters can't be read, so they may be redriven a second time: %s; leave them out, or find out first what became of them",
+		ledger, u.letters, names)
+}
+
 // unreadOf finds them. They count as open, and may have been brought back all the same.
 func (p *Plan) unreadOf(ledger *dlq.Ledger) (u unread) {
 	if n, _ := ledger.Broken(); n == 0 {
@@ -32,15 +41,6 @@ func (p *Plan) unreadOf(ledger *dlq.Ledger) (u unread) {
 		}
 	}
 	return u
-}
-
-func (u unread) warning(ledger string) string {
-	names := strings.Join(u.named, ", ")
-	if more := u.letters - int64(len(u.named)); more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Sprintf("what %s says of %d of the letters can't be read, so they may be redriven a second time: %s; leave them out, or find out first what became of them",
-		ledger, u.letters, names)
 }
 
 // watches takes down the retry topics among those that are watched: by group, and the shortest first.

@@ -13,28 +13,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
-
-// ownedRun is a run that this process has: what the ledger says of it, and the producers with which it writes.
-type ownedRun struct {
-	r       *Redriver
-	topics  *topics
-	rec     *record
-	writers *writers
-	load    *load
-	topicID [16]byte
-
-	left          letters.Set               // what is still to be sent
-	skipped       map[string]int64          // as the run itself says
-	recreated     bool                      // the dead-letter topic is another one by now: nothing else is known
-	abortErr      *FailedAgainError         // it was to abort, and could not write that down
-	inFlight      []inflight.Sent           // what was sent, and has no outcome
-	unfollowed    []inflight.Sent           // of which no outcome will be known, and the ledger does not say so
-	skipsReported map[dlq.State]letters.Set // what else the ledger says of its letters, but for those that failed
-}
 
 // claim begins a run of a plan. The order is what makes two operators at a time one run: the ids are initialised, then the ledger is
 // read to its end, and only then the claim is written, which the broker refuses if somebody initialised the ids meanwhile. The fence is
@@ -43,7 +25,7 @@ type ownedRun struct {
 func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*ownedRun, error) {
 	t, l := p.topics, newLoad(r.cfg.MaxBufferedBytes/2)
 	for try := 1; ; try++ {
-		w, err := openWriters(ctx, r.cfg.Kafka, t.dlq, l.timeout)
+		w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, l.timeout)
 		if err != nil {
 			return nil, within(t.dlq, err)
 		}
@@ -51,8 +33,8 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 		if err == nil {
 			return h, nil
 		}
-		w.close()
-		if !errors.Is(err, errUncertain) {
+		w.Close()
+		if !errors.Is(err, txn.ErrUncertain) {
 			return nil, within(t.dlq, err)
 		}
 		if h != nil { // its claim may stand, and who begins again would meet it as another's
@@ -92,12 +74,12 @@ func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
 }
 
 // tryClaim is one try of it. Of a claim that may stand or not it returns the run with the error.
-func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers, l *load) (*ownedRun, error) {
+func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writers, l *load) (*ownedRun, error) {
 	t := p.topics
-	if err := fence(ctx, r.cfg.Kafka, w, t.ledger, t.ledger); err != nil {
+	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, t.ledger); err != nil {
 		return nil, err
 	}
-	if err := fence(ctx, r.cfg.Kafka, w, t.ledger, slices.Collect(maps.Keys(p.Targets))...); err != nil {
+	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, slices.Collect(maps.Keys(p.Targets))...); err != nil {
 		return nil, err
 	}
 	orphans := redrivenElsewhere{}
@@ -123,19 +105,6 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *writers,
 	}
 	err = h.declare(ctx, slices.Concat(orphans.of(ledger), pieces))
 	return h, err
-}
-
-// unresolved are the letters of a plan that are still open, and how many are not.
-func (p *Plan) unresolved(ledger *dlq.Ledger) (left letters.Set, skipped map[string]int64) {
-	left, skipped = letters.Set{}, map[string]int64{}
-	for at := range p.chosen.All() {
-		if ledger.State(at.Partition, at.Offset).Resolves() {
-			skipped[SkippedResolved]++
-		} else {
-			left.Add(at)
-		}
-	}
-	return left, skipped
 }
 
 // newRecord is a run as it begins, by its plan.
@@ -182,51 +151,11 @@ func (s redrivenElsewhere) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 	return gone
 }
 
-// noteDuplicates writes down the copies of letters of which the ledger says nothing yet: a copy is
-// open again when its letter has expired, unless the ledger says what it is. What the plan took for
-// the copy of a letter that somebody has settled by now may have failed since.
-func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) error {
-	const most = 10_000 // an entry takes some hundred bytes
-	var entries []*kgo.Record
-	for i, d := range p.duplicates {
-		outdated := p.chosen.Has(letters.At(d.Partition, d.letter)) && ledger.State(d.Partition, d.letter).Resolves()
-		if !outdated && !ledger.State(d.Partition, d.Offset).Resolves() {
-			entries = append(entries, h.entry(d.Place, dlq.Entry{State: dlq.Duplicate, Target: letters.At(d.Partition, d.letter).In(h.topics.dlq)}))
-		}
-		if len(entries) == most || i == len(p.duplicates)-1 {
-			if err := h.write(ctx, 0, entries); err != nil {
-				return err
-			}
-			entries = entries[:0]
-		}
-	}
-	return nil
-}
-
-// declare writes the claim, with what goes before it: a claim whose selection is not there could not be resumed, and who resumes a run
-// does not look for copies. All of it is one transaction, or of a large selection a few, of which the claim is in the last.
-func (h *ownedRun) declare(ctx context.Context, notes []*kgo.Record) error {
-	return h.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger)))
-}
-
-// write writes notes in as many transactions as they take. The first is written by the producer that is named, and then they take turns.
-func (h *ownedRun) write(ctx context.Context, which int, notes []*kgo.Record) error {
-	for len(notes) > 0 {
-		n, bytes := h.load.some(notes)
-		began := time.Now()
-		if err := h.writers.write(ctx, which, notes[:n]...); err != nil {
-			return h.load.overdue(attempt{began: began, records: n, bytes: bytes}, err)
-		}
-		notes, which = notes[n:], 1-which
-	}
-	return nil
-}
-
 // take takes a run over, from whoever has it, with what the ledger knows of it. change is asked more than once where others come in
 // between, each time about the run as the ledger has it then.
 func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, change func(*ownedRun) error) (*ownedRun, error) {
 	for try := 1; ; try++ {
-		w, err := openWriters(ctx, r.cfg.Kafka, t.dlq, l.timeout)
+		w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, l.timeout)
 		if err != nil {
 			return nil, within(t.dlq, err)
 		}
@@ -235,8 +164,8 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, chan
 			h.load = l
 			return h, nil
 		}
-		w.close()
-		if !errors.Is(err, errUncertain) {
+		w.Close()
+		if !errors.Is(err, txn.ErrUncertain) {
 			return nil, within(t.dlq, err)
 		}
 		pause(ctx, standBack(try))
@@ -259,8 +188,8 @@ func (r *Redriver) stillMine(ctx context.Context, t *topics, id string, change f
 	return change(h)
 }
 
-func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change func(*ownedRun) error, w *writers) (*ownedRun, error) {
-	if err := fence(ctx, r.cfg.Kafka, w, t.ledger, t.ledger); err != nil {
+func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change func(*ownedRun) error, w *txn.Writers) (*ownedRun, error) {
+	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, t.ledger); err != nil {
 		return nil, err
 	}
 	h, err := r.read(ctx, t, id)
@@ -271,10 +200,10 @@ func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change fun
 	if err := change(h); err != nil {
 		return nil, err
 	}
-	if err := fence(ctx, r.cfg.Kafka, w, t.ledger, h.rec.targets()...); err != nil {
+	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, h.rec.targets()...); err != nil {
 		return nil, err
 	}
-	return h, w.write(ctx, 0, h.rec.note(t.ledger))
+	return h, w.Write(ctx, 0, h.rec.note(t.ledger))
 }
 
 // read reads what the ledger knows of a run: its selection less what has an entry, and what was sent without an outcome.
@@ -329,104 +258,4 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 	}
 	h.recount(entries, ledger)
 	return h, nil
-}
-
-// recount counts anew what became of the letters of a run that is unfinished: the entries came with the copies, and what the run says
-// of itself is some seconds old.
-func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
-	h.rec.Counts = Counts{Selected: h.rec.Counts.Selected}
-	entries.each(func(at letters.Place, e dlq.Entry) {
-		if h.left.Remove(at) { // what somebody says of others is not believed
-			h.count(at, e)
-		}
-	})
-	for at := range h.left.Clone().All() { // resolved by others
-		if ledger.State(at.Partition, at.Offset).Resolves() {
-			h.rec.Counts.addSkipped(SkippedResolved)
-			h.left.Remove(at)
-		}
-	}
-	h.rec.Counts.Pending = int64(len(h.inFlight))
-	for why, n := range h.rec.Counts.Skipped {
-		if h.skipped == nil {
-			h.skipped = map[string]int64{}
-		}
-		h.skipped[why] = max(h.skipped[why], n)
-	}
-}
-
-// recountGroups adds to the counts of a finished run what became known since: that a consumer discarded what was pending. Of its letters
-// others may have been brought back again by now, so the entries alone do not say what became of them then.
-func (h *ownedRun) recountGroups(entries *ledgerView) {
-	c := &h.rec.Counts
-	discarded := int64(0)
-	entries.each(func(at letters.Place, e dlq.Entry) {
-		switch {
-		case e.State == dlq.Redriven && h.followsSent():
-			h.inFlight = append(h.inFlight, inflight.SentTo(at, "", e.Target))
-		case e.State == dlq.Redriven:
-			h.unfollowed = append(h.unfollowed, inflight.SentTo(at, "", e.Target))
-		case e.State == dlq.Discarded:
-			discarded++
-		}
-	})
-	c.Discarded = max(c.Discarded, min(discarded, c.Discarded+c.Pending))
-	c.Pending, c.Retrying = int64(len(h.inFlight)), 0
-}
-
-func groupsOf(p *Plan) (groups []string) {
-	for g := range p.ByGroup {
-		if g != "" {
-			groups = append(groups, g)
-		}
-	}
-	return groups
-}
-
-func classesOf(p *Plan) (classes []string) {
-	for c := range p.ByClass {
-		classes = append(classes, c)
-	}
-	return classes
-}
-
-// entry is the ledger's entry about a letter of the run.
-func (h *ownedRun) entry(at letters.Place, e dlq.Entry) *kgo.Record {
-	e.TopicID, e.Run, e.At, e.By, e.Why = h.topicID, h.rec.ID, time.Now(), h.rec.By, h.rec.Why
-	return e.Record(h.topics.ledger, at.Partition, at.Offset)
-}
-
-// applyVerdict is the ledger's entry about what became of a letter. What a consumer said of it is not needed any more then. The letter is
-// settled since the run sent it, which was not before the claim: when each was sent nobody keeps.
-func (h *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
-	v.Entry.Since = h.rec.Started
-	notes := []*kgo.Record{h.entry(v.Letter, v.Entry)}
-	if v.Reported {
-		unsaid := dlq.Entry{Run: h.rec.ID}
-		notes = append(notes, unsaid.DiscardReport(h.topics.ledger, v.Letter.Partition, v.Letter.Offset))
-	}
-	return notes
-}
-
-// count takes down what the ledger says of a letter of the run.
-func (h *ownedRun) count(at letters.Place, e dlq.Entry) {
-	c := &h.rec.Counts
-	switch e.State {
-	case dlq.Duplicate:
-	case dlq.Expired:
-		c.addSkipped(SkippedExpired)
-	case dlq.Unfollowed:
-		c.Sent++
-		c.Unfollowed++
-	case dlq.Redriven:
-		c.Sent++
-		if !h.followsSent() {
-			c.Unfollowed++
-			return
-		}
-		h.inFlight = append(h.inFlight, inflight.SentTo(at, "", e.Target))
-	default:
-		c.Sent++
-		c.add(e)
-	}
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
 // Run brings back what a plan has frozen, until the window after the last record is
@@ -59,30 +58,6 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 		return nil, err
 	}
 	return &now, nil
-}
-
-// Status is what became of a run's letters by now. It writes nothing, and finds out
-// itself what no engine has written down yet: of a run that is over, or whose process
-// is gone, letters may have an outcome since. Letters that are dead letters again
-// have failed, also where the run took them for processed because it could not see
-// the retry topic in which they were.
-func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error) {
-	t, err := r.topicsOf(topic, nil)
-	if err != nil {
-		return Outcome{}, err
-	}
-	h, err := r.read(ctx, t, id)
-	if err != nil {
-		return Outcome{}, within(topic, err)
-	}
-	h.rec.Counts.Skipped = h.skipped
-	o := h.rec.outcome(topic)
-	_, counts, err := h.derive(ctx)
-	if err != nil {
-		return o, within(topic, err)
-	}
-	o.Counts = counts
-	return o, within(topic, h.refailed(ctx, &o.Counts))
 }
 
 // Resume goes on with an unfinished run, wherever it was begun: what the ledger says
@@ -160,9 +135,9 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 	} else if err != nil {
 		return err
 	}
-	defer h.writers.close()
+	defer h.writers.Close()
 	for n := range h.rec.Pieces {
-		if err := h.writers.write(ctx, n%2, dlq.RunRecord(t.ledger, pieceName(id, n), nil)); err != nil {
+		if err := h.writers.Write(ctx, n%2, dlq.RunRecord(t.ledger, pieceName(id, n), nil)); err != nil {
 			return within(topic, err)
 		}
 	}
@@ -172,41 +147,13 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 // errOver says that a run is finished.
 var errOver = errors.New("the run is finished")
 
-// Runs are the runs of a dead-letter topic, oldest first, each with the counts that it
-// wrote down itself: those of its end, or of its last heartbeat, every five seconds.
-// [Redriver.Status] finds out what became known since. With an error about a run that can't be read come the
-// others.
-func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
-	t, err := r.topicsOf(topic, nil)
-	if err != nil {
-		return nil, err
-	}
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, nil); err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
-		return nil, fmt.Errorf("redrive: %w", permission.Denied("READ", "topic", t.ledger, err))
-	}
-	runs := ledger.Runs()
-	var all []Outcome
-	var errs []error
-	for _, id := range slices.Sorted(maps.Keys(runs)) {
-		rec, err := parseRecord(runs[id])
-		if err != nil {
-			errs = append(errs, within(topic, unreadable(t.ledger, id, err)))
-			continue
-		}
-		all = append(all, rec.outcome(topic))
-	}
-	slices.SortStableFunc(all, func(a, b Outcome) int { return a.Started.Compare(b.Started) })
-	return all, errors.Join(errs...)
-}
-
 // drive goes on with a run through what the network and other operators do to it.
 func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outcome, error) {
 	for {
 		began := time.Now()
 		err := runEngine(ctx, h, on)
-		h.writers.close()
-		again := errors.Is(err, errUncertain) || errors.Is(err, errUnwatched)
+		h.writers.Close()
+		again := errors.Is(err, txn.ErrUncertain) || errors.Is(err, errUnwatched)
 		if again && ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
@@ -215,7 +162,7 @@ func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outc
 		}
 		if on != nil {
 			what := err.Error() + "; looking at the ledger"
-			if _, expired := errors.AsType[*expiredError](err); isFenced(err) && !expired {
+			if _, expired := errors.AsType[*expiredError](err); txn.IsFenced(err) && !expired {
 				what = "the broker takes nothing more of what this process writes: looking at the ledger who has the run"
 			}
 			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: what})
@@ -252,6 +199,55 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 	}
 }
 
+// poll looks at a run before it is claimed, so that one that may not be taken is not disturbed. It returns nil where the ledger can't be
+// read in time.
+func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, error) {
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	read := func() (*record, error) {
+		first, cancel := context.WithTimeout(ctx, pollPatience)
+		defer cancel()
+		if err := ledger.Read(first, nil, nil); err != nil && first.Err() != nil {
+			return nil, context.Cause(ctx)
+		} else if err != nil {
+			return nil, permission.Denied("READ", "topic", t.ledger, err)
+		}
+		value, ok := ledger.Runs()[w.id]
+		if !ok {
+			return nil, fmt.Errorf("run %s: %w", w.id, ErrNoRun)
+		}
+		rec, err := parseRecord(value)
+		if err != nil {
+			return nil, unreadable(t.ledger, w.id, err)
+		}
+		return rec, nil
+	}
+	rec, err := read()
+	if rec == nil || err != nil || rec.State.Finished() || len(w.conditions) == 0 {
+		return rec, err
+	}
+	w.heard = rec
+	if err := w.allowed(rec); err != nil {
+		return nil, err
+	}
+	if rec.Stopped != nil || !slices.ContainsFunc(w.conditions, func(c Condition) bool { return c.silent }) {
+		return rec, nil
+	}
+	pause(ctx, listening)
+	again, err := read()
+	if err != nil {
+		return nil, err
+	}
+	if again == nil {
+		w.heard = nil
+		return rec, nil
+	}
+	return again, w.allowed(again)
+}
+
+// pollPatience is how long the ledger is read before a run is claimed. To claim it disturbs a process that goes on, which loses some
+// seconds also where the claim is given up. What holds the reading up may be a transaction that only the claim ends.
+const pollPatience = 3 * time.Second
+
 // pause waits, but not for longer than ctx lasts.
 func pause(ctx context.Context, d time.Duration) {
 	select {
@@ -262,58 +258,3 @@ func pause(ctx context.Context, d time.Duration) {
 
 // byHand begins the cause of a run that was aborted by somebody.
 const byHand = "aborted by "
-
-// takenError is why a run is not this process's any more. It wraps ErrTaken.
-type takenError struct{ text string }
-
-func (e *takenError) Error() string { return e.text }
-func (e *takenError) Unwrap() error { return ErrTaken }
-
-// taken says what became of a run that somebody else has.
-func taken(rec *record) error {
-	text := fmt.Sprintf("%v: %s", ErrTaken, rec.Owner)
-	switch {
-	case rec.State == Aborted && strings.HasPrefix(rec.Cause, byHand):
-		text = "it was " + rec.Cause
-	case rec.State == Aborted:
-		text += ", and it was aborted: " + rec.Cause
-	case rec.State.Finished():
-		text += fmt.Sprintf(", and it is %s", rec.State)
-	}
-	return &takenError{fmt.Sprintf("run %s: %s", rec.ID, text)}
-}
-
-// How long the ledger is read before the ids are initialised: of a run that was fenced nothing is open any more; of another one it may
-// be its own transaction for which the reading waits, and to initialise them ends it.
-const (
-	peekFenced = 5 * time.Second
-	peek       = time.Second
-)
-
-// takeBack is one try of it. The ledger is read first, since to initialise the ids fences whoever has the run by now.
-func (r *Redriver) takeBack(ctx context.Context, h *ownedRun, why error) (*ownedRun, error) {
-	claimed := func(now *ownedRun) error {
-		switch rec := now.rec; {
-		case rec.Token != h.rec.Token:
-			return taken(rec)
-		case now.recreated:
-			return fmt.Errorf("run %s: %w: abort it", rec.ID, ErrTopicRecreated)
-		}
-		now.rec.Heartbeat = time.Now()
-		return nil
-	}
-	patience := peek
-	if isFenced(why) {
-		patience = peekFenced
-	}
-	first, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	now, err := r.read(first, h.topics, h.rec.ID)
-	if err == nil {
-		err = claimed(now)
-	}
-	if err != nil && first.Err() == nil {
-		return nil, err
-	}
-	return r.take(ctx, h.topics, h.rec.ID, h.load, claimed)
-}

@@ -1,0 +1,203 @@
+package redrive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/redrive/internal/permission"
+)
+
+// resolveGroups finds out where the letters go, and whether they may.
+// See DESIGN.md, "Plans and permissions".
+func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
+	adm := kadm.NewClient(cl)
+	t, target := p.topics, p.Selection.Target
+	refuse := func(why Refusal, detail string) error {
+		return &RefusedError{Topic: t.dlq, Reason: why, Detail: detail}
+	}
+	switch {
+	case p.Letters == 0 && p.Skipped[SkippedTooOften] > 0:
+		return refuse(RefusedTooOften, fmt.Sprintf("%s, and all were redriven that often before: find out why they fail again, "+
+			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit")))
+	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
+		return refuse(RefusedEdit, fmt.Sprintf("%s, and the edit can't be applied to the value of any; the first: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit))
+	case p.Letters == 0 && p.Skipped[SkippedNoGroup] > 0:
+		return refuse(RefusedNothing, fmt.Sprintf("%s, and none names its group: name a target topic", counted(p.Skipped[SkippedNoGroup], "fit")))
+	case p.Letters == 0:
+		return refuse(RefusedNothing, "no open letter fits")
+	case p.Selection.Edit.Value != nil && p.Letters != 1:
+		return refuse(RefusedMany, fmt.Sprintf("a new value is for one letter, and %d are selected", p.Letters))
+	}
+	groups := slices.Sorted(maps.Keys(p.ByGroup))
+	var unreached error
+	if p.toTier {
+		unreached = p.resolveTiers(ctx, adm)
+	}
+	rights := p.checkRights(ctx, cl)
+	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !p.follows(g) }))
+	if err := cmp.Or(permission.Lacking(rights, unreached, unasked), unreached, rights, unasked); err != nil { // rights first, and all at once
+		return within(t.dlq, err)
+	}
+	if p.toTier {
+		p.SeenBy = groups
+	} else {
+		p.Targets[target.Topic] = p.Letters
+		if err := p.checkTarget(ctx, adm); err != nil {
+			return within(t.dlq, err)
+		}
+		if err := p.checkNaming(ctx, adm, groups); err != nil {
+			return within(t.dlq, err)
+		}
+		if len(p.SeenBy) > 1 {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%d groups read %s and will all get the records again: %s", len(p.SeenBy), target.Topic, strings.Join(p.SeenBy, ", ")))
+		}
+	}
+	if len(without) > 0 {
+		what := fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(without, ", "))
+		if !target.Wait {
+			return refuse(RefusedNoMembers, what+"; start the consumer, or let the run wait for it")
+		}
+		p.Warnings = append(p.Warnings, what+"; the run waits for them")
+	}
+	if p.unread.letters > 0 {
+		p.Warnings = append(p.Warnings, p.unread.warning(t.ledger))
+	}
+	if p.unknown > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters were redriven before, with an unknown outcome: they may be processed twice", p.unknown))
+	}
+	if n := p.Skipped[SkippedTooOften]; n > 0 {
+		p.Warnings = append(p.Warnings, counted(n, "stay")+": redriven too often")
+	}
+	if n := p.Skipped[SkippedEdit]; n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the edit can't be applied to the value; the first: %v", counted(n, "stay"), p.unfit))
+	}
+	if n := p.Skipped[SkippedNoGroup]; n > 0 {
+		p.Warnings = append(p.Warnings, counted(n, "stay")+": without a group; name a target topic for them")
+	}
+	if n, why := p.unfollowed(); n == p.Letters {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of the letters will not be known, and there is no canary: %s; once sent they count as resolved", why))
+	} else if n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of %d of the letters will not be known: %s; once sent they count as resolved", n, why))
+	}
+	return nil
+}
+
+func (p *Plan) resolveTiers(ctx context.Context, adm *kadm.Client) error {
+	wanted := slices.SortedFunc(maps.Keys(p.by), func(a, b destination) int { return strings.Compare(a.String(), b.String()) })
+	tiers, err := p.topics.tiersOf(ctx, adm, wanted, p.Selection.Target.Topic)
+	if err != nil {
+		return err
+	}
+	p.tiers = tiers
+	var lacking []string
+	for _, d := range wanted {
+		if tier, ok := tiers[d.String()]; ok {
+			p.Targets[tier] += p.by[d]
+		} else {
+			lacking = append(lacking, fmt.Sprintf("%s on partition %d", d.group, d.partition))
+		}
+	}
+	if named := p.Selection.Target.Topic; len(lacking) > 0 && named != "" {
+		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
+			"%s has no committed offset of group %s, so it would not be read: leave the target out, or name another one", named, strings.Join(lacking, ", "))}
+	} else if len(lacking) > 0 {
+		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
+			"no retry topic of %s has a committed offset of group %s that this user may see: have READ and WRITE on its retry topics granted if they are hidden, "+
+				"start its consumer once if there are none, or name a target topic", p.topics.source, strings.Join(lacking, ", "))}
+	}
+	return nil
+}
+
+// counted is what so many letters do, in words.
+func counted(n int64, do string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 letter %ss", do)
+	}
+	return fmt.Sprintf("%d letters %s", n, do)
+}
+
+// checkNaming looks whether letters for the source are seen when they fail again.
+func (p *Plan) checkNaming(ctx context.Context, adm *kadm.Client, groups []string) error {
+	target := p.Selection.Target
+	if target.Topic != p.topics.source {
+		return nil
+	}
+	for _, g := range groups {
+		if g == "" { // these are not followed
+			continue
+		}
+		err := p.topics.misnamed(ctx, adm, g)
+		refused, suspect := errors.AsType[*RefusedError](err)
+		switch {
+		case suspect && target.Force:
+			p.Warnings = append(p.Warnings, refused.Detail)
+		case suspect:
+			refused.Detail += "; say how retry topics are named, or force it"
+			return refused
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTarget checks whether letters may go to the topic that was named.
+func (p *Plan) checkTarget(ctx context.Context, adm *kadm.Client) error {
+	t, target := p.topics, p.Selection.Target
+	described, err := adm.ListTopics(ctx, target.Topic)
+	if err != nil {
+		return fmt.Errorf("list topics: %w", err)
+	}
+	d := described[target.Topic]
+	switch {
+	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+		return &RefusedError{Topic: t.dlq, Reason: RefusedTarget, Detail: fmt.Sprintf("the topic %s does not exist: create it, or choose another one", target.Topic)}
+	case d.Err != nil:
+		return fmt.Errorf("describe topic %q: %w", target.Topic, permission.Denied("DESCRIBE", "topic", target.Topic, d.Err))
+	}
+	if most := p.mostPartition(); int(most) >= len(d.Partitions) {
+		return &RefusedError{Topic: t.dlq, Reason: RefusedPartitions, Detail: fmt.Sprintf(
+			"%s has %d partitions, and there are letters of partition %d: grow it first, or choose another target", target.Topic, len(d.Partitions), most)}
+	}
+	configs, err := adm.DescribeTopicConfigs(ctx, target.Topic)
+	if err != nil {
+		return fmt.Errorf("describe the configuration of topic %q: %w", target.Topic, err)
+	}
+	c, err := configs.On(target.Topic, nil)
+	if err = cmp.Or(err, c.Err); err != nil {
+		return fmt.Errorf("describe the configuration of topic %q: %w", target.Topic, permission.Denied("DESCRIBE_CONFIGS", "topic", target.Topic, err))
+	}
+	values := map[string]string{}
+	for _, v := range c.Configs {
+		values[v.Key] = v.MaybeValue()
+	}
+	if strings.Contains(values["cleanup.policy"], "compact") {
+		what := target.Topic + " is compacted: an old value would become the latest of its key"
+		if !target.Force {
+			return &RefusedError{Topic: t.dlq, Reason: RefusedCompacted, Detail: what + "; bring the letters back to the group's retry topic, or force it"}
+		}
+		p.Warnings = append(p.Warnings, what)
+	}
+	if target.KeepTimestamp {
+		if ms, limited := retention(values); limited && p.oldest.Before(p.Created.Add(-ms)) {
+			return &RefusedError{Topic: t.dlq, Reason: RefusedRetention, Detail: fmt.Sprintf(
+				"%s keeps records for %v, and the oldest selected is of %s: with its timestamp it would be deleted at once; leave the timestamps out, or select younger ones",
+				target.Topic, ms, p.oldest.UTC().Format("2006-01-02T15:04:05Z"))}
+		}
+	}
+	seenBy, err := readers(ctx, adm, target.Topic)
+	if err != nil {
+		return err
+	}
+	p.SeenBy = seenBy
+	return nil
+}

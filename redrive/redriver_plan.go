@@ -1,0 +1,91 @@
+package redrive
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
+)
+
+// Plan freezes a selection: it reads the ledger and the dead-letter topic once, up to
+// where they end now, and finds out where the letters would go. It changes nothing. A
+// *RefusedError says why a run of it would not begin.
+func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
+	if err := s.Edit.validate(r.cfg.MergePatch != nil); err != nil {
+		return nil, fmt.Errorf("redrive: %s: %w", s.Topic, err)
+	}
+	t, err := r.topicsOf(s.Topic, s.Filter.Groups)
+	if err != nil {
+		return nil, err
+	}
+	toTier, err := t.isTier(s.Target)
+	if err != nil {
+		return nil, within(t.dlq, err)
+	}
+	cl, err := client.New(r.cfg.Kafka...)
+	if err != nil {
+		return nil, fmt.Errorf("redrive: %w", err)
+	}
+	defer cl.Close()
+	now := time.Now()
+	p := &Plan{
+		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
+		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
+	}
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	if err := ledger.Read(ctx, nil, nil); err != nil {
+		return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, permission.Denied("READ", "topic", t.ledger, err)))
+	}
+	if ledger.Missing() {
+		return nil, fmt.Errorf("redrive: %s has no ledger: create the topic %s, compacted, with as many partitions", t.dlq, t.ledger)
+	}
+	if err := refuseUnfinished(ledger); err != nil {
+		return nil, err
+	}
+	p.topicID = ledger.TopicID()
+	fits := s.Filter
+	fits.Match = func(l *dlq.Letter) bool {
+		return (s.Filter.Match == nil || s.Filter.Match(l)) && p.take(l, r.cfg.MergePatch)
+	}
+	for l, err := range ledger.Letters(ctx, fits, dlq.Cursor{}, dlq.WithCopies) {
+		if err != nil {
+			return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, permission.Denied("READ", "topic", t.dlq, err)))
+		}
+		switch l.State {
+		case dlq.Duplicate:
+			p.duplicates = append(p.duplicates, duplicate{letters.At(l.Record.Partition, l.Record.Offset), l.CopyOf})
+		case dlq.Unknown:
+			p.unknown++
+		}
+	}
+	p.unread = p.unreadOf(ledger)
+	if err := p.resolveGroups(ctx, cl); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// ledgerFor reads the ledger for a plan that is to be run. It refuses the plan where another run is
+// unfinished, this one was begun before, or its letters are gone.
+func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerRecord)) (*dlq.Ledger, error) {
+	t := p.topics
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	if err := ledger.Read(ctx, nil, see); err != nil {
+		return nil, permission.Denied("READ", "topic", t.ledger, err)
+	}
+	if err := refuseUnfinished(ledger); err != nil {
+		return nil, err
+	}
+	refuse := func(detail string) error { return &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: detail} }
+	if _, begun := ledger.Runs()[p.ID]; begun { // a run's id is one run's
+		return nil, refuse(fmt.Sprintf("the plan was run already, as %s/%s: plan again", t.dlq, p.ID))
+	}
+	if isOther(p.topicID, ledger.TopicID()) {
+		return nil, refuse("the dead-letter topic was recreated since the plan was made, and the letters of the plan are gone: plan again")
+	}
+	return ledger, nil
+}

@@ -1,0 +1,131 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/txn"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// destination is where letters of a group and a partition go.
+type destination struct {
+	group     string
+	partition int32
+}
+
+func (d destination) String() string { return fmt.Sprintf("%s/%d", d.group, d.partition) }
+
+// isTier reports whether letters go to retry topics, where they are records that have yet to fail: with no target named, or with one
+// that is a retry topic of the source. Other siblings are no targets.
+func (t *topics) isTier(target Target) (bool, error) {
+	name, sibling := t.naming.Parse(target.Topic)
+	refuse := func(format string, args ...any) error {
+		return &RefusedError{Topic: t.dlq, Reason: RefusedTarget, Detail: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case target.Topic == "":
+		return true, nil
+	case !sibling:
+		return false, nil
+	case name.Kind != retrytopics.KindRetry:
+		return false, refuse("%s is the %s topic of %s by its name: choose another target", target.Topic, name.Kind, name.Source)
+	case name.Source != t.source:
+		return false, refuse("%s is a retry topic of %s, where records of %s can't run: choose another target", target.Topic, name.Source, t.source)
+	case target.KeepTimestamp:
+		return false, refuse("%s is a retry topic, whose records keep their timestamp in a header: leave KeepTimestamp out", target.Topic)
+	}
+	return true, nil
+}
+
+// tiersOf returns the first retry topic of each destination: the shortest tier on which the group has a committed offset for that
+// partition, which is what it reads; or the one that is named, if it has one there. Those without one are missing.
+func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destination, named string) (map[string]string, error) {
+	tiers := map[string]string{}
+	offsets := map[string]kadm.OffsetResponses{}
+	var errs []error
+	for _, d := range wanted {
+		committed, ok := offsets[d.group]
+		if !ok {
+			var err error
+			if committed, err = adm.FetchOffsets(ctx, d.group); err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+				errs = append(errs, fmt.Errorf("fetch offsets of group %q: %w", d.group, permission.Denied("DESCRIBE", "group", d.group, err)))
+			}
+			offsets[d.group] = committed
+		}
+		var names []string
+		for topic := range committed {
+			if o, ok := committed.Lookup(topic, d.partition); ok && o.At >= 0 && (named == "" || topic == named) {
+				names = append(names, topic)
+			}
+		}
+		if among := t.naming.TiersAmong(names, t.source, d.group); len(among) > 0 {
+			tiers[d.String()] = among[0].Topic
+		}
+	}
+	return tiers, errors.Join(errs...)
+}
+
+// checkIDs looks whether the user may use the transactional ids of a run. To use them is to take the run from whoever has one, so it is
+// asked where their coordinators are, which wants DESCRIBE: WRITE includes it, and who has it alone is refused by the claim.
+func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
+	req := kmsg.NewPtrFindCoordinatorRequest()
+	req.CoordinatorType = 1 // of transactions
+	req.CoordinatorKeys = []string{txn.ID(t.dlq, 0), txn.ID(t.dlq, 1)}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return fmt.Errorf("find the coordinators of transactional ids: %w", err)
+	}
+	var errs []error
+	slices.SortFunc(resp.Coordinators, func(a, b kmsg.FindCoordinatorResponseCoordinator) int { return strings.Compare(a.Key, b.Key) })
+	for _, c := range resp.Coordinators {
+		if err := kerr.ErrorForCode(c.ErrorCode); errors.Is(err, kerr.TransactionalIDAuthorizationFailed) { // for any other the run waits
+			errs = append(errs, permission.Denied("WRITE", "transactional-id", c.Key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// misnamed is a refusal where letters of a group that go to the source would not be seen when they fail again. A group without retry topics has
+// committed on none; what looks like one, and the naming does not know, makes the naming suspect where it finds no other.
+func (t *topics) misnamed(ctx context.Context, adm *kadm.Client, group string) error {
+	committed, err := adm.FetchOffsets(ctx, group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return fmt.Errorf("fetch offsets of group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
+	}
+	names := slices.Sorted(maps.Keys(committed))
+	if len(t.naming.TiersAmong(names, t.source, group)) > 0 {
+		return nil
+	}
+	for _, name := range names {
+		if _, sibling := t.naming.Parse(name); !sibling && t.likeTier(name) {
+			return &RefusedError{Topic: t.dlq, Reason: RefusedNaming, Detail: fmt.Sprintf(
+				"group %s has committed offsets on %s, which looks like a retry topic of %s, and on none that is named as was said: what fails again would not be seen",
+				group, name, t.source)}
+		}
+	}
+	return nil
+}
+
+// likeTier reports whether a topic may be a retry topic of the source by some naming: each has the source's name in it, and a delay.
+func (t *topics) likeTier(name string) bool {
+	before, after, found := strings.Cut(name, t.source)
+	return found && (likeDelay.MatchString(before) || likeDelay.MatchString(after))
+}
+
+// A letter that goes to the source and fails again goes to a retry topic. Where these are named otherwise than the naming says nobody
+// looks there, and the letter counts as succeeded. Letters that go to a retry topic are safe from that: it was found by the naming.
+
+// likeDelay is what the name of a retry topic has besides the source's.
+var likeDelay = regexp.MustCompile(`[0-9](ms|s|m|h)`)
