@@ -302,7 +302,7 @@ func TestAttempt_UntouchedContextCostsNothing(t *testing.T) {
 	allocs := testing.AllocsPerRun(1000, func() {
 		a := &slab[n]
 		n++
-		a.from, a.rec, a.start = l.source().origin, rec, l.c.clock.Reading.Load()
+		a.from, a.rec, a.start = l.source.origin, rec, l.c.clock.Reading.Load()
 		if err := func(ctx context.Context) error { return ctx.Err() }(a); err != nil {
 			t.Fatal(err)
 		}

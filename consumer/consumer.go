@@ -19,6 +19,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/consumer/internal/session"
+	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/retrytopics"
 
 	"github.com/sidingkafka/siding/consumer/internal/backoff"
@@ -55,9 +56,8 @@ type Consumer struct {
 	retryPoll     *retryPoll
 	sourcePauser  fetchPauser
 	retryPauser   fetchPauser
-	tierBudget    *tierBudget
-	refetches     perBroker
-	decompressor  kgo.Decompressor // of what is fetched again
+	tierEnv       *tier.Env
+	fetcher       *tier.Fetcher
 	clock         *clock.Clock
 	workerPool    *workerPool
 	knownSources  map[string]knownSource
@@ -137,7 +137,7 @@ func New(cfg Config) (*Consumer, error) {
 		p := cfg.policyOf(t)
 		c.policies[t] = &p
 	}
-	c.tierBudget = newTierBudget(cfg.MaxParkedBytes, &c.retryPauser, c.lanesNow)
+	c.tierEnv = c.newTierEnv()
 	c.host, _ = os.Hostname() // unknown is fine: it is a hint for people
 	c.paused.Store(&map[string]bool{})
 	c.resumed = make(chan struct{})
@@ -196,7 +196,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.pollLaneStates(life) })
 	}
-	c.wg.Go(func() { c.tierBudget.loop(life) })
+	c.wg.Go(func() { c.tierEnv.Budget.Run(life) })
 
 	<-ctx.Done()
 	polling.Wait()
@@ -252,11 +252,7 @@ func (c *Consumer) connect() (err error) {
 	c.membership.Begin(rebalance + joinsLate)
 	c.retryPoll = newRetryPoll(c, c.retryCl)
 	c.retryPauser.client = c.retryCl
-	c.refetches.limit = refetchesPerBroker
-	c.decompressor = kgo.DefaultDecompressor()
-	if own, ok := c.retryCl.OptValue(kgo.WithDecompressor).(kgo.Decompressor); ok && own != nil {
-		c.decompressor = own
-	}
+	c.fetcher = c.newFetcher()
 	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
 	return nil
 }

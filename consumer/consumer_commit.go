@@ -64,14 +64,13 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	for _, l := range lanes {
 		l.mu.Lock()
 		if l.state != laneGone && l.positionsLoaded {
-			for _, f := range l.all() {
-				if f.retired.Load() || !f.tracker.Dirty() && now.Sub(f.committedAt) < recommitAfter {
-					continue
-				}
-				if f.isSource() {
-					source.add(f)
-				} else {
-					retry.add(f)
+			if l.source.needsCommit(now) {
+				source.add(&l.source.feed, nil)
+			}
+			for _, f := range l.tiers() {
+				if !f.parked.Retired() && f.needsCommit(now) {
+					id := f.id
+					retry.add(&f.feed, &id)
 				}
 			}
 		}
@@ -85,13 +84,13 @@ type commitRequest []commitEntry
 
 type commitEntry struct {
 	feed *feed
-	id   kadm.TopicID
+	id   *kadm.TopicID // of a tier's topic; nil for a source, of which kgo knows it
 	at   kgo.EpochOffset
 	meta string
 }
 
-func (r *commitRequest) add(f *feed) {
-	*r = append(*r, commitEntry{f, f.id, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.Floor()}, f.tracker.Metadata()})
+func (r *commitRequest) add(f *feed, id *kadm.TopicID) {
+	*r = append(*r, commitEntry{f, id, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.Floor()}, f.tracker.Metadata()})
 }
 
 // split cuts off as much as one request may carry.
@@ -167,10 +166,10 @@ func (c *Consumer) completeCommit(req *kmsg.OffsetCommitRequest, entries map[top
 		ps := t.Partitions[:0]
 		for _, p := range t.Partitions {
 			e := entries[topicPartition{t.Topic, p.Partition}]
-			if len(ps) == 0 && e.id != (kadm.TopicID{}) {
-				t.TopicID = e.id
+			if len(ps) == 0 && e.id != nil && *e.id != (kadm.TopicID{}) {
+				t.TopicID = *e.id
 			}
-			if e.feed.lane.isOwnedBy(req.MemberID) && (e.feed.isSource() || e.id == t.TopicID) {
+			if e.feed.lane.isOwnedBy(req.MemberID) && (e.id == nil || *e.id == t.TopicID) {
 				meta := e.meta
 				p.Metadata = &meta
 				ps = append(ps, p)

@@ -37,9 +37,9 @@ func TestConsumerCommit_NamesOnlyLanesOfItsMembership(t *testing.T) {
 		req.MemberID = member
 		for i := range 2 {
 			rt := kmsg.NewOffsetCommitRequestTopic()
-			rt.Topic = mine.feeds[i].topic
+			rt.Topic = feedAt(mine, i).topic
 			for _, l := range []*lane{mine, old, gone, drains} {
-				entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: l.feeds[i], meta: fmt.Sprint("at ", int64(40+10*i)+int64(l.partition))}
+				entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: feedAt(l, i), meta: fmt.Sprint("at ", int64(40+10*i)+int64(l.partition))}
 				p := kmsg.NewOffsetCommitRequestTopicPartition()
 				p.Partition = l.partition
 				rt.Partitions = append(rt.Partitions, p)
@@ -72,7 +72,7 @@ func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 	rt.Topic = "orders.retry.5s"
 	for p, id := range []kadm.TopicID{anew, old, anew} {
 		l := held(c, int32(p), "m")
-		entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: l.feeds[1], id: id}
+		entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: feedAt(l, 1), id: &id}
 		rp := kmsg.NewOffsetCommitRequestTopicPartition()
 		rp.Partition = l.partition
 		rt.Partitions = append(rt.Partitions, rp)

@@ -120,7 +120,7 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 // extendLanes adds the tiers that were found to the lanes that lack them. A lane goes on meanwhile,
 // with what it holds.
 func (c *Consumer) extendLanes(ctx context.Context) error {
-	var lacking []*feed
+	var lacking []*tierFeed
 	topics := map[string][]int32{}
 	for _, l := range c.lanesNow() {
 		c.mu.Lock()
@@ -128,8 +128,7 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 		c.mu.Unlock()
 		for _, t := range found {
 			if l.partition < t.partitions && !l.reads(t.Topic) {
-				f := l.drainedFeed(t)
-				lacking = append(lacking, f)
+				lacking = append(lacking, l.newDrainedFeed(t))
 				topics[t.Topic] = append(topics[t.Topic], l.partition)
 			}
 		}
@@ -243,8 +242,8 @@ func (c *Consumer) dropDrained(topic, source string) {
 	for _, l := range c.lanesOn(source) {
 		for _, f := range l.tiers() {
 			if f.topic == topic && f.drained {
-				lost += f.retire()
-				c.retryPauser.close(f)
+				lost += f.parked.Retire()
+				c.retryPauser.close(&f.feed)
 			}
 		}
 	}

@@ -288,8 +288,8 @@ func (c *Consumer) restart(ctx context.Context, lanes []*lane) {
 func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane) {
 	for _, l := range c.lanesOn(source) {
 		l.mu.Lock()
-		stale := slices.ContainsFunc(l.all(), func(f *feed) bool { return f.topic == tier && f.id != id })
-		settled, at := l.positionsLoaded && l.state < laneDraining, l.source().tracker.Floor()
+		stale := slices.ContainsFunc(l.tiers(), func(f *tierFeed) bool { return f.topic == tier && f.id != id })
+		settled, at := l.positionsLoaded && l.state < laneDraining, l.source.tracker.Floor()
 		l.mu.Unlock()
 		if stale && settled {
 			if renewed := c.replacement(l, at); renewed != nil {

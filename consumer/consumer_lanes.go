@@ -81,7 +81,7 @@ func tiersOf(lanes []*lane) map[string][]int32 {
 	all := map[string][]int32{}
 	for _, l := range lanes {
 		for _, f := range l.tiers() {
-			if !f.retired.Load() {
+			if !f.parked.Retired() {
 				all[f.topic] = append(all[f.topic], l.partition)
 			}
 		}

@@ -56,12 +56,12 @@ func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 		c.retryPoll = newRetryPoll(c, nil)
 		writeWith(c, func() (*kgo.Client, error) { return nil, kerr.UnknownTopicOrPartition })
 		l := held(c, 0, "m")
-		l.copies.Send(forward.NewCopy(l.source(), 3, kgo.Record{Topic: l.siblings.DLQ}))
-		l.copies.Send(forward.NewNote(l.source(), 4, kgo.Record{Topic: l.siblings.Ledger}))
+		l.copies.Send(forward.NewCopy(&l.source.feed, 3, kgo.Record{Topic: l.siblings.DLQ}))
+		l.copies.Send(forward.NewNote(&l.source.feed, 4, kgo.Record{Topic: l.siblings.Ledger}))
 		time.Sleep(time.Minute) // then a note is given up that no ledger takes
 		meta := headers.Meta{Original: headers.Position{Topic: "orders"}, Group: "shipping", Attempts: 1, Class: "busy", FirstFailedAt: time.Now(), FailedAt: time.Now(), NotBefore: time.Now(), Hops: 1}
 		var enc headers.Encoder
-		l.tiers()[0].offerTier([16]byte{}, []*kgo.Record{{Topic: l.tiers()[0].topic, Headers: enc.Append(&meta, nil)}})
+		l.tiers()[0].offer([16]byte{}, []*kgo.Record{{Topic: l.tiers()[0].topic, Headers: enc.Append(&meta, nil)}})
 		c.recheckLater([]outOfRange{{at: topicPartition{"orders", 0}}}, errors.New("no broker"), func([]outOfRange) {})
 		synctest.Wait()
 		for _, want := range []string{"a copy was refused", "the ledger could not be told", "another group shares", "trying again"} {

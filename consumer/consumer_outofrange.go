@@ -17,7 +17,7 @@ import (
 type outOfRange struct {
 	at   topicPartition
 	loss *kgo.ErrDataLoss // nil: the fetch was refused
-	tier *feed            // nil: the position is a source's
+	tier *tierFeed        // nil: the position is a source's
 }
 
 // isOutOfRange tells such errors apart.
@@ -75,7 +75,7 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 		return
 	}
 	l.mu.Lock()
-	next, floor := l.source().tracker.Next, l.source().tracker.Floor()
+	next, floor := l.source.tracker.Next, l.source.tracker.Floor()
 	takes := l.state < laneDraining && l.intake == intakeOpen
 	l.mu.Unlock()
 	switch {
@@ -94,7 +94,7 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 	case next < start:
 		c.expired(l.topic, l.partition, start-next)
 		l.mu.Lock()
-		l.source().tracker.Skip(start)
+		l.source.tracker.Skip(start)
 		l.mu.Unlock()
 		next = start
 	}
@@ -121,7 +121,7 @@ func (c *Consumer) replacement(l *lane, at int64) *lane {
 		return nil
 	}
 	anew := c.newLane(l.topic, l.partition, member)
-	anew.source().tracker, anew.source().epoch = offsets.New(at, -1), -1
+	anew.source.tracker, anew.source.epoch = offsets.New(at, -1), -1
 	if reads {
 		anew.intake = intakeOpen // from the position that is set below, in the same turn
 	}
@@ -161,7 +161,7 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 				return
 			}
 			held.mu.Lock()
-			at, placed := held.source().tracker.Floor(), held.positionsLoaded
+			at, placed := held.source.tracker.Floor(), held.positionsLoaded
 			held.mu.Unlock()
 			// It started anew already where another tier was truncated as well; one that is not placed yet sees the cut when it is.
 			if held != l && !(placed && c.isTruncated(held, f.topic)) {

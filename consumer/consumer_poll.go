@@ -29,7 +29,7 @@ func (c *Consumer) pollSource(ctx context.Context) {
 						} else {
 							var source *feed
 							if l := c.lane(t.Topic, p.Partition); l != nil {
-								source = l.source()
+								source = &l.source.feed
 							}
 							c.fetchError(ctx, source, t.Topic, p.Partition, p.Err)
 						}
@@ -37,8 +37,8 @@ func (c *Consumer) pollSource(ctx context.Context) {
 					if len(p.Records) == 0 {
 						continue
 					}
-					if l := c.lane(t.Topic, p.Partition); l != nil && l.source().offerSource(p.Records) {
-						full = append(full, l.source())
+					if l := c.lane(t.Topic, p.Partition); l != nil && l.source.offer(p.Records) {
+						full = append(full, &l.source.feed)
 					}
 				}
 			}

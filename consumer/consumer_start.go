@@ -36,7 +36,7 @@ func (c *Consumer) tryStartLanes(lanes []*lane) error {
 	topics := map[string]bool{}
 	for _, l := range lanes {
 		for _, f := range l.tiers() {
-			if !f.retired.Load() {
+			if !f.parked.Retired() {
 				topics[f.topic] = true
 			}
 		}
@@ -93,7 +93,7 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGro
 	tiers := l.tiers()
 	at, epochs := make([]offsets.Tracker, len(tiers)), make([]int32, len(tiers))
 	for i, f := range tiers {
-		if f.retired.Load() {
+		if f.parked.Retired() {
 			continue
 		}
 		var err error
@@ -123,7 +123,7 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGro
 }
 
 // tierAt is where a tier of a lane starts.
-func (c *Consumer) tierAt(f *feed, inGroup cluster.GroupOffsets, former cluster.Former, logs cluster.Bounds) (at offsets.Tracker, epoch int32, err error) {
+func (c *Consumer) tierAt(f *tierFeed, inGroup cluster.GroupOffsets, former cluster.Former, logs cluster.Bounds) (at offsets.Tracker, epoch int32, err error) {
 	physical := topicPartition{f.topic, f.lane.partition}
 	committed, err := inGroup.Of(physical.topic, physical.partition)
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []st
 	for _, l := range lanes {
 		before := len(missing)
 		for _, f := range l.tiers() {
-			if t := now[f.topic]; !f.retired.Load() && (t.Err != nil || t.Partitions <= l.partition) {
+			if t := now[f.topic]; !f.parked.Retired() && (t.Err != nil || t.Partitions <= l.partition) {
 				missing = append(missing, fmt.Errorf("%s/%d is not there", f.topic, l.partition))
 				c.topics.suspect(f.topic, t.Err)
 				if !f.drained {

@@ -141,9 +141,9 @@ func (c *Consumer) deferStart(l *lane, why error) {
 	l.setWhy("waiting to learn where it starts: " + why.Error())
 	l.mu.Lock()
 	l.startUnknown = true
-	l.source().full.Store(true)
+	l.source.full.Store(true)
 	l.mu.Unlock()
-	c.sourcePauser.apply(l.source())
+	c.sourcePauser.apply(&l.source.feed)
 }
 
 // startFound ends the pause of lanes that were postponed, if they were, since their start is known.
@@ -153,8 +153,8 @@ func (c *Consumer) startFound(lanes ...*lane) {
 		l.mu.Lock()
 		if l.startUnknown {
 			l.startUnknown = false
-			l.source().full.Store(false)
-			feeds = append(feeds, l.source())
+			l.source.full.Store(false)
+			feeds = append(feeds, &l.source.feed)
 		}
 		l.mu.Unlock()
 	}
@@ -204,7 +204,7 @@ func (c *Consumer) startDeferred(found map[*lane]startPosition) (begun []*lane) 
 		}
 		l.mu.Lock()
 		if l.positionsLoaded { // in an earlier session
-			at.next = kgo.EpochOffset{Epoch: -1, Offset: l.source().tracker.Next}
+			at.next = kgo.EpochOffset{Epoch: -1, Offset: l.source.tracker.Next}
 			found[l] = at
 		}
 		l.mu.Unlock()

@@ -45,7 +45,7 @@ func TestConsumerStartOffset_KnownStartEndsThePause(t *testing.T) {
 		check("known", false)
 		time.Sleep(time.Minute) // what looked for its start is over
 		check("a minute later", false)
-		if next := l.source().tracker.Next; next != 7 {
+		if next := l.source.tracker.Next; next != 7 {
 			t.Errorf("it starts at %d, want 7", next)
 		}
 		l.close()

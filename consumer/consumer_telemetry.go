@@ -87,8 +87,8 @@ func (c *Consumer) instrument() (err error) {
 	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		c.observe(o, parked, oldest, inflight, lanes, gaps)
 		group := metric.WithAttributes(semconv.MessagingConsumerGroupName(c.cfg.Group))
-		o.ObserveInt64(released, c.tierBudget.evictedBytes.Load(), group)
-		o.ObserveInt64(refetched, c.tierBudget.refetchedBytes.Load(), group)
+		o.ObserveInt64(released, c.tierEnv.Budget.Evicted(), group)
+		o.ObserveInt64(refetched, c.tierEnv.Budget.Refetched(), group)
 		h, _ := c.membership.Health(time.Now())
 		state, n := "joining", int64(0)
 		if h.Joined {
@@ -126,16 +126,20 @@ func (c *Consumer) observe(o metric.Observer, parked, oldest, inflight, lanes, g
 		states[h.State]++
 		copies[l.topic] += int64(h.Forwards)
 		l.mu.Lock()
-		for _, f := range l.all() {
-			at := tier{l.topic, tierName(f.delay)}
+		add := func(f *feed, parked int, due int64) {
+			at := tier{l.topic, tierName(f.tier.Delay)}
 			sum, ok := tiers[at]
 			if !ok {
 				sum.due = math.MaxInt64
 			}
-			sum.parked += int64(f.waiting())
+			sum.parked += int64(parked)
 			sum.gaps += f.tracker.Next - f.tracker.Floor() - int64(f.tracker.Pending)
-			sum.due = min(sum.due, f.earliestDue())
+			sum.due = min(sum.due, due)
 			tiers[at] = sum
+		}
+		add(&l.source.feed, 0, math.MaxInt64)
+		for _, f := range l.tiers() {
+			add(&f.feed, f.parked.Waiting(), f.parked.Due())
 		}
 		l.mu.Unlock()
 	}

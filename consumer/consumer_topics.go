@@ -6,7 +6,7 @@ import "github.com/sidingkafka/siding/consumer/internal/cluster"
 func (c *Consumer) rememberCommitted(source string) {
 	for _, l := range c.lanesOn(source) {
 		l.mu.Lock()
-		at := l.source().tracker.Committed
+		at := l.source.tracker.Committed
 		l.mu.Unlock()
 		c.mu.Lock()
 		c.committedBefore[topicPartition{source, l.partition}] = at

@@ -12,7 +12,7 @@ import (
 func TestCopyLane_CostsNothingWithoutHooks(t *testing.T) { // not parallel: it counts allocations
 	c := idle(t, Config{}, func() {})
 	l := copyLane{held(c, 0, "m")}
-	sent := forward.NewCopy(l.source(), 0, kgo.Record{})
+	sent := forward.NewCopy(&l.source.feed, 0, kgo.Record{})
 	r := &kgo.Record{Topic: "orders.dlq"}
 	for _, topic := range []string{"orders.dlq", "orders.retry.5s"} {
 		r.Topic = topic

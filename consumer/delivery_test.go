@@ -16,7 +16,7 @@ func TestDeliveryOf_ADerivedContext(t *testing.T) {
 	t.Parallel()
 	l := bench(t, time.Minute)
 	a := l.attemptNow()
-	a.from, a.off = l.feeds[1].origin, 42
+	a.from, a.off = l.tiers()[0].origin, 42
 	first, due := time.UnixMilli(1000), time.UnixMilli(6000)
 	a.meta = &headers.Meta{
 		Attempts: 2, Group: "billing", FirstFailedAt: first, NotBefore: due, Redrive: headers.Redrive{ID: "r1"},
@@ -75,7 +75,7 @@ func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 		seen := copySource{Source: forward.Source{Offset: 7}, redrive: redrive}
 		meta := l.meta(&seen, nil)
 		tier := l.attemptNow()
-		tier.from, tier.meta = l.feeds[1].origin, &meta
+		tier.from, tier.meta = l.tiers()[0].origin, &meta
 		if got := DeliveryOf(tier, rec).IdempotencyKey(); got != tt.want {
 			t.Errorf("in a tier, with the place %s: key %s, want %s", name, got, tt.want)
 		}

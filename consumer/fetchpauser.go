@@ -62,10 +62,3 @@ func addPause(m map[string][]int32, f *feed) map[string][]int32 {
 	f.paused = !f.paused
 	return m
 }
-
-func (c *Consumer) pauserOf(f *feed) *fetchPauser {
-	if f.isSource() {
-		return &c.sourcePauser
-	}
-	return &c.retryPauser
-}

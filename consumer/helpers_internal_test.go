@@ -11,6 +11,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // idle is a consumer with the machinery of a running one, and a broker that never answers.
@@ -33,7 +35,6 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 		c.copyClients.Close()
 	})
 	c.ctx, c.stop, c.values = life, life, life
-	c.tierBudget = newTierBudget(c.cfg.MaxParkedBytes, &c.retryPauser, c.lanesNow)
 	c.clock = clock.New(&c.wg, life.Done(), func() {})
 	silence := kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
 		<-ctx.Done()
@@ -54,7 +55,7 @@ func writeWith(c *Consumer, open func() (*kgo.Client, error)) {
 // held gives the consumer a running lane under a membership.
 func held(c *Consumer, partition int32, member string) *lane {
 	l := c.newLane("orders", partition, member)
-	l.source().tracker = offsets.New(0, 0)
+	l.source.tracker = offsets.New(0, 0)
 	l.intake = intakeOpen
 	c.mu.Lock()
 	c.lanes[topicPartition{"orders", partition}] = l
@@ -64,29 +65,61 @@ func held(c *Consumer, partition int32, member string) *lane {
 	return l
 }
 
-// untimed is a healthy lane whose tier is not woken by its timer.
-func untimed(t *testing.T) *lane {
-	l := healthy(t)
-	f := l.feeds[1]
-	f.timer = time.AfterFunc(time.Hour, func() {})
-	t.Cleanup(func() { f.timer.Stop() })
+// withFeeds gives a lane that a test made its feeds: the source's, and that of a tier of 5 s.
+func withFeeds(l *lane) *lane {
+	if l.c.tierEnv == nil {
+		l.c.cfg.MaxParkedBytes, l.c.cfg.MaxInFlight = 1<<20, 1000
+		l.c.tierEnv = l.c.newTierEnv()
+	}
+	if l.c.groups == nil {
+		l.c.groups = groupNames{"billing"}
+	}
+	if l.policy == nil {
+		l.policy = &Policy{}
+	}
+	l.source = l.newSourceFeed()
+	l.setTiers([]*tierFeed{l.newTierFeed(retrytopics.Tier{Topic: "orders.retry.5s", Delay: 5 * time.Second})})
 	return l
+}
+
+// feedAt is a feed of a lane: the source's is the first.
+func feedAt(l *lane, i int) *feed {
+	if i == 0 {
+		return &l.source.feed
+	}
+	return &l.tiers()[i-1].feed
+}
+
+// parkDue parks records in a lane's first tier that are due, and has them ready. The caller holds the
+// lane's lock if others may.
+func parkDue(l *lane, records ...*kgo.Record) {
+	f := l.tiers()[0]
+	for _, r := range records {
+		f.parked.Admit(r, time.Now())
+	}
+	f.parked.Promote()
+}
+
+// waitingFor is a record of the tier of 5 s that is due at a time.
+func waitingFor(offset int64, written, due time.Time) *kgo.Record {
+	m := headers.Meta{
+		Original: headers.Position{Topic: "orders", Partition: 3}, Group: "billing", Attempts: 1, Class: "busy", Message: "busy",
+		FirstFailedAt: written, FailedAt: written, NotBefore: due, Hops: 1,
+	}
+	return &kgo.Record{Topic: "orders.retry.5s", Partition: 3, Offset: offset, Timestamp: written, Headers: m.Append(nil)}
 }
 
 // bench is a lane with a clock and no Kafka: what an attempt needs.
 func bench(t *testing.T, timeout time.Duration) *lane {
 	t.Helper()
 	c := &Consumer{values: context.WithValue(context.Background(), ctxKey("run"), "run's"), clock: &clock.Clock{Base: time.Now()}}
-	c.groups = groupNames{"billing"}
-	l := &lane{c: c, topic: "orders", partition: 3, policy: &Policy{HandlerTimeout: timeout}}
-	l.feeds = []*feed{l.newFeed("orders", 0), l.newFeed("orders.retry.5s", 5*time.Second)}
-	return l
+	return withFeeds(&lane{c: c, topic: "orders", partition: 3, policy: &Policy{HandlerTimeout: timeout}})
 }
 
 // pooled makes a pool of workers over running lanes, without Kafka.
 func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*workerPool, []*lane) {
 	t.Helper()
-	c := &Consumer{lanes: map[topicPartition]*lane{}, tierBudget: newTierBudget(1<<20, nil, nil)}
+	c := &Consumer{lanes: map[topicPartition]*lane{}}
 	c.cfg.Order, c.cfg.MaxInFlight, c.cfg.MaxInFlightBytes = order, 1000, 1<<20
 	c.paused.Store(&map[string]bool{})
 	done := make(chan struct{})
@@ -95,14 +128,14 @@ func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*work
 	c.workerPool = &workerPool{limit: limit, wg: &c.workers, run: run, clock: c.clock}
 	var all []*lane
 	for p := range lanes {
-		l := &lane{c: c, topic: "orders", partition: int32(p), state: laneRunning, units: map[*unit]struct{}{}, changed: make(chan struct{}, 1)}
-		l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 5 * time.Second}}
-		all = append(all, l)
+		all = append(all, withFeeds(&lane{
+			c: c, topic: "orders", partition: int32(p), state: laneRunning, units: map[*unit]struct{}{}, changed: make(chan struct{}, 1),
+		}))
 	}
 	return c.workerPool, all
 }
 
 func (l *lane) attemptNow() *attempt {
 	l.c.clock.Reading.Store(int64(time.Since(l.c.clock.Base)))
-	return &attempt{from: l.source().origin, rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.Reading.Load(), off: 7}
+	return &attempt{from: l.source.origin, rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.Reading.Load(), off: 7}
 }

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"sync"
@@ -70,10 +71,10 @@ type lane struct {
 	positionsLoaded bool  // its trackers know where each partition starts
 	begin           int64 // where Config.Start puts its source; -1 until that is known
 	since           time.Time
-	why             string                  // of the state, for people
-	feeds           []*feed                 // as it was made with; never changed
-	later           atomic.Pointer[[]*feed] // these, and tiers that were found since; set under mu
-	nextFeed        int                     // the feed that is asked first for the next unit
+	why             string // of the state, for people
+	source          *sourceFeed
+	tierFeeds       atomic.Pointer[[]*tierFeed] // the list is never changed; set under mu
+	nextFeed        int                         // which feed is asked first for the next unit: the source is 0
 
 	units map[*unit]struct{} // what workers run now
 	// the keys of records that are ready or run; nil behind one for which none waits
@@ -110,44 +111,51 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	}
 	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
 	l.initCopies()
-	l.feeds = append(l.feeds, l.newFeed(topic, 0))
+	l.source = l.newSourceFeed()
+	var tiers []*tierFeed
 	for _, t := range l.siblings.Tiers {
-		l.feeds = append(l.feeds, l.newFeed(t.Topic, t.Delay))
+		tiers = append(tiers, l.newTierFeed(t))
 	}
 	for _, t := range c.drainedTiers[topic] {
 		if partition < t.partitions {
-			l.feeds = append(l.feeds, l.drainedFeed(t))
+			tiers = append(tiers, l.newDrainedFeed(t))
 		}
 	}
+	l.setTiers(tiers)
 	l.hold.Store(true)
 	return l
 }
 
-// newFeed makes a feed of the lane: of its source, or of a tier with that delay.
-func (l *lane) newFeed(topic string, delay time.Duration) *feed {
+// newOrigin is what the attempts at the records of a feed have in common: of the lane's source, or of
+// a tier with that delay.
+func (l *lane) newOrigin(topic string, delay time.Duration) *origin {
 	from := &origin{
 		source: l.topic, topicID: l.topicID, topic: topic, partition: l.partition, delay: delay,
 		group: l.c.groups.oldest(), policy: l.policy, clock: l.c.clock, values: l.c.values,
 	}
 	from.sig = newSignals(from, l.c.groups.own())
-	return &feed{lane: l, topic: topic, delay: delay, origin: from}
+	return from
 }
 
-func (l *lane) source() *feed  { return l.feeds[0] }
-func (l *lane) tiers() []*feed { return l.all()[1:] }
+// tiers are the feeds of tiers that there are by now. The caller does not change the list; a longer one
+// takes its place when a tier is found.
+func (l *lane) tiers() []*tierFeed { return *l.tierFeeds.Load() }
 
-// all are the feeds that there are by now. The list is not changed; a longer one takes its place.
-func (l *lane) all() []*feed {
-	if later := l.later.Load(); later != nil {
-		return *later
+func (l *lane) setTiers(all []*tierFeed) { l.tierFeeds.Store(&all) }
+
+// read are the feeds whose topics are read: the source's, and those of the tiers whose topics were not
+// deleted.
+func (l *lane) read() iter.Seq[*feed] {
+	return func(yield func(*feed) bool) {
+		if !yield(&l.source.feed) {
+			return
+		}
+		for _, f := range l.tiers() {
+			if !f.parked.Retired() && !yield(&f.feed) {
+				return
+			}
+		}
 	}
-	return l.feeds
-}
-
-// extend adds the feed of a tier; the caller holds the lock.
-func (l *lane) extend(f *feed) {
-	longer := append(slices.Clone(l.all()), f)
-	l.later.Store(&longer)
 }
 
 func (l *lane) String() string { return fmt.Sprintf("%s/%d", l.topic, l.partition) }
@@ -200,12 +208,7 @@ func (l *lane) wakeLocked() {
 }
 
 func (l *lane) hasWork() bool {
-	for _, f := range l.all() {
-		if f.hasWork() {
-			return true
-		}
-	}
-	return false
+	return l.source.hasWork() || slices.ContainsFunc(l.tiers(), (*tierFeed).hasWork)
 }
 
 // take hands out the next unit. The feeds take turns, so neither the source nor a tier starves the
@@ -216,17 +219,22 @@ func (l *lane) take() (u *unit, more bool) {
 	if !l.mayRun() {
 		return nil, false
 	}
-	feeds := l.all()
-	for i := range feeds {
-		at := (l.nextFeed + i) % len(feeds)
-		if f := feeds[at]; f.hasWork() {
-			l.nextFeed = at + 1
-			u = f.cut()
-			l.units[u] = struct{}{}
-			break
+	tiers := l.tiers()
+	for i := range 1 + len(tiers) {
+		at := (l.nextFeed + i) % (1 + len(tiers))
+		switch {
+		case at == 0 && l.source.hasWork():
+			u = l.source.cut()
+		case at > 0 && tiers[at-1].hasWork():
+			u = tiers[at-1].cut()
+		default:
+			continue
 		}
+		l.nextFeed = at + 1
+		l.units[u] = struct{}{}
+		return u, l.hasWork()
 	}
-	return u, u != nil && l.hasWork()
+	return nil, false
 }
 
 // release takes a unit back. What of it did not run goes to the front of its feed again.
@@ -236,22 +244,22 @@ func (l *lane) release(u *unit) (more bool) {
 	if u.handled > 0 && l.state != laneGone {
 		u.feed.tracker.FinishRange(u.handled-1, u.handled-1)
 	}
-	u.feed.putBack(u)
+	u.feed.busy = false
 	if u.key != 0 {
 		l.releaseKey(u.key)
 	}
-	resume := u.feed.mayResume()
-	if u.item != nil && !u.feed.isSource() {
-		l.c.tierBudget.giveBack(u.item.size)
-		if u.feed.ready.Len() <= maxPromoted/2 {
-			u.feed.promote()
-		}
+	resume := false
+	if u.tier != nil {
+		u.tier.parked.Done(u.item.parked)
+	} else {
+		l.source.putBack(u)
+		resume = l.source.mayResume()
 	}
 	more = l.mayRun() && l.hasWork()
 	l.notify()
 	l.mu.Unlock()
 	if resume {
-		l.c.pauserOf(u.feed).apply(u.feed)
+		l.c.sourcePauser.apply(u.feed)
 	}
 	return more
 }
@@ -366,8 +374,9 @@ func (l *lane) close() {
 		l.c.addAbandoned(l)
 	}
 	l.abandoned(ErrDraining)
-	for _, f := range l.all() {
-		l.c.pauserOf(f).close(f)
+	l.c.sourcePauser.close(&l.source.feed)
+	for _, f := range l.tiers() {
+		l.c.retryPauser.close(&f.feed)
 	}
 	l.notify()
 	close(l.gone)
@@ -399,7 +408,8 @@ func (l *lane) awaitIdle(deadline time.Time) bool {
 
 // dropQueues lets go of everything that has not started; the caller holds the lock.
 func (l *lane) dropQueues() {
-	for _, f := range l.all() {
+	l.source.drop()
+	for _, f := range l.tiers() {
 		f.drop()
 	}
 	l.keys = nil // a unit that runs still has none to give on

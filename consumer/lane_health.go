@@ -16,12 +16,14 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 		Topic: l.topic, Partition: l.partition, Since: l.since, Why: l.why, Forwards: l.copies.Outstanding(), Running: len(l.units),
 		Omitted: l.copies.Omitted(),
 	}
-	for _, f := range l.all() {
-		if f.retired.Load() {
-			continue
+	h.Queued = l.source.queued
+	for _, f := range l.tiers() {
+		if !f.parked.Retired() {
+			h.Queued += f.ready.Len()
+			h.Parked += f.parked.Waiting()
 		}
-		h.Queued += f.queuedCount()
-		h.Parked += f.waiting()
+	}
+	for f := range l.read() {
 		h.Offsets = append(h.Offsets, FeedOffsets{
 			Topic: f.topic, Committed: f.tracker.Committed, Floor: f.tracker.Floor(), Next: f.tracker.Next, Pending: f.tracker.Pending,
 		})
@@ -82,10 +84,7 @@ func (l *lane) stuckAttempt(now time.Time) *attempt {
 
 // failingFeed says which of the lane's partitions cannot be read, and why; the caller holds the lock.
 func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
-	for _, f := range l.all() {
-		if f.retired.Load() {
-			continue
-		}
+	for f := range l.read() {
 		if at, err := f.fetchErrors.trouble(now); err != nil {
 			return at, fmt.Sprintf("%s/%d cannot be read: %v", f.topic, l.partition, err)
 		}

@@ -23,12 +23,12 @@ import (
 // healthy is a lane with everything that its health looks at.
 func healthy(t *testing.T) *lane {
 	t.Helper()
-	c := &Consumer{groups: groupNames{"billing"}, topics: newTopicMonitor(nil), membership: session.NewMembership(), tierBudget: newTierBudget(1<<20, nil, nil), lanes: map[topicPartition]*lane{}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
+	c := &Consumer{topics: newTopicMonitor(nil), membership: session.NewMembership(), lanes: map[topicPartition]*lane{}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
 	c.cfg.MaxInFlightBytes = 1 << 20
 	c.paused.Store(&map[string]bool{})
 	l := &lane{c: c, topic: "orders", partition: 3, state: laneRunning, policy: &Policy{HandlerTimeout: time.Minute}, units: map[*unit]struct{}{}, since: time.Now()}
-	l.feeds = []*feed{l.newFeed("orders", 0), l.newFeed("orders.retry.5s", 5*time.Second)}
-	l.feeds[0].tracker, l.feeds[1].tracker = offsets.New(10, 10), offsets.New(0, -1)
+	withFeeds(l)
+	l.source.tracker, l.tiers()[0].tracker = offsets.New(10, 10), offsets.New(0, -1)
 	c.lanes[topicPartition{"orders", 3}] = l
 	return l
 }
@@ -38,11 +38,13 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 	t.Parallel()
 	type change = func(*lane)
 	state := func(s laneState) change { return func(l *lane) { l.state = s } }
-	park := func(l *lane) { l.feeds[1].parked.push(packedRecord{due: 1}) }
+	park := func(l *lane) {
+		l.tiers()[0].parked.Admit(waitingFor(0, time.Now(), time.Now().Add(time.Hour)), time.Now())
+	}
 	run := func(for_ time.Duration) change {
 		return func(l *lane) {
-			u := &unit{feed: l.feeds[0]}
-			a := &attempt{from: l.source().origin, off: 12, start: int64(time.Since(l.c.clock.Base) - for_)}
+			u := &unit{feed: &l.source.feed}
+			a := &attempt{from: l.source.origin, off: 12, start: int64(time.Since(l.c.clock.Base) - for_)}
 			u.current.Store(a)
 			l.units[u] = struct{}{}
 		}
@@ -52,7 +54,7 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 		l.c.ctx = t.Context()
 		writeWith(l.c, func() (*kgo.Client, error) { return nil, kerr.TopicAuthorizationFailed })
 		l.initCopies()
-		l.copies.Send(forward.NewCopy(l.source(), 10, kgo.Record{Topic: "orders.dlq"}))
+		l.copies.Send(forward.NewCopy(&l.source.feed, 10, kgo.Record{Topic: "orders.dlq"}))
 	}
 	starting := func(since time.Duration) change {
 		return func(l *lane) { l.state, l.since = laneStarting, time.Now().Add(-since) }
@@ -60,7 +62,7 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 	refused := func(lasted, ago time.Duration) change {
 		return func(l *lane) {
 			last := time.Now().Add(-ago)
-			l.feeds[1].fetchErrors = fetchErrors{kerr.TopicAuthorizationFailed, last.Add(-lasted), last}
+			l.tiers()[0].fetchErrors = fetchErrors{kerr.TopicAuthorizationFailed, last.Add(-lasted), last}
 		}
 	}
 	pause := func(l *lane) { l.c.paused.Store(&map[string]bool{"orders": true}) }
@@ -79,15 +81,15 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 		"a handler runs":                    {[]change{run(time.Second)}, StateRunning, "", true},
 		"a handler at its timeout":          {[]change{run(time.Minute)}, StateRunning, "", true},
 		"a handler that ignores it":         {[]change{run(time.Minute + stuckAfter + 2*clock.Tick)}, StateStuck, "orders/3/12", false},
-		"between two records of a unit":     {[]change{func(l *lane) { l.units[&unit{feed: l.feeds[0]}] = struct{}{} }}, StateRunning, "", true},
+		"between two records of a unit":     {[]change{func(l *lane) { l.units[&unit{feed: &l.source.feed}] = struct{}{} }}, StateRunning, "", true},
 		"no timeout: never stuck":           {[]change{func(l *lane) { l.policy.HandlerTimeout = -1 }, run(1000 * time.Hour)}, StateRunning, "", true},
 		"halted":                            {[]change{state(laneHalted), func(l *lane) { l.why = "halted on offset 7: x" }}, StateStopped, "halted on offset 7", false},
 		"draining":                          {[]change{state(laneDraining)}, StateDraining, "", true},
 		"draining hides what is stuck":      {[]change{state(laneDraining), run(time.Hour)}, StateDraining, "", true},
 		"parked records":                    {[]change{park}, StateWaiting, "to be due", true},
 		"parked records and one that runs":  {[]change{park, run(0)}, StateRunning, "", true},
-		"parked records and one that waits": {[]change{park, func(l *lane) { l.feeds[1].ready.Push(&item{}) }}, StateRunning, "", true},
-		"parked records and queued ones":    {[]change{park, func(l *lane) { l.feeds[0].queued = 1 }}, StateRunning, "", true},
+		"parked records and one that waits": {[]change{park, func(l *lane) { l.tiers()[0].ready.Push(&item{}) }}, StateRunning, "", true},
+		"parked records and queued ones":    {[]change{park, func(l *lane) { l.source.queued = 1 }}, StateRunning, "", true},
 		"paused":                            {[]change{pause}, StatePaused, "Pause", true},
 		"paused over parked records":        {[]change{pause, park}, StatePaused, "Pause", true},
 		"another topic is paused":           {[]change{func(l *lane) { l.c.paused.Store(&map[string]bool{"refunds": true}) }}, StateRunning, "", true},
@@ -134,11 +136,11 @@ func TestLaneHealth_CountsAndForgets(t *testing.T) {
 	}
 	c.readyOnce()
 	c.readyOnce()
-	f := l.feeds[0]
+	f := l.source
 	f.tracker.DeliverRange(10, 14)
 	f.tracker.FinishRange(10, 11)
 	f.queued = 2
-	l.feeds[1].parked.push(packedRecord{})
+	l.tiers()[0].parked.Admit(waitingFor(0, time.Now(), time.Now().Add(time.Hour)), time.Now())
 	h := c.Health()
 	want := []FeedOffsets{
 		{Topic: "orders", Committed: 10, Floor: 12, Next: 15, Pending: 3},
@@ -149,10 +151,10 @@ func TestLaneHealth_CountsAndForgets(t *testing.T) {
 	}
 	for _, p := range []int32{9, 1} {
 		other := &lane{c: c, topic: "orders", partition: p, policy: l.policy, state: laneRunning}
-		c.lanes[topicPartition{"orders", p}] = other
+		c.lanes[topicPartition{"orders", p}] = withFeeds(other)
 	}
 	early := &lane{c: c, topic: "a", partition: 99, policy: l.policy, state: laneRunning}
-	c.lanes[topicPartition{"a", 99}] = early
+	c.lanes[topicPartition{"a", 99}] = withFeeds(early)
 	var order []string
 	for _, lh := range c.Health().Lanes {
 		order = append(order, fmt.Sprint(lh.Topic, lh.Partition))

@@ -28,7 +28,7 @@ func (l *lane) delayOf(c *forward.Copy, topic string) time.Duration {
 			return t.Delay
 		}
 	}
-	return feedOf(c).delay
+	return feedOf(c).tier.Delay
 }
 
 // countDiscarded tells the hooks of a record that is discarded.

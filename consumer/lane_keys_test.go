@@ -14,38 +14,44 @@ func TestKeyQueue_RunsAllInOrderOneAtATime(t *testing.T) {
 	t.Parallel()
 	keys := [][]byte{nil, {}, []byte("a"), []byte("b"), []byte("c")}
 	rapid.Check(t, func(t *rapid.T) {
-		c := &Consumer{tierBudget: newTierBudget(1<<20, nil, nil)}
+		c := &Consumer{}
 		c.cfg.Order = OrderKey
-		l := &lane{c: c, keys: map[keyHash]*keyQueue{}}
-		l.feeds = []*feed{{lane: l, topic: "orders"}, {lane: l, topic: "orders.retry.5s", delay: 1}}
+		l := withFeeds(&lane{c: c, topic: "orders", keys: map[keyHash]*keyQueue{}})
+		source, tier := l.source, l.tiers()[0]
 		var running []*unit
 		waiting := map[string][]int64{} // offsets by key, in the order in which they became ready
 		ran, n := 0, int64(0)
 
-		ready := func() (all []*feed) {
-			for _, f := range l.feeds {
-				if f.ready.Len() > 0 {
-					all = append(all, f)
-				}
+		ready := func() (all []func() *unit) {
+			if source.ready.Len() > 0 {
+				all = append(all, source.cut)
+			}
+			if tier.ready.Len() > 0 {
+				all = append(all, tier.cut)
 			}
 			return all
 		}
-		take := func(t *rapid.T, f *feed) {
-			u := f.cut()
-			key := u.item.rec.Key
+		take := func(t *rapid.T, cut func() *unit) {
+			u := cut()
+			key, offset := u.item.key(), int64(0)
+			if u.tier != nil {
+				offset = tier.parked.Unpack(u.item.parked).Offset
+			} else {
+				offset = u.item.rec.Offset
+			}
 			if key == nil {
 				if u.key != 0 {
 					t.Fatal("a null key holds a queue")
 				}
 			} else {
 				for _, r := range running {
-					if r.item.rec.Key != nil && string(r.item.rec.Key) == string(key) {
+					if k := r.item.key(); k != nil && string(k) == string(key) {
 						t.Fatalf("two records of key %q run", key)
 					}
 				}
 				want := waiting[string(key)]
-				if u.item.rec.Offset != want[0] {
-					t.Fatalf("record %d of key %q runs before %d", u.item.rec.Offset, key, want[0])
+				if offset != want[0] {
+					t.Fatalf("record %d of key %q runs before %d", offset, key, want[0])
 				}
 				waiting[string(key)] = want[1:]
 			}
@@ -66,7 +72,12 @@ func TestKeyQueue_RunsAllInOrderOneAtATime(t *testing.T) {
 				if key != nil {
 					waiting[string(key)] = append(waiting[string(key)], n)
 				}
-				l.enqueue(rapid.SampledFrom(l.feeds).Draw(t, "feed"), &item{rec: &kgo.Record{Key: key, Offset: n}})
+				r := &kgo.Record{Key: key, Offset: n}
+				if rapid.Bool().Draw(t, "of the tier") {
+					parkDue(l, r)
+				} else {
+					l.enqueue(&source.feed, &item{rec: r})
+				}
 			},
 			"a worker takes one": func(t *rapid.T) {
 				if all := ready(); len(all) > 0 {
@@ -80,8 +91,8 @@ func TestKeyQueue_RunsAllInOrderOneAtATime(t *testing.T) {
 			},
 		})
 		for len(running) > 0 || len(ready()) > 0 {
-			for _, f := range ready() {
-				take(t, f)
+			for _, cut := range ready() {
+				take(t, cut)
 			}
 			for len(running) > 0 {
 				release(0)

@@ -18,7 +18,7 @@ import (
 func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
 	now := time.Now()
 	meta := l.failedMeta(seen, prev, err, r, now)
-	d := l.policy.decide(l.siblings, f.tier(), meta.Attempts, meta.FirstFailedAt, now, r)
+	d := l.policy.decide(l.siblings, f.tier, meta.Attempts, meta.FirstFailedAt, now, r)
 	switch {
 	case d.final && d.how == Stop:
 		l.log.Error("siding: the lane halts on a record that may not be skipped",

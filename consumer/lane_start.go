@@ -20,7 +20,7 @@ func (l *lane) setStart(at startPosition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state == laneStarting && !l.positionsLoaded {
-		l.source().tracker, l.source().epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
+		l.source.tracker, l.source.epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
 	}
 }
 
@@ -39,8 +39,8 @@ func (l *lane) committedEverywhere() bool {
 	if l.state != laneStarting {
 		return true
 	}
-	for _, f := range l.all() {
-		if f.tracker.Committed < 0 && !f.retired.Load() {
+	for f := range l.read() {
+		if f.tracker.Committed < 0 {
 			return false
 		}
 	}
@@ -66,11 +66,5 @@ func (l *lane) disown() {
 
 // reads reports whether the lane has a feed of that tier.
 func (l *lane) reads(tier string) bool {
-	return slices.ContainsFunc(l.tiers(), func(f *feed) bool { return f.topic == tier && !f.retired.Load() })
-}
-
-func (l *lane) drainedFeed(t drainedTier) *feed {
-	f := l.newFeed(t.Topic, t.Delay)
-	f.drained = true
-	return f
+	return slices.ContainsFunc(l.tiers(), func(f *tierFeed) bool { return f.topic == tier && !f.parked.Retired() })
 }

@@ -14,12 +14,12 @@ type retryPoll struct {
 	client *kgo.Client
 
 	// Of who has the turn:
-	byFeed   map[topicPartition]*feed
+	byFeed   map[topicPartition]*tierFeed
 	clearing map[string]int // topics that the client is about to forget, see reread
 }
 
 func newRetryPoll(c *Consumer, client *kgo.Client) *retryPoll {
-	return &retryPoll{pollGuard: newPollGuard(), c: c, client: client, byFeed: map[topicPartition]*feed{}, clearing: map[string]int{}}
+	return &retryPoll{pollGuard: newPollGuard(), c: c, client: client, byFeed: map[topicPartition]*tierFeed{}, clearing: map[string]int{}}
 }
 
 func (p *retryPoll) loop(ctx context.Context) {
@@ -32,14 +32,18 @@ func (p *retryPoll) loop(ctx context.Context) {
 		fetches.EachTopic(func(topic kgo.FetchTopic) {
 			topic.EachPartition(func(t kgo.FetchPartition) {
 				f := p.byFeed[topicPartition{topic.Topic, t.Partition}]
+				var common *feed
+				if f != nil {
+					common = &f.feed
+				}
 				if o, ok := isOutOfRange(topic.Topic, t.Partition, t.Err); ok && f != nil {
 					o.tier = f
 					lost = append(lost, o)
 				} else if t.Err != nil && !errors.Is(t.Err, context.Canceled) {
-					p.c.fetchError(ctx, f, topic.Topic, t.Partition, t.Err)
+					p.c.fetchError(ctx, common, topic.Topic, t.Partition, t.Err)
 				}
-				if f != nil && len(t.Records) > 0 && f.offerTier(topic.TopicID, t.Records) {
-					full = append(full, f)
+				if f != nil && len(t.Records) > 0 && f.offer(topic.TopicID, t.Records) {
+					full = append(full, common)
 				}
 			})
 		})
@@ -57,7 +61,7 @@ func (p *retryPoll) add(lanes []*lane) {
 		for _, l := range lanes {
 			for _, f := range l.tiers() {
 				at := topicPartition{f.topic, l.partition}
-				if l.isGone() || p.byFeed[at] == f || f.retired.Load() {
+				if l.isGone() || p.byFeed[at] == f || f.parked.Retired() {
 					continue
 				}
 				if p.byFeed[at] != nil { // the remove of the lane before comes later, and finds that it is done
@@ -118,7 +122,7 @@ func (p *retryPoll) reread(topic string) {
 			if at.topic != topic {
 				continue
 			}
-			if f.retired.Load() {
+			if f.parked.Retired() {
 				delete(p.byFeed, at)
 				continue
 			}

@@ -19,13 +19,13 @@ func TestRetryPoll_LaneBeginsBesideTheOneBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var vn kfake.VirtualNetwork
-		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.SeedTopics(1, "tier"))
+		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.SeedTopics(1, "orders.retry.5s"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer cluster.Close()
 		cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext),
-			kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.DefaultProduceTopic("tier"))
+			kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.DefaultProduceTopic("orders.retry.5s"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,10 +35,11 @@ func TestRetryPoll_LaneBeginsBesideTheOneBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p := newRetryPoll(&Consumer{}, cl)
+		c := &Consumer{}
+		p := newRetryPoll(c, cl)
 		at := func(next int64) *lane {
-			l := &lane{topic: "source"}
-			l.feeds = []*feed{{lane: l, topic: "source"}, {lane: l, topic: "tier", delay: 1, tracker: offsets.New(next, next), epoch: -1}}
+			l := withFeeds(&lane{c: c, topic: "orders"})
+			l.tiers()[0].tracker, l.tiers()[0].epoch = offsets.New(next, next), -1
 			return l
 		}
 		before, after := at(0), at(2)

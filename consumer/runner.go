@@ -46,23 +46,23 @@ func (c *Consumer) runUnit(u *unit) {
 // unpack makes the record of a tier what the handler sees: as it was first read, with what siding
 // knows of it apart. It reports false where the record is dealt with already: broken, or not due
 // yet.
-func (r *runner) unpack(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool) {
-	l, f, physical := r.lane, r.feed, it.rec
+func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Meta, ok bool) {
+	l, f := r.lane, r.unit.tier
 	m, err := headers.Parse(physical.Headers)
 	now := time.Now()
 	if err == nil {
-		err = m.CheckRetry(later(physical.Timestamp, now), f.longestWait())
+		err = f.parked.Check(&m, physical.Timestamp, now)
 	}
 	if err != nil {
 		l.log.Error("siding: record on a retry topic has broken headers, dead-lettered as found",
 			"retry_topic", f.topic, "offset", physical.Offset, "error", err)
 		l.c.countRouted(l.topic, "dlq", headers.ClassMalformed, headers.ReasonMalformed)
-		l.forwardMalformed(f, physical, err)
+		l.forwardMalformed(&f.feed, physical, err)
 		return nil, nil, false
 	}
 	user := headers.Strip(physical.Headers)
 	if now.UnixMilli() < m.NotBefore.UnixMilli() {
-		if f.repark(physical, now) {
+		if f.parked.Repark(physical, now) {
 			return nil, nil, false
 		}
 		seen := copySource{
@@ -71,7 +71,7 @@ func (r *runner) unpack(it *item) (rec *kgo.Record, meta *headers.Meta, ok bool)
 		}
 		again := l.meta(&seen, &m)
 		again.NotBefore = m.NotBefore
-		l.forward(f, &seen, f.requeueTopic(&again), &again, now)
+		l.forward(&f.feed, &seen, f.requeueTopic(&again), &again, now)
 		seen.Release()
 		return nil, nil, false
 	}
@@ -133,18 +133,19 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 
 // runItem handles a single record.
 func (r *runner) runItem(it *item) {
-	r.feed.unpack(it)
 	r.slab = make([]attempt, 1)
 	a, rec := &r.slab[0], it.rec
-	a.off = rec.Offset
 	var meta *headers.Meta
-	if r.feed.isSource() {
+	if r.unit.tier == nil {
+		a.off = rec.Offset
 		if len(rec.Headers) > 0 {
 			r.source.redrive = r.c.cleanSource(r.lane, rec)
 		}
 	} else {
+		physical := r.unit.tier.parked.Unpack(it.parked)
+		a.off = physical.Offset
 		var ok bool
-		if rec, meta, ok = r.unpack(it); !ok {
+		if rec, meta, ok = r.unpack(physical); !ok {
 			return
 		}
 	}

@@ -67,11 +67,11 @@ func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 				l.mu.Lock()
 				l.setState(laneHalted, "")
 				l.mu.Unlock()
-				records := make([]*kgo.Record, 2*maxPromoted) // more than are ready at a time
+				records := make([]*kgo.Record, 600) // more than are ready at a time
 				for i := range records {
 					records[i] = waitingFor(int64(i), tt.written, due)
 				}
-				l.tiers()[0].offerTier([16]byte{}, records)
+				l.tiers()[0].offer([16]byte{}, records)
 			}
 			o := observed{values: map[string]int64{}}
 			c.observe(o, named{name: "parked"}, named{name: "oldest"}, named{name: "inflight"}, named{name: "lanes"}, named{name: "gaps"})
@@ -96,16 +96,15 @@ func measuredIn(values context.Context, t testing.TB, n int) (run func(), c *Con
 	c.cfg.Group = "billing"
 	c.cfg.Handler = func(context.Context, *kgo.Record) error { return nil }
 	l := &lane{c: c, topic: "orders", policy: &Policy{HandlerTimeout: time.Minute}}
-	f := l.newFeed("orders", 0)
-	f.tracker = offsets.New(0, -1)
-	l.feeds = []*feed{f}
+	withFeeds(l)
+	l.source.tracker = offsets.New(0, -1)
 	recs := make([]*kgo.Record, n)
 	for i := range recs {
 		recs[i] = &kgo.Record{Topic: "orders", Offset: int64(i), Value: []byte("v"), Headers: []kgo.RecordHeader{
 			{Key: "traceparent", Value: []byte("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")},
 		}}
 	}
-	u := &unit{feed: f, recs: recs}
+	u := &unit{feed: &l.source.feed, recs: recs}
 	return func() {
 		u.ran = 0
 		c.runUnit(u)
@@ -420,7 +419,7 @@ func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it 
 	tel := c.telemetry
 	tel.routed = wanted{}
 	l := &lane{c: c, topic: "orders"}
-	l.feeds = []*feed{l.newFeed("orders", 0), l.newFeed("orders.retry.5s", 5*time.Second)}
+	withFeeds(l)
 	g, a := attemptTelemetry{timing: true}, attempt{}
 	for what, measure := range map[string]func(f *feed, class string){
 		"the duration": func(f *feed, class string) {
@@ -430,7 +429,7 @@ func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it 
 		"where it went": func(f *feed, class string) { c.countRouted(f.lane.topic, "dlq", class, headers.ReasonPanic) },
 	} {
 		n := testing.AllocsPerRun(100, func() {
-			for _, f := range l.feeds {
+			for f := range l.read() {
 				for _, class := range []string{"payment.busy", "payment.declined"} {
 					measure(f, class)
 				}
@@ -441,7 +440,7 @@ func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it 
 		}
 	}
 	for i := range 10 * maxClasses {
-		tel.failed(l.feeds[0].origin, outcomeRetried, fmt.Sprint("order ", i))
+		tel.failed(l.source.origin, outcomeRetried, fmt.Sprint("order ", i))
 		tel.route("billing", "orders", "dlq", fmt.Sprint("order ", i), headers.ReasonPanic)
 	}
 	if most := 4 * (maxClasses + 1); len(tel.failures) > most || len(tel.routes) > most {

@@ -23,15 +23,15 @@ func TestUnit_WhatDidNotRunGoesToTheFront(t *testing.T) {
 			for at := range int64(10) {
 				recs = append(recs, &kgo.Record{Offset: first + at})
 			}
-			l.feeds[0].batches.Push(batch{recs: recs, each: 1})
-			l.feeds[0].enter(10, 10)
+			l.source.batches.Push(batch{recs: recs, each: 1})
+			l.source.enter(10, 10)
 		}
 		l.wake()
 		s.wg.Wait()
 		if len(served) != 30 || !slices.IsSorted(served) {
 			t.Errorf("served %v, want 0 … 29 in order", served)
 		}
-		if f := l.feeds[0]; f.queued != 0 {
+		if f := l.source; f.queued != 0 {
 			t.Errorf("%d records are counted as queued after all ran", f.queued)
 		}
 	})

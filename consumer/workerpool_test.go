@@ -22,7 +22,7 @@ func TestWorkerPool_ServesLanesInTurn(t *testing.T) {
 		})
 		for _, l := range all {
 			for range units {
-				l.feeds[0].batches.Push(batch{recs: []*kgo.Record{{}}})
+				l.source.batches.Push(batch{recs: []*kgo.Record{{}}})
 			}
 		}
 		s.mu.Lock()
@@ -50,11 +50,12 @@ func TestWorkerPool_ServesFeedsInTurn(t *testing.T) {
 		var served []string
 		s, all := pooled(t, OrderNone, 1, 1, func(u *unit) { served = append(served, u.feed.topic) })
 		l := all[0]
+		l.mu.Lock() // parking calls for workers
 		for range 10 {
-			for _, f := range l.feeds {
-				f.ready.Push(&item{rec: &kgo.Record{}})
-			}
+			l.source.ready.Push(&item{rec: &kgo.Record{}})
+			parkDue(l, &kgo.Record{})
 		}
+		l.mu.Unlock()
 		s.ready(l)
 		s.wg.Wait()
 		if len(served) != 20 {
@@ -90,7 +91,7 @@ func TestWorkerPool_UsesAsManyWorkersAsItsLimit(t *testing.T) {
 				})
 				for _, l := range all {
 					for range 10 {
-						l.feeds[0].ready.Push(&item{rec: &kgo.Record{}})
+						l.source.ready.Push(&item{rec: &kgo.Record{}})
 					}
 					l.wake()
 				}
@@ -118,7 +119,7 @@ func TestWorkerPool_OneWorkerAPartition(t *testing.T) {
 				t.Errorf("two workers on %s", u.feed.topic)
 			}
 			busy[u.feed] = true
-			both = both || busy[u.feed.lane.feeds[0]] && busy[u.feed.lane.feeds[1]]
+			both = both || busy[feedAt(u.feed.lane, 0)] && busy[feedAt(u.feed.lane, 1)]
 			mu.Unlock()
 			time.Sleep(time.Second)
 			mu.Lock()
@@ -128,9 +129,10 @@ func TestWorkerPool_OneWorkerAPartition(t *testing.T) {
 		})
 		l := all[0]
 		for range 10 {
-			l.feeds[0].batches.Push(batch{recs: []*kgo.Record{{}}})
-			l.feeds[1].ready.Push(&item{rec: &kgo.Record{}})
-			l.wake()
+			l.mu.Lock()
+			l.source.batches.Push(batch{recs: []*kgo.Record{{}}})
+			parkDue(l, &kgo.Record{})
+			l.mu.Unlock()
 		}
 		s.wg.Wait()
 		if l.hasWork() {

@@ -18,6 +18,9 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/logthrottle": {},
 	"consumer/internal/offsets":     {"internal/commitmark"},
 	"consumer/internal/session":     {},
+	"consumer/internal/tier": {
+		"consumer/internal/backoff", "consumer/internal/logthrottle", "consumer/internal/offsets", "headers", "retrytopics",
+	},
 
 	"redrive/internal/bounds":     {"redrive/internal/permission"},
 	"redrive/internal/guard":      {"dlq"},

@@ -1,4 +1,4 @@
-package consumer
+package tier
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// packedRecord is a parked record, packed: one piece of memory without pointers, a third of what the record and its headers take. A single
-// fetched record, kept as it is, would keep the whole fetch besides.
+// packedRecord is a parked record in one piece of memory without pointers, which is a third of what
+// the record and its headers take. A fetched record that is kept as it is keeps its whole fetch.
 type packedRecord struct {
 	due    int64 // Unix milliseconds
 	offset int64
@@ -19,11 +19,11 @@ type packedRecord struct {
 	ctx    context.Context // of the record, by the hooks of the client's user
 }
 
-// size is what the parcel counts in the budget.
+// size is what the packed record counts in the budget.
 func (p *packedRecord) size() int64 { return packedSize(cap(p.data)) }
 
-// packedSize is the memory of a parcel by the room of its data, which is packedLen: its place in the heap besides, and what allocators
-// round up.
+// packedSize is the memory of a packed record with so many bytes of data (see packedLen): with its
+// place in the heap, and with what allocators round up.
 func packedSize(data int) int64 { return int64(data + data/16 + 80) }
 
 // pack copies a record.
@@ -48,7 +48,7 @@ func pack(r *kgo.Record, due int64) packedRecord {
 	return packedRecord{due: due, offset: r.Offset, data: b, ctx: r.Context}
 }
 
-// packedLen is no less than what a record's parcel holds, and hardly more.
+// packedLen is at least the length of the data that pack makes of a record, and hardly more.
 func packedLen(r *kgo.Record) int {
 	const number = 3 // bytes of a length, nearly always
 	n := 6 + 2 + number + len(r.Key) + number + len(r.Value) + number
@@ -61,12 +61,12 @@ func packedLen(r *kgo.Record) int {
 	return n
 }
 
-// unpack is the record again, as it was read from the feed. It shares the parcel's memory.
-func (p *packedRecord) unpack(f *feed) *kgo.Record {
+// unpack returns the record as it was read from a partition. It shares the packed record's memory.
+func (p *packedRecord) unpack(topic string, partition int32) *kgo.Record {
 	u := unpacker(p.data)
 	r := &kgo.Record{
 		Timestamp: time.UnixMilli(u.varint()), LeaderEpoch: int32(u.varint()), Key: u.bytes(), Value: u.bytes(),
-		Topic: f.topic, Partition: f.lane.partition, Offset: p.offset, Context: p.ctx,
+		Topic: topic, Partition: partition, Offset: p.offset, Context: p.ctx,
 	}
 	if n := u.uvarint(); n > 0 {
 		r.Headers = make([]kgo.RecordHeader, n)
@@ -81,8 +81,8 @@ func (p *packedRecord) unpack(f *feed) *kgo.Record {
 	return r
 }
 
-// unpackedSize is the memory of a record that was unpacked, beside its parcel, which holds its key and values: the record itself, its
-// headers, and a copy of each key of theirs that has no number.
+// unpackedSize is the memory that an unpacked record takes beside its packed one, which holds its key
+// and values: the record itself, its headers, and a copy of each header key that has no number.
 func unpackedSize(r *kgo.Record) int64 {
 	n := 192 + 40*len(r.Headers)
 	for i := range r.Headers {
@@ -101,7 +101,7 @@ func (p *packedRecord) key() []byte {
 	return u.bytes()
 }
 
-// appendBytes adds bytes behind their length; nil is none, and not the same as empty.
+// appendBytes adds bytes behind their length. It keeps nil apart from empty.
 func appendBytes(to, b []byte) []byte {
 	if b == nil {
 		return append(to, 0)

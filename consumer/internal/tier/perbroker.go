@@ -1,4 +1,4 @@
-package consumer
+package tier
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// perBroker bounds something by broker.
+// perBroker bounds how many requests a broker has at a time.
 type perBroker struct {
 	limit int
 	mu    sync.Mutex
@@ -17,7 +17,7 @@ type perBroker struct {
 // errCrowded says that others had the slots for so long that the leader may be another one by now.
 var errCrowded = errors.New("others are served")
 
-// acquire waits for a slot, for as long as an answer may take; release gives it back.
+// acquire waits for a slot, for as long as an answer may take. release gives it back.
 func (p *perBroker) acquire(ctx context.Context, broker int32) (release func(), err error) {
 	p.mu.Lock()
 	slots := p.slots[broker]

@@ -1,4 +1,4 @@
-package consumer
+package tier
 
 import (
 	"slices"
@@ -11,13 +11,14 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A feed that has no room holds the first of the records that it has seen, whichever came first: not one of them has to be fetched
-// for itself because others, due later, were here already.
-func TestWhatIsFetchedAgainTakesThePlaceOfWhatIsDueLater(t *testing.T) {
+// A tier without room holds the first of the records that it has seen, whichever came first. None of
+// them has to be fetched by itself because others, due later, were here already.
+func TestTier_EvictsWhatIsDueLaterForWhatItFetches(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		l := untimed(t)
-		f, p := l.feeds[1], l.c.tierBudget
+		env := testEnv()
+		f, l := newTier(t, env)
+		p := env.Budget
 		now := time.Now().UnixMilli()
 		record := func(offset, due int64) *kgo.Record {
 			m := headers.Meta{Group: "billing", NotBefore: time.UnixMilli(due)}
@@ -37,6 +38,8 @@ func TestWhatIsFetchedAgainTakesThePlaceOfWhatIsDueLater(t *testing.T) {
 				got = append(got, r)
 			}
 		}
+		l.Lock() // from its timer
+		defer l.Unlock()
 		before, next := p.bytes, f.parked[0].due // which it keeps: it would be fetched again at once
 		f.restore(got, 0, int64(len(dues)), evictedBits)
 		var held []int64
@@ -50,7 +53,7 @@ func TestWhatIsFetchedAgainTakesThePlaceOfWhatIsDueLater(t *testing.T) {
 			rt.Fatalf("%v are held, want the first %d of %v", held, holds-1, dues)
 		}
 		if p.bytes > before+size || f.evicted.n+f.inMemory != len(got)+holds {
-			rt.Fatalf("%d bytes, %d away and %d kept; want %d and one record at most, %d in all", p.bytes, f.evicted.n, f.inMemory, before, len(got)+holds)
+			rt.Fatalf("%d bytes, %d evicted and %d kept; want %d and one record at most, %d in all", p.bytes, f.evicted.n, f.inMemory, before, len(got)+holds)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package consumer
+package tier
 
 import (
 	"maps"
@@ -11,8 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The index against a map: which offsets are away, in order, and that nothing is due before the index says so.
-func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
+// The index against a map: which offsets are evicted, in order, and that none is due before the index
+// says so.
+func TestEvictedIndex_AgreesWithANaiveModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var a evictedIndex
@@ -32,7 +33,7 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 			"a block comes back, but for some": func(t *rapid.T) {
 				b := a.first()
 				if b == nil {
-					t.Skip("nothing is away")
+					t.Skip("nothing is evicted")
 				}
 				base, due := b.base, int64(math.MaxInt64)
 				a.visit(base)
@@ -44,7 +45,7 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 					a.remove(at, 10)
 					delete(model, at)
 				}
-				if rapid.Bool().Draw(t, "another one gives up its bytes meanwhile") {
+				if rapid.Bool().Draw(t, "another one is evicted meanwhile") {
 					at := base + rapid.Int64Range(0, evictedMask).Draw(t, "at")
 					if _, there := model[at]; !there {
 						model[at] = 7
@@ -63,7 +64,7 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 					got = append(got, at)
 				}
 				if want := slices.Sorted(maps.Keys(model)); !slices.Equal(got, want) {
-					t.Fatalf("away are %v, want %v", got, want)
+					t.Fatalf("evicted are %v, want %v", got, want)
 				}
 				if a.n != len(model) || a.bytes != int64(10*len(model)) {
 					t.Fatalf("%d records of %d bytes, want %d of 10 bytes each", a.n, a.bytes, len(model))
@@ -108,8 +109,8 @@ func TestTheIndexOfGivenUpRecordsAgreesWithANaiveModel(t *testing.T) {
 	})
 }
 
-// A million parked records must not need what was saved by giving their bytes up.
-func TestTheIndexOfGivenUpRecordsIsSmall(t *testing.T) {
+// A million evicted records must not need the memory that evicting them saved.
+func TestEvictedIndex_IsSmall(t *testing.T) {
 	t.Parallel()
 	var a evictedIndex
 	for offset := range int64(1_000_000) {
@@ -131,8 +132,8 @@ func blockAt(a *evictedIndex, base int64) *evictedBlock {
 	return nil
 }
 
-// A tier that many groups share: one record in a block, a million of them, given up and fetched again.
-func BenchmarkTheIndexOfASparseTier(b *testing.B) {
+// A tier that many groups share: one record in a block, a million of them, evicted and fetched again.
+func BenchmarkEvictedIndex_Sparse(b *testing.B) {
 	const n = 1_000_000
 	ascending, shuffled := make([]int64, n), make([]int64, n)
 	for i, p := range rand.Perm(n) {
@@ -159,7 +160,7 @@ func BenchmarkTheIndexOfASparseTier(b *testing.B) {
 				}
 				taking += time.Since(start)
 			}
-			b.ReportMetric(float64(adding.Nanoseconds())/float64(b.N*n), "ns/given-up")
+			b.ReportMetric(float64(adding.Nanoseconds())/float64(b.N*n), "ns/evicted")
 			b.ReportMetric(float64(taking.Nanoseconds())/float64(b.N*n), "ns/fetched")
 			b.ReportMetric(0, "ns/op")
 		})

@@ -1,4 +1,4 @@
-package consumer
+package tier
 
 import (
 	"cmp"
@@ -8,19 +8,20 @@ import (
 	"slices"
 )
 
-// evictedIndex knows the records of a tier that gave up their bytes: offset and due time, so that they can be fetched again in
-// time. A million of them must not need what was saved by giving them up. So an offset is one bit, in blocks of 512
-// consecutive ones, and a block knows when the first of its records is due at the earliest: what is fetched again is a run of
-// the log anyway, and a copy tells its own due time when it is here.
+// evictedIndex knows the evicted records of a tier, their offsets and due times, so that they can be
+// fetched again in time. A million of them must not need the memory that was saved by evicting them.
+// So an offset is one bit, in blocks of 512 consecutive ones, and a block knows when the first of its
+// records is due at the earliest: what is fetched again is a run of the log anyway, and a record says
+// when it is due once it was fetched.
 //
-// Blocks lie in pages, both in ascending order, and no page or block is empty. In a tier that many groups share there may be as many
-// blocks as records, and they come in any order, since those that are due last are given up first: so a change of a block moves
-// those of its page, and no others.
+// Blocks lie in pages, both in ascending order, and no page or block is empty. In a tier that many
+// groups share there may be as many blocks as records. They come in any order, since those that are
+// due last are evicted first. So a change of a block moves the blocks of its page, and no others.
 type evictedIndex struct {
 	n     int
-	bytes int64 // that the records took
+	bytes int64 // of the records, packed
 	pages []evictedPage
-	least int64 // due time of the block that is due first, where known
+	least int64 // due time of the block that is due first, if known
 	known bool
 }
 
@@ -45,7 +46,7 @@ type evictedBlock struct {
 	words [evictedBits / 64]uint64
 }
 
-// add takes a record in.
+// add adds a record.
 func (a *evictedIndex) add(offset, due, size int64) {
 	b := a.block(offset&^evictedMask, due)
 	at, bit := (offset&evictedMask)>>6, uint64(1)<<(offset&63)
@@ -58,11 +59,11 @@ func (a *evictedIndex) add(offset, due, size int64) {
 	a.bytes += size
 }
 
-// block returns a block, which is there from now on, and due no later than told.
+// block returns a block. It makes it if need be, and has it be due no later than due.
 func (a *evictedIndex) block(base, due int64) *evictedBlock {
 	a.known = a.known && a.least <= due
 	p, i := a.search(base)
-	if p == len(a.pages) { // behind all others, as what was just read is
+	if p == len(a.pages) { // behind all others, like a record that was just read
 		if p == 0 || len(a.pages[p-1].blocks) == evictedPageOf {
 			a.pages = append(a.pages, evictedPage{due: due})
 		} else {
@@ -93,7 +94,7 @@ func (a *evictedIndex) split(p int) {
 	a.pages = slices.Insert(a.pages, p+1, behind)
 }
 
-// minDue finds out anew when the page is due.
+// minDue computes when the page is due.
 func (p *evictedPage) minDue() {
 	p.due = math.MaxInt64
 	for i := range p.blocks {
@@ -101,7 +102,8 @@ func (p *evictedPage) minDue() {
 	}
 }
 
-// remove takes a record out that is back, or gone; the offset must be in the index.
+// remove removes a record that was fetched again, or that the log has no more. Its offset must be in
+// the index.
 func (a *evictedIndex) remove(offset, size int64) {
 	p, i := a.search(offset &^ evictedMask)
 	page := &a.pages[p]
@@ -123,7 +125,7 @@ func (a *evictedIndex) remove(offset, size int64) {
 	}
 }
 
-// each is the bytes of a record, on average.
+// each is the size of a record, on average.
 func (a *evictedIndex) each() int64 { return a.bytes / int64(max(a.n, 1)) }
 
 // next is the first offset at from or behind it.
@@ -143,7 +145,7 @@ func (a *evictedIndex) next(from int64) (offset int64, ok bool) {
 	return 0, false
 }
 
-// first is the block that is due first, nil where there is none.
+// first is the block that is due first, nil if there is none.
 func (a *evictedIndex) first() (b *evictedBlock) {
 	var page *evictedPage
 	for i := range a.pages {
@@ -173,7 +175,7 @@ func (a *evictedIndex) due() int64 {
 	return a.least
 }
 
-// run is about how many bytes there are from a block on, in blocks one behind the other that are due by then.
+// run is about how many bytes lie in consecutive blocks, from base on, that are due by a time.
 func (a *evictedIndex) run(base, by int64) (bytes int64) {
 	for b := range a.from(base) {
 		if b.base != base || b.due > by {
@@ -185,8 +187,8 @@ func (a *evictedIndex) run(base, by int64) (bytes int64) {
 	return bytes
 }
 
-// visit begins a pass over a block, which must be there: what is added to it from now on, in front of the pass or behind it, says by
-// itself when it is due. It returns when the block was due.
+// visit begins a pass over a block, which must be there, and returns when the block was due. A record
+// that is added to the block during the pass counts by its own due time.
 func (a *evictedIndex) visit(base int64) (due int64) {
 	p, i := a.search(base)
 	b := &a.pages[p].blocks[i]
@@ -195,7 +197,7 @@ func (a *evictedIndex) visit(base int64) (due int64) {
 	return due
 }
 
-// leave ends a pass: due is when the first of the records is due that it saw and left.
+// leave ends a pass. due is when the first of the records is due that the pass saw and left there.
 func (a *evictedIndex) leave(base, due int64) {
 	if p, i := a.search(base); p < len(a.pages) && a.pages[p].blocks[i].base == base {
 		a.block(base, due)
@@ -215,7 +217,8 @@ func (a *evictedIndex) from(base int64) iter.Seq[*evictedBlock] {
 	}
 }
 
-// search finds the first block at base or behind it: its page, or the number of pages, and its place there.
+// search finds the first block at base or behind it: its page, or the number of pages if there is
+// none, and its place in the page.
 func (a *evictedIndex) search(base int64) (page, at int) {
 	page, _ = slices.BinarySearchFunc(a.pages, base, func(p evictedPage, base int64) int {
 		return compareBase(p.blocks[len(p.blocks)-1], base)

@@ -1,4 +1,4 @@
-package consumer
+package tier
 
 import (
 	"testing"
@@ -7,27 +7,16 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
-
-	"github.com/sidingkafka/siding/headers"
 )
 
-// waitingFor is a record of the first tier that is due at a time.
-func waitingFor(offset int64, written, due time.Time) *kgo.Record {
-	m := headers.Meta{
-		Original: headers.Position{Topic: "orders", Partition: 3}, Group: "billing", Attempts: 1, Class: "busy", Message: "busy",
-		FirstFailedAt: written, FailedAt: written, NotBefore: due, Hops: 1,
-	}
-	return &kgo.Record{Topic: "orders.retry.5s", Partition: 3, Offset: offset, Timestamp: written, Headers: m.Append(nil)}
-}
-
-func TestStay_ALookIsWhenTheRecordIsDueOrHasToBeWrittenAgain(t *testing.T) {
+func TestTier_HandsOutWhenDueOrBeforeRetention(t *testing.T) {
 	t.Parallel()
 	const day, ages = 24 * time.Hour, 50 * 365 * 24 * time.Hour
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	never := -time.Duration(now.UnixMilli()) * time.Millisecond // the due time of what redrive wrote
 	for name, tt := range map[string]struct {
 		due, written, read time.Duration // from now
-		keeps              time.Duration // of the topic; 0 is what Provision says, 7 days
+		keeps              time.Duration // of the topic; 0 is the default, 7 days
 		want               time.Duration
 	}{
 		"due":                                  {due: 0, want: 0},
@@ -51,24 +40,22 @@ func TestStay_ALookIsWhenTheRecordIsDueOrHasToBeWrittenAgain(t *testing.T) {
 		"farther":                              {due: 180*time.Hour + time.Millisecond, written: -time.Hour, want: -time.Hour},
 		"farther, by a broker that is ahead":   {due: 180*time.Hour + time.Millisecond, written: time.Hour, want: 84 * time.Hour},
 	} {
-		f := &feed{lane: &lane{c: &Consumer{}, policy: &Policy{Jitter: 0.1, MaxRetryAfter: time.Hour}}, topic: "orders.retry.5s", delay: 5 * time.Second}
-		if tt.keeps != 0 {
-			f.lane.c.retentions.Store(f.topic, tt.keeps)
-		}
+		f := kept(tt.keeps)
+		f.cfg.Wait, f.cfg.MaxWait = 5500*time.Millisecond, time.Hour
 		r := waitingFor(0, now.Add(tt.written), now.Add(tt.due))
 		if got := time.UnixMilli(f.dueOf(r, now.Add(tt.read), now)).Sub(now); got != tt.want {
-			t.Errorf("%s: looked at after %v, want %v", name, got, tt.want)
+			t.Errorf("%s: handed out after %v, want %v", name, got, tt.want)
 		}
 	}
 }
 
-// What gave up its bytes is fetched again, and has been here since it was read first. Of that the feed keeps a few marks, which may
-// say that it was read a little later than it was, and never earlier: earlier, it would be written again too soon.
-func TestStay_WhenARecordWasReadIsKnownToAnEighth(t *testing.T) {
+// An evicted record is fetched again, and has been here since it was read first. Of that the tier keeps
+// a few marks. They may say that it was read a little later than it was, and never earlier: earlier, it
+// would be written again too soon.
+func TestTier_KnowsToAnEighthWhenARecordWasRead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		f := &feed{lane: &lane{c: &Consumer{}, policy: &Policy{}}, topic: "orders.retry.5s", delay: 5 * time.Second}
-		f.lane.c.retentions.Store(f.topic, time.Hour)
+		f := kept(time.Hour)
 		least, _, _ := f.maxStay()
 		now := time.UnixMilli(1_700_000_000_000)
 		var read []time.Time // by offset: the naive model
@@ -97,14 +84,13 @@ func TestStay_WhenARecordWasReadIsKnownToAnEighth(t *testing.T) {
 // A topic's retention may be learned, or set, after its records were read. There was no note then
 // of when that was: each time that such a record was fetched again it counted as just read, and the
 // copy that it needs was put off, until retention took it.
-func TestStay_ARecordReadBeforeARetentionWasKnownIsPutOffOnce(t *testing.T) {
+func TestTier_PutsOffOnceWhatWasReadBeforeARetention(t *testing.T) {
 	t.Parallel()
-	f := &feed{lane: &lane{c: &Consumer{}, policy: &Policy{}}, topic: "orders.retry.5s", delay: 5 * time.Second}
-	f.lane.c.retentions.Store(f.topic, -time.Second) // for ever
+	f := kept(-time.Second) // for ever
 	read := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r := waitingFor(0, read.Add(-1000*time.Hour), read.Add(6*24*time.Hour)) // the broker's clock is behind
 	f.markRead(r.Offset, read)
-	f.lane.c.retentions.Store(f.topic, time.Hour)
+	f.env.Retention = kept(time.Hour).env.Retention
 	least, _, _ := f.maxStay()
 	for now := read; now.Sub(read) < 2*time.Hour; now = now.Add(time.Minute) {
 		if at := time.UnixMilli(f.dueOf(r, f.readAt(r.Offset, now), now)).Sub(read); at > least+least/readSteps {
@@ -113,14 +99,15 @@ func TestStay_ARecordReadBeforeARetentionWasKnownIsPutOffOnce(t *testing.T) {
 	}
 }
 
-// The host's clock is set while a record is with a worker, or while it waits: the worker finds a record that is not due. It is parked
-// again in memory; a copy is written only when the least stay is over, by the monotonic clock.
-func TestStay_ARecordThatIsNotDueWhenItsTurnComesIsNotWrittenAgain(t *testing.T) {
+// The host's clock is set while a record is with a worker, or while it waits: the worker finds a record
+// that is not due. It is parked again in memory; it is to be written again only when the least stay is
+// over, by the monotonic clock.
+func TestTier_ParksAgainWhatIsNotDue(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		due     time.Duration
 		written time.Duration
-		copied  time.Duration // after so long a copy is written; 0 for none
+		copied  time.Duration // it is written again after so long; 0 for never
 	}{
 		"set back by an hour":                   {due: time.Hour},
 		"set back by days":                      {due: 6 * 24 * time.Hour, copied: 84 * time.Hour},
@@ -129,44 +116,49 @@ func TestStay_ARecordThatIsNotDueWhenItsTurnComesIsNotWrittenAgain(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := idle(t, Config{Policy: Policy{Jitter: -1}}, func() { t.Error("ran before its time") })
-				l := held(c, 3, "m")
-				f := l.tiers()[0]
+				f, l := newTier(t, testEnv())
 				now := time.Now()
-				r := waitingFor(0, now.Add(tt.written), now.Add(tt.due))
-				f.offerTier([16]byte{}, []*kgo.Record{r})
-				look := func() {
-					l.mu.Lock()
+				l.Lock()
+				f.Read([16]byte{}, 0, now)
+				f.Admit(waitingFor(0, now.Add(tt.written), now.Add(tt.due)), now)
+				f.Promote()
+				l.Unlock()
+				reparks := func() (parked bool) {
+					l.Lock()
 					for len(f.parked) > 0 { // as if it were due by the clock that was set
-						l.enqueue(f, f.nextDue())
+						l.Enqueue(f.popDue())
 					}
-					l.wakeLocked()
-					l.mu.Unlock()
-					synctest.Wait()
-				}
-				check := func(copies int) {
-					t.Helper()
-					l.mu.Lock()
-					defer l.mu.Unlock()
-					if got := l.copies.Outstanding(); got != copies || f.waiting() != 1-copies || f.tracker.Pending != 1 {
-						t.Fatalf("after %v: %d copies, %d parked, %d unfinished; want %d, %d, 1",
-							time.Since(now), got, f.waiting(), f.tracker.Pending, copies, 1-copies)
-					}
+					l.Unlock()
+					l.work(f, func(r *kgo.Record) { parked = f.Repark(r, time.Now()) })
+					return parked
 				}
 				for range 20 {
-					look()
-					check(0)
+					if !reparks() || f.Waiting() != 1 {
+						t.Fatalf("it is to be written again after %v, with %d parked", time.Since(now), f.Waiting())
+					}
 				}
-				if tt.copied > 0 {
-					time.Sleep(tt.copied - time.Since(now) - time.Millisecond)
-					look()
-					check(0)
-					time.Sleep(time.Millisecond)
-					synctest.Wait()
-					check(1)
+				if tt.copied == 0 {
+					return
 				}
-				l.close()
+				time.Sleep(tt.copied - time.Since(now) - time.Millisecond)
+				if !reparks() {
+					t.Fatal("it is to be written again before its least stay is over")
+				}
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+				if len(l.ready) != 1 || reparks() {
+					t.Errorf("after %v it is parked again, %d are ready; want that it is written again", tt.copied, len(l.ready))
+				}
 			})
 		})
 	}
+}
+
+// kept is a tier whose topic keeps records for so long; 0 is for the default.
+func kept(keeps time.Duration) *Tier {
+	env := testEnv()
+	if keeps != 0 {
+		env.Retention = func(string, time.Duration) time.Duration { return keeps }
+	}
+	return New(env, &testLane{}, Config{Topic: "orders.retry.5s", Delay: 5 * time.Second, Wait: 5 * time.Second}, nil)
 }

@@ -1,10 +1,22 @@
-package consumer
+package tier
 
-// dueHeap holds the records of a tier that are not due yet, the next one on top.
+import (
+	"cmp"
+	"slices"
+)
+
+// dueHeap holds the parked records of a tier, the one that is due first on top.
 type dueHeap []packedRecord
 
 func (h dueHeap) less(i, j int) bool {
 	return h[i].due < h[j].due || h[i].due == h[j].due && h[i].offset < h[j].offset
+}
+
+// sort puts the heap in order. What is sorted is a heap too.
+func (h dueHeap) sort() {
+	slices.SortFunc(h, func(a, b packedRecord) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.offset, b.offset))
+	})
 }
 
 func (h *dueHeap) push(p packedRecord) {

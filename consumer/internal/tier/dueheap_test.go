@@ -1,4 +1,4 @@
-package consumer
+package tier
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTheParkedHeapGivesRecordsByDueTimeThenOffset(t *testing.T) {
+func TestDueHeap_GivesRecordsByDueTimeThenOffset(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var h dueHeap

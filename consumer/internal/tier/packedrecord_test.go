@@ -1,4 +1,4 @@
-package consumer
+package tier
 
 import (
 	"bytes"
@@ -13,15 +13,16 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Nil stays nil, empty stays empty, headers keep their order and duplicates; and nothing is shared with what was fetched.
-func TestAParcelGivesTheRecordBack(t *testing.T) {
+// Nil stays nil, empty stays empty, and headers keep their order and duplicates. The packed record
+// shares no memory with the fetched one.
+func TestPackedRecord_GivesTheRecordBack(t *testing.T) {
 	t.Parallel()
 	bytesOf := rapid.OneOf(rapid.Just[[]byte](nil), rapid.Just([]byte{}), rapid.SliceOfN(rapid.Byte(), 0, 400))
 	key := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", headers.Group, headers.NotBefore, headers.ValueOmitted, "dlq-mine"}))
-	f := &feed{topic: "orders.retry.5s", lane: &lane{partition: 7}}
+	const topic, partition = "orders.retry.5s", 7
 	rapid.Check(t, func(t *rapid.T) {
 		r := &kgo.Record{
-			Key: bytesOf.Draw(t, "key"), Value: bytesOf.Draw(t, "value"), Topic: f.topic, Partition: 7,
+			Key: bytesOf.Draw(t, "key"), Value: bytesOf.Draw(t, "value"), Topic: topic, Partition: partition,
 			Offset: rapid.Int64Min(0).Draw(t, "offset"), LeaderEpoch: rapid.Int32Min(-1).Draw(t, "epoch"),
 			Timestamp: time.UnixMilli(rapid.Int64Range(-1, 1<<50).Draw(t, "timestamp")),
 		}
@@ -47,7 +48,7 @@ func TestAParcelGivesTheRecordBack(t *testing.T) {
 		for _, b := range append([][]byte{r.Key, r.Value}, values(r.Headers)...) {
 			copy(b, bytes.Repeat([]byte{0xEE}, len(b)))
 		}
-		if got := p.unpack(f); !reflect.DeepEqual(got, &want) {
+		if got := p.unpack(topic, partition); !reflect.DeepEqual(got, &want) {
 			t.Fatalf("unpacked %+v\nwant %+v", got, &want)
 		}
 	})
@@ -60,55 +61,8 @@ func values(h []kgo.RecordHeader) (all [][]byte) {
 	return all
 }
 
-// bomb is a record that is small on the wire and large in memory.
-func bomb(offset int64, headers int) *kgo.Record {
-	r := &kgo.Record{Key: []byte("key"), Offset: offset}
-	for range headers {
-		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "h", Value: []byte("v")})
-	}
-	return r
-}
-
-// What was admitted by its packed size was unpacked when it was due, long before a worker had it: thousands of tiny headers took
-// several times the budget then.
-func TestRecordsOfThousandsOfHeadersThatWaitForAWorkerStayWithinTheBudget(t *testing.T) {
-	t.Parallel()
-	l := untimed(t)
-	l.c.paused.Store(&map[string]bool{"orders": true}) // no worker takes any
-	f, p := l.feeds[1], l.c.tierBudget
-	offset := int64(0)
-	for f.admit(bomb(offset, 2000), 1) {
-		offset++
-	}
-	f.evicted, l.c.cfg.MaxInFlight = evictedIndex{}, 1000
-	l.mu.Lock()
-	f.promote()
-	l.mu.Unlock()
-	if f.ready.Len() != int(offset) || offset < 40 {
-		t.Fatalf("%d of %d records are ready, want all, and some dozens", f.ready.Len(), offset)
-	}
-	if p.bytes > p.limit {
-		t.Errorf("%d bytes are kept of a budget of %d", p.bytes, p.limit)
-	}
-	for f.ready.Len() > 0 {
-		before := p.bytes
-		u := f.cut()
-		packed := u.item.size
-		f.unpack(u.item)
-		if more := p.bytes - before; more < 2000*40 || u.item.size != packed+more {
-			t.Fatalf("%d bytes of %d packed ones count %d more with a worker, want those of the headers", u.item.size, packed, more)
-		}
-		l.units[u] = struct{}{}
-		l.release(u)
-	}
-	if p.bytes != 0 || f.inMemoryBytes != 0 || p.holders != 0 {
-		t.Errorf("%d bytes by %d feeds are left when all have run, %d of this one; want none", p.bytes, p.holders, f.inMemoryBytes)
-	}
-}
-
 // Not parallel: what others allocate would count.
-func TestAnUnpackedRecordCountsWhatItTakes(t *testing.T) {
-	f := &feed{topic: "orders.retry.5s", lane: &lane{}}
+func TestPackedRecord_CountsWhatItTakes(t *testing.T) {
 	long := &kgo.Record{Key: []byte("key"), Value: make([]byte, 1000)}
 	for i := range 100 {
 		long.Headers = append(long.Headers, kgo.RecordHeader{Key: string(bytes.Repeat([]byte{'a' + byte(i%26)}, 100)), Value: make([]byte, 50)})
@@ -118,19 +72,19 @@ func TestAnUnpackedRecordCountsWhatItTakes(t *testing.T) {
 		"thousands of tiny headers": bomb(0, 4000), "long keys": long, "no header": {Value: make([]byte, 5000)}, "siding's own headers": {Headers: meta.Append(nil)},
 	} {
 		const n = 200
-		parcels, records := make([]packedRecord, n), make([]*kgo.Record, n)
+		packedOnes, records := make([]packedRecord, n), make([]*kgo.Record, n)
 		var before, packed, unpacked runtime.MemStats
 		runtime.ReadMemStats(&before)
-		for i := range parcels {
-			parcels[i] = pack(r, 1)
+		for i := range packedOnes {
+			packedOnes[i] = pack(r, 1)
 		}
 		runtime.ReadMemStats(&packed)
 		for i := range records {
-			records[i] = parcels[i].unpack(f)
+			records[i] = packedOnes[i].unpack("orders.retry.5s", 0)
 		}
 		runtime.ReadMemStats(&unpacked)
 		for what, tt := range map[string]struct{ counted, took int64 }{
-			"a parcel":           {parcels[0].size(), int64(packed.TotalAlloc-before.TotalAlloc) / n},
+			"a packed record":    {packedOnes[0].size(), int64(packed.TotalAlloc-before.TotalAlloc) / n},
 			"its record besides": {unpackedSize(records[0]), int64(unpacked.TotalAlloc-packed.TotalAlloc) / n},
 		} {
 			if tt.counted < tt.took*9/10 || tt.counted > tt.took*3/2+100 {

@@ -1,0 +1,53 @@
+package consumer
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/tier"
+)
+
+// newTierEnv is what the lanes' tiers have of the process.
+func (c *Consumer) newTierEnv() *tier.Env {
+	return &tier.Env{
+		Budget: tier.NewBudget(c.cfg.MaxParkedBytes, c.resumeTiers),
+		MaxDue: c.cfg.MaxInFlight,
+		Fetch: func(ctx context.Context, p tier.Partition, from, bytes int64) ([]*kgo.Record, int64, error) {
+			return c.fetcher.Fetch(ctx, p, from, bytes)
+		},
+		Retention: c.retentionOf,
+		Expired:   c.expired,
+		Go:        c.wg.Go,
+		Throttle:  &c.throttle,
+	}
+}
+
+// newFetcher makes what fetches evicted records. Its requests do not go through the retry client, whose
+// connections for fetches carry its long polls.
+func (c *Consumer) newFetcher() *tier.Fetcher {
+	return tier.NewFetcher(c.retryCl, c.copyClients.Client, func(ctx context.Context, topic string, partition int32) (start, end int64, err error) {
+		b, err := c.cluster.Bounds(ctx, topic)
+		if err != nil {
+			return 0, 0, err
+		}
+		return b.Of(topic, partition)
+	})
+}
+
+// resumeTiers has the fetches of tiers go on that waited for room.
+func (c *Consumer) resumeTiers(lanes []tier.Lane) {
+	feeds := make([]*feed, len(lanes))
+	for i, l := range lanes {
+		feeds[i] = &l.(*tierFeed).feed // no other lanes are given to a tier
+	}
+	c.retryPauser.apply(feeds...)
+}
+
+// warnShared says, once a topic, that another group's failures are in it.
+func (c *Consumer) warnShared(topic string) {
+	c.throttle.Once("sharing "+topic, 24*time.Hour, func() {
+		c.log.Info("siding: another group shares this retry topic; its records are passed over. Put {group} into Config.Naming to keep groups apart", "retry_topic", topic)
+	})
+}

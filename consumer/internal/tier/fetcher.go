@@ -1,0 +1,136 @@
+package tier
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	// refetchTimeout ends a request; the next one asks for the leader again.
+	refetchTimeout = 10 * time.Second
+	// refetchesPerBroker bounds the answers that are in memory at a time beside the budget. A broker
+	// that does not answer holds up its own partitions only.
+	refetchesPerBroker = 2
+)
+
+// ErrOutOfLog reports that a partition's log ends before the offset that was to be read: the log is
+// another one than it was.
+var ErrOutOfLog = errors.New("the log ends before it")
+
+// Fetcher reads single pieces of logs. Its Fetch is safe for concurrent use.
+type Fetcher struct {
+	client  *kgo.Client
+	through func() (*kgo.Client, error)
+	bounds  func(ctx context.Context, topic string, partition int32) (start, end int64, err error)
+
+	decompressor kgo.Decompressor
+	brokers      perBroker
+}
+
+// NewFetcher makes a fetcher. client knows the leaders, and how its user decompresses and checks.
+// through returns the client whose connections carry the requests. bounds finds where a log starts and
+// ends.
+func NewFetcher(client *kgo.Client, through func() (*kgo.Client, error), bounds func(context.Context, string, int32) (start, end int64, err error)) *Fetcher {
+	f := &Fetcher{client: client, through: through, bounds: bounds, decompressor: kgo.DefaultDecompressor()}
+	f.brokers.limit = refetchesPerBroker
+	if own, ok := client.OptValue(kgo.WithDecompressor).(kgo.Decompressor); ok && own != nil {
+		f.decompressor = own
+	}
+	return f
+}
+
+// byName is a fetch in the last version in which topics go by name: of a broker that was upgraded while
+// the lane knew no id.
+type byName struct{ *kmsg.FetchRequest }
+
+func (byName) MaxVersion() int16 { return 12 }
+
+// Fetch is what [Env] says of it.
+func (f *Fetcher) Fetch(ctx context.Context, p Partition, from, bytes int64) ([]*kgo.Record, int64, error) {
+	got, next, err := f.fetch(ctx, p, from, bytes)
+	if err != nil && !errors.Is(err, errCrowded) {
+		f.client.ForceMetadataRefresh() // most likely the leader moved
+	}
+	return got, next, err
+}
+
+func (f *Fetcher) fetch(ctx context.Context, p Partition, from, bytes int64) ([]*kgo.Record, int64, error) {
+	leader, epoch, err := f.client.PartitionLeader(p.Topic, p.Partition)
+	if err != nil || leader < 0 {
+		return nil, 0, errors.Join(errors.New("the leader is not known"), err)
+	}
+	release, err := f.brokers.acquire(ctx, leader)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, refetchTimeout)
+	defer cancel()
+	through, err := f.through()
+	if err != nil {
+		return nil, 0, err
+	}
+	answer, err := through.Broker(int(leader)).RetriableRequest(ctx, request(p, epoch, from, bytes))
+	if err != nil {
+		return nil, 0, err
+	}
+	resp := answer.(*kmsg.FetchResponse)
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return nil, 0, err
+	}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return nil, 0, errors.New("the broker answers about something else")
+	}
+	part := &resp.Topics[0].Partitions[0]
+	if errors.Is(kerr.ErrorForCode(part.ErrorCode), kerr.OffsetOutOfRange) {
+		next, err := f.startBehind(ctx, p, from)
+		return nil, next, err
+	}
+	read, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
+		Offset: from, IsolationLevel: kgo.ReadCommitted(), Topic: p.Topic, Partition: p.Partition,
+		DisableCRCValidation: f.client.OptValue(kgo.DisableFetchCRCValidation) == true,
+	}, part, f.decompressor, nil)
+	switch {
+	case len(read.Records) > 0 || next > from:
+	case read.Err != nil:
+		return nil, 0, read.Err
+	default:
+		return nil, 0, errors.New("there is nothing")
+	}
+	return read.Records, next, nil
+}
+
+// request asks for committed records.
+func request(p Partition, epoch int32, from, bytes int64) kmsg.Request {
+	fetch := kmsg.NewPtrFetchRequest()
+	fetch.MinBytes, fetch.MaxBytes, fetch.IsolationLevel, fetch.SessionEpoch = 1, int32(bytes), 1, -1
+	topic, partition := kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
+	topic.Topic, topic.TopicID = p.Topic, p.ID
+	partition.Partition, partition.CurrentLeaderEpoch = p.Partition, epoch
+	partition.FetchOffset, partition.PartitionMaxBytes = from, int32(bytes)
+	topic.Partitions = append(topic.Partitions, partition)
+	fetch.Topics = append(fetch.Topics, topic)
+	if p.ID == [16]byte{} {
+		return byName{fetch}
+	}
+	return fetch
+}
+
+// startBehind is where a log starts that a fetch met outside of its bounds: what lay before is gone.
+func (f *Fetcher) startBehind(ctx context.Context, p Partition, from int64) (int64, error) {
+	start, end, err := f.bounds(ctx, p.Topic, p.Partition)
+	switch {
+	case err != nil:
+		return 0, err
+	case end < from:
+		return 0, ErrOutOfLog
+	case start <= from:
+		return 0, kerr.OffsetOutOfRange
+	}
+	return start, nil
+}

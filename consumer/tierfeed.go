@@ -1,0 +1,152 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/fifo"
+	"github.com/sidingkafka/siding/consumer/internal/tier"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// tierFeed is the intake of a retry partition. What waits there for its time is in parked, which knows
+// the feed as its [tier.Lane].
+type tierFeed struct {
+	feed
+	drained bool         // the tier is not configured: it is drained, and nothing goes into it
+	id      kadm.TopicID // of the topic, under which its offsets count
+	parked  *tier.Tier
+}
+
+func (l *lane) newTierFeed(t retrytopics.Tier) *tierFeed {
+	f := &tierFeed{feed: feed{lane: l, topic: t.Topic, tier: t, origin: l.newOrigin(t.Topic, t.Delay)}}
+	f.parked = tier.New(l.c.tierEnv, f, tier.Config{
+		Topic: t.Topic, Partition: l.partition, Delay: t.Delay,
+		Wait: l.policy.jittered(t.Delay), MaxWait: l.policy.jittered(l.policy.MaxRetryAfter),
+		Provision: l.c.cfg.Provision, Log: l.log,
+	}, &f.tracker)
+	return f
+}
+
+func (l *lane) newDrainedFeed(t drainedTier) *tierFeed {
+	f := l.newTierFeed(t.Tier)
+	f.drained = true
+	return f
+}
+
+// offer takes what a poll brought of the partition: it passes over records of other groups, and parks
+// the others. It reports whether the fetch should pause: if what comes is overdue already and there is
+// no room, it can as well wait on the broker.
+func (f *tierFeed) offer(id [16]byte, recs []*kgo.Record) (pause bool) {
+	foreign, pause := f.admit(id, recs)
+	if foreign > 0 {
+		f.lane.c.warnShared(f.topic)
+	}
+	return pause
+}
+
+func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bool) {
+	l := f.lane
+	now := time.Now()
+	refused := false
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state >= laneDraining || f.parked.Retired() {
+		return 0, false
+	}
+	f.parked.Read(cmp.Or(id, f.id), f.tracker.Next, now)
+	for _, r := range recs {
+		if r.Attrs.IsControl() { // the end of a transaction, see withoutMarkers
+			f.tracker.Skip(r.Offset + 1)
+			f.epoch = r.LeaderEpoch
+			continue
+		}
+		if !f.tracker.Deliver(r.Offset) {
+			continue
+		}
+		f.epoch = r.LeaderEpoch
+		// One without a group is broken, not another group's. Whatever else is broken is for the group that it names.
+		if group, _, _ := headers.Peek(r.Headers); len(group) > 0 && !l.c.groups.has(group) {
+			f.tracker.Finish(r.Offset)
+			foreign++
+			continue
+		}
+		refused = f.parked.Admit(r, now)
+	}
+	f.parked.Promote()
+	if refused && !f.full.Load() {
+		f.full.Store(true)
+		f.parked.AwaitRoom()
+		return foreign, true
+	}
+	return foreign, false
+}
+
+func (f *tierFeed) hasWork() bool { return f.mayCut() && f.ready.Len() > 0 }
+
+// cut takes the next unit.
+func (f *tierFeed) cut() *unit {
+	it := f.ready.Pop()
+	f.busy = true
+	f.parked.Take(it.parked)
+	return &unit{feed: &f.feed, tier: f, item: it, key: it.hash}
+}
+
+// drop lets go of everything that waits.
+func (f *tierFeed) drop() {
+	f.ready = fifo.Queue[*item]{}
+	f.parked.Drop()
+}
+
+// join adds the feed to its lane, unless that is revoked. It reports whether the feed is to be read; a
+// lane that is not placed yet has it placed and read with its others.
+func (f *tierFeed) join() bool {
+	l := f.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state >= laneDraining || l.reads(f.topic) {
+		return false
+	}
+	l.setTiers(append(slices.Clone(l.tiers()), f))
+	return l.positionsLoaded
+}
+
+// requeueTopic is the topic in which a record waits on that has to be written again: its own, unless
+// the tier is drained.
+func (f *tierFeed) requeueTopic(m *headers.Meta) string {
+	if tiers := f.lane.siblings; f.drained && len(tiers.Tiers) > 0 {
+		return next(tiers, retrytopics.Tier{}, time.Until(m.NotBefore)).Topic
+	}
+	return f.topic
+}
+
+// Lock and the methods below are tier.Lane's, for what is parked.
+func (f *tierFeed) Lock() { f.lane.mu.Lock() }
+
+func (f *tierFeed) Unlock() { f.lane.mu.Unlock() }
+
+func (f *tierFeed) Closing() bool { return f.lane.state >= laneDraining }
+
+func (f *tierFeed) Enqueue(it *tier.Item) { f.lane.enqueue(&f.feed, &item{parked: it}) }
+
+func (f *tierFeed) Ready() int { return f.ready.Len() }
+
+func (f *tierFeed) Wake() { f.lane.wakeLocked() }
+
+func (f *tierFeed) Reopen() { f.full.Store(false) }
+
+func (f *tierFeed) Context() context.Context { return f.lane.abandon }
+
+// OutOfLog moves the tier. The retry poll may be paused, and would not find out.
+func (f *tierFeed) OutOfLog() {
+	p := f.lane.c.retryPoll
+	p.betweenPolls(func() {
+		p.c.moveTiers([]outOfRange{{at: topicPartition{f.topic, f.lane.partition}, tier: f}})
+	})
+}
