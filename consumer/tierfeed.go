@@ -12,6 +12,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -72,7 +73,7 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 		}
 		f.epoch = r.LeaderEpoch
 		// One without a group is broken, not another group's. Whatever else is broken is for the group that it names.
-		if group, _, _ := headers.Peek(r.Headers); len(group) > 0 && !l.c.groups.has(group) {
+		if group, _, _ := reserved.Peek(r.Headers); len(group) > 0 && !l.c.groups.has(group) {
 			f.tracker.Finish(r.Offset)
 			foreign++
 			continue

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // Append returns a new slice with the headers of h, without the reserved ones, followed by those
@@ -74,61 +75,61 @@ func (r *Redrive) estimate() int {
 type encoder struct {
 	buf    []byte // values are cut from it
 	n      int
-	keys   [numKeys]key
-	values [numKeys][]byte
+	keys   [reserved.Count]reserved.Key
+	values [reserved.Count][]byte
 	memo   *memo // nil: encode everything
 }
 
 // meta adds the headers of m.
 func (e *encoder) meta(m *Meta) {
 	if o := &m.Original; o.Topic != "" {
-		e.raw(originalTopic, o.Topic)
+		e.raw(reserved.OriginalTopic, o.Topic)
 		e.topicID(o.TopicID)
-		e.number(originalPartition, int64(o.Partition))
-		e.number(originalOffset, o.Offset)
+		e.number(reserved.OriginalPartition, int64(o.Partition))
+		e.number(reserved.OriginalOffset, o.Offset)
 		if !o.Timestamp.IsZero() {
-			e.number(originalTimestamp, o.Timestamp.UnixMilli())
+			e.number(reserved.OriginalTimestamp, o.Timestamp.UnixMilli())
 		}
 	}
-	e.raw(group, m.Group)
-	e.number(attempts, int64(clamp(m.Attempts)))
-	e.class(errorClass, m.Class)
+	e.raw(reserved.Group, m.Group)
+	e.number(reserved.Attempts, int64(clamp(m.Attempts)))
+	e.class(reserved.ErrorClass, m.Class)
 	if validFingerprint(m.Fingerprint) {
-		e.raw(errorFingerprint, m.Fingerprint)
+		e.raw(reserved.ErrorFingerprint, m.Fingerprint)
 	}
-	e.text(errorMessage, m.Message, MaxMessage)
+	e.text(reserved.ErrorMessage, m.Message, MaxMessage)
 	if m.Reason != "" {
-		e.text(errorStack, m.Stack, MaxStack)
-		e.class(failureReason, string(m.Reason))
+		e.text(reserved.ErrorStack, m.Stack, MaxStack)
+		e.class(reserved.FailureReason, string(m.Reason))
 	}
-	e.time(firstFailedAt, m.FirstFailedAt)
-	e.time(failedAt, m.FailedAt)
+	e.time(reserved.FirstFailedAt, m.FirstFailedAt)
+	e.time(reserved.FailedAt, m.FailedAt)
 	if m.Reason == "" {
-		e.time(notBefore, m.NotBefore)
-		e.flag(held, m.Held)
+		e.time(reserved.NotBefore, m.NotBefore)
+		e.flag(reserved.Held, m.Held)
 	}
 	if m.Hops > 0 {
-		e.number(hops, int64(clamp(m.Hops)))
+		e.number(reserved.Hops, int64(clamp(m.Hops)))
 	}
 	e.history(m.writtenHistory())
-	e.text(traceParent, m.TraceParent, maxNote)
-	e.text(consumerVersion, m.Version, maxNote)
-	e.text(environment, m.Environment, maxNote)
-	e.text(host, m.Host, maxNote)
+	e.text(reserved.TraceParent, m.TraceParent, maxNote)
+	e.text(reserved.ConsumerVersion, m.Version, maxNote)
+	e.text(reserved.Environment, m.Environment, maxNote)
+	e.text(reserved.Host, m.Host, maxNote)
 	e.redrive(&m.Redrive)
 	if m.Reason != "" {
-		e.flag(valueOmitted, m.ValueOmitted)
+		e.flag(reserved.ValueOmitted, m.ValueOmitted)
 	}
 }
 
 // add turns the bytes appended to buf since start into a header with key k. Its capacity ends where
 // the next value starts, so that appending to one value cannot reach another.
-func (e *encoder) add(k key, start int) {
+func (e *encoder) add(k reserved.Key, start int) {
 	end := len(e.buf)
 	e.put(k, e.buf[start:end:end])
 }
 
-func (e *encoder) put(k key, value []byte) {
+func (e *encoder) put(k reserved.Key, value []byte) {
 	e.keys[e.n], e.values[e.n] = k, value
 	e.n++
 }
@@ -137,12 +138,12 @@ func (e *encoder) put(k key, value []byte) {
 func (e *encoder) headers(out, h []kgo.RecordHeader) []kgo.RecordHeader {
 	out = appendUser(out, h)
 	for i := range e.n {
-		out = append(out, kgo.RecordHeader{Key: keyNames[e.keys[i]], Value: e.values[i]})
+		out = append(out, kgo.RecordHeader{Key: e.keys[i].String(), Value: e.values[i]})
 	}
 	return out
 }
 
-func (e *encoder) raw(k key, s string) {
+func (e *encoder) raw(k reserved.Key, s string) {
 	if s == "" || e.memo.string(e, k, s) {
 		return
 	}
@@ -152,7 +153,7 @@ func (e *encoder) raw(k key, s string) {
 	e.memo.keepString(e, k, s)
 }
 
-func (e *encoder) text(k key, s string, limit int) {
+func (e *encoder) text(k reserved.Key, s string, limit int) {
 	if s == "" || e.memo.string(e, k, s) {
 		return
 	}
@@ -162,9 +163,9 @@ func (e *encoder) text(k key, s string, limit int) {
 	e.memo.keepString(e, k, s)
 }
 
-func (e *encoder) class(k key, s string) { e.raw(k, classify.CleanClass(s)) }
+func (e *encoder) class(k reserved.Key, s string) { e.raw(k, classify.CleanClass(s)) }
 
-func (e *encoder) number(k key, n int64) {
+func (e *encoder) number(k reserved.Key, n int64) {
 	if e.memo.number(e, k, n) {
 		return
 	}
@@ -174,13 +175,13 @@ func (e *encoder) number(k key, n int64) {
 	e.memo.keepNumber(e, k, n)
 }
 
-func (e *encoder) time(k key, t time.Time) {
+func (e *encoder) time(k reserved.Key, t time.Time) {
 	if !t.IsZero() {
 		e.number(k, millis(t))
 	}
 }
 
-func (e *encoder) flag(k key, set bool) {
+func (e *encoder) flag(k reserved.Key, set bool) {
 	if set {
 		e.raw(k, "true")
 	}
@@ -192,21 +193,21 @@ func (e *encoder) topicID(id [16]byte) {
 	}
 	start := e.room(22)
 	e.buf = base64.RawURLEncoding.AppendEncode(e.buf, id[:])
-	e.add(originalTopicID, start)
+	e.add(reserved.OriginalTopicID, start)
 	e.memo.keepID(e, id)
 }
 
 func (e *encoder) redrive(r *Redrive) {
 	if r.ID != "" {
-		e.text(redriveID, r.ID, maxRedriveID)
-		e.number(redriveCount, int64(clamp(r.Count)))
+		e.text(reserved.RedriveID, r.ID, maxRedriveID)
+		e.number(reserved.RedriveCount, int64(clamp(r.Count)))
 		start := e.room(len(r.From.Topic) + 32)
 		e.buf = r.From.append(e.buf)
-		e.add(redriveFrom, start)
+		e.add(reserved.RedriveFrom, start)
 		if o := &r.Original; o.Topic != "" {
 			start := e.room(len(o.Topic) + 32)
 			e.buf = o.append(e.buf)
-			e.add(redriveOriginal, start)
+			e.add(reserved.RedriveOriginal, start)
 		}
 	}
 }
@@ -256,7 +257,4 @@ func cut(s string, limit int) string {
 
 func clamp(n int) int { return min(max(n, 0), MaxAttempts) }
 
-// maxMillis is the end of the year 9999, the last that RFC 3339 can print.
-const maxMillis = 253_402_300_799_999
-
-func millis(t time.Time) int64 { return min(max(t.UnixMilli(), 0), maxMillis) }
+func millis(t time.Time) int64 { return min(max(t.UnixMilli(), 0), reserved.MaxMillis) }

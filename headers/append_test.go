@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 func TestAppend_WritesWhatParseReads(t *testing.T) {
@@ -54,8 +55,8 @@ func TestReason_DecidesWhichHeadersAreWritten(t *testing.T) {
 			t.Errorf("a copy on a retry topic has %s", key)
 		}
 	}
-	if n := len(letter) + len(retryOnly); n != int(numKeys)-1 {
-		t.Errorf("%d keys are written, want %d: does Append omit a new one?", n, numKeys-1)
+	if n := len(letter) + len(retryOnly); n != int(reserved.Count)-1 {
+		t.Errorf("%d keys are written, want %d: does Append omit a new one?", n, reserved.Count-1)
 	}
 }
 
@@ -151,7 +152,7 @@ func TestAppend_KeepsLimits(t *testing.T) {
 	if got.Attempts != MaxAttempts || got.Hops != MaxAttempts || got.Redrive.Count != 0 {
 		t.Errorf("attempts %d, hops %d, redriven %d; want them within bounds", got.Attempts, got.Hops, got.Redrive.Count)
 	}
-	if got.FailedAt.UnixMilli() != maxMillis || got.FirstFailedAt.UnixMilli() != 0 {
+	if got.FailedAt.UnixMilli() != reserved.MaxMillis || got.FirstFailedAt.UnixMilli() != 0 {
 		t.Errorf("failed %v … %v, want times within bounds", got.FirstFailedAt, got.FailedAt)
 	}
 	if got.Fingerprint != "" {

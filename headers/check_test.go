@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // A forged or broken due time must neither run a record early nor park it for ever.
@@ -21,7 +23,7 @@ func TestCheck_BelievesOnlyWhatATierCanHold(t *testing.T) {
 		{"due long ago", func(m *Meta) { m.NotBefore = time.UnixMilli(0) }, "", nil},
 		{"due at the last moment", func(m *Meta) { m.NotBefore = written.Add(retention) }, "", nil},
 		{"due a moment later", func(m *Meta) { m.NotBefore = written.Add(retention + time.Millisecond) }, NotBefore, ErrRange},
-		{"due in the year 9999", func(m *Meta) { m.NotBefore = time.UnixMilli(maxMillis) }, NotBefore, ErrRange},
+		{"due in the year 9999", func(m *Meta) { m.NotBefore = time.UnixMilli(reserved.MaxMillis) }, NotBefore, ErrRange},
 		{"no due time", func(m *Meta) { m.NotBefore = time.Time{} }, NotBefore, ErrMissing},
 		{"no origin", func(m *Meta) { m.Original = Position{} }, OriginalTopic, ErrMissing},
 		{"no group", func(m *Meta) { m.Group = "" }, Group, ErrMissing},
@@ -46,7 +48,7 @@ func TestCheck_BelievesOnlyWhatATierCanHold(t *testing.T) {
 		}
 	}
 	m := full("")
-	m.NotBefore = time.UnixMilli(maxMillis)
+	m.NotBefore = time.UnixMilli(reserved.MaxMillis)
 	if err := m.CheckRetry(written, 0); err != nil {
 		t.Errorf("unlimited retention: %v", err)
 	}

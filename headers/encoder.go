@@ -1,6 +1,10 @@
 package headers
 
-import "github.com/twmb/franz-go/pkg/kgo"
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/reserved"
+)
 
 // Encoder is Meta.Append for many records in a row, such as a storm of the same failure. It returns
 // the same headers. A value that equals the previous call's shares its bytes instead of being
@@ -34,14 +38,14 @@ func (c *Encoder) Append(m *Meta, h []kgo.RecordHeader) []kgo.RecordHeader {
 }
 
 // memo has the last value of each header, and its encoding. A nil memo is empty.
-type memo [numKeys]struct {
+type memo [reserved.Count]struct {
 	text   string
 	number int64
 	topic  [16]byte
 	value  []byte // nil: none yet
 }
 
-func (m *memo) string(e *encoder, k key, s string) bool {
+func (m *memo) string(e *encoder, k reserved.Key, s string) bool {
 	if m == nil || m[k].value == nil || m[k].text != s {
 		return false
 	}
@@ -49,13 +53,13 @@ func (m *memo) string(e *encoder, k key, s string) bool {
 	return true
 }
 
-func (m *memo) keepString(e *encoder, k key, s string) {
+func (m *memo) keepString(e *encoder, k reserved.Key, s string) {
 	if m != nil {
 		m[k].text, m[k].value = s, e.values[e.n-1]
 	}
 }
 
-func (m *memo) number(e *encoder, k key, n int64) bool {
+func (m *memo) number(e *encoder, k reserved.Key, n int64) bool {
 	if m == nil || m[k].value == nil || m[k].number != n {
 		return false
 	}
@@ -63,22 +67,22 @@ func (m *memo) number(e *encoder, k key, n int64) bool {
 	return true
 }
 
-func (m *memo) keepNumber(e *encoder, k key, n int64) {
+func (m *memo) keepNumber(e *encoder, k reserved.Key, n int64) {
 	if m != nil {
 		m[k].number, m[k].value = n, e.values[e.n-1]
 	}
 }
 
 func (m *memo) id(e *encoder, id [16]byte) bool {
-	if m == nil || m[originalTopicID].value == nil || m[originalTopicID].topic != id {
+	if m == nil || m[reserved.OriginalTopicID].value == nil || m[reserved.OriginalTopicID].topic != id {
 		return false
 	}
-	e.put(originalTopicID, m[originalTopicID].value)
+	e.put(reserved.OriginalTopicID, m[reserved.OriginalTopicID].value)
 	return true
 }
 
 func (m *memo) keepID(e *encoder, id [16]byte) {
 	if m != nil {
-		m[originalTopicID].topic, m[originalTopicID].value = id, e.values[e.n-1]
+		m[reserved.OriginalTopicID].topic, m[reserved.OriginalTopicID].value = id, e.values[e.n-1]
 	}
 }

@@ -3,14 +3,16 @@ package headers
 import (
 	"errors"
 	"strconv"
+
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // The reasons of a FieldError, for errors.Is.
 var (
 	ErrMissing   = errors.New("missing")
 	ErrDuplicate = errors.New("duplicated")
-	ErrSyntax    = errors.New("not in the format of this header")
-	ErrRange     = errors.New("out of bounds")
+	ErrSyntax    = reserved.ErrSyntax
+	ErrRange     = reserved.ErrRange
 )
 
 // FieldError is the error of one invalid header.

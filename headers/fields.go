@@ -2,32 +2,32 @@ package headers
 
 import (
 	"encoding/base64"
-	"math"
 	"time"
 	"unicode/utf8"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // Each method of this file reads one header. A missing or invalid header gives the zero value; an
 // invalid one also fails the parser.
 
-func (p *parser) number(k key, lo, hi int64) int64 {
+func (p *parser) number(k reserved.Key, lo, hi int64) int64 {
 	if !p.has(k) {
 		return 0
 	}
-	n, err := parseInt(p.value[k], lo, hi)
+	n, err := reserved.Int(p.Value[k], lo, hi)
 	if err != nil {
 		p.fail(k, err)
 	}
 	return n
 }
 
-func (p *parser) time(k key) time.Time {
+func (p *parser) time(k reserved.Key) time.Time {
 	if !p.has(k) {
 		return time.Time{}
 	}
-	ms, err := parseInt(p.value[k], 0, maxMillis)
+	ms, err := reserved.Int(p.Value[k], 0, reserved.MaxMillis)
 	if err != nil {
 		p.fail(k, err)
 		return time.Time{}
@@ -35,18 +35,18 @@ func (p *parser) time(k key) time.Time {
 	return time.UnixMilli(ms)
 }
 
-func (p *parser) flag(k key) bool {
+func (p *parser) flag(k reserved.Key) bool {
 	if !p.has(k) {
 		return false
 	}
-	if string(p.value[k]) != "true" {
+	if string(p.Value[k]) != "true" {
 		p.fail(k, ErrSyntax)
 		return false
 	}
 	return true
 }
 
-func (p *parser) topic(k key) string {
+func (p *parser) topic(k reserved.Key) string {
 	s := p.text[k]
 	if !p.has(k) {
 		return ""
@@ -58,11 +58,11 @@ func (p *parser) topic(k key) string {
 	return s
 }
 
-func (p *parser) topicID(k key) (id [16]byte) {
+func (p *parser) topicID(k reserved.Key) (id [16]byte) {
 	if !p.has(k) {
 		return id
 	}
-	v := p.value[k]
+	v := p.Value[k]
 	if len(v) != base64.RawURLEncoding.EncodedLen(len(id)) {
 		p.fail(k, ErrSyntax)
 		return id
@@ -75,7 +75,7 @@ func (p *parser) topicID(k key) (id [16]byte) {
 }
 
 // name reads text that identifies something and so cannot be repaired.
-func (p *parser) name(k key) string {
+func (p *parser) name(k reserved.Key) string {
 	s := p.text[k]
 	if p.has(k) && (s == "" || !utf8.ValidString(s)) {
 		p.fail(k, ErrSyntax)
@@ -85,7 +85,7 @@ func (p *parser) name(k key) string {
 }
 
 // note reads text that is only displayed.
-func (p *parser) note(k key) string {
+func (p *parser) note(k reserved.Key) string {
 	s := p.text[k]
 	limit, _ := textLimit(k)
 	if len(s) < limit && utf8.ValidString(s) {
@@ -94,7 +94,7 @@ func (p *parser) note(k key) string {
 	return string(appendText(nil, s, limit))
 }
 
-func (p *parser) class(k key) string {
+func (p *parser) class(k reserved.Key) string {
 	s := p.text[k]
 	if p.has(k) && !classify.ValidClass(s) {
 		p.fail(k, ErrSyntax)
@@ -105,7 +105,7 @@ func (p *parser) class(k key) string {
 
 const fingerprintLen = 16
 
-func (p *parser) fingerprint(k key) string {
+func (p *parser) fingerprint(k reserved.Key) string {
 	s := p.text[k]
 	if p.has(k) && !validFingerprint(s) {
 		p.fail(k, ErrSyntax)
@@ -123,7 +123,7 @@ func validFingerprint(s string) bool {
 	return len(s) == fingerprintLen
 }
 
-func (p *parser) history(k key) []Attempt {
+func (p *parser) history(k reserved.Key) []Attempt {
 	if !p.has(k) {
 		return nil
 	}
@@ -136,57 +136,25 @@ func (p *parser) history(k key) []Attempt {
 }
 
 func (p *parser) redrive() (r Redrive) {
-	if !p.any(redriveID, redriveCount, redriveFrom, redriveOriginal) {
+	if !p.any(reserved.RedriveID, reserved.RedriveCount, reserved.RedriveFrom, reserved.RedriveOriginal) {
 		return r
 	}
-	p.require(redriveID, redriveCount, redriveFrom)
-	r.ID = p.name(redriveID)
-	r.Count = int(p.number(redriveCount, 0, MaxAttempts))
-	if p.has(redriveFrom) {
-		from, err := ParsePosition(p.text[redriveFrom])
+	p.require(reserved.RedriveID, reserved.RedriveCount, reserved.RedriveFrom)
+	r.ID = p.name(reserved.RedriveID)
+	r.Count = int(p.number(reserved.RedriveCount, 0, MaxAttempts))
+	if p.has(reserved.RedriveFrom) {
+		from, err := ParsePosition(p.text[reserved.RedriveFrom])
 		if err != nil {
-			p.fail(redriveFrom, err)
+			p.fail(reserved.RedriveFrom, err)
 		}
 		r.From = from
 	}
-	if p.has(redriveOriginal) {
-		original, err := ParsePosition(p.text[redriveOriginal])
+	if p.has(reserved.RedriveOriginal) {
+		original, err := ParsePosition(p.text[reserved.RedriveOriginal])
 		if err != nil {
-			p.fail(redriveOriginal, err)
+			p.fail(reserved.RedriveOriginal, err)
 		}
 		r.Original = original
 	}
 	return r
-}
-
-// parseInt reads a decimal number between lo and hi: digits with at most one leading minus.
-func parseInt[T string | []byte](s T, lo, hi int64) (int64, error) {
-	digits, negative := s, false
-	if len(s) > 0 && s[0] == '-' {
-		digits, negative = s[1:], true
-	}
-	if len(digits) == 0 {
-		return 0, ErrSyntax
-	}
-	var n uint64
-	for i := range len(digits) {
-		c := digits[i] - '0'
-		if c > 9 {
-			return 0, ErrSyntax
-		}
-		if n > (math.MaxUint64-9)/10 {
-			return 0, ErrRange
-		}
-		n = n*10 + uint64(c)
-	}
-	switch {
-	case negative && n > -math.MinInt64, !negative && n > math.MaxInt64:
-		return 0, ErrRange
-	case negative:
-		n = -n // wraps to the two's complement, MinInt64 included
-	}
-	if v := int64(n); v >= lo && v <= hi {
-		return v, nil
-	}
-	return 0, ErrRange
 }

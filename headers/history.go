@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // writtenHistory returns the newest part of m.History that fits its header.
@@ -64,7 +65,7 @@ func (e *encoder) history(attempts []Attempt) {
 		}
 		e.buf = attempts[i].append(e.buf)
 	}
-	e.add(history, start)
+	e.add(reserved.History, start)
 }
 
 // parseHistory reads "attempt:class:unixms,…". The classes are parts of s.
@@ -78,11 +79,11 @@ func parseHistory(s string) ([]Attempt, error) {
 		if !ok || !ok2 || !classify.ValidClass(class) {
 			return nil, ErrSyntax
 		}
-		n, err := parseInt(number, 0, MaxAttempts)
+		n, err := reserved.Int(number, 0, MaxAttempts)
 		if err != nil {
 			return nil, err
 		}
-		ms, err := parseInt(at, 0, maxMillis)
+		ms, err := reserved.Int(at, 0, reserved.MaxMillis)
 		if err != nil {
 			return nil, err
 		}

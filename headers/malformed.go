@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // ClassMalformed is the class of a record with invalid headers.
@@ -19,16 +21,16 @@ func Malformed(h []kgo.RecordHeader, err error, at time.Time) []kgo.RecordHeader
 		message = err.Error()
 	}
 	e := encoder{buf: make([]byte, 0, len(ClassMalformed)+min(len(message), MaxMessage)+len(ReasonMalformed)+13)}
-	e.class(errorClass, ClassMalformed)
-	e.text(errorMessage, message, MaxMessage)
-	e.class(failureReason, string(ReasonMalformed))
-	e.time(failedAt, at)
+	e.class(reserved.ErrorClass, ClassMalformed)
+	e.text(reserved.ErrorMessage, message, MaxMessage)
+	e.class(reserved.FailureReason, string(ReasonMalformed))
+	e.time(reserved.FailedAt, at)
 	ours := e.headers(make([]kgo.RecordHeader, 0, e.n), nil)
 
 	out := make([]kgo.RecordHeader, 0, len(h)+len(ours))
 	for i := range h {
-		switch keyOf(h[i].Key) {
-		case failureReason, errorClass, errorMessage, failedAt:
+		switch reserved.Of(h[i].Key) {
+		case reserved.FailureReason, reserved.ErrorClass, reserved.ErrorMessage, reserved.FailedAt:
 		default:
 			out = append(out, h[i])
 		}

@@ -15,9 +15,8 @@ const (
 	MaxHistory  = 2048              // bytes of dlq-history
 	MaxAttempts = 1_000_000         // the largest dlq-attempts and dlq-redrive-count
 
-	maxNote      = 256    // version, environment, host, traceparent
-	maxRedriveID = 256    // dlq-redrive-id
-	maxGroup     = 32_767 // Kafka's longest string
+	maxNote      = 256 // version, environment, host, traceparent
+	maxRedriveID = 256 // dlq-redrive-id
 )
 
 // Meta describes a record on a retry topic or in a DLQ. A zero field means that the header is

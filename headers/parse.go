@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // Parse reads the reserved headers among h. It checks syntax and absolute bounds; CheckRetry checks
@@ -23,44 +24,44 @@ import (
 // history.
 func Parse(h []kgo.RecordHeader) (Meta, error) {
 	var p parser
-	p.collect(h)
-	if p.seen == 0 {
+	p.read(h)
+	if p.Seen == 0 {
 		return Meta{}, nil
 	}
 	p.copyText()
 
 	var m Meta
 	m.Original = Position{
-		Topic:     p.topic(originalTopic),
-		TopicID:   p.topicID(originalTopicID),
-		Partition: int32(p.number(originalPartition, 0, math.MaxInt32)),
-		Offset:    p.number(originalOffset, 0, math.MaxInt64),
+		Topic:     p.topic(reserved.OriginalTopic),
+		TopicID:   p.topicID(reserved.OriginalTopicID),
+		Partition: int32(p.number(reserved.OriginalPartition, 0, math.MaxInt32)),
+		Offset:    p.number(reserved.OriginalOffset, 0, math.MaxInt64),
 	}
-	if p.has(originalTimestamp) {
-		m.Original.Timestamp = time.UnixMilli(p.number(originalTimestamp, math.MinInt64, math.MaxInt64))
+	if p.has(reserved.OriginalTimestamp) {
+		m.Original.Timestamp = time.UnixMilli(p.number(reserved.OriginalTimestamp, math.MinInt64, math.MaxInt64))
 	}
-	m.Group = p.name(group)
-	m.Attempts = int(p.number(attempts, 0, MaxAttempts))
-	m.Class = p.class(errorClass)
-	m.Fingerprint = p.fingerprint(errorFingerprint)
-	m.Message = p.note(errorMessage)
-	m.Stack = p.note(errorStack)
-	m.Reason = Reason(p.class(failureReason))
-	m.FirstFailedAt = p.time(firstFailedAt)
-	m.FailedAt = p.time(failedAt)
-	m.NotBefore = p.time(notBefore)
-	m.Held = p.flag(held)
-	m.Hops = int(p.number(hops, 0, MaxAttempts))
-	m.History = p.history(history)
-	m.TraceParent = p.note(traceParent)
-	m.Version = p.note(consumerVersion)
-	m.Environment = p.note(environment)
-	m.Host = p.note(host)
+	m.Group = p.name(reserved.Group)
+	m.Attempts = int(p.number(reserved.Attempts, 0, MaxAttempts))
+	m.Class = p.class(reserved.ErrorClass)
+	m.Fingerprint = p.fingerprint(reserved.ErrorFingerprint)
+	m.Message = p.note(reserved.ErrorMessage)
+	m.Stack = p.note(reserved.ErrorStack)
+	m.Reason = Reason(p.class(reserved.FailureReason))
+	m.FirstFailedAt = p.time(reserved.FirstFailedAt)
+	m.FailedAt = p.time(reserved.FailedAt)
+	m.NotBefore = p.time(reserved.NotBefore)
+	m.Held = p.flag(reserved.Held)
+	m.Hops = int(p.number(reserved.Hops, 0, MaxAttempts))
+	m.History = p.history(reserved.History)
+	m.TraceParent = p.note(reserved.TraceParent)
+	m.Version = p.note(reserved.ConsumerVersion)
+	m.Environment = p.note(reserved.Environment)
+	m.Host = p.note(reserved.Host)
 	m.Redrive = p.redrive()
-	m.ValueOmitted = p.flag(valueOmitted)
+	m.ValueOmitted = p.flag(reserved.ValueOmitted)
 
-	if p.any(originalTopic, originalPartition, originalOffset) {
-		p.require(originalTopic, originalPartition, originalOffset, attempts)
+	if p.any(reserved.OriginalTopic, reserved.OriginalPartition, reserved.OriginalOffset) {
+		p.require(reserved.OriginalTopic, reserved.OriginalPartition, reserved.OriginalOffset, reserved.Attempts)
 	}
 	if p.err != nil {
 		return m, p.err // not a nil *FieldError in an error
@@ -75,21 +76,18 @@ func Parse(h []kgo.RecordHeader) (Meta, error) {
 // names.
 func SourceRedrive(h []kgo.RecordHeader, dlqTopic string) (r Redrive, ok bool) {
 	var p parser
-	p.collect(h)
-	if !p.any(redriveID, redriveCount, redriveFrom) {
+	p.read(h)
+	if !p.any(reserved.RedriveID, reserved.RedriveCount, reserved.RedriveFrom) {
 		return Redrive{}, false
 	}
 	// Only these three headers have an effect here, so others may be invalid.
 	p.err = nil
-	if p.twice&(bit(redriveID)|bit(redriveCount)|bit(redriveFrom)) != 0 {
+	if p.Twice.Has(reserved.RedriveID) || p.Twice.Has(reserved.RedriveCount) || p.Twice.Has(reserved.RedriveFrom) {
 		return Redrive{}, false
 	}
-	if p.twice&bit(redriveOriginal) != 0 {
-		p.seen &^= bit(redriveOriginal)
-	}
 	p.copyText()
-	if _, err := ParsePosition(p.text[redriveOriginal]); err != nil {
-		p.seen &^= bit(redriveOriginal) // the run's mark counts without it
+	if _, err := ParsePosition(p.text[reserved.RedriveOriginal]); err != nil || p.Twice.Has(reserved.RedriveOriginal) {
+		p.Seen.Remove(reserved.RedriveOriginal) // the run's mark counts without it
 	}
 	p.err = nil
 	r = p.redrive()
@@ -101,18 +99,14 @@ func SourceRedrive(h []kgo.RecordHeader, dlqTopic string) (r Redrive, ok bool) {
 
 // parser holds the reserved headers of one record, by key.
 type parser struct {
-	value [numKeys][]byte
-	seen  uint32 // bits of keys
-	twice uint32
-	text  [lastText + 1]string // copies of the text values
-	err   *FieldError
+	reserved.Fields
+	text [reserved.LastText + 1]string // copies of the text values
+	err  *FieldError
 }
 
-func bit(k key) uint32 { return 1 << k }
+func (p *parser) has(k reserved.Key) bool { return p.Seen.Has(k) }
 
-func (p *parser) has(k key) bool { return p.seen&bit(k) != 0 }
-
-func (p *parser) any(keys ...key) bool {
+func (p *parser) any(keys ...reserved.Key) bool {
 	for _, k := range keys {
 		if p.has(k) {
 			return true
@@ -121,7 +115,7 @@ func (p *parser) any(keys ...key) bool {
 	return false
 }
 
-func (p *parser) require(keys ...key) {
+func (p *parser) require(keys ...reserved.Key) {
 	for _, k := range keys {
 		if !p.has(k) {
 			p.fail(k, ErrMissing)
@@ -130,26 +124,18 @@ func (p *parser) require(keys ...key) {
 }
 
 // fail keeps the first error.
-func (p *parser) fail(k key, err error) {
+func (p *parser) fail(k reserved.Key, err error) {
 	if p.err == nil {
-		v := p.value[k]
-		p.err = &FieldError{Key: keyNames[k], Value: string(v[:min(len(v), 64)]), Err: err}
+		v := p.Value[k]
+		p.err = &FieldError{Key: k.String(), Value: string(v[:min(len(v), 64)]), Err: err}
 	}
 }
 
-func (p *parser) collect(h []kgo.RecordHeader) {
-	for i := range h {
-		k := keyOf(h[i].Key)
-		if k == userKey {
-			continue
-		}
-		if p.has(k) {
-			p.twice |= bit(k)
-			p.fail(k, ErrDuplicate)
-			continue
-		}
-		p.seen |= bit(k)
-		p.value[k] = h[i].Value
+// read reads the headers, and fails if a key occurs twice.
+func (p *parser) read(h []kgo.RecordHeader) {
+	p.Read(h)
+	if p.Repeated != reserved.User {
+		p.fail(p.Repeated, ErrDuplicate)
 	}
 }
 
@@ -157,8 +143,8 @@ func (p *parser) collect(h []kgo.RecordHeader) {
 // value would retain the whole fetch.
 func (p *parser) copyText() {
 	n := 0
-	for k := firstText; k <= lastText; k++ {
-		v := p.value[k]
+	for k := reserved.FirstText; k <= reserved.LastText; k++ {
+		v := p.Value[k]
 		limit, exact := textLimit(k)
 		if len(v) > limit {
 			if exact {
@@ -167,43 +153,43 @@ func (p *parser) copyText() {
 			} else {
 				v = v[:limit]
 			}
-			p.value[k] = v
+			p.Value[k] = v
 		}
 		n += len(v)
 	}
 	var b strings.Builder
 	b.Grow(n)
-	for k := firstText; k <= lastText; k++ {
-		b.Write(p.value[k])
+	for k := reserved.FirstText; k <= reserved.LastText; k++ {
+		b.Write(p.Value[k])
 	}
-	for k, all := firstText, b.String(); k <= lastText; k++ {
-		n := len(p.value[k])
+	for k, all := reserved.FirstText, b.String(); k <= reserved.LastText; k++ {
+		n := len(p.Value[k])
 		p.text[k], all = all[:n], all[n:]
 	}
 }
 
 // textLimit returns the limit of a value, and whether a longer value is an error rather than cut.
-func textLimit(k key) (limit int, exact bool) {
+func textLimit(k reserved.Key) (limit int, exact bool) {
 	switch k {
-	case errorMessage:
+	case reserved.ErrorMessage:
 		return MaxMessage, false
-	case errorStack:
+	case reserved.ErrorStack:
 		return MaxStack, false
-	case traceParent, consumerVersion, environment, host:
+	case reserved.TraceParent, reserved.ConsumerVersion, reserved.Environment, reserved.Host:
 		return maxNote, false
-	case originalTopic:
+	case reserved.OriginalTopic:
 		return maxTopic, true
-	case group:
-		return maxGroup, true
-	case errorClass, failureReason:
+	case reserved.Group:
+		return reserved.MaxGroup, true
+	case reserved.ErrorClass, reserved.FailureReason:
 		return classify.MaxClass, true
-	case errorFingerprint:
+	case reserved.ErrorFingerprint:
 		return fingerprintLen, true
-	case history:
+	case reserved.History:
 		return MaxHistory, true
-	case redriveID:
+	case reserved.RedriveID:
 		return maxRedriveID, true
-	default: // redriveFrom, redriveOriginal
+	default: // reserved.RedriveFrom, reserved.RedriveOriginal
 		return maxTopic + 1 + 10 + 1 + 19, true
 	}
 }

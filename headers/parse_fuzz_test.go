@@ -14,13 +14,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // headersFrom cuts data into headers: a byte for the key, a byte for the length of the value, the
 // value.
 func headersFrom(data []byte) (h []kgo.RecordHeader) {
 	for len(data) >= 2 {
-		k, n := int(data[0])%(int(numKeys)+2), int(data[1])
+		k, n := int(data[0])%(int(reserved.Count)+2), int(data[1])
 		data = data[2:]
 		n = min(n, len(data))
 		value := data[:n:n]
@@ -28,9 +29,9 @@ func headersFrom(data []byte) (h []kgo.RecordHeader) {
 		switch {
 		case k == 0:
 			h = append(h, kgo.RecordHeader{Key: "user", Value: value})
-		case k < int(numKeys):
-			h = append(h, kgo.RecordHeader{Key: keyNames[k], Value: value})
-		case k == int(numKeys):
+		case k < int(reserved.Count):
+			h = append(h, kgo.RecordHeader{Key: reserved.Key(k).String(), Value: value})
+		case k == int(reserved.Count):
 			h = append(h, kgo.RecordHeader{Key: "dlq-" + string(value)})
 		default: // long
 			h = append(h, kgo.RecordHeader{Key: ErrorMessage, Value: bytes.Repeat(value, 40)})
@@ -43,7 +44,7 @@ func headersFrom(data []byte) (h []kgo.RecordHeader) {
 func bytesOf(h []kgo.RecordHeader) (data []byte) {
 	for i := range h {
 		n := min(len(h[i].Value), 255)
-		data = append(data, byte(keyOf(h[i].Key)), byte(n))
+		data = append(data, byte(reserved.Of(h[i].Key)), byte(n))
 		data = append(data, h[i].Value[:n]...)
 	}
 	return data
@@ -115,7 +116,7 @@ func FuzzMeta_RoundTrips(f *testing.F) {
 	f.Add("orders", "billing", "timeout", "message", "stack\n", int64(7), int64(1_763_000_000_123), 3, uint8(0))
 	f.Add("o", "g", "tax table", strings.Repeat("é", 600), "\xff", int64(-1), int64(-1), -1, uint8(255))
 	f.Fuzz(func(t *testing.T, topic, group, class, message, stack string, offset, ms int64, n int, bits uint8) {
-		if checkTopic(topic) != nil || group == "" || len(group) > maxGroup || !utf8.ValidString(group) {
+		if checkTopic(topic) != nil || group == "" || len(group) > reserved.MaxGroup || !utf8.ValidString(group) {
 			return
 		}
 		at := time.UnixMilli(ms)

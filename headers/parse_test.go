@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 func TestParse_NamesTheInvalidHeader(t *testing.T) {
@@ -100,8 +102,8 @@ func TestParse_WantsCompleteParts(t *testing.T) {
 			t.Errorf("without %s: error %v, want it to be missing", key, err)
 		}
 	}
-	for key := range numKeys {
-		switch name := keyNames[key]; name {
+	for key := range reserved.Count {
+		switch name := key.String(); name {
 		case "", OriginalTopic, OriginalPartition, OriginalOffset, Attempts, RedriveID, RedriveCount, RedriveFrom:
 		default:
 			if _, err := Parse(with(name, nil)); err != nil {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // Position is the place of a record in Kafka.
@@ -42,11 +44,11 @@ func ParsePosition(s string) (Position, error) {
 	if err := checkTopic(topic); err != nil {
 		return Position{}, err
 	}
-	p, err := parseInt(partition, 0, math.MaxInt32)
+	p, err := reserved.Int(partition, 0, math.MaxInt32)
 	if err != nil {
 		return Position{}, err
 	}
-	o, err := parseInt(offset, 0, math.MaxInt64)
+	o, err := reserved.Int(offset, 0, math.MaxInt64)
 	if err != nil {
 		return Position{}, err
 	}

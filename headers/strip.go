@@ -2,6 +2,8 @@ package headers
 
 import (
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // Strip returns h without the reserved headers, as the handler sees them. The result is h itself if
@@ -20,7 +22,7 @@ func Strip(h []kgo.RecordHeader) []kgo.RecordHeader {
 
 func countReserved(h []kgo.RecordHeader) (n int) {
 	for i := range h {
-		if keyOf(h[i].Key) != userKey {
+		if reserved.Of(h[i].Key) != reserved.User {
 			n++
 		}
 	}
@@ -30,7 +32,7 @@ func countReserved(h []kgo.RecordHeader) (n int) {
 // appendUser appends the headers of h that are not reserved.
 func appendUser(to, h []kgo.RecordHeader) []kgo.RecordHeader {
 	for i := range h {
-		if keyOf(h[i].Key) == userKey {
+		if reserved.Of(h[i].Key) == reserved.User {
 			to = append(to, h[i])
 		}
 	}

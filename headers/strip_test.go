@@ -6,20 +6,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 func TestStrip_RemovesExactlyTheReserved(t *testing.T) {
 	t.Parallel()
 	var all []kgo.RecordHeader
-	for k := userKey + 1; k < numKeys; k++ {
-		if !Reserved(keyNames[k]) || keyOf(keyNames[k]) != k {
-			t.Errorf("key %d, %q, is not reserved", k, keyNames[k])
+	for k := reserved.User + 1; k < reserved.Count; k++ {
+		if !Reserved(k.String()) || reserved.Of(k.String()) != k {
+			t.Errorf("key %d, %q, is not reserved", k, k.String())
 		}
-		all = append(all, kgo.RecordHeader{Key: keyNames[k]}, kgo.RecordHeader{Key: "user", Value: []byte{byte(k)}})
+		all = append(all, kgo.RecordHeader{Key: k.String()}, kgo.RecordHeader{Key: "user", Value: []byte{byte(k)}})
 	}
 	before := clone(all)
 	got := Strip(all)
-	if len(got) != int(numKeys)-1 || slices.ContainsFunc(got, func(h kgo.RecordHeader) bool { return h.Key != "user" }) {
+	if len(got) != int(reserved.Count)-1 || slices.ContainsFunc(got, func(h kgo.RecordHeader) bool { return h.Key != "user" }) {
 		t.Errorf("left: %q", keysOf(got))
 	}
 	for i := range got {

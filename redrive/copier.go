@@ -9,6 +9,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
@@ -100,7 +101,7 @@ var does = func() (t [256]uint8) {
 		headers.TraceParent: keeps, headers.ConsumerVersion: keeps, headers.Environment: keeps, headers.Host: keeps, headers.RedriveOriginal: keeps,
 		headers.OriginalPartition: keepsPartition, headers.Group: keepsGroup, headers.RedriveCount: dropsCount, headers.ValueOmitted: dropsOmitted,
 	} {
-		t[headers.Code(key)] = what
+		t[reserved.Of(key)] = what
 	}
 	return t
 }()
@@ -122,8 +123,8 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 		redrives int64
 	)
 	for _, h := range r.Headers {
-		code := headers.Code(h.Key)
-		if code == 0 {
+		code := reserved.Of(h.Key)
+		if code == reserved.User {
 			if !c.edited {
 				all = append(all, h)
 			}
@@ -145,7 +146,7 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 			continue
 		}
 		// With a key that lives for ever, so that the letter's own need not.
-		all = append(all, kgo.RecordHeader{Key: headers.Name(code), Value: h.Value})
+		all = append(all, kgo.RecordHeader{Key: code.String(), Value: h.Value})
 	}
 	count := firstHop
 	if redrives > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -149,7 +150,7 @@ func heldSize(r *kgo.Record) int64 {
 	n := 17 + len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {
 		n += 4 + len(h.Value)
-		if headers.Code(h.Key) == 0 {
+		if reserved.Of(h.Key) == reserved.User {
 			n += 3 + len(h.Key)
 		}
 	}

@@ -19,7 +19,7 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/offsets":     {"internal/commitmark"},
 	"consumer/internal/session":     {},
 	"consumer/internal/tier": {
-		"consumer/internal/backoff", "consumer/internal/logthrottle", "consumer/internal/offsets", "headers", "retrytopics",
+		"consumer/internal/backoff", "consumer/internal/logthrottle", "consumer/internal/offsets", "headers", "internal/reserved", "retrytopics",
 	},
 
 	"redrive/internal/bounds":     {"redrive/internal/permission"},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // packedRecord is a parked record in one piece of memory without pointers, which is a third of what
@@ -37,9 +37,9 @@ func pack(r *kgo.Record, due int64) packedRecord {
 	for i := range r.Headers {
 		// A reserved key is its number, and no text.
 		h := &r.Headers[i]
-		code := headers.Code(h.Key)
-		b = append(b, code)
-		if code == 0 {
+		code := reserved.Of(h.Key)
+		b = append(b, byte(code))
+		if code == reserved.User {
 			b = binary.AppendUvarint(b, uint64(len(h.Key)))
 			b = append(b, h.Key...)
 		}
@@ -54,7 +54,7 @@ func packedLen(r *kgo.Record) int {
 	n := 6 + 2 + number + len(r.Key) + number + len(r.Value) + number
 	for i := range r.Headers {
 		n += 1 + number + len(r.Headers[i].Value)
-		if headers.Code(r.Headers[i].Key) == 0 {
+		if reserved.Of(r.Headers[i].Key) == reserved.User {
 			n += number + len(r.Headers[i].Key)
 		}
 	}
@@ -72,7 +72,7 @@ func (p *packedRecord) unpack(topic string, partition int32) *kgo.Record {
 		r.Headers = make([]kgo.RecordHeader, n)
 	}
 	for i := range r.Headers {
-		key := headers.Name(u.next(1)[0])
+		key := reserved.Key(u.next(1)[0]).String()
 		if key == "" {
 			key = string(u.next(u.uvarint()))
 		}
@@ -86,7 +86,7 @@ func (p *packedRecord) unpack(topic string, partition int32) *kgo.Record {
 func unpackedSize(r *kgo.Record) int64 {
 	n := 192 + 40*len(r.Headers)
 	for i := range r.Headers {
-		if key := r.Headers[i].Key; headers.Code(key) == 0 {
+		if key := r.Headers[i].Key; reserved.Of(key) == reserved.User {
 			n += len(key) + len(key)/16 + 8
 		}
 	}

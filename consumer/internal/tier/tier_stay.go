@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -58,7 +58,7 @@ func (t *Tier) longestWait() time.Duration {
 // once. So is one that redrive wrote, which names no due time. Both are due since they were written.
 // See DESIGN.md, "Never early".
 func (t *Tier) dueOf(r *kgo.Record, read, now time.Time) int64 {
-	_, due, ok := headers.Peek(r.Headers)
+	_, due, ok := reserved.Peek(r.Headers)
 	atOnce := min(r.Timestamp.UnixMilli(), now.UnixMilli())
 	if !ok || due.UnixMilli() == 0 {
 		return atOnce
