@@ -18,19 +18,19 @@ func newBoundedTable[R any](limit int) *boundedTable[R] {
 
 // row makes the row of a key that has none. It returns nil where there is no room for it, and the
 // row that had to give way, if one did.
-func (t *boundedTable[R]) row(key string) (row *R, outKey string, out *R) {
+func (t *boundedTable[R]) row(key string) (row, out *R) {
 	if len(t.keys) == t.limit && key > t.keys[t.limit-1] {
-		return nil, "", nil
+		return nil, nil
 	}
 	i, _ := slices.BinarySearch(t.keys, key)
 	t.keys = slices.Insert(t.keys, i, key)
 	row = new(R)
 	t.rows[key] = row
 	if len(t.keys) > t.limit {
-		outKey = t.keys[t.limit]
+		outKey := t.keys[t.limit]
 		out = t.rows[outKey]
 		delete(t.rows, outKey)
 		t.keys = t.keys[:t.limit]
 	}
-	return row, outKey, out
+	return row, out
 }

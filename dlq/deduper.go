@@ -156,7 +156,6 @@ func seconds(at time.Time) uint32 { return uint32(min(max(at.Unix(), 0), math.Ma
 // more, and another six where its neighbors were settled at other seconds; where it is to name the
 // letter of a copy, six for each that is not as far from its original offset as its neighbors.
 type deduper struct {
-	named  bool // the letters of copies are
 	all    map[lineageKey]*lineage
 	last   map[int32]*lineage // by the letters' partition: most letters are of the one of that before them
 	groups map[string]bool

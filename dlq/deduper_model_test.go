@@ -281,7 +281,7 @@ func (w *lineageWorld) prune(t *rapid.T) {
 	w.pass()
 	ledger := w.ledger()
 	part := &prunedPart{start: w.letters[0].Offset, until: w.next}
-	p := &pruning{judge: newNamingJudge(ledger), parts: map[int32]*prunedPart{0: part}}
+	p := &pruning{judge: newJudge(ledger, true), parts: map[int32]*prunedPart{0: part}}
 	for _, l := range w.letters {
 		p.add(l)
 	}
@@ -299,7 +299,7 @@ func (w *lineageWorld) prune(t *rapid.T) {
 	}
 	gone := w.letters[:deleted]
 	w.archive, w.letters = append(w.archive, gone...), w.letters[deleted:]
-	stays := w.represented(newJudge(w.ledger()))
+	stays := w.represented(newJudge(w.ledger(), false))
 	for _, l := range gone {
 		if w.lacksAll(l, stays) {
 			t.Fatalf("prune deletes letter %d of the record %v, about which nothing was done", l.Offset, w.of[l])
@@ -422,7 +422,7 @@ func (w *lineageWorld) naive() (states []State) {
 
 // check holds the truth against what is shown.
 func (w *lineageWorld) check(*rapid.T) {
-	j := newJudge(w.ledger())
+	j := newJudge(w.ledger(), false)
 	want := w.naive()
 	open := map[string]int64{}
 	for i, l := range w.letters {
@@ -439,7 +439,7 @@ func (w *lineageWorld) check(*rapid.T) {
 			open[key] = l.Offset
 		}
 	}
-	represented := w.represented(newJudge(w.ledger()))
+	represented := w.represented(newJudge(w.ledger(), false))
 	for _, l := range w.letters {
 		if w.lacksAll(l, represented) {
 			w.Fatalf("record %v failed at %s, as letter %d tells, nothing was done about it since, and no letter is open", w.of[l], w.failed[l], l.Offset)

@@ -155,27 +155,22 @@ func (e *Entry) append(b []byte) []byte {
 		b = append(b, '"')
 	}
 	b = appendField(b, "state", string(e.State))
-	if e.Run != "" {
-		b = appendField(b, "run", e.Run)
-	}
-	b = append(b, `,"at":"`...)
-	b = e.At.UTC().AppendFormat(b, time.RFC3339Nano)
-	b = append(b, '"')
+	b = appendField(b, "run", e.Run)
+	b = appendTime(b, "at", e.At)
 	if !e.Since.IsZero() {
-		b = append(b, `,"since":"`...)
-		b = e.Since.UTC().AppendFormat(b, time.RFC3339Nano)
+		b = appendTime(b, "since", e.Since)
+	}
+	b = appendField(b, "by", e.By)
+	b = appendField(b, "why", e.Why)
+	if e.Target.Topic != "" {
+		b = appendField(b, "target", e.Target.Topic)
+		b = append(b[:len(b)-1], '/') // it goes on where the quote was
+		b = strconv.AppendInt(b, int64(e.Target.Partition), 10)
+		b = append(b, '/')
+		b = strconv.AppendInt(b, e.Target.Offset, 10)
 		b = append(b, '"')
 	}
-	if e.By != "" {
-		b = appendField(b, "by", e.By)
-	}
-	if e.Why != "" {
-		b = appendField(b, "why", e.Why)
-	}
-	b = e.appendTarget(b)
-	if e.Class != "" {
-		b = appendField(b, "class", e.Class)
-	}
+	b = appendField(b, "class", e.Class)
 	for i, what := range e.Edited {
 		if i == 0 {
 			b = append(b, `,"edited":[`...)
@@ -190,28 +185,25 @@ func (e *Entry) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-func (e *Entry) appendTarget(b []byte) []byte {
-	if e.Target.Topic == "" {
-		return b
-	}
-	b = append(b, `,"target":`...)
-	if !plain(e.Target.Topic) {
-		return appendText(b, e.Target.String())
-	}
+func appendTime(b []byte, name string, at time.Time) []byte {
+	b = appendName(b, name)
 	b = append(b, '"')
-	b = append(b, e.Target.Topic...)
-	b = append(b, '/')
-	b = strconv.AppendInt(b, int64(e.Target.Partition), 10)
-	b = append(b, '/')
-	b = strconv.AppendInt(b, e.Target.Offset, 10)
+	b = at.UTC().AppendFormat(b, time.RFC3339Nano)
 	return append(b, '"')
 }
 
+// appendField appends a field, unless its value is empty.
 func appendField(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	return appendText(appendName(b, name), value)
+}
+
+func appendName(b []byte, name string) []byte {
 	b = append(b, `,"`...)
 	b = append(b, name...)
-	b = append(b, `":`...)
-	return appendText(b, value)
+	return append(b, `":`...)
 }
 
 // appendText appends a JSON string.
@@ -258,6 +250,11 @@ type EntryError struct {
 	Err error
 }
 
+func newEntryError(r *kgo.Record, err error) *EntryError {
+	at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+	return &EntryError{at, string(r.Key[:min(len(r.Key), 64)]), err}
+}
+
 // Error names the place, the key and the fault, and says what can be done about it.
 func (e *EntryError) Error() string {
 	what := "; its letter counts as open until a new entry is written, or a record with that key and without a value"
@@ -286,8 +283,7 @@ func readEntry(r *kgo.Record) (offset int64, e Entry, err error) {
 		e, err = parseEntry(r.Value)
 	}
 	if err != nil {
-		at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
-		return offset, Entry{TopicID: e.TopicID}, &EntryError{at, string(r.Key[:min(len(r.Key), 64)]), err}
+		return offset, Entry{TopicID: e.TopicID}, newEntryError(r, err)
 	}
 	return offset, e, nil
 }

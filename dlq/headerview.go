@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // headerView is what a summary needs of a letter's headers, and what identifies copies of a letter.
@@ -54,13 +55,10 @@ func (g *headerView) read(h []kgo.RecordHeader) {
 		case headers.OriginalOffset:
 			g.number(&g.offset, value, math.MaxInt64)
 		case headers.FailedAt:
-			g.number(&g.failedAt, value, maxMillis)
+			g.number(&g.failedAt, value, reserved.MaxMillis)
 		}
 	}
 }
-
-// maxMillis is the end of the year 9999.
-const maxMillis = 253_402_300_799_999
 
 func (g *headerView) text(to *[]byte, value []byte) {
 	if *to != nil {

@@ -12,16 +12,13 @@ type judge struct {
 	deduper *deduper
 	glance  headerView // at the letter that was shown last
 	copy    copied     // of what it is the copy, where no entry settles it
-	behind  uint32     // how far behind that it stands, from a judge that names it; 0 where that is 2³² or more
+	names   bool       // it says of which letter a copy is
+	behind  uint32     // how far behind that letter the copy is, if the judge names it; 0 from 2³² on
 }
 
-func newJudge(l *Ledger) *judge { return &judge{ledger: l, deduper: newDeduper()} }
-
-// newNamingJudge returns one that says of which letter a copy is.
-func newNamingJudge(l *Ledger) *judge {
-	j := newJudge(l)
-	j.deduper.named = true
-	return j
+// newJudge returns a judge; one that names also says of which letter a copy is.
+func newJudge(l *Ledger, names bool) *judge {
+	return &judge{ledger: l, deduper: newDeduper(), names: names}
 }
 
 func (j *judge) state(r *kgo.Record) State {
@@ -37,7 +34,7 @@ func (j *judge) state(r *kgo.Record) State {
 	if state.resolves() {
 		if l := j.deduper.of(r.Partition, &j.glance); l != nil {
 			latest := l.resolve(&j.glance, j.ledger.since(r.Partition, r.Offset))
-			if j.deduper.named {
+			if j.names {
 				l.resolved.place(&j.glance, r.Offset, latest)
 			}
 		}
@@ -55,7 +52,7 @@ func (j *judge) unresolved(r *kgo.Record, written time.Time) copied {
 		return noCopy
 	}
 	j.copy = l.add(&j.glance, written)
-	if j.deduper.named {
+	if j.names {
 		j.behind = l.name(j.copy, &j.glance, r.Offset)
 	}
 	return j.copy

@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -129,13 +130,7 @@ func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 		letters += int64(f.sets[stateBroken].Len() + f.sets[stateNewer].Len())
 	}
 	letterFirst := func(a, b place) int {
-		if about := a.offset >= 0; about != (b.offset >= 0) {
-			if about {
-				return -1
-			}
-			return 1
-		}
-		return a.compare(b)
+		return cmp.Or(last(a.offset < 0, b.offset < 0), cmp.Compare(a.partition, b.partition), cmp.Compare(a.offset, b.offset))
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(l.broken), letterFirst) {
 		some = append(some, l.broken[at])

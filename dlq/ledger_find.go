@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/internal/client"
 )
 
 // ErrNoLetter says that there is no letter at a place: it expired, or never was.
@@ -34,13 +32,8 @@ func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Lett
 	if err := one.inRange(ctx, at); err != nil && !errors.Is(err, ErrNoLetter) {
 		return nil, nil, fail(err)
 	}
-	var errs []error
-	problem := func(err error) bool {
-		errs = append(errs, err)
-		return true
-	}
-	notes := one.about(ctx, at, problem)
-	if err := errors.Join(errs...); err != nil {
+	notes, err := one.about(ctx, at)
+	if err != nil {
 		return nil, nil, fail(fmt.Errorf("read ledger %q: %w", l.name, err))
 	}
 	if err := one.inRange(ctx, at); err != nil {
@@ -53,50 +46,45 @@ func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Lett
 	return nil, notes, fail(fmt.Errorf("%w at that offset: it is a transaction's marker, or of one that was aborted, or was compacted away", ErrNoLetter))
 }
 
-// about takes down what the ledger's topic has about a letter and those before it, and returns what
-// it has about the letter.
-func (l *Ledger) about(ctx context.Context, at place, problem func(error) bool) (notes []*LedgerRecord) {
+// about reads the ledger's entries about a letter and those before it, and returns the records
+// about the letter.
+func (l *Ledger) about(ctx context.Context, at place) (notes []*LedgerRecord, err error) {
 	if l.missing {
-		return nil
+		return nil, nil
 	}
-	heard := map[string]*LedgerRecord{} // by run, what consumers said last
-	l.entries(ctx, at, problem, func(n *LedgerRecord) {
+	reports := map[string]*LedgerRecord{} // by run, the last one
+	err = l.entries(ctx, at, func(n *LedgerRecord) {
 		if run, ok := n.DiscardReport(); ok {
-			heard[run] = n
+			reports[run] = n
 		} else {
 			notes = append(notes, n)
 		}
 	})
-	for run, n := range heard {
+	for run, n := range reports {
 		if n.Entry.State != "" && l.reports.redriven.has(run, at) {
 			notes = append(notes, n)
 		}
 	}
-	return notes
+	return notes, err
 }
 
-// entries takes down what the ledger's topic has about a letter and those before it of which it may
-// be the copy.
-func (l *Ledger) entries(ctx context.Context, at place, problem func(error) bool, each func(*LedgerRecord)) {
+// entries reads the ledger's entries about a letter and about those before it of which it may be
+// the copy; each gets the records about the letter.
+func (l *Ledger) entries(ctx context.Context, at place, each func(*LedgerRecord)) error {
 	first := max(0, at.offset-lookBack)
 	near := func(offset int64) bool { return offset <= at.offset && offset >= first }
-	s := scan{
-		topic: l.name, opts: l.opts, problem: problem,
-		narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow,
-		keep: func(r *kgo.Record) bool {
-			key, ok := parseNumber(r.Key)
-			if ok && !near(key) { // nearly all
-				return true
-			}
-			n := ParseLedgerRecord(r)
-			if !near(n.Letter) || !l.take(n) || n.Letter != at.offset {
-				return true
-			}
+	s := scan{topic: l.name, opts: l.opts, narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow}
+	take := func(r *kgo.Record) {
+		if key, ok := parseNumber(r.Key); ok && !near(key) { // nearly all
+			return
+		}
+		if n := ParseLedgerRecord(r); near(n.Letter) && l.take(n) && n.Letter == at.offset {
 			each(n)
-			return true
-		},
+		}
 	}
-	s.run(ctx, Cursor{})
+	if _, err := s.all(ctx, Cursor{}, take); err != nil {
+		return err
+	}
 	far := map[int64]bool{} // the letters of copies that were imported
 	f := l.stateCodeOf(at.partition)
 	for offset := range f.sets[stateCode(Duplicate)].All() {
@@ -106,34 +94,28 @@ func (l *Ledger) entries(ctx context.Context, at place, problem func(error) bool
 	}
 	if len(far) > 0 {
 		near = func(offset int64) bool { return far[offset] }
-		s.run(ctx, Cursor{})
+		if _, err := s.all(ctx, Cursor{}, take); err != nil {
+			return err
+		}
 	}
 	l.confirmReports()
+	return nil
 }
 
 // inRange says why there can be no letter at a place.
 func (l *Ledger) inRange(ctx context.Context, at place) error {
-	adm, err := client.NewAdmin(l.opts...)
+	spans, err := freeze(ctx, l.topic, Cursor{}, l.opts)
 	if err != nil {
 		return err
 	}
-	defer adm.Close()
-	starts, err := offsets(ctx, adm.ListStartOffsets, l.topic)
-	if err != nil {
-		return fmt.Errorf("list start offsets: %w", err)
-	}
-	ends, err := offsets(ctx, adm.ListEndOffsets, l.topic)
-	if err != nil {
-		return fmt.Errorf("list end offsets: %w", err)
-	}
-	end, ok := ends[at.partition]
+	s, ok := spans[at.partition]
 	switch {
 	case !ok:
-		return fmt.Errorf("%w: the topic has %d partitions", ErrNoLetter, len(ends))
-	case at.offset < 0 || at.offset >= end:
-		return fmt.Errorf("%w: the partition ends at offset %d", ErrNoLetter, end)
-	case at.offset < starts[at.partition]:
-		return fmt.Errorf("%w any more: the partition begins at offset %d, what is before it has expired or was pruned", ErrNoLetter, starts[at.partition])
+		return fmt.Errorf("%w: the topic has %d partitions", ErrNoLetter, len(spans))
+	case at.offset < 0 || at.offset >= s.end:
+		return fmt.Errorf("%w: the partition ends at offset %d", ErrNoLetter, s.end)
+	case at.offset < s.start:
+		return fmt.Errorf("%w any more: the partition begins at offset %d, what is before it has expired or was pruned", ErrNoLetter, s.start)
 	}
 	return nil
 }

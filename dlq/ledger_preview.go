@@ -66,19 +66,10 @@ func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress
 
 // judged has seen all letters of the topic.
 func (l *Ledger) judged(ctx context.Context, progress func(read, total int64)) (*judge, error) {
-	j := newJudge(l)
-	var err error
-	s := scan{
-		topic: l.topic, opts: l.opts, progress: progress,
-		keep: func(r *kgo.Record) bool {
-			j.state(r)
-			return true
-		},
-		problem: func(e error) bool {
-			err = fmt.Errorf("dlq: read %q: %w", l.topic, e)
-			return false
-		},
+	j := newJudge(l, false)
+	s := scan{topic: l.topic, opts: l.opts, progress: progress}
+	if _, err := s.all(ctx, Cursor{}, func(r *kgo.Record) { j.state(r) }); err != nil {
+		return nil, fmt.Errorf("dlq: read %q: %w", l.topic, err)
 	}
-	s.run(ctx, Cursor{})
-	return j, err
+	return j, nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/client"
 )
@@ -48,8 +47,7 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
 	}
-	p := &pruning{judge: newNamingJudge(l), before: before, parts: map[int32]*prunedPart{}}
-	var errs []error
+	p := &pruning{judge: newJudge(l, true), before: before, parts: map[int32]*prunedPart{}}
 	s := scan{
 		topic: l.topic, opts: l.opts, progress: progress,
 		narrow: func(left map[int32]span) {
@@ -57,17 +55,8 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 				p.parts[i] = &prunedPart{start: s.start, until: s.end}
 			}
 		},
-		keep: func(r *kgo.Record) bool {
-			p.add(r)
-			return true
-		},
-		problem: func(err error) bool {
-			errs = append(errs, err)
-			return true
-		},
 	}
-	s.run(ctx, Cursor{})
-	if err := errors.Join(errs...); err != nil {
+	if _, err := s.all(ctx, Cursor{}, p.add); err != nil {
 		return nil, fmt.Errorf("dlq: look what can be pruned of %q: %w", l.topic, err)
 	}
 	return p.prunable(), nil

@@ -38,20 +38,15 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 		l.whole = true
 		return nil
 	}
-	var errs []error
-	s := scan{topic: l.name, opts: l.opts, progress: progress, keep: func(r *kgo.Record) bool {
+	s := scan{topic: l.name, opts: l.opts, progress: progress}
+	_, err := s.all(ctx, l.at, func(r *kgo.Record) {
 		n := ParseLedgerRecord(r)
 		l.at.advance(r)
 		if l.take(n) && each != nil {
 			each(n)
 		}
-		return true
-	}, problem: func(err error) bool {
-		errs = append(errs, err)
-		return true
-	}}
-	s.run(ctx, l.at)
-	if err := errors.Join(errs...); err != nil {
+	})
+	if err != nil {
 		l.whole = false
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
 	}

@@ -2,10 +2,7 @@ package dlq
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Summarize reads the topic once, from the cursor on, up to where it ends when that
@@ -23,7 +20,6 @@ func (l *Ledger) Summarize(ctx context.Context, f Filter, from Cursor, progress 
 		return nil, err
 	}
 	t := newSummarizer(l, f)
-	var errs []error
 	s := scan{
 		topic: l.topic, opts: l.opts, progress: progress,
 		narrow: func(left map[int32]span) {
@@ -33,17 +29,9 @@ func (l *Ledger) Summarize(ctx context.Context, f Filter, from Cursor, progress 
 				left[p] = s.back()
 			}
 		},
-		keep: func(r *kgo.Record) bool {
-			t.add(r)
-			return true
-		},
-		problem: func(err error) bool {
-			errs = append(errs, err)
-			return true
-		},
 	}
-	whole := s.run(ctx, from)
-	if err := errors.Join(errs...); err != nil {
+	whole, err := s.all(ctx, from, t.add)
+	if err != nil {
 		err = fmt.Errorf("dlq: summarize %q: %w", l.topic, err)
 		if !whole {
 			return nil, err

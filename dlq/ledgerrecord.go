@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/headers"
 )
 
 // LedgerRecord is a record of a ledger: an [Entry] about a letter, something that a
@@ -84,9 +82,7 @@ func (n *LedgerRecord) parseDiscardReport() {
 		err = fmt.Errorf("it is %s, of run %.40q", e.State, e.Run)
 	}
 	if err != nil {
-		n.Err = &EntryError{
-			headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}, string(r.Key[:min(len(r.Key), 64)]), fmt.Errorf("%w: %w", errDiscardReport, err),
-		}
+		n.Err = newEntryError(r, fmt.Errorf("%w: %w", errDiscardReport, err))
 		return
 	}
 	n.Entry = e

@@ -10,14 +10,18 @@ type place struct {
 	offset    int64
 }
 
-func (a place) compare(b place) int {
-	if a.partition != b.partition {
-		return int(a.partition) - int(b.partition)
-	}
-	return int(min(max(a.offset-b.offset, -1), 1))
-}
-
 // position is the place of a letter in words.
 func position(topic string, at place) headers.Position {
 	return headers.Position{Topic: topic, Partition: at.partition, Offset: at.offset}
+}
+
+// last orders true behind false.
+func last(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }

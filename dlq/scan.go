@@ -41,6 +41,22 @@ type scan struct {
 	progress func(read, total int64)
 }
 
+// all passes each record to take. It returns all that went wrong, and reports whether the read came
+// to its end, though perhaps without partitions that stalled.
+func (s *scan) all(ctx context.Context, from Cursor, take func(*kgo.Record)) (whole bool, err error) {
+	var errs []error
+	s.keep = func(r *kgo.Record) bool {
+		take(r)
+		return true
+	}
+	s.problem = func(err error) bool {
+		errs = append(errs, err)
+		return true
+	}
+	whole = s.run(ctx, from)
+	return whole, errors.Join(errs...)
+}
+
 // run reports whether the read came to its end, though perhaps with problems.
 func (s *scan) run(ctx context.Context, from Cursor) bool {
 	left, err := freeze(ctx, s.topic, from, s.opts)

@@ -36,9 +36,7 @@ type selector struct {
 }
 
 func newSelector(f *Filter, l *Ledger, scope Scope) *selector {
-	c := &selector{filter: f, scope: scope, judge: newJudge(l), chosen: newDeduper(), begin: map[int32]int64{}}
-	c.judge.deduper.named = scope == WithCopies
-	return c
+	return &selector{filter: f, scope: scope, judge: newJudge(l, scope == WithCopies), chosen: newDeduper(), begin: map[int32]int64{}}
 }
 
 // narrow leaves what the filter's ranges name, and what is read before that to know copies. Copies

@@ -40,7 +40,7 @@ type summarizedLetter struct {
 
 func newSummarizer(l *Ledger, f Filter) *summarizer {
 	return &summarizer{
-		judge: newJudge(l), filter: f, unfiltered: f.all(), sum: Summary{Topic: l.topic}, partitions: map[int32]*summarizedLetter{},
+		judge: newJudge(l, false), filter: f, unfiltered: f.all(), sum: Summary{Topic: l.topic}, partitions: map[int32]*summarizedLetter{},
 		failures: newBoundedTable[Failure](maxFailures), folded: newBoundedTable[Failure](maxFolded), groups: newBoundedTable[int64](maxGroups),
 	}
 }
@@ -113,7 +113,7 @@ func (t *summarizer) newFailure(g *headerView) *Failure {
 	if row := t.failures.rows[key]; row != nil {
 		return row
 	}
-	row, _, out := t.failures.row(key)
+	row, out := t.failures.row(key)
 	if out != nil {
 		if t.last == out {
 			t.last = nil
@@ -132,7 +132,7 @@ func (t *summarizer) fold(class string) *Failure {
 	if row := t.folded.rows[class]; row != nil {
 		return row
 	}
-	row, _, out := t.folded.row(class)
+	row, out := t.folded.row(class)
 	if out != nil {
 		t.rest.merge(out)
 	}
@@ -157,7 +157,7 @@ func (t *summarizer) group(g *headerView) *int64 {
 			return n
 		}
 	}
-	n, _, out := t.groups.row(group)
+	n, out := t.groups.row(group)
 	if out != nil {
 		t.otherGroup += *out
 	}
@@ -198,17 +198,6 @@ func (t *summarizer) summary() *Summary {
 		return cmp.Or(cmp.Compare(b.Open, a.Open), cmp.Compare(a.Group, b.Group), last(a.Folded, b.Folded))
 	})
 	return s
-}
-
-// last orders what is folded behind what is not.
-func last(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 func validFingerprint(s string) bool {
