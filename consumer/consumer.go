@@ -20,6 +20,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
+	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
 	"github.com/sidingkafka/siding/retrytopics"
 
 	"github.com/sidingkafka/siding/consumer/internal/backoff"
@@ -98,7 +99,7 @@ type Consumer struct {
 	recreated map[string]bool
 	// what their lanes had committed in the old ones, until they are placed in the new ones
 	committedBefore map[topicPartition]int64
-	topics          *topicMonitor
+	topics          *topicmonitor.Monitor
 }
 
 // New checks the configuration and makes a consumer. It does no I/O. The error names every problem.
@@ -131,7 +132,7 @@ func New(cfg Config) (*Consumer, error) {
 		committedBefore:    map[topicPartition]int64{},
 	}
 	c.hooks = newHooks(cfg.Hooks, c.log, &c.throttle)
-	c.topics = newTopicMonitor(c)
+	c.topics = topicmonitor.New(topicOwner{c})
 	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)
 	for _, t := range cfg.Topics {
 		p := cfg.policyOf(t)
@@ -191,7 +192,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	polling.Go(func() { c.pollSource(polls) })
 	polling.Go(func() { c.retryPoll.loop(polls) })
 	c.wg.Go(func() { c.commitLoop(life) })
-	c.wg.Go(func() { c.topics.loop(polls) })
+	c.wg.Go(func() { c.topics.Loop(polls) })
 	c.wg.Go(func() { c.drainedTierLoop(polls) })
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.pollLaneStates(life) })

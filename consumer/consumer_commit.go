@@ -202,7 +202,7 @@ func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 				if c.classic && errors.Is(err, kerr.IllegalGeneration) {
 					e.feed.lane.disown()
 				}
-				c.topics.suspect(t.Topic, err)
+				c.topics.Suspect(t.Topic, err)
 				failures = append(failures, fmt.Errorf("%s/%d: %w", t.Topic, p.Partition, err))
 				continue
 			}

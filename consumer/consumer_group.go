@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -279,25 +278,6 @@ func (c *Consumer) restart(ctx context.Context, lanes []*lane) {
 		return // the consumer stops
 	}
 	c.source.betweenPolls(func() { c.rewind(lanes, placed) })
-}
-
-// restartOn replaces the lanes of a source that read a tier under another id than its own; they are
-// not open yet. It runs in a turn of the source's poll loop. Records of the old topic may be
-// running, and their offsets must not finish those of the new one, so what the lanes have not
-// finished is void: they start anew from their floors.
-func (c *Consumer) restartOn(source, tier string, id kadm.TopicID) (anew []*lane) {
-	for _, l := range c.lanesOn(source) {
-		l.mu.Lock()
-		stale := slices.ContainsFunc(l.tiers(), func(f *tierFeed) bool { return f.topic == tier && f.id != id })
-		settled, at := l.positionsLoaded && l.state < laneDraining, l.source.tracker.Floor()
-		l.mu.Unlock()
-		if stale && settled {
-			if renewed := c.replacement(l, at); renewed != nil {
-				anew = append(anew, renewed)
-			}
-		}
-	}
-	return anew
 }
 
 // rewind sets the group client to where lanes start, and has them take in what it reads from there.

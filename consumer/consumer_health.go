@@ -11,7 +11,7 @@ import (
 
 // Health returns the state of every lane, sorted by topic and partition.
 func (c *Consumer) Health() Health {
-	h := Health{Lanes: []LaneHealth{}, Missing: c.topics.absent()}
+	h := Health{Lanes: []LaneHealth{}, Missing: c.topics.Absent()}
 	h.OK = len(h.Missing) == 0
 	select {
 	case <-c.ready:

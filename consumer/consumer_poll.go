@@ -77,7 +77,7 @@ func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partit
 	if f != nil {
 		f.readTrouble(err)
 	}
-	c.topics.refused(topic, err)
+	topicOwner{c}.refused(topic, err)
 	c.throttle.Once(topic+err.Error(), time.Minute, func() {
 		c.log.Error("siding: fetch", "topic", topic, "partition", partition, "error", err)
 	})

@@ -172,7 +172,7 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []st
 		for _, f := range l.tiers() {
 			if t := now[f.topic]; !f.parked.Retired() && (t.Err != nil || t.Partitions <= l.partition) {
 				missing = append(missing, fmt.Errorf("%s/%d is not there", f.topic, l.partition))
-				c.topics.suspect(f.topic, t.Err)
+				c.topics.Suspect(f.topic, t.Err)
 				if !f.drained {
 					sources[l.topic] = true
 				}

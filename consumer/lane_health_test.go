@@ -18,12 +18,13 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/consumer/internal/session"
+	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
 )
 
 // healthy is a lane with everything that its health looks at.
 func healthy(t *testing.T) *lane {
 	t.Helper()
-	c := &Consumer{topics: newTopicMonitor(nil), membership: session.NewMembership(), lanes: map[topicPartition]*lane{}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
+	c := &Consumer{topics: topicmonitor.New(nil), membership: session.NewMembership(), lanes: map[topicPartition]*lane{}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
 	c.cfg.MaxInFlightBytes = 1 << 20
 	c.paused.Store(&map[string]bool{})
 	l := &lane{c: c, topic: "orders", partition: 3, state: laneRunning, policy: &Policy{HandlerTimeout: time.Minute}, units: map[*unit]struct{}{}, since: time.Now()}

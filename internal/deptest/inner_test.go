@@ -21,6 +21,7 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/tier": {
 		"consumer/internal/backoff", "consumer/internal/logthrottle", "consumer/internal/offsets", "headers", "internal/reserved", "retrytopics",
 	},
+	"consumer/internal/topicmonitor": {"consumer/internal/cluster"},
 
 	"redrive/internal/bounds":     {"redrive/internal/permission"},
 	"redrive/internal/guard":      {"dlq"},

@@ -1,0 +1,224 @@
+package topicmonitor
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
+)
+
+// Owner uses the topics. Its methods are called on the goroutine of Loop, and do not wait.
+type Owner interface {
+	// Uses are the topics to watch, by name.
+	Uses() map[string]Use
+	// Describe asks a broker about topics.
+	Describe(ctx context.Context, topics []string) (map[string]cluster.Topic, error)
+	// PollFailed takes the error of a poll that no broker answered.
+	PollFailed(err error)
+	// Sized is called with each poll that finds the topic; before is how many partitions it had.
+	Sized(t *Topic, before int32)
+	// Missing is called when a topic is not there any more, or was never.
+	Missing(t *Topic)
+	// Found is called when a topic that was missing is there.
+	Found(t *Topic)
+	// Recreated is called when a topic was deleted and recreated.
+	Recreated(t *Topic)
+	// Reread is called when a client has another id of a topic than the brokers.
+	Reread(t *Topic)
+}
+
+const (
+	// pollEvery is how often topics are polled without a reason to. New partitions of a source are to
+	// begin within ten seconds, and the members hear of a rebalance by a heartbeat, three seconds later.
+	pollEvery = 5 * time.Second
+	// pollSoon is how soon they are polled again when something changes. A broker learns of a topic a
+	// moment after the controller made it, so one that is not there counts as missing only after some
+	// polls.
+	pollSoon = 500 * time.Millisecond
+	// missedPolls is how many in a row.
+	missedPolls = 4
+	// drainedGone is how long a drained tier has to be missing before it is retired, which cannot be
+	// taken back: a cluster that restarts may deny its topics for some seconds.
+	drainedGone = 30 * time.Second
+	// clearEvery bounds how often the clients are made to forget a topic whose id has not changed.
+	clearEvery = 5 * time.Second
+)
+
+// Monitor watches topics. Its methods are safe for concurrent use; Loop runs once.
+type Monitor struct {
+	owner Owner
+	wake  chan struct{} // has room for one
+
+	mu       sync.Mutex
+	suspects map[string]bool // that a client met with trouble about
+	missing  map[string]bool // that do not exist
+
+	known map[string]*Topic // the loop's
+}
+
+// New makes a monitor that does nothing before Loop.
+func New(owner Owner) *Monitor {
+	return &Monitor{owner: owner, wake: make(chan struct{}, 1), suspects: map[string]bool{}, missing: map[string]bool{}, known: map[string]*Topic{}}
+}
+
+// Suspect has a topic polled soon if that may be what the error is about.
+func (m *Monitor) Suspect(topic string, err error) {
+	if !errors.Is(err, kerr.UnknownTopicID) && !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.InconsistentTopicID) {
+		return
+	}
+	m.mu.Lock()
+	m.suspects[topic] = m.suspects[topic] || !errors.Is(err, kerr.UnknownTopicOrPartition)
+	m.mu.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Absent lists the topics that do not exist, sorted.
+func (m *Monitor) Absent() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.missing))
+}
+
+func (m *Monitor) setMissing(topic string, missing bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if missing {
+		m.missing[topic] = true
+	} else {
+		delete(m.missing, topic)
+	}
+}
+
+// Loop polls until ctx ends.
+func (m *Monitor) Loop(ctx context.Context) {
+	t := time.NewTimer(0)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		case <-m.wake:
+		}
+		next := pollEvery
+		if m.poll(ctx) {
+			next = 0
+		}
+		select { // however many suspect something meanwhile
+		case <-ctx.Done():
+			return
+		case <-time.After(pollSoon):
+			t.Reset(next)
+		}
+	}
+}
+
+// poll compares what is there with what is known. It reports whether to poll again soon. A suspicion
+// stands until something was done about it: the topic may be paused for it, and is not read until
+// then.
+func (m *Monitor) poll(ctx context.Context) (soon bool) {
+	m.mu.Lock()
+	suspects := m.suspects
+	m.suspects = map[string]bool{}
+	m.mu.Unlock()
+
+	uses := m.owner.Uses()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for topic, serious := range suspects {
+			if _, used := uses[topic]; used && serious {
+				m.suspects[topic], soon = true, true
+			}
+		}
+	}()
+	now, err := m.owner.Describe(ctx, slices.Collect(maps.Keys(uses)))
+	if err != nil {
+		if ctx.Err() == nil {
+			m.owner.PollFailed(err)
+		}
+		return false // at the next poll, which is soon where something is suspected
+	}
+	for _, topic := range slices.Sorted(maps.Keys(uses)) {
+		t := m.known[topic]
+		if t == nil {
+			t = &Topic{Name: topic, former: map[kadm.TopicID]bool{}}
+			m.known[topic] = t
+		}
+		t.Use = uses[topic]
+		resolved, again := m.compare(t, now[topic], suspects[topic])
+		if resolved {
+			delete(suspects, topic)
+		}
+		soon = soon || again
+	}
+	return soon
+}
+
+// compare compares a topic with what a broker says of it. It reports whether that resolves a
+// suspicion, and whether to poll again soon.
+func (m *Monitor) compare(t *Topic, now cluster.Topic, suspected bool) (resolved, soon bool) {
+	switch {
+	case errors.Is(now.Err, kerr.UnknownTopicOrPartition):
+		return m.miss(t)
+	case now.Err != nil:
+		return false, false
+	case t.missed >= missedPolls:
+		m.setMissing(t.Name, false)
+		m.owner.Found(t)
+	}
+	before := t.Size
+	t.missed, t.Size = 0, now.Partitions
+	m.owner.Sized(t, before)
+	switch {
+	case t.former[now.ID]:
+		return false, true
+	case t.ID == kadm.TopicID{} && now.ID != kadm.TopicID{}:
+		t.ID = now.ID
+	case t.ID != now.ID && now.ID != kadm.TopicID{}:
+		t.former[t.ID] = true
+		t.ID, t.cleared = now.ID, time.Now()
+		m.owner.Recreated(t)
+		if t.Use.Kind == Drained { // the group has nothing in the new one
+			delete(m.known, t.Name)
+		}
+		return true, false
+	case !suspected || t.Revoking.Load() || time.Since(t.cleared) < clearEvery:
+		// There is nothing to do, or when that has passed.
+	default:
+		// A client has another id than the brokers: it learned of the topic from one that lagged behind.
+		t.cleared = time.Now()
+		m.owner.Reread(t)
+		return true, false
+	}
+	return false, false
+}
+
+// miss counts a poll that did not find a topic, and reports the topic as missing after some.
+func (m *Monitor) miss(t *Topic) (resolved, soon bool) {
+	if t.missed++; t.missed == 1 {
+		t.absent = time.Now()
+	}
+	drained := t.Use.Kind == Drained
+	switch {
+	case t.missed < missedPolls, drained && time.Since(t.absent) < drainedGone:
+		return false, true
+	case drained:
+		m.owner.Missing(t)
+		delete(m.known, t.Name)
+	case t.missed == missedPolls:
+		m.setMissing(t.Name, true)
+		m.owner.Missing(t)
+	}
+	return true, false // it is read again when it is there
+}
