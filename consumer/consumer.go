@@ -169,7 +169,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	defer end()
 	c.ctx, c.stop, c.values = life, ctx, valuesOf(ctx)
 
-	if err := c.instrument(); err != nil {
+	if c.telemetry, err = newTelemetry(&c.cfg, c.values, c.observe); err != nil {
 		return fmt.Errorf("consumer: instruments: %w", err)
 	}
 	// its error says that it was never registered

@@ -74,7 +74,8 @@ func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 				l.tiers()[0].offer([16]byte{}, records)
 			}
 			o := observed{values: map[string]int64{}}
-			c.observe(o, named{name: "parked"}, named{name: "oldest"}, named{name: "inflight"}, named{name: "lanes"}, named{name: "gaps"})
+			rest := named{name: "rest"}
+			c.observe(o, &gauges{rest, named{name: "oldest"}, rest, rest, rest, rest, rest, rest, rest})
 			if got, there := o.values["oldest"]; got != tt.want || there != (len(tt.due) > 0) {
 				t.Errorf("due first at %d, there: %v; want %d, %v", got, there, tt.want, len(tt.due) > 0)
 			}
@@ -84,6 +85,11 @@ func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 
 // What OpenTelemetry's SDK makes of the telemetry is tested in examples/telemetry, since the root
 // module does without it.
+
+func instrument(c *Consumer) (err error) {
+	c.telemetry, err = newTelemetry(&c.cfg, c.values, c.observe)
+	return err
+}
 
 // measured is a lane that runs units of n records without Kafka.
 func measured(t testing.TB, n int) (run func(), c *Consumer) {
@@ -125,7 +131,7 @@ func TestTelemetry_NoAllocationWithoutAnSDK(t *testing.T) { // not parallel: it 
 		},
 	} {
 		set()
-		if err := c.instrument(); err != nil {
+		if err := instrument(c); err != nil {
 			t.Fatal(err)
 		}
 		if with := testing.AllocsPerRun(100, run); with > without {
@@ -140,7 +146,7 @@ func TestTelemetry_FindsALateSDK(t *testing.T) {
 	run, c := measured(t, 1)
 	tracers := &late{}
 	c.cfg.TracerProvider = tracers
-	if err := c.instrument(); err != nil {
+	if err := instrument(c); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
@@ -188,7 +194,7 @@ func BenchmarkRunner_Unit(b *testing.B) {
 		b.Run(fmt.Sprintf("telemetry=%v", telemetry), func(b *testing.B) {
 			run, c := measured(b, unitRecords)
 			if telemetry {
-				if err := c.instrument(); err != nil {
+				if err := instrument(c); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -218,7 +224,7 @@ func TestTelemetry_LeavesForeignSpansAlone(t *testing.T) {
 				}
 				return nil
 			}
-			if err := c.instrument(); err != nil {
+			if err := instrument(c); err != nil {
 				t.Fatal(err)
 			}
 			run()
@@ -254,7 +260,7 @@ func TestTelemetry_AttemptSpanIsARoot(t *testing.T) {
 			set(c, rec)
 			a := &attempt{from: &origin{source: "orders", values: c.values}, rec: rec}
 			a.from.sig = newSignals(a.from, "billing")
-			if err := c.instrument(); err != nil {
+			if err := instrument(c); err != nil {
 				t.Fatal(err)
 			}
 			var g attemptTelemetry
@@ -413,7 +419,7 @@ func (wanted) Enabled(context.Context) bool { return true }
 // classes.
 func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
 	_, c := measured(t, 1)
-	if err := c.instrument(); err != nil {
+	if err := instrument(c); err != nil {
 		t.Fatal(err)
 	}
 	tel := c.telemetry

@@ -1,0 +1,76 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// gauges are the instruments that are observed when a meter collects. Several consumers of one process
+// share them: what they observe under the same attributes adds up, which a gauge's values would not.
+type gauges struct {
+	parked, oldest, inflight, evicted, refetched, lanes, members, failing, gaps metric.Int64Observable
+}
+
+// newTelemetry makes the instruments, and has them observed by observe. values is the context that Run
+// was called with. The global providers are asked for here, in Run, so that they may be set after New.
+func newTelemetry(cfg *Config, values context.Context, observe func(metric.Observer, *gauges)) (*telemetry, error) {
+	tracers, meters := cfg.TracerProvider, cfg.MeterProvider
+	if tracers == nil {
+		tracers = otel.GetTracerProvider()
+	}
+	if meters == nil {
+		meters = otel.GetMeterProvider()
+	}
+	meter := meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	t := &telemetry{
+		tracer:  tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
+		spanned: hasSpan(values), base: time.Now(), classes: map[string]bool{},
+		failures: map[failure][]metric.RecordOption{}, routes: map[routing][]metric.AddOption{},
+	}
+	g := &gauges{}
+	var errs [14]error
+	t.duration, errs[0] = meter.Float64Histogram("messaging.process.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of a run of the handler."),
+		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
+	t.lateness, errs[1] = meter.Float64Histogram("siding.delivery.lateness", metric.WithUnit("s"),
+		metric.WithDescription("Time from when a parked record was due to the start of its handler."),
+		metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300))
+	t.routed, errs[2] = meter.Int64Counter("siding.routed.records", metric.WithUnit("{record}"),
+		metric.WithDescription("Records that failed, by where they went."))
+	t.expired, errs[3] = meter.Int64Counter("siding.expired.records", metric.WithUnit("{record}"),
+		metric.WithDescription("Offsets that retention deleted before they were read."))
+	t.omitted, errs[4] = meter.Int64Counter("siding.omitted.values", metric.WithUnit("{record}"),
+		metric.WithDescription("Dead letters that were written without their value, which did not fit."))
+	g.parked, errs[5] = meter.Int64ObservableUpDownCounter("siding.parked.records", metric.WithUnit("{record}"),
+		metric.WithDescription("Records of a tier that were read and wait for their time, in memory or not."))
+	g.oldest, errs[6] = meter.Int64ObservableGauge("siding.parked.oldest_due", metric.WithUnit("s"),
+		metric.WithDescription("When the first parked record of a tier is due, in Unix seconds."))
+	g.inflight, errs[7] = meter.Int64ObservableUpDownCounter("siding.forwards.inflight", metric.WithUnit("{record}"),
+		metric.WithDescription("Copies that are not acknowledged yet."))
+	g.evicted, errs[8] = meter.Int64ObservableCounter("siding.parked.released", metric.WithUnit("By"),
+		metric.WithDescription("Bytes of parked records that were given up for lack of room."))
+	g.refetched, errs[9] = meter.Int64ObservableCounter("siding.parked.refetched", metric.WithUnit("By"),
+		metric.WithDescription("Bytes of records that were fetched again to run parked ones."))
+	g.lanes, errs[10] = meter.Int64ObservableUpDownCounter("siding.lanes", metric.WithUnit("{lane}"), metric.WithDescription("Lanes by state."))
+	g.members, errs[11] = meter.Int64ObservableUpDownCounter("siding.members", metric.WithUnit("{consumer}"),
+		metric.WithDescription("Consumers by whether they are members of their group."))
+	g.failing, errs[12] = meter.Int64ObservableUpDownCounter("siding.commits.failing", metric.WithUnit("{consumer}"),
+		metric.WithDescription("Consumers whose last commit was not accepted."))
+	g.gaps, errs[13] = meter.Int64ObservableUpDownCounter("siding.offset.gaps", metric.WithUnit("{offset}"),
+		metric.WithDescription("Offsets that are finished ahead of an unfinished one: a crash repeats them."))
+	if err := cmp.Or(errs[:]...); err != nil {
+		return nil, err
+	}
+	var err error
+	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		observe(o, g)
+		return nil
+	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.members, g.failing, g.gaps)
+	return t, err
+}
