@@ -59,8 +59,8 @@ func (l copyLane) Acknowledged(c *forward.Copy, r *kgo.Record) {
 	}
 }
 
-// Refused implements forward.Observer. All of a lane's copies are refused at the same time, so the log
-// has one line with how many.
+// Refused implements forward.Observer. All of a lane's copies are refused at the same time, so the
+// log has one line with how many.
 func (l copyLane) Refused(c *forward.Copy, r forward.Refusal) {
 	l.c.topics.Suspect(r.To, r.Err)
 	level, times := slog.LevelDebug, 1

@@ -60,7 +60,7 @@ type lane struct {
 
 	// hold is true while no record may start: the one thing a worker looks at before each record.
 	hold atomic.Bool
-	// abandon ends the forwards that were not sent yet.
+	// abandon ends the copies that were not sent yet.
 	abandon   context.Context
 	abandoned context.CancelCauseFunc
 
@@ -300,7 +300,7 @@ func (l *lane) beginDrain() bool {
 }
 
 // drain goes on where beginDrain ended: let what runs finish until the deadline, cancel the rest,
-// await the forwards. The commit and forget that complete the hand-over are evict's, which drains
+// await the copies. The commit and forget that complete the hand-over are evict's, which drains
 // many lanes at once and commits them together. It lists the attempts whose handlers ignored their
 // cancelling.
 func (l *lane) drain(deadline time.Time) (stuck []*attempt) {
@@ -309,8 +309,8 @@ func (l *lane) drain(deadline time.Time) (stuck []*attempt) {
 		l.cancelRunning()
 		l.await(deadline.Add(stuckAfter), idle)
 	}
-	// The forwards get what is left of the drain time. kgo cancels only what was not sent: the rest
-	// is on its way, and a copy whose acknowledgement nobody awaits is a duplicate under the next
+	// The copies get what is left of the drain time. kgo cancels only what was not sent: the rest
+	// is in flight, and a copy whose acknowledgement nobody awaits is a duplicate under the next
 	// owner, never a loss.
 	if !l.await(deadline, func() bool { return l.copies.Outstanding() == 0 }) {
 		l.abandoned(ErrDraining)
@@ -479,8 +479,8 @@ func (l *lane) finish(f *feed, offset int64) {
 	}
 }
 
-// recheckHold is settle after something was given back; it calls for workers when the lane may run
-// again.
+// recheckHold recomputes hold after something was given back, and calls for workers when the lane
+// may run again; the caller holds the lock.
 func (l *lane) recheckHold() {
 	was := l.hold.Load()
 	l.updateHold()

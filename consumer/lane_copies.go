@@ -10,7 +10,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// copySource is what a runner notes of a record before the handler has it: the material of its copy.
+// copySource is what a runner notes of a record before the handler has it: the material of its
+// copy.
 type copySource struct {
 	forward.Source
 	timestamp   time.Time
@@ -29,15 +30,15 @@ func (l *lane) initCopies() {
 	})
 }
 
-// forward sends a copy of the record to a sibling. It returns at once; the record is finished when the
-// copy is safe.
+// forward sends a copy of the record to a sibling. It returns at once; the record is finished when
+// the copy is safe.
 func (l *lane) forward(f *feed, seen *copySource, topic string, m *headers.Meta, now time.Time) {
 	l.copies.Send(seen.Copy(f, topic, m, now))
 }
 
-// forwardMalformed sends a record of a retry topic to the DLQ as it was found. The message says where
-// that was: the record's original coordinates may be what is broken, and if its value does not fit, it
-// is found there.
+// forwardMalformed sends a record of a retry topic to the DLQ as it was found. The message says
+// where that was: the record's original coordinates may be what is broken, and if its value does
+// not fit, it is found there.
 func (l *lane) forwardMalformed(f *feed, r *kgo.Record, err error) {
 	err = fmt.Errorf("%s/%d/%d: %w", f.topic, l.partition, r.Offset, err)
 	l.copies.Send(forward.NewCopy(f, r.Offset, kgo.Record{

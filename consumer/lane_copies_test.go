@@ -14,8 +14,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
-// The copies of a lane were within its share of MaxInFlightBytes when they were sent, and over it when
-// a second lane was assigned. The lane was passed over then without a note of it, so that the
+// The copies of a lane were within its share of MaxInFlightBytes when they were sent, and over it
+// when a second lane was assigned. The lane was passed over then without a note of it, so that the
 // acknowledgement that made room woke nobody.
 func TestLane_WakesWhenItsCopiesHaveRoomAgain(t *testing.T) {
 	t.Parallel()

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// BatchLimits are the largest batches that siblings take, as far as they are known. Without the limit
-// of a topic, a batch that is too large is refused, and its copies go on one at a time: slower, and as
-// safe. The zero value knows of no limit.
+// BatchLimits are the largest batches that siblings take, as far as they are known. Without the
+// limit of a topic, a batch that is too large is refused, and its copies go on one at a time:
+// slower, and as safe. The zero value knows of no limit.
 type BatchLimits struct {
 	bytes sync.Map // int32, by topic
 }
@@ -20,8 +20,8 @@ func (l *BatchLimits) Learn(topic string, bytes int64) {
 	l.bytes.Store(topic, int32(min(bytes, math.MaxInt32)))
 }
 
-// Within bounds the user's limit of a batch to a topic by the topic's own, in bytes before compression.
-// kgo asks when it first writes to a partition.
+// Within bounds the user's limit of a batch to a topic by the topic's own, in bytes before
+// compression. kgo asks when it first writes to a partition.
 func (l *BatchLimits) Within(users func(topic string) int32) func(topic string) int32 {
 	return func(topic string) int32 {
 		limit := users(topic)

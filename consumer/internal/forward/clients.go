@@ -8,8 +8,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 )
 
-// Clients are the clients of a process by which its lanes' copies go: one that batches them, and one
-// that sends large copies alone, made when it is first needed.
+// Clients are the clients of a process by which its lanes' copies go: one that batches them, and
+// one that sends large copies alone, made when it is first needed.
 type Clients struct {
 	batched producers
 	single  singleSender
@@ -22,8 +22,8 @@ func NewClients(ctx context.Context, clk *clock.Clock, batched, alone func() (*k
 	return &Clients{batched: producers{open: batched}, single: singleSender{producers: producers{open: alone}}, ctx: ctx, clock: clk}
 }
 
-// Client returns the client that batches copies. It may be replaced at any time, and closed once its
-// last copy has come back.
+// Client returns the client that batches copies. It may be replaced at any time, and closed once
+// its last copy has come back.
 func (cl *Clients) Client() (*kgo.Client, error) {
 	p, err := cl.batched.current()
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/sidingkafka/siding/internal/oversize"
 )
 
-// Copies are a lane's copies in flight. The lane's lock guards them, and exported methods but Init and
-// Send are called with it.
+// Copies are a lane's copies in flight. The lane's lock guards them, and exported methods but Init
+// and Send are called with it.
 //
-// They are bounded in number and bytes, so that one lane without a leader cannot fill the producer. A
-// lane that reached a bound waits until half of it is free: else it would stop and go at every
+// They are bounded in number and bytes, so that one lane without a leader cannot fill the producer.
+// A lane that reached a bound waits until half of it is free: else it would stop and go at every
 // acknowledgement. The zero value has none.
 // See DESIGN.md, "Copies".
 type Copies struct {
@@ -25,12 +25,16 @@ type Copies struct {
 	outstanding  int
 	bytes        int64
 	full         bool
-	acknowledged int                   // since the lane was assigned, as far as it matters
-	refused      int                   // of the outstanding ones, those refused at least once, other than to be sent alone
-	waiting      map[*Copy]*time.Timer // of the outstanding ones, those that kgo has not: until their next try, or (nil) their turn alone
-	trouble      string                // why the last one was refused
-	progress     time.Time             // of the last acknowledgement, or of the first copy after a quiet time
-	omitted      int                   // dead letters that were written without their value
+	acknowledged int // since the lane was assigned, as far as it matters
+	// refused counts the outstanding ones that were refused at least once, other than to be sent
+	// alone.
+	refused int
+	// waiting are the outstanding ones that kgo has not: until their next try, or (nil) their turn
+	// alone.
+	waiting  map[*Copy]*time.Timer
+	trouble  string    // why the last one was refused
+	progress time.Time // of the last acknowledgement, or of the first copy after a quiet time
+	omitted  int       // dead letters that were written without their value
 }
 
 // Config is what a lane's copies are given.
@@ -59,8 +63,8 @@ func (s *Copies) Init(cfg Config) {
 	s.promiseFunc = s.promise
 }
 
-// Send has a copy written. It does not wait; the copy's record is finished when the copy is safe. The
-// lane is not locked.
+// Send has a copy written. It does not wait; the copy's record is finished when the copy is safe.
+// The lane is not locked.
 func (s *Copies) Send(c *Copy) {
 	if !c.note {
 		c.rec.Partition = s.Partition
@@ -140,8 +144,9 @@ func (s *Copies) landed(c *Copy, err error) Outcome {
 	return s.refuse(c, c.rec.Topic+": "+err.Error(), err)
 }
 
-// growthChecks is how often a client looks its topics up for the partition of a copy before the copy
-// counts as refused: for some three seconds, in which siblings that grew with their source appear.
+// growthChecks is how often a client looks its topics up for the partition of a copy before the
+// copy counts as refused: for some three seconds, in which siblings that grew with their source
+// appear.
 const growthChecks = 12
 
 // isNewPartition reports whether kgo refuses a copy because it knows of fewer partitions, which it
@@ -181,8 +186,9 @@ func (s *Copies) remove(c *Copy) {
 // from another owner runs no further than that before it knows.
 const firstCopies = 8
 
-// Room reports whether a record may run whose failure would send another copy, within bounds for their
-// number and bytes. One refused copy holds up its lane: the next records would most likely join it.
+// Room reports whether a record may run whose failure would send another copy, within bounds for
+// their number and bytes. One refused copy holds up its lane: the next records would most likely
+// join it.
 func (s *Copies) Room(count int, bytes int64) bool {
 	count = min(count, firstCopies<<s.acknowledged)
 	if s.full {
@@ -198,8 +204,8 @@ func (s *Copies) Outstanding() int { return s.outstanding }
 // Omitted returns how many dead letters were written without their value.
 func (s *Copies) Omitted() int { return s.omitted }
 
-// Trouble returns since when and why copies hold up the lane: one was refused, or there was no answer
-// for longer than patience. why is empty if they do not.
+// Trouble returns since when and why copies hold up the lane: one was refused, or there was no
+// answer for longer than patience. why is empty if they do not.
 func (s *Copies) Trouble(now time.Time, patience time.Duration) (since time.Time, why string) {
 	switch {
 	case s.refused > 0:

@@ -15,16 +15,17 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Copies come back in any order, are refused for any reason, and lanes are revoked or lost at any time.
-// The books say at each moment what is in flight, and a record is finished exactly when its copy is
-// safe.
+// Copies come back in any order, are refused for any reason, and lanes are revoked or lost at any
+// time. The books say at each moment what is in flight, and a record is finished exactly when its
+// copy is safe.
 func TestCopies_BooksAgreeWithANaiveModel(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]Oversize{"omit": Omit, "drop": Drop, "halt": Halt} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) { keepBooks(t, rt, how) }) // a T of a bubble has no Deadline, a TB is not asked
+				// The T of a bubble has no Deadline; a TB is not asked.
+				rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) { keepBooks(t, rt, how) })
 			})
 		})
 	}
@@ -168,7 +169,8 @@ func keepBooks(t *testing.T, rt *rapid.T, how Oversize) {
 	})
 }
 
-// oversizeEnds reports whether a dead letter that is refused alone once more is at its end by the policy.
+// oversizeEnds reports whether a dead letter that is refused alone once more is at its end by the
+// policy.
 func oversizeEnds(c *Copy, how Oversize) bool {
 	if how == Omit {
 		return false

@@ -34,7 +34,8 @@ func (s *Copies) tooLarge(c *Copy, err error) Outcome {
 		s.finish(c, false)
 		return Halted
 	case !more:
-		// Nothing is left to omit. An operator may raise the topic's limit far enough for all of it.
+		// Nothing is left to omit. An operator may raise the topic's limit far enough for all of
+		// it.
 		c.shrunk = oversize.Whole
 		return s.refuse(c, c.rec.Topic+": "+err.Error()+": the record's own key and headers are too large for it: raise its max.message.bytes", err)
 	}

@@ -14,8 +14,8 @@ import (
 // Copy is a record that is written to a sibling. It is safe when all in-sync replicas have it; only
 // then is the record finished that it stands for.
 //
-// It is also the context of its produced record, by which kgo's promise finds it, whatever the user's
-// hooks wrap around.
+// It is also the context of its produced record, by which kgo's promise finds it, whatever the
+// user's hooks wrap around.
 type Copy struct {
 	of        *Copies // since it is sent
 	from      Origin
@@ -37,8 +37,8 @@ func NewCopy(from Origin, offset int64, rec kgo.Record) *Copy {
 	return &Copy{from: from, offset: offset, rec: rec}
 }
 
-// NewNote makes the note for a ledger that has to be safe before a record, by offset, is finished. It
-// goes to the partition that it names, and is given up where no ledger takes it.
+// NewNote makes the note for a ledger that has to be safe before a record, by offset, is finished.
+// It goes to the partition that it names, and is given up where no ledger takes it.
 func NewNote(from Origin, offset int64, rec kgo.Record) *Copy {
 	return &Copy{from: from, offset: offset, rec: rec, note: true}
 }
@@ -79,7 +79,8 @@ func copyOf(r *kgo.Record) *Copy {
 	return c
 }
 
-// copyContext is a copy as the context of its record. It ends when the lane abandons what was not sent.
+// copyContext is a copy as the context of its record. It ends when the lane abandons what was not
+// sent.
 type copyContext struct{ c *Copy }
 
 var _ context.Context = copyContext{}
@@ -105,19 +106,20 @@ func (c *Copy) producers() *producers {
 	return &c.of.Clients.batched
 }
 
-// nextRecord is the record of the next try, a fresh one, since kgo changes and keeps what it is given.
+// nextRecord is the record of the next try, a fresh one, since kgo changes and keeps what it is
+// given.
 func (c *Copy) nextRecord() *kgo.Record {
 	h, value := c.shrunk.Of(c.written, c.rec.Value)
 	return &kgo.Record{Topic: c.rec.Topic, Partition: c.partition, Key: c.rec.Key, Value: value, Headers: h}
 }
 
-// noteTries is how often a note is tried for which there is no place: for three quarters of a minute.
-// The lane waits so long, and health says what for.
+// noteTries is how often a note is tried for which there is no place: for three quarters of a
+// minute. The lane waits so long, and health says what for.
 const noteTries = 8
 
-// unwritable reports whether a note need not be tried again. Without a ledger, or with one that takes
-// no entry, no run can be told anything, and made-up headers must not hold up a lane for ever. A run
-// has no outcome without its ledger, so none is wrong.
+// unwritable reports whether a note need not be tried again. Without a ledger, or with one that
+// takes no entry, no run can be told anything, and made-up headers must not hold up a lane for
+// ever. A run has no outcome without its ledger, so none is wrong.
 func (c *Copy) unwritable(err error) bool {
 	if !c.note {
 		return false

@@ -16,8 +16,8 @@ type Lane interface {
 	Changed()
 	// Halt is called with the lane locked for a copy that its dead-letter topic has no room for.
 	Halt(c *Copy)
-	// DiscardNote returns the ledger's record about a record that is discarded, given the headers of
-	// its copy; nil where the ledger need not know. The lane is not locked.
+	// DiscardNote returns the ledger's record about a record that is discarded, given the headers
+	// of its copy; nil where the ledger need not know. The lane is not locked.
 	DiscardNote(written []kgo.RecordHeader) *kgo.Record
 }
 
@@ -27,8 +27,8 @@ type Origin interface {
 	Finish(offset int64)
 }
 
-// Observer is told what becomes of copies. It is called without the lane's lock, from kgo's promises
-// among others, and does not keep the copy.
+// Observer is told what becomes of copies. It is called without the lane's lock, from kgo's
+// promises among others, and does not keep the copy.
 type Observer interface {
 	// Acknowledged is called for each copy that is safe, before its record counts as finished. r is
 	// the copy as it was written.

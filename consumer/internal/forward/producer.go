@@ -17,7 +17,7 @@ type producer struct {
 	*kgo.Client
 	of       *producers
 	staleIDs staleTopicIDs
-	suspect  atomic.Bool  // a copy was refused by something that may be a refusal of its producer id
+	suspect  atomic.Bool  // a copy was refused, perhaps for want of a producer id
 	copies   atomic.Int64 // that it was given and that have not come back
 	closing  sync.Once
 }
@@ -29,8 +29,8 @@ func (p *producer) back() {
 	}
 }
 
-// closeUnused closes a client that was replaced and has no copy. It does not wait: kgo calls back while
-// it closes.
+// closeUnused closes a client that was replaced and has no copy. It does not wait: kgo calls back
+// while it closes.
 func (p *producer) closeUnused() {
 	if now := p.of.now.Load(); now != nil && now != p && p.copies.Load() == 0 {
 		go p.of.closeOne(p)
@@ -39,8 +39,8 @@ func (p *producer) closeUnused() {
 
 // refused notes why a copy was refused that the client was handed in a generation.
 //
-// kgo passes a broker's refusal of a producer id on. A refusal of a topic or a record is none: kgo may
-// not have asked for its id yet, and would be waited for.
+// kgo passes a broker's refusal of a producer id on. A refusal of a topic or a record is none: kgo
+// may not have asked for its id yet, and would be waited for.
 func (p *producer) refused(topic string, generation int32, err error) {
 	aboutOne := errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.InvalidTimestamp) ||
 		errors.Is(err, kerr.PolicyViolation) || errors.Is(err, kerr.InvalidTopicException) || oversize.Refused(err)
@@ -64,8 +64,8 @@ type handover struct {
 	generation int32 // of the client's topic ids
 }
 
-// produce hands a copy to the current client, which calls the promise; that calls back. An error means
-// that no client can be made.
+// produce hands a copy to the current client, which calls the promise; that calls back. An error
+// means that no client can be made.
 func (h *handover) produce(ctx context.Context, ps *producers, r *kgo.Record, promise func(*kgo.Record, error)) error {
 	p, err := ps.take()
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 
 // producers give each copy the client that writes it.
 //
-// kgo keeps a refusal of its producer id for the client's life, and fails everything that it is given
-// from then on; a broker refuses an id while the user may write to no topic at all. Such a client is
-// replaced once a broker gives ids again: copies get the new one from then on, and the old one is
-// closed when the last of its copies has come back.
+// kgo keeps a refusal of its producer id for the client's life, and fails everything that it is
+// given from then on; a broker refuses an id while the user may write to no topic at all. Such a
+// client is replaced once a broker gives ids again: copies get the new one from then on, and the
+// old one is closed when the last of its copies has come back.
 // See DESIGN.md, "Replacing a producer".
 type producers struct {
 	open func() (*kgo.Client, error)
@@ -112,8 +112,8 @@ func (ps *producers) close() {
 }
 
 // makeReady makes the client ready for another try of a refused copy: it looks its topics up again,
-// forgets one that was recreated, and is replaced if it needs to be. It may wait for a broker, so it is
-// not for kgo's callbacks.
+// forgets one that was recreated, and is replaced if it needs to be. It may wait for a broker, so
+// it is not for kgo's callbacks.
 func (ps *producers) makeReady(ctx context.Context, topic string) {
 	p := ps.now.Load()
 	if p == nil {

@@ -38,7 +38,8 @@ func refusing(t *testing.T) (*producers, *madeAndClosed, *kfake.FaultHandle) {
 	return ps, hook, fault
 }
 
-// write has a copy written by whatever client is current, with tries as a lane has them, and returns how often.
+// write has a copy written by whatever client is current, with tries as a lane has them, and
+// returns how often.
 func write(t *testing.T, ps *producers) (tries int) {
 	for {
 		tries++
@@ -61,8 +62,9 @@ func write(t *testing.T, ps *producers) (tries int) {
 	}
 }
 
-// kgo keeps a refusal of its producer id for a client's life. The client is replaced once a broker gives ids again, and not before: a user
-// whose hooks count clients sees one more, and the old one closed.
+// kgo keeps a refusal of its producer id for a client's life. The client is replaced once a broker
+// gives ids again, and not before: a user whose hooks count clients sees one more, and the old one
+// closed.
 func TestProducers_ReplaceARefusedOneOnceABrokerGivesIDs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +124,8 @@ func TestProducers_CloseOneWhenItsLastCopyHasComeBack(t *testing.T) {
 	})
 }
 
-// Copies are handed over while clients are replaced: each comes back, and none is given to a client that is closed.
+// Copies are handed over while clients are replaced: each comes back, and none is given to a client
+// that is closed.
 func TestProducers_GiveNoCopyToOneThatIsClosed(t *testing.T) {
 	t.Parallel()
 	ps, hook, fault := refusing(t)

@@ -9,12 +9,12 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
 
-// singleSender sends copies one at a time to each partition: what is refused then is that copy, and not
-// a batch that it was in. The order is kept here and not by the lane, since a lane that was revoked may
-// have left a copy in flight when the partition comes back.
+// singleSender sends copies one at a time to each partition: what is refused then is that copy, and
+// not a batch that it was in. The order is kept here and not by the lane, since a lane that was
+// revoked may have left a copy in flight when the partition comes back.
 //
-// It has a client of its own: the ordinary client's limit, which keeps its batches small, counts bytes
-// before compression, and would refuse what the broker takes.
+// It has a client of its own: the ordinary client's limit, which keeps its batches small, counts
+// bytes before compression, and would refuse what the broker takes.
 // See DESIGN.md, "Copies that are too large".
 type singleSender struct {
 	producers producers
@@ -29,14 +29,15 @@ type partition struct {
 	n     int32
 }
 
-// send sends a copy that waits when its turn comes, if its lane still wants it then. It does not wait.
+// send sends a copy that waits when its turn comes, if its lane still wants it then. It does not
+// wait.
 func (s *singleSender) send(c *Copy) {
 	at := c.at()
 	s.mu.Lock()
 	line, busy := s.queues[at]
 	if busy {
-		for line.Len() > 0 && (*line.Head()).of.Context.Err() != nil { // of a lane before this one, behind a copy that hangs
-			line.Pop()
+		for line.Len() > 0 && (*line.Head()).of.Context.Err() != nil {
+			line.Pop() // of a lane before this one, behind a copy that hangs
 		}
 		line.Push(c)
 		s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Source is a record as it was read, of which copies are made. One worker uses it, for one record after
-// the other; the zero value is ready.
+// Source is a record as it was read, of which copies are made. One worker uses it, for one record
+// after the other; the zero value is ready.
 type Source struct {
 	Key, Value []byte
 	Headers    []kgo.RecordHeader // the user's
@@ -43,8 +43,8 @@ func (s *Source) Release() {
 	}
 }
 
-// room returns room for a copy: for one at first, then for more at a time. A worker that forwards once
-// will most likely do so again.
+// room returns room for a copy: for one at first, then for more at a time. A worker that forwards
+// once will most likely do so again.
 func (s *Source) room() *Copy {
 	if len(s.slab) == 0 {
 		s.grown = min(2*s.grown+1, 31)

@@ -7,13 +7,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// staleTopicIDs has a client write again to topics that were recreated: kgo keeps the id that it saw
-// first, and refuses the topic under another id until it is told to forget the topic.
+// staleTopicIDs has a client write again to topics that were recreated: kgo keeps the id that it
+// saw first, and refuses the topic under another id until it is told to forget the topic.
 //
-// Forgetting fails everything that the client has for the topic, and what of that is in flight may be
-// written twice in the end. So a topic is forgotten once for each time that it was recreated, when
-// everything that kgo had for it has failed. A refusal while kgo forgets, or of a copy that was handed
-// over before, says nothing of the topic as it is now.
+// Forgetting fails everything that the client has for the topic, and what of that is in flight may
+// be written twice in the end. So a topic is forgotten once for each time that it was recreated,
+// when everything that kgo had for it has failed. A refusal while kgo forgets, or of a copy that
+// was handed over before, says nothing of the topic as it is now.
 type staleTopicIDs struct {
 	client     *kgo.Client
 	generation atomic.Int32 // grows with each topic that was forgotten
@@ -24,8 +24,8 @@ type staleTopicIDs struct {
 	purgedAt map[string]int32 // generation after the last time
 }
 
-// mark notes that a copy, handed over in a generation of the client, was refused because its topic has
-// another id.
+// mark notes that a copy, handed over in a generation of the client, was refused because its topic
+// has another id.
 func (r *staleTopicIDs) mark(topic string, generation int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Forgetting fails what is on its way, which may be there twice then. So a late refusal from before must not lead to it again.
+// Forgetting fails what is on its way, which may be there twice then. So a late refusal from before
+// must not lead to it again.
 func TestStaleTopicIDs_ForgetOnceForEachRecreation(t *testing.T) {
 	t.Parallel()
 	cl, err := kgo.NewClient(kgo.SeedBrokers("localhost:1"))
