@@ -128,7 +128,7 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 		c.mu.Unlock()
 		for _, t := range found {
 			if l.partition < t.partitions && !l.reads(t.Topic) {
-				lacking = append(lacking, l.newDrainedFeed(t))
+				lacking = append(lacking, newDrainedFeed(l, t))
 				topics[t.Topic] = append(topics[t.Topic], l.partition)
 			}
 		}

@@ -8,11 +8,13 @@ import (
 
 // fetchPauser pauses and resumes the fetches of one client.
 //
-// Who finds a feed full (the poll loop) and who finds that it has room again (a worker) are different goroutines, and
-// their calls may come in either order. So nobody says "pause" or "resume": they set feed.full under the lane's lock and
-// let the gate compare it with what kgo was told; whoever comes last sees the final word.
+// The poll loop finds a feed full, and a worker finds that it has room again. These are different
+// goroutines, and their calls may come in either order. So neither says "pause" or "resume": they set
+// feed.full under the lane's lock, and the pauser compares it with what kgo was told. The last call sees
+// the final word.
 //
-// In kgo a pause outlives the assignment (it is a set of names), so a feed that is forgotten is resumed.
+// In kgo a pause outlives the assignment (it is a set of names), so the feed of a lane that is gone is
+// resumed.
 // See DESIGN.md, "Pausing fetches".
 type fetchPauser struct {
 	mu     sync.Mutex

@@ -77,8 +77,8 @@ func withFeeds(l *lane) *lane {
 	if l.policy == nil {
 		l.policy = &Policy{}
 	}
-	l.source = l.newSourceFeed()
-	l.setTiers([]*tierFeed{l.newTierFeed(retrytopics.Tier{Topic: "orders.retry.5s", Delay: 5 * time.Second})})
+	l.source = newSourceFeed(l)
+	l.setTiers([]*tierFeed{newTierFeed(l, retrytopics.Tier{Topic: "orders.retry.5s", Delay: 5 * time.Second})})
 	return l
 }
 

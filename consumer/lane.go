@@ -111,14 +111,14 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	}
 	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
 	l.initCopies()
-	l.source = l.newSourceFeed()
+	l.source = newSourceFeed(l)
 	var tiers []*tierFeed
 	for _, t := range l.siblings.Tiers {
-		tiers = append(tiers, l.newTierFeed(t))
+		tiers = append(tiers, newTierFeed(l, t))
 	}
 	for _, t := range c.drainedTiers[topic] {
 		if partition < t.partitions {
-			tiers = append(tiers, l.newDrainedFeed(t))
+			tiers = append(tiers, newDrainedFeed(l, t))
 		}
 	}
 	l.setTiers(tiers)

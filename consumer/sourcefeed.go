@@ -27,7 +27,7 @@ type batch struct {
 	each int64 // bytes a record, on average
 }
 
-func (l *lane) newSourceFeed() *sourceFeed {
+func newSourceFeed(l *lane) *sourceFeed {
 	return &sourceFeed{feed: feed{lane: l, topic: l.topic, origin: l.newOrigin(l.topic, 0)}}
 }
 
@@ -48,7 +48,7 @@ func (f *sourceFeed) offer(recs []*kgo.Record) (pause bool) {
 	}
 	var size int64
 	end, markers := recs[len(recs)-1].Offset+1, false
-	f.epoch = recs[len(recs)-1].LeaderEpoch // a marker's too: the floor passes it, and an older epoch ends before it
+	f.epoch = recs[len(recs)-1].LeaderEpoch // a marker's too: an older epoch ends before the floor
 	for _, r := range recs {
 		size += forward.RecordSize(r)
 		markers = markers || r.Attrs.IsControl()
@@ -144,8 +144,9 @@ func (f *sourceFeed) drop() {
 	f.leave(f.queued, f.bytes)
 }
 
-// withoutMarkers takes out the markers with which transactions end. They come in the order of the log, so a marker says that all in front
-// of it was read or will never be: the floor passes it, and with it the records of a transaction that was aborted.
+// withoutMarkers takes out the markers with which transactions end. They come in the order of the log,
+// so a marker says that all in front of it was read or will never be: the floor passes it, and with it
+// the records of a transaction that was aborted.
 func withoutMarkers(recs []*kgo.Record) (data []*kgo.Record, size int64) {
 	data = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return r.Attrs.IsControl() })
 	for _, r := range data {
@@ -154,8 +155,8 @@ func withoutMarkers(recs []*kgo.Record) (data []*kgo.Record, size int64) {
 	return data, size
 }
 
-// isFull reports whether the feed holds so much that its fetch should pause. Bytes are the process's: while half of
-// MaxInFlightBytes is free a lane may use any of it, beyond that each has its share.
+// isFull reports whether the feed holds so much that its fetch should pause. Bytes are the process's:
+// while half of MaxInFlightBytes is free a lane may use any of it, beyond that each has its share.
 func (f *sourceFeed) isFull() bool {
 	c := f.lane.c
 	if f.queued >= c.cfg.MaxInFlight {
@@ -165,8 +166,8 @@ func (f *sourceFeed) isFull() bool {
 	return c.inflightBytes.Load() > half && f.bytes > c.share(half)
 }
 
-// mayResume reports whether a paused fetch should go on. It waits for half the room, so that pausing, which makes kgo
-// throw away what it has buffered of the partition, stays rare.
+// mayResume reports whether a paused fetch should go on. It waits for half the room, so that pausing,
+// which makes kgo throw away what it has buffered of the partition, stays rare.
 func (f *sourceFeed) mayResume() bool {
 	if !f.full.Load() {
 		return false

@@ -25,7 +25,7 @@ type tierFeed struct {
 	parked  *tier.Tier
 }
 
-func (l *lane) newTierFeed(t retrytopics.Tier) *tierFeed {
+func newTierFeed(l *lane, t retrytopics.Tier) *tierFeed {
 	f := &tierFeed{feed: feed{lane: l, topic: t.Topic, tier: t, origin: l.newOrigin(t.Topic, t.Delay)}}
 	f.parked = tier.New(l.c.tierEnv, f, tier.Config{
 		Topic: t.Topic, Partition: l.partition, Delay: t.Delay,
@@ -35,8 +35,8 @@ func (l *lane) newTierFeed(t retrytopics.Tier) *tierFeed {
 	return f
 }
 
-func (l *lane) newDrainedFeed(t drainedTier) *tierFeed {
-	f := l.newTierFeed(t.Tier)
+func newDrainedFeed(l *lane, t drainedTier) *tierFeed {
+	f := newTierFeed(l, t.Tier)
 	f.drained = true
 	return f
 }
@@ -72,7 +72,8 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 			continue
 		}
 		f.epoch = r.LeaderEpoch
-		// One without a group is broken, not another group's. Whatever else is broken is for the group that it names.
+		// A record without a group is broken, not another group's. Any other broken record is for the
+		// group that it names.
 		if group, _, _ := reserved.Peek(r.Headers); len(group) > 0 && !l.c.groups.has(group) {
 			f.tracker.Finish(r.Offset)
 			foreign++

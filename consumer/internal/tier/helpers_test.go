@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ type testLane struct {
 	closing  bool
 	ready    []*Item
 	reopened int
-	outOfLog int
+	outOfLog atomic.Int64
 }
 
 func (l *testLane) Closing() bool            { return l.closing }
@@ -29,8 +30,15 @@ func (l *testLane) Enqueue(it *Item)         { l.ready = append(l.ready, it) }
 func (l *testLane) Ready() int               { return len(l.ready) }
 func (l *testLane) Wake()                    {}
 func (l *testLane) Reopen()                  { l.reopened++ }
-func (l *testLane) OutOfLog()                { l.outOfLog++ }
+func (l *testLane) OutOfLog()                { l.outOfLog.Add(1) }
 func (l *testLane) Context() context.Context { return l.ctx }
+
+// count is how many records are ready.
+func (l *testLane) count() int {
+	l.Lock()
+	defer l.Unlock()
+	return len(l.ready)
+}
 
 // work has a worker take and finish the first ready record, and returns what do makes of it.
 func (l *testLane) work(t *Tier, do func(*kgo.Record)) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Workers that took all that was ready left the rest of what was due asleep until one of them returned.
-func TestDueRecordsRunWhileThereAreFreeSlots(t *testing.T) {
+func TestTierFeed_RunsDueRecordsWhileSlotsAreFree(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var late lateness
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
@@ -37,7 +37,7 @@ func TestDueRecordsRunWhileThereAreFreeSlots(t *testing.T) {
 }
 
 // The ready ones of a tier were all of one key, and nobody else's came to be ready behind them.
-func TestABusyKeyHoldsUpNoOtherOnItsTier(t *testing.T) {
+func TestTierFeed_ABusyKeyHoldsUpNoOther(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var other atomic.Int64
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {

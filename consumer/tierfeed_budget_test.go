@@ -18,8 +18,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// Trap 8: the queue of parked records is unbounded. Here those due farthest away give up their bytes, and are back in time.
-func TestParkedRecordsBeyondTheBudgetRunInTime(t *testing.T) {
+// Trap 8: the queue of parked records is unbounded. Here those due farthest away are evicted, and are
+// back in time.
+func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
 	t.Parallel()
 	for name, order := range orders {
 		t.Run(name, func(t *testing.T) {
@@ -55,9 +56,9 @@ func TestParkedRecordsBeyondTheBudgetRunInTime(t *testing.T) {
 	}
 }
 
-// A record that is due soon lies behind many that asked for longer: with the tier's fetch paused over a full budget, it was read
-// when these were done.
-func TestARecordThatIsDueBeforeThoseInFrontOfItRunsInTime(t *testing.T) {
+// A record that is due soon lies behind many that asked for longer. With the tier's fetch paused over a
+// full budget, it was read when these were done.
+func TestTierFeed_RunsInTimeBehindRecordsDueLater(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var late lateness
 		soonest := make(chan time.Duration, 1)
@@ -92,8 +93,9 @@ func TestARecordThatIsDueBeforeThoseInFrontOfItRunsInTime(t *testing.T) {
 	})
 }
 
-// A lane whose dead letters are refused has a tier full of records that are overdue. They are not the others' business.
-func TestABlockedLanesOverdueRecordsLeaveTheOthersTheirRoom(t *testing.T) {
+// A lane whose dead letters are refused has a tier full of overdue records. They take no room of the
+// others.
+func TestTierFeed_OfABlockedLaneLeavesOthersTheirRoom(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("bills", 1)
 		var late lateness
@@ -142,8 +144,8 @@ func TestABlockedLanesOverdueRecordsLeaveTheOthersTheirRoom(t *testing.T) {
 	})
 }
 
-// What fails while given-up records are fetched again is tried on, and no record is lost over it.
-func TestFetchingParkedRecordsAgainIsTriedOn(t *testing.T) {
+// A fetch of evicted records that fails is tried again, and no record is lost over it.
+func TestTierFeed_FetchesEvictedRecordsInSpiteOfErrors(t *testing.T) {
 	t.Parallel()
 	for _, err := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownServerError, kerr.OffsetOutOfRange, kerr.TopicAuthorizationFailed} {
 		t.Run(err.Message, func(t *testing.T) {

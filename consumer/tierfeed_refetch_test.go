@@ -13,9 +13,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// Records that were read from a broker which told no topic id, or none in fetches, could not be fetched again once it was upgraded
-// and asked for one: their lane tried on until somebody else's record came.
-func TestParkedRecordsAreFetchedAgainFromBrokersThatWereUpgradedMeanwhile(t *testing.T) {
+// A broker told no topic id, or none in fetches, and was upgraded. It then asked for one, and records
+// that were read before could not be fetched again: their lane tried until another record came.
+func TestTierFeed_FetchesFromUpgradedBrokers(t *testing.T) {
 	type row struct {
 		before *kversion.Versions
 		byID   bool

@@ -13,7 +13,7 @@ import (
 )
 
 // Trap 5: a fetch that was paused for lack of room is never resumed; members heartbeat, and nothing is consumed.
-func TestAFetchThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
+func TestTierFeed_PausedForLackOfRoomGoesOn(t *testing.T) {
 	each(t, map[string]func(*consumer.Config){
 		"by records":          func(c *consumer.Config) { c.MaxInFlight = 10 },
 		"by bytes":            func(c *consumer.Config) { c.MaxInFlightBytes = 2000 },
@@ -47,8 +47,9 @@ func TestAFetchThatWasPausedForLackOfRoomGoesOn(t *testing.T) {
 	})
 }
 
-// The budget has room for some twenty records. Tiers are read to their ends nevertheless, and each record comes back.
-func TestTiersThatHoldManyTimesTheirBudgetRunAllOfIt(t *testing.T) {
+// The budget has room for some twenty records. Tiers are read to their ends nevertheless, and each
+// record comes back.
+func TestTierFeed_HoldsManyTimesItsBudget(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			if consumer.DeliveryOf(ctx, r).Attempt < 3 {
@@ -73,9 +74,10 @@ func TestTiersThatHoldManyTimesTheirBudgetRunAllOfIt(t *testing.T) {
 	})
 }
 
-// Of a backlog that is overdue, after a night without a consumer, every record went straight to the queue, which has no bound for
-// a tier: all of it was read into memory. The tier's fetch pauses, and goes on as records are done with.
-func TestAnOverdueBacklogOfATierIsReadWithinItsBudget(t *testing.T) {
+// Of a backlog that is overdue, after a night without a consumer, every record went straight to the
+// queue, which has no bound for a tier: all of it was read into memory. The tier's fetch pauses, and
+// goes on as records finish.
+func TestTierFeed_ReadsAnOverdueBacklogWithinItsBudget(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, HandlerTimeout: -1}

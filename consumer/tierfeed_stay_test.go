@@ -18,8 +18,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// skew has the broker stamp what it takes by a clock that is off. A request takes it a millisecond: virtual time would stand
-// still in a loop of copies.
+// skew has the broker stamp what it takes by a clock that is off. A request takes it a millisecond:
+// virtual time would stand still in a loop of copies.
 func skew(k *consumertest.Kafka, by time.Duration) {
 	k.Cluster.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		k.Cluster.KeepControl()
@@ -46,7 +46,7 @@ var skews = []time.Duration{
 
 // Trap 30: a broker's clock that is behind the host's has a parked record written to its tier again and again: 7.1 s made 24,537
 // copies of one record. Whatever the broker's clock says, an ordinary failure has one copy a tier, and runs when it is due.
-func TestStay_NoClockOfABrokerMakesAnotherCopyOfAFailure(t *testing.T) {
+func TestTierFeed_NoBrokersClockMakesAnotherCopy(t *testing.T) {
 	t.Parallel()
 	for _, by := range skews {
 		t.Run(by.String(), func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestStay_NoClockOfABrokerMakesAnotherCopyOfAFailure(t *testing.T) {
 
 // Trap 30: a Retry-After of 50 minutes is 400 copies on the tier of 5 s. It is one for as long as half of the topic's retention reaches,
 // and a handful where it does not, or the broker's clock is off: also over restarts, and of records that gave up their bytes.
-func TestStay_ALongRetryAfterIsAHandfulOfCopies(t *testing.T) {
+func TestTierFeed_ALongRetryAfterIsAHandfulOfCopies(t *testing.T) {
 	const asked, records = 50 * time.Minute, 50 // the embedded broker deletes by its own clock after an hour
 	const ages = 240_000 * time.Hour
 	type row struct {

@@ -1,0 +1,176 @@
+package tier
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// log is a partition's log, as a tier fetches it: missing offsets are gone.
+type log map[int64]*kgo.Record
+
+func (l log) fetch(_ context.Context, _ Partition, from, bytes int64) (got []*kgo.Record, next int64, err error) {
+	for next = from; bytes > 0 && next < from+evictedBits; next++ {
+		if r := l[next]; r != nil {
+			got = append(got, r)
+			bytes -= packedSize(packedLen(r))
+		}
+	}
+	return got, next, nil
+}
+
+// evicting makes a tier with room for some twenty records, and parks many of them, due at random.
+func evicting(t *testing.T, env *Env) (f *Tier, l *testLane, records log) {
+	env.Budget.limit = 20 * packedSize(packedLen(waitingFor(0, time.Now(), time.Now())))
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go env.Budget.Run(ctx)
+	f, l = newTier(t, env)
+	records = log{}
+	now := time.Now()
+	l.Lock()
+	defer l.Unlock()
+	f.Read([16]byte{}, 0, now)
+	for offset := range int64(2000) {
+		r := waitingFor(offset, now, now.Add(time.Minute+time.Duration(rand.Int64N(int64(time.Hour)))))
+		records[offset] = r
+		f.tracker.Deliver(offset)
+		f.Admit(r, now)
+	}
+	f.Promote()
+	return f, l, records
+}
+
+// A tier holds many times its budget: what does not fit is evicted, and back when it is due.
+func TestTier_HandsOutEvictedRecordsInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		env := testEnv()
+		var records log
+		env.Fetch = func(ctx context.Context, p Partition, from, bytes int64) ([]*kgo.Record, int64, error) {
+			return records.fetch(ctx, p, from, bytes)
+		}
+		f, l, all := evicting(t, env)
+		records = all
+		ran := map[int64]bool{}
+		for end := time.Now().Add(62 * time.Minute); time.Now().Before(end); {
+			time.Sleep(500 * time.Millisecond)
+			synctest.Wait()
+			for l.count() > 0 {
+				l.work(f, func(r *kgo.Record) {
+					due := time.UnixMilli(f.dueOf(r, time.Now(), time.Now()))
+					if late := time.Since(due); late < 0 || late > time.Second || ran[r.Offset] {
+						t.Fatalf("offset %d is handed out %v after it was due, or twice", r.Offset, late)
+					}
+					ran[r.Offset] = true
+				})
+				synctest.Wait()
+			}
+		}
+		if len(ran) != len(all) || f.Waiting() != 0 || env.Budget.bytes != 0 {
+			t.Errorf("%d of %d records were handed out, %d wait, %d bytes are counted", len(ran), len(all), f.Waiting(), env.Budget.bytes)
+		}
+		if env.Budget.Evicted() == 0 || env.Budget.Refetched() == 0 {
+			t.Error("nothing was evicted")
+		}
+	})
+}
+
+// Evicted records that the log has no more are finished, and reported.
+func TestTier_FinishesWhatTheLogHasNoMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		env := testEnv()
+		var expired atomic.Int64
+		env.Expired = func(_ string, _ int32, n int64) { expired.Add(n) }
+		env.Fetch = log{}.fetch // it was truncated at its start
+		f, l, all := evicting(t, env)
+		ran := 0
+		for range 62 * 60 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			for l.count() > 0 {
+				l.work(f, func(*kgo.Record) { ran++ })
+				synctest.Wait()
+			}
+		}
+		if n := expired.Load(); n == 0 || int(n)+ran != len(all) || f.tracker.Pending != ran {
+			t.Errorf("%d records are reported as expired and %d ran of %d, %d are unfinished", n, ran, len(all), f.tracker.Pending)
+		}
+	})
+}
+
+// A fetch that fails is tried again. That the log is another one is for the lane to see to.
+func TestTier_TriesFetchesAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		env := testEnv()
+		var failures atomic.Int64
+		var other atomic.Bool // the log is another one
+		env.Fetch = func(context.Context, Partition, int64, int64) ([]*kgo.Record, int64, error) {
+			failures.Add(1)
+			if other.Load() {
+				return nil, 0, ErrOutOfLog
+			}
+			return nil, 0, errors.New("the broker is away")
+		}
+		_, l, _ := evicting(t, env)
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		if n := failures.Load(); n < 10 || n > 300 || l.outOfLog.Load() != 0 {
+			t.Fatalf("%d tries in two minutes, and %d that say that the log is another one", n, l.outOfLog.Load())
+		}
+		other.Store(true)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if l.outOfLog.Load() == 0 {
+			t.Error("the lane is not told that the log ends before its records")
+		}
+	})
+}
+
+// A fetch paused because what it read is overdue and has no room. It goes on when there is some.
+func TestTier_ReopensWhenThereIsRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		env := testEnv()
+		var resumed atomic.Int64
+		env.Budget = NewBudget(10*packedSize(packedLen(bomb(0, 0))), func(lanes []Lane) { resumed.Add(int64(len(lanes))) })
+		go env.Budget.Run(t.Context())
+		records := log{}
+		env.Fetch = records.fetch
+		f, l := newTier(t, env)
+		l.Lock()
+		refused, n := false, int64(0)
+		for ; !refused; n++ {
+			records[n] = bomb(n, 0)
+			refused = f.Admit(records[n], time.Now())
+		}
+		f.AwaitRoom()
+		f.Promote()
+		l.Unlock()
+		synctest.Wait()
+		if l.reopened != 0 {
+			t.Fatal("the fetch goes on without room")
+		}
+		ran := int64(0)
+		for ran < n {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			for l.count() > 0 {
+				l.work(f, func(*kgo.Record) { ran++ })
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		if l.reopened != 1 || resumed.Load() != 1 {
+			t.Errorf("reopened %d times, resumed %d times; want once", l.reopened, resumed.Load())
+		}
+	})
+}
