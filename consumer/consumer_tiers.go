@@ -24,8 +24,8 @@ func (c *Consumer) newTierEnv() *tier.Env {
 	}
 }
 
-// newFetcher makes what fetches evicted records. Its requests do not go through the retry client, whose
-// connections for fetches carry its long polls.
+// newFetcher makes what fetches evicted records. Its requests do not go through the retry client,
+// whose connections for fetches carry its long polls.
 func (c *Consumer) newFetcher() *tier.Fetcher {
 	return tier.NewFetcher(c.retryCl, c.copyClients.Client, func(ctx context.Context, topic string, partition int32) (start, end int64, err error) {
 		b, err := c.cluster.Bounds(ctx, topic)

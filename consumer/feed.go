@@ -23,7 +23,7 @@ type feed struct {
 	epoch       int32     // leader epoch of the last record, sent with the commit (KIP-320)
 
 	fetchErrors fetchErrors       // why it is not read
-	busy        bool              // a worker has a unit of it; under OrderPartition it then has no other
+	busy        bool              // a worker has a unit of it; under OrderPartition no other has
 	ready       fifo.Queue[*item] // single records that may run
 	full        atomic.Bool       // its fetch should be paused; the fetch pauser acts on it
 	paused      bool              // its fetch is paused; the fetch pauser's, like closed

@@ -9,12 +9,12 @@ import (
 // fetchPauser pauses and resumes the fetches of one client.
 //
 // The poll loop finds a feed full, and a worker finds that it has room again. These are different
-// goroutines, and their calls may come in either order. So neither says "pause" or "resume": they set
-// feed.full under the lane's lock, and the pauser compares it with what kgo was told. The last call sees
-// the final word.
+// goroutines, and their calls may come in either order. So neither says "pause" or "resume": they
+// set feed.full under the lane's lock, and the pauser compares it with what kgo was told. The last
+// call sees the final word.
 //
-// In kgo a pause outlives the assignment (it is a set of names), so the feed of a lane that is gone is
-// resumed.
+// In kgo a pause outlives the assignment (it is a set of names), so the feed of a lane that is gone
+// is resumed.
 // See DESIGN.md, "Pausing fetches".
 type fetchPauser struct {
 	mu     sync.Mutex

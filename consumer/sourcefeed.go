@@ -9,8 +9,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
-// unitRecords is how many records of a source partition a worker takes at a time. They are enough that
-// locks and slabs cost nothing per record, and few enough that a slab stays in the first-level cache.
+// unitRecords is how many records of a source partition a worker takes at a time. They are enough
+// that locks and slabs cost nothing per record, and few enough that a slab stays in the first-level
+// cache.
 const unitRecords = 256
 
 // sourceFeed is the intake of a lane's source partition.
@@ -144,9 +145,9 @@ func (f *sourceFeed) drop() {
 	f.leave(f.queued, f.bytes)
 }
 
-// withoutMarkers takes out the markers with which transactions end. They come in the order of the log,
-// so a marker says that all in front of it was read or will never be: the floor passes it, and with it
-// the records of a transaction that was aborted.
+// withoutMarkers takes out the markers with which transactions end. They come in the order of the
+// log, so a marker says that all in front of it was read or will never be: the floor passes it, and
+// with it the records of a transaction that was aborted.
 func withoutMarkers(recs []*kgo.Record) (data []*kgo.Record, size int64) {
 	data = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return r.Attrs.IsControl() })
 	for _, r := range data {
@@ -155,8 +156,9 @@ func withoutMarkers(recs []*kgo.Record) (data []*kgo.Record, size int64) {
 	return data, size
 }
 
-// isFull reports whether the feed holds so much that its fetch should pause. Bytes are the process's:
-// while half of MaxInFlightBytes is free a lane may use any of it, beyond that each has its share.
+// isFull reports whether the feed holds so much that its fetch should pause. Bytes are the
+// process's: while half of MaxInFlightBytes is free a lane may use any of it, beyond that each has
+// its share.
 func (f *sourceFeed) isFull() bool {
 	c := f.lane.c
 	if f.queued >= c.cfg.MaxInFlight {
@@ -166,8 +168,8 @@ func (f *sourceFeed) isFull() bool {
 	return c.inflightBytes.Load() > half && f.bytes > c.share(half)
 }
 
-// mayResume reports whether a paused fetch should go on. It waits for half the room, so that pausing,
-// which makes kgo throw away what it has buffered of the partition, stays rare.
+// mayResume reports whether a paused fetch should go on. It waits for half the room, so that
+// pausing, which makes kgo throw away what it has buffered of the partition, stays rare.
 func (f *sourceFeed) mayResume() bool {
 	if !f.full.Load() {
 		return false

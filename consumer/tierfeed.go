@@ -16,8 +16,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// tierFeed is the intake of a retry partition. What waits there for its time is in parked, which knows
-// the feed as its [tier.Lane].
+// tierFeed is the intake of a retry partition. What waits there for its time is in parked, which
+// knows the feed as its [tier.Lane].
 type tierFeed struct {
 	feed
 	drained bool         // the tier is not configured: it is drained, and nothing goes into it
@@ -41,9 +41,9 @@ func newDrainedFeed(l *lane, t drainedTier) *tierFeed {
 	return f
 }
 
-// offer takes what a poll brought of the partition: it passes over records of other groups, and parks
-// the others. It reports whether the fetch should pause: if what comes is overdue already and there is
-// no room, it can as well wait on the broker.
+// offer takes what a poll brought of the partition: it passes over records of other groups, and
+// parks the others. It reports whether the fetch should pause: if what comes is overdue already and
+// there is no room, it can as well wait on the broker.
 func (f *tierFeed) offer(id [16]byte, recs []*kgo.Record) (pause bool) {
 	foreign, pause := f.admit(id, recs)
 	if foreign > 0 {
@@ -72,8 +72,8 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 			continue
 		}
 		f.epoch = r.LeaderEpoch
-		// A record without a group is broken, not another group's. Any other broken record is for the
-		// group that it names.
+		// A record without a group is broken, not another group's. Any other broken record is for
+		// the group that it names.
 		if group, _, _ := reserved.Peek(r.Headers); len(group) > 0 && !l.c.groups.has(group) {
 			f.tracker.Finish(r.Offset)
 			foreign++
@@ -106,8 +106,8 @@ func (f *tierFeed) drop() {
 	f.parked.Drop()
 }
 
-// join adds the feed to its lane, unless that is revoked. It reports whether the feed is to be read; a
-// lane that is not placed yet has it placed and read with its others.
+// join adds the feed to its lane, unless that is revoked. It reports whether the feed is to be
+// read; a lane that is not placed yet has it placed and read with its others.
 func (f *tierFeed) join() bool {
 	l := f.lane
 	l.mu.Lock()
@@ -119,8 +119,8 @@ func (f *tierFeed) join() bool {
 	return l.positionsLoaded
 }
 
-// requeueTopic is the topic in which a record waits on that has to be written again: its own, unless
-// the tier is drained.
+// requeueTopic is the topic in which a record waits on that has to be written again: its own,
+// unless the tier is drained.
 func (f *tierFeed) requeueTopic(m *headers.Meta) string {
 	if tiers := f.lane.siblings; f.drained && len(tiers.Tiers) > 0 {
 		return next(tiers, retrytopics.Tier{}, time.Until(m.NotBefore)).Topic

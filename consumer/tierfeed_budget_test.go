@@ -18,8 +18,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// Trap 8: the queue of parked records is unbounded. Here those due farthest away are evicted, and are
-// back in time.
+// Trap 8: the queue of parked records is unbounded. Here those due farthest away are evicted, and
+// are back in time.
 func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
 	t.Parallel()
 	for name, order := range orders {
@@ -56,8 +56,8 @@ func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
 	}
 }
 
-// A record that is due soon lies behind many that asked for longer. With the tier's fetch paused over a
-// full budget, it was read when these were done.
+// A record that is due soon lies behind many that asked for longer. With the tier's fetch paused
+// over a full budget, it was read when these were done.
 func TestTierFeed_RunsInTimeBehindRecordsDueLater(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var late lateness
@@ -93,8 +93,8 @@ func TestTierFeed_RunsInTimeBehindRecordsDueLater(t *testing.T) {
 	})
 }
 
-// A lane whose dead letters are refused has a tier full of overdue records. They take no room of the
-// others.
+// A lane whose dead letters are refused has a tier full of overdue records. They take no room of
+// the others.
 func TestTierFeed_OfABlockedLaneLeavesOthersTheirRoom(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("bills", 1)

@@ -13,7 +13,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// Workers that took all that was ready left the rest of what was due asleep until one of them returned.
+// Workers that took all that was ready left the rest of what was due asleep until one of them
+// returned.
 func TestTierFeed_RunsDueRecordsWhileSlotsAreFree(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var late lateness

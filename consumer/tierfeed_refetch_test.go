@@ -13,8 +13,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// A broker told no topic id, or none in fetches, and was upgraded. It then asked for one, and records
-// that were read before could not be fetched again: their lane tried until another record came.
+// A broker told no topic id, or none in fetches, and was upgraded. It then asked for one, and
+// records that were read before could not be fetched again: their lane tried until another record
+// came.
 func TestTierFeed_FetchesFromUpgradedBrokers(t *testing.T) {
 	type row struct {
 		before *kversion.Versions

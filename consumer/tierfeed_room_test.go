@@ -12,7 +12,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// Trap 5: a fetch that was paused for lack of room is never resumed; members heartbeat, and nothing is consumed.
+// Trap 5: a fetch that was paused for lack of room is never resumed; members heartbeat, and nothing
+// is consumed.
 func TestTierFeed_PausedForLackOfRoomGoesOn(t *testing.T) {
 	each(t, map[string]func(*consumer.Config){
 		"by records":          func(c *consumer.Config) { c.MaxInFlight = 10 },
@@ -75,8 +76,8 @@ func TestTierFeed_HoldsManyTimesItsBudget(t *testing.T) {
 }
 
 // Of a backlog that is overdue, after a night without a consumer, every record went straight to the
-// queue, which has no bound for a tier: all of it was read into memory. The tier's fetch pauses, and
-// goes on as records finish.
+// queue, which has no bound for a tier: all of it was read into memory. The tier's fetch pauses,
+// and goes on as records finish.
 func TestTierFeed_ReadsAnOverdueBacklogWithinItsBudget(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)

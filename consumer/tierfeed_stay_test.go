@@ -44,8 +44,9 @@ var skews = []time.Duration{
 	0, 9 * time.Second, time.Minute, 3 * time.Hour, 90 * time.Hour, 240_000 * time.Hour,
 }
 
-// Trap 30: a broker's clock that is behind the host's has a parked record written to its tier again and again: 7.1 s made 24,537
-// copies of one record. Whatever the broker's clock says, an ordinary failure has one copy a tier, and runs when it is due.
+// Trap 30: a broker's clock that is behind the host's has a parked record written to its tier again
+// and again: 7.1 s made 24,537 copies of one record. Whatever the broker's clock says, an ordinary
+// failure has one copy a tier, and runs when it is due.
 func TestTierFeed_NoBrokersClockMakesAnotherCopy(t *testing.T) {
 	t.Parallel()
 	for _, by := range skews {
@@ -77,8 +78,9 @@ func TestTierFeed_NoBrokersClockMakesAnotherCopy(t *testing.T) {
 	}
 }
 
-// Trap 30: a Retry-After of 50 minutes is 400 copies on the tier of 5 s. It is one for as long as half of the topic's retention reaches,
-// and a handful where it does not, or the broker's clock is off: also over restarts, and of records that gave up their bytes.
+// Trap 30: a Retry-After of 50 minutes is 400 copies on the tier of 5 s. It is one for as long as
+// half of the topic's retention reaches, and a handful if it does not, or if the broker's clock is
+// off: also over restarts, and of evicted records.
 func TestTierFeed_ALongRetryAfterIsAHandfulOfCopies(t *testing.T) {
 	const asked, records = 50 * time.Minute, 50 // the embedded broker deletes by its own clock after an hour
 	const ages = 240_000 * time.Hour
@@ -119,7 +121,8 @@ func TestTierFeed_ALongRetryAfterIsAHandfulOfCopies(t *testing.T) {
 		all := k.Produce(many(records)...)
 		eventually(t, "all are parked", func() bool { return waiting(c) == records })
 		for range tt.restarts {
-			// All before the first is due: what ran above an unfinished record runs again after a restart.
+			// All before the first is due: what ran above an unfinished record runs again after a
+			// restart.
 			time.Sleep(asked / time.Duration(tt.restarts+1))
 			stop(t, c)
 			c = k.Run(cfg)

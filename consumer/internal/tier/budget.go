@@ -12,8 +12,9 @@ import (
 )
 
 // Budget bounds the bytes of the records that all tiers of a process hold in memory. Beyond it the
-// records that are due last are evicted, and fetched again when they are due soon. Whatever the others
-// hold, each tier has room for its next record, so that a long tier cannot starve a short one.
+// records that are due last are evicted, and fetched again when they are due soon. Whatever the
+// others hold, each tier has room for its next record, so that a long tier cannot starve a short
+// one.
 //
 // While half of the budget is free a tier may use any of it. Beyond that each has its share: so a
 // blocked lane with a pile of overdue records does not take the others' room.
@@ -30,17 +31,17 @@ type Budget struct {
 	mu         sync.Mutex
 	bytes      int64
 	holders    map[*Tier]struct{} // that hold a record
-	horizon    int64              // due time, Unix ms, behind which no record is kept; MaxInt64 with room
+	horizon    int64              // Unix ms; no record due later is kept; MaxInt64 with room
 	short      bool               // a record found no room since the last eviction
 	freed      int64              // counts what may have made room
 	lastFutile int64              // freed, when an eviction found nothing
-	starved    map[*Tier]int64    // that would fetch again, by what freed was when they found no room
+	starved    map[*Tier]int64    // that found no room to fetch, and what freed was then
 	paused     map[*Tier]struct{} // whose fetch waits for room
 }
 
-// soon is how long before their time evicted records are fetched again, in milliseconds: long enough
-// for a leader to move meanwhile. An answer also has records that are due somewhat later. What is due
-// within twice that time is kept, and is evicted for no record that is due later.
+// soon is how long before their time evicted records are fetched again, in milliseconds: long
+// enough for a leader to move meanwhile. An answer also has records that are due somewhat later.
+// What is due within twice that time is kept, and is evicted for no record that is due later.
 const soon = 3_000
 
 // NewBudget makes a budget of so many bytes. resume is called, without a lock, with lanes whose
@@ -100,8 +101,8 @@ func (b *Budget) room(held int64) room {
 	return r
 }
 
-// share is what each tier may hold while more than half of the budget is in use; the caller holds the
-// lock.
+// share is what each tier may hold while more than half of the budget is in use; the caller holds
+// the lock.
 func (b *Budget) share() int64 { return b.limit / 2 / int64(max(len(b.holders), 1)) }
 
 // hold notes that a tier, which held no record, is about to.
@@ -150,8 +151,8 @@ func (b *Budget) notifyRoom() {
 	}
 }
 
-// waitForRoom has rebalance start a tier's fetch of evicted records when there may be more room than
-// there was at freed.
+// waitForRoom has rebalance start a tier's fetch of evicted records when there may be more room
+// than there was at freed.
 func (b *Budget) waitForRoom(t *Tier, freed int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,8 +207,8 @@ func (b *Budget) poke() {
 	}
 }
 
-// rebalance makes room where a record found none, and lets the tiers go on for which there is some. It
-// locks one lane after the other, and holds no lock of its own meanwhile.
+// rebalance makes room where a record found none, and lets the tiers go on for which there is some.
+// It locks one lane after the other, and holds no lock of its own meanwhile.
 func (b *Budget) rebalance() {
 	b.mu.Lock()
 	// An eviction that found nothing finds nothing again until bytes are taken or given back.
@@ -243,9 +244,9 @@ func (b *Budget) rebalance() {
 	}
 }
 
-// evictFarthest evicts the records that are due farthest away, until a quarter of the budget is free.
-// Those that are due soon come last, and only those of a tier that holds more than its share. It
-// reports whether it evicted any.
+// evictFarthest evicts the records that are due farthest away, until a quarter of the budget is
+// free. Those that are due soon come last, and only those of a tier that holds more than its share.
+// It reports whether it evicted any.
 func (b *Budget) evictFarthest() bool {
 	now := time.Now().UnixMilli()
 	b.mu.Lock()

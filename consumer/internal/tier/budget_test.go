@@ -6,8 +6,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A record was admitted by its packed size and unpacked when it was due, long before a worker had it.
-// Thousands of tiny headers took several times the budget then.
+// A record was admitted by its packed size and unpacked when it was due, long before a worker had
+// it. Thousands of tiny headers took several times the budget then.
 func TestBudget_HoldsWhileRecordsWaitForAWorker(t *testing.T) {
 	t.Parallel()
 	env := testEnv()

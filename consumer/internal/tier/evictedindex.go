@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// evictedIndex knows the evicted records of a tier, their offsets and due times, so that they can be
-// fetched again in time. A million of them must not need the memory that was saved by evicting them.
-// So an offset is one bit, in blocks of 512 consecutive ones, and a block knows when the first of its
-// records is due at the earliest: what is fetched again is a run of the log anyway, and a record says
-// when it is due once it was fetched.
+// evictedIndex knows the evicted records of a tier, their offsets and due times, so that they can
+// be fetched again in time. A million of them must not need the memory that was saved by evicting
+// them. So an offset is one bit, in blocks of 512 consecutive ones, and a block knows when the
+// first of its records is due at the earliest: what is fetched again is a run of the log anyway,
+// and a record says when it is due once it was fetched.
 //
 // Blocks lie in pages, both in ascending order, and no page or block is empty. In a tier that many
 // groups share there may be as many blocks as records. They come in any order, since those that are
@@ -102,8 +102,8 @@ func (p *evictedPage) minDue() {
 	}
 }
 
-// remove removes a record that was fetched again, or that the log has no more. Its offset must be in
-// the index.
+// remove removes a record that was fetched again, or that the log has no more. Its offset must be
+// in the index.
 func (a *evictedIndex) remove(offset, size int64) {
 	p, i := a.search(offset &^ evictedMask)
 	page := &a.pages[p]
@@ -187,8 +187,8 @@ func (a *evictedIndex) run(base, by int64) (bytes int64) {
 	return bytes
 }
 
-// visit begins a pass over a block, which must be there, and returns when the block was due. A record
-// that is added to the block during the pass counts by its own due time.
+// visit begins a pass over a block, which must be there, and returns when the block was due. A
+// record that is added to the block during the pass counts by its own due time.
 func (a *evictedIndex) visit(base int64) (due int64) {
 	p, i := a.search(base)
 	b := &a.pages[p].blocks[i]

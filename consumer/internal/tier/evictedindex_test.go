@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The index against a map: which offsets are evicted, in order, and that none is due before the index
-// says so.
+// The index against a map: which offsets are evicted, in order, and that none is due before the
+// index says so.
 func TestEvictedIndex_AgreesWithANaiveModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -132,7 +132,8 @@ func blockAt(a *evictedIndex, base int64) *evictedBlock {
 	return nil
 }
 
-// A tier that many groups share: one record in a block, a million of them, evicted and fetched again.
+// A tier that many groups share: one record in a block, a million of them, evicted and fetched
+// again.
 func BenchmarkEvictedIndex_Sparse(b *testing.B) {
 	const n = 1_000_000
 	ascending, shuffled := make([]int64, n), make([]int64, n)

@@ -13,8 +13,8 @@ import (
 const (
 	// refetchTimeout ends a request; the next one asks for the leader again.
 	refetchTimeout = 10 * time.Second
-	// refetchesPerBroker bounds the answers that are in memory at a time beside the budget. A broker
-	// that does not answer holds up its own partitions only.
+	// refetchesPerBroker bounds the answers that are in memory at a time beside the budget. A
+	// broker that does not answer holds up its own partitions only.
 	refetchesPerBroker = 2
 )
 
@@ -33,8 +33,8 @@ type Fetcher struct {
 }
 
 // NewFetcher makes a fetcher. client knows the leaders, and how its user decompresses and checks.
-// through returns the client whose connections carry the requests. bounds finds where a log starts and
-// ends.
+// through returns the client whose connections carry the requests. bounds finds where a log starts
+// and ends.
 func NewFetcher(client *kgo.Client, through func() (*kgo.Client, error), bounds func(context.Context, string, int32) (start, end int64, err error)) *Fetcher {
 	f := &Fetcher{client: client, through: through, bounds: bounds, decompressor: kgo.DefaultDecompressor()}
 	f.brokers.limit = refetchesPerBroker
@@ -44,8 +44,8 @@ func NewFetcher(client *kgo.Client, through func() (*kgo.Client, error), bounds 
 	return f
 }
 
-// byName is a fetch in the last version in which topics go by name: of a broker that was upgraded while
-// the lane knew no id.
+// byName is a fetch in the last version in which topics go by name: of a broker that was upgraded
+// while the lane knew no id.
 type byName struct{ *kmsg.FetchRequest }
 
 func (byName) MaxVersion() int16 { return 12 }
@@ -121,7 +121,8 @@ func request(p Partition, epoch int32, from, bytes int64) kmsg.Request {
 	return fetch
 }
 
-// startBehind is where a log starts that a fetch met outside of its bounds: what lay before is gone.
+// startBehind is where a log starts that a fetch met outside of its bounds: what lay before is
+// gone.
 func (f *Fetcher) startBehind(ctx context.Context, p Partition, from int64) (int64, error) {
 	start, end, err := f.bounds(ctx, p.Topic, p.Partition)
 	switch {

@@ -81,8 +81,8 @@ func (p *packedRecord) unpack(topic string, partition int32) *kgo.Record {
 	return r
 }
 
-// unpackedSize is the memory that an unpacked record takes beside its packed one, which holds its key
-// and values: the record itself, its headers, and a copy of each header key that has no number.
+// unpackedSize is the memory that an unpacked record takes beside its packed one, which holds its
+// key and values: the record itself, its headers, and a copy of each header key that has no number.
 func unpackedSize(r *kgo.Record) int64 {
 	n := 192 + 40*len(r.Headers)
 	for i := range r.Headers {

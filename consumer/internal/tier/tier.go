@@ -15,8 +15,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Lane is what a tier needs of the lane that owns it. Its lock guards the tier. The methods are called
-// with it held, except where they say otherwise.
+// Lane is what a tier needs of the lane that owns it. Its lock guards the tier. The methods are
+// called with it held, except where they say otherwise.
 type Lane interface {
 	sync.Locker
 	// Closing reports whether the lane is revoked: nothing becomes ready any more.
@@ -41,8 +41,8 @@ type Env struct {
 	Budget *Budget
 	// MaxDue bounds the due records of a tier that wait in memory for a worker or for their key.
 	MaxDue int
-	// Fetch reads committed records of a partition from an offset on: about so many bytes. It returns
-	// the offset behind what it read, and ErrOutOfLog if the log ends before from.
+	// Fetch reads committed records of a partition from an offset on: about so many bytes. It
+	// returns the offset behind what it read, and ErrOutOfLog if the log ends before from.
 	Fetch func(ctx context.Context, p Partition, from, bytes int64) (got []*kgo.Record, next int64, err error)
 	// Retention is how long a tier's topic keeps a record, negative for ever. It may change.
 	Retention func(topic string, delay time.Duration) time.Duration
@@ -58,8 +58,8 @@ type Config struct {
 	Topic     string
 	Partition int32
 	Delay     time.Duration
-	// Wait is how long an ordinary failure waits in the tier at most, MaxWait how long one that asks
-	// for a time of its own.
+	// Wait is how long an ordinary failure waits in the tier at most, MaxWait how long one that
+	// asks for a time of its own.
 	Wait, MaxWait time.Duration
 	Provision     retrytopics.Spec
 	Log           *slog.Logger
@@ -92,8 +92,8 @@ type Tier struct {
 	readMarks     []readMark  // when what was read, in order
 }
 
-// New makes the tier of a partition. Records that are gone when they are fetched again are finished in
-// the tracker, which the lane's lock guards.
+// New makes the tier of a partition. Records that are gone when they are fetched again are finished
+// in the tracker, which the lane's lock guards.
 func New(env *Env, lane Lane, cfg Config, tracker *offsets.Tracker) *Tier {
 	return &Tier{env: env, lane: lane, cfg: cfg, tracker: tracker}
 }
@@ -104,15 +104,15 @@ func (t *Tier) Read(id [16]byte, from int64, now time.Time) {
 	t.markRead(from, now)
 }
 
-// Admit takes a record that was just read. It reports whether the record is overdue and found no room:
-// then what follows it in the log can as well wait on the broker.
+// Admit takes a record that was just read. It reports whether the record is overdue and found no
+// room: then what follows it in the log can as well wait on the broker.
 func (t *Tier) Admit(r *kgo.Record, now time.Time) (refused bool) {
 	due := t.dueOf(r, now, now)
 	return !t.admit(r, due) && due <= now.UnixMilli()
 }
 
-// admit keeps a copy of a record, or only notes when it is due. A record that is due before all that
-// the tier holds is its next one, for which there is always room.
+// admit keeps a copy of a record, or only notes when it is due. A record that is due before all
+// that the tier holds is its next one, for which there is always room.
 func (t *Tier) admit(r *kgo.Record, due int64) (kept bool) {
 	if size := packedSize(packedLen(r)); !t.isNext(due) && !t.env.Budget.admits(due, size) {
 		t.evicted.add(r.Offset, due, size)
@@ -139,8 +139,8 @@ func (t *Tier) keep(p packedRecord) {
 	t.parked.push(p)
 }
 
-// forget takes records off the tier's books. The budget has their bytes back when they are no longer
-// used.
+// forget takes records off the tier's books. The budget has their bytes back when they are no
+// longer used.
 func (t *Tier) forget(n int, bytes int64) {
 	if n == 0 {
 		return
@@ -167,8 +167,9 @@ func (t *Tier) reopen(roomy bool) bool {
 	return true
 }
 
-// Repark parks a record again that a worker found not to be due, which happens when the host's clock
-// is set. It reports false if the record has to be written again instead. It takes the lane's lock.
+// Repark parks a record again that a worker found not to be due, which happens when the host's
+// clock is set. It reports false if the record has to be written again instead. It takes the lane's
+// lock.
 func (t *Tier) Repark(r *kgo.Record, now time.Time) bool {
 	t.lane.Lock()
 	defer t.lane.Unlock()
@@ -201,8 +202,8 @@ func (t *Tier) dropEvicted() {
 	t.env.Budget.remove(t)
 }
 
-// Retire has the tier go on without its topic, which was deleted. It returns how many records are gone
-// with it: those that were evicted. It takes the lane's lock.
+// Retire has the tier go on without its topic, which was deleted. It returns how many records are
+// gone with it: those that were evicted. It takes the lane's lock.
 func (t *Tier) Retire() (lost int) {
 	t.lane.Lock()
 	defer t.lane.Unlock()

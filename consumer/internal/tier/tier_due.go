@@ -25,7 +25,8 @@ func (t *Tier) popDue() *Item {
 	return it
 }
 
-// Due is when the first record of those that wait is due, in Unix milliseconds; MaxInt64 if none waits.
+// Due is when the first record of those that wait is due, in Unix milliseconds; MaxInt64 if none
+// waits.
 func (t *Tier) Due() int64 {
 	due := t.evicted.due()
 	if len(t.parked) > 0 {
@@ -34,11 +35,12 @@ func (t *Tier) Due() int64 {
 	return due
 }
 
-// maxTimer bounds how long a timer sleeps. It runs on the monotonic clock, and due times are wall-clock
-// times, which may be stepped.
+// maxTimer bounds how long a timer sleeps. It runs on the monotonic clock, and due times are
+// wall-clock times, which may be stepped.
 const maxTimer = time.Minute
 
-// arm sets the timer for what comes next: a record that is due, or some that have to be fetched again.
+// arm sets the timer for what comes next: a record that is due, or some that have to be fetched
+// again.
 func (t *Tier) arm() {
 	next := int64(math.MaxInt64)
 	if len(t.parked) > 0 && t.mayPromote() {

@@ -2,8 +2,8 @@ package tier
 
 import "slices"
 
-// evict evicts the records that are due last: as many as it takes, of those due at cutoff or later, but
-// not the tier's next one, which would be fetched again at once.
+// evict evicts the records that are due last: as many as it takes, of those due at cutoff or later,
+// but not the tier's next one, which would be fetched again at once.
 func (t *Tier) evict(cutoff, want int64) (freed int64) {
 	if want <= 0 || t.lane.Closing() || t.retired.Load() ||
 		!slices.ContainsFunc(t.parked, func(p packedRecord) bool { return p.due >= cutoff }) {

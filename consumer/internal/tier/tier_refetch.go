@@ -88,9 +88,9 @@ func (t *Tier) refetchLoop() {
 	}
 }
 
-// nextBlock chooses what to fetch, and about how many bytes of it. Without room, or if nothing of the
-// last block fitted, the tier's own records that are due later make some; else it waits. ok is false if
-// nothing is to be fetched now.
+// nextBlock chooses what to fetch, and about how many bytes of it. Without room, or if nothing of
+// the last block fitted, the tier's own records that are due later make some; else it waits. ok is
+// false if nothing is to be fetched now.
 func (t *Tier) nextBlock(fits bool) (block, due, want int64, ok bool) {
 	t.lane.Lock()
 	defer t.lane.Unlock()
@@ -119,8 +119,9 @@ func (t *Tier) nextBlock(fits bool) (block, due, want int64, ok bool) {
 	}
 	t.refetching, t.starvedOf = true, 0
 	block = first.base
-	// A pass sees the whole block, however little room there is. Asked for in pieces, what comes first
-	// would take the room of what is due first, which would then be fetched by a pass for each record.
+	// A pass sees the whole block, however little room there is. Asked for in pieces, what comes
+	// first would take the room of what is due first, which would then be fetched by a pass for
+	// each record.
 	whole := min(int64(first.n)*t.evicted.each(), maxRefetch)
 	return block, t.evicted.visit(block), max(min(want, room.bytes), whole, 1), true
 }
@@ -209,9 +210,9 @@ type candidate struct {
 	due, size int64
 }
 
-// restore takes what was fetched again of the offsets from up to next: the soonest first, as long as
-// there is room. It returns when the first is due of those below end that stay evicted, and how many
-// the log has no more.
+// restore takes what was fetched again of the offsets from up to next: the soonest first, as long
+// as there is room. It returns when the first is due of those below end that stay evicted, and how
+// many the log has no more.
 func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int64) {
 	var found []candidate
 	now := time.Now()
@@ -255,9 +256,10 @@ func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 	return due, lost
 }
 
-// evictFor evicts records of the tier for those found that are due soon and before them, and have no
-// room. So the tier holds the first of the records that it has seen. Else each of the others would be
-// fetched by a pass over its block when it is the tier's next one. What was found comes in order.
+// evictFor evicts records of the tier for those found that are due soon and before them, and have
+// no room. So the tier holds the first of the records that it has seen. Else each of the others
+// would be fetched by a pass over its block when it is the tier's next one. What was found comes in
+// order.
 func (t *Tier) evictFor(found []candidate, room, early int64) (freed int64) {
 	sorted, n, want, cutoff := false, len(t.parked), int64(0), int64(0)
 	var taken int64

@@ -11,8 +11,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A tier without room holds the first of the records that it has seen, whichever came first. None of
-// them has to be fetched by itself because others, due later, were here already.
+// A tier without room holds the first of the records that it has seen, whichever came first. None
+// of them has to be fetched by itself because others, due later, were here already.
 func TestTier_EvictsWhatIsDueLaterForWhatItFetches(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

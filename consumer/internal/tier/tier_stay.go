@@ -11,24 +11,24 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// A record waits in a tier until it is due. If its topic may have deleted it by then, it is written to
-// the tier again before that. How long it has been in the topic is not known: its timestamp is the
-// broker's, whose clock may differ from this host's by any amount. So the timestamp can bring that copy
-// forward, but two bounds count from the reading, by this host's clock: the copy comes neither before
-// the least stay is over nor after the longest.
+// A record waits in a tier until it is due. If its topic may have deleted it by then, it is written
+// to the tier again before that. How long it has been in the topic is not known: its timestamp is
+// the broker's, whose clock may differ from this host's by any amount. So the timestamp can bring
+// that copy forward, but two bounds count from the reading, by this host's clock: the copy comes
+// neither before the least stay is over nor after the longest.
 
 const (
-	// leastShare and mostShare are the parts of a topic's retention that the least and the longest stay
-	// take. Half of the retention is left for a group that is stopped. No clock makes more than eight
-	// copies of a record within a retention.
+	// leastShare and mostShare are the parts of a topic's retention that the least and the longest
+	// stay take. Half of the retention is left for a group that is stopped. No clock makes more
+	// than eight copies of a record within a retention.
 	leastShare, mostShare = 8, 2
 
-	// staySlack is added to a tier's delay and jitter: a copy is written a little after its due time
-	// was computed.
+	// staySlack is added to a tier's delay and jitter: a copy is written a little after its due
+	// time was computed.
 	staySlack = 2 * time.Second
 
-	// clocksDiffer is how far the clocks of two hosts may differ at the bound of what is believed of a
-	// due time.
+	// clocksDiffer is how far the clocks of two hosts may differ at the bound of what is believed
+	// of a due time.
 	clocksDiffer = 12 * time.Hour
 )
 
@@ -54,8 +54,9 @@ func (t *Tier) longestWait() time.Duration {
 }
 
 // dueOf is when to hand a record out, in Unix milliseconds: when it is due, or when it has to be
-// written again before. read is when it was read here at the latest. A broken record is handed out at
-// once. So is one that redrive wrote, which names no due time. Both are due since they were written.
+// written again before. read is when it was read here at the latest. A broken record is handed out
+// at once. So is one that redrive wrote, which names no due time. Both are due since they were
+// written.
 // See DESIGN.md, "Never early".
 func (t *Tier) dueOf(r *kgo.Record, read, now time.Time) int64 {
 	_, due, ok := reserved.Peek(r.Headers)
@@ -90,14 +91,15 @@ type readMark struct {
 // readSteps is how many marks a least stay is divided into.
 const readSteps = 8
 
-// markRead notes when the records from an offset on are read. An evicted record is read a second time,
-// and stays by the first.
+// markRead notes when the records from an offset on are read. An evicted record is read a second
+// time, and stays by the first.
 func (t *Tier) markRead(from int64, now time.Time) {
 	n := len(t.readMarks)
 	if n > 0 && now.Sub(t.readMarks[n-1].at) < t.fullWait()/readSteps {
 		return
 	}
-	least, _, _ := t.maxStay() // also of a topic that keeps for ever: it may be given a retention later
+	// Also of a topic that keeps for ever: it may be given a retention later.
+	least, _, _ := t.maxStay()
 	if n > 0 && now.Sub(t.readMarks[n-1].at) < least/readSteps {
 		return
 	}

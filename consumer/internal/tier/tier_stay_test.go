@@ -49,9 +49,9 @@ func TestTier_HandsOutWhenDueOrBeforeRetention(t *testing.T) {
 	}
 }
 
-// An evicted record is fetched again, and has been here since it was read first. Of that the tier keeps
-// a few marks. They may say that it was read a little later than it was, and never earlier: earlier, it
-// would be written again too soon.
+// An evicted record is fetched again, and has been here since it was read first. Of that the tier
+// keeps a few marks. They may say that it was read a little later than it was, and never earlier:
+// earlier, it would be written again too soon.
 func TestTier_KnowsToAnEighthWhenARecordWasRead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -99,9 +99,9 @@ func TestTier_PutsOffOnceWhatWasReadBeforeARetention(t *testing.T) {
 	}
 }
 
-// The host's clock is set while a record is with a worker, or while it waits: the worker finds a record
-// that is not due. It is parked again in memory; it is to be written again only when the least stay is
-// over, by the monotonic clock.
+// The host's clock is set while a record is with a worker, or while it waits: the worker finds a
+// record that is not due. It is parked again in memory; it is to be written again only when the
+// least stay is over, by the monotonic clock.
 func TestTier_ParksAgainWhatIsNotDue(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
