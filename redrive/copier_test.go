@@ -18,7 +18,7 @@ import (
 // what the letter's parsed headers say, and what it gave for one letter must not change when it
 // makes the next. It is due by every clock: it was due by that of the operator's machine, and a run
 // waited for an hour where that was an hour ahead.
-func TestCopier_ACopyOnATierSaysWhatItsLetterSays(t *testing.T) {
+func TestCopier_ACopyHasItsLettersHeaders(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		edit := rapid.SampledFrom([]Edit{{}, {}, {Value: []byte("new")}, {Set: []kgo.RecordHeader{{Key: "a", Value: []byte("3")}, {Key: "b"}}, Unset: []string{"dlq-mine"}}}).Draw(t, "edit")

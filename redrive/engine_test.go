@@ -15,7 +15,7 @@ import (
 )
 
 // A transaction that the alarm stops may have outcomes in it, which nobody would find again.
-func TestWhatAStoppedTransactionHadForTheLedgerIsToldAtTheEnd(t *testing.T) {
+func TestSender_KeepsTheNotesOfAStoppedTransaction(t *testing.T) {
 	t.Parallel()
 	s := &sender{run: &ownedRun{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r"}}}
 	note := s.run.entry(letters.At(3, 1), dlq.Entry{State: dlq.Succeeded})
@@ -37,7 +37,7 @@ func TestWhatAStoppedTransactionHadForTheLedgerIsToldAtTheEnd(t *testing.T) {
 }
 
 // With many outcomes they go in two transactions, and the process may end between them.
-func TestARunIsOverBeforeItsSelectionIsGone(t *testing.T) {
+func TestRecord_LastRecordsEndTheRunBeforeItsSelection(t *testing.T) {
 	t.Parallel()
 	rec := &record{V: runVersion, ID: "r", State: Done, Pieces: 3}
 	var got []string
@@ -50,7 +50,7 @@ func TestARunIsOverBeforeItsSelectionIsGone(t *testing.T) {
 }
 
 // The answer to the last commit was lost: the run takes itself back, and is over. Another record of it would have no selection.
-func TestARunWhoseFinalRecordStandsWritesNoMore(t *testing.T) {
+func TestRunEngine_WritesNothingAfterTheFinalRecord(t *testing.T) {
 	t.Parallel()
 	doomed := &FailedAgainError{Cause: "tax"}
 	for _, h := range []*ownedRun{{rec: &record{State: Done}}, {rec: &record{State: Aborted}, abortErr: doomed}} {
@@ -62,7 +62,7 @@ func TestARunWhoseFinalRecordStandsWritesNoMore(t *testing.T) {
 }
 
 // A broker that says something else each time is no reason to keep it all.
-func TestWhatWasSaidIsForgotten(t *testing.T) {
+func TestThrottle_ForgetsMessages(t *testing.T) {
 	t.Parallel()
 	told := map[string]int{}
 	e := &engine{
@@ -83,7 +83,7 @@ func TestWhatWasSaidIsForgotten(t *testing.T) {
 
 // The flights let go of a letter when a look finds its outcome, which is before the loop hears of it: a run that ended in between left
 // the letter without an outcome for ever.
-func TestARunIsNotOverWhileALookIsUnderWay(t *testing.T) {
+func TestEngine_IsNotOverWhileAPollIsUnderWay(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	e := &engine{

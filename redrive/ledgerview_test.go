@@ -12,7 +12,7 @@ import (
 )
 
 // However entries follow each other, of each letter the last one counts, as in a map of all.
-func TestOfEachLetterTheLastEntryCounts(t *testing.T) {
+func TestLedgerView_TheLastEntryOfALetterCounts(t *testing.T) {
 	t.Parallel()
 	states := []dlq.State{dlq.Redriven, dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Failed, dlq.Discarded, dlq.Expired, dlq.Duplicate, dlq.Unknown}
 	for seed := range uint64(50) {
@@ -49,7 +49,7 @@ func TestOfEachLetterTheLastEntryCounts(t *testing.T) {
 }
 
 // Of another letter the run itself knows more, or the ledger, and of one that it has not sent a consumer can't know anything.
-func TestWhatConsumersSayCountsOfLettersThatWereSentAndNoMoreIsKnownOf(t *testing.T) {
+func TestLedgerView_BelievesReportsAboutSentLettersOnly(t *testing.T) {
 	t.Parallel()
 	s, heard := newLedgerView(), letters.Set{}
 	for offset, state := range []dlq.State{dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Unknown, "", dlq.Redriven} {
@@ -71,7 +71,7 @@ func TestWhatConsumersSayCountsOfLettersThatWereSentAndNoMoreIsKnownOf(t *testin
 }
 
 // As a map of entries they took half a gigabyte, for whoever asked for the status of a run.
-func TestTheEntriesOfAMillionLettersTakeLittleMemory(t *testing.T) {
+func TestLedgerView_OfAMillionLettersIsSmall(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats

@@ -10,7 +10,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-func TestARunKeepsItsRate(t *testing.T) {
+func TestPace_IsKept(t *testing.T) {
 	t.Parallel()
 	for rate, window := range map[int]time.Duration{50: time.Minute, 1000: 10 * time.Second} {
 		virtual(t, fmt.Sprint(rate), func(t *testing.T, k *consumertest.Kafka) {
@@ -48,7 +48,7 @@ func written(t *testing.T, k *consumertest.Kafka, topic string) (all []time.Time
 }
 
 // A short run is over before the ramp is, and takes longer than at the mean of its rate.
-func TestAPlanKnowsHowLongItsRampTakes(t *testing.T) {
+func TestDuration_CountsTheRamp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		letters int64

@@ -19,7 +19,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-func TestARunThatWouldGoWrongIsRefused(t *testing.T) {
+func TestPlan_RefusesRunsThatWouldGoWrong(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before func(*testing.T, *consumertest.Kafka, *switched)
@@ -103,7 +103,7 @@ func TestARunThatWouldGoWrongIsRefused(t *testing.T) {
 	}
 }
 
-func TestBadInputIsAnErrorThatNamesIt(t *testing.T) {
+func TestPlan_NamesBadInput(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 1)
@@ -130,7 +130,7 @@ func TestBadInputIsAnErrorThatNamesIt(t *testing.T) {
 }
 
 // Who forces it knew of it, and whoever reads the plan may be somebody else.
-func TestAPlanThatIsForcedStillWarns(t *testing.T) {
+func TestPlan_WarnsWhenItIsForced(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 2, nil)
@@ -143,7 +143,7 @@ func TestAPlanThatIsForcedStillWarns(t *testing.T) {
 }
 
 // An entry that can't be read may have said that its letter was brought back. Nobody goes on over that without a word.
-func TestAPlanNamesTheLettersOfWhichTheLedgerCanNotBeRead(t *testing.T) {
+func TestPlan_NamesLettersWithUnreadableEntries(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 20, nil)
@@ -186,7 +186,7 @@ func (s *received) take(_ context.Context, r *kgo.Record) error {
 	return nil
 }
 
-func TestRecordsCanBeEditedOnTheirWayBack(t *testing.T) {
+func TestRun_EditsRecords(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 1)
@@ -239,7 +239,7 @@ func TestRecordsCanBeEditedOnTheirWayBack(t *testing.T) {
 }
 
 // Trap 22: a dead letter goes back to the source, and groups that had handled it get it again.
-func TestOnlyTheGroupThatFailedGetsItsRecordsBack(t *testing.T) {
+func TestRun_RedrivesToTheFailingGroupOnly(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 2)
@@ -265,7 +265,7 @@ func TestOnlyTheGroupThatFailedGetsItsRecordsBack(t *testing.T) {
 	})
 }
 
-func TestRecordsGoBackToATopicThatIsNamed(t *testing.T) {
+func TestRun_RedrivesToANamedTopic(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		fixed(t, k, 100)

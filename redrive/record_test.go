@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write a golden file that is not there")
 
 // A run that was begun by one version is resumed, looked at or aborted by a later one. What testdata holds was written by version 1 and is
 // never edited: a version that writes something which this one would misread takes another number, and reads both.
-func TestRunsOfThisVersionAreWrittenAndReadAsInItsGoldenFile(t *testing.T) {
+func TestRecord_IsAsInItsGoldenFile(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 11, 21, 3, 0, 0, 250e6, time.UTC)
 	ended := began.Add(time.Minute)
@@ -83,7 +83,7 @@ func TestRunsOfThisVersionAreWrittenAndReadAsInItsGoldenFile(t *testing.T) {
 }
 
 // What a newer version wrote is left alone, and its own is read whatever a newer one added.
-func TestRunsOfANewerVersionAreRefused(t *testing.T) {
+func TestRecord_OfANewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := parseRecord([]byte(`{"v":2,"id":"x","state":"canary"}`)); err == nil || !strings.Contains(err.Error(), "take a newer siding") {
 		t.Errorf("a run of version 2: %v", err)
@@ -97,7 +97,7 @@ func TestRunsOfANewerVersionAreRefused(t *testing.T) {
 }
 
 // Without one of its pieces a selection would be a smaller one, and nobody would know.
-func TestASelectionWithoutOneOfItsPiecesIsAnError(t *testing.T) {
+func TestJoinPieces_NeedsAllPieces(t *testing.T) {
 	t.Parallel()
 	chosen := letters.Set{}
 	chosen.Add(letters.At(0, 7))

@@ -41,7 +41,7 @@ func nothingNew(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver, n int6
 	}
 }
 
-func TestAPlanOfATopicThatWasMadeAnewIsRefused(t *testing.T) {
+func TestTopicID_APlanOfARecreatedTopicIsRefused(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := letters(t, k, 20, nil)
@@ -53,7 +53,7 @@ func TestAPlanOfATopicThatWasMadeAnewIsRefused(t *testing.T) {
 	})
 }
 
-func TestARunOfATopicThatIsMadeAnewAborts(t *testing.T) {
+func TestTopicID_ARunOfARecreatedTopicAborts(t *testing.T) {
 	t.Parallel()
 	for name, pace := range map[string]redrive.Pace{
 		"while letters are read":  {Rate: 10, Canary: -1, Ramp: -1},
@@ -88,7 +88,7 @@ func TestARunOfATopicThatIsMadeAnewAborts(t *testing.T) {
 }
 
 // The letters of the new topic have the offsets that were selected from the old one.
-func TestTheReaderOfLettersDoesNotGoOnWithAnotherTopic(t *testing.T) {
+func TestSource_EndsWhenTheTopicIsRecreated(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := letters(t, k, 1, nil)
@@ -129,7 +129,7 @@ func TestTheReaderOfLettersDoesNotGoOnWithAnotherTopic(t *testing.T) {
 	})
 }
 
-func TestARunOfATopicThatIsDeletedAndNotMadeAgainAborts(t *testing.T) {
+func TestTopicID_ARunOfADeletedTopicAborts(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 1500, succeeding)
@@ -152,7 +152,7 @@ func TestARunOfATopicThatIsDeletedAndNotMadeAgainAborts(t *testing.T) {
 	})
 }
 
-func TestARunIsNotResumedOnATopicThatWasMadeAnew(t *testing.T) {
+func TestTopicID_ARunOfARecreatedTopicIsNotResumed(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := letters(t, k, 100, succeeding)
@@ -177,7 +177,7 @@ func TestARunIsNotResumedOnATopicThatWasMadeAnew(t *testing.T) {
 }
 
 // What was brought back went with the topic. The engine that had the run knew that, and whoever came later did not.
-func TestWhatWasInARetryTopicThatWasMadeAnewIsUnknown(t *testing.T) {
+func TestTopicID_LettersInARecreatedTierAreUnknown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := letters(t, k, 20, blocked)

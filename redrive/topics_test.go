@@ -14,7 +14,7 @@ import (
 )
 
 // A run is named by its dead-letter topic alone, so the group in that topic's name has to be read from it.
-func TestTheGroupIsReadFromTheTopicsName(t *testing.T) {
+func TestTopicsOf_ReadsTheGroupFromTheName(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 2)

@@ -21,7 +21,7 @@ import (
 )
 
 // The watch of a run that is resumed reads from where it began: what came then did not come now.
-func TestOldFailuresDoNotAbortARunThatIsResumed(t *testing.T) {
+func TestWatch_OldFailuresAbortNoResumedRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := letters(t, k, 200, nil)
@@ -38,7 +38,7 @@ func TestOldFailuresDoNotAbortARunThatIsResumed(t *testing.T) {
 	})
 }
 
-func TestAResumedRunSendsNothingBeforeItKnowsWhatHappenedMeanwhile(t *testing.T) {
+func TestPoller_NothingIsSentBeforeTheFirstPoll(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		release := make(chan struct{})
@@ -68,7 +68,7 @@ func TestAResumedRunSendsNothingBeforeItKnowsWhatHappenedMeanwhile(t *testing.T)
 }
 
 // The clock of whoever brings letters back may be wrong by as much as it likes.
-func TestNewTrafficThatFailsIsSeenWhateverTheClocksSay(t *testing.T) {
+func TestWatch_SeesNewFailuresWhateverTheClocks(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"behind": -time.Hour, "ahead": time.Hour} {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
@@ -95,7 +95,7 @@ func TestNewTrafficThatFailsIsSeenWhateverTheClocksSay(t *testing.T) {
 }
 
 // The run is to abort, and just then its transaction does not go through.
-func TestARunThatCouldNotWriteThatItAbortsAbortsNevertheless(t *testing.T) {
+func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		fixed(t, k, 500, "sku")
@@ -124,7 +124,7 @@ func TestARunThatCouldNotWriteThatItAbortsAbortsNevertheless(t *testing.T) {
 }
 
 // A look at the outcomes takes as long as the brokers do; who aborts has no time for that.
-func TestAnAbortDoesNotWaitForALook(t *testing.T) {
+func TestEngine_AbortsWithoutWaitingForAPoll(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 100, func(ctx context.Context, r *kgo.Record) error {
@@ -147,7 +147,7 @@ func TestAnAbortDoesNotWaitForALook(t *testing.T) {
 }
 
 // The watch reads uncommitted: what a transaction left that was aborted is no letter's place.
-func TestACopyInAnAbortedTransactionIsNotTakenForTheRealOne(t *testing.T) {
+func TestWatch_IgnoresCopiesOfAbortedTransactions(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		release := make(chan struct{})
@@ -214,7 +214,7 @@ func abortedCopy(t *testing.T, k *consumertest.Kafka, run string, letter int64) 
 }
 
 // The window says nothing of a dead-letter topic that cannot be read meanwhile.
-func TestARunThatCannotLookIsNotDone(t *testing.T) {
+func TestEngine_IsNotDoneWithoutAPoll(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		release := make(chan struct{})
@@ -252,7 +252,7 @@ func TestARunThatCannotLookIsNotDone(t *testing.T) {
 }
 
 // Whoever asks why the run ended is to hear that the class is back, whatever else went wrong then.
-func TestARunThatMayNotWriteThatItAbortsSaysWhyItAborts(t *testing.T) {
+func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 20, nil)

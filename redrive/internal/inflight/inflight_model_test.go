@@ -26,7 +26,7 @@ type modelled struct {
 
 // A letter has the outcome that one with a book of its own would have, in whatever order its sending, its copies, what the consumer says
 // and the group's offsets come to be known.
-func TestFlightsAreWhatABookForEachLetterWouldSay(t *testing.T) {
+func TestLetters_AgreeWithAModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const (

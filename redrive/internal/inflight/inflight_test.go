@@ -8,7 +8,7 @@ import (
 )
 
 // The watch reads uncommitted, so it sees copies that do not count.
-func TestOnlyTheCopyThatTheLedgerNamesSaysWhoseALetterIs(t *testing.T) {
+func TestOnCopy_TheCopyThatTheLedgerNamesCounts(t *testing.T) {
 	t.Parallel()
 	const tier = "orders.retry.5s"
 	letter := letters.At(0, 2)
@@ -52,7 +52,7 @@ func TestOnlyTheCopyThatTheLedgerNamesSaysWhoseALetterIs(t *testing.T) {
 }
 
 // A run of millions that is resumed sees the copies of all that are settled.
-func TestACopyOfASettledLetterTakesNoRoom(t *testing.T) {
+func TestOnCopy_OfAResolvedLetterTakesNoMemory(t *testing.T) {
 	t.Parallel()
 	f := New(Counts{}, nil)
 	f.OnCopy(ObservedCopy{Letter: letters.At(0, 2), At: headers.Position{Topic: "orders.retry.5s", Offset: 5}, Group: "billing", Hops: 1})

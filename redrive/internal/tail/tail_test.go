@@ -18,7 +18,7 @@ import (
 
 // Somebody else's record among the run's own is shown, once, however large it is, and whether or not the run knows already where its own
 // are; nothing of the run's is shown, also of a transaction that was aborted.
-func TestTheTailShowsWhatOthersWriteAndNothingElse(t *testing.T) {
+func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
 	t.Parallel()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(3))
 	if err != nil {
@@ -98,7 +98,7 @@ func TestTheTailShowsWhatOthersWriteAndNothingElse(t *testing.T) {
 
 // One broker that does not answer kept the watch from seeing what the others had, for as long as the client waits: no run aborted within
 // a second of the failure then.
-func TestABrokerThatHangsKeepsNobodyFromSeeingTheOthers(t *testing.T) {
+func TestTail_ABrokerThatHangsHidesNoOther(t *testing.T) {
 	t.Parallel()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SleepOutOfOrder())
 	if err != nil {
@@ -158,7 +158,7 @@ func TestABrokerThatHangsKeepsNobodyFromSeeingTheOthers(t *testing.T) {
 }
 
 // What the run wrote is passed over, and not one offset more: that could be a failure that nobody saw.
-func TestOnlyWhatTheRunWroteIsPassedOver(t *testing.T) {
+func TestTail_PassesOverWhatTheRunWrote(t *testing.T) {
 	t.Parallel()
 	const n = 300
 	for seed := range uint64(200) {
@@ -201,7 +201,7 @@ func TestOnlyWhatTheRunWroteIsPassedOver(t *testing.T) {
 
 // A batch that is larger than what is asked for stops nothing: more is asked for until it fits, but not for one that is the run's own, and
 // will be passed over.
-func TestMoreIsAskedForUntilABatchFits(t *testing.T) {
+func TestTail_AsksForMoreUntilABatchFits(t *testing.T) {
 	t.Parallel()
 	p := &tailPartition{at: 7, limit: tailGlance, stuck: -1}
 	p.ask(7, false, 100)
@@ -224,7 +224,7 @@ func TestMoreIsAskedForUntilABatchFits(t *testing.T) {
 	}
 }
 
-func FuzzABatchThatIsCutOffOrBrokenIsNotRead(f *testing.F) {
+func FuzzParseBatch_RefusesBrokenBatches(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(make([]byte, 17))
 	f.Add(slices.Concat(make([]byte, 11), []byte{100}, []byte{0, 0, 0, 0, 2}, make([]byte, 200)))

@@ -1,0 +1,134 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// without makes, of n letters, others that lack their values, and a plan of these.
+func without(t *testing.T, k *consumertest.Kafka, n int) (*redrive.Redriver, *redrive.Plan) {
+	t.Helper()
+	k.CreateTopic("orders", 1)
+	s := newService("tax")
+	incident(t, k, s, n, "tax")
+	s.has()
+	was := on(t, k, "orders.dlq")
+	slices.Reverse(was) // the originals are read in no order
+	for i, l := range was {
+		m, err := headers.Parse(l.Headers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.ValueOmitted = true
+		m.Redrive = headers.Redrive{ID: "r0", Count: 1, From: headers.Position{Topic: "orders.dlq", Offset: int64(9_000 + i)}}
+		k.Produce(&kgo.Record{Topic: "orders.dlq", Headers: m.Append(nil)})
+	}
+	r := redriver(t, k)
+	p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{{From: int64(n)}}}})
+	if err != nil || p.Letters != int64(n) {
+		t.Fatal(p, err)
+	}
+	return r, p
+}
+
+// Each was read by a client of its own.
+func TestOriginals_ReadWithOneClient(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		const n = 200
+		r, p := without(t, k, n)
+		connections := 0
+		k.Cluster.ControlKey(int16(kmsg.ApiVersions), func(kmsg.Request) (kmsg.Response, error, bool) {
+			connections++
+			return nil, nil, false
+		})
+		began := time.Now()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: time.Second}, nil)
+		if err != nil || o.Counts.Succeeded != n {
+			t.Fatal(o, err)
+		}
+		if took := time.Since(began); took > 5*time.Second || connections > n {
+			t.Errorf("it took %v and %d connections", took, connections)
+		}
+		for i, c := range on(t, k, "orders.retry.5s") {
+			m, err := headers.Parse(c.Headers)
+			if want := fmt.Sprint("tax:", n-1-i); err != nil || string(c.Value) != want || m.Original.Offset != int64(n-1-i) {
+				t.Errorf("copy %d of %v has the value %q, %v", i, m.Original, c.Value, err)
+			}
+		}
+	})
+}
+
+// It asked the broker again and again, and the run went on for ever.
+func TestOriginals_WithoutPermissionEndTheRun(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		r, p := without(t, k, 1)
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders", Err: kerr.TopicAuthorizationFailed, Count: -1, When: func(req kmsg.Request) bool {
+			return req.(*kmsg.FetchRequest).IsolationLevel == 0 // the consumer goes on
+		}})
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		o, err := r.Run(ctx, p, redrive.Pace{Canary: -1, Window: time.Second}, nil)
+		if d, ok := errors.AsType[*redrive.DeniedError](err); !ok || d.Operation != "READ" || d.Name != "orders" || o.Stopped.IsZero() {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
+}
+
+// The letter stayed, since its record was gone from the source, and hid the copy that had the value: nothing brought the record back.
+func TestOriginals_ThatAreGoneAreReadFromCopies(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		s := newService("tax")
+		incident(t, k, s, 3, "tax")
+		s.has()
+		for i, l := range on(t, k, "orders.dlq") {
+			m, err := headers.Parse(l.Headers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Original.TopicID = [16]byte{1} // of a topic that was deleted
+			for _, omitted := range [][]bool{{true, true, false, false}, {true, true}, {true}}[i] {
+				value := l.Value
+				if m.ValueOmitted = omitted; omitted {
+					value = nil
+				}
+				k.Produce(&kgo.Record{Topic: "orders.dlq", Value: value, Headers: m.Append(nil)})
+			}
+		}
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{{From: 3}}}})
+		if err != nil || p.Letters != 3 {
+			t.Fatal(p, err)
+		}
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil)
+		if c := o.Counts; err != nil || c.Sent != 1 || c.Succeeded != 1 || c.Skipped[redrive.SkippedValueLost] != 2 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		for _, c := range on(t, k, "orders.retry.5s") {
+			if m, err := headers.Parse(c.Headers); err != nil || string(c.Value) != "tax:0" || m.Redrive.From.Offset != 3 {
+				t.Errorf("the copy of %v has the value %q, %v", m.Redrive.From, c.Value, err)
+			}
+		}
+		// Three letters before them are open, two whose value nobody has, and a copy of one of those is hidden by it.
+		if got := states(t, k); got[dlq.Succeeded] != 1 || got[dlq.Duplicate] != 3+1 || got[""] != 3+2 {
+			t.Errorf("the ledger says %v", got)
+		}
+	})
+}

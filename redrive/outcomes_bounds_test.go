@@ -1,0 +1,74 @@
+package redrive_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// deleteBefore takes the records before an offset away, as retention does.
+func deleteBefore(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
+	t.Helper()
+	adm := kadm.NewClient(clientOf(t, k))
+	offsets := kadm.Offsets{}
+	offsets.AddOffset(topic, 0, at, -1)
+	if deleted, err := adm.DeleteRecords(t.Context(), offsets); err != nil || deleted[topic][0].Err != nil {
+		t.Errorf("delete records: %v, %+v", err, deleted)
+	}
+}
+
+// A partition that could not say where it begins was taken for one that still has the letter, which succeeded then.
+func TestOutcomes_WaitWhereAPartitionsStartIsUnknown(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		h := takeOver(t, k, letters(t, k, 1, nil))
+		r, p := planned(t, k)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			time.Sleep(5 * time.Second)
+			deleteBefore(t, k, "orders.retry.5s", 1)
+			blind := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders.retry.5s", Err: kerr.LeaderNotAvailable, Count: -1, When: func(req kmsg.Request) bool {
+				return listing(req, -2, "orders.retry.5s")
+			}})
+			h.commit("orders.retry.5s", 2) // the consumer goes on behind what is gone
+			time.Sleep(time.Minute)
+			blind.Remove()
+		}()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, nil)
+		<-done
+		if err != nil || o.Counts.Succeeded != 0 || o.Counts.Unknown != 1 {
+			t.Errorf("the run ended with %v, and %+v", err, o.Counts)
+		}
+	})
+}
+
+// Where the topics ended when the watch began says what is old; all that a topic had was new, once that could not be told.
+func TestWatch_WaitsWhereAPartitionsEndIsUnknown(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 3, succeeding)
+		r, p := planned(t, k)
+		stopped(t, r, p, redrive.Pace{Canary: -1, Ramp: -1}, 3)
+		time.Sleep(time.Minute) // what was sent has run
+		s.set(failing("tax"))
+		k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Value: []byte("new")})[0], "terminal")
+		s.set(succeeding)
+		time.Sleep(10 * time.Minute)
+		blind := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders.dlq", Err: kerr.LeaderNotAvailable, Count: 1, When: func(req kmsg.Request) bool {
+			return listing(req, -1, "orders.dlq") && listing(req, -1, "orders.retry.5s")
+		}})
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if err != nil || o.Counts.Succeeded != 3 || blind.Hits() != 1 {
+			t.Errorf("after %d readings that failed the run ended with %v, and %+v", blind.Hits(), err, o.Counts)
+		}
+	})
+}

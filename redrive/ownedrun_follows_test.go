@@ -1,0 +1,182 @@
+package redrive_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// They all fail again there, into that topic's own dead-letter topic: a run that looked at the group's offsets called them succeeded.
+func TestFollows_NoLetterOnAnotherTopic(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.CreateTopic("bills", 1)
+		var s switched
+		s.set(failing("tax"))
+		k.Run(consumer.Config{Group: "billing", Topics: []string{"orders", "bills"}, Handler: s.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, 30 * time.Second}}})
+		k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Value: []byte("x")})[0], headers.ReasonTerminal)
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "bills"}})
+		if err != nil || !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "bills is another topic than orders") }) {
+			t.Fatalf("the plan warns of %v, %v", p, err)
+		}
+		stopped(t, r, p, redrive.Pace{Ramp: -1}, 1)
+		if c := asked(t, k, r, p.ID).Counts; c.Sent != 1 || c.Unfollowed != 1 || c.Pending+c.Succeeded != 0 {
+			t.Errorf("of a run that was interrupted the status is %+v", c)
+		}
+		began := time.Now()
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if c := o.Counts; err != nil || o.State != redrive.Done || c.Sent != 1 || c.Unfollowed != 1 || c.Pending+c.Succeeded+c.Unknown != 0 || time.Since(began) > time.Minute {
+			t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
+		}
+		if got := states(t, k); got[dlq.Unfollowed] != 1 {
+			t.Errorf("the ledger says %v", got)
+		}
+		if c := asked(t, k, r, p.ID).Counts; c.Unfollowed != 1 || c.Pending+c.Succeeded != 0 {
+			t.Errorf("of the run that is over the status is %+v", c)
+		}
+	})
+}
+
+// They were open again after each run, since what became of them was unknown, and so every run sent them once more.
+func TestFollows_UnfollowedLettersAreSentOnce(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 1, nil)
+		k.CreateTopic("replay", 1)
+		for range 10 {
+			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("f")})
+		}
+		r := redriver(t, k)
+		all := redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}, Filter: dlq.Filter{Match: func(l *dlq.Letter) bool { return l.Meta.Group == "" }}}
+		p, err := r.Plan(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil); err != nil || o.Counts.Unfollowed != 10 {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+		if p, err := r.Plan(t.Context(), all); err == nil {
+			t.Errorf("%d of them would be sent again", p.Letters)
+		}
+		if n := len(on(t, k, "replay")); n != 10 {
+			t.Errorf("%d are on the target", n)
+		}
+	})
+}
+
+// The canary is of those that are followed, and the end waits for no other.
+func TestFollows_LettersWithAGroupOnTheSource(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 5, nil)
+		for range 5 {
+			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("f")})
+		}
+		s.set(succeeding)
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
+		if err != nil || !slices.ContainsFunc(p.Warnings, func(w string) bool {
+			return strings.Contains(w, "outcomes of 5 of the letters will not be known: they name no group")
+		}) {
+			t.Fatalf("the plan warns of %v, %v", p, err)
+		}
+		o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil)
+		if c := o.Counts; err != nil || c.Sent != 10 || c.Succeeded != 5 || c.Unfollowed != 5 || c.Pending+c.Unknown != 0 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if got := states(t, k); got[dlq.Unfollowed] != 5 || got[dlq.Succeeded] != 5 {
+			t.Errorf("the ledger says %v", got)
+		}
+	})
+}
+
+// Where some letters did not say whose they are, a run that was resumed took all that it had sent for such: it counted no failure, and
+// left them without an outcome.
+func TestFollows_TheSameLettersAfterAResume(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 5, nil)
+		for range 5 {
+			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("f")})
+		}
+		s.set(failing("other"))
+		r := redriver(t, k)
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
+		pace := redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second, TolerateShare: 1}
+		if o := stopped(t, r, p, pace, 10); o.Counts.Sent != 10 || o.Counts.Failed != 0 {
+			t.Fatalf("the run was stopped with %+v", o)
+		}
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if c := o.Counts; err != nil || c.Sent != 10 || c.Failed != 5 || c.Unfollowed != 5 || c.Pending+c.Unknown+c.Succeeded != 0 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if got := states(t, k); got[dlq.Failed] != 5 || got[dlq.Unfollowed] != 5 || got[dlq.Redriven] != 0 {
+			t.Errorf("the ledger says %v", got)
+		}
+	})
+}
+
+// Who failed on the source need not run to have letters looked at elsewhere: the plan was refused, and a run that was to wait for
+// members waited for ever.
+func TestFollows_NeedsNoMembersOnAnotherTopic(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 300, nil)
+		k.CreateTopic("inspect", 1)
+		s.stop(t)
+		r := redriver(t, k)
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
+		began := time.Now()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil)
+		if took := time.Since(began); err != nil || o.Counts.Unfollowed != 300 || took > time.Minute {
+			t.Errorf("after %v the run ended with %v, and %+v", took, err, o)
+		}
+	})
+}
+
+// Nothing more becomes of them, so they were redriven without an outcome for ever: prune spared them, and all that was behind them.
+func TestFollows_UnfollowedLettersDoNotBlockPrune(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]bool{"as a run writes them": false, "as runs wrote them before": true} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 20, nil)
+			k.CreateTopic("inspect", 1)
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
+			o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil)
+			if err != nil || o.Counts.Unfollowed != 20 {
+				t.Fatalf("the run ended with %v, and %+v", err, o)
+			}
+			if before { // a run told of all letters alike
+				for offset := range int64(20) {
+					e := dlq.Entry{State: dlq.Redriven, Run: o.ID, At: time.Now(), Target: headers.Position{Topic: "inspect", Offset: offset}}
+					k.Produce(e.Record("orders.dlq.ledger", 0, offset))
+				}
+				if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 20 || err != nil {
+					t.Errorf("%d letters are settled, %v", n, err)
+				}
+			}
+			if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil {
+				t.Errorf("once more %d letters are settled, %v", n, err)
+			}
+			l := readLedger(t, k)
+			if found, err := l.Prunable(t.Context(), time.Time{}, nil); err != nil || found.Letters != 20 || found.Pending != 0 {
+				t.Errorf("prunable %+v, %v; want all 20", found, err)
+			}
+			if c := asked(t, k, r, o.ID).Counts; c.Sent != 20 || c.Unfollowed != 20 || c.Pending+c.Unknown+c.Succeeded != 0 {
+				t.Errorf("of the run the status is %+v", c)
+			}
+		})
+	}
+}

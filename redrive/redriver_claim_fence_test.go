@@ -1,0 +1,167 @@
+package redrive_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// leftover is a transaction of an earlier owner of a run's first id that stands open on a partition, as brokers tell that have had
+// trouble. The embedded broker has none, so it only says so; it ends with a marker.
+type leftover struct {
+	topic     string
+	partition int32
+	lost      int   // of so many transactions that are aborted no marker comes; -1: of any
+	code      int16 // what is answered to those who ask for it
+
+	mu     sync.Mutex
+	id     int64
+	added  bool
+	ended  bool
+	aborts int
+	marked map[string]bool // topics of which partitions were added to a transaction by name
+	early  bool            // something was written to the target before it ended
+}
+
+func (l *leftover) stands(t *testing.T, k *consumertest.Kafka) {
+	t.Helper()
+	cl := clientOf(t, k, kgo.TransactionalID("siding-redrive-orders.dlq-a"))
+	var err error
+	if l.id, _, err = cl.ProducerID(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.marked = map[string]bool{}
+	k.Cluster.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.Cluster.KeepControl()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		switch req := req.(type) {
+		case *kmsg.DescribeProducersRequest:
+			return l.describe(req), nil, true
+		case *kmsg.AddPartitionsToTxnRequest:
+			for _, rt := range req.Topics {
+				l.marked[rt.Topic] = true
+				l.added = l.added || req.ProducerID == l.id && rt.Topic == l.topic && slices.Contains(rt.Partitions, l.partition)
+			}
+		case *kmsg.EndTxnRequest:
+			if l.added && !req.Commit && req.ProducerID == l.id {
+				l.added = false
+				l.aborts++
+				l.ended = l.lost >= 0 && l.aborts > l.lost
+			}
+		case *kmsg.ProduceRequest:
+			l.early = l.early || req.TransactionID != nil && !l.ended && strings.HasPrefix(*req.TransactionID, "siding-redrive-")
+		}
+		return nil, nil, false
+	})
+}
+
+func (l *leftover) describe(req *kmsg.DescribeProducersRequest) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.DescribeProducersResponse)
+	for _, rt := range req.Topics {
+		st := kmsg.NewDescribeProducersResponseTopic()
+		st.Topic = rt.Topic
+		for _, p := range rt.Partitions {
+			sp := kmsg.NewDescribeProducersResponseTopicPartition()
+			sp.Partition, sp.ErrorCode = p, l.code
+			if l.code == 0 && rt.Topic == l.topic && p == l.partition && !l.ended {
+				a := kmsg.NewDescribeProducersResponseTopicPartitionActiveProducer()
+				a.ProducerID, a.CurrentTxnStartOffset = l.id, 5
+				sp.ActiveProducers = append(sp.ActiveProducers, a)
+			}
+			st.Partitions = append(st.Partitions, sp)
+		}
+		resp.Topics = append(resp.Topics, st)
+	}
+	return resp
+}
+
+// What an earlier run left open became visible with the first commit of the next: letters twice, or a claim that nobody had.
+func TestClaim_EndsWhatAnEarlierRunLeftOpen(t *testing.T) {
+	t.Parallel()
+	for name, l := range map[string]*leftover{
+		"on the target":                       {topic: "orders.retry.5s", partition: 1},
+		"on the ledger":                       {topic: "orders.dlq.ledger", partition: 0},
+		"and a marker is lost":                {topic: "orders.retry.5s", partition: 1, lost: 1},
+		"and brokers do not know the request": {topic: "orders.retry.5s", partition: 1, code: kerr.UnsupportedVersion.Code},
+		"and the user may not ask":            {topic: "orders.retry.5s", partition: 1, code: kerr.TopicAuthorizationFailed.Code},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 20)
+			r, p := planned(t, k)
+			l.stands(t, k)
+			succeeds(t, 20)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if !l.ended || l.early {
+				t.Errorf("it ended: %v; something was written before: %v", l.ended, l.early)
+			}
+			if l.aborts != l.lost+1 {
+				t.Errorf("%d transactions were aborted for it, want %d", l.aborts, l.lost+1)
+			}
+			if want := []string{l.topic}; l.code == 0 && !slices.Equal(slices.Sorted(maps.Keys(l.marked)), want) {
+				t.Errorf("markers went to partitions of %v, want %v", l.marked, want)
+			}
+		})
+	}
+}
+
+func TestClaim_NamesWhatItCannotEnd(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		incident(t, k, newService("tax"), 20, "tax")
+		r, p := planned(t, k)
+		l := &leftover{topic: "orders.retry.5s", partition: 1, lost: -1}
+		l.stands(t, k)
+		began := time.Now()
+		_, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		if err == nil || !strings.Contains(err.Error(), "orders.retry.5s/1") {
+			t.Errorf("it says %v", err)
+		}
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("after %v", took)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.early {
+			t.Error("something was written")
+		}
+	})
+}
+
+// A broker that is down was taken for one that does not know the request: what was open on it was aborted unseen, committed or not.
+func TestClaim_FenceWaitsForABrokerThatIsDown(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		fixed(t, k, 20)
+		r, p := planned(t, k)
+		l := &leftover{topic: "orders.retry.5s", partition: 1}
+		l.stands(t, k)
+		asked := 0
+		k.Cluster.ControlKey(int16(kmsg.DescribeProducers), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if asked++; asked > 10 {
+				return nil, nil, false
+			}
+			return nil, errors.New("it hangs up"), true
+		})
+		succeeds(t, 20)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !l.ended || l.early || l.aborts != 1 || asked <= 10 {
+			t.Errorf("after %d questions it ended: %v; written before: %v; %d transactions were aborted for it", asked, l.ended, l.early, l.aborts)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// distant is a connection over which each request takes a while: about as long as on a network, with the broker's own time.
+type distant struct{ net.Conn }
+
+func (c distant) Write(b []byte) (int, error) {
+	time.Sleep(10*time.Millisecond + rand.N(20*time.Millisecond))
+	return c.Conn.Write(b)
+}
+
+// Each waited for 200 ms and initialised the ids again, by which it fenced the others, which waited for 200 ms: two took half a minute
+// until one had the run, and four more than a hundred seconds.
+func TestClaim_OfSixOperatorsOneRunsWithinTenSeconds(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 50, succeeding)
+		var inits atomic.Int64
+		k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			inits.Add(1)
+			return nil, nil, false
+		})
+		type result struct {
+			by  string
+			o   redrive.Outcome
+			err error
+			at  time.Duration
+		}
+		const operators = 6
+		results := make(chan result, operators)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		var runs []*redrive.Redriver
+		var plans []*redrive.Plan
+		for i := range operators {
+			r := redriverOf(t, redrive.Config{Kafka: dialed(t, k.Opts(), func(c net.Conn) net.Conn { return distant{c} }), By: fmt.Sprint("operator ", i)})
+			runs, plans = append(runs, r), append(plans, plan(t, r))
+		}
+		began := time.Now()
+		for i, r := range runs {
+			go func() {
+				o, err := r.Run(ctx, plans[i], redrive.Pace{Canary: -1, Ramp: -1, Window: time.Minute}, nil)
+				results <- result{fmt.Sprint("operator ", i), o, err, time.Since(began)}
+			}()
+		}
+		winner, refused, settled := "", map[string]string{}, time.Duration(0)
+		for range operators {
+			switch res := <-results; {
+			case res.err == nil && res.o.Counts.Succeeded == 50 && winner == "":
+				winner = res.by
+			default:
+				e, ok := errors.AsType[*redrive.RefusedError](res.err)
+				if !ok || e.Reason != redrive.RefusedUnfinished {
+					t.Errorf("%s ended with %v, and %+v", res.by, res.err, res.o)
+					continue
+				}
+				refused[res.by] = e.Error()
+				settled = max(settled, res.at)
+			}
+		}
+		t.Logf("settled after %v, and %d initialised ids", settled, inits.Load())
+		if len(refused) != operators-1 || settled > 10*time.Second {
+			t.Errorf("after %v %d were refused, want 5 within 10s", settled, len(refused))
+		}
+		// Two ids each; who has lost looks into the ledger before it initialises them again.
+		if n := inits.Load(); n > 18 {
+			t.Errorf("ids were initialised %d times, want 12 and a few", n)
+		}
+		for by, why := range refused {
+			if !strings.Contains(why, winner+" on ") {
+				t.Errorf("%s has the run, and %s is told: %s", winner, by, why)
+			}
+		}
+		time.Sleep(time.Second) // what is on its way arrives
+		if n := len(on(t, k, "orders.retry.5s")); n != 50 {
+			t.Errorf("%d copies are on the tier, want 50", n)
+		}
+	})
+}
+
+// dialed has the clients of some options use other connections.
+func dialed(t *testing.T, opts []kgo.Opt, conn func(net.Conn) net.Conn) []kgo.Opt {
+	t.Helper()
+	cl, err := kgo.NewClient(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	dial := cl.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
+	return append(opts, kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
+		c, err := dial(ctx, network, host)
+		if err != nil {
+			return nil, err
+		}
+		return conn(c), nil
+	}))
+}

@@ -1,0 +1,76 @@
+package redrive_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// selections are the keys of pieces of selections that a compaction of the ledger keeps.
+func selections(t *testing.T, k *consumertest.Kafka) map[string]bool {
+	t.Helper()
+	kept := map[string]bool{}
+	for _, r := range on(t, k, "orders.dlq.ledger") {
+		switch {
+		case !bytes.Contains(r.Key, []byte("/selection/")):
+		case r.Value == nil:
+			delete(kept, string(r.Key))
+		default:
+			kept[string(r.Key)] = true
+		}
+	}
+	return kept
+}
+
+// The ledger is compacted: what has a key of its own stays for ever.
+func TestClaim_ThatFailsLeavesNoSelection(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 20, succeeding)
+		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
+		p := plan(t, r)
+		claim := func(req kmsg.Request) bool {
+			for _, topic := range req.(*kmsg.ProduceRequest).Topics {
+				for _, p := range topic.Partitions {
+					if bytes.Contains(p.Records, []byte(`"state":"canary"`)) {
+						return true
+					}
+				}
+			}
+			return false
+		}
+		f := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.InvalidRecord, Count: -1, When: claim})
+		if _, err := r.Run(t.Context(), p, redrive.Pace{}, nil); !errors.Is(err, kerr.InvalidRecord) || f.Hits() == 0 {
+			t.Fatal(err, f.Hits())
+		}
+		if kept := selections(t, k); len(kept) != 0 {
+			t.Errorf("the ledger keeps %v", kept)
+		}
+	})
+}
+
+// A process crashed before its claim, as one of a large selection can.
+func TestClaim_RemovesSelectionsThatNoRunClaimed(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 20, succeeding)
+		r := redriver(t, k)
+		k.Produce(dlq.RunRecord("orders.dlq.ledger", "crashed/selection/0", []byte("{}")), dlq.RunRecord("orders.dlq.ledger", "crashed/selection/1", []byte("{}")))
+		if _, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if kept := selections(t, k); len(kept) != 0 {
+			t.Errorf("the ledger keeps %v", kept)
+		}
+	})
+}

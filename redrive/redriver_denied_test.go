@@ -1,0 +1,151 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// A right that is taken away while a run goes on does not come back by trying again: the run ends unfinished, says which one it is, and
+// whoever has it granted resumes.
+func TestRun_ThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
+	t.Parallel()
+	for _, topic := range []string{"orders.retry.5s", "orders.dlq.ledger"} {
+		virtual(t, topic, func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 100)
+			r, p := planned(t, k)
+			var f *kfake.FaultHandle
+			o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 50}, func(e redrive.Event) {
+				if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
+					f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
+				}
+			})
+			lacks(t, err, "WRITE", "topic", topic)
+			if o.State.Finished() || o.Counts.Sent == 100 {
+				t.Errorf("the outcome is %+v", o)
+			}
+			f.Remove()
+			succeeds(t, 100)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+		})
+	}
+}
+
+// It said so once in ten seconds, and waited for somebody to grant it again.
+func TestRun_ThatMayNotPollEndsAndCanBeResumed(t *testing.T) {
+	t.Parallel()
+	watch := func(req kmsg.Request) bool { return req.(*kmsg.FetchRequest).IsolationLevel == 0 }
+	letters := func(req kmsg.Request) bool { return req.(*kmsg.FetchRequest).IsolationLevel == 1 }
+	for name, c := range map[string]struct {
+		fault kfake.Fault
+		lacks redrive.DeniedError
+	}{
+		"a retry topic": {kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.retry.30s", Err: kerr.TopicAuthorizationFailed, When: watch}, redrive.DeniedError{Operation: "READ", Resource: "topic", Name: "orders.retry.30s"}},
+		"the ledger":    {kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq.ledger", Err: kerr.TopicAuthorizationFailed, When: watch}, redrive.DeniedError{Operation: "READ", Resource: "topic", Name: "orders.dlq.ledger"}},
+		"the letters":   {kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.TopicAuthorizationFailed, When: letters}, redrive.DeniedError{Operation: "READ", Resource: "topic", Name: "orders.dlq"}},
+		"the group":     {kfake.Fault{Keys: []kmsg.Key{kmsg.ConsumerGroupDescribe}, Err: kerr.GroupAuthorizationFailed}, redrive.DeniedError{Operation: "DESCRIBE", Resource: "group", Name: "billing"}},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 200)
+			r, p := planned(t, k)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			c.fault.Count = -1
+			var f *kfake.FaultHandle
+			if c.lacks.Name == "orders.dlq" { // letters are read ahead
+				f = k.Cluster.Fault(c.fault)
+			}
+			o, err := r.Run(ctx, p, redrive.Pace{}, func(e redrive.Event) {
+				if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
+					f = k.Cluster.Fault(c.fault)
+				}
+			})
+			lacks(t, err, c.lacks.Operation, c.lacks.Resource, c.lacks.Name)
+			if o.State.Finished() || o.Stopped.IsZero() || o.Counts.Sent == 200 {
+				t.Errorf("the outcome is %+v", o)
+			}
+			f.Remove()
+			succeeds(t, 200)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+		})
+	}
+}
+
+// The words of whoever ends a run from elsewhere are kept with it, and the topic is named once in what is refused afterwards.
+func TestAbort_KeepsItsReasonAndIsFinal(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		fixed(t, k, 100)
+		r, p := planned(t, k)
+		asked := false
+		_, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
+			if !asked && e.Counts.Sent > 0 {
+				asked = true
+				go func() {
+					if err := r.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+		})
+		if !errors.Is(err, redrive.ErrTaken) || strings.Count(err.Error(), "orders.dlq") != 1 {
+			t.Errorf("the run ended with %v", err)
+		}
+		o, err := r.Status(t.Context(), "orders.dlq", p.ID)
+		if err != nil || o.State != redrive.Aborted || !strings.HasSuffix(o.Cause, ": JIRA-1") {
+			t.Errorf("the status is %+v, %v", o, err)
+		}
+		runs, err := r.Runs(t.Context(), "orders.dlq")
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("the runs are %+v, %v", runs, err)
+		}
+		if c := runs[0].Counts; c.Sent == 0 || c.Sent != c.Succeeded+c.Failed+c.Pending {
+			t.Errorf("what was sent and what became of it is not the same: %+v", c)
+		}
+		_, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if want := "redrive: orders.dlq: run " + p.ID + " is aborted: there is nothing to resume"; err == nil || err.Error() != want {
+			t.Errorf("resume: %v, want %s", err, want)
+		}
+	})
+}
+
+// A run that was done became one that was aborted, with the cause of whoever came while it wrote that down.
+func TestAbort_ThatComesTooLateLeavesTheRunDone(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 3, succeeding)
+		r, p := planned(t, k)
+		done, aborted := make(chan struct{}), make(chan error, 1)
+		var once sync.Once
+		o, err := r.Run(t.Context(), p, redrive.Pace{Window: 3 * time.Second, Ramp: -1}, func(e redrive.Event) {
+			if e.State != redrive.Watching {
+				return
+			}
+			once.Do(func() {
+				k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
+					k.Cluster.SleepControl(func() { <-done })
+					return nil, nil, false
+				})
+				go func() { aborted <- r.Abort(context.Background(), "orders.dlq", p.ID) }()
+			})
+		})
+		close(done)
+		if err != nil || o.State != redrive.Done {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if err := <-aborted; err != nil {
+			t.Errorf("the abort ended with %v", err)
+		}
+		if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.State != redrive.Done || o.Cause != "" {
+			t.Errorf("later it is %+v, %v", o, err)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// A run's id is in the headers of its copies, and in the ledger's entries about them: two runs of one id would take each other's for theirs.
+func TestRun_RunsAPlanOnceAndLeavesItAsItIs(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 5, nil)
+		r, p := planned(t, k)
+		was := *p
+		was.Targets, was.Warnings = maps.Clone(p.Targets), slices.Clone(p.Warnings)
+		targets := p.Targets
+		pace := redrive.Pace{Canary: -1, Ramp: -1, Tolerate: 10, Window: time.Second}
+		if _, err := r.Run(t.Context(), p, pace, nil); err != nil {
+			t.Fatal(err)
+		}
+		targets["mine"] = 1
+		if p.Targets["mine"] != 1 || !slices.Equal(p.Warnings, was.Warnings) || p.Targets["orders.retry.5s"] != was.Targets["orders.retry.5s"] {
+			t.Errorf("the run made of the plan %+v", p)
+		}
+		_, err := r.Run(t.Context(), p, pace, nil)
+		refused(t, err, redrive.RefusedNothing, "was run already")
+	})
+}
+
+// It tried for ever to take its transactional ids again, and said nothing.
+func TestRetake_EndsWhereItMayNotAndReportsWhereItCannot(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]kfake.Fault{
+		"a right that was taken away": {Err: kerr.TransactionalIDAuthorizationFailed, Count: -1},
+		"a broker that has trouble":   {Err: kerr.UnknownServerError, Count: 3},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 300, succeeding)
+			r := redriver(t, k)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			var f *kfake.FaultHandle
+			var said []string
+			p := plan(t, r)
+			o, err := r.Run(ctx, p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, func(e redrive.Event) {
+				if strings.HasSuffix(e.Message, "; trying again") {
+					said = append(said, e.Message)
+				}
+				if f == nil && e.Counts.Sent > 50 {
+					k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1})
+					fault.Keys = []kmsg.Key{kmsg.InitProducerID}
+					f = k.Cluster.Fault(fault)
+				}
+			})
+			if fault.Count > 0 {
+				if err != nil || o.Counts.Sent != 300 || len(said) == 0 {
+					t.Errorf("the run ended with %v, and %+v; it said %q", err, o, said)
+				}
+				return
+			}
+			if denied, ok := errors.AsType[*redrive.DeniedError](err); !ok || denied.Resource != "transactional-id" || o.State.Finished() {
+				t.Fatalf("the run ended with %v, and %+v", err, o)
+			}
+			f.Remove()
+			if o, err := r.Resume(ctx, "orders.dlq", p.ID, nil); err != nil || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
+				t.Errorf("once it is granted again the run ended with %v, and %+v", err, o)
+			}
+		})
+	}
+}
+
+// The broker was asked for the record of a topic without a name, again and again.
+func TestOriginals_ALetterWithoutValueAndOriginStays(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 1, nil)
+		k.CreateTopic("replay", 1)
+		omitted := kgo.RecordHeader{Key: headers.ValueOmitted, Value: []byte("true")}
+		k.Produce(&kgo.Record{Topic: "orders.dlq", Headers: []kgo.RecordHeader{omitted}})
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{
+			Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}, Filter: dlq.Filter{Match: func(l *dlq.Letter) bool { return l.Meta.Group == "" }},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		o, err := r.Run(ctx, p, redrive.Pace{Canary: -1, Ramp: -1}, nil)
+		if err != nil || o.State != redrive.Done || o.Counts.Sent != 0 || o.Counts.Skipped[redrive.SkippedValueLost] != 1 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
+}

@@ -1,0 +1,292 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+func TestRun_RedrivesAFixedClass(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		s := newService("tax", "sku")
+		incident(t, k, s, 200, "tax", "sku")
+		s.has("sku")
+		r := redriver(t, k)
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Classes: []string{"tax"}}})
+		if p.Letters != 200 || p.ByClass["tax"] != 200 || p.Targets["orders.retry.5s"] != 200 {
+			t.Errorf("the plan is %+v", p)
+		}
+		began := time.Now()
+		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := o.Counts
+		if o.State != redrive.Done || c.Sent != 200 || c.Succeeded != 200 || c.Failed+c.Pending+c.Unknown+c.Discarded != 0 {
+			t.Errorf("the outcome is %+v", o)
+		}
+		s.ranOnce(t, 200)
+		if d := time.Since(began); d < 30*time.Second || d > 90*time.Second {
+			t.Errorf("it took %v", d)
+		}
+	})
+}
+
+func TestRun_AbortsOnNewFailuresWithinTheWindow(t *testing.T) {
+	t.Parallel()
+	for after, aborts := range map[time.Duration]bool{29 * time.Second: true, 31 * time.Second: false} {
+		virtual(t, after.String(), func(t *testing.T, k *consumertest.Kafka) {
+			s := fixed(t, k, 3)
+			r := redriver(t, k)
+			var once sync.Once
+			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, func(e redrive.Event) {
+				if e.State == redrive.Watching {
+					once.Do(func() {
+						time.AfterFunc(after-time.Second/2, func() {
+							s.has("tax")
+							k.Produce(&kgo.Record{Topic: "orders", Value: []byte("tax:new")})
+						})
+					})
+				}
+			})
+			if !aborts {
+				succeeds(t, 3)(o, err)
+				return
+			}
+			reappeared(t, o, err, "new traffic fails with tax")
+		})
+	}
+}
+
+func TestRun_IgnoresOtherClassesAndGroups(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		fixed(t, k, 100, "sku")
+		audit := newService("tax")
+		cfg := audit.config()
+		cfg.Group = "audit"
+		k.Run(cfg)
+		r := redriver(t, k)
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Groups: []string{"billing"}}})
+		n := 0
+		o, err := r.Run(t.Context(), p, redrive.Pace{}, func(redrive.Event) {
+			if n++; n < 20 {
+				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")}, &kgo.Record{Topic: "orders", Value: []byte("tax:new")})
+			}
+		})
+		succeeds(t, 100)(o, err)
+	})
+}
+
+func TestRun_OfTwoOperatorsIsOne(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := fixed(t, k, 100)
+		// Neither has claimed before both have looked whether somebody else did.
+		both := make(chan struct{})
+		inits := 0
+		k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if inits++; inits == 1 {
+				k.Cluster.SleepControl(func() {
+					select {
+					case <-both:
+					case <-time.After(time.Minute):
+						t.Error("the other one did not come so far")
+					}
+				})
+			} else if inits == 2 {
+				close(both)
+			}
+			return nil, nil, false
+		})
+		type result struct {
+			o   redrive.Outcome
+			err error
+		}
+		results := make(chan result)
+		for range 2 {
+			r, p := planned(t, k)
+			go func() {
+				o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+				results <- result{o, err}
+			}()
+		}
+		done, refused := 0, 0
+		for range 2 {
+			switch res := <-results; {
+			case res.err == nil && res.o.Counts.Succeeded == 100:
+				done++
+			default:
+				if e, ok := errors.AsType[*redrive.RefusedError](res.err); ok && e.Reason == redrive.RefusedUnfinished && e.Run != nil {
+					refused++
+				} else {
+					t.Errorf("a run ended with %v, and %+v", res.err, res.o)
+				}
+			}
+		}
+		if done != 1 || refused != 1 {
+			t.Errorf("%d runs went through and %d were refused, want one of each", done, refused)
+		}
+		s.ranOnce(t, 100)
+	})
+}
+
+func TestResume_TakesTheRunFromItsProcess(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := fixed(t, k, 300)
+		first, second := redriver(t, k), redriver(t, k)
+		p := plan(t, first)
+		lost := underWay(t, first, p, 50)
+		o, err := second.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) {
+			if e.Message != "" {
+				t.Errorf("the first process disturbs the second: %s", e.Message)
+			}
+		})
+		if err != nil || o.State != redrive.Done || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
+			t.Errorf("the resumed run ended with %v, and %+v", err, o)
+		}
+		if err := <-lost; !errors.Is(err, redrive.ErrTaken) {
+			t.Errorf("the first process ended with %v", err)
+		}
+		s.ranOnce(t, 300)
+	})
+}
+
+// It was with its canary again, of all letters that it had sent.
+func TestResume_DoesNotWaitForRetries(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 200, func(ctx context.Context, r *kgo.Record) error {
+			if r.Offset%10 == 9 && consumer.DeliveryOf(ctx, r).Attempt == 1 {
+				return errBusy
+			}
+			return nil
+		})
+		r, p := planned(t, k)
+		ctx, interrupt := context.WithCancel(t.Context())
+		o, err := r.Run(ctx, p, redrive.Pace{Ramp: -1, TolerateShare: 1}, func(e redrive.Event) {
+			if e.Counts.Sent > 50 && e.Counts.Retrying > 0 {
+				interrupt()
+			}
+		})
+		if !errors.Is(err, context.Canceled) || o.Counts.Sent >= 200 {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+		resumed, sent := time.Now(), time.Duration(0)
+		o, err = r.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) {
+			if e.Counts.Sent == 200 && sent == 0 {
+				sent = time.Since(resumed)
+			}
+		})
+		if err != nil || o.Counts.Sent != 200 || sent > 10*time.Second {
+			t.Errorf("the run ended with %v after it had sent all within %v, and %+v", err, sent, o)
+		}
+	})
+}
+
+func TestAbort_StopsARunOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := fixed(t, k, 300)
+		first, second := redriver(t, k), redriver(t, k)
+		p := plan(t, first)
+		lost := underWay(t, first, p, 50)
+		if err := second.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-lost; !errors.Is(err, redrive.ErrTaken) {
+			t.Errorf("the run ended with %v", err)
+		}
+		time.Sleep(time.Minute)
+		ran := len(s.ran)
+		runs, err := second.Runs(t.Context(), "orders.dlq")
+		if err != nil || len(runs) != 1 || runs[0].State != redrive.Aborted || ran > 150 {
+			t.Errorf("the runs are %+v, %v; %d records ran", runs, err, ran)
+		}
+		if _, err := second.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"}); err != nil {
+			t.Errorf("a new run after it: %v", err)
+		}
+	})
+}
+
+// Trap 23: a replay has no group and no ledger: nobody sees how far it is, and it reads what it wrote.
+func TestRun_SendsTheLettersOfItsPlanOnly(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		s := newService("tax")
+		incident(t, k, s, 100, "tax")
+		r, p := planned(t, k)
+		halfway := false
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Tolerate: 1000}, func(e redrive.Event) {
+			if runs, err := r.Runs(t.Context(), "orders.dlq"); err == nil && len(runs) == 1 {
+				halfway = halfway || runs[0].Counts.Sent > 0 && runs[0].Counts.Sent < 100
+			}
+		})
+		if c := o.Counts; err != nil || c.Sent != 100 || c.Failed != 100 || c.FailedByClass["tax"] != 100 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if !halfway {
+			t.Error("nobody could see how far it was")
+		}
+		if again := plan(t, r); again.Letters != 100 {
+			t.Errorf("%d letters are open after all came back, want 100", again.Letters)
+		}
+	})
+}
+
+// Trap 24: a record goes round between its source and its dead-letter topic without end.
+func TestRun_RedrivesARecordThreeTimesAtMost(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		s := newService("tax")
+		incident(t, k, s, 5, "tax")
+		r := redriver(t, k)
+		for range 3 {
+			if o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Tolerate: 1000}, nil); err != nil || o.Counts.Failed != 5 {
+				t.Fatalf("a run ended with %v, and %+v", err, o)
+			}
+		}
+		_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"})
+		refused(t, err, redrive.RefusedTooOften, "")
+		if p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", MaxRedrives: -1}); err != nil || p.Letters != 5 {
+			t.Errorf("without a limit it is planned with %v", err)
+		}
+	})
+}
+
+// Trap 26: the dead-letter topic is consumed to be handled, and nobody sees any more how much is in it.
+func TestRun_LeavesLettersInTheTopic(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		s := newService("tax", "sku")
+		incident(t, k, s, 100, "tax", "sku")
+		s.has("sku")
+		r := redriver(t, k)
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Classes: []string{"tax"}}})
+		succeeds(t, 100)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+		sum, err := ledgerOf(k).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum.Open != 100 || sum.Resolved != 100 || len(sum.Failures) != 1 || sum.Failures[0].Class != "sku" {
+			t.Errorf("the summary is %+v", sum)
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// asked is what Status and Runs say, which write nothing.
+func asked(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver, id string) redrive.Outcome {
+	t.Helper()
+	topics := []string{"orders.dlq", "orders.dlq.ledger", "orders.retry.5s", "orders.retry.30s", "orders"}
+	ends := func() (all []int64) {
+		for _, topic := range topics {
+			all = append(all, k.Cluster.PartitionInfo(topic, 0).HighWatermark)
+		}
+		return all
+	}
+	before := ends()
+	o, err := r.Status(t.Context(), "orders.dlq", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := r.Runs(t.Context(), "orders.dlq")
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("the runs are %+v, %v", runs, err)
+	}
+	for i, end := range ends() {
+		if end != before[i] {
+			t.Errorf("%d records were written to %s", end-before[i], topics[i])
+		}
+	}
+	if a, b := runs[0], o; a.ID != id || a.State != b.State || a.Owner != b.Owner || !a.Started.Equal(b.Started) || a.Counts.Selected != b.Counts.Selected {
+		t.Errorf("it is %+v in the list, and %+v by itself", a, b)
+	}
+	return o
+}
+
+func TestStatus_FindsOutcomesItself(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testing.T, *redrive.Redriver, string){
+		"whose process is gone": func(*testing.T, *redrive.Redriver, string) {},
+		"that was aborted": func(t *testing.T, r *redrive.Redriver, id string) {
+			if err := r.Abort(t.Context(), "orders.dlq", id); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			release := make(chan struct{})
+			letters(t, k, 40, func(_ context.Context, r *kgo.Record) error {
+				<-release
+				switch r.Offset % 4 {
+				case 1:
+					return classify.Terminal(classify.As(errors.New("no"), "sku"))
+				case 2:
+					return classify.Discard(errors.New("not ours"))
+				case 3:
+					return classify.Retryable(errors.New("busy"))
+				}
+				return nil
+			})
+			r, p := planned(t, k)
+			stopped(t, r, p, redrive.Pace{Canary: -1, Rate: -1}, 40)
+			end(t, r, p.ID)
+			if c := asked(t, k, r, p.ID).Counts; c.Sent != 40 || c.Pending != 40 || c.Selected != 40 {
+				t.Errorf("before anything ran it is %+v", c)
+			}
+			close(release)
+			time.Sleep(4 * time.Second)
+			if c := asked(t, k, r, p.ID).Counts; c.Sent != 40 || c.Succeeded != 10 || c.Failed != 10 || c.FailedByClass["sku"] != 10 || c.Discarded != 10 || c.Pending != 10 || c.Retrying != 10 {
+				t.Errorf("after the first attempts it is %+v", c)
+			}
+			time.Sleep(10 * time.Minute)
+			if c := asked(t, k, r, p.ID).Counts; c.Sent != 40 || c.Failed != 20 || c.Pending != 0 || c.Discarded != 10 || c.Succeeded != 10 {
+				t.Errorf("at the end it is %+v", c)
+			}
+		})
+	}
+}
+
+func TestStatus_ShowsARunningRun(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 100, succeeding)
+		first, second := redriver(t, k), redriver(t, k)
+		p := plan(t, first)
+		var halfway atomic.Bool
+		var asks int
+		o, err := first.Run(t.Context(), p, redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, func(e redrive.Event) {
+			if asks++; asks%10 > 0 {
+				return
+			}
+			seen, err := second.Status(t.Context(), "orders.dlq", p.ID)
+			if c := seen.Counts; err != nil || seen.ID != p.ID || seen.State.Finished() || c.Sent < c.Succeeded+c.Pending {
+				t.Errorf("it is %+v, %v", seen, err)
+			}
+			halfway.Store(halfway.Load() || seen.Counts.Sent > 20 && seen.Counts.Succeeded > 10 && seen.Counts.Sent < 80)
+		})
+		if err != nil || o.Counts.Succeeded != 100 {
+			t.Errorf("it was disturbed: %v, %+v", err, o)
+		}
+		if !halfway.Load() {
+			t.Error("nobody saw how far it was")
+		}
+		if end := asked(t, k, second, p.ID); end.State != redrive.Done || end.Counts.Succeeded != 100 || end.Ended.IsZero() {
+			t.Errorf("at the end it is %+v", end)
+		}
+	})
+}
+
+// What was not sent, and why, is the run's own word: the ledger says nothing of it.
+func TestStatus_KeepsSkippedLetters(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 30, succeeding)
+		planned := false
+		r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(value, _ []byte) ([]byte, error) {
+			if planned {
+				return nil, errors.New("no JSON")
+			}
+			return value, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: redrive.Edit{Patch: []byte("{}")}})
+		planned = true
+		var told []string
+		o, err := r.Run(t.Context(), p, redrive.Pace{}, func(e redrive.Event) {
+			if strings.Contains(e.Message, "stay") {
+				told = append(told, e.Message)
+			}
+		})
+		if err != nil || o.Counts.Skipped[redrive.SkippedEdit] != 30 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if len(told) != 11 || told[10] != "more letters stay, which are only counted" {
+			t.Errorf("it tells %d lines of letters: %q", len(told), told)
+		}
+		if c := asked(t, k, r, p.ID).Counts; c.Selected != 30 || c.Sent != 0 || c.Skipped[redrive.SkippedEdit] != 30 {
+			t.Errorf("later it is %+v", c)
+		}
+	})
+}
+
+func TestStatus_OfAMissingRunIsAnError(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 1, nil)
+		r := redriver(t, k)
+		for what, do := range map[string]func(topic, id string) error{
+			"status": func(topic, id string) error { _, err := r.Status(t.Context(), topic, id); return err },
+			"resume": func(topic, id string) error { _, err := r.Resume(t.Context(), topic, id, nil); return err },
+			"abort":  func(topic, id string) error { return r.Abort(t.Context(), topic, id) },
+		} {
+			for _, id := range []string{"none", "", "x/selection/0"} {
+				if err := do("orders.dlq", id); !errors.Is(err, redrive.ErrNoRun) || !strings.Contains(err.Error(), "orders.dlq") {
+					t.Errorf("%s %q: %v", what, id, err)
+				}
+			}
+			if err := do("bills.dlq", "none"); err == nil || errors.Is(err, redrive.ErrNoRun) || !strings.Contains(err.Error(), "bills.dlq") {
+				t.Errorf("%s of a topic that there is not: %v", what, err)
+			}
+		}
+		if runs, err := r.Runs(t.Context(), "orders.dlq"); err != nil || len(runs) != 0 {
+			t.Errorf("the runs are %v, %v", runs, err)
+		}
+	})
+}
+
+// Of a run that was stopped its record has the state in which it was.
+func TestStatus_ShowsThatARunWasStopped(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 40, succeeding)
+		r, p := planned(t, k)
+		o := stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 10, Ramp: -1}, 10)
+		if at := time.Now(); o.State != redrive.Sending || o.Stopped.IsZero() || at.Sub(o.Stopped) > time.Second || !asked(t, k, r, p.ID).Stopped.Equal(o.Stopped) {
+			t.Errorf("at %v it is %+v", at, o)
+		}
+		var while redrive.Outcome
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) { while = e.Outcome })
+		if err != nil || !while.Stopped.IsZero() || !o.Stopped.IsZero() || !asked(t, k, r, p.ID).Stopped.IsZero() {
+			t.Errorf("resumed it ended with %v, and %+v", err, o)
+		}
+	})
+}

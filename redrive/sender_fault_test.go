@@ -1,0 +1,96 @@
+package redrive_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// However the end of a transaction is answered, or not, each letter is on its target once.
+func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]kfake.Fault{
+		"a commit of which nobody knows":  {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1},
+		"commits that are refused":        {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.CoordinatorNotAvailable, Count: 3},
+		"a producer that is fenced":       {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.ProducerFenced, Count: 1},
+		"copies that are refused":         {Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.NotEnoughReplicas, Count: 3},
+		"an epoch that is over":           {Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.InvalidProducerEpoch, Count: 1},
+		"a ledger that refuses":           {Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: 3},
+		"offsets that can't be fetched":   {Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: 5},
+		"a dead-letter topic that stalls": {Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.UnknownServerError, Count: 3},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			s := fixed(t, k, 300)
+			r, p := planned(t, k)
+			var f *kfake.FaultHandle
+			began := time.Now()
+			o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 500, Canary: -1, Ramp: -1}, func(redrive.Event) {
+				if f == nil && time.Since(began) > 100*time.Millisecond {
+					f = k.Cluster.Fault(fault)
+				}
+			})
+			if err != nil || o.State != redrive.Done || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+			// An open transaction of its own, which holds up who reads the target, ends before the broker ends it.
+			if took := time.Since(began); took > 38*time.Second {
+				t.Errorf("it took %v, with a window of 30 s", took)
+			}
+			if f == nil || f.Hits() == 0 {
+				t.Error("there was no fault")
+			}
+			var wrong []string
+			for i := range 300 {
+				if n := s.ran[fmt.Sprintf("tax:%d", i)]; n != 1 {
+					wrong = append(wrong, fmt.Sprintf("record %d: %d times", i, n))
+				}
+			}
+			if len(wrong) > 0 {
+				t.Errorf("%d were not processed once: %v", len(wrong), slices.Clip(wrong[:min(5, len(wrong))]))
+			}
+			onTheirTargets(t, k, p.ID, 300)
+		})
+	}
+}
+
+// onTheirTargets checks that the ledger says of n letters of a run where the copy of each stands that a committed reader sees.
+//
+// A run that took itself again after a fault, or was resumed, took down the place of a copy in the transaction that was aborted, which
+// its watch had seen. The group's offset is past that one sooner, and the letter had succeeded before it ran.
+func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
+	t.Helper()
+	told := map[string]string{}
+	err := ledgerOf(k).Read(t.Context(), nil, func(n *dlq.LedgerRecord) {
+		if n.Entry.Run == run {
+			told[headers.Position{Topic: "orders.dlq", Partition: n.Record.Partition, Offset: n.Letter}.String()] = n.Entry.Target.String()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range ownedRun(t, k, "orders.retry.5s") {
+		m, err := headers.Parse(r.Headers)
+		if err != nil || m.Redrive.ID != run {
+			continue
+		}
+		from, at := m.Redrive.From.String(), headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+		if told[from] != at.String() {
+			t.Errorf("letter %s is at %v, and the ledger says at %q", from, at, told[from])
+		}
+		delete(told, from)
+		n--
+	}
+	if n != 0 || len(told) > 0 {
+		t.Errorf("%d letters are not on their target, or too often, and of %d only the ledger says so", n, len(told))
+	}
+}

@@ -1,0 +1,104 @@
+package redrive_test
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// fast is a pace at which many letters share a batch.
+var fast = redrive.Pace{Canary: -1, Ramp: -1, Rate: 1000, Burst: 100}
+
+// The tier takes one letter at a time, or nine, and not a hundred.
+func TestSender_SplitsABatchThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 1, nil)
+		var records []*kgo.Record
+		for range 200 {
+			records = append(records, &kgo.Record{Topic: "orders", Value: incompressible()})
+		}
+		k.DeadLettered(k.Produce(records...)[199], "terminal")
+		s.set(succeeding)
+		alter(t, k, "orders.retry.5s", "max.message.bytes", "20000")
+		r := redriver(t, k)
+		o, err := r.Run(t.Context(), plan(t, r), fast, nil)
+		if c := o.Counts; err != nil || c.Succeeded != 201 || len(c.Skipped) != 0 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if n := len(on(t, k, "orders.retry.5s")); n != 201 {
+			t.Errorf("%d copies are on the tier, want 201", n)
+		}
+	})
+}
+
+func TestSender_LeavesOnlyTheRefusedLetter(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer *kerr.Error
+		want   string
+	}{
+		"too large": {kerr.MessageTooLarge, redrive.SkippedTooLarge},
+		"timestamp": {kerr.InvalidTimestamp, redrive.SkippedRefused},
+		"no key":    {kerr.InvalidRecord, redrive.SkippedRefused},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			s := letters(t, k, 1, nil)
+			var records []*kgo.Record
+			for i := range 200 {
+				value := incompressible()
+				if i == 17 || i == 170 {
+					copy(value, "refuse me")
+				}
+				records = append(records, &kgo.Record{Topic: "orders", Value: value})
+			}
+			all := k.Produce(records...)
+			k.DeadLettered(all[199], "terminal")
+			s.set(succeeding)
+			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: c.answer, Count: -1, When: func(req kmsg.Request) bool {
+				for _, t := range req.(*kmsg.ProduceRequest).Topics {
+					for _, p := range t.Partitions {
+						if bytes.Contains(p.Records, []byte("refuse me")) {
+							return true
+						}
+					}
+				}
+				return false
+			}})
+			r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
+			var mu sync.Mutex
+			said := map[string]bool{}
+			o, err := r.Run(t.Context(), plan(t, r), fast, func(e redrive.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				if strings.Contains(e.Message, " stays: ") {
+					said[e.Message] = true
+				}
+			})
+			if n := o.Counts; err != nil || n.Succeeded != 199 || len(n.Skipped) != 1 || n.Skipped[c.want] != 2 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+			for m := range said {
+				if !strings.Contains(m, c.want) || !strings.Contains(m, c.answer.Message) {
+					t.Errorf("it says %q", m)
+				}
+			}
+			if len(said) != 2 {
+				t.Errorf("it says %v, want one for each", said)
+			}
+			again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"})
+			if err != nil || again.Letters != 2 {
+				t.Errorf("what was not sent is to be open; a new plan has %+v, %v", again, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,231 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// On a retry topic a record without siding's headers would be dead-lettered as malformed, whoever named it.
+func TestTarget_MayBeAnotherRetryTopic(t *testing.T) {
+	t.Parallel()
+	for _, tier := range []string{"", "orders.retry.5s", "orders.retry.30s"} {
+		virtual(t, tier, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 20, succeeding)
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: tier}})
+			if tier == "" {
+				tier = "orders.retry.5s"
+			}
+			if p.Targets[tier] != 20 || len(p.Targets) != 1 || !slices.Equal(p.SeenBy, []string{"billing"}) {
+				t.Errorf("the plan has the targets %v, seen by %v", p.Targets, p.SeenBy)
+			}
+			began := time.Now()
+			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: -1, Window: time.Second}, nil)
+			if err != nil || o.Counts.Succeeded != 20 || time.Since(began) > 10*time.Second {
+				t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
+			}
+			for i, c := range on(t, k, tier) {
+				m, err := headers.Parse(c.Headers)
+				if err != nil || m.Group != "billing" || m.Attempts != 0 || m.Original.Offset != int64(i) || m.Class != "" || m.Redrive.ID != p.ID || m.Redrive.Count != 1 {
+					t.Fatalf("copy %d has %+v, %v", i, m, err)
+				}
+			}
+		})
+	}
+}
+
+func TestTarget_OnWhichRecordsCannotRunIsRefused(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 2, nil)
+		k.CreateTopic("orders.retry.7s", 1)
+		k.CreateTopic("bills.retry.5s", 1)
+		r := redriver(t, k)
+		for _, c := range []struct {
+			target  redrive.Target
+			refused redrive.Refusal
+			want    string
+		}{
+			{redrive.Target{Topic: "orders.retry.7s"}, redrive.RefusedNoTier, "orders.retry.7s has no committed offset of group billing on partition 0"},
+			{redrive.Target{Topic: "bills.retry.5s"}, redrive.RefusedTarget, "is a retry topic of bills, where records of orders can't run"},
+			{redrive.Target{Topic: "orders.dlq"}, redrive.RefusedTarget, "orders.dlq is the dlq topic of orders"},
+			{redrive.Target{Topic: "bills.dlq"}, redrive.RefusedTarget, "bills.dlq is the dlq topic of bills"},
+			{redrive.Target{Topic: "orders.dlq.ledger"}, redrive.RefusedTarget, "orders.dlq.ledger is the ledger topic"},
+			{redrive.Target{Topic: "orders.retry.5s", KeepTimestamp: true}, redrive.RefusedTarget, "leave KeepTimestamp out"},
+			{redrive.Target{Topic: "nowhere"}, redrive.RefusedTarget, "nowhere does not exist"},
+		} {
+			_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: c.target})
+			e, refused := errors.AsType[*redrive.RefusedError](err)
+			if err == nil || !strings.Contains(err.Error(), c.want) || refused != (c.refused != "") || refused && e.Reason != c.refused {
+				t.Errorf("%+v: %v; want %q in it, refused as %q", c.target, err, c.want, c.refused)
+			}
+		}
+	})
+}
+
+// Dead letters that siding did not write, on a target of which nobody says that they were run.
+func TestTarget_TakesLettersWithoutAGroup(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 1, nil)
+		k.CreateTopic("replay", 1)
+		var foreign []*kgo.Record
+		for i := range 100 {
+			foreign = append(foreign, &kgo.Record{Topic: "orders.dlq", Key: []byte("k"), Value: fmt.Append(nil, i), Headers: []kgo.RecordHeader{{Key: "x-death", Value: []byte("1")}}})
+		}
+		k.Produce(foreign...)
+		r := redriver(t, k)
+		filter := dlq.Filter{Match: func(l *dlq.Letter) bool { return l.Meta.Group == "" }}
+		if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: filter}); err == nil || !strings.Contains(err.Error(), "100 letters fit, and none names its group: name a target topic") {
+			t.Errorf("without a target: %v", err)
+		}
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: filter, Target: redrive.Target{Topic: "replay"}})
+		if err != nil || p.Letters != 100 || !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "the outcomes of the letters will not be known") }) {
+			t.Fatalf("the plan is %+v, %v", p, err)
+		}
+		began := time.Now()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil)
+		if c := o.Counts; err != nil || c.Sent != 100 || c.Unfollowed != 100 || c.Pending+c.Unknown+c.Succeeded != 0 || time.Since(began) > 10*time.Second {
+			t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
+		}
+		for i, c := range on(t, k, "replay") {
+			if string(c.Value) != fmt.Sprint(i) || string(c.Key) != "k" || len(c.Headers) != 4 || c.Headers[0].Key != "x-death" {
+				t.Fatalf("copy %d is %s with %v", i, c.Value, c.Headers)
+			}
+		}
+	})
+}
+
+func TestEdit_ValueIsForOneLetterAndIsKept(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"new", ""} {
+		virtual(t, value, func(t *testing.T, k *consumertest.Kafka) {
+			var got received
+			letters(t, k, 2, got.take)
+			r := redriver(t, k)
+			edit := redrive.Edit{Value: []byte(value)}
+			if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: edit}); err == nil || !strings.Contains(err.Error(), "for one letter, and 2 are selected") {
+				t.Errorf("of two: %v", err)
+			}
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: edit, Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}})
+			stopped(t, r, p, redrive.Pace{}, 0)
+			succeeds(t, 1)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+			if len(got.all) != 1 || string(got.all[0].Value) != value || got.all[0].Value == nil || got.all[0].Offset != 1 {
+				t.Errorf("the handler got %v", got.all)
+			}
+			letter, notes, err := ledgerOf(k).Find(t.Context(), 0, 1)
+			if err != nil || string(letter.Record.Value) != "x" || len(notes) == 0 {
+				t.Fatalf("the letter is %v, %v; want it as it was", letter, err)
+			}
+			if e := notes[0].Entry; !slices.Equal(e.Edited, []string{"value"}) || e.By != "ann" || e.Why != "JIRA-1" {
+				t.Errorf("the ledger says %+v", e)
+			}
+		})
+	}
+}
+
+// Trap 19: a dead letter is copied back with its headers and gets no retries, since they are used up.
+func TestTarget_GetsRecordsWithAllAttempts(t *testing.T) {
+	t.Parallel()
+	for name, target := range map[string]redrive.Target{"to a retry topic": {}, "to the source": {Topic: "orders"}} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			k.CreateTopic("orders", 1)
+			var s switched
+			s.set(func(context.Context, *kgo.Record) error { return classify.Retryable(errors.New("busy")) })
+			k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{
+				Tiers: []time.Duration{5 * time.Second, 30 * time.Second}, MaxAge: time.Hour,
+			}})
+			bad := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("x")})[0]
+			if m := k.DeadLettered(bad, headers.ReasonExhausted); m.Attempts != 3 {
+				t.Fatalf("dead-lettered after %d attempts", m.Attempts)
+			}
+			time.Sleep(2 * time.Hour) // longer than its retries may take
+			var attempts []int
+			s.set(func(ctx context.Context, r *kgo.Record) error {
+				f := consumer.DeliveryOf(ctx, r)
+				if attempts = append(attempts, f.Attempt); f.Attempt == 1 && !f.FirstFailedAt.IsZero() {
+					t.Errorf("it failed first at %v", f.FirstFailedAt)
+				}
+				if len(attempts) < 3 {
+					return classify.Retryable(errors.New("busy, for another reason"))
+				}
+				return nil
+			})
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: target})
+			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Tolerate: 10, Window: 2 * time.Minute}, nil)
+			if err != nil || o.Counts.Succeeded != 1 || !slices.Equal(attempts, []int{1, 2, 3}) {
+				t.Errorf("after the attempts %v the run ended with %v, and %+v", attempts, err, o)
+			}
+		})
+	}
+}
+
+// What fails on the source goes to a retry topic that nobody watches, and counted as succeeded.
+func TestMisnamed_RetryTopicsRefuseTheSource(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		naming  retrytopics.Naming
+		commits []string // besides those of the consumer
+		force   bool
+		want    redrive.Refusal
+	}{
+		"as the service has them":      {},
+		"otherwise":                    {naming: retrytopics.Naming{Retry: "{topic}.again.{delay}"}, want: redrive.RefusedNaming},
+		"otherwise, and it is forced":  {naming: retrytopics.Naming{Retry: "{topic}.again.{delay}"}, force: true},
+		"as it has them, beside other": {commits: []string{"orders-5s"}},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			s := letters(t, k, 3, nil)
+			for _, topic := range c.commits {
+				s.stop(t)
+				k.CreateTopic(topic, 1)
+				setOffset(t, k, topic, 0)
+			}
+			r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", Naming: c.naming})
+			p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Force: c.force, Wait: true}})
+			if c.want == "" {
+				if err != nil || c.force != strings.Contains(strings.Join(p.Warnings, "\n"), "orders.retry.30s, which looks like a retry topic") {
+					t.Errorf("the plan is %+v, %v", p, err)
+				}
+				return
+			}
+			refused(t, err, c.want, "orders.retry.30s")
+		})
+	}
+}
+
+// A service without retry topics is none whose retry topics are named otherwise, whatever else it consumes.
+func TestMisnamed_IsNoServiceWithoutRetryTopics(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.CreateTopic("orders-eu", 1)
+		s := newService("tax")
+		cfg := s.config()
+		cfg.Topics, cfg.Policy.Tiers = []string{"orders", "orders-eu"}, nil
+		incidentOf(k, cfg, 3, "tax")
+		s.has()
+		r := redriver(t, k)
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
+		if err != nil || len(p.Warnings) > 0 {
+			t.Fatalf("the plan is %+v, %v", p, err)
+		}
+		succeeds(t, 3)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+	})
+}

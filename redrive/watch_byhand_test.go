@@ -1,0 +1,238 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// byHand is a member of the group that does what a consumer does, one thing after the other, as it is told.
+type byHand struct {
+	t  *testing.T
+	cl *kgo.Client
+}
+
+// takeOver joins the group in place of its consumer.
+func takeOver(t *testing.T, k *consumertest.Kafka, s *switched) *byHand {
+	t.Helper()
+	s.stop(t)
+	joined := make(chan struct{})
+	var once sync.Once
+	cl := clientOf(t, k, kgo.ConsumerGroup("billing"), kgo.ConsumeTopics("orders"), kgo.DisableAutoCommit(),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { once.Do(func() { close(joined) }) }))
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	go func() {
+		for ctx.Err() == nil {
+			cl.PollFetches(ctx)
+		}
+	}()
+	<-joined
+	return &byHand{t, cl}
+}
+
+// commit commits where the group stands on a retry topic.
+func (h *byHand) commit(topic string, at int64) {
+	h.t.Helper()
+	member, generation := h.cl.GroupMetadata()
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group, req.MemberID, req.Generation = "billing", member, generation
+	p := kmsg.NewOffsetCommitRequestTopicPartition()
+	p.Offset = at
+	of := kmsg.NewOffsetCommitRequestTopic()
+	topics, err := kadm.NewClient(h.cl).ListTopics(h.t.Context(), topic)
+	if err != nil {
+		h.t.Error(err)
+	}
+	of.Topic, of.TopicID, of.Partitions = topic, topics[topic].ID, append(of.Partitions, p)
+	req.Topics = append(req.Topics, of)
+	resp, err := req.RequestWith(h.t.Context(), h.cl)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
+	}
+	if err != nil {
+		h.t.Errorf("commit: %v", err)
+	}
+}
+
+// write writes a copy.
+func (h *byHand) write(topic string, m headers.Meta) {
+	h.t.Helper()
+	if err := h.cl.ProduceSync(h.t.Context(), &kgo.Record{Topic: topic, Value: []byte("x"), Headers: m.Append(nil)}).FirstErr(); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// A letter that waits behind its key's head has been passed, and has neither run nor failed.
+func TestWatch_AHeldLetterIsPendingUntilItRan(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		h := takeOver(t, k, letters(t, k, 1, nil))
+		r, p := planned(t, k)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			time.Sleep(5 * time.Second)
+			m, err := headers.Parse(on(t, k, "orders.retry.5s")[0].Headers)
+			if err != nil {
+				t.Error(err)
+			}
+			m.Held, m.Hops, m.NotBefore = true, 2, time.Now().Add(30*time.Second)
+			h.write("orders.retry.30s", m)
+			h.commit("orders.retry.5s", 2)
+			time.Sleep(10 * time.Second)
+			if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Pending != 1 || o.Counts.Retrying != 0 {
+				t.Errorf("while it is held: %+v, %v", o, err)
+			}
+			m.Hops++
+			h.write("orders.retry.30s", m) // once more
+			h.commit("orders.retry.30s", 1)
+			time.Sleep(10 * time.Second)
+			if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Pending != 1 {
+				t.Errorf("while it is held again: %+v, %v", o, err)
+			}
+			h.commit("orders.retry.30s", 2)
+		}()
+		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		<-done
+		succeeds(t, 1)(o, err)
+	})
+}
+
+// What is no reason to abort is looked at beside what is one and differs from it in one thing.
+func TestAlarm_FiresOnFirstFailuresOfNewTraffic(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		topic  string
+		change func(*headers.Meta)
+		aborts bool
+	}{
+		"a first failure, in a tier":           {"orders.retry.5s", func(*headers.Meta) {}, true},
+		"a first failure, dead at once":        {"orders.dlq", func(*headers.Meta) {}, true},
+		"one that failed first before the run": {"orders.retry.30s", func(m *headers.Meta) { m.Attempts = 2 }, false},
+		"one that comes to rest":               {"orders.dlq", func(m *headers.Meta) { m.Attempts = 3 }, false},
+		"a held follower":                      {"orders.retry.5s", func(m *headers.Meta) { m.Held = true }, false},
+		"another group's":                      {"orders.retry.5s", func(m *headers.Meta) { m.Group = "audit" }, false},
+		"another class":                        {"orders.retry.5s", func(m *headers.Meta) { m.Class = "sku" }, false},
+		"another fault without a class":        {"orders.retry.5s", func(m *headers.Meta) { m.Class, m.Fingerprint = "unclassified", "ffffffffffffffff" }, false},
+		"the same fault without a class":       {"orders.retry.5s", func(m *headers.Meta) { m.Class = "unclassified" }, true},
+		"what another run brought back": {"orders.retry.5s", func(m *headers.Meta) {
+			m.Redrive = headers.Redrive{ID: "other", Count: 1, From: headers.Position{Topic: "orders.dlq", Offset: 0}}
+		}, false},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			h := takeOver(t, k, letters(t, k, 1, nil))
+			h.write("orders.dlq", func() headers.Meta { m := meta(0, 50); m.Class = "unclassified"; return m }())
+			r, p := planned(t, k)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				time.Sleep(5 * time.Second)
+				h.commit("orders.retry.5s", 10)
+				time.Sleep(5 * time.Second)
+				m := meta(0, 100)
+				if c.topic != "orders.dlq" {
+					m.Reason, m.NotBefore = "", time.Now().Add(5*time.Second)
+				}
+				c.change(&m)
+				m.Hops = m.Attempts
+				h.write(c.topic, m)
+			}()
+			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, nil)
+			<-done
+			if c.aborts {
+				reappeared(t, o, err, "new traffic fails")
+			} else if err != nil || o.Counts.Succeeded != 2 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+		})
+	}
+}
+
+func TestAlarm_ToleratesFailures(t *testing.T) {
+	t.Parallel()
+	for bad, aborts := range map[int64]bool{0: false, 3: false, 4: true} {
+		virtual(t, string('0'+rune(bad)), func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 20, func(ctx context.Context, r *kgo.Record) error {
+				if r.Offset >= 1 && r.Offset < 1+bad { // the canary is well
+					return failing("tax")(ctx, r)
+				}
+				return nil
+			})
+			r := redriver(t, k)
+			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Tolerate: 3}, nil)
+			if aborts {
+				if e := reappeared(t, o, err, "the 4. failure where 3 are tolerated"); len(e.Seen) != 4 || e.Seen[0].Letter == "" {
+					t.Errorf("was seen: %+v", e.Seen)
+				}
+			} else if c := o.Counts; err != nil || c.Failed != bad || c.Succeeded != 20-bad {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+		})
+	}
+}
+
+// During the canary nothing is tolerated, whatever the class; later so few failures with other classes are no reason.
+func TestAlarm_FiresOnAnyClassInTheCanary(t *testing.T) {
+	t.Parallel()
+	for at, aborts := range map[int64]bool{0: true, 1: true, 2: false} {
+		virtual(t, string('0'+rune(at)), func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 20, func(ctx context.Context, r *kgo.Record) error {
+				if r.Offset == at {
+					return failing("other")(ctx, r)
+				}
+				return nil
+			})
+			r := redriver(t, k)
+			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: 2, Tolerate: 3}, nil)
+			if aborts {
+				if reappeared(t, o, err, ""); o.Counts.Sent != 2 {
+					t.Errorf("%d were sent, want the canary", o.Counts.Sent)
+				}
+			} else if c := o.Counts; err != nil || c.Failed != 1 || c.Succeeded != 19 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+		})
+	}
+}
+
+// A copy that a consumer finds to be malformed is a dead letter with its headers as they were: those of one that has not run.
+func TestWatch_ALetterWithBrokenHeadersHasFailed(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string][]kgo.RecordHeader{
+		"out of bounds": nil,
+		"broken":        {{Key: headers.FirstFailedAt, Value: []byte("yesterday")}},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			h := takeOver(t, k, letters(t, k, 1, nil))
+			r, p := planned(t, k)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				time.Sleep(5 * time.Second)
+				found := headers.Malformed(append(on(t, k, "orders.retry.5s")[0].Headers, broken...), errors.New("out of bounds"), time.Now())
+				if err := h.cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: found}).FirstErr(); err != nil {
+					t.Error(err)
+				}
+				h.commit("orders.retry.5s", 2)
+			}()
+			o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+			<-done
+			reappeared(t, o, err, "")
+			if c := o.Counts; c.Succeeded != 0 || c.Failed != 1 {
+				t.Errorf("the run says %+v", c)
+			}
+		})
+	}
+}
