@@ -7,7 +7,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
@@ -47,28 +46,6 @@ func TestOutcomes_WaitWhereAPartitionsStartIsUnknown(t *testing.T) {
 		<-done
 		if err != nil || o.Counts.Succeeded != 0 || o.Counts.Unknown != 1 {
 			t.Errorf("the run ended with %v, and %+v", err, o.Counts)
-		}
-	})
-}
-
-// Where the topics ended when the watch began says what is old; all that a topic had was new, once that could not be told.
-func TestWatch_WaitsWhereAPartitionsEndIsUnknown(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		s := letters(t, k, 3, succeeding)
-		r, p := planned(t, k)
-		stopped(t, r, p, redrive.Pace{Canary: -1, Ramp: -1}, 3)
-		time.Sleep(time.Minute) // what was sent has run
-		s.set(failing("tax"))
-		k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Value: []byte("new")})[0], "terminal")
-		s.set(succeeding)
-		time.Sleep(10 * time.Minute)
-		blind := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders.dlq", Err: kerr.LeaderNotAvailable, Count: 1, When: func(req kmsg.Request) bool {
-			return listing(req, -1, "orders.dlq") && listing(req, -1, "orders.retry.5s")
-		}})
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-		if err != nil || o.Counts.Succeeded != 3 || blind.Hits() != 1 {
-			t.Errorf("after %d readings that failed the run ended with %v, and %+v", blind.Hits(), err, o.Counts)
 		}
 	})
 }

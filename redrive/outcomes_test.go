@@ -3,21 +3,18 @@ package redrive_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -176,184 +173,4 @@ func forgetGroup(t *testing.T, k *consumertest.Kafka) {
 	if deleted, err := adm.DeleteGroups(t.Context(), "billing"); err != nil || deleted.Error() != nil {
 		t.Errorf("delete the group: %v, %v", err, deleted.Error())
 	}
-}
-
-// The engine is stopped after it sent, what it sent fails, and only then it is resumed.
-func TestWatch_SeesFailuresWhileNoEngineRan(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		release := make(chan struct{})
-		letters(t, k, 20, func(context.Context, *kgo.Record) error {
-			<-release
-			return classify.Terminal(classify.As(errors.New("no"), "tax"))
-		})
-		r, p := planned(t, k)
-		stopped(t, r, p, redrive.Pace{Canary: -1}, 20)
-		close(release)
-		time.Sleep(time.Minute)
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-		reappeared(t, o, err, "failed again with tax")
-		if c := o.Counts; c.Succeeded != 0 {
-			t.Errorf("the counts are %+v", c)
-		}
-	})
-}
-
-func TestEngine_WaitsForTheCanary(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		release := make(chan struct{})
-		letters(t, k, 20, func(ctx context.Context, r *kgo.Record) error {
-			select {
-			case <-release:
-				return nil
-			case <-ctx.Done():
-				return nil
-			}
-		})
-		r := redriver(t, k)
-		began := time.Now()
-		var waited time.Duration
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, func(e redrive.Event) {
-			if e.State == redrive.Waiting && waited == 0 {
-				waited = time.Since(began)
-				if e.Counts.Sent != 1 || !strings.Contains(e.Waiting, "canary") {
-					t.Errorf("%+v", e)
-				}
-				close(release)
-			}
-		})
-		if err != nil || o.Counts.Succeeded != 20 || waited < 5*time.Minute || waited > 5*time.Minute+2*time.Second {
-			t.Errorf("the run ended with %v, and %+v; it waited after %v", err, o, waited)
-		}
-	})
-}
-
-func TestEngine_WaitsWhileTheGroupIsBehind(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var slow atomic.Bool
-		slow.Store(true)
-		letters(t, k, 100, func(ctx context.Context, r *kgo.Record) error {
-			if slow.Load() {
-				time.Sleep(5 * time.Second)
-			}
-			return nil
-		})
-		r := redriver(t, k)
-		behind, most := 0, int64(0)
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, MaxLag: 10}, func(e redrive.Event) {
-			most = max(most, e.Counts.Pending)
-			if strings.Contains(e.Waiting, "behind") {
-				if behind++; behind == 20 {
-					slow.Store(false)
-				}
-			}
-		})
-		if err != nil || o.Counts.Succeeded != 100 || behind < 20 || most > 10+8 {
-			t.Errorf("the run ended with %v, and %+v; it was behind %d times, with up to %d", err, o, behind, most)
-		}
-	})
-}
-
-func TestAlarm_FiresWhenTheTopicFillsFaster(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		fixed(t, k, 500, "sku")
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		r, p := planned(t, k)
-		stopped := make(chan struct{})
-		go func() { // 10 a second of another class, where 5 are brought back
-			defer close(stopped)
-			for ctx.Err() == nil {
-				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")})
-				time.Sleep(100 * time.Millisecond)
-			}
-		}()
-		began := time.Now()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
-		stop()
-		<-stopped
-		reappeared(t, o, err, "fills faster")
-		if d := time.Since(began); d < 30*time.Second || d > 40*time.Second {
-			t.Errorf("it took %v, want a window", d)
-		}
-	})
-}
-
-// The group's lag on a target that was named is read after the outcomes, and that can fail by itself.
-func TestEngine_RecordsVerdictsOfAPollThatFailed(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		letters(t, k, 20, succeeding)
-		r := redriver(t, k)
-		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
-		var fault *kfake.FaultHandle
-		began := time.Now()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1}, func(redrive.Event) {
-			switch {
-			case fault == nil:
-				fault = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Err: kerr.UnknownServerError, Count: -1})
-			case time.Since(began) > 5*time.Second:
-				fault.Remove()
-			}
-		})
-		if err != nil || o.Counts.Succeeded != 20 || fault.Hits() == 0 {
-			t.Errorf("the run ended with %v, and %+v; %d readings failed", err, o, fault.Hits())
-		}
-		got := map[dlq.State]int{}
-		for l, err := range ledgerOf(k).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			got[l.State]++
-		}
-		if got[dlq.Succeeded] != 20 {
-			t.Errorf("the ledger says %v", got)
-		}
-	})
-}
-
-// A run that waits for its group brings nothing back meanwhile, and so drains nothing.
-func TestAlarm_StaysSilentWhileTheRunIsHeldBack(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var slow atomic.Bool
-		slow.Store(true)
-		letters(t, k, 200, func(ctx context.Context, r *kgo.Record) error {
-			if string(r.Value) == "sku" {
-				return failing("sku")(ctx, r)
-			}
-			if slow.Load() {
-				time.Sleep(10 * time.Second)
-			}
-			return nil
-		})
-		r, p := planned(t, k)
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		stopped := make(chan struct{})
-		go func() { // a letter every two seconds, of another class: 15 within a window, in which the group runs three
-			defer close(stopped)
-			for ctx.Err() == nil {
-				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku")})
-				time.Sleep(2 * time.Second)
-			}
-		}()
-		began, behind := time.Now(), 0
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, MaxLag: 50}, func(e redrive.Event) {
-			if strings.Contains(e.Waiting, "behind") {
-				behind++
-			}
-			if slow.Load() && time.Since(began) > 2*time.Minute {
-				slow.Store(false)
-			}
-		})
-		stop()
-		<-stopped
-		if c := o.Counts; err != nil || c.Succeeded != 200 || behind == 0 {
-			t.Errorf("the run ended with %v, and %+v; it waited %d times", err, o, behind)
-		}
-	})
 }

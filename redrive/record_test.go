@@ -2,6 +2,7 @@ package redrive
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -118,5 +119,18 @@ func TestJoinPieces_NeedsAllPieces(t *testing.T) {
 	delete(pieces, "r/selection/1")
 	if _, err := joinPieces("r", 2, pieces); err == nil {
 		t.Error("one is missing, and that is no error")
+	}
+}
+
+// With many outcomes they go in two transactions, and the process may end between them.
+func TestRecord_LastRecordsEndTheRunBeforeItsSelection(t *testing.T) {
+	t.Parallel()
+	rec := &record{V: runVersion, ID: "r", State: Done, Pieces: 3}
+	var got []string
+	for _, n := range rec.last("orders.dlq.ledger") {
+		got = append(got, fmt.Sprintf("%s %t", n.Key, n.Value != nil))
+	}
+	if got, want := strings.Join(got, ", "), "run/r true, run/r/selection/0 false, run/r/selection/1 false, run/r/selection/2 false"; got != want {
+		t.Errorf("the last records are %s, want %s", got, want)
 	}
 }

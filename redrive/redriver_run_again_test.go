@@ -11,12 +11,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -82,28 +79,4 @@ func TestRetake_EndsWhereItMayNotAndReportsWhereItCannot(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The broker was asked for the record of a topic without a name, again and again.
-func TestOriginals_ALetterWithoutValueAndOriginStays(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		letters(t, k, 1, nil)
-		k.CreateTopic("replay", 1)
-		omitted := kgo.RecordHeader{Key: headers.ValueOmitted, Value: []byte("true")}
-		k.Produce(&kgo.Record{Topic: "orders.dlq", Headers: []kgo.RecordHeader{omitted}})
-		r := redriver(t, k)
-		p, err := r.Plan(t.Context(), redrive.Selection{
-			Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}, Filter: dlq.Filter{Match: func(l *dlq.Letter) bool { return l.Meta.Group == "" }},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer cancel()
-		o, err := r.Run(ctx, p, redrive.Pace{Canary: -1, Ramp: -1}, nil)
-		if err != nil || o.State != redrive.Done || o.Counts.Sent != 0 || o.Counts.Skipped[redrive.SkippedValueLost] != 1 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
-	})
 }

@@ -1,10 +1,8 @@
 package redrive_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -38,35 +36,6 @@ func TestWatch_OldFailuresAbortNoResumedRun(t *testing.T) {
 	})
 }
 
-func TestPoller_NothingIsSentBeforeTheFirstPoll(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		release := make(chan struct{})
-		letters(t, k, 300, func(context.Context, *kgo.Record) error {
-			<-release
-			return classify.Retryable(classify.As(errors.New("no"), "tax"))
-		})
-		r, p := planned(t, k)
-		before := stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 50, Ramp: -1, MaxLag: -1}, 100)
-		close(release)
-		time.Sleep(10 * time.Second)
-		slow := time.Now().Add(2 * time.Second)
-		k.Cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
-			k.Cluster.KeepControl()
-			time.Sleep(5 * time.Millisecond) // a client asks again at once
-			return nil, nil, false
-		})
-		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.retry.30s", Count: -1, When: func(req kmsg.Request) bool {
-			return req.(*kmsg.FetchRequest).IsolationLevel == 0 && time.Now().Before(slow) // the watch's
-		}})
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-		reappeared(t, o, err, "")
-		if o.Counts.Sent != before.Counts.Sent {
-			t.Errorf("%d were sent before it was resumed, and then %d", before.Counts.Sent, o.Counts.Sent)
-		}
-	})
-}
-
 // The clock of whoever brings letters back may be wrong by as much as it likes.
 func TestWatch_SeesNewFailuresWhateverTheClocks(t *testing.T) {
 	t.Parallel()
@@ -92,58 +61,6 @@ func TestWatch_SeesNewFailuresWhateverTheClocks(t *testing.T) {
 			reappeared(t, o, err, "new traffic fails with tax")
 		})
 	}
-}
-
-// The run is to abort, and just then its transaction does not go through.
-func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		fixed(t, k, 500, "sku")
-		fault := k.Cluster.Fault(kfake.Fault{
-			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.InvalidProducerEpoch,
-			When: writes(`"state":"aborted"`),
-		})
-		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
-		p := plan(t, r)
-		done := make(chan struct{})
-		go func() { // 10 a second of another class, where 5 are brought back, until it is noticed
-			defer close(done)
-			for fault.Hits() == 0 {
-				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")})
-				time.Sleep(100 * time.Millisecond)
-			}
-		}()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
-		<-done
-		reappeared(t, o, err, "fills faster")
-		sent := o.Counts.Sent
-		if now, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || now.State != redrive.Aborted || now.Counts.Sent != sent {
-			t.Errorf("the ledger says %+v, %v", now, err)
-		}
-	})
-}
-
-// A look at the outcomes takes as long as the brokers do; who aborts has no time for that.
-func TestEngine_AbortsWithoutWaitingForAPoll(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		letters(t, k, 100, func(ctx context.Context, r *kgo.Record) error {
-			time.Sleep(3 * time.Second)
-			return failing("tax")(ctx, r)
-		})
-		r, p := planned(t, k)
-		began := time.Now()
-		var once sync.Once
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: 10}, func(redrive.Event) {
-			once.Do(func() {
-				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
-			})
-		})
-		reappeared(t, o, err, "")
-		if d := time.Since(began); d > 8*time.Second {
-			t.Errorf("it took %v", d)
-		}
-	})
 }
 
 // The watch reads uncommitted: what a transaction left that was aborted is no letter's place.
@@ -213,74 +130,45 @@ func abortedCopy(t *testing.T, k *consumertest.Kafka, run string, letter int64) 
 	}
 }
 
-// The window says nothing of a dead-letter topic that cannot be read meanwhile.
-func TestEngine_IsNotDoneWithoutAPoll(t *testing.T) {
+// The engine is stopped after it sent, what it sent fails, and only then it is resumed.
+func TestWatch_SeesFailuresWhileNoEngineRan(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		release := make(chan struct{})
-		letters(t, k, 20, func(ctx context.Context, r *kgo.Record) error {
+		letters(t, k, 20, func(context.Context, *kgo.Record) error {
 			<-release
-			return failing("tax")(ctx, r)
+			return classify.Terminal(classify.As(errors.New("no"), "tax"))
 		})
 		r, p := planned(t, k)
-		var (
-			fault  *kfake.FaultHandle
-			blind  time.Time
-			waited string
-		)
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1}, func(e redrive.Event) {
-			if e.State == redrive.Watching && e.Waiting != "" {
-				waited = e.Waiting
-			}
-			switch {
-			case fault == nil && e.Counts.Sent == 20:
-				fault = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.UnknownServerError, Count: -1})
-				blind = time.Now()
-				close(release)
-			case fault != nil && time.Since(blind) > 2*time.Minute:
-				fault.Remove()
-			}
-		})
+		stopped(t, r, p, redrive.Pace{Canary: -1}, 20)
+		close(release)
+		time.Sleep(time.Minute)
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
 		reappeared(t, o, err, "failed again with tax")
-		if d := o.Ended.Sub(blind); d < 2*time.Minute || d > 2*time.Minute+30*time.Second {
-			t.Errorf("it ended after %v", d)
-		}
-		if !strings.Contains(waited, "what failed within it is not known") {
-			t.Errorf("it said %q", waited)
+		if c := o.Counts; c.Succeeded != 0 {
+			t.Errorf("the counts are %+v", c)
 		}
 	})
 }
 
-// Whoever asks why the run ended is to hear that the class is back, whatever else went wrong then.
-func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
+// Where the topics ended when the watch began says what is old; all that a topic had was new, once that could not be told.
+func TestWatch_WaitsWhereAPartitionsEndIsUnknown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		letters(t, k, 20, nil)
-		k.Cluster.Fault(kfake.Fault{
-			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.TopicAuthorizationFailed, Count: -1,
-			When: writes(`"state":"aborted"`),
-		})
-		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil)
-		if again, ok := errors.AsType[*redrive.FailedAgainError](err); !ok || !strings.Contains(again.Cause, "failed again with tax") {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
-		if _, ok := errors.AsType[*redrive.DeniedError](err); !ok {
-			t.Errorf("that it could not be written down is not in %v", err)
+		s := letters(t, k, 3, succeeding)
+		r, p := planned(t, k)
+		stopped(t, r, p, redrive.Pace{Canary: -1, Ramp: -1}, 3)
+		time.Sleep(time.Minute) // what was sent has run
+		s.set(failing("tax"))
+		k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Value: []byte("new")})[0], "terminal")
+		s.set(succeeding)
+		time.Sleep(10 * time.Minute)
+		blind := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders.dlq", Err: kerr.LeaderNotAvailable, Count: 1, When: func(req kmsg.Request) bool {
+			return listing(req, -1, "orders.dlq") && listing(req, -1, "orders.retry.5s")
+		}})
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if err != nil || o.Counts.Succeeded != 3 || blind.Hits() != 1 {
+			t.Errorf("after %d readings that failed the run ended with %v, and %+v", blind.Hits(), err, o.Counts)
 		}
 	})
-}
-
-// writes picks the requests in which these words are written, by a client that does not compress.
-func writes(words string) func(kmsg.Request) bool {
-	return func(req kmsg.Request) bool {
-		for _, t := range req.(*kmsg.ProduceRequest).Topics {
-			for _, p := range t.Partitions {
-				if bytes.Contains(p.Records, []byte(words)) {
-					return true
-				}
-			}
-		}
-		return false
-	}
 }

@@ -1,0 +1,235 @@
+package redrive_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+func TestEngine_WaitsForTheCanary(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		release := make(chan struct{})
+		letters(t, k, 20, func(ctx context.Context, r *kgo.Record) error {
+			select {
+			case <-release:
+				return nil
+			case <-ctx.Done():
+				return nil
+			}
+		})
+		r := redriver(t, k)
+		began := time.Now()
+		var waited time.Duration
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, func(e redrive.Event) {
+			if e.State == redrive.Waiting && waited == 0 {
+				waited = time.Since(began)
+				if e.Counts.Sent != 1 || !strings.Contains(e.Waiting, "canary") {
+					t.Errorf("%+v", e)
+				}
+				close(release)
+			}
+		})
+		if err != nil || o.Counts.Succeeded != 20 || waited < 5*time.Minute || waited > 5*time.Minute+2*time.Second {
+			t.Errorf("the run ended with %v, and %+v; it waited after %v", err, o, waited)
+		}
+	})
+}
+
+func TestEngine_WaitsWhileTheGroupIsBehind(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var slow atomic.Bool
+		slow.Store(true)
+		letters(t, k, 100, func(ctx context.Context, r *kgo.Record) error {
+			if slow.Load() {
+				time.Sleep(5 * time.Second)
+			}
+			return nil
+		})
+		r := redriver(t, k)
+		behind, most := 0, int64(0)
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, MaxLag: 10}, func(e redrive.Event) {
+			most = max(most, e.Counts.Pending)
+			if strings.Contains(e.Waiting, "behind") {
+				if behind++; behind == 20 {
+					slow.Store(false)
+				}
+			}
+		})
+		if err != nil || o.Counts.Succeeded != 100 || behind < 20 || most > 10+8 {
+			t.Errorf("the run ended with %v, and %+v; it was behind %d times, with up to %d", err, o, behind, most)
+		}
+	})
+}
+
+// The group's lag on a target that was named is read after the outcomes, and that can fail by itself.
+func TestEngine_RecordsVerdictsOfAPollThatFailed(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 20, succeeding)
+		r := redriver(t, k)
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
+		var fault *kfake.FaultHandle
+		began := time.Now()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1}, func(redrive.Event) {
+			switch {
+			case fault == nil:
+				fault = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Err: kerr.UnknownServerError, Count: -1})
+			case time.Since(began) > 5*time.Second:
+				fault.Remove()
+			}
+		})
+		if err != nil || o.Counts.Succeeded != 20 || fault.Hits() == 0 {
+			t.Errorf("the run ended with %v, and %+v; %d readings failed", err, o, fault.Hits())
+		}
+		got := map[dlq.State]int{}
+		for l, err := range ledgerOf(k).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[l.State]++
+		}
+		if got[dlq.Succeeded] != 20 {
+			t.Errorf("the ledger says %v", got)
+		}
+	})
+}
+
+// The run is to abort, and just then its transaction does not go through.
+func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		fixed(t, k, 500, "sku")
+		fault := k.Cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.InvalidProducerEpoch,
+			When: writes(`"state":"aborted"`),
+		})
+		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
+		p := plan(t, r)
+		done := make(chan struct{})
+		go func() { // 10 a second of another class, where 5 are brought back, until it is noticed
+			defer close(done)
+			for fault.Hits() == 0 {
+				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")})
+				time.Sleep(100 * time.Millisecond)
+			}
+		}()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
+		<-done
+		reappeared(t, o, err, "fills faster")
+		sent := o.Counts.Sent
+		if now, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || now.State != redrive.Aborted || now.Counts.Sent != sent {
+			t.Errorf("the ledger says %+v, %v", now, err)
+		}
+	})
+}
+
+// A look at the outcomes takes as long as the brokers do; who aborts has no time for that.
+func TestEngine_AbortsWithoutWaitingForAPoll(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 100, func(ctx context.Context, r *kgo.Record) error {
+			time.Sleep(3 * time.Second)
+			return failing("tax")(ctx, r)
+		})
+		r, p := planned(t, k)
+		began := time.Now()
+		var once sync.Once
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: 10}, func(redrive.Event) {
+			once.Do(func() {
+				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
+			})
+		})
+		reappeared(t, o, err, "")
+		if d := time.Since(began); d > 8*time.Second {
+			t.Errorf("it took %v", d)
+		}
+	})
+}
+
+// The window says nothing of a dead-letter topic that cannot be read meanwhile.
+func TestEngine_IsNotDoneWithoutAPoll(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		release := make(chan struct{})
+		letters(t, k, 20, func(ctx context.Context, r *kgo.Record) error {
+			<-release
+			return failing("tax")(ctx, r)
+		})
+		r, p := planned(t, k)
+		var (
+			fault  *kfake.FaultHandle
+			blind  time.Time
+			waited string
+		)
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1}, func(e redrive.Event) {
+			if e.State == redrive.Watching && e.Waiting != "" {
+				waited = e.Waiting
+			}
+			switch {
+			case fault == nil && e.Counts.Sent == 20:
+				fault = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.UnknownServerError, Count: -1})
+				blind = time.Now()
+				close(release)
+			case fault != nil && time.Since(blind) > 2*time.Minute:
+				fault.Remove()
+			}
+		})
+		reappeared(t, o, err, "failed again with tax")
+		if d := o.Ended.Sub(blind); d < 2*time.Minute || d > 2*time.Minute+30*time.Second {
+			t.Errorf("it ended after %v", d)
+		}
+		if !strings.Contains(waited, "what failed within it is not known") {
+			t.Errorf("it said %q", waited)
+		}
+	})
+}
+
+// Whoever asks why the run ended is to hear that the class is back, whatever else went wrong then.
+func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 20, nil)
+		k.Cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.TopicAuthorizationFailed, Count: -1,
+			When: writes(`"state":"aborted"`),
+		})
+		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
+		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil)
+		if again, ok := errors.AsType[*redrive.FailedAgainError](err); !ok || !strings.Contains(again.Cause, "failed again with tax") {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+		if _, ok := errors.AsType[*redrive.DeniedError](err); !ok {
+			t.Errorf("that it could not be written down is not in %v", err)
+		}
+	})
+}
+
+// writes picks the requests in which these words are written, by a client that does not compress.
+func writes(words string) func(kmsg.Request) bool {
+	return func(req kmsg.Request) bool {
+		for _, t := range req.(*kmsg.ProduceRequest).Topics {
+			for _, p := range t.Partitions {
+				if bytes.Contains(p.Records, []byte(words)) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}

@@ -1,0 +1,29 @@
+package redrive
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive/internal/inflight"
+)
+
+// A broker that says something else each time is no reason to keep it all.
+func TestThrottle_ForgetsMessages(t *testing.T) {
+	t.Parallel()
+	told := map[string]int{}
+	e := &engine{
+		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}}, flights: inflight.New(inflight.Counts{}, nil),
+		sender: &sender{bucket: newBucket(1, 1, time.Now())}, on: func(e Event) { told[e.Message]++ },
+	}
+	for i := range 3 * maxLogged {
+		e.logThrottled(fmt.Sprint(i))
+		e.logThrottled(fmt.Sprint(i))
+	}
+	if len(e.throttle.logged) > maxLogged {
+		t.Errorf("%d messages are kept", len(e.throttle.logged))
+	}
+	if len(told) != 3*maxLogged || told["7"] != 1 {
+		t.Errorf("%d messages were told, want %d; one of them %d times", len(told), 3*maxLogged, told["7"])
+	}
+}
