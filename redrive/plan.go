@@ -3,9 +3,7 @@ package redrive
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -111,11 +109,10 @@ func init() { guard.RefuseUnfinished = refuseUnfinished }
 
 // refuseUnfinished returns a *RefusedError if a ledger, as it was read last, has an unfinished run.
 func refuseUnfinished(ledger *dlq.Ledger) error {
-	topic, runs := ledger.Topic(), ledger.Runs()
-	for _, id := range slices.Sorted(maps.Keys(runs)) {
-		rec, err := parseRecord(runs[id])
+	topic := ledger.Topic()
+	for rec, err := range recordsIn(ledger) {
 		if err != nil {
-			return within(topic, unreadable(ledger.Name(), id, err))
+			return within(topic, err)
 		}
 		if rec.State.Finished() {
 			continue
@@ -127,7 +124,7 @@ func refuseUnfinished(ledger *dlq.Ledger) error {
 		} else if since := time.Since(rec.Heartbeat); since <= lively {
 			how = fmt.Sprintf("is %s, its last heartbeat was %s ago: wait until it ends", rec.State, max(0, since).Round(time.Second))
 		}
-		return &RefusedError{Topic: topic, Reason: RefusedUnfinished, Run: &o, Detail: fmt.Sprintf("run %s/%s of %s %s", topic, id, rec.Owner, how)}
+		return &RefusedError{Topic: topic, Reason: RefusedUnfinished, Run: &o, Detail: fmt.Sprintf("run %s/%s of %s %s", topic, rec.ID, rec.Owner, how)}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -117,6 +118,23 @@ func unreadable(ledger, id string, err error) error {
 	}
 	return fmt.Errorf("run %s can't be read from the ledger: %w; a record without a value, with the key run/%s and on partition 0 of %s, takes it away: "+
 		"its letters keep what the ledger says of them", id, err, id, ledger)
+}
+
+// recordsIn are the records of the runs in a ledger by their ids, or the errors of those that cannot be
+// read.
+func recordsIn(ledger *dlq.Ledger) iter.Seq2[*record, error] {
+	return func(yield func(*record, error) bool) {
+		runs := ledger.Runs()
+		for _, id := range slices.Sorted(maps.Keys(runs)) {
+			rec, err := parseRecord(runs[id])
+			if err != nil {
+				err = unreadable(ledger.Name(), id, err)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
 }
 
 // errNewerRun is wrapped by errors about runs that this version must leave alone.

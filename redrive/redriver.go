@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -66,6 +69,13 @@ func New(cfg Config) (*Redriver, error) {
 	}
 	r.owner = fmt.Sprintf("%s on %s, process %d", cfg.By, host, os.Getpid())
 	return r, nil
+}
+
+// readLedger reads the ledger of a dead-letter topic to its end. see, if not nil, gets its records.
+func (r *Redriver) readLedger(ctx context.Context, t *topics, see func(*dlq.LedgerRecord)) (*dlq.Ledger, error) {
+	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
+	err := ledger.Read(ctx, nil, see)
+	return ledger, permission.Denied("READ", "topic", t.ledger, err)
 }
 
 // token is a name that nothing else has.

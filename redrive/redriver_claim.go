@@ -14,7 +14,6 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
-	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
@@ -64,11 +63,12 @@ func standBack(try int) time.Duration {
 func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
 	first, cancel := context.WithTimeout(ctx, peekFenced)
 	defer cancel()
-	ledger := dlq.NewLedger(p.topics.dlq, p.topics.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(first, nil, nil); first.Err() != nil {
+	ledger, err := r.readLedger(first, p.topics, nil)
+	switch {
+	case first.Err() != nil:
 		return ctx.Err()
-	} else if err != nil {
-		return permission.Denied("READ", "topic", p.topics.ledger, err)
+	case err != nil:
+		return err
 	}
 	return refuseUnfinished(ledger)
 }
@@ -211,9 +211,8 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 	h := &ownedRun{r: r, topics: t}
 	entries, heard := newLedgerView(), letters.Set{}
 	pieces := map[string][]byte{}
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	var bad error
-	err := ledger.Read(ctx, nil, func(n *dlq.LedgerRecord) {
+	ledger, err := r.readLedger(ctx, t, func(n *dlq.LedgerRecord) {
 		switch run, hearsay := n.DiscardReport(); {
 		case hearsay && run != id:
 		case hearsay && n.Entry.State == dlq.Discarded:
@@ -234,7 +233,7 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 		}
 	})
 	if err != nil {
-		return nil, permission.Denied("READ", "topic", t.ledger, err)
+		return nil, err
 	}
 	if bad != nil {
 		return nil, unreadable(t.ledger, id, bad)

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
@@ -41,23 +39,18 @@ func (r *Redriver) WriteOutcomes(ctx context.Context, topic string) (settled int
 
 // unresolvedRuns are the finished runs of whose letters some have no outcome in the ledger; none while another one goes on.
 func (r *Redriver) unresolvedRuns(ctx context.Context, t *topics) (ids []string, err error) {
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, permission.Denied("READ", "topic", t.ledger, err)
+	ledger, err := r.readLedger(ctx, t, nil)
+	if err != nil || ledger.Count(dlq.Redriven) == 0 {
+		return nil, err
 	}
-	if ledger.Count(dlq.Redriven) == 0 {
-		return nil, nil
-	}
-	runs := ledger.Runs()
-	for _, id := range slices.Sorted(maps.Keys(runs)) {
-		rec, err := parseRecord(runs[id])
+	for rec, err := range recordsIn(ledger) {
 		switch {
 		case err != nil:
-			return nil, unreadable(t.ledger, id, err)
+			return nil, err
 		case !rec.State.Finished():
 			return nil, nil
-		case ledger.Pending(id) > 0 && !isOther(rec.topicID(), ledger.TopicID()):
-			ids = append(ids, id)
+		case ledger.Pending(rec.ID) > 0 && !isOther(rec.topicID(), ledger.TopicID()):
+			ids = append(ids, rec.ID)
 		}
 	}
 	return ids, nil

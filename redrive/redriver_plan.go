@@ -36,9 +36,9 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
 		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
 	}
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, permission.Denied("READ", "topic", t.ledger, err)))
+	ledger, err := r.readLedger(ctx, t, nil)
+	if err != nil {
+		return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, err))
 	}
 	if ledger.Missing() {
 		return nil, fmt.Errorf("redrive: %s has no ledger: create the topic %s, compacted, with as many partitions", t.dlq, t.ledger)
@@ -73,9 +73,9 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 // unfinished, this one was begun before, or its letters are gone.
 func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerRecord)) (*dlq.Ledger, error) {
 	t := p.topics
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, see); err != nil {
-		return nil, permission.Denied("READ", "topic", t.ledger, err)
+	ledger, err := r.readLedger(ctx, t, see)
+	if err != nil {
+		return nil, err
 	}
 	if err := refuseUnfinished(ledger); err != nil {
 		return nil, err

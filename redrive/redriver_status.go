@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
 // Status is what became of a run's letters by now. It writes nothing, and finds out
@@ -44,17 +42,15 @@ func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, nil); err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
-		return nil, fmt.Errorf("redrive: %w", permission.Denied("READ", "topic", t.ledger, err))
+	ledger, err := r.readLedger(ctx, t, nil)
+	if err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
+		return nil, fmt.Errorf("redrive: %w", err)
 	}
-	runs := ledger.Runs()
 	var all []Outcome
 	var errs []error
-	for _, id := range slices.Sorted(maps.Keys(runs)) {
-		rec, err := parseRecord(runs[id])
+	for rec, err := range recordsIn(ledger) {
 		if err != nil {
-			errs = append(errs, within(topic, unreadable(t.ledger, id, err)))
+			errs = append(errs, within(topic, err))
 			continue
 		}
 		all = append(all, rec.outcome(topic))
