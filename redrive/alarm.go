@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
-// alarm decides when a run aborts by itself. It is told what the watch sees and what is sent, has a lock, and fires once.
-// See DESIGN.md, "Aborting by itself".
+// alarm decides when a run aborts by itself. It is told what the watch sees and what is sent, has a
+// lock, and fires once. See DESIGN.md, "Aborting by itself".
 type alarm struct {
 	classes  []string
 	tolerate int
@@ -34,8 +34,9 @@ type alarm struct {
 // maxSeen is how many failures an error shows.
 const maxSeen = 10
 
-// shareOf is how many of the last outcomes Pace.TolerateShare is of. Of fewer it is as much, so that the first failures of a run, or
-// those of a small one, are no share yet: with the default the sixth failure is the first one that can be too many.
+// shareOf is how many of the last outcomes Pace.TolerateShare is of. Of fewer it is as much, so
+// that the first failures of a run, or those of a small one, are no share yet: with the default the
+// sixth failure is the first one that can be too many.
 const shareOf = 50
 
 // leastDead is how many new dead letters are taken for a trend.
@@ -100,8 +101,8 @@ func (a *alarm) note(f Failure, what string) {
 	}
 }
 
-// judged takes down what a look found of first outcomes, and looks whether too large a share of the last ones are failures. Whole looks
-// count: within one nobody knows what came last.
+// judged takes down what a look found of first outcomes, and looks whether too large a share of the
+// last ones are failures. Whole looks count: within one nobody knows what came last.
 func (a *alarm) judged(j inflight.FirstOutcomes) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -140,14 +141,16 @@ func (a *alarm) onSent(now time.Time, n int) {
 	a.sent.add(now, n)
 }
 
-// stage says that a run is in another state: sending is when it began to send all, the zero time while it does not.
+// stage says that a run is in another state: sending is when it began to send all, the zero time
+// while it does not.
 func (a *alarm) stage(canary bool, sending time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.canary, a.sending = canary, sending
 }
 
-// check looks whether the dead-letter topic fills faster than the run drains it, over a whole window of sending.
+// check looks whether the dead-letter topic fills faster than the run drains it, over a whole
+// window of sending.
 func (a *alarm) check(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -87,7 +87,8 @@ func TestAlarm_ToleratesFailures(t *testing.T) {
 	}
 }
 
-// During the canary nothing is tolerated, whatever the class; later so few failures with other classes are no reason.
+// During the canary nothing is tolerated, whatever the class; later so few failures with other
+// classes are no reason.
 func TestAlarm_FiresOnAnyClassInTheCanary(t *testing.T) {
 	t.Parallel()
 	for at, aborts := range map[int64]bool{0: true, 1: true, 2: false} {
@@ -156,7 +157,9 @@ func TestAlarm_StaysSilentWhileTheRunIsHeldBack(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		stopped := make(chan struct{})
-		go func() { // a letter every two seconds, of another class: 15 within a window, in which the group runs three
+		// a letter every two seconds, of another class: 15 within a window, in which the group runs
+		// three
+		go func() {
 			defer close(stopped)
 			for ctx.Err() == nil {
 				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku")})
@@ -180,8 +183,9 @@ func TestAlarm_StaysSilentWhileTheRunIsHeldBack(t *testing.T) {
 	})
 }
 
-// The canary of a run passed, its 3,000 other letters failed with another class, and it ended well. A share of failures of
-// any class ends it, one that is tolerated does not, and so few letters that they are no share do not either.
+// The canary of a run passed, its 3,000 other letters failed with another class, and it ended well.
+// A share of failures of any class ends it, one that is tolerated does not, and so few letters that
+// they are no share do not either.
 func TestAlarm_FiresOnAShareOfAnyClass(t *testing.T) {
 	t.Parallel()
 	after := func(canary int64) func(int64) bool { return func(offset int64) bool { return offset >= canary } }
@@ -235,8 +239,9 @@ func TestAlarm_FiresOnAShareOfAnyClass(t *testing.T) {
 	}
 }
 
-// A failure is seen as its copy is written, a success only as the group's offset moves. Behind a letter that takes long the
-// failures are seen alone for a while, and are no larger a share for that.
+// A failure is seen as its copy is written, a success only as the group's offset moves. Behind a
+// letter that takes long the failures are seen alone for a while, and are no larger a share for
+// that.
 func TestAlarm_CountsFailuresAndSuccessesAlike(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

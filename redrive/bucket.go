@@ -2,10 +2,11 @@ package redrive
 
 import "time"
 
-// bucket is a token bucket: it fills at a rate, up to its size, and each record takes one. Who was told how long to wait, and comes
-// later than that, since the machine was busy or a transaction was in the way, loses nothing by it, up to maxLate: with a small bucket
-// that would be much of the rate. In any second at most rate and size are taken, or rate and what it gives in maxLate, if that is more.
-// It has no lock.
+// bucket is a token bucket: it fills at a rate, up to its size, and each record takes one. Who was
+// told how long to wait, and comes later than that, since the machine was busy or a transaction was
+// in the way, loses nothing by it, up to maxLate: with a small bucket that would be much of the
+// rate. In any second at most rate and size are taken, or rate and what it gives in maxLate, if
+// that is more. It has no lock.
 type bucket struct {
 	size  float64
 	rate  float64 // a second; negative: without a limit

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A timer that fires late lost what a full bucket could not take: with a burst of one, half of 1,000 a second.
+// A timer that fires late lost what a full bucket could not take: with a burst of one, half of
+// 1,000 a second.
 func TestBucket_KeepsItsRateWhoeverComesLate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -26,18 +26,21 @@ func IfSilent() Condition { return Condition{silent: true} }
 // and neither does the zero Condition.
 func IfClaim(claim string) Condition { return Condition{claim: claim} }
 
-// lively is how long after its last heartbeat a run is taken to go on: three of them, and some delay.
+// lively is how long after its last heartbeat a run is taken to go on: three of them, and some
+// delay.
 const lively = 20 * time.Second
 
-// listening is how long a heartbeat is listened for: one comes within that time from a process that can write.
+// listening is how long a heartbeat is listened for: one comes within that time from a process that
+// can write.
 const listening = heartbeatEvery + 2*time.Second
 
 // taking is somebody's wish to take a run.
 type taking struct {
 	topic, id  string
 	conditions []Condition
-	token      string  // of the claim to be written; a try before may have written it, and got no answer
-	heard      *record // the run as it was before and after it was listened for
+	// of the claim to be written; a try before may have written it, and got no answer
+	token string
+	heard *record // the run as it was before and after it was listened for
 }
 
 // allowed says why the run may not be taken, as it stands.

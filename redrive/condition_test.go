@@ -97,7 +97,8 @@ func TestResume_LeavesARunThatGoesOn(t *testing.T) {
 		held := heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, redrive.IfSilent()), "run orders.dlq/"+p.ID+" is running: the last heartbeat of ann on ")
 		_, err = second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfClaim("another"))
 		_ = heldError(t, err, "took it over meanwhile")
-		for _, unread := range []redrive.Condition{redrive.IfClaim(""), {}} { // as of a field that is missing: they took it
+		// as of a field that is missing: they took it
+		for _, unread := range []redrive.Condition{redrive.IfClaim(""), {}} {
 			_ = heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, unread), "took it over meanwhile")
 		}
 		time.Sleep(10 * time.Second)
@@ -134,7 +135,8 @@ func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 	})
 }
 
-// A process whose clock is an hour behind looks as if it had died long ago, and one that died looks the same.
+// A process whose clock is an hour behind looks as if it had died long ago, and one that died looks
+// the same.
 func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 	t.Parallel()
 	for name, lives := range map[string]bool{"of one that lives": true, "of one that died": false} {
@@ -170,7 +172,8 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 	}
 }
 
-// A colleague takes the run between the look and the claim: what counts is the ledger as the claim reads it.
+// A colleague takes the run between the look and the claim: what counts is the ledger as the claim
+// reads it.
 func TestResume_ChecksAgainAsItClaims(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

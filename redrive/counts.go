@@ -12,7 +12,8 @@ type Counts struct {
 	Selected  int64 `json:"selected"`
 	Sent      int64 `json:"sent"`
 	Succeeded int64 `json:"succeeded"`
-	// Failed are those that came back to the dead-letter topic. FailedByClass has them by the class of their last error.
+	// Failed are those that came back to the dead-letter topic. FailedByClass has them by the class
+	// of their last error.
 	Failed        int64            `json:"failed"`
 	FailedByClass map[string]int64 `json:"failedByClass,omitempty"`
 	Discarded     int64            `json:"discarded"`
@@ -20,10 +21,12 @@ type Counts struct {
 	Retrying int64 `json:"retrying"`
 	// Pending are those that were sent, are followed, and have no outcome yet.
 	Pending int64 `json:"pending"`
-	// Unknown are those of which nothing can be known: an offset was reset, or their target expired.
+	// Unknown are those of which nothing can be known: an offset was reset, or their target
+	// expired.
 	Unknown int64 `json:"unknown"`
-	// Unfollowed are those that were sent where nobody tells what becomes of them: to another topic than the source and its retry
-	// topics, or to the source without that they say whose they are. The ledger says so of them, which settles them: no run sends them again.
+	// Unfollowed are those that were sent where nobody tells what becomes of them: to another topic
+	// than the source and its retry topics, or to the source without that they say whose they are.
+	// The ledger says so of them, which settles them: no run sends them again.
 	Unfollowed int64 `json:"unfollowed,omitempty"`
 	// Skipped were selected and not sent, by reason: they stay open, but for "expired".
 	Skipped map[string]int64 `json:"skipped,omitempty"`

@@ -13,17 +13,20 @@ import (
 // Edit changes records on the way back; the letters stay as they are, and the ledger
 // says that the copy was edited. Headers are unset first, then set.
 type Edit struct {
-	// Set are headers to set: each replaces all of its key. Unset are keys of headers to take off. siding's own can't be edited.
+	// Set are headers to set: each replaces all of its key. Unset are keys of headers to take off.
+	// siding's own can't be edited.
 	Set   []kgo.RecordHeader
 	Unset []string
-	// Patch is a JSON merge patch (RFC 7396) of the value. A letter to whose value it can't be applied is not sent.
+	// Patch is a JSON merge patch (RFC 7396) of the value. A letter to whose value it can't be
+	// applied is not sent.
 	Patch []byte
 	// Value is a new value, for a run of one letter; an empty one is a value too.
 	Value []byte
 }
 
-// Apply gives the headers, the user's alone, and the value that a record goes back with. What it is given stays as it is. A value that
-// can't be changed as asked is an error, and then the record has to stay where it is. mergePatch is [Config.MergePatch].
+// Apply gives the headers, the user's alone, and the value that a record goes back with. What it is
+// given stays as it is. A value that can't be changed as asked is an error, and then the record has
+// to stay where it is. mergePatch is [Config.MergePatch].
 func (e *Edit) Apply(h []kgo.RecordHeader, value []byte, mergePatch func(value, patch []byte) ([]byte, error)) ([]kgo.RecordHeader, []byte, error) {
 	value, err := e.valueOf(value, mergePatch)
 	if err != nil {
@@ -32,7 +35,8 @@ func (e *Edit) Apply(h []kgo.RecordHeader, value []byte, mergePatch func(value, 
 	return e.headersOf(h), value, nil
 }
 
-// headersOf edits the user's headers. A header that is set takes the place of the first of its key; a new one comes last.
+// headersOf edits the user's headers. A header that is set takes the place of the first of its key;
+// a new one comes last.
 func (e *Edit) headersOf(h []kgo.RecordHeader) []kgo.RecordHeader {
 	if !e.headers() {
 		return h

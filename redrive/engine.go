@@ -19,11 +19,10 @@ const (
 	closeTimeout = 10 * time.Second
 )
 
-// engine is the state machine of a run: it decides when letters may be sent, when outcomes are polled,
-// and when the run is over. All of it is one loop; what waits for a broker runs beside it and answers
-// through channels. The sender writes, the poller finds out what became of it, and the watch sees what
-// fails meanwhile.
-// See DESIGN.md, "States of a run".
+// engine is the state machine of a run: it decides when letters may be sent, when outcomes are
+// polled, and when the run is over. All of it is one loop; what waits for a broker runs beside it
+// and answers through channels. The sender writes, the poller finds out what became of it, and the
+// watch sees what fails meanwhile. See DESIGN.md, "States of a run".
 type engine struct {
 	*ownedRun
 	on      func(Event)
@@ -137,7 +136,8 @@ func (e *engine) problem(err error) {
 	}
 }
 
-// advance moves the run from state to state, and does what is due. It reports whether the run is over.
+// advance moves the run from state to state, and does what is due. It reports whether the run is
+// over.
 func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, err error) {
 	switch {
 	case errors.Is(e.fatal, ErrTopicRecreated):
@@ -150,7 +150,8 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 		return true, e.finish(ctx)
 	}
 	if e.state == Sending {
-		if e.waiting != "" || e.poller.behind { // a run that is held back drains nothing, for a reason of its own
+		// a run that is held back drains nothing, for a reason of its own
+		if e.waiting != "" || e.poller.behind {
 			e.alarm.stage(false, now)
 		}
 		e.alarm.check(now)
@@ -196,7 +197,8 @@ func (e *engine) next(now time.Time) (over bool) {
 	case Watching:
 		switch end := e.windowEnd(); {
 		case now.Before(end):
-		case !e.poller.asOf.Before(end) && !e.poller.underWay(): // the run has to record what a poll has found
+		// the run has to record what a poll has found
+		case !e.poller.asOf.Before(end) && !e.poller.underWay():
 			return true
 		case e.poller.err != nil:
 			e.waiting = "the window is over, and what failed within it is not known: " + e.poller.err.Error()
@@ -266,8 +268,8 @@ func (e *engine) read(r reading) {
 	}
 }
 
-// maxReportedSkips is of how many letters that are not sent a run reports each: nobody reads a thousand
-// times the same reason.
+// maxReportedSkips is of how many letters that are not sent a run reports each: nobody reads a
+// thousand times the same reason.
 const maxReportedSkips = 10
 
 // skip counts a letter that is not sent, and reports the first ones.
@@ -287,7 +289,8 @@ func (e *engine) skip(s skip) {
 // applyPoll takes what a poll found.
 func (e *engine) applyPoll(l pollResult) {
 	e.poller.take(l)
-	e.settle(l.verdicts) // also where it failed after them: these letters are not in flight any more
+	// also where it failed after them: these letters are not in flight any more
+	e.settle(l.verdicts)
 	e.alarm.judged(l.judged)
 	if l.err == nil {
 		return
@@ -305,8 +308,8 @@ func (e *engine) settle(verdicts []inflight.Verdict) {
 	}
 }
 
-// heed keeps an error that ends the run, however often it is tried: its letters are gone, or it lacks
-// a permission.
+// heed keeps an error that ends the run, however often it is tried: its letters are gone, or it
+// lacks a permission.
 func (e *engine) heed(err error) {
 	_, denied := errors.AsType[*permission.DeniedError](err)
 	if errors.Is(err, ErrTopicRecreated) || denied && e.fatal == nil {

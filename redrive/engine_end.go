@@ -12,8 +12,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// A run ends done, aborted or interrupted. Before any of these the transactions that are being ended are waited for: what they carried is
-// committed by then, goes with the final record, or is open again.
+// A run ends done, aborted or interrupted. Before any of these the transactions that are being
+// ended are waited for: what they carried is committed by then, goes with the final record, or is
+// open again.
 
 // drain waits for the transactions that are being ended.
 func (e *engine) drain() error {
@@ -25,7 +26,8 @@ func (e *engine) drain() error {
 	return nil
 }
 
-// conclude writes the final state, with what else the ledger is to be told, and takes the selection away.
+// conclude writes the final state, with what else the ledger is to be told, and takes the selection
+// away.
 func (e *engine) conclude(ctx context.Context, state State, cause string) error {
 	now := time.Now()
 	e.state, e.waiting = state, ""
@@ -61,7 +63,8 @@ func (e *engine) finish(ctx context.Context) error {
 func (e *engine) abort() error {
 	cause, seen := e.alarm.result()
 	e.abortErr = &FailedAgainError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
-	if err := e.halt(cause); err != nil { // that it aborts is true also where the ledger cannot be told
+	// that it aborts is true also where the ledger cannot be told
+	if err := e.halt(cause); err != nil {
 		return errors.Join(e.abortErr, err)
 	}
 	return e.abortErr
@@ -106,7 +109,8 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 // errUnwatched is wrapped by the error of a run that could not begin to watch.
 var errUnwatched = errors.New("the watch could not begin")
 
-// unwatched ends a run that could not begin to watch: by ctx, by a right that is missing, or to be taken back.
+// unwatched ends a run that could not begin to watch: by ctx, by a right that is missing, or to be
+// taken back.
 func (e *engine) unwatched(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return e.interrupt(context.Cause(ctx))
@@ -128,7 +132,8 @@ func (e *engine) interrupt(cause error) error {
 	now := time.Now()
 	rec := e.record(now)
 	rec.Stopped = &now
-	rec.Waiting = "it was stopped at " + now.UTC().Format(time.RFC3339) + ", and waits to be resumed or aborted" // nobody sends
+	// nobody sends
+	rec.Waiting = "it was stopped at " + now.UTC().Format(time.RFC3339) + ", and waits to be resumed or aborted"
 	if err := e.writers.Write(ctx, e.sender.next, append(e.sender.notes, rec.note(e.topics.ledger))...); err == nil {
 		*e.rec = *rec
 	}

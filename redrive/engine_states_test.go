@@ -77,7 +77,8 @@ func TestEngine_WaitsWhileTheGroupIsBehind(t *testing.T) {
 	})
 }
 
-// The group's lag on a target that was named is read after the outcomes, and that can fail by itself.
+// The group's lag on a target that was named is read after the outcomes, and that can fail by
+// itself.
 func TestEngine_RecordsVerdictsOfAPollThatFailed(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -13,19 +13,28 @@ type Refusal string
 
 // The refusals. Each leaves everything as it was.
 const (
-	RefusedUnfinished Refusal = "unfinished run"   // the topic has a run that must be resumed or aborted first
+	// the topic has a run that must be resumed or aborted first
+	RefusedUnfinished Refusal = "unfinished run"
 	RefusedNothing    Refusal = "nothing selected" // no open letter fits, or none that can go there
-	RefusedNoTier     Refusal = "no tier"          // the failing group has no retry topic with a committed offset
-	RefusedNoMembers  Refusal = "no members"       // nobody would run what is sent, and the run was not told to wait
-	RefusedCompacted  Refusal = "compacted source" // an old value would become the latest of its key
+	// the failing group has no retry topic with a committed offset
+	RefusedNoTier Refusal = "no tier"
+	// nobody would run what is sent, and the run was not told to wait
+	RefusedNoMembers Refusal = "no members"
+	// an old value would become the latest of its key
+	RefusedCompacted  Refusal = "compacted source"
 	RefusedTooOften   Refusal = "too many redrives"
 	RefusedPartitions Refusal = "too few partitions" // of the target, or of the ledger
-	RefusedEdit       Refusal = "edit failed"        // the patch can't be applied to any letter that fits
-	RefusedRetention  Refusal = "retention"          // of the target, which would delete the copies at once
-	RefusedTarget     Refusal = "no target"          // the topic is not there, or is not one to bring letters back to
-	RefusedNaming     Refusal = "another naming"     // the group's retry topics seem to be named otherwise, and what fails again would not be seen
-	RefusedMany       Refusal = "too many letters"   // a new value is for one
-	RefusedOwned      Refusal = "run held"           // a process has the run, or may have it, and a Condition says to leave it there
+	// the patch can't be applied to any letter that fits
+	RefusedEdit Refusal = "edit failed"
+	// of the target, which would delete the copies at once
+	RefusedRetention Refusal = "retention"
+	// the topic is not there, or is not one to bring letters back to
+	RefusedTarget Refusal = "no target"
+	// the group's retry topics seem to be named otherwise, and what fails again would not be seen
+	RefusedNaming Refusal = "another naming"
+	RefusedMany   Refusal = "too many letters" // a new value is for one
+	// a process has the run, or may have it, and a Condition says to leave it there
+	RefusedOwned Refusal = "run held"
 )
 
 // RefusedError says why a run does not begin. Nothing was changed.
@@ -58,7 +67,8 @@ type FailedAgainError struct {
 
 // Failure is a record that failed while a run looked.
 type Failure struct {
-	// Record is the copy that tells of it: topic, partition and offset, in a retry topic or the dead-letter topic.
+	// Record is the copy that tells of it: topic, partition and offset, in a retry topic or the
+	// dead-letter topic.
 	Record string
 	// Letter is the letter that was brought back; empty for new traffic.
 	Letter string

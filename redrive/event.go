@@ -9,10 +9,12 @@ type State string
 
 // The states of a run. Aborted and Done are final, all others unfinished.
 const (
-	Canary   State = "canary"   // the first letters are sent, and their outcome is awaited
-	Sending  State = "sending"  // at the ramp's rate, then at the full one
-	Waiting  State = "waiting"  // nothing is sent; Outcome.Waiting says why
-	Watching State = "watching" // all is sent, and the window is not over, or nobody could look since; then Outcome.Waiting says why
+	Canary  State = "canary"  // the first letters are sent, and their outcome is awaited
+	Sending State = "sending" // at the ramp's rate, then at the full one
+	Waiting State = "waiting" // nothing is sent; Outcome.Waiting says why
+	// all is sent, and the window is not over, or nobody could look since; then Outcome.Waiting
+	// says why
+	Watching State = "watching"
 	Done     State = "done"
 	Aborted  State = "aborted" // Outcome.Cause says why
 )
@@ -39,8 +41,9 @@ type Outcome struct {
 	Heartbeat time.Time
 	// Claim tells that process from others that had the run before or after it, for [IfClaim].
 	Claim string
-	// Started and Ended are the times of the claim and of the final state. Stopped is when its process left it to be resumed or
-	// aborted, as it says itself; one that crashed says nothing. It is zero while nobody has stopped it.
+	// Started and Ended are the times of the claim and of the final state. Stopped is when its
+	// process left it to be resumed or aborted, as it says itself; one that crashed says nothing.
+	// It is zero while nobody has stopped it.
 	Started, Stopped, Ended time.Time
 	// Counts say what became of its letters.
 	Counts Counts

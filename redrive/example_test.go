@@ -40,7 +40,8 @@ func Example() {
 	}
 	fmt.Println(plan.Letters, "letters to", plan.Targets)
 	outcome, err := r.Run(ctx, plan, redrive.Pace{Window: 100 * time.Millisecond}, nil)
-	for err == nil && outcome.Counts.Pending > 0 { // the window was shorter than the consumer takes to commit
+	// the window was shorter than the consumer takes to commit
+	for err == nil && outcome.Counts.Pending > 0 {
 		time.Sleep(50 * time.Millisecond)
 		outcome, err = r.Status(ctx, "orders.dlq", outcome.ID)
 	}

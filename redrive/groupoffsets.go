@@ -11,11 +11,14 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
-// A group's offset that moved on says that records ran, unless somebody set it, which a broker allows while the group has no members.
-// A consumer's commit is known by its mark. One without it, of another consumer or a former version, is believed where a member of the
-// group was there before and after it. What was committed and is gone counts as it was: whatever is committed next is a step from there.
+// A group's offset that moved on says that records ran, unless somebody set it, which a broker
+// allows while the group has no members. A consumer's commit is known by its mark. One without it,
+// of another consumer or a former version, is believed where a member of the group was there before
+// and after it. What was committed and is gone counts as it was: whatever is committed next is a
+// step from there.
 //
-// What cannot be told: an offset that is set, and a consumer that begins there and commits before the next look.
+// What cannot be told: an offset that is set, and a consumer that begins there and commits before
+// the next look.
 
 // groupOffsets are what a group had committed at a time.
 type groupOffsets struct {
@@ -73,7 +76,8 @@ func (g *groupOffsets) ran(before *groupOffsets, r kadm.OffsetResponse) bool {
 	}
 	_, was := before.last[r.Topic][r.Partition]
 	_, is := before.at[r.Topic][r.Partition]
-	return was == is && commitmark.Marked(r.Metadata) // who finds none begins where it is configured to
+	// who finds none begins where it is configured to
+	return was == is && commitmark.Marked(r.Metadata)
 }
 
 // committed is where a group stands on a partition.
@@ -102,7 +106,8 @@ func (g *groupOffsets) progressOn(at headers.Position, starts kadm.ListedOffsets
 	if s, reset := g.reset[at.Topic][at.Partition]; reset && at.Offset >= s.from && at.Offset < s.until {
 		return inflight.Unknown
 	}
-	// The starts were read after the offsets. One that expired by then may have been passed since there was nothing left to run.
+	// The starts were read after the offsets. One that expired by then may have been passed since
+	// there was nothing left to run.
 	switch start, found := starts.Lookup(at.Topic, at.Partition); {
 	case !found: // the topic is gone, or a broker does not know it yet: nothing can be concluded
 		return inflight.Behind

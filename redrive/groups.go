@@ -12,8 +12,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// members are the ids of a group's members. It asks in the protocol of KIP-848 first, and in the classic one only of a group that the
-// first does not know, or a broker: there a group of the other kind is none at all, and would have no members.
+// members are the ids of a group's members. It asks in the protocol of KIP-848 first, and in the
+// classic one only of a group that the first does not know, or a broker: there a group of the other
+// kind is none at all, and would have no members.
 func members(ctx context.Context, adm *kadm.Client, group string) (ids []string, err error) {
 	next, err := adm.DescribeConsumerGroups(ctx, group)
 	if err == nil {
@@ -41,7 +42,8 @@ func members(ctx context.Context, adm *kadm.Client, group string) (ids []string,
 	return ids, nil
 }
 
-// unknownByKIP848 reports whether an error says that a group is of the classic protocol, or that a broker knows no other.
+// unknownByKIP848 reports whether an error says that a group is of the classic protocol, or that a
+// broker knows no other.
 func unknownByKIP848(err error) bool {
 	return errors.Is(err, kerr.GroupIDNotFound) || permission.IsUnsupported(err)
 }

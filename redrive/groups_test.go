@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// In the classic protocol a group of KIP-848 is none: it had no members for the moment that its coordinator was away, and what it
-// committed meanwhile was called unknown.
+// In the classic protocol a group of KIP-848 is none: it had no members for the moment that its
+// coordinator was away, and what it committed meanwhile was called unknown.
 func TestMembers_AreUnknownWithoutACoordinator(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

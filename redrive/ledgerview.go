@@ -11,14 +11,16 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// ledgerView is what a ledger says of the letters of a run: of each the last entry, as far as a run wants it. A letter is in the set of its
-// state, and one that was sent takes 24 bytes more, so that the entries of millions fit into memory.
+// ledgerView is what a ledger says of the letters of a run: of each the last entry, as far as a run
+// wants it. A letter is in the set of its state, and one that was sent takes 24 bytes more, so that
+// the entries of millions fit into memory.
 type ledgerView struct {
 	all    letters.Set
 	states map[dlq.State]letters.Set // but for those that failed
 	failed map[string]letters.Set    // by class
 
-	copies map[int32][]copied // by partition of the letters, in the ledger's order: of a letter the last counts
+	// by partition of the letters, in the ledger's order: of a letter the last counts
+	copies map[int32][]copied
 	topics map[string]string
 	lines  []inflight.QueueKey // their targets
 	index  map[inflight.QueueKey]uint32
@@ -78,7 +80,8 @@ func (s *ledgerView) add(at letters.Place, e *dlq.Entry) {
 	}
 }
 
-// confirm takes down what consumers say of the letters of which no more is known than that they were sent.
+// confirm takes down what consumers say of the letters of which no more is known than that they
+// were sent.
 func (s *ledgerView) confirm(heard letters.Set) {
 	for at := range heard.All() {
 		if s.states[dlq.Redriven].Has(at) {
@@ -102,7 +105,8 @@ func (s *ledgerView) line(target headers.Position) uint32 {
 	return i
 }
 
-// each tells of each letter its state, the class of one that failed, and the target of one of which no more is known than that it was sent.
+// each tells of each letter its state, the class of one that failed, and the target of one of which
+// no more is known than that it was sent.
 func (s *ledgerView) each(tell func(letters.Place, dlq.Entry)) {
 	all := func(letters letters.Set, e dlq.Entry) {
 		for at := range letters.All() {

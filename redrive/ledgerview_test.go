@@ -48,7 +48,8 @@ func TestLedgerView_TheLastEntryOfALetterCounts(t *testing.T) {
 	}
 }
 
-// Of another letter the run itself knows more, or the ledger, and of one that it has not sent a consumer can't know anything.
+// Of another letter the run itself knows more, or the ledger, and of one that it has not sent a
+// consumer can't know anything.
 func TestLedgerView_BelievesReportsAboutSentLettersOnly(t *testing.T) {
 	t.Parallel()
 	s, heard := newLedgerView(), letters.Set{}

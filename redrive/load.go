@@ -14,7 +14,8 @@ import (
 const timeoutMost = 5 * time.Minute
 
 const (
-	// loadStart is how many bytes the first transaction takes, and the one after an expiry at most: a second at 1 MB/s.
+	// loadStart is how many bytes the first transaction takes, and the one after an expiry at most:
+	// a second at 1 MB/s.
 	loadStart = 1 << 20
 	// loadLeast keeps small letters from going one by one.
 	loadLeast = 8 << 10
@@ -22,12 +23,14 @@ const (
 	loadAim = 150 * time.Millisecond
 )
 
-// load bounds what a transaction takes: by letters, and by bytes. The bytes follow what the connection carries, which nobody has told:
-// the bound is doubled while the bytes take less than half of [loadAim], and cut where they take longer. The time of the bytes is
-// what the copies took less what the ledger's entries took, so that a connection that is only far away is not taken for a slow one.
+// load bounds what a transaction takes: by letters, and by bytes. The bytes follow what the
+// connection carries, which nobody has told: the bound is doubled while the bytes take less than
+// half of [loadAim], and cut where they take longer. The time of the bytes is what the copies took
+// less what the ledger's entries took, so that a connection that is only far away is not taken for
+// a slow one.
 //
-// It outlives an engine: one that takes its run back goes on with what was learned.
-// See DESIGN.md, "Sending".
+// It outlives an engine: one that takes its run back goes on with what was learned. See DESIGN.md,
+// "Sending".
 type load struct {
 	letters       int
 	acceptedInRow int // transactions that were taken since letters changed
@@ -46,8 +49,9 @@ func (l *load) fits(t *transaction, size int) bool {
 	return len(t.copies) == 0 || len(t.copies) < l.letters && t.bytes+int64(size) <= l.bytes
 }
 
-// growAfter is how many transactions are taken, one after the other, before the next has twice as many letters again: where it is the
-// batches that are too large, and no letter, few are refused in vain.
+// growAfter is how many transactions are taken, one after the other, before the next has twice as
+// many letters again: where it is the batches that are too large, and no letter, few are refused in
+// vain.
 const growAfter = 4
 
 // accepted takes down that a transaction with letters was committed.
@@ -90,7 +94,8 @@ type attempt struct {
 	bytes   int64
 }
 
-// expiredError says that a transaction took so long that the broker has ended it, or is about to. That is nobody else's doing.
+// expiredError says that a transaction took so long that the broker has ended it, or is about to.
+// That is nobody else's doing.
 type expiredError struct {
 	attempt
 	after time.Duration
@@ -104,7 +109,8 @@ func (e *expiredError) Error() string {
 
 func (e *expiredError) Unwrap() []error { return []error{txn.ErrUncertain, e.err} }
 
-// overdue looks whether an attempt failed since it took too long. If so, the next one takes less, or has longer, and the error says so.
+// overdue looks whether an attempt failed since it took too long. If so, the next one takes less,
+// or has longer, and the error says so.
 func (l *load) overdue(a attempt, err error) error {
 	after := l.timeout
 	if time.Since(a.began) < after {

@@ -18,7 +18,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// line carries so many bytes a second in each direction, for all connections together: what is sent first arrives first.
+// line carries so many bytes a second in each direction, for all connections together: what is sent
+// first arrives first.
 type line struct {
 	rate     atomic.Int64 // bytes a second
 	up, down lane
@@ -100,7 +101,8 @@ func (c *onLine) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// large makes n letters of a size beside the one that [letters] makes, of which the broker keeps little.
+// large makes n letters of a size beside the one that [letters] makes, of which the broker keeps
+// little.
 func large(t *testing.T, k *consumertest.Kafka, n, size int) *switched {
 	t.Helper()
 	s := letters(t, k, 1, succeeding)
@@ -128,9 +130,9 @@ func slowly(t *testing.T, k *consumertest.Kafka, l *line, more ...kgo.Opt) *redr
 	return r
 }
 
-// Transactions were bounded by the number of their letters alone. The letters that were read while the canary ran took longer than the
-// broker gives a transaction, and so they did each time: the run sent its canary, and never anything else. It said that another process
-// had touched it.
+// Transactions were bounded by the number of their letters alone. The letters that were read while
+// the canary ran took longer than the broker gives a transaction, and so they did each time: the
+// run sent its canary, and never anything else. It said that another process had touched it.
 func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -196,7 +198,8 @@ func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 	}
 }
 
-// openFor tells, once ctx has ended, for how long a committed reader of a topic's first partition was held up at most.
+// openFor tells, once ctx has ended, for how long a committed reader of a topic's first partition
+// was held up at most.
 func openFor(ctx context.Context, k *consumertest.Kafka, topic string) <-chan time.Duration {
 	told := make(chan time.Duration, 1)
 	go func() {

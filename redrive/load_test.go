@@ -10,7 +10,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// A connection that carries so many bytes a second, over a distance, fills transactions until their bytes take about what they may.
+// A connection that carries so many bytes a second, over a distance, fills transactions until their
+// bytes take about what they may.
 func TestLoad_FollowsWhatTheConnectionCarries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// memoryBudget bounds the bytes of letters that are in memory: from when they are read until their transaction is committed.
+// memoryBudget bounds the bytes of letters that are in memory: from when they are read until their
+// transaction is committed.
 type memoryBudget struct {
 	limit int64
 	freed chan struct{} // wakes who waits; one does at a time
@@ -18,8 +19,8 @@ func newMemoryBudget(most int64) *memoryBudget {
 	return &memoryBudget{limit: most, freed: make(chan struct{}, 1)}
 }
 
-// take waits until there is room left, and takes some, which may be more than is left: the largest letter has to go too. It reports
-// false where ctx ended first.
+// take waits until there is room left, and takes some, which may be more than is left: the largest
+// letter has to go too. It reports false where ctx ended first.
 func (r *memoryBudget) take(ctx context.Context, bytes int64) bool {
 	for {
 		r.mu.Lock()

@@ -24,13 +24,15 @@ var errValueLost = errors.New("the original record is gone")
 // originalWait bounds the reading of an original record.
 const originalWait = 10 * time.Second
 
-// originals reads values that were left out of letters, where their records were first read, or from copies of the letters. Its client
-// is made for the first of them; it is one reader's, who closes it.
+// originals reads values that were left out of letters, where their records were first read, or
+// from copies of the letters. Its client is made for the first of them; it is one reader's, who
+// closes it.
 type originals struct {
-	run    *ownedRun
-	cl     *kgo.Client
-	adm    *kadm.Client
-	copies map[letters.Place][]letters.Place // of the run's letters, as the ledger names them; nil before one is looked for
+	run *ownedRun
+	cl  *kgo.Client
+	adm *kadm.Client
+	// of the run's letters, as the ledger names them; nil before one is looked for
+	copies map[letters.Place][]letters.Place
 }
 
 func (o *originals) open() (err error) {
@@ -54,8 +56,8 @@ func (o *originals) close() {
 	}
 }
 
-// value is the value of a letter that lacks it. Where the original record is gone, a copy of the letter may have the value: the letter
-// hides it, so that nothing else brings it back.
+// value is the value of a letter that lacks it. Where the original record is gone, a copy of the
+// letter may have the value: the letter hides it, so that nothing else brings it back.
 func (o *originals) value(ctx context.Context, r *kgo.Record) ([]byte, error) {
 	m, _ := headers.Parse(r.Headers)
 	if m.Original.Topic == "" {
@@ -88,7 +90,8 @@ func (o *originals) value(ctx context.Context, r *kgo.Record) ([]byte, error) {
 	return nil, err
 }
 
-// copiesOf are the copies of a letter, which the run's claim has written down. Few runs have to know, so the ledger is read for it.
+// copiesOf are the copies of a letter, which the run's claim has written down. Few runs have to
+// know, so the ledger is read for it.
 func (o *originals) copiesOf(ctx context.Context, letter letters.Place) ([]letters.Place, error) {
 	if o.copies == nil {
 		copies := map[letters.Place][]letters.Place{}
@@ -161,7 +164,8 @@ func (o *originals) there(ctx context.Context, at headers.Position) error {
 
 func (o *originals) read(ctx context.Context, at headers.Position) (*kgo.Record, error) {
 	o.cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{at.Topic: {at.Partition: kgo.NewOffset().At(at.Offset)}})
-	defer o.cl.RemoveConsumePartitions(map[string][]int32{at.Topic: {at.Partition}}) // with what was fetched behind it
+	// with what was fetched behind it
+	defer o.cl.RemoveConsumePartitions(map[string][]int32{at.Topic: {at.Partition}})
 	for {
 		fetches := o.cl.PollRecords(ctx, 1)
 		if err := ctx.Err(); err != nil {

@@ -90,7 +90,8 @@ func TestOriginals_WithoutPermissionEndTheRun(t *testing.T) {
 	})
 }
 
-// The letter stayed, since its record was gone from the source, and hid the copy that had the value: nothing brought the record back.
+// The letter stayed, since its record was gone from the source, and hid the copy that had the
+// value: nothing brought the record back.
 func TestOriginals_ThatAreGoneAreReadFromCopies(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -126,7 +127,8 @@ func TestOriginals_ThatAreGoneAreReadFromCopies(t *testing.T) {
 				t.Errorf("the copy of %v has the value %q, %v", m.Redrive.From, c.Value, err)
 			}
 		}
-		// Three letters before them are open, two whose value nobody has, and a copy of one of those is hidden by it.
+		// Three letters before them are open, two whose value nobody has, and a copy of one of
+		// those is hidden by it.
 		if got := states(t, k); got[dlq.Succeeded] != 1 || got[dlq.Duplicate] != 3+1 || got[""] != 3+2 {
 			t.Errorf("the ledger says %v", got)
 		}

@@ -17,10 +17,11 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// outcomes finds out what became of letters. The order of its readings is the point: first the groups' committed offsets, stable; then
-// where the topics end that tell of failures; then the watch reads up to there. A group commits past a record when it was processed, or
-// when the copy that tells of its failure is written: so of a letter that the offsets are past, a copy would have been read.
-// See DESIGN.md, "Outcomes".
+// outcomes finds out what became of letters. The order of its readings is the point: first the
+// groups' committed offsets, stable; then where the topics end that tell of failures; then the
+// watch reads up to there. A group commits past a record when it was processed, or when the copy
+// that tells of its failure is written: so of a letter that the offsets are past, a copy would have
+// been read. See DESIGN.md, "Outcomes".
 type outcomes struct {
 	watch  *watch
 	held   *ownedRun
@@ -123,7 +124,8 @@ func (o *outcomes) targets(found kadm.TopicDetails) []string {
 	return slices.Collect(maps.Keys(names))
 }
 
-// progress is where a group stands; all groups of the run where it is not known whose the letter is.
+// progress is where a group stands; all groups of the run where it is not known whose the letter
+// is.
 func (o *outcomes) progress(group string, at headers.Position, starts kadm.ListedOffsets) inflight.Progress {
 	groups := []string{group}
 	if group == "" {
@@ -158,8 +160,8 @@ func (o *outcomes) fetch(ctx context.Context, group string) error {
 	return nil
 }
 
-// there makes sure that a look found the dead-letter topic. A list of all topics leaves out those that may not be described, so it is
-// asked for by its name.
+// there makes sure that a look found the dead-letter topic. A list of all topics leaves out those
+// that may not be described, so it is asked for by its name.
 func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 	name := o.topics.dlq
 	if found.Has(name) {

@@ -24,7 +24,8 @@ func deleteBefore(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
 	}
 }
 
-// A partition that could not say where it begins was taken for one that still has the letter, which succeeded then.
+// A partition that could not say where it begins was taken for one that still has the letter, which
+// succeeded then.
 func TestOutcomes_WaitWhereAPartitionsStartIsUnknown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

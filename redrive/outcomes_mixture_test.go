@@ -94,7 +94,8 @@ func (m *mixture) aborted(partition int32, letters ...*kgo.Record) {
 	}
 }
 
-// states are how many letters of each kind are in which state, as "kind: state", for a whole look at the topic.
+// states are how many letters of each kind are in which state, as "kind: state", for a whole look
+// at the topic.
 func (m *mixture) states() map[string]int {
 	m.Helper()
 	got := map[string]int{}
@@ -174,13 +175,15 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 		clear(ran)
 
 		group := func(g string) func(*headers.Meta) { return func(m *headers.Meta) { m.Group = g } }
-		identified := func(m *headers.Meta) { m.Original.TopicID = [16]byte{1} } // only of such a letter a copy can be known
+		// only of such a letter a copy can be known
+		identified := func(m *headers.Meta) { m.Original.TopicID = [16]byte{1} }
 		omitted := func(m *headers.Meta) { m.ValueOmitted = true }
 		for i := range int64(20) {
 			m.put("early", dead("early", 0, 0, 100+i))
 			m.put("plain", dead("plain", 2, 2, 100+i, identified))
 			m.put("duplicate", dead("duplicate", 2, 2, 100+i, identified))
-			m.put("elsewhere", dead("elsewhere", 4, 1, 100+i)) // on a partition that the source has not
+			// on a partition that the source has not
+			m.put("elsewhere", dead("elsewhere", 4, 1, 100+i))
 			m.put("audit's", dead("audit", 1, 1, 200+i, group("audit")))
 			m.put("foreign", &kgo.Record{Partition: 3, Value: []byte("foreign"), Headers: []kgo.RecordHeader{{Key: "kafka_dlt-original-topic", Value: []byte("orders")}}})
 			m.put("bare", &kgo.Record{Partition: 2})

@@ -60,8 +60,8 @@ func TestRun_ThatEndsBeforeARetryIsDueCountsItAsRetrying(t *testing.T) {
 	})
 }
 
-// Were the topics' ends read before the group's offsets, the failure between the two would be seen by neither: the watch, which reads all
-// the time, is slow here.
+// Were the topics' ends read before the group's offsets, the failure between the two would be seen
+// by neither: the watch, which reads all the time, is slow here.
 func TestOutcomes_SeeAFailureDuringAPoll(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -100,7 +100,8 @@ func TestOutcomes_SeeAFailureDuringAPoll(t *testing.T) {
 	})
 }
 
-// Somebody sets the group's offset past what was brought back, while its consumer is stopped: nobody ran it.
+// Somebody sets the group's offset past what was brought back, while its consumer is stopped:
+// nobody ran it.
 func TestOutcomes_BehindAnOffsetThatWasSetAreUnknown(t *testing.T) {
 	t.Parallel()
 	const looks = 3 * time.Second

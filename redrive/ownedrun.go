@@ -13,7 +13,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// ownedRun is a run that this process has: what the ledger says of it, and the producers with which it writes.
+// ownedRun is a run that this process has: what the ledger says of it, and the producers with which
+// it writes.
 type ownedRun struct {
 	r       *Redriver
 	topics  *topics
@@ -22,13 +23,16 @@ type ownedRun struct {
 	load    *load
 	topicID [16]byte
 
-	left          letters.Set               // what is still to be sent
-	skipped       map[string]int64          // as the run itself says
-	recreated     bool                      // the dead-letter topic is another one by now: nothing else is known
-	abortErr      *FailedAgainError         // it was to abort, and could not write that down
-	inFlight      []inflight.Sent           // what was sent, and has no outcome
-	unfollowed    []inflight.Sent           // of which no outcome will be known, and the ledger does not say so
-	skipsReported map[dlq.State]letters.Set // what else the ledger says of its letters, but for those that failed
+	left    letters.Set      // what is still to be sent
+	skipped map[string]int64 // as the run itself says
+	// the dead-letter topic is another one by now: nothing else is known
+	recreated bool
+	abortErr  *FailedAgainError // it was to abort, and could not write that down
+	inFlight  []inflight.Sent   // what was sent, and has no outcome
+	// of which no outcome will be known, and the ledger does not say so
+	unfollowed []inflight.Sent
+	// what else the ledger says of its letters, but for those that failed
+	skipsReported map[dlq.State]letters.Set
 }
 
 // noteDuplicates writes down the copies of letters of which the ledger says nothing yet: a copy is
@@ -52,13 +56,15 @@ func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledg
 	return nil
 }
 
-// declare writes the claim, with what goes before it: a claim whose selection is not there could not be resumed, and who resumes a run
-// does not look for copies. All of it is one transaction, or of a large selection a few, of which the claim is in the last.
+// declare writes the claim, with what goes before it: a claim whose selection is not there could
+// not be resumed, and who resumes a run does not look for copies. All of it is one transaction, or
+// of a large selection a few, of which the claim is in the last.
 func (h *ownedRun) declare(ctx context.Context, notes []*kgo.Record) error {
 	return h.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger)))
 }
 
-// write writes notes in as many transactions as they take. The first is written by the producer that is named, and then they take turns.
+// write writes notes in as many transactions as they take. The first is written by the producer
+// that is named, and then they take turns.
 func (h *ownedRun) write(ctx context.Context, which int, notes []*kgo.Record) error {
 	for len(notes) > 0 {
 		n, bytes := h.load.some(notes)
@@ -71,8 +77,8 @@ func (h *ownedRun) write(ctx context.Context, which int, notes []*kgo.Record) er
 	return nil
 }
 
-// recount counts anew what became of the letters of a run that is unfinished: the entries came with the copies, and what the run says
-// of itself is some seconds old.
+// recount counts anew what became of the letters of a run that is unfinished: the entries came with
+// the copies, and what the run says of itself is some seconds old.
 func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
 	h.rec.Counts = Counts{Selected: h.rec.Counts.Selected}
 	entries.each(func(at letters.Place, e dlq.Entry) {
@@ -95,8 +101,9 @@ func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
 	}
 }
 
-// recountGroups adds to the counts of a finished run what became known since: that a consumer discarded what was pending. Of its letters
-// others may have been brought back again by now, so the entries alone do not say what became of them then.
+// recountGroups adds to the counts of a finished run what became known since: that a consumer
+// discarded what was pending. Of its letters others may have been brought back again by now, so the
+// entries alone do not say what became of them then.
 func (h *ownedRun) recountGroups(entries *ledgerView) {
 	c := &h.rec.Counts
 	discarded := int64(0)
@@ -143,8 +150,9 @@ func (h *ownedRun) entry(at letters.Place, e dlq.Entry) *kgo.Record {
 	return e.Record(h.topics.ledger, at.Partition, at.Offset)
 }
 
-// applyVerdict is the ledger's entry about what became of a letter. What a consumer said of it is not needed any more then. The letter is
-// settled since the run sent it, which was not before the claim: when each was sent nobody keeps.
+// applyVerdict is the ledger's entry about what became of a letter. What a consumer said of it is
+// not needed any more then. The letter is settled since the run sent it, which was not before the
+// claim: when each was sent nobody keeps.
 func (h *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
 	v.Entry.Since = h.rec.Started
 	notes := []*kgo.Record{h.entry(v.Letter, v.Entry)}
@@ -155,17 +163,20 @@ func (h *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
 	return notes
 }
 
-// What becomes of a letter is told by the committed offsets of its group, and by what that writes into the siblings of the source if it
-// fails again. On any other topic it fails into that topic's siblings, if anybody reads it at all, and of a letter without a group nobody
-// knows whose offsets count. Such letters are not followed: the ledger says that of them, which settles them, and nothing waits for more.
+// What becomes of a letter is told by the committed offsets of its group, and by what that writes
+// into the siblings of the source if it fails again. On any other topic it fails into that topic's
+// siblings, if anybody reads it at all, and of a letter without a group nobody knows whose offsets
+// count. Such letters are not followed: the ledger says that of them, which settles them, and
+// nothing waits for more.
 
 // follows reports whether it will be known what becomes of a letter of a group.
 func (h *ownedRun) follows(group string) bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && group != ""
 }
 
-// followsSent reports that of a letter of which an entry is known that says that it was sent, and not whose it is. Such an entry is of a
-// letter that is followed, unless a version wrote it that told of all alike: there each may be one without a group, where there are some.
+// followsSent reports that of a letter of which an entry is known that says that it was sent, and
+// not whose it is. Such an entry is of a letter that is followed, unless a version wrote it that
+// told of all alike: there each may be one without a group, where there are some.
 func (h *ownedRun) followsSent() bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && h.rec.Groupless == 0
 }

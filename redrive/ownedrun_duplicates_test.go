@@ -19,7 +19,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// copied makes a letter, and n records later the same once more: the consumer crashed before it committed.
+// copied makes a letter, and n records later the same once more: the consumer crashed before it
+// committed.
 func copied(t *testing.T, k *consumertest.Kafka, n int) {
 	t.Helper()
 	s := letters(t, k, 1, nil)
@@ -76,8 +77,8 @@ func TestDuplicate_IsKnownHoweverFarBehindItsLetter(t *testing.T) {
 	})
 }
 
-// A claim tells of the copies of letters that are not sent yet. Where retention takes such a letter first, its copy is all that is left of
-// the record.
+// A claim tells of the copies of letters that are not sent yet. Where retention takes such a letter
+// first, its copy is all that is left of the record.
 func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, r *redrive.Redriver) {
@@ -149,7 +150,8 @@ func TestDuplicate_OfALetterResolvedDuringThePlanIsOpen(t *testing.T) {
 		letters(t, k, 2, succeeding)
 		was := on(t, k, "orders.dlq")[0]
 		time.Sleep(time.Minute)
-		k.Produce((&dlq.Entry{State: dlq.Expired, At: time.Now()}).Record("orders.dlq.ledger", 0, 99)) // so that there is something to read
+		// so that there is something to read
+		k.Produce((&dlq.Entry{State: dlq.Expired, At: time.Now()}).Record("orders.dlq.ledger", 0, 99))
 		meanwhile := &slow{meanwhile: func() {
 			time.Sleep(2 * time.Second)
 			l := ledgerOf(k)
@@ -209,7 +211,8 @@ func TestDuplicate_IsRecordedBeforeItsLetterIsSent(t *testing.T) {
 		r := redriver(t, k)
 		var f *kfake.FaultHandle
 		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, func(redrive.Event) {
-			if f == nil { // the first transaction with letters does not stand, and the run is taken back
+			// the first transaction with letters does not stand, and the run is taken back
+			if f == nil {
 				f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1})
 			}
 		})

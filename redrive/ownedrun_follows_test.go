@@ -15,7 +15,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// They all fail again there, into that topic's own dead-letter topic: a run that looked at the group's offsets called them succeeded.
+// They all fail again there, into that topic's own dead-letter topic: a run that looked at the
+// group's offsets called them succeeded.
 func TestFollows_NoLetterOnAnotherTopic(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -48,7 +49,8 @@ func TestFollows_NoLetterOnAnotherTopic(t *testing.T) {
 	})
 }
 
-// They were open again after each run, since what became of them was unknown, and so every run sent them once more.
+// They were open again after each run, since what became of them was unknown, and so every run sent
+// them once more.
 func TestFollows_UnfollowedLettersAreSentOnce(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -101,8 +103,8 @@ func TestFollows_LettersWithAGroupOnTheSource(t *testing.T) {
 	})
 }
 
-// Where some letters did not say whose they are, a run that was resumed took all that it had sent for such: it counted no failure, and
-// left them without an outcome.
+// Where some letters did not say whose they are, a run that was resumed took all that it had sent
+// for such: it counted no failure, and left them without an outcome.
 func TestFollows_TheSameLettersAfterAResume(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -127,8 +129,8 @@ func TestFollows_TheSameLettersAfterAResume(t *testing.T) {
 	})
 }
 
-// Who failed on the source need not run to have letters looked at elsewhere: the plan was refused, and a run that was to wait for
-// members waited for ever.
+// Who failed on the source need not run to have letters looked at elsewhere: the plan was refused,
+// and a run that was to wait for members waited for ever.
 func TestFollows_NeedsNoMembersOnAnotherTopic(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -145,7 +147,8 @@ func TestFollows_NeedsNoMembersOnAnotherTopic(t *testing.T) {
 	})
 }
 
-// Nothing more becomes of them, so they were redriven without an outcome for ever: prune spared them, and all that was behind them.
+// Nothing more becomes of them, so they were redriven without an outcome for ever: prune spared
+// them, and all that was behind them.
 func TestFollows_UnfollowedLettersDoNotBlockPrune(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]bool{"as a run writes them": false, "as runs wrote them before": true} {

@@ -18,7 +18,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/tail"
 )
 
-// writeOutcomes writes outcomes down, of letters that have none in the ledger, and with them what the run counts then.
+// writeOutcomes writes outcomes down, of letters that have none in the ledger, and with them what
+// the run counts then.
 func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []inflight.Verdict) (settled int64, err error) {
 	h.rec.Edit = editRecord{} // that of a run which an older version ended
 	pending := letters.Set{}
@@ -55,7 +56,8 @@ func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []inflight.Verdic
 	return settled, nil
 }
 
-// derive finds out what became of the letters of a run of which the ledger says no more than that they were sent, and what it counts then.
+// derive finds out what became of the letters of a run of which the ledger says no more than that
+// they were sent, and what it counts then.
 func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, error) {
 	if len(h.inFlight) == 0 {
 		return nil, h.rec.Counts.clone(), nil
@@ -70,8 +72,8 @@ func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, erro
 	return l.verdicts, Counts(fl.Counts()), l.err
 }
 
-// refailed counts those letters as failed. It reads what came into the dead-letter topic since the run began, and nothing else: who may
-// look at letters may do that.
+// refailed counts those letters as failed. It reads what came into the dead-letter topic since the
+// run began, and nothing else: who may look at letters may do that.
 func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 	seen := &refailed{run: h.rec.ID, topic: h.topics.dlq, reported: h.skipsReported}
 	if c.Succeeded+c.Unknown == 0 || seen.reported[dlq.Succeeded].Len()+seen.reported[dlq.Unknown].Len() == 0 {
@@ -113,18 +115,21 @@ func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 	return nil
 }
 
-// refailed are letters of a run that are dead letters again although an engine has written another outcome down. A letter that failed
-// into a retry topic which the run may not see looks as if it had succeeded, until it is dead once more.
+// refailed are letters of a run that are dead letters again although an engine has written another
+// outcome down. A letter that failed into a retry topic which the run may not see looks as if it
+// had succeeded, until it is dead once more.
 type refailed struct {
 	run, topic string
-	reported   map[dlq.State]letters.Set // what was written down; a letter is taken off when it is seen
+	// what was written down; a letter is taken off when it is seen
+	reported map[dlq.State]letters.Set
 
 	found  []dlq.Entry // what each is instead
 	before []dlq.State // and what was written down of it
 }
 
 func (r *refailed) observe(rec *kgo.Record) {
-	m, _ := headers.Parse(rec.Headers) // whatever else is broken in a letter of the run, it came back
+	// whatever else is broken in a letter of the run, it came back
+	m, _ := headers.Parse(rec.Headers)
 	from := m.Redrive.From
 	if m.Redrive.ID != r.run || from.Topic != r.topic {
 		return

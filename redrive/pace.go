@@ -12,24 +12,30 @@ import (
 type Pace struct {
 	// Rate is in records a second; 50 by default, without a limit when negative.
 	Rate float64 `json:"rate"`
-	// Burst is how many may be sent at once after a pause, at least one, so a negative one is an error; a tenth of Rate by default. It
-	// takes nothing off the rate: what the process is late for, up to 100 ms, it makes up for.
+	// Burst is how many may be sent at once after a pause, at least one, so a negative one is an
+	// error; a tenth of Rate by default. It takes nothing off the rate: what the process is late
+	// for, up to 100 ms, it makes up for.
 	Burst int `json:"burst"`
-	// Canary is how many are sent first, whose outcome is awaited before the others are; 1 by default.
+	// Canary is how many are sent first, whose outcome is awaited before the others are; 1 by
+	// default.
 	Canary int `json:"canary"`
-	// Tolerate is how many failures are no reason to abort; none by default. Beyond it a failure with a class of the run is one at once,
-	// of a letter or of new traffic.
+	// Tolerate is how many failures are no reason to abort; none by default. Beyond it a failure
+	// with a class of the run is one at once, of a letter or of new traffic.
 	Tolerate int `json:"tolerate"`
-	// TolerateShare is which share of the last 50 letters with an outcome may have failed, with any class, before the run aborts; 0.1
-	// by default, none when negative, any share at 1. Of fewer letters as many may fail as of 50. A letter counts once, when its group
-	// has passed it for the first time. The share is no reason to abort before more than Tolerate letters failed.
+	// TolerateShare is which share of the last 50 letters with an outcome may have failed, with any
+	// class, before the run aborts; 0.1 by default, none when negative, any share at 1. Of fewer
+	// letters as many may fail as of 50. A letter counts once, when its group has passed it for the
+	// first time. The share is no reason to abort before more than Tolerate letters failed.
 	TolerateShare float64 `json:"tolerateShare,omitempty"`
-	// Ramp is how long it takes from a tenth of Rate to all of it, after the canary; 30 s by default.
+	// Ramp is how long it takes from a tenth of Rate to all of it, after the canary; 30 s by
+	// default.
 	Ramp time.Duration `json:"ramp"`
-	// Window is how long failures are looked for after the last record was sent, and how long new traffic's count; 30 s by default.
+	// Window is how long failures are looked for after the last record was sent, and how long new
+	// traffic's count; 30 s by default.
 	Window time.Duration `json:"window"`
-	// MaxLag is how many records that were sent may be due and unfinished on a retry topic, or in the group's lag on another target;
-	// nothing is sent meanwhile. By default it is what Rate gives in ten seconds, at least 1,000.
+	// MaxLag is how many records that were sent may be due and unfinished on a retry topic, or in
+	// the group's lag on another target; nothing is sent meanwhile. By default it is what Rate
+	// gives in ten seconds, at least 1,000.
 	MaxLag int64 `json:"maxLag"`
 }
 

@@ -21,18 +21,20 @@ type Plan struct {
 	ID string
 	// Created is when it was made.
 	Created time.Time
-	// Letters is how many would be brought back. ByClass, ByPartition and ByGroup have them by the class of their last error (with
-	// "#" and the fingerprint where the class is "unclassified"), by the partition of the dead-letter topic, and by failing group.
+	// Letters is how many would be brought back. ByClass, ByPartition and ByGroup have them by the
+	// class of their last error (with "#" and the fingerprint where the class is "unclassified"),
+	// by the partition of the dead-letter topic, and by failing group.
 	Letters     int64
 	ByClass     map[string]int64
 	ByPartition map[int32]int64
 	ByGroup     map[string]int64
 	// Targets are the topics that they would go to.
 	Targets map[string]int64
-	// SeenBy are the groups that would get them, as far as can be told: groups that may not be described are not among them.
+	// SeenBy are the groups that would get them, as far as can be told: groups that may not be
+	// described are not among them.
 	SeenBy []string
-	// Watched are the retry topics in which the run looks for records that fail again: those of the groups that the user may see. What
-	// fails into another one is taken for a success.
+	// Watched are the retry topics in which the run looks for records that fail again: those of the
+	// groups that the user may see. What fails into another one is taken for a success.
 	Watched []string
 	// Skipped are letters that fit and would not be brought back, by reason.
 	Skipped map[string]int64
@@ -53,7 +55,8 @@ type Plan struct {
 	unread     unread
 }
 
-// duplicate is a copy of a letter of the same partition that is chosen or settled, and of which no entry tells.
+// duplicate is a copy of a letter of the same partition that is chosen or settled, and of which no
+// entry tells.
 type duplicate struct {
 	letters.Place
 	letter int64
@@ -61,17 +64,22 @@ type duplicate struct {
 
 // The reasons for which letters that fit are left out.
 const (
-	SkippedTooOften  = "too many redrives"        // it was brought back MaxRedrives times
-	SkippedNoGroup   = "no group"                 // siding did not write it, or its group is not known: name a target
-	SkippedValueLost = "value lost"               // its value was left out, and the original record is gone
+	SkippedTooOften = "too many redrives" // it was brought back MaxRedrives times
+	// siding did not write it, or its group is not known: name a target
+	SkippedNoGroup = "no group"
+	// its value was left out, and the original record is gone
+	SkippedValueLost = "value lost"
 	SkippedEdit      = "edit failed"              // the patch can't be applied to its value
 	SkippedExpired   = "expired"                  // retention took it first
 	SkippedTooLarge  = "too large for the target" // as the broker says, of it alone
-	SkippedRefused   = "refused by the target"    // the same, for its timestamp or what the topic asks of records
-	SkippedResolved  = "settled meanwhile"        // somebody discarded it, or another tool brought it back
+	// the same, for its timestamp or what the topic asks of records
+	SkippedRefused = "refused by the target"
+	// somebody discarded it, or another tool brought it back
+	SkippedResolved = "settled meanwhile"
 )
 
-// unclassified is the class of errors that have no type of their own; only their fingerprint tells them apart.
+// unclassified is the class of errors that have no type of their own; only their fingerprint tells
+// them apart.
 const unclassified = "unclassified"
 
 // classKey is what classes are compared by.
@@ -91,7 +99,8 @@ func (p *Plan) Duration(pace Pace) time.Duration {
 	left := float64(p.Letters)
 	ramp := pace.Ramp.Seconds()
 	if inRamp := 0.55 * pace.Rate * ramp; left <= inRamp {
-		// From a tenth to all of the rate: after a time t as many are sent as rate × (0.1 t + 0.45 t²/ramp).
+		// From a tenth to all of the rate: after a time t as many are sent as rate × (0.1 t + 0.45
+		// t²/ramp).
 		return lasting(ramp * (math.Sqrt(0.01+1.8*left/(pace.Rate*ramp)) - 0.1) / 0.9)
 	}
 	return lasting(ramp + (left-0.55*pace.Rate*ramp)/pace.Rate)

@@ -11,7 +11,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// Trap 29: a source is recreated or a group rewound, and the new dead letters are taken for copies of old ones and deleted.
+// Trap 29: a source is recreated or a group rewound, and the new dead letters are taken for copies
+// of old ones and deleted.
 func TestPlan_TakesLettersThatFailAfterASuccess(t *testing.T) {
 	t.Parallel()
 	for name, again := range map[string]func(*testing.T, *consumertest.Kafka, *switched){

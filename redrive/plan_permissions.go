@@ -13,7 +13,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// rights are the operations on topics that a run needs, as far as is known yet where its letters go.
+// rights are the operations on topics that a run needs, as far as is known yet where its letters
+// go.
 func (p *Plan) rights(watched []string) map[string][]string {
 	const read, write = "READ", "WRITE"
 	needs := map[string][]string{p.topics.dlq: {read}, p.topics.ledger: {read, write}}
@@ -41,7 +42,8 @@ func (p *Plan) rights(watched []string) map[string][]string {
 	return needs
 }
 
-// checkRights looks whether a run may do all that it would. Before it is known where the letters go it says what is known.
+// checkRights looks whether a run may do all that it would. Before it is known where the letters go
+// it says what is known.
 func (p *Plan) checkRights(ctx context.Context, cl *kgo.Client) error {
 	watched, err := p.topics.watched(ctx, kadm.NewClient(cl), slices.Collect(maps.Keys(p.ByGroup)))
 	if err != nil {
@@ -58,7 +60,8 @@ func (p *Plan) checkRights(ctx context.Context, cl *kgo.Client) error {
 	return nil
 }
 
-// allLacking is an error about rights with all others that are missing, as far as that can be known; any other is returned as it is.
+// allLacking is an error about rights with all others that are missing, as far as that can be
+// known; any other is returned as it is.
 func (p *Plan) allLacking(ctx context.Context, cl *kgo.Client, err error) error {
 	if permission.Lacking(err) == nil {
 		return err

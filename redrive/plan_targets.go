@@ -44,7 +44,8 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	}
 	rights := p.checkRights(ctx, cl)
 	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !p.follows(g) }))
-	if err := cmp.Or(permission.Lacking(rights, unreached, unasked), unreached, rights, unasked); err != nil { // rights first, and all at once
+	// rights first, and all at once
+	if err := cmp.Or(permission.Lacking(rights, unreached, unasked), unreached, rights, unasked); err != nil {
 		return within(t.dlq, err)
 	}
 	if p.toTier {

@@ -139,7 +139,8 @@ func TestPlan_WarnsWhenItIsForced(t *testing.T) {
 	})
 }
 
-// An entry that can't be read may have said that its letter was brought back. Nobody goes on over that without a word.
+// An entry that can't be read may have said that its letter was brought back. Nobody goes on over
+// that without a word.
 func TestPlan_NamesLettersWithUnreadableEntries(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -148,7 +149,8 @@ func TestPlan_NamesLettersWithUnreadableEntries(t *testing.T) {
 		if p := plan(t, r); len(p.Warnings) != 0 {
 			t.Errorf("of a ledger that is whole it warns %q", p.Warnings)
 		}
-		k.Produce(&kgo.Record{Topic: "orders.dlq.ledger", Key: []byte("foo"), Value: []byte("bar")}) // is about no letter
+		// is about no letter
+		k.Produce(&kgo.Record{Topic: "orders.dlq.ledger", Key: []byte("foo"), Value: []byte("bar")})
 		for offset := range 12 {
 			k.Produce(&kgo.Record{Topic: "orders.dlq.ledger", Key: fmt.Append(nil, offset), Value: []byte(`{"v":1,"sta`)})
 		}

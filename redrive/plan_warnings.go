@@ -43,7 +43,8 @@ func (p *Plan) unreadOf(ledger *dlq.Ledger) (u unread) {
 	return u
 }
 
-// watches takes down the retry topics among those that are watched: by group, and the shortest first.
+// watches takes down the retry topics among those that are watched: by group, and the shortest
+// first.
 func (p *Plan) watches(topics []string) {
 	p.Watched = nil
 	for _, group := range slices.Sorted(maps.Keys(p.ByGroup)) {

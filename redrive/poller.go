@@ -11,8 +11,8 @@ const (
 	pollEvery = time.Second
 	// pollTimeout bounds one poll.
 	pollTimeout = 15 * time.Second
-	// pollGrace is how long a run that aborts waits for the poll that is under way. A later poll can
-	// find what this one does not.
+	// pollGrace is how long a run that aborts waits for the poll that is under way. A later poll
+	// can find what this one does not.
 	pollGrace = 2 * time.Second
 )
 
@@ -37,7 +37,8 @@ type poller struct {
 	asOf  time.Time // when the last poll began that found everything
 	err   error     // of the last poll
 
-	behind bool // a process had the run before; until the first poll it is not known what happened since
+	// a process had the run before; until the first poll it is not known what happened since
+	behind bool
 	idle   []string
 	lag    int64
 }

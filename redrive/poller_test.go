@@ -34,7 +34,8 @@ func TestPoller_NothingIsSentBeforeTheFirstPoll(t *testing.T) {
 			return nil, nil, false
 		})
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.retry.30s", Count: -1, When: func(req kmsg.Request) bool {
-			return req.(*kmsg.FetchRequest).IsolationLevel == 0 && time.Now().Before(slow) // the watch's
+			// the watch's
+			return req.(*kmsg.FetchRequest).IsolationLevel == 0 && time.Now().Before(slow)
 		}})
 		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
 		reappeared(t, o, err, "")

@@ -24,33 +24,38 @@ const heartbeatEvery = 5 * time.Second
 // runVersion is the version of what a run keeps in the ledger.
 const runVersion = 1
 
-// record is a run as it stands in the ledger, under run/<id>: what it is to do, who has it, and how far it came.
+// record is a run as it stands in the ledger, under run/<id>: what it is to do, who has it, and how
+// far it came.
 type record struct {
-	V         int               `json:"v"`
-	ID        string            `json:"id"`
-	TopicID   string            `json:"topicId,omitempty"`
-	State     State             `json:"state"`
-	Waiting   string            `json:"waiting,omitempty"`
-	Cause     string            `json:"cause,omitempty"`
-	By        string            `json:"by"`
-	Why       string            `json:"why,omitempty"`
-	Owner     string            `json:"owner"`
-	Token     string            `json:"token"` // of the claim: who has another one has lost the run
-	Started   time.Time         `json:"startedAt"`
-	Heartbeat time.Time         `json:"at"`
-	Stopped   *time.Time        `json:"stoppedAt,omitempty"` // by its process, which wrote this last
-	Ended     *time.Time        `json:"endedAt,omitempty"`
-	Target    Target            `json:"target"`
-	Tiers     map[string]string `json:"tiers,omitempty"` // by group and partition ("group/3"): where its letters go
-	Edit      editRecord        `json:"edit,omitzero"`
-	Pace      Pace              `json:"pace"`
-	Groups    []string          `json:"groups"`
-	Classes   []string          `json:"classes"`             // as classKey gives them
-	Groupless int64             `json:"groupless,omitempty"` // letters that don't say whose they are, in a run whose entries tell of all alike
-	Counts    Counts            `json:"counts"`
-	Pieces    int               `json:"pieces"`             // of the selection, under run/<id>/selection/<n>
-	Watch     bounds.Positions  `json:"watch"`              // where the watch began
-	WatchIDs  map[string]string `json:"watchIds,omitempty"` // of its topics, as idText gives them
+	V         int       `json:"v"`
+	ID        string    `json:"id"`
+	TopicID   string    `json:"topicId,omitempty"`
+	State     State     `json:"state"`
+	Waiting   string    `json:"waiting,omitempty"`
+	Cause     string    `json:"cause,omitempty"`
+	By        string    `json:"by"`
+	Why       string    `json:"why,omitempty"`
+	Owner     string    `json:"owner"`
+	Token     string    `json:"token"` // of the claim: who has another one has lost the run
+	Started   time.Time `json:"startedAt"`
+	Heartbeat time.Time `json:"at"`
+	// by its process, which wrote this last
+	Stopped *time.Time `json:"stoppedAt,omitempty"`
+	Ended   *time.Time `json:"endedAt,omitempty"`
+	Target  Target     `json:"target"`
+	// by group and partition ("group/3"): where its letters go
+	Tiers   map[string]string `json:"tiers,omitempty"`
+	Edit    editRecord        `json:"edit,omitzero"`
+	Pace    Pace              `json:"pace"`
+	Groups  []string          `json:"groups"`
+	Classes []string          `json:"classes"` // as classKey gives them
+	// letters that don't say whose they are, in a run whose entries tell of all alike
+	Groupless int64  `json:"groupless,omitempty"`
+	Counts    Counts `json:"counts"`
+	// of the selection, under run/<id>/selection/<n>
+	Pieces   int               `json:"pieces"`
+	Watch    bounds.Positions  `json:"watch"`              // where the watch began
+	WatchIDs map[string]string `json:"watchIds,omitempty"` // of its topics, as idText gives them
 }
 
 // editRecord is an edit as it stands in the ledger.
@@ -88,8 +93,9 @@ func (e *editRecord) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// end puts the run into a final state. What its letters were changed to is not needed any more, and may be personal data: the record goes
-// without it from here on, and compaction takes the ones before.
+// end puts the run into a final state. What its letters were changed to is not needed any more, and
+// may be personal data: the record goes without it from here on, and compaction takes the ones
+// before.
 func (r *record) end(state State, cause string, at time.Time) {
 	r.State, r.Cause, r.Ended, r.Edit = state, cause, &at, editRecord{}
 }
@@ -120,8 +126,8 @@ func unreadable(ledger, id string, err error) error {
 		"its letters keep what the ledger says of them", id, err, id, ledger)
 }
 
-// recordsIn are the records of the runs in a ledger by their ids, or the errors of those that cannot be
-// read.
+// recordsIn are the records of the runs in a ledger by their ids, or the errors of those that
+// cannot be read.
 func recordsIn(ledger *dlq.Ledger) iter.Seq2[*record, error] {
 	return func(yield func(*record, error) bool) {
 		runs := ledger.Runs()
@@ -163,8 +169,9 @@ func (r *record) note(ledger string) *kgo.Record {
 	return dlq.RunRecord(ledger, r.ID, value)
 }
 
-// last are the records of the ledger that end a run: its final state, and then that its selection is gone. They may go in two
-// transactions, and a run without its selection could neither be resumed nor aborted; a selection without a run means nothing.
+// last are the records of the ledger that end a run: its final state, and then that its selection
+// is gone. They may go in two transactions, and a run without its selection could neither be
+// resumed nor aborted; a selection without a run means nothing.
 func (r *record) last(ledger string) []*kgo.Record {
 	notes := []*kgo.Record{r.note(ledger)}
 	for n := range r.Pieces {

@@ -19,8 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "write a golden file that is not there")
 
-// A run that was begun by one version is resumed, looked at or aborted by a later one. What testdata holds was written by version 1 and is
-// never edited: a version that writes something which this one would misread takes another number, and reads both.
+// A run that was begun by one version is resumed, looked at or aborted by a later one. What
+// testdata holds was written by version 1 and is never edited: a version that writes something
+// which this one would misread takes another number, and reads both.
 func TestRecord_IsAsInItsGoldenFile(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 11, 21, 3, 0, 0, 250e6, time.UTC)

@@ -27,7 +27,8 @@ type Config struct {
 	By, Why string
 	// MergePatch applies an RFC 7396 merge patch; it is required for Edit.Patch only.
 	MergePatch func(value, patch []byte) ([]byte, error)
-	// MaxBufferedBytes bounds the letters that a run has in memory: those that are read and not committed yet; 64 MiB by default.
+	// MaxBufferedBytes bounds the letters that a run has in memory: those that are read and not
+	// committed yet; 64 MiB by default.
 	MaxBufferedBytes int64
 	// Logger gets what an operator need not see; nil discards it.
 	Logger *slog.Logger
@@ -88,8 +89,8 @@ func token(n int) string {
 // newID is the id of a run: when it was planned, for people, and something that no other run has.
 func newID(at time.Time) string { return at.UTC().Format("20060102-150405") + "-" + token(3) }
 
-// topicsOf finds the topics around a dead-letter topic by the naming templates. Where only the ledger's has {group}, the groups that
-// letters are selected by say which one.
+// topicsOf finds the topics around a dead-letter topic by the naming templates. Where only the
+// ledger's has {group}, the groups that letters are selected by say which one.
 func (r *Redriver) topicsOf(dlqTopic string, groups []string) (*topics, error) {
 	name, ok := r.cfg.Naming.Parse(dlqTopic)
 	if !ok || name.Kind != retrytopics.KindDLQ {

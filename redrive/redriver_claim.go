@@ -17,10 +17,10 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// claim begins a run of a plan. The order is what makes two operators at a time one run: the ids are initialised, then the ledger is
-// read to its end, and only then the claim is written, which the broker refuses if somebody initialised the ids meanwhile. The fence is
-// raised before: the reading waits for what is open in the ledger.
-// See DESIGN.md, "Claim".
+// claim begins a run of a plan. The order is what makes two operators at a time one run: the ids
+// are initialised, then the ledger is read to its end, and only then the claim is written, which
+// the broker refuses if somebody initialised the ids meanwhile. The fence is raised before: the
+// reading waits for what is open in the ledger. See DESIGN.md, "Claim".
 func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*ownedRun, error) {
 	t, l := p.topics, newLoad(r.cfg.MaxBufferedBytes/2)
 	for try := 1; ; try++ {
@@ -50,16 +50,18 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 	}
 }
 
-// standBack is how long it takes at random until the ids are initialised once more that somebody else has initialised meanwhile. Who
-// initialises them has all others begin again, so those who began at the same time have to come at different times, and the farther
-// apart the more of them there are: each try has twice the time of the one before, as on an Ethernet.
+// standBack is how long it takes at random until the ids are initialised once more that somebody
+// else has initialised meanwhile. Who initialises them has all others begin again, so those who
+// began at the same time have to come at different times, and the farther apart the more of them
+// there are: each try has twice the time of the one before, as on an Ethernet.
 func standBack(try int) time.Duration {
 	const least, most = 100 * time.Millisecond, 8 * time.Second
 	return least + rand.N(min(time.Second<<min(try-1, 10), most))
 }
 
-// stillFree looks into the ledger, before the ids are initialised once more, whether the plan has come too late. To initialise them
-// first would fence whoever has a run by now. Of a ledger that can't be read for a while nobody knows that: something in it is open.
+// stillFree looks into the ledger, before the ids are initialised once more, whether the plan has
+// come too late. To initialise them first would fence whoever has a run by now. Of a ledger that
+// can't be read for a while nobody knows that: something in it is open.
 func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
 	first, cancel := context.WithTimeout(ctx, peekFenced)
 	defer cancel()
@@ -140,8 +142,8 @@ func (s redrivenElsewhere) observe(n *dlq.LedgerRecord) {
 	}
 }
 
-// of are the records that take away what nobody needs, where no run is unfinished: who was fenced before its claim, or crashed, left
-// pieces that mean nothing, and that no compaction takes.
+// of are the records that take away what nobody needs, where no run is unfinished: who was fenced
+// before its claim, or crashed, left pieces that mean nothing, and that no compaction takes.
 func (s redrivenElsewhere) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 	for _, names := range s {
 		for _, name := range names {
@@ -151,8 +153,8 @@ func (s redrivenElsewhere) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 	return gone
 }
 
-// take takes a run over, from whoever has it, with what the ledger knows of it. change is asked more than once where others come in
-// between, each time about the run as the ledger has it then.
+// take takes a run over, from whoever has it, with what the ledger knows of it. change is asked
+// more than once where others come in between, each time about the run as the ledger has it then.
 func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, change func(*ownedRun) error) (*ownedRun, error) {
 	for try := 1; ; try++ {
 		w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, l.timeout)
@@ -175,7 +177,8 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, chan
 	}
 }
 
-// stillMine looks into the ledger, before the ids are initialised once more, whether a run may still be taken.
+// stillMine looks into the ledger, before the ids are initialised once more, whether a run may
+// still be taken.
 func (r *Redriver) stillMine(ctx context.Context, t *topics, id string, change func(*ownedRun) error) error {
 	first, cancel := context.WithTimeout(ctx, peekFenced)
 	defer cancel()
@@ -206,7 +209,8 @@ func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change fun
 	return h, w.Write(ctx, 0, h.rec.note(t.ledger))
 }
 
-// read reads what the ledger knows of a run: its selection less what has an entry, and what was sent without an outcome.
+// read reads what the ledger knows of a run: its selection less what has an entry, and what was
+// sent without an outcome.
 func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, error) {
 	h := &ownedRun{r: r, topics: t}
 	entries, heard := newLedgerView(), letters.Set{}

@@ -17,8 +17,9 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// leftover is a transaction of an earlier owner of a run's first id that stands open on a partition, as brokers tell that have had
-// trouble. The embedded broker has none, so it only says so; it ends with a marker.
+// leftover is a transaction of an earlier owner of a run's first id that stands open on a
+// partition, as brokers tell that have had trouble. The embedded broker has none, so it only says
+// so; it ends with a marker.
 type leftover struct {
 	topic     string
 	partition int32
@@ -87,7 +88,8 @@ func (l *leftover) describe(req *kmsg.DescribeProducersRequest) kmsg.Response {
 	return resp
 }
 
-// What an earlier run left open became visible with the first commit of the next: letters twice, or a claim that nobody had.
+// What an earlier run left open became visible with the first commit of the next: letters twice, or
+// a claim that nobody had.
 func TestClaim_EndsWhatAnEarlierRunLeftOpen(t *testing.T) {
 	t.Parallel()
 	for name, l := range map[string]*leftover{
@@ -141,7 +143,8 @@ func TestClaim_NamesWhatItCannotEnd(t *testing.T) {
 	})
 }
 
-// A broker that is down was taken for one that does not know the request: what was open on it was aborted unseen, committed or not.
+// A broker that is down was taken for one that does not know the request: what was open on it was
+// aborted unseen, committed or not.
 func TestClaim_FenceWaitsForABrokerThatIsDown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

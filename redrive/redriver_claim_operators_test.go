@@ -18,7 +18,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// distant is a connection over which each request takes a while: about as long as on a network, with the broker's own time.
+// distant is a connection over which each request takes a while: about as long as on a network,
+// with the broker's own time.
 type distant struct{ net.Conn }
 
 func (c distant) Write(b []byte) (int, error) {
@@ -26,8 +27,8 @@ func (c distant) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Each waited for 200 ms and initialised the ids again, by which it fenced the others, which waited for 200 ms: two took half a minute
-// until one had the run, and four more than a hundred seconds.
+// Each waited for 200 ms and initialised the ids again, by which it fenced the others, which waited
+// for 200 ms: two took half a minute until one had the run, and four more than a hundred seconds.
 func TestClaim_OfSixOperatorsOneRunsWithinTenSeconds(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -15,7 +15,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// unanswered has the nth end of a transaction from now on done, and what follows, and then answers it with an error.
+// unanswered has the nth end of a transaction from now on done, and what follows, and then answers
+// it with an error.
 func unanswered(t *testing.T, k *consumertest.Kafka, nth int64, follows func()) (faults *atomic.Int64) {
 	t.Helper()
 	cl, err := kgo.NewClient(k.Opts()...)
@@ -52,7 +53,8 @@ func unanswered(t *testing.T, k *consumertest.Kafka, nth int64, follows func()) 
 // The first transaction of a run has its selection and its claim.
 const claims = 1
 
-// Of a claim that stood, though its commit was answered with an error, the run was told that somebody has an unfinished one.
+// Of a claim that stood, though its commit was answered with an error, the run was told that
+// somebody has an unfinished one.
 func TestClaim_CountsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, nth := range map[string]int64{"the claim": claims, "what comes after": claims + 1} {

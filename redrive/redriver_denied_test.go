@@ -16,8 +16,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A right that is taken away while a run goes on does not come back by trying again: the run ends unfinished, says which one it is, and
-// whoever has it granted resumes.
+// A right that is taken away while a run goes on does not come back by trying again: the run ends
+// unfinished, says which one it is, and whoever has it granted resumes.
 func TestRun_ThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
 	t.Parallel()
 	for _, topic := range []string{"orders.retry.5s", "orders.dlq.ledger"} {
@@ -79,7 +79,8 @@ func TestRun_ThatMayNotPollEndsAndCanBeResumed(t *testing.T) {
 	}
 }
 
-// The words of whoever ends a run from elsewhere are kept with it, and the topic is named once in what is refused afterwards.
+// The words of whoever ends a run from elsewhere are kept with it, and the topic is named once in
+// what is refused afterwards.
 func TestAbort_KeepsItsReasonAndIsFinal(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -117,7 +118,8 @@ func TestAbort_KeepsItsReasonAndIsFinal(t *testing.T) {
 	})
 }
 
-// A run that was done became one that was aborted, with the cause of whoever came while it wrote that down.
+// A run that was done became one that was aborted, with the cause of whoever came while it wrote
+// that down.
 func TestAbort_ThatComesTooLateLeavesTheRunDone(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -37,7 +37,8 @@ func (r *Redriver) WriteOutcomes(ctx context.Context, topic string) (settled int
 	return settled, within(topic, err)
 }
 
-// unresolvedRuns are the finished runs of whose letters some have no outcome in the ledger; none while another one goes on.
+// unresolvedRuns are the finished runs of whose letters some have no outcome in the ledger; none
+// while another one goes on.
 func (r *Redriver) unresolvedRuns(ctx context.Context, t *topics) (ids []string, err error) {
 	ledger, err := r.readLedger(ctx, t, nil)
 	if err != nil || ledger.Count(dlq.Redriven) == 0 {
@@ -56,7 +57,8 @@ func (r *Redriver) unresolvedRuns(ctx context.Context, t *topics) (ids []string,
 	return ids, nil
 }
 
-// writeOutcomes settles a run. Where somebody else had the ids meanwhile it begins again: they may have settled it, or have a run now.
+// writeOutcomes settles a run. Where somebody else had the ids meanwhile it begins again: they may
+// have settled it, or have a run now.
 func (r *Redriver) writeOutcomes(ctx context.Context, t *topics, id string) (int64, error) {
 	for {
 		n, err := r.tryWriteOutcomes(ctx, t, id)
@@ -71,9 +73,10 @@ func (r *Redriver) writeOutcomes(ctx context.Context, t *topics, id string) (int
 	}
 }
 
-// tryWriteOutcomes is one try of it. The outcomes are found before the ids are initialised, which takes the time of others. They are written as
-// a claim is: the ledger is read to its end after that, and the broker refuses what is written when somebody else has the ids. So no
-// letter is touched that another run has brought back since.
+// tryWriteOutcomes is one try of it. The outcomes are found before the ids are initialised, which
+// takes the time of others. They are written as a claim is: the ledger is read to its end after
+// that, and the broker refuses what is written when somebody else has the ids. So no letter is
+// touched that another run has brought back since.
 func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (int64, error) {
 	h, err := r.read(ctx, t, id)
 	if err != nil {
@@ -83,7 +86,8 @@ func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (
 	if err != nil || len(verdicts)+len(h.unfollowed) == 0 {
 		return 0, err
 	}
-	if ids, err := r.unresolvedRuns(ctx, t); err != nil || !slices.Contains(ids, id) { // a run that began meanwhile is not to be fenced
+	// a run that began meanwhile is not to be fenced
+	if ids, err := r.unresolvedRuns(ctx, t); err != nil || !slices.Contains(ids, id) {
 		return 0, err
 	}
 	w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, txn.Timeout)

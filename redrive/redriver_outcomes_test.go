@@ -99,7 +99,8 @@ func TestWriteOutcomes_WritesLateOutcomesOnce(t *testing.T) {
 	})
 }
 
-// To settle takes the ids of whoever has them, and what is written then is about the letters of others.
+// To settle takes the ids of whoever has them, and what is written then is about the letters of
+// others.
 func TestWriteOutcomes_DoesNothingDuringARun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -120,7 +121,8 @@ func TestWriteOutcomes_DoesNothingDuringARun(t *testing.T) {
 	})
 }
 
-// Between finding an outcome and writing it somebody else did both, and a run brought the letters back.
+// Between finding an outcome and writing it somebody else did both, and a run brought the letters
+// back.
 func TestWriteOutcomes_LeavesLaterOutcomes(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

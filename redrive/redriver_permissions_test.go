@@ -24,8 +24,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// errands are what an operator does, by the columns of the table of rights in docs/operations.md, with the client options of one whose
-// rights are limited.
+// errands are what an operator does, by the columns of the table of rights in docs/operations.md,
+// with the client options of one whose rights are limited.
 var errands = []func(context.Context, []kgo.Opt) error{
 	func(ctx context.Context, opts []kgo.Opt) error { // look
 		s, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Summarize(ctx, dlq.Filter{}, dlq.Cursor{}, nil)
@@ -71,8 +71,8 @@ var errands = []func(context.Context, []kgo.Opt) error{
 	},
 }
 
-// One right too few and the operator stands there at night, one too many and somebody holds what nobody reviewed. So each errand is done
-// with exactly the table, and with each right missing.
+// One right too few and the operator stands there at night, one too many and somebody holds what
+// nobody reviewed. So each errand is done with exactly the table, and with each right missing.
 func TestRedriver_NeedsTheDocumentedPermissions(t *testing.T) {
 	t.Parallel()
 	columns := documentedRights(t)
@@ -142,7 +142,8 @@ func documentedRights(t *testing.T) (columns [][]kfake.ACL) {
 	return columns
 }
 
-// guarded is a cluster on which ann has some rights, and admin all. It returns the options of a client of theirs; in a bubble only.
+// guarded is a cluster on which ann has some rights, and admin all. It returns the options of a
+// client of theirs; in a bubble only.
 func guarded(t *testing.T, rights []kfake.ACL) (as func(user string) []kgo.Opt) {
 	t.Helper()
 	var vn kfake.VirtualNetwork
@@ -179,8 +180,8 @@ func doneWith(t *testing.T, errand func(context.Context, []kgo.Opt) error, right
 	return err
 }
 
-// history makes that what is looked at is there: the ledger has entries, and an open letter and one that was discarded have a copy each
-// that is a minute younger.
+// history makes that what is looked at is there: the ledger has entries, and an open letter and one
+// that was discarded have a copy each that is a minute younger.
 func history(t *testing.T, admin []kgo.Opt) {
 	t.Helper()
 	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", admin...)

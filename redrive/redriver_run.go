@@ -41,8 +41,8 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 	return r.drive(ctx, h, on)
 }
 
-// recheck looks whether all is still as it was when the plan was made, and returns the plan as it would be made now: another run would
-// be fenced by the claim, though it would stand.
+// recheck looks whether all is still as it was when the plan was made, and returns the plan as it
+// would be made now: another run would be fenced by the claim, though it would stand.
 func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	if _, err := r.ledgerFor(ctx, p, nil); err != nil {
 		return nil, err
@@ -177,12 +177,14 @@ func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outc
 	}
 }
 
-// retake takes a run again whose producers were fenced, or whose last transaction may stand or not, if nobody else has taken it.
+// retake takes a run again whose producers were fenced, or whose last transaction may stand or not,
+// if nobody else has taken it.
 func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(Event)) (*ownedRun, error) {
 	var said throttle
 	for {
 		again, err := r.takeBack(ctx, h, why)
-		if _, denied := errors.AsType[*permission.DeniedError](err); denied { // somebody has to grant it, and then resume
+		// somebody has to grant it, and then resume
+		if _, denied := errors.AsType[*permission.DeniedError](err); denied {
 			return nil, err
 		}
 		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrTopicRecreated) {
@@ -199,8 +201,8 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 	}
 }
 
-// poll looks at a run before it is claimed, so that one that may not be taken is not disturbed. It returns nil where the ledger can't be
-// read in time.
+// poll looks at a run before it is claimed, so that one that may not be taken is not disturbed. It
+// returns nil where the ledger can't be read in time.
 func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, error) {
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	read := func() (*record, error) {
@@ -244,8 +246,9 @@ func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, err
 	return again, w.allowed(again)
 }
 
-// pollPatience is how long the ledger is read before a run is claimed. To claim it disturbs a process that goes on, which loses some
-// seconds also where the claim is given up. What holds the reading up may be a transaction that only the claim ends.
+// pollPatience is how long the ledger is read before a run is claimed. To claim it disturbs a
+// process that goes on, which loses some seconds also where the claim is given up. What holds the
+// reading up may be a transaction that only the claim ends.
 const pollPatience = 3 * time.Second
 
 // pause waits, but not for longer than ctx lasts.

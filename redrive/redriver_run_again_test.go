@@ -17,7 +17,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A run's id is in the headers of its copies, and in the ledger's entries about them: two runs of one id would take each other's for theirs.
+// A run's id is in the headers of its copies, and in the ledger's entries about them: two runs of
+// one id would take each other's for theirs.
 func TestRun_RunsAPlanOnceAndLeavesItAsItIs(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

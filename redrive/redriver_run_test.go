@@ -223,7 +223,8 @@ func TestAbort_StopsARunOfAnotherProcess(t *testing.T) {
 	})
 }
 
-// Trap 23: a replay has no group and no ledger: nobody sees how far it is, and it reads what it wrote.
+// Trap 23: a replay has no group and no ledger: nobody sees how far it is, and it reads what it
+// wrote.
 func TestRun_SendsTheLettersOfItsPlanOnly(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -270,7 +271,8 @@ func TestRun_RedrivesARecordThreeTimesAtMost(t *testing.T) {
 	})
 }
 
-// Trap 26: the dead-letter topic is consumed to be handled, and nobody sees any more how much is in it.
+// Trap 26: the dead-letter topic is consumed to be handled, and nobody sees any more how much is in
+// it.
 func TestRun_LeavesLettersInTheTopic(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -33,10 +33,9 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 	return o, within(topic, h.refailed(ctx, &o.Counts))
 }
 
-// Runs are the runs of a dead-letter topic, oldest first, each with the counts that it
-// wrote down itself: those of its end, or of its last heartbeat, every five seconds.
-// [Redriver.Status] finds out what became known since. With an error about a run that can't be read come the
-// others.
+// Runs are the runs of a dead-letter topic, oldest first, each with the counts that it wrote down
+// itself: those of its end, or of its last heartbeat, every five seconds. [Redriver.Status] finds
+// out what became known since. With an error about a run that can't be read come the others.
 func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {

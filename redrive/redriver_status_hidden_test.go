@@ -20,8 +20,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// hidden has 4 letters that were tried three times, and a redriver of ann, who may do all that a run wants but see the second retry topic.
-// What comes back fails as before.
+// hidden has 4 letters that were tried three times, and a redriver of ann, who may do all that a
+// run wants but see the second retry topic. What comes back fails as before.
 func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *redrive.Redriver)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,8 +64,8 @@ func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *re
 	})
 }
 
-// What fails into a retry topic that the run may not see looks as if it had succeeded. Dead letters that came back say otherwise, to
-// whoever asks.
+// What fails into a retry topic that the run may not see looks as if it had succeeded. Dead letters
+// that came back say otherwise, to whoever asks.
 func TestStatus_CountsLettersThatFailedUnseen(t *testing.T) {
 	t.Parallel()
 	hidden(t, func(t *testing.T, k *consumertest.Kafka, ann *redrive.Redriver) {

@@ -30,14 +30,16 @@ func taken(rec *record) error {
 	return &takenError{fmt.Sprintf("run %s: %s", rec.ID, text)}
 }
 
-// How long the ledger is read before the ids are initialised: of a run that was fenced nothing is open any more; of another one it may
-// be its own transaction for which the reading waits, and to initialise them ends it.
+// How long the ledger is read before the ids are initialised: of a run that was fenced nothing is
+// open any more; of another one it may be its own transaction for which the reading waits, and to
+// initialise them ends it.
 const (
 	peekFenced = 5 * time.Second
 	peek       = time.Second
 )
 
-// takeBack is one try of it. The ledger is read first, since to initialise the ids fences whoever has the run by now.
+// takeBack is one try of it. The ledger is read first, since to initialise the ids fences whoever
+// has the run by now.
 func (r *Redriver) takeBack(ctx context.Context, h *ownedRun, why error) (*ownedRun, error) {
 	claimed := func(now *ownedRun) error {
 		switch rec := now.rec; {

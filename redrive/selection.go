@@ -13,8 +13,8 @@ type Selection struct {
 	Filter dlq.Filter
 	// Target is where they go.
 	Target Target
-	// MaxRedrives is how often a record is brought back, over all runs; 3 by default, any number of times when negative. One that
-	// was brought back as often stays.
+	// MaxRedrives is how often a record is brought back, over all runs; 3 by default, any number of
+	// times when negative. One that was brought back as often stays.
 	MaxRedrives int
 	// Edit changes them on the way.
 	Edit Edit
@@ -25,13 +25,17 @@ const defaultMaxRedrives = 3
 // Target is where letters are brought back to. The zero value is the failing group's
 // first retry topic, due at once: only that group sees the records again.
 type Target struct {
-	// Topic is another target: the source topic, or any that is no sibling. All groups that read it will see the records; of what
-	// goes to another one than the source nobody tells what becomes of it ([Counts.Unfollowed]). It may as well be a retry topic of the source that the failing groups read, another one than their first.
+	// Topic is another target: the source topic, or any that is no sibling. All groups that read it
+	// will see the records; of what goes to another one than the source nobody tells what becomes
+	// of it ([Counts.Unfollowed]). It may as well be a retry topic of the source that the failing
+	// groups read, another one than their first.
 	Topic string `json:"topic,omitempty"`
 	// Wait lets a run wait for a group without members instead of refusing.
 	Wait bool `json:"wait,omitempty"`
-	// Force brings records back to a compacted source, or to one whose retry topics seem to be named otherwise than Config.Naming says.
+	// Force brings records back to a compacted source, or to one whose retry topics seem to be
+	// named otherwise than Config.Naming says.
 	Force bool `json:"force,omitempty"`
-	// KeepTimestamp gives the copies the timestamp of the record as it was first read, on a target that is named.
+	// KeepTimestamp gives the copies the timestamp of the record as it was first read, on a target
+	// that is named.
 	KeepTimestamp bool `json:"keepTimestamp,omitempty"`
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // sender writes the copies of letters that are ready, with the ledger's entries about them, in
-// transactions at which the run's two producers take turns. It belongs to the engine's loop; only the
-// end of a transaction runs beside it, and answers through ends.
-// See DESIGN.md, "Sending".
+// transactions at which the run's two producers take turns. It belongs to the engine's loop; only
+// the end of a transaction runs beside it, and answers through ends. See DESIGN.md, "Sending".
 type sender struct {
-	run    *ownedRun
-	aborts <-chan struct{}             // closed when the run aborts: nothing is committed from then on
+	run *ownedRun
+	// closed when the run aborts: nothing is committed from then on
+	aborts <-chan struct{}
 	wrote  func(iter.Seq[*kgo.Record]) // is called beside the loop with the records of each commit
 	bucket *bucket
 
@@ -65,7 +65,8 @@ func (s *sender) incoming() <-chan reading {
 	return s.letters
 }
 
-// room is closed when the connection has room for the next transaction; nil if nothing waits for that.
+// room is closed when the connection has room for the next transaction; nil if nothing waits for
+// that.
 func (s *sender) room() <-chan struct{} {
 	if len(s.buffer) > 0 && s.open == nil && !s.clear() {
 		return s.sent
@@ -95,8 +96,8 @@ func (s *sender) begin() (err error) {
 	return err
 }
 
-// pump sends the letters that are ready, while it may. It returns how long it is until the next token,
-// if that is all that is missing.
+// pump sends the letters that are ready, while it may. It returns how long it is until the next
+// token, if that is all that is missing.
 func (s *sender) pump(may func() bool) (wait time.Duration, err error) {
 	for len(s.buffer) > 0 && may() {
 		if s.open == nil {
@@ -167,8 +168,8 @@ func (s *sender) handOver() {
 	}()
 }
 
-// ended takes how a transaction ended. It returns the letter that its target does not take, if one was
-// alone in the transaction.
+// ended takes how a transaction ended. It returns the letter that its target does not take, if one
+// was alone in the transaction.
 func (s *sender) ended(done ended) (stays *skip, err error) {
 	s.busy[done.which] = false
 	switch {
@@ -186,8 +187,8 @@ func (s *sender) ended(done ended) (stays *skip, err error) {
 }
 
 // refused puts the letters of a transaction back that a broker refused, and of which nothing is
-// written. A broker refuses whole batches and does not name the letters. So they go again, fewer at a
-// time, until one is refused alone: it stays.
+// written. A broker refuses whole batches and does not name the letters. So they go again, fewer at
+// a time, until one is refused alone: it stays.
 func (s *sender) refused(done ended) (stays *skip) {
 	var alone *outgoing
 	if len(done.refused) == 1 {
@@ -212,8 +213,8 @@ func (s *sender) refused(done ended) (stays *skip) {
 	return stays
 }
 
-// drop aborts the open transaction, if there is one. After an error its records may be committed with
-// what is written next.
+// drop aborts the open transaction, if there is one. After an error its records may be committed
+// with what is written next.
 func (s *sender) drop() error {
 	if s.open == nil {
 		return nil

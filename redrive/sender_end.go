@@ -13,8 +13,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// end waits for the copies, writes the ledger's entries about them, and commits after the transaction
-// before, unless the run aborts first. It runs beside the loop, while the next transaction is filled.
+// end waits for the copies, writes the ledger's entries about them, and commits after the
+// transaction before, unless the run aborts first. It runs beside the loop, while the next
+// transaction is filled.
 func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}) (e ended) {
 	e.transaction = t
 	sent := sync.OnceFunc(func() { close(t.sent) })

@@ -42,7 +42,8 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 			if err != nil || o.State != redrive.Done || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
 				t.Errorf("the run ended with %v, and %+v", err, o)
 			}
-			// An open transaction of its own, which holds up who reads the target, ends before the broker ends it.
+			// An open transaction of its own, which holds up who reads the target, ends before the
+			// broker ends it.
 			if took := time.Since(began); took > 38*time.Second {
 				t.Errorf("it took %v, with a window of 30 s", took)
 			}
@@ -63,10 +64,12 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 	}
 }
 
-// onTheirTargets checks that the ledger says of n letters of a run where the copy of each stands that a committed reader sees.
+// onTheirTargets checks that the ledger says of n letters of a run where the copy of each stands
+// that a committed reader sees.
 //
-// A run that took itself again after a fault, or was resumed, took down the place of a copy in the transaction that was aborted, which
-// its watch had seen. The group's offset is past that one sooner, and the letter had succeeded before it ran.
+// A run that took itself again after a fault, or was resumed, took down the place of a copy in the
+// transaction that was aborted, which its watch had seen. The group's offset is past that one
+// sooner, and the letter had succeeded before it ran.
 func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
 	t.Helper()
 	told := map[string]string{}

@@ -20,12 +20,14 @@ const (
 	readBytes = 512 << 10
 	// readWait is how long the first of them waits for the others, while more come.
 	readWait = 10 * time.Millisecond
-	// fetchBytes bounds an answer of a broker, compressed as it is: one stays in memory beside the letters that are handed over, and a slow
-	// connection has to carry it within the time that the client gives a request.
+	// fetchBytes bounds an answer of a broker, compressed as it is: one stays in memory beside the
+	// letters that are handed over, and a slow connection has to carry it within the time that the
+	// client gives a request.
 	fetchBytes = 2 << 20
 )
 
-// reading is what the reader of letters has to tell: some that are ready to go, some that can't, or how it ended.
+// reading is what the reader of letters has to tell: some that are ready to go, some that can't, or
+// how it ended.
 type reading struct {
 	ready   []*outgoing
 	bytes   int64 // of these
@@ -42,8 +44,9 @@ type skip struct {
 	err error
 }
 
-// readLetters reads what is left of the selection, and makes the copies. The channel is closed when that has ended, which it does when
-// ctx ends at the latest. It looks at the run as it is now: what becomes of that is the engine's to write down.
+// readLetters reads what is left of the selection, and makes the copies. The channel is closed when
+// that has ended, which it does when ctx ends at the latest. It looks at the run as it is now: what
+// becomes of that is the engine's to write down.
 func readLetters(ctx context.Context, h *ownedRun, buffered *memoryBudget) <-chan reading {
 	own, rec := *h, *h.rec
 	own.rec = &rec
@@ -112,7 +115,9 @@ func (s *source) read(ctx context.Context) (whole bool) {
 		return true
 	}
 	whole = true
-	same := false // asked once a letter came: a client that reads a topic does not go on with another one of its name
+	// asked once a letter came: a client that reads a topic does not go on with another one of its
+	// name
+	same := false
 	opts := append([]kgo.Opt{kgo.FetchMaxBytes(fetchBytes)}, s.r.cfg.Kafka...)
 	for r, err := range dlq.Records(ctx, s.topics.dlq, ranges, opts...) {
 		err = permission.Denied("READ", "topic", s.topics.dlq, err)
@@ -152,7 +157,8 @@ func (s *source) read(ctx context.Context) (whole bool) {
 	return (same || s.still(ctx)) && s.flush(ctx) && whole
 }
 
-// still reports whether the topic is the one that the run is about, and says so if it is not, or that is not known.
+// still reports whether the topic is the one that the run is about, and says so if it is not, or
+// that is not known.
 func (s *source) still(ctx context.Context) bool {
 	err := s.sameTopics(ctx)
 	return err == nil || s.hand(ctx, reading{err: err}) && false

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// logEvery is how often an equal message is reported, and maxLogged how many messages are remembered.
+// logEvery is how often an equal message is reported, and maxLogged how many messages are
+// remembered.
 const (
 	logEvery  = 10 * time.Second
 	maxLogged = 1_000
@@ -23,7 +24,8 @@ func (t *throttle) first(message string) bool {
 	if len(t.logged) >= maxLogged {
 		maps.DeleteFunc(t.logged, func(_ string, at time.Time) bool { return now.Sub(at) >= logEvery })
 	}
-	if t.logged == nil || len(t.logged) >= maxLogged { // rather the same message twice than all of them kept
+	// rather the same message twice than all of them kept
+	if t.logged == nil || len(t.logged) >= maxLogged {
 		t.logged = map[string]time.Time{}
 	}
 	t.logged[message] = now

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A dead-letter topic that is deleted and made anew has the old name, other letters at the old offsets, and another id. So a plan and a
-// run are about an id: what was selected from the one topic is never sent from the other, and nothing is concluded from what the other
-// lacks.
+// A dead-letter topic that is deleted and made anew has the old name, other letters at the old
+// offsets, and another id. So a plan and a run are about an id: what was selected from the one
+// topic is never sent from the other, and nothing is concluded from what the other lacks.
 
 // ErrTopicRecreated is wrapped by the error of a run whose dead-letter topic was deleted and
 // made anew, or deleted and for ten seconds not made again: its letters are gone. A run
@@ -36,7 +36,8 @@ func isOther(id, now [16]byte) bool {
 	return id != ([16]byte{}) && now != ([16]byte{}) && id != now
 }
 
-// The dead-letter topic is gone when that many looks in a row, over that time at least, did not find it: a single broker may be behind.
+// The dead-letter topic is gone when that many looks in a row, over that time at least, did not
+// find it: a single broker may be behind.
 const (
 	absentPolls = 10
 	absentFor   = absentPolls * pollEvery

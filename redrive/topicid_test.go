@@ -23,12 +23,14 @@ func remake(t *testing.T, k *consumertest.Kafka, s *switched, n int) {
 	k.DeleteTopic("orders.dlq")
 	k.CreateTopic("orders.dlq", 1)
 	s.set(failing("new"))
-	for _, r := range k.Produce(records(n, "new")...) { // one that was refused at first may be the last to come
+	// one that was refused at first may be the last to come
+	for _, r := range k.Produce(records(n, "new")...) {
 		k.DeadLettered(r, "terminal")
 	}
 }
 
-// nothingNew checks that no letter of the topic that was made anew was sent, and that all of them are open.
+// nothingNew checks that no letter of the topic that was made anew was sent, and that all of them
+// are open.
 func nothingNew(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver, n int64) {
 	t.Helper()
 	for _, c := range on(t, k, "orders.retry.5s") {
@@ -176,7 +178,8 @@ func TestTopicID_ARunOfARecreatedTopicIsNotResumed(t *testing.T) {
 	})
 }
 
-// What was brought back went with the topic. The engine that had the run knew that, and whoever came later did not.
+// What was brought back went with the topic. The engine that had the run knew that, and whoever
+// came later did not.
 func TestTopicID_LettersInARecreatedTierAreUnknown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

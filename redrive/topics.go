@@ -22,12 +22,14 @@ type topics struct {
 	dlq, source, ledger string
 }
 
-// watched lists the topics that tell of failures: the retry topics of the groups, the dead-letter topic and its ledger.
+// watched lists the topics that tell of failures: the retry topics of the groups, the dead-letter
+// topic and its ledger.
 func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string) (kadm.TopicDetails, error) {
 	all, err := adm.ListTopics(ctx)
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
-		// Those that may not be described are left out, unless the client was told of one by name and remembers that: the group
-		// consumes it. Who asks for more is not answered from its memory.
+		// Those that may not be described are left out, unless the client was told of one by name
+		// and remembers that: the group consumes it. Who asks for more is not answered from its
+		// memory.
 		all, err = adm.ListTopics(kadm.WithAuthorizedOps(ctx))
 	}
 	if err != nil {

@@ -27,8 +27,9 @@ type destination struct {
 
 func (d destination) String() string { return fmt.Sprintf("%s/%d", d.group, d.partition) }
 
-// isTier reports whether letters go to retry topics, where they are records that have yet to fail: with no target named, or with one
-// that is a retry topic of the source. Other siblings are no targets.
+// isTier reports whether letters go to retry topics, where they are records that have yet to fail:
+// with no target named, or with one that is a retry topic of the source. Other siblings are no
+// targets.
 func (t *topics) isTier(target Target) (bool, error) {
 	name, sibling := t.naming.Parse(target.Topic)
 	refuse := func(format string, args ...any) error {
@@ -49,8 +50,9 @@ func (t *topics) isTier(target Target) (bool, error) {
 	return true, nil
 }
 
-// tiersOf returns the first retry topic of each destination: the shortest tier on which the group has a committed offset for that
-// partition, which is what it reads; or the one that is named, if it has one there. Those without one are missing.
+// tiersOf returns the first retry topic of each destination: the shortest tier on which the group
+// has a committed offset for that partition, which is what it reads; or the one that is named, if
+// it has one there. Those without one are missing.
 func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destination, named string) (map[string]string, error) {
 	tiers := map[string]string{}
 	offsets := map[string]kadm.OffsetResponses{}
@@ -77,8 +79,9 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 	return tiers, errors.Join(errs...)
 }
 
-// checkIDs looks whether the user may use the transactional ids of a run. To use them is to take the run from whoever has one, so it is
-// asked where their coordinators are, which wants DESCRIBE: WRITE includes it, and who has it alone is refused by the claim.
+// checkIDs looks whether the user may use the transactional ids of a run. To use them is to take
+// the run from whoever has one, so it is asked where their coordinators are, which wants DESCRIBE:
+// WRITE includes it, and who has it alone is refused by the claim.
 func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
 	req := kmsg.NewPtrFindCoordinatorRequest()
 	req.CoordinatorType = 1 // of transactions
@@ -90,15 +93,17 @@ func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
 	var errs []error
 	slices.SortFunc(resp.Coordinators, func(a, b kmsg.FindCoordinatorResponseCoordinator) int { return strings.Compare(a.Key, b.Key) })
 	for _, c := range resp.Coordinators {
-		if err := kerr.ErrorForCode(c.ErrorCode); errors.Is(err, kerr.TransactionalIDAuthorizationFailed) { // for any other the run waits
+		// for any other the run waits
+		if err := kerr.ErrorForCode(c.ErrorCode); errors.Is(err, kerr.TransactionalIDAuthorizationFailed) {
 			errs = append(errs, permission.Denied("WRITE", "transactional-id", c.Key, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// misnamed is a refusal where letters of a group that go to the source would not be seen when they fail again. A group without retry topics has
-// committed on none; what looks like one, and the naming does not know, makes the naming suspect where it finds no other.
+// misnamed is a refusal where letters of a group that go to the source would not be seen when they
+// fail again. A group without retry topics has committed on none; what looks like one, and the
+// naming does not know, makes the naming suspect where it finds no other.
 func (t *topics) misnamed(ctx context.Context, adm *kadm.Client, group string) error {
 	committed, err := adm.FetchOffsets(ctx, group)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
@@ -118,14 +123,16 @@ func (t *topics) misnamed(ctx context.Context, adm *kadm.Client, group string) e
 	return nil
 }
 
-// likeTier reports whether a topic may be a retry topic of the source by some naming: each has the source's name in it, and a delay.
+// likeTier reports whether a topic may be a retry topic of the source by some naming: each has the
+// source's name in it, and a delay.
 func (t *topics) likeTier(name string) bool {
 	before, after, found := strings.Cut(name, t.source)
 	return found && (likeDelay.MatchString(before) || likeDelay.MatchString(after))
 }
 
-// A letter that goes to the source and fails again goes to a retry topic. Where these are named otherwise than the naming says nobody
-// looks there, and the letter counts as succeeded. Letters that go to a retry topic are safe from that: it was found by the naming.
+// A letter that goes to the source and fails again goes to a retry topic. Where these are named
+// otherwise than the naming says nobody looks there, and the letter counts as succeeded. Letters
+// that go to a retry topic are safe from that: it was found by the naming.
 
 // likeDelay is what the name of a retry topic has besides the source's.
 var likeDelay = regexp.MustCompile(`[0-9](ms|s|m|h)`)

@@ -20,7 +20,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// On a retry topic a record without siding's headers would be dead-lettered as malformed, whoever named it.
+// On a retry topic a record without siding's headers would be dead-lettered as malformed, whoever
+// named it.
 func TestTarget_MayBeAnotherRetryTopic(t *testing.T) {
 	t.Parallel()
 	for _, tier := range []string{"", "orders.retry.5s", "orders.retry.30s"} {
@@ -139,7 +140,8 @@ func TestEdit_ValueIsForOneLetterAndIsKept(t *testing.T) {
 	}
 }
 
-// Trap 19: a dead letter is copied back with its headers and gets no retries, since they are used up.
+// Trap 19: a dead letter is copied back with its headers and gets no retries, since they are used
+// up.
 func TestTarget_GetsRecordsWithAllAttempts(t *testing.T) {
 	t.Parallel()
 	for name, target := range map[string]redrive.Target{"to a retry topic": {}, "to the source": {Topic: "orders"}} {
@@ -210,7 +212,8 @@ func TestMisnamed_RetryTopicsRefuseTheSource(t *testing.T) {
 	}
 }
 
-// A service without retry topics is none whose retry topics are named otherwise, whatever else it consumes.
+// A service without retry topics is none whose retry topics are named otherwise, whatever else it
+// consumes.
 func TestMisnamed_IsNoServiceWithoutRetryTopics(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -13,7 +13,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// A run is named by its dead-letter topic alone, so the group in that topic's name has to be read from it.
+// A run is named by its dead-letter topic alone, so the group in that topic's name has to be read
+// from it.
 func TestTopicsOf_ReadsTheGroupFromTheName(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -18,16 +18,16 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// A reader of the targets waits for an open transaction: 250 ms at most is the aim. So it is filled for 150 ms at most, with 20,000
-// letters at most, and with as many bytes as the connection carries in about 150 ms (see [load]). A letter that takes longer alone
-// takes as long as it takes.
+// A reader of the targets waits for an open transaction: 250 ms at most is the aim. So it is filled
+// for 150 ms at most, with 20,000 letters at most, and with as many bytes as the connection carries
+// in about 150 ms (see [load]). A letter that takes longer alone takes as long as it takes.
 const (
 	txnLength  = 150 * time.Millisecond // and what the commit takes
 	txnLetters = 20_000
 )
 
-// transaction is what one of the two producers writes at once: copies of letters, the ledger's entries about them, and what else the
-// ledger is to be told.
+// transaction is what one of the two producers writes at once: copies of letters, the ledger's
+// entries about them, and what else the ledger is to be told.
 type transaction struct {
 	which    int
 	cl       *kgo.Client
@@ -117,8 +117,9 @@ func (t *transaction) promise(r *kgo.Record, err error) {
 type ended struct {
 	*transaction
 	committed bool
-	refused   []*outgoing // that the broker will not take, or the batches that they were in; nothing was written
-	err       error
+	// that the broker will not take, or the batches that they were in; nothing was written
+	refused []*outgoing
+	err     error
 }
 
 // err is what was answered about a copy, after the flush.
@@ -141,7 +142,8 @@ func (f *firstError) promise(_ *kgo.Record, err error) {
 	}
 }
 
-// isRefusal reports whether a broker, or the client, will not take this very record, or the batch that it is in.
+// isRefusal reports whether a broker, or the client, will not take this very record, or the batch
+// that it is in.
 func isRefusal(err error) bool { return refusal(err) != "" }
 
 // refusal is why a letter is skipped that is refused; empty for other errors.
@@ -182,7 +184,8 @@ func (t *transaction) sentLetters(of func(group string) bool) iter.Seq[inflight.
 	}
 }
 
-// uncertain is an error of writing after which a run takes itself back: all but what would be refused again.
+// uncertain is an error of writing after which a run takes itself back: all but what would be
+// refused again.
 func uncertain(err error) error {
 	if _, denied := errors.AsType[*permission.DeniedError](err); denied || err == nil || isRefusal(err) || errors.Is(err, txn.ErrUncertain) {
 		return err

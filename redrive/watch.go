@@ -20,9 +20,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/tail"
 )
 
-// watch reads the retry topics, the dead-letter topic and the ledger while a run goes on: uncommitted, since a committed reader sees
-// nothing behind an open transaction, of ours or of anybody's.
-// See DESIGN.md, "The watch".
+// watch reads the retry topics, the dead-letter topic and the ledger while a run goes on:
+// uncommitted, since a committed reader sees nothing behind an open transaction, of ours or of
+// anybody's. See DESIGN.md, "The watch".
 type watch struct {
 	*tail.Tail
 	adm     *kadm.Client
@@ -118,7 +118,8 @@ func (w *watch) observe(r *kgo.Record) {
 		return
 	}
 	dead := r.Topic == w.topics.dlq
-	if !dead && w.own(r.Headers) { // a copy that was found to be malformed is a dead letter with its headers as they were
+	// a copy that was found to be malformed is a dead letter with its headers as they were
+	if !dead && w.own(r.Headers) {
 		return
 	}
 	m, err := headers.Parse(r.Headers)
@@ -144,13 +145,15 @@ func (w *watch) observe(r *kgo.Record) {
 			w.alarm.onRefail(key, failure)
 		}
 	case m.Redrive.ID == "" && !m.Held && m.Attempts == 1 && recent && slices.Contains(w.groups, m.Group):
-		// Its first copy was written after the run began, so it failed first since then, whatever the clocks say.
+		// Its first copy was written after the run began, so it failed first since then, whatever
+		// the clocks say.
 		w.alarm.onNewFailure(key, failure)
 	}
 }
 
-// recent reports whether a record came within the window, and when. What comes while we watch does, whatever the clocks say; only what
-// came before, of a run that was taken over, is judged by its timestamp.
+// recent reports whether a record came within the window, and when. What comes while we watch does,
+// whatever the clocks say; only what came before, of a run that was taken over, is judged by its
+// timestamp.
 func (w *watch) recent(r *kgo.Record) (recent bool, came time.Time) {
 	now := time.Now()
 	if r.Offset >= w.live[r.Topic][r.Partition] {
@@ -159,9 +162,9 @@ func (w *watch) recent(r *kgo.Record) (recent bool, came time.Time) {
 	return now.Sub(r.Timestamp) <= w.alarm.recent(), r.Timestamp
 }
 
-// own reports whether a record is a copy that this run wrote, which nobody has run yet. The tail passes over most of them. Of a run
-// that was resumed they say whose they are. One that a consumer wrote again, since it was not due by its clock, is none: the letter has
-// moved there.
+// own reports whether a record is a copy that this run wrote, which nobody has run yet. The tail
+// passes over most of them. Of a run that was resumed they say whose they are. One that a consumer
+// wrote again, since it was not due by its clock, is none: the letter has moved there.
 func (w *watch) own(h []kgo.RecordHeader) bool {
 	if w.resumed {
 		return false
@@ -185,7 +188,8 @@ func (w *watch) own(h []kgo.RecordHeader) bool {
 // discarded is in the value of each entry that says so.
 var discarded = []byte(`"` + dlq.Discarded + `"`)
 
-// seeEntry is about what a consumer writes into the ledger: that it discarded a letter that was brought back.
+// seeEntry is about what a consumer writes into the ledger: that it discarded a letter that was
+// brought back.
 func (w *watch) seeEntry(r *kgo.Record) {
 	if !bytes.Contains(r.Value, discarded) { // most are the run's own
 		return
@@ -207,8 +211,8 @@ func (w *watch) adopt(found bounds.Positions) {
 	w.Add(fresh) // but for those that are watched
 }
 
-// checkTopics takes down the ids of watched topics. Of one that has another than before, or than when the run began, something may have been
-// missed.
+// checkTopics takes down the ids of watched topics. Of one that has another than before, or than
+// when the run began, something may have been missed.
 func (w *watch) checkTopics(found kadm.TopicDetails) {
 	for name, d := range found {
 		if was, ok := w.ids[name]; ok && isOther(was, d.ID) {

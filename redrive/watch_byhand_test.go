@@ -17,7 +17,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// byHand is a member of the group that does what a consumer does, one thing after the other, as it is told.
+// byHand is a member of the group that does what a consumer does, one thing after the other, as it
+// is told.
 type byHand struct {
 	t  *testing.T
 	cl *kgo.Client
@@ -110,7 +111,8 @@ func TestWatch_AHeldLetterIsPendingUntilItRan(t *testing.T) {
 	})
 }
 
-// A copy that a consumer finds to be malformed is a dead letter with its headers as they were: those of one that has not run.
+// A copy that a consumer finds to be malformed is a dead letter with its headers as they were:
+// those of one that has not run.
 func TestWatch_ALetterWithBrokenHeadersHasFailed(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string][]kgo.RecordHeader{

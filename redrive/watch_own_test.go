@@ -8,8 +8,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// The consumer whose clock is behind the engine's writes a copy again that is not due by it, without an attempt: the letter has moved,
-// and would count as one that succeeded once the first copy is passed.
+// The consumer whose clock is behind the engine's writes a copy again that is not due by it,
+// without an attempt: the letter has moved, and would count as one that succeeded once the first
+// copy is passed.
 func TestWatch_KnowsTheCopiesThatTheRunWrote(t *testing.T) {
 	t.Parallel()
 	copyOf := func(run, attempts, hops string, more ...string) (h []kgo.RecordHeader) {

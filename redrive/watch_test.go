@@ -151,7 +151,8 @@ func TestWatch_SeesFailuresWhileNoEngineRan(t *testing.T) {
 	})
 }
 
-// Where the topics ended when the watch began says what is old; all that a topic had was new, once that could not be told.
+// Where the topics ended when the watch began says what is old; all that a topic had was new, once
+// that could not be told.
 func TestWatch_WaitsWhereAPartitionsEndIsUnknown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -11,8 +11,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// Where topics begin and end is known of all partitions or it is an error: a partition that could not tell would be taken for one from
-// which nothing expired, or on which nothing is old.
+// Where topics begin and end is known of all partitions or it is an error: a partition that could
+// not tell would be taken for one from which nothing expired, or on which nothing is old.
 
 // Starts are where those topics begin that exist.
 func Starts(ctx context.Context, adm *kadm.Client, names []string) (kadm.ListedOffsets, error) {
@@ -20,7 +20,8 @@ func Starts(ctx context.Context, adm *kadm.Client, names []string) (kadm.ListedO
 	return listed, known("start", listed, err)
 }
 
-// Ends are the high watermarks of topics, each of which there must be: of what is left out nothing would be read.
+// Ends are the high watermarks of topics, each of which there must be: of what is left out nothing
+// would be read.
 func Ends(ctx context.Context, adm *kadm.Client, names []string) (Positions, error) {
 	at, err := EndsOfExisting(ctx, adm, names)
 	for _, name := range names {

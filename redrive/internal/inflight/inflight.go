@@ -14,12 +14,13 @@ import (
 
 // letterState is what is known of a letter of which more was seen than that it was sent.
 type letterState struct {
-	group     string           // whose it is; empty where that is not known
-	at        headers.Position // where it is now: the copy of it that was written last; empty: its target
-	hops      int              // of that copy
-	class     string           // of its last failure; empty while it has not failed
-	deadAt    bool             // it is a dead letter again
-	discarded bool             // the ledger says that the consumer discarded it
+	group string // whose it is; empty where that is not known
+	// where it is now: the copy of it that was written last; empty: its target
+	at        headers.Position
+	hops      int    // of that copy
+	class     string // of its last failure; empty while it has not failed
+	deadAt    bool   // it is a dead letter again
+	discarded bool   // the ledger says that the consumer discarded it
 }
 
 // stage is how far a letter is.
@@ -54,14 +55,17 @@ type Counts struct {
 	Skipped                           map[string]int64
 }
 
-// Letters are the letters of a run that were sent and have no outcome yet, and what became of the others. Nearly all of them go
-// straight to their outcome: of such a one there is a bit in a set and a place in a line, some thirty bytes.
+// Letters are the letters of a run that were sent and have no outcome yet, and what became of the
+// others. Nearly all of them go straight to their outcome: of such a one there is a bit in a set
+// and a place in a line, some thirty bytes.
 //
 // It has a lock, since the watch and the sender work on it.
 type Letters struct {
-	mu     sync.Mutex
-	out    letters.Set                    // those that were sent and have no outcome
-	seen   map[letters.Place]*letterState // those of which a copy was seen, or that were discarded: also before the sender knew that they are there
+	mu  sync.Mutex
+	out letters.Set // those that were sent and have no outcome
+	// those of which a copy was seen, or that were discarded: also before the sender knew that they
+	// are there
+	seen   map[letters.Place]*letterState
 	counts Counts
 	staged [stages]int64          // how many of out are that far
 	lines  queues                 // those of out that are not landed
@@ -71,15 +75,16 @@ type Letters struct {
 	judged FirstOutcomes
 }
 
-// FirstOutcomes is how many letters the groups have passed for the first time since somebody asked, and how many of these failed then. A failure
-// is seen sooner than a success, which shows only as the group's offset moves. So both count as it does, or a share of them would mean
-// nothing.
+// FirstOutcomes is how many letters the groups have passed for the first time since somebody asked,
+// and how many of these failed then. A failure is seen sooner than a success, which shows only as
+// the group's offset moves. So both count as it does, or a share of them would mean nothing.
 type FirstOutcomes struct{ Letters, Failed int }
 
 // New takes over what was sent before.
 func New(counts Counts, sent []Sent) *Letters {
 	f := &Letters{out: letters.Set{}, seen: map[letters.Place]*letterState{}, counts: counts, failed: map[letters.Place]bool{}, lines: queues{}, lost: letters.Set{}}
-	slices.SortFunc(sent, func(a, b Sent) int { return cmp.Compare(a.Offset, b.Offset) }) // what lines are good at
+	// what lines are good at
+	slices.SortFunc(sent, func(a, b Sent) int { return cmp.Compare(a.Offset, b.Offset) })
 	for _, l := range sent {
 		f.out.Add(l.At)
 		f.staged[fresh]++
@@ -92,7 +97,8 @@ func New(counts Counts, sent []Sent) *Letters {
 	return f
 }
 
-// Sent is a letter whose copy is committed: where it stands, and in which line at what offset its copy is.
+// Sent is a letter whose copy is committed: where it stands, and in which line at what offset its
+// copy is.
 type Sent struct {
 	At letters.Place
 	QueueKey
@@ -209,9 +215,10 @@ func (f *Letters) OnCopy(s ObservedCopy) (first bool) {
 	return true
 }
 
-// position reports whether a copy that the run wrote is the one that counts. The watch reads uncommitted, and so it sees those of
-// transactions that were aborted as well: only the answer to the commit, or the ledger's entry, says where a letter stands. Where the
-// entry does not, the copy that came last does.
+// position reports whether a copy that the run wrote is the one that counts. The watch reads
+// uncommitted, and so it sees those of transactions that were aborted as well: only the answer to
+// the commit, or the ledger's entry, says where a letter stands. Where the entry does not, the copy
+// that came last does.
 func (f *Letters) position(s ObservedCopy) bool {
 	if !f.out.Has(s.Letter) {
 		return false
@@ -223,7 +230,8 @@ func (f *Letters) position(s ObservedCopy) bool {
 	return q != nil && q.has(queuedLetter{s.At.Offset, s.Letter.Offset, s.Letter.Partition})
 }
 
-// Discard takes down that the consumer discarded a letter: that is its outcome, once the group is past it.
+// Discard takes down that the consumer discarded a letter: that is its outcome, once the group is
+// past it.
 func (f *Letters) Discard(letter letters.Place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -272,8 +280,9 @@ func (f *Letters) FirstOutcomes() FirstOutcomes {
 	return j
 }
 
-// Resolve finds the letters that have an outcome: passed says whether the group's committed offset is past a position, that was read
-// before the watch read on to where the topics ended then. A letter that has an outcome is not in flight any more.
+// Resolve finds the letters that have an outcome: passed says whether the group's committed offset
+// is past a position, that was read before the watch read on to where the topics ended then. A
+// letter that has an outcome is not in flight any more.
 func (f *Letters) Resolve(passed func(group string, at headers.Position) Progress) (done []Verdict) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

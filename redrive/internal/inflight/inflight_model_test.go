@@ -24,8 +24,8 @@ type modelled struct {
 	state         dlq.State
 }
 
-// A letter has the outcome that one with a book of its own would have, in whatever order its sending, its copies, what the consumer says
-// and the group's offsets come to be known.
+// A letter has the outcome that one with a book of its own would have, in whatever order its
+// sending, its copies, what the consumer says and the group's offsets come to be known.
 func TestLetters_AgreeWithAModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -177,7 +177,8 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 				}
 			},
 		})
-		// What had an outcome at first: each letter that was sent counts once, as failed where it ever was.
+		// What had an outcome at first: each letter that was sent counts once, as failed where it
+		// ever was.
 		var all []Sent
 		want := FirstOutcomes{}
 		for at, m := range model {

@@ -7,7 +7,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// QueueKey is whose letters wait where: those of a group on one partition are passed in the order of their offsets.
+// QueueKey is whose letters wait where: those of a group on one partition are passed in the order
+// of their offsets.
 type QueueKey struct {
 	Group, Topic string
 	Partition    int32
@@ -21,14 +22,16 @@ type queuedLetter struct {
 
 func (q queuedLetter) place() letters.Place { return letters.At(q.home, q.letter) }
 
-// queue has the letters of a line, the least offset first. Of a letter that has moved on since, the old place stays until it is met.
-// Nothing in it points anywhere, so millions of letters cost the garbage collector nothing.
+// queue has the letters of a line, the least offset first. Of a letter that has moved on since, the
+// old place stays until it is met. Nothing in it points anywhere, so millions of letters cost the
+// garbage collector nothing.
 type queue struct {
 	waiting []queuedLetter
 	passed  int // of waiting, that are gone
 }
 
-// add takes a letter in. They come in order but for a few, those of two transactions that were written at the same time.
+// add takes a letter in. They come in order but for a few, those of two transactions that were
+// written at the same time.
 func (q *queue) add(next queuedLetter) {
 	if len(q.waiting) == cap(q.waiting) && q.passed > len(q.waiting)/2 {
 		q.waiting, q.passed = append(q.waiting[:0], q.waiting[q.passed:]...), 0

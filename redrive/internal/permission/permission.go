@@ -43,8 +43,8 @@ func (e *DeniedError) Unwrap() error { return e.Err }
 func Denied(operation, resource, name string, err error) error {
 	switch {
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		// A broker also answers so to an idempotent producer that may write to no topic at all. Before
-		// Kafka 3.0 that producer needs IDEMPOTENT_WRITE.
+		// A broker also answers so to an idempotent producer that may write to no topic at all.
+		// Before Kafka 3.0 that producer needs IDEMPOTENT_WRITE.
 		if operation != "WRITE" || resource != "topic" {
 			resource = "cluster"
 		}
@@ -131,7 +131,8 @@ func IsUnsupported(err error) bool {
 	if _, said := errors.AsType[*kerr.Error](err); said {
 		return errors.Is(err, kerr.UnsupportedVersion)
 	}
-	if _, away := errors.AsType[*net.OpError](err); away { // which the client does not call retryable where nobody listens
+	// which the client does not call retryable where nobody listens
+	if _, away := errors.AsType[*net.OpError](err); away {
 		return false
 	}
 	return err != nil && !kgo.IsRetryableBrokerErr(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)

@@ -21,27 +21,32 @@ import (
 const (
 	// tailWait is how long a broker waits for something to come before it answers.
 	tailWait = 200 * time.Millisecond
-	// tailPause is how far apart the brokers are asked where nothing comes but what the run writes itself.
+	// tailPause is how far apart the brokers are asked where nothing comes but what the run writes
+	// itself.
 	tailPause = 50 * time.Millisecond
-	// describeEvery is how often it is looked whether a partition that has no leader has got one, or a topic is back that was deleted.
+	// describeEvery is how often it is looked whether a partition that has no leader has got one,
+	// or a topic is back that was deleted.
 	describeEvery = time.Second
-	// resetTimeout bounds the asking for where a partition begins now, since nothing else is read meanwhile.
+	// resetTimeout bounds the asking for where a partition begins now, since nothing else is read
+	// meanwhile.
 	resetTimeout = 2 * time.Second
-	// What is asked of a partition: little, to look at the heads of batches, much where others write to it, and more and more for
-	// a batch that is larger.
+	// What is asked of a partition: little, to look at the heads of batches, much where others
+	// write to it, and more and more for a batch that is larger.
 	tailGlance = 16 << 10
 	tailFill   = 1 << 20
 	tailMost   = 128 << 20
 	tailTotal  = 50 << 20 // of one answer
 )
 
-// Tail reads partitions from a position on, uncommitted, and shows the records of others than the run. A run writes to the topics that it
-// watches more than everybody else does: all of its copies and entries. Reading these again would cost about as much as bringing the letters
-// back, so it is not done: the client's answers tell at what offsets they are, and the heads of batches who wrote them. That is why
-// it fetches by itself, and not through the client.
+// Tail reads partitions from a position on, uncommitted, and shows the records of others than the
+// run. A run writes to the topics that it watches more than everybody else does: all of its copies
+// and entries. Reading these again would cost about as much as bringing the letters back, so it is
+// not done: the client's answers tell at what offsets they are, and the heads of batches who wrote
+// them. That is why it fetches by itself, and not through the client.
 type Tail struct {
-	cl      *kgo.Client
-	onBatch func(*kgo.Record) // of others; called from one goroutine, in the order of each partition
+	cl *kgo.Client
+	// of others; called from one goroutine, in the order of each partition
+	onBatch func(*kgo.Record)
 	problem func(error)
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -84,8 +89,8 @@ func New(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *Tail {
 	}
 }
 
-// Skip sets the producer ids whose batches are passed over, with the epoch from which on each is the
-// run's. It is called before the reading begins.
+// Skip sets the producer ids whose batches are passed over, with the epoch from which on each is
+// the run's. It is called before the reading begins.
 func (t *Tail) Skip(producers map[int64]int16) { t.producers = producers }
 
 // Lose records that something of a partition may have been missed.
@@ -186,8 +191,9 @@ type description struct {
 	err  error
 }
 
-// loop asks each broker again as soon as it has answered, and waits for none before it asks another: one that hangs keeps nobody from
-// seeing what the others have. The answers are gone through one by one.
+// loop asks each broker again as soon as it has answered, and waits for none before it asks
+// another: one that hangs keeps nobody from seeing what the others have. The answers are gone
+// through one by one.
 func (t *Tail) loop(ctx context.Context) {
 	defer close(t.stopped)
 	var (
@@ -502,7 +508,8 @@ func (p *tailPartition) ask(at int64, others bool, end int64) {
 	nothing := at <= p.at && p.at < end
 	p.at = max(p.at, at)
 	switch {
-	case nothing && p.stuck == p.at: // a batch that is larger than the limit, and not one of the run's that will be passed over
+	// a batch that is larger than the limit, and not one of the run's that will be passed over
+	case nothing && p.stuck == p.at:
 		p.limit = min(max(tailFill, p.limit*4), tailMost)
 	case others:
 		p.limit = max(p.limit, tailFill)
@@ -515,7 +522,8 @@ func (p *tailPartition) ask(at int64, others bool, end int64) {
 	}
 }
 
-// Reach waits until the reading has come to a position everywhere, or finds out that a right is missing.
+// Reach waits until the reading has come to a position everywhere, or finds out that a right is
+// missing.
 func (t *Tail) Reach(ctx context.Context, to bounds.Positions) error {
 	for {
 		t.mu.Lock()
@@ -552,7 +560,8 @@ func (t *Tail) short(to bounds.Positions) (topic string, partition int32, short 
 	return "", 0, false
 }
 
-// Missed reports whether something of a partition may have been missed: retention took it before it was read.
+// Missed reports whether something of a partition may have been missed: retention took it before it
+// was read.
 func (t *Tail) Missed(partition int32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,8 +16,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/bounds"
 )
 
-// Somebody else's record among the run's own is shown, once, however large it is, and whether or not the run knows already where its own
-// are; nothing of the run's is shown, also of a transaction that was aborted.
+// Somebody else's record among the run's own is shown, once, however large it is, and whether or
+// not the run knows already where its own are; nothing of the run's is shown, also of a transaction
+// that was aborted.
 func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
 	t.Parallel()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(3))
@@ -96,8 +97,8 @@ func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
 	}
 }
 
-// One broker that does not answer kept the watch from seeing what the others had, for as long as the client waits: no run aborted within
-// a second of the failure then.
+// One broker that does not answer kept the watch from seeing what the others had, for as long as
+// the client waits: no run aborted within a second of the failure then.
 func TestTail_ABrokerThatHangsHidesNoOther(t *testing.T) {
 	t.Parallel()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SleepOutOfOrder())
@@ -157,7 +158,8 @@ func TestTail_ABrokerThatHangsHidesNoOther(t *testing.T) {
 	}
 }
 
-// What the run wrote is passed over, and not one offset more: that could be a failure that nobody saw.
+// What the run wrote is passed over, and not one offset more: that could be a failure that nobody
+// saw.
 func TestTail_PassesOverWhatTheRunWrote(t *testing.T) {
 	t.Parallel()
 	const n = 300
@@ -199,8 +201,8 @@ func TestTail_PassesOverWhatTheRunWrote(t *testing.T) {
 	}
 }
 
-// A batch that is larger than what is asked for stops nothing: more is asked for until it fits, but not for one that is the run's own, and
-// will be passed over.
+// A batch that is larger than what is asked for stops nothing: more is asked for until it fits, but
+// not for one that is the run's own, and will be passed over.
 func TestTail_AsksForMoreUntilABatchFits(t *testing.T) {
 	t.Parallel()
 	p := &tailPartition{at: 7, limit: tailGlance, stuck: -1}

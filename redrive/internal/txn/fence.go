@@ -18,15 +18,18 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// To initialise a transactional id aborts what is open under it. So the coordinator says, and a partition may know nothing of it: one
-// without a leader at that moment is passed over, as after a broker was frozen for so long that its controller gave it up (seen with Kafka
-// 4.3), and brokers that do not ask the coordinator about each new transaction take a batch that comes late (KIP-890). What stands there
-// is under the producer id that the next owner gets too, and the marker of the next commit makes it visible: letters twice, or the
-// claim of a run that nobody has. So the partitions themselves are asked, and those on which the id was used get a marker with the new
-// epoch. It ends what is open, and has them refuse what is older.
+// To initialise a transactional id aborts what is open under it. So the coordinator says, and a
+// partition may know nothing of it: one without a leader at that moment is passed over, as after a
+// broker was frozen for so long that its controller gave it up (seen with Kafka 4.3), and brokers
+// that do not ask the coordinator about each new transaction take a batch that comes late
+// (KIP-890). What stands there is under the producer id that the next owner gets too, and the
+// marker of the next commit makes it visible: letters twice, or the claim of a run that nobody has.
+// So the partitions themselves are asked, and those on which the id was used get a marker with the
+// new epoch. It ends what is open, and has them refuse what is older.
 //
-// It ends it as it ended elsewhere, since a commit can have passed over a partition as well: to abort a copy of which the ledger tells
-// would lose its letter, and to abort the ledger's entry about a copy that is visible would send it again.
+// It ends it as it ended elsewhere, since a commit can have passed over a partition as well: to
+// abort a copy of which the ledger tells would lose its letter, and to abort the ledger's entry
+// about a copy that is visible would send it again.
 
 const (
 	fencePatience = 30 * time.Second
@@ -36,10 +39,12 @@ const (
 	fenceAgain = time.Second
 )
 
-// Fence has the partitions of topics end what was written to them under the ids before, and refuse what of that comes late. The ledger
-// comes first: of what is open in it nothing is said before, and to read it to its end takes it to have ended.
+// Fence has the partitions of topics end what was written to them under the ids before, and refuse
+// what of that comes late. The ledger comes first: of what is open in it nothing is said before,
+// and to read it to its end takes it to have ended.
 func (w *Writers) Fence(ctx context.Context, kafka []kgo.Opt, ledger string, topics ...string) error {
-	// The producers go on with the epochs that they have, which newer versions of EndTxn would raise.
+	// The producers go on with the epochs that they have, which newer versions of EndTxn would
+	// raise.
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(kmsg.EndTxn.Int16(), 4)
 	cl, err := client.New(slices.Concat(kafka, []kgo.Opt{kgo.MaxVersions(versions)})...)
@@ -92,8 +97,8 @@ type gap struct {
 
 func (g gap) String() string { return fmt.Sprintf("%s/%d", g.topic, g.partition) }
 
-// raise asks for markers until all stand. A marker is written after its transaction was ended, or never: so it looks for them, and asks
-// again.
+// raise asks for markers until all stand. A marker is written after its transaction was ended, or
+// never: so it looks for them, and asks again.
 func (f *idFence) raise(ctx context.Context, topics []string) error {
 	left := patience(fencePatience)
 	why := context.DeadlineExceeded
@@ -132,13 +137,15 @@ func (f *idFence) raise(ctx context.Context, topics []string) error {
 	}
 }
 
-// patience is how much longer something is tried. A process that was frozen, or whose machine slept, has tried nothing meanwhile: a
-// round counts for no longer than it may take, however late it is when it ends.
+// patience is how much longer something is tried. A process that was frozen, or whose machine
+// slept, has tried nothing meanwhile: a round counts for no longer than it may take, however late
+// it is when it ends.
 type patience time.Duration
 
 func (p *patience) spend(took time.Duration) { *p -= patience(min(took, fenceRound)) }
 
-// round looks where a marker is missing, and asks for those of which it is known how they are to be, if it did not do so just now.
+// round looks where a marker is missing, and asks for those of which it is known how they are to
+// be, if it did not do so just now.
 func (f *idFence) round(ctx context.Context, topics []string) (gaps []gap, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fenceRound)
 	defer cancel()
@@ -154,7 +161,8 @@ func (f *idFence) round(ctx context.Context, topics []string) (gaps []gap, err e
 	return gaps, nil
 }
 
-// gaps are the partitions on which the id was used in an older epoch, or has something open, and all of the topics that can't be asked.
+// gaps are the partitions on which the id was used in an older epoch, or has something open, and
+// all of the topics that can't be asked.
 func (f *idFence) gaps(ctx context.Context, topics []string) (gaps []gap, blind map[string]bool, err error) {
 	found, err := f.adm.ListTopics(ctx, topics...)
 	if err != nil {
@@ -162,7 +170,8 @@ func (f *idFence) gaps(ctx context.Context, topics []string) (gaps []gap, blind 
 	}
 	blind = map[string]bool{}
 	for topic, d := range found {
-		if d.Err != nil || f.blind[topic] { // one that is not there, or that the user may not see, is an error of those who write to it
+		// one that is not there, or that the user may not see, is an error of those who write to it
+		if d.Err != nil || f.blind[topic] {
 			continue
 		}
 		all := kadm.TopicsSet{}
@@ -188,7 +197,8 @@ func (f *idFence) gaps(ctx context.Context, topics []string) (gaps []gap, blind 
 	return gaps, blind, nil
 }
 
-// close has each gap closed by a marker: of an abort, except where what is open was committed elsewhere.
+// close has each gap closed by a marker: of an abort, except where what is open was committed
+// elsewhere.
 func (f *idFence) close(ctx context.Context, gaps []gap) error {
 	var abort, commit []gap
 	for _, g := range gaps {
@@ -251,8 +261,9 @@ func (f *idFence) lost(err error) error {
 	return err
 }
 
-// tooOld reports whether an error is of a broker that does not know the request. It asks what brokers know: to take one that is down for
-// one that is too old would have what is open on it aborted unseen.
+// tooOld reports whether an error is of a broker that does not know the request. It asks what
+// brokers know: to take one that is down for one that is too old would have what is open on it
+// aborted unseen.
 func (f *idFence) tooOld(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(err, kerr.UnsupportedVersion) {
 		return err != nil
@@ -269,7 +280,8 @@ func (f *idFence) tooOld(ctx context.Context, err error) bool {
 	return false
 }
 
-// isPassing reports whether an error may be gone a little later: all but an answer of a broker that will be the same then.
+// isPassing reports whether an error may be gone a little later: all but an answer of a broker that
+// will be the same then.
 func isPassing(err error) bool {
 	if answer, ok := errors.AsType[*kerr.Error](err); ok {
 		return answer.Retriable || errors.Is(err, kerr.ConcurrentTransactions)

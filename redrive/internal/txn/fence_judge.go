@@ -23,9 +23,11 @@ func (f *idFence) unjudged(gaps []gap) bool {
 	})
 }
 
-// judge finds out which of what is open belongs to a transaction that was committed. Copies do if the ledger tells of one, which it was
-// told in the same transaction; entries of the ledger do if the copies of which they tell are visible. What is open on both sides nobody
-// has seen, and its letters go again. Where it is part of this and part of that, rather a letter is sent twice than none.
+// judge finds out which of what is open belongs to a transaction that was committed. Copies do if
+// the ledger tells of one, which it was told in the same transaction; entries of the ledger do if
+// the copies of which they tell are visible. What is open on both sides nobody has seen, and its
+// letters go again. Where it is part of this and part of that, rather a letter is sent twice than
+// none.
 func (f *idFence) judge(ctx context.Context, gaps []gap) error {
 	copies := map[headers.Position]gap{}
 	stands := map[gap]bool{}
@@ -89,11 +91,13 @@ func (f *idFence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, e
 	return records, nil
 }
 
-// visible reports whether a committed reader sees all copies of which entries tell, and there are some.
+// visible reports whether a committed reader sees all copies of which entries tell, and there are
+// some.
 func (f *idFence) visible(ctx context.Context, entries []*kgo.Record) (bool, error) {
 	ranges := map[string][]dlq.Range{}
 	for _, r := range entries {
-		if e := dlq.ParseLedgerRecord(r).Entry; e.State == dlq.Redriven { // a broken one has no state
+		// a broken one has no state
+		if e := dlq.ParseLedgerRecord(r).Entry; e.State == dlq.Redriven {
 			ranges[e.Target.Topic] = append(ranges[e.Target.Topic], dlq.At(e.Target.Partition, e.Target.Offset))
 		}
 	}
@@ -115,8 +119,9 @@ func (f *idFence) visible(ctx context.Context, entries []*kgo.Record) (bool, err
 	return len(ranges) > 0, nil
 }
 
-// readable reports whether nothing of the run's own is open before the ends of ranges, for which a committed reader would wait. What
-// others have open there says nothing: it is an error, which passes when they end it.
+// readable reports whether nothing of the run's own is open before the ends of ranges, for which a
+// committed reader would wait. What others have open there says nothing: it is an error, which
+// passes when they end it.
 func (f *idFence) readable(ctx context.Context, topic string, ranges []dlq.Range) (bool, error) {
 	stable, err := f.adm.ListCommittedOffsets(ctx, topic)
 	if err == nil {

@@ -19,7 +19,8 @@ func TestIsPassing_IsWhatAFenceWaitsFor(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true}, // which the client does not call retryable
+		// which the client does not call retryable
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true},
 		{kerr.NotLeaderForPartition, true},
 		{kerr.ConcurrentTransactions, true},
 		{kerr.TopicAuthorizationFailed, false},

@@ -17,23 +17,25 @@ import (
 // readers of a target for as long.
 const Timeout = 10 * time.Second
 
-// Writers are the two producers of a run, under transactional ids of the dead-letter topic, so that whoever has them initialised last
-// has fenced all others. They are used in turn: a broker takes some 20 ms to finish a transaction before the same id can begin the
-// next one, and the other one is filled meanwhile.
+// Writers are the two producers of a run, under transactional ids of the dead-letter topic, so that
+// whoever has them initialised last has fenced all others. They are used in turn: a broker takes
+// some 20 ms to finish a transaction before the same id can begin the next one, and the other one
+// is filled meanwhile.
 type Writers struct {
 	Clients [2]*kgo.Client
 	txn     [2]string // their transactional ids
 }
 
-// ErrUncertain is wrapped by errors of writing: what was written last may stand or not, and somebody else may have the run. The ledger
-// says, after the ids were initialised again.
+// ErrUncertain is wrapped by errors of writing: what was written last may stand or not, and
+// somebody else may have the run. The ledger says, after the ids were initialised again.
 var ErrUncertain = errors.New("it is not known what was written last")
 
 func ID(dlq string, which int) string {
 	return "siding-redrive-" + dlq + [...]string{"-a", "-b"}[which]
 }
 
-// Open initialises the two ids: whatever others have open under them is aborted, and what they write next is refused.
+// Open initialises the two ids: whatever others have open under them is aborted, and what they
+// write next is refused.
 func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duration) (*Writers, error) {
 	w := &Writers{}
 	for i := range w.Clients {
@@ -66,7 +68,8 @@ func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duratio
 	return w, nil
 }
 
-// IDs are the producer ids under which the run writes, and their epochs now: older ones are of those who had the run before.
+// IDs are the producer ids under which the run writes, and their epochs now: older ones are of
+// those who had the run before.
 func (w *Writers) IDs(ctx context.Context) (map[int64]int16, error) {
 	ids := map[int64]int16{}
 	for _, cl := range w.Clients {
