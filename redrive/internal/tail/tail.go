@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -59,7 +58,7 @@ type Tail struct {
 	stale     bool              // a broker could not tell something since
 
 	mu      sync.Mutex
-	at      map[string]map[int32]*tailPartition
+	at      map[string]map[int32]*cursor
 	moved   chan struct{}  // closed when a position moves
 	lossy   map[int32]bool // partitions of which something may have been missed
 	missing error          // the right without which nothing more can be read
@@ -71,21 +70,10 @@ type tailed struct {
 	leaders []int32 // by partition; -1 where there is none
 }
 
-// tailPartition is how far a partition was read.
-type tailPartition struct {
-	at    int64
-	own   []extent // ahead of it, what the run wrote
-	limit int32    // bytes to ask for
-	stuck int64    // where an answer had nothing, though there is something; -1
-}
-
-// extent is some offsets in a row.
-type extent struct{ from, until int64 }
-
 func New(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *Tail {
 	return &Tail{
 		cl: cl, onBatch: show, problem: problem, producers: map[int64]int16{}, cluster: map[string]tailed{}, stopped: make(chan struct{}),
-		at: map[string]map[int32]*tailPartition{}, moved: make(chan struct{}), lossy: map[int32]bool{},
+		at: map[string]map[int32]*cursor{}, moved: make(chan struct{}), lossy: map[int32]bool{},
 	}
 }
 
@@ -128,11 +116,11 @@ func (t *Tail) Add(from bounds.Positions) {
 	defer t.mu.Unlock()
 	for topic, partitions := range from {
 		if t.at[topic] == nil {
-			t.at[topic] = map[int32]*tailPartition{}
+			t.at[topic] = map[int32]*cursor{}
 		}
 		for p, at := range partitions {
 			if t.at[topic][p] == nil {
-				t.at[topic][p] = &tailPartition{at: at, limit: tailGlance, stuck: -1}
+				t.at[topic][p] = &cursor{at: at, limit: tailGlance, stuck: -1}
 			}
 		}
 	}
@@ -145,7 +133,7 @@ func (t *Tail) Wrote(records iter.Seq[*kgo.Record]) {
 	var (
 		topic     string
 		partition int32
-		p         *tailPartition
+		p         *cursor
 	)
 	for r := range records {
 		if p == nil || partition != r.Partition || topic != r.Topic {
@@ -160,21 +148,6 @@ func (t *Tail) Wrote(records iter.Seq[*kgo.Record]) {
 			p.own = append(p.own, extent{r.Offset, r.Offset + 1})
 		}
 	}
-}
-
-// pass moves on over what the run wrote.
-func (p *tailPartition) pass() {
-	if len(p.own) == 0 {
-		return
-	}
-	if len(p.own) > 1 { // those of two transactions that were written at the same time
-		slices.SortFunc(p.own, func(a, b extent) int { return int(min(max(a.from-b.from, -1), 1)) })
-	}
-	i := 0
-	for ; i < len(p.own) && p.own[i].from <= p.at; i++ {
-		p.at = max(p.at, p.own[i].until)
-	}
-	p.own = slices.Delete(p.own, 0, i)
 }
 
 // answer is what a broker said.
@@ -501,25 +474,6 @@ func (t *Tail) read(topic string, found *kmsg.FetchResponseTopicPartition, batch
 		t.onBatch(r)
 	}
 	return at, fetched.Err
-}
-
-// ask moves on, and sees to how much is asked for the next time.
-func (p *tailPartition) ask(at int64, others bool, end int64) {
-	nothing := at <= p.at && p.at < end
-	p.at = max(p.at, at)
-	switch {
-	// a batch that is larger than the limit, and not one of the run's that will be passed over
-	case nothing && p.stuck == p.at:
-		p.limit = min(max(tailFill, p.limit*4), tailMost)
-	case others:
-		p.limit = max(p.limit, tailFill)
-	case !nothing:
-		p.limit = tailGlance
-	}
-	p.stuck = -1
-	if nothing {
-		p.stuck = p.at
-	}
 }
 
 // Reach waits until the reading has come to a position everywhere, or finds out that a right is
