@@ -12,7 +12,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// letterState is what is known of a letter of which more was seen than that it was sent.
+// letterState is what is known of a letter beyond that it was sent.
 type letterState struct {
 	group string // whose it is; empty where that is not known
 	// where it is now: the copy of it that was written last; empty: its target
@@ -55,32 +55,30 @@ type Counts struct {
 	Skipped                           map[string]int64
 }
 
-// Letters are the letters of a run that were sent and have no outcome yet, and what became of the
-// others. Nearly all of them go straight to their outcome: of such a one there is a bit in a set
-// and a place in a line, some thirty bytes.
-//
-// It has a lock, since the watch and the sender work on it.
+// Letters are the letters of a run that are in flight, and the counts of the others. Most letters
+// go straight to their outcome: each of these takes a bit in a set and an entry of a queue, some
+// thirty bytes.
 type Letters struct {
 	mu  sync.Mutex
-	out letters.Set // those that were sent and have no outcome
-	// those of which a copy was seen, or that were discarded: also before the sender knew that they
-	// are there
+	out letters.Set // sent, without an outcome
+	// seen has the letters of which a copy was seen, or that were discarded. A letter may be seen
+	// before the answer to its commit.
 	seen   map[letters.Place]*letterState
 	counts Counts
 	staged [stages]int64          // how many of out are that far
-	lines  queues                 // those of out that are not landed
-	lost   letters.Set            // those whose entry does not say where their copies are
-	done   []letters.Place        // those that are
-	failed map[letters.Place]bool // those that failed at least once: whether judged has that
+	lines  queues                 // of out, the letters that are not dead again
+	done   []letters.Place        // of out, the letters that are dead again
+	lost   letters.Set            // letters whose entry does not name the position of the copy
+	failed map[letters.Place]bool // letters that failed at least once; true once judged counts it
 	judged FirstOutcomes
 }
 
-// FirstOutcomes is how many letters the groups have passed for the first time since somebody asked,
-// and how many of these failed then. A failure is seen sooner than a success, which shows only as
-// the group's offset moves. So both count as it does, or a share of them would mean nothing.
+// FirstOutcomes is how many letters their groups have passed for the first time, and how many of
+// these had failed then. A failure shows when its copy is written, a success only when the group's
+// offset moves. Both count when the offset moves; otherwise a share of failures would mean nothing.
 type FirstOutcomes struct{ Letters, Failed int }
 
-// New takes over what was sent before.
+// New continues a run: sent are the letters that were sent before, and have no outcome.
 func New(counts Counts, sent []Sent) *Letters {
 	f := &Letters{out: letters.Set{}, seen: map[letters.Place]*letterState{}, counts: counts, failed: map[letters.Place]bool{}, lines: queues{}, lost: letters.Set{}}
 	// what lines are good at
@@ -97,8 +95,8 @@ func New(counts Counts, sent []Sent) *Letters {
 	return f
 }
 
-// Sent is a letter whose copy is committed: where it stands, and in which line at what offset its
-// copy is.
+// Sent is a letter whose copy is committed, with the queue and the offset of the copy. The topic is
+// empty if it is not known.
 type Sent struct {
 	At letters.Place
 	QueueKey
@@ -110,7 +108,7 @@ func SentTo(at letters.Place, group string, copied headers.Position) Sent {
 	return Sent{at, QueueKey{group, copied.Topic, copied.Partition}, copied.Offset}
 }
 
-// Sent takes down letters that are on their targets.
+// Sent records letters whose copies are committed.
 func (f *Letters) Sent(letters iter.Seq[Sent]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,7 +132,7 @@ func (f *Letters) Sent(letters iter.Seq[Sent]) {
 	}
 }
 
-// Leave takes down that letters were sent that are not followed.
+// Leave counts letters that were sent and are not followed.
 func (f *Letters) Leave(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,7 +140,7 @@ func (f *Letters) Leave(n int64) {
 	f.counts.Unfollowed += n
 }
 
-// enter counts a letter of which a copy was seen, and lines it up where that is.
+// enter counts a letter of which a copy was seen, and queues it where that copy is.
 func (f *Letters) enter(letter letters.Place, fl *letterState) {
 	f.staged[fl.stage()]++
 	switch {
@@ -153,7 +151,7 @@ func (f *Letters) enter(letter letters.Place, fl *letterState) {
 	}
 }
 
-// count finds what is known of a letter. The caller calls back when it has changed it.
+// count finds the state of a letter. The caller calls changed after it has changed the state.
 func (f *Letters) count(letter letters.Place) (fl *letterState, changed func()) {
 	sent := f.out.Has(letter)
 	if fl = f.seen[letter]; fl == nil {
@@ -175,7 +173,7 @@ func (f *Letters) count(letter letters.Place) (fl *letterState, changed func()) 
 	}
 }
 
-// ObservedCopy is a copy of a letter of the run, as the watch found it.
+// ObservedCopy is a copy of a letter of the run that the watch has read.
 type ObservedCopy struct {
 	Letter letters.Place
 	At     headers.Position
@@ -185,7 +183,7 @@ type ObservedCopy struct {
 	Dead   bool
 }
 
-// OnCopy takes down a copy that was found. It reports whether that is the letter's first failure.
+// OnCopy records a copy. It reports whether the copy shows the letter's first failure.
 func (f *Letters) OnCopy(s ObservedCopy) (first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -216,9 +214,8 @@ func (f *Letters) OnCopy(s ObservedCopy) (first bool) {
 }
 
 // position reports whether a copy that the run wrote is the one that counts. The watch reads
-// uncommitted, and so it sees those of transactions that were aborted as well: only the answer to
-// the commit, or the ledger's entry, says where a letter stands. Where the entry does not, the copy
-// that came last does.
+// uncommitted and sees copies of aborted transactions, too. Only the answer to the commit, or the
+// ledger's entry, names the position. If the entry does not, the last copy counts.
 func (f *Letters) position(s ObservedCopy) bool {
 	if !f.out.Has(s.Letter) {
 		return false
@@ -230,8 +227,8 @@ func (f *Letters) position(s ObservedCopy) bool {
 	return q != nil && q.has(queuedLetter{s.At.Offset, s.Letter.Offset, s.Letter.Partition})
 }
 
-// Discard takes down that the consumer discarded a letter: that is its outcome, once the group is
-// past it.
+// Discard records a consumer's report that it discarded a letter. That is the letter's outcome once
+// the group has passed it.
 func (f *Letters) Discard(letter letters.Place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -240,14 +237,14 @@ func (f *Letters) Discard(letter letters.Place) {
 	fl.discarded = true
 }
 
-// Unfinished is how many letters are on their targets and have not been passed: the run's own lag.
+// Unfinished is how many letters are on their targets and were not passed: the run's own lag.
 func (f *Letters) Unfinished() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.staged[fresh]
 }
 
-// Counts are the counts as of now.
+// Counts are the counts now.
 func (f *Letters) Counts() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -257,21 +254,21 @@ func (f *Letters) Counts() Counts {
 	return c
 }
 
-// Skip counts a letter that is not sent.
+// Skip counts a letter that is not sent, by its reason.
 func (f *Letters) Skip(why string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.counts.AddSkipped(why)
 }
 
-// Verdict is what became of a letter.
+// Verdict is the outcome of a letter, as the ledger's entry.
 type Verdict struct {
 	Letter   letters.Place
 	Entry    dlq.Entry
 	Reported bool // a consumer has said that it discarded the letter
 }
 
-// FirstOutcomes tells how many letters had a first outcome since it was asked last.
+// FirstOutcomes are the first outcomes since the last call.
 func (f *Letters) FirstOutcomes() FirstOutcomes {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -280,9 +277,8 @@ func (f *Letters) FirstOutcomes() FirstOutcomes {
 	return j
 }
 
-// Resolve finds the letters that have an outcome: passed says whether the group's committed offset
-// is past a position, that was read before the watch read on to where the topics ended then. A
-// letter that has an outcome is not in flight any more.
+// Resolve takes out the letters that have an outcome. passed compares a group's committed offset
+// with a position. The offset has to be read before the watch reads up to where the topics end.
 func (f *Letters) Resolve(passed func(group string, at headers.Position) Progress) (done []Verdict) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -376,7 +372,7 @@ func (c *Counts) AddSkipped(why string) {
 	c.Skipped[why]++
 }
 
-// Topics are those on which letters are in flight.
+// Topics are the topics on which letters are in flight.
 func (f *Letters) Topics() (names []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

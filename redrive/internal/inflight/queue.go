@@ -7,14 +7,14 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// QueueKey is whose letters wait where: those of a group on one partition are passed in the order
-// of their offsets.
+// QueueKey names a queue: a group passes its letters on one partition in the order of their
+// offsets.
 type QueueKey struct {
 	Group, Topic string
 	Partition    int32
 }
 
-// queuedLetter is a letter in a line, and where it stands there.
+// queuedLetter is a letter with the offset of its copy.
 type queuedLetter struct {
 	offset, letter int64
 	home           int32 // the letter's partition
@@ -22,16 +22,16 @@ type queuedLetter struct {
 
 func (q queuedLetter) place() letters.Place { return letters.At(q.home, q.letter) }
 
-// queue has the letters of a line, the least offset first. Of a letter that has moved on since, the
-// old place stays until it is met. Nothing in it points anywhere, so millions of letters cost the
-// garbage collector nothing.
+// queue holds the letters of one group on one partition, the least offset first. A letter that has
+// moved on stays in its old queue until it is met there. A queue has no pointers, so that millions
+// of letters cost the garbage collector nothing.
 type queue struct {
 	waiting []queuedLetter
 	passed  int // of waiting, that are gone
 }
 
-// add takes a letter in. They come in order but for a few, those of two transactions that were
-// written at the same time.
+// add adds a letter. Letters come nearly in order: two transactions may be written at the same
+// time.
 func (q *queue) add(next queuedLetter) {
 	if len(q.waiting) == cap(q.waiting) && q.passed > len(q.waiting)/2 {
 		q.waiting, q.passed = append(q.waiting[:0], q.waiting[q.passed:]...), 0
@@ -50,7 +50,7 @@ func (q *queue) first() (next queuedLetter, ok bool) {
 	return q.waiting[q.passed], true
 }
 
-// has reports whether a letter waits at an offset.
+// has reports whether a letter is in the queue at an offset.
 func (q *queue) has(a queuedLetter) bool {
 	i, found := slices.BinarySearchFunc(q.waiting[q.passed:], a.offset, func(b queuedLetter, offset int64) int { return cmp.Compare(b.offset, offset) })
 	return found && q.waiting[q.passed+i] == a
@@ -58,7 +58,7 @@ func (q *queue) has(a queuedLetter) bool {
 
 func (q *queue) pop() { q.passed++ }
 
-// queues are the lines of a run.
+// queues are the queues of a run.
 type queues map[QueueKey]*queue
 
 func (qs queues) line(at QueueKey) *queue {
@@ -70,7 +70,7 @@ func (qs queues) line(at QueueKey) *queue {
 	return q
 }
 
-// is reports whether a flight of which a copy was seen still is where it was lined up.
+// is reports whether the last copy of a letter is still at an offset of this queue.
 func (l QueueKey) is(fl *letterState, offset int64) bool {
 	return fl.group == l.Group && fl.at.Topic == l.Topic && fl.at.Partition == l.Partition && fl.at.Offset == offset
 }

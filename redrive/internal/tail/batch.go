@@ -2,8 +2,7 @@ package tail
 
 import "encoding/binary"
 
-// A batch of records, as a broker keeps it (KIP-98): what is known of it without reading the
-// records in it.
+// batch is the head of a batch of records (KIP-98), which is read without its records.
 type batch struct {
 	last     int64 // offset
 	size     int   // in bytes, with its header
@@ -15,8 +14,8 @@ type batch struct {
 // batchHeader is how many bytes come before the records.
 const batchHeader = 61
 
-// parseBatch looks at the first batch. known is false where it is of a format older than Kafka
-// 0.11's; ok, where it was cut off.
+// parseBatch reads the head of the first batch. known is false for a format before Kafka 0.11; ok
+// is false if the batch is cut off.
 func parseBatch(b []byte) (head batch, known, ok bool) {
 	if len(b) < 17 {
 		return batch{}, true, false

@@ -12,7 +12,7 @@ type cursor struct {
 	stuck int64    // where an answer had nothing, though there is something; -1
 }
 
-// pass moves on over what the run wrote.
+// pass moves past the records of the run.
 func (p *cursor) pass() {
 	if len(p.own) == 0 {
 		return
@@ -27,7 +27,7 @@ func (p *cursor) pass() {
 	p.own = slices.Delete(p.own, 0, i)
 }
 
-// ask moves on, and sees to how much is asked for the next time.
+// ask moves the cursor, and decides how many bytes are asked for the next time.
 func (p *cursor) ask(at int64, others bool, end int64) {
 	nothing := at <= p.at && p.at < end
 	p.at = max(p.at, at)
@@ -46,5 +46,5 @@ func (p *cursor) ask(at int64, others bool, end int64) {
 	}
 }
 
-// extent is some offsets in a row.
+// extent is a range of offsets.
 type extent struct{ from, until int64 }

@@ -37,11 +37,8 @@ const (
 	tailTotal  = 50 << 20 // of one answer
 )
 
-// Tail reads partitions from a position on, uncommitted, and shows the records of others than the
-// run. A run writes to the topics that it watches more than everybody else does: all of its copies
-// and entries. Reading these again would cost about as much as bringing the letters back, so it is
-// not done: the client's answers tell at what offsets they are, and the heads of batches who wrote
-// them. That is why it fetches by itself, and not through the client.
+// Tail reads partitions from given positions on, uncommitted, and shows the records that the run
+// did not write.
 type Tail struct {
 	cl *kgo.Client
 	// of others; called from one goroutine, in the order of each partition
@@ -70,6 +67,8 @@ type tailed struct {
 	leaders []int32 // by partition; -1 where there is none
 }
 
+// New is a tail that reads nothing yet. It calls show from one goroutine, for each partition in
+// order, and problem with errors that it retries. It closes the client at its end.
 func New(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *Tail {
 	return &Tail{
 		cl: cl, onBatch: show, problem: problem, producers: map[int64]int16{}, cluster: map[string]tailed{}, stopped: make(chan struct{}),
@@ -88,7 +87,7 @@ func (t *Tail) Lose(partition int32) {
 	t.lossy[partition] = true
 }
 
-// LoseTopic is lose for all partitions of a topic that are read.
+// LoseTopic is Lose for all partitions of a topic.
 func (t *Tail) LoseTopic(topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +109,7 @@ func (t *Tail) Close() {
 	t.cl.Close()
 }
 
-// Add reads more partitions.
+// Add adds partitions, with the positions from which they are read.
 func (t *Tail) Add(from bounds.Positions) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +125,7 @@ func (t *Tail) Add(from bounds.Positions) {
 	}
 }
 
-// Wrote says where the run wrote records, as it was answered.
+// Wrote names records of the run by the offsets that brokers answered. They are passed over.
 func (t *Tail) Wrote(records iter.Seq[*kgo.Record]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,7 +149,7 @@ func (t *Tail) Wrote(records iter.Seq[*kgo.Record]) {
 	}
 }
 
-// answer is what a broker said.
+// answer is a broker's answer to a fetch.
 type answer struct {
 	leader int32
 	began  time.Time
@@ -158,15 +157,14 @@ type answer struct {
 	err    error
 }
 
-// description is what the cluster said of some topics.
+// description is the cluster's answer about some topics.
 type description struct {
 	resp *kmsg.MetadataResponse
 	err  error
 }
 
-// loop asks each broker again as soon as it has answered, and waits for none before it asks
-// another: one that hangs keeps nobody from seeing what the others have. The answers are gone
-// through one by one.
+// loop asks each broker again as soon as it has answered, whatever the others do: a broker that
+// hangs hides nothing of the others. It goes through the answers one by one.
 func (t *Tail) loop(ctx context.Context) {
 	defer close(t.stopped)
 	var (
@@ -230,7 +228,7 @@ func (t *Tail) loop(ctx context.Context) {
 	}
 }
 
-// fail takes down that a broker could not tell something: who leads what is asked for again.
+// fail reports an error of a broker, and has the leaders asked for again.
 func (t *Tail) fail(err error) {
 	t.stale = true
 	if _, denied := errors.AsType[*permission.DeniedError](err); denied {
@@ -240,7 +238,7 @@ func (t *Tail) fail(err error) {
 	}
 }
 
-// denied takes down that something may not be read: who waits for it waits in vain.
+// denied records a permission that is missing. It ends the waiting of Reach.
 func (t *Tail) denied(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -248,13 +246,13 @@ func (t *Tail) denied(err error) {
 	t.move()
 }
 
-// move wakes who waits. The caller has the lock.
+// move wakes the callers of Reach. The caller has the lock.
 func (t *Tail) move() {
 	close(t.moved)
 	t.moved = make(chan struct{})
 }
 
-// answered takes an answer. It reports whether somebody else than the run wrote something.
+// answered takes an answer. It reports whether another writer than the run wrote something.
 func (t *Tail) answered(ctx context.Context, a answer) (others bool, err error) {
 	switch {
 	case a.err != nil:
@@ -269,7 +267,7 @@ func (t *Tail) answered(ctx context.Context, a answer) (others bool, err error) 
 	return others, err
 }
 
-// joined is the first that matters of some errors.
+// joined is the first error that a retry does not mend, or the first.
 func joined(errs []error) (err error) {
 	for _, e := range errs {
 		if e != nil && (err == nil || kerr.IsRetriable(err)) {
@@ -279,7 +277,7 @@ func joined(errs []error) (err error) {
 	return err
 }
 
-// undescribed are the topics whose leaders are to be asked for now.
+// undescribed are the topics whose leaders have to be asked for now.
 func (t *Tail) undescribed(now time.Time) (topics []string) {
 	since := now.Sub(t.described)
 	if !t.described.IsZero() && (since < tailWait || since < describeEvery && !t.stale) {
@@ -310,7 +308,7 @@ func describe(ctx context.Context, cl *kgo.Client, topics []string) (*kmsg.Metad
 	return req.RequestWith(ctx, cl)
 }
 
-// learn takes down what the cluster said of topics.
+// learn takes the cluster's answer about topics.
 func (t *Tail) learn(d description) error {
 	if d.err != nil {
 		return d.err
@@ -337,7 +335,7 @@ func (t *Tail) learn(d description) error {
 	return joined(errs)
 }
 
-// requests are for each leader one that may be asked, about what is not known yet.
+// requests has a request for each leader that may be asked, from where its partitions were read to.
 func (t *Tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchRequest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -373,7 +371,7 @@ func (t *Tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchReques
 	return requests
 }
 
-// take goes through an answer.
+// take goes through the answer of a broker.
 func (t *Tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool, err error) {
 	names := map[[16]byte]string{}
 	if resp.Version >= 13 { // KIP-516
@@ -403,7 +401,7 @@ func (t *Tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool,
 	return others, joined(errs)
 }
 
-// takePartition shows what others wrote to a partition, as far as the answer goes.
+// takePartition shows the records of other writers in a partition, as far as the answer goes.
 func (t *Tail) takePartition(topic string, found *kmsg.FetchResponseTopicPartition) (others bool, err error) {
 	t.mu.Lock()
 	state := t.at[topic][found.Partition]
@@ -444,7 +442,7 @@ func (t *Tail) takePartition(topic string, found *kmsg.FetchResponseTopicPartiti
 	return others, err
 }
 
-// reset goes to the start of a partition: retention was faster, or a broker lost what was there.
+// reset continues at the start of a partition: retention was faster, or a broker lost records.
 func (t *Tail) reset(ctx context.Context, topic string, partition int32) error {
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
 	defer cancel()
@@ -476,8 +474,8 @@ func (t *Tail) read(topic string, found *kmsg.FetchResponseTopicPartition, batch
 	return at, fetched.Err
 }
 
-// Reach waits until the reading has come to a position everywhere, or finds out that a right is
-// missing.
+// Reach waits until everything below some positions was read. It returns an error if a permission
+// is missing, or when ctx ends.
 func (t *Tail) Reach(ctx context.Context, to bounds.Positions) error {
 	for {
 		t.mu.Lock()
@@ -498,7 +496,7 @@ func (t *Tail) Reach(ctx context.Context, to bounds.Positions) error {
 	}
 }
 
-// short names a partition on which the reading has not come that far.
+// short names a partition that was not read up to its position.
 func (t *Tail) short(to bounds.Positions) (topic string, partition int32, short bool) {
 	for topic, partitions := range to {
 		for p, end := range partitions {
@@ -514,8 +512,7 @@ func (t *Tail) short(to bounds.Positions) (topic string, partition int32, short 
 	return "", 0, false
 }
 
-// Missed reports whether something of a partition may have been missed: retention took it before it
-// was read.
+// Missed reports whether something of a partition may have been missed, on any topic.
 func (t *Tail) Missed(partition int32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

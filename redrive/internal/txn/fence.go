@@ -40,8 +40,8 @@ const (
 )
 
 // Fence has the partitions of topics end what was written to them under the ids before, and refuse
-// what of that comes late. The ledger comes first: of what is open in it nothing is said before,
-// and to read it to its end takes it to have ended.
+// what comes late. The ledger's partitions have to come first, in a call of their own: a committed
+// reader of the ledger waits for what is open there.
 func (w *Writers) Fence(ctx context.Context, kafka []kgo.Opt, ledger string, topics ...string) error {
 	// The producers go on with the epochs that they have, which newer versions of EndTxn would
 	// raise.
@@ -88,7 +88,7 @@ type idFence struct {
 	stillFenced map[gap]bool    // of what is open, whether it is to be committed
 }
 
-// gap is a partition without a marker of the epoch.
+// gap is a partition without a marker of the current epoch.
 type gap struct {
 	topic     string
 	partition int32
@@ -97,8 +97,8 @@ type gap struct {
 
 func (g gap) String() string { return fmt.Sprintf("%s/%d", g.topic, g.partition) }
 
-// raise asks for markers until all stand. A marker is written after its transaction was ended, or
-// never: so it looks for them, and asks again.
+// raise asks for markers until all are written. A marker may be written late or never, so raise
+// looks for it and asks again.
 func (f *idFence) raise(ctx context.Context, topics []string) error {
 	left := patience(fencePatience)
 	why := context.DeadlineExceeded
@@ -138,14 +138,13 @@ func (f *idFence) raise(ctx context.Context, topics []string) error {
 }
 
 // patience is how much longer something is tried. A process that was frozen, or whose machine
-// slept, has tried nothing meanwhile: a round counts for no longer than it may take, however late
-// it is when it ends.
+// slept, tried nothing meanwhile. Therefore a round counts for no longer than it may take.
 type patience time.Duration
 
 func (p *patience) spend(took time.Duration) { *p -= patience(min(took, fenceRound)) }
 
-// round looks where a marker is missing, and asks for those of which it is known how they are to
-// be, if it did not do so just now.
+// round looks where markers are missing. It asks for those that are judged, unless it did so just
+// now.
 func (f *idFence) round(ctx context.Context, topics []string) (gaps []gap, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fenceRound)
 	defer cancel()
@@ -161,8 +160,8 @@ func (f *idFence) round(ctx context.Context, topics []string) (gaps []gap, err e
 	return gaps, nil
 }
 
-// gaps are the partitions on which the id was used in an older epoch, or has something open, and
-// all of the topics that can't be asked.
+// gaps are the partitions on which the id was used in an older epoch or has something open, and all
+// partitions of topics that cannot be asked.
 func (f *idFence) gaps(ctx context.Context, topics []string) (gaps []gap, blind map[string]bool, err error) {
 	found, err := f.adm.ListTopics(ctx, topics...)
 	if err != nil {
@@ -197,8 +196,8 @@ func (f *idFence) gaps(ctx context.Context, topics []string) (gaps []gap, blind 
 	return gaps, blind, nil
 }
 
-// close has each gap closed by a marker: of an abort, except where what is open was committed
-// elsewhere.
+// close has each gap closed by a marker: of a commit if what is open was committed elsewhere, else
+// of an abort.
 func (f *idFence) close(ctx context.Context, gaps []gap) error {
 	var abort, commit []gap
 	for _, g := range gaps {
@@ -214,7 +213,7 @@ func (f *idFence) close(ctx context.Context, gaps []gap) error {
 	return f.mark(ctx, abort, false)
 }
 
-// mark ends a transaction that has nothing but partitions, whose leaders get its markers.
+// mark ends a transaction that has partitions and no records. Their leaders get its markers.
 func (f *idFence) mark(ctx context.Context, gaps []gap, commit bool) error {
 	if len(gaps) == 0 {
 		return nil
@@ -253,7 +252,7 @@ func (f *idFence) mark(ctx context.Context, gaps []gap, commit bool) error {
 	return nil
 }
 
-// lost tells of an answer whether it means that somebody else has initialised the id.
+// lost wraps ErrUncertain into an answer that means that another process has initialised the id.
 func (f *idFence) lost(err error) error {
 	if IsFenced(err) {
 		return fmt.Errorf("%w: %w", ErrUncertain, err)
@@ -261,9 +260,9 @@ func (f *idFence) lost(err error) error {
 	return err
 }
 
-// tooOld reports whether an error is of a broker that does not know the request. It asks what
-// brokers know: to take one that is down for one that is too old would have what is open on it
-// aborted unseen.
+// tooOld reports whether an error is of a broker that does not know the request. It asks the
+// brokers for their versions: if a broker that is down counted as too old, what is open on it would
+// be aborted unseen.
 func (f *idFence) tooOld(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(err, kerr.UnsupportedVersion) {
 		return err != nil
@@ -280,8 +279,8 @@ func (f *idFence) tooOld(ctx context.Context, err error) bool {
 	return false
 }
 
-// isPassing reports whether an error may be gone a little later: all but an answer of a broker that
-// will be the same then.
+// isPassing reports whether an error may be gone a little later. An answer that a broker would
+// repeat is not.
 func isPassing(err error) bool {
 	if answer, ok := errors.AsType[*kerr.Error](err); ok {
 		return answer.Retriable || errors.Is(err, kerr.ConcurrentTransactions)

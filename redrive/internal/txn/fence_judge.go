@@ -15,7 +15,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/bounds"
 )
 
-// unjudged reports whether there is something open of which it is not known how it is to end.
+// unjudged reports whether something is open of which it is not known whether it was committed
+// elsewhere.
 func (f *idFence) unjudged(gaps []gap) bool {
 	return slices.ContainsFunc(gaps, func(g gap) bool {
 		_, known := f.stillFenced[g]
@@ -24,10 +25,9 @@ func (f *idFence) unjudged(gaps []gap) bool {
 }
 
 // judge finds out which of what is open belongs to a transaction that was committed. Copies do if
-// the ledger tells of one, which it was told in the same transaction; entries of the ledger do if
-// the copies of which they tell are visible. What is open on both sides nobody has seen, and its
-// letters go again. Where it is part of this and part of that, rather a letter is sent twice than
-// none.
+// the ledger has an entry about one. Entries do if all copies that they name are visible. What is
+// open on both sides was seen by nobody, and its letters are sent again. In doubt a letter is sent
+// twice rather than never.
 func (f *idFence) judge(ctx context.Context, gaps []gap) error {
 	copies := map[headers.Position]gap{}
 	stands := map[gap]bool{}
@@ -64,7 +64,7 @@ func (f *idFence) judge(ctx context.Context, gaps []gap) error {
 	return nil
 }
 
-// leftOpen are the id's records that are open on a partition.
+// leftOpen are the records of the id that are open on a partition.
 func (f *idFence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err error) {
 	ends, err := bounds.Ends(ctx, f.adm, []string{g.topic})
 	if err != nil {
@@ -91,8 +91,7 @@ func (f *idFence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, e
 	return records, nil
 }
 
-// visible reports whether a committed reader sees all copies of which entries tell, and there are
-// some.
+// visible reports whether entries name copies, and a committed reader sees all of these.
 func (f *idFence) visible(ctx context.Context, entries []*kgo.Record) (bool, error) {
 	ranges := map[string][]dlq.Range{}
 	for _, r := range entries {
@@ -119,9 +118,9 @@ func (f *idFence) visible(ctx context.Context, entries []*kgo.Record) (bool, err
 	return len(ranges) > 0, nil
 }
 
-// readable reports whether nothing of the run's own is open before the ends of ranges, for which a
-// committed reader would wait. What others have open there says nothing: it is an error, which
-// passes when they end it.
+// readable reports whether nothing of the run is open before the ends of ranges; a committed reader
+// would wait for that. What other processes have open there is an error, which passes when they end
+// it.
 func (f *idFence) readable(ctx context.Context, topic string, ranges []dlq.Range) (bool, error) {
 	stable, err := f.adm.ListCommittedOffsets(ctx, topic)
 	if err == nil {

@@ -17,25 +17,26 @@ import (
 // readers of a target for as long.
 const Timeout = 10 * time.Second
 
-// Writers are the two producers of a run, under transactional ids of the dead-letter topic, so that
-// whoever has them initialised last has fenced all others. They are used in turn: a broker takes
-// some 20 ms to finish a transaction before the same id can begin the next one, and the other one
-// is filled meanwhile.
+// Writers are the two producers of a run, under transactional ids of the dead-letter topic. The
+// process that initialised the ids last has fenced all others. The producers are used in turn: a
+// broker takes some 20 ms to finish a transaction before its id can begin the next one, and the
+// other producer's transaction is filled meanwhile.
 type Writers struct {
 	Clients [2]*kgo.Client
 	txn     [2]string // their transactional ids
 }
 
-// ErrUncertain is wrapped by errors of writing: what was written last may stand or not, and
-// somebody else may have the run. The ledger says, after the ids were initialised again.
+// ErrUncertain is wrapped by errors of writing: the last transaction may be committed or not, and
+// another process may have the run. The ledger tells, after the ids were initialised again.
 var ErrUncertain = errors.New("it is not known what was written last")
 
+// ID is the transactional id of one of the two producers of a dead-letter topic.
 func ID(dlq string, which int) string {
 	return "siding-redrive-" + dlq + [...]string{"-a", "-b"}[which]
 }
 
-// Open initialises the two ids: whatever others have open under them is aborted, and what they
-// write next is refused.
+// Open initialises the two ids. That aborts what other processes have open under them, and has
+// brokers refuse what these write next.
 func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duration) (*Writers, error) {
 	w := &Writers{}
 	for i := range w.Clients {
@@ -68,8 +69,8 @@ func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duratio
 	return w, nil
 }
 
-// IDs are the producer ids under which the run writes, and their epochs now: older ones are of
-// those who had the run before.
+// IDs are the producer ids of the two producers with their epochs. Older epochs are of former
+// owners of the run.
 func (w *Writers) IDs(ctx context.Context) (map[int64]int16, error) {
 	ids := map[int64]int16{}
 	for _, cl := range w.Clients {
@@ -82,6 +83,7 @@ func (w *Writers) IDs(ctx context.Context) (map[int64]int16, error) {
 	return ids, nil
 }
 
+// Close closes both clients.
 func (w *Writers) Close() {
 	for _, cl := range w.Clients {
 		if cl != nil {
@@ -110,7 +112,8 @@ func (w *Writers) Write(ctx context.Context, which int, records ...*kgo.Record) 
 	return nil
 }
 
-// Abort ends a transaction without what is in it. If the broker does not answer, its timeout does.
+// Abort aborts the open transaction of a client. If the broker does not answer, the transaction's
+// timeout aborts it.
 func Abort(cl *kgo.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout/2)
 	defer cancel()
@@ -120,7 +123,8 @@ func Abort(cl *kgo.Client) error {
 	return cl.EndTransaction(ctx, kgo.TryAbort)
 }
 
-// IsFenced reports whether an error says that somebody else has initialised the transactional id.
+// IsFenced reports whether an error means that another process has initialised the transactional
+// id.
 func IsFenced(err error) bool {
 	return errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch) || errors.Is(err, kerr.InvalidProducerIDMapping) ||
 		errors.Is(err, kerr.InvalidTxnState) || errors.Is(err, kerr.TransactionalIDNotFound)
