@@ -9,8 +9,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
-// alarm decides when a run aborts by itself. It is told what the watch sees and what is sent, has a
-// lock, and fires once. See DESIGN.md, "Aborting by itself".
+// alarm decides when a run aborts by itself, from what the watch sees and what is sent. It has a
+// lock, and fires once.
+// See DESIGN.md, "Aborting by itself".
 type alarm struct {
 	classes  []string
 	tolerate int
@@ -67,7 +68,7 @@ func (a *alarm) withdraw(cause string, seen ...Failure) {
 	a.fire(cause)
 }
 
-// onRefail takes down that a letter of the run failed again, for the first time.
+// onRefail records that a letter of the run failed again, for the first time.
 func (a *alarm) onRefail(key string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,7 +81,7 @@ func (a *alarm) onRefail(key string, f Failure) {
 	a.note(f, fmt.Sprintf("letter %s failed again with %s", f.Letter, f.Class))
 }
 
-// onNewFailure takes down that a record failed for the first time that was not brought back.
+// onNewFailure records that a record that was not redriven failed for the first time.
 func (a *alarm) onNewFailure(key string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,8 +102,8 @@ func (a *alarm) note(f Failure, what string) {
 	}
 }
 
-// judged takes down what a look found of first outcomes, and looks whether too large a share of the
-// last ones are failures. Whole looks count: within one nobody knows what came last.
+// judged adds the first outcomes that a poll found, and fires if too large a share of the last ones
+// are failures. Polls count as a whole: their order within one is not known.
 func (a *alarm) judged(j inflight.FirstOutcomes) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,30 +128,30 @@ func (a *alarm) judged(j inflight.FirstOutcomes) {
 		last.Failed, last.Letters, 100*a.share, max(last.Letters, shareOf)))
 }
 
-// onDeath takes down that a letter of the run's groups came to the dead-letter topic.
+// onDeath records that a letter of the run's groups came to the dead-letter topic.
 func (a *alarm) onDeath(at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.dead.add(at, 1)
 }
 
-// onSent takes down that letters were sent.
+// onSent records that letters were sent.
 func (a *alarm) onSent(now time.Time, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent.add(now, n)
 }
 
-// stage says that a run is in another state: sending is when it began to send all, the zero time
-// while it does not.
+// stage sets the state of the run: sending is when it began to send all letters, and zero while it
+// does not.
 func (a *alarm) stage(canary bool, sending time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.canary, a.sending = canary, sending
 }
 
-// check looks whether the dead-letter topic fills faster than the run drains it, over a whole
-// window of sending.
+// check fires if the dead-letter topic fills faster than the run drains it, over a whole window of
+// sending.
 func (a *alarm) check(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

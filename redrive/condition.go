@@ -5,28 +5,27 @@ import (
 	"time"
 )
 
-// Condition says when [Redriver.Resume] and [Redriver.Abort] may take a run; of
-// several all must hold. It is checked against the ledger as it is read while the
-// run is claimed, when no other process can write to it, and what is claimed then is
-// what was checked. Where it does not hold, a *[RefusedError] with the reason
-// [RefusedOwned] tells how the run stands, and the run goes on where it is.
+// Condition says when [Redriver.Resume] and [Redriver.Abort] may take a run; all of several must
+// hold. It is checked against the ledger as it is read while the run is claimed. No other process
+// can write to it then, so what is claimed is what was checked. If a condition does not hold, the
+// run stays with its process, and a *[RefusedError] with the reason [RefusedOwned] describes the
+// run.
 type Condition struct {
 	silent bool
 	claim  string
 }
 
-// IfSilent takes a run only where nobody seems to have it: its process said that it
-// stopped, or its last heartbeat is more than 20 s old and no other came within the
-// 7 s for which it is listened for, so that a wrong clock misleads nobody. What can't
-// be found out, as where the ledger can't be read in time, does not hold.
+// IfSilent takes a run only if no process seems to have it. Either its process recorded that it
+// stopped, or its last heartbeat is more than 20 s old and no other came within 7 s of listening.
+// So a wrong clock misleads nobody. The condition does not hold if that cannot be found out, for
+// example because the ledger cannot be read in time.
 func IfSilent() Condition { return Condition{silent: true} }
 
-// IfClaim takes a run only from the process that had it when an Outcome was read:
-// claim is [Outcome.Claim]. An empty one, which nobody can have read, holds for no run,
-// and neither does the zero Condition.
+// IfClaim takes a run only from the process that had it when an Outcome was read: claim is
+// [Outcome.Claim]. An empty claim holds for no run, and neither does the zero Condition.
 func IfClaim(claim string) Condition { return Condition{claim: claim} }
 
-// lively is how long after its last heartbeat a run is taken to go on: three of them, and some
+// lively is how long after its last heartbeat a run counts as running: three heartbeats, and some
 // delay.
 const lively = 20 * time.Second
 
@@ -34,7 +33,7 @@ const lively = 20 * time.Second
 // can write.
 const listening = heartbeatEvery + 2*time.Second
 
-// taking is somebody's wish to take a run.
+// taking is the wish of this process to take a run.
 type taking struct {
 	topic, id  string
 	conditions []Condition
@@ -43,7 +42,7 @@ type taking struct {
 	heard *record // the run as it was before and after it was listened for
 }
 
-// allowed says why the run may not be taken, as it stands.
+// allowed returns a refusal if the run, as it is now, may not be taken.
 func (w *taking) allowed(rec *record) error {
 	if rec.Token == w.token || rec.State.Finished() {
 		return nil

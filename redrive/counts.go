@@ -24,9 +24,9 @@ type Counts struct {
 	// Unknown are those of which nothing can be known: an offset was reset, or their target
 	// expired.
 	Unknown int64 `json:"unknown"`
-	// Unfollowed are those that were sent where nobody tells what becomes of them: to another topic
+	// Unfollowed are those that were sent where their outcome cannot be known: to another topic
 	// than the source and its retry topics, or to the source without that they say whose they are.
-	// The ledger says so of them, which settles them: no run sends them again.
+	// The ledger says so of them, which resolves them: no run sends them again.
 	Unfollowed int64 `json:"unfollowed,omitempty"`
 	// Skipped were selected and not sent, by reason: they stay open, but for "expired".
 	Skipped map[string]int64 `json:"skipped,omitempty"`

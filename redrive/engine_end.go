@@ -26,8 +26,7 @@ func (e *engine) drain() error {
 	return nil
 }
 
-// conclude writes the final state, with what else the ledger is to be told, and takes the selection
-// away.
+// conclude writes the final state with all other records for the ledger, and removes the selection.
 func (e *engine) conclude(ctx context.Context, state State, cause string) error {
 	now := time.Now()
 	e.state, e.waiting = state, ""
@@ -121,7 +120,7 @@ func (e *engine) unwatched(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", errUnwatched, err)
 }
 
-// interrupt leaves a run as it stands, to be resumed.
+// interrupt leaves a run as it is, to be resumed.
 func (e *engine) interrupt(cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

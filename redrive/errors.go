@@ -54,8 +54,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("redrive: %s: refused: %s: %s", e.Topic, e.Reason, e.Detail)
 }
 
-// FailedAgainError says that a run aborted itself: what it was to bring back fails
-// again. Nothing is sent any more; what was sent stays, and its outcomes come in.
+// FailedAgainError means that a run aborted itself, because what it redrives fails again. Nothing
+// more is sent; letters that were sent stay, and their outcomes still become known.
 type FailedAgainError struct {
 	// Topic is the dead-letter topic and Run the run's id.
 	Topic, Run string
@@ -67,10 +67,10 @@ type FailedAgainError struct {
 
 // Failure is a record that failed while a run looked.
 type Failure struct {
-	// Record is the copy that tells of it: topic, partition and offset, in a retry topic or the
+	// Record is the copy that shows it: topic, partition and offset, in a retry topic or the
 	// dead-letter topic.
 	Record string
-	// Letter is the letter that was brought back; empty for new traffic.
+	// Letter is the letter that was redriven; empty for new traffic.
 	Letter string
 	// Class, Fingerprint and Message are of the error.
 	Class, Fingerprint, Message string
@@ -89,8 +89,8 @@ func (e *FailedAgainError) Error() string {
 // the broker's answer; it is nil if the permission was checked beforehand.
 type DeniedError = permission.DeniedError
 
-// ErrTaken is wrapped by the error of a run that somebody else resumed or aborted
-// meanwhile: this process has written nothing since, and will not.
+// ErrTaken is wrapped by the error of a run that another process resumed or aborted meanwhile: this
+// process has written nothing since, and will not.
 var ErrTaken = errors.New("another process has the run now")
 
 // ErrNoRun is wrapped by errors about a run that the ledger does not know.

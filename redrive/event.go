@@ -22,12 +22,13 @@ const (
 // Finished reports whether a run in that state is over.
 func (s State) Finished() bool { return s == Done || s == Aborted }
 
-// Outcome is what is known of a run. While a process has it, it finds out that somebody
-// sets a group's offset by hand, and no letter that was passed so is called succeeded;
-// but for one that is set while the group is stopped, and from which its consumer
-// starts and commits, all within the second between two looks, or while looks fail. One
-// that is set past letters while no process has the run can't be told from one that
-// the group's members committed either: these count as succeeded.
+// Outcome is what is known of a run.
+//
+// While a process has the run, letters that a group passed because its offset was set by hand do
+// not count as succeeded. One case cannot be seen: the offset is set while the group is stopped,
+// and its consumer starts there and commits, all between two polls, which are a second apart. An
+// offset that is set while no process has the run looks like a commit of the group's members: the
+// letters count as succeeded.
 type Outcome struct {
 	// Topic is the dead-letter topic, ID the run's.
 	Topic, ID string
@@ -49,7 +50,7 @@ type Outcome struct {
 	Counts Counts
 }
 
-// Event tells how a run goes on.
+// Event reports the progress of a run.
 type Event struct {
 	Outcome
 	// Rate is the records a second that it may send now; negative without a limit.

@@ -28,10 +28,10 @@ type groupOffsets struct {
 	reset   map[string]map[int32]span // moved by something else than the group's members
 }
 
-// span is a part of a partition whose records nobody knows to have run.
+// span is a range of a partition whose records may not have run.
 type span struct{ from, until int64 }
 
-// next is what a group has committed, after what it had at the look before; nil before the first.
+// next is what a group has committed, after what it had at the poll before; nil before the first.
 func (g *groupOffsets) next(ids []string, offsets kadm.OffsetResponses) *groupOffsets {
 	now := &groupOffsets{members: ids, at: bounds.Positions{}, last: bounds.Positions{}, reset: map[string]map[int32]span{}}
 	if g != nil {
@@ -80,7 +80,7 @@ func (g *groupOffsets) ran(before *groupOffsets, r kadm.OffsetResponse) bool {
 	return was == is && commitmark.Marked(r.Metadata)
 }
 
-// committed is where a group stands on a partition.
+// committed is the committed offset of a group on a partition.
 func (g *groupOffsets) committed(topic string, partition int32) (at int64, ok bool) {
 	if g == nil {
 		return 0, false

@@ -56,7 +56,7 @@ func (s *ledgerView) clear(at letters.Place) {
 	}
 }
 
-// add takes down an entry, of which nothing is kept: its strings are parts of the record.
+// add adds an entry, and keeps no part of it: its strings are parts of the record.
 func (s *ledgerView) add(at letters.Place, e *dlq.Entry) {
 	s.clear(at)
 	s.all.Add(at)
@@ -80,8 +80,7 @@ func (s *ledgerView) add(at letters.Place, e *dlq.Entry) {
 	}
 }
 
-// confirm takes down what consumers say of the letters of which no more is known than that they
-// were sent.
+// confirm adds consumers' discard reports about letters that are redriven and have no outcome.
 func (s *ledgerView) confirm(heard letters.Set) {
 	for at := range heard.All() {
 		if s.states[dlq.Redriven].Has(at) {
@@ -105,8 +104,8 @@ func (s *ledgerView) line(target headers.Position) uint32 {
 	return i
 }
 
-// each tells of each letter its state, the class of one that failed, and the target of one of which
-// no more is known than that it was sent.
+// each calls tell with each letter: its state, the class if it failed, the target if it is redriven
+// without an outcome.
 func (s *ledgerView) each(tell func(letters.Place, dlq.Entry)) {
 	all := func(letters letters.Set, e dlq.Entry) {
 		for at := range letters.All() {

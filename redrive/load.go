@@ -53,7 +53,7 @@ func (l *load) fits(t *transaction, size int) bool {
 // vain.
 const growAfter = 4
 
-// accepted takes down that a transaction with letters was committed.
+// accepted records that a transaction with letters was committed.
 func (l *load) accepted(t *transaction) {
 	if l.acceptedInRow++; l.acceptedInRow >= growAfter {
 		l.letters, l.acceptedInRow = min(2*l.letters, txnLetters), 0
@@ -68,7 +68,7 @@ func (l *load) accepted(t *transaction) {
 	}
 }
 
-// refused takes down that a broker refused so many letters of a transaction.
+// refused records that a broker refused so many letters of a transaction.
 func (l *load) refused(letters int) {
 	l.letters, l.acceptedInRow = max(1, min(l.letters, letters/2)), 0
 }
@@ -93,8 +93,8 @@ type attempt struct {
 	bytes   int64
 }
 
-// expiredError says that a transaction took so long that the broker has ended it, or is about to.
-// That is nobody else's doing.
+// expiredError means that a transaction took so long that the broker has ended it, or is about to.
+// No other process is the cause.
 type expiredError struct {
 	attempt
 	after time.Duration
@@ -108,8 +108,8 @@ func (e *expiredError) Error() string {
 
 func (e *expiredError) Unwrap() []error { return []error{txn.ErrUncertain, e.err} }
 
-// overdue looks whether an attempt failed since it took too long. If so, the next one takes less,
-// or has longer, and the error says so.
+// overdue finds out whether an attempt failed because it took too long. If so, the next one takes
+// less or has longer, and the error says so.
 func (l *load) overdue(a attempt, err error) error {
 	after := l.timeout
 	if time.Since(a.began) < after {

@@ -41,7 +41,7 @@ func newOutcomes(h *ownedRun, w *watch) *outcomes {
 	return o
 }
 
-// poll settles what can be settled.
+// poll finds the letters that have an outcome by now.
 func (o *outcomes) poll(ctx context.Context) (l pollResult) {
 	l.verdicts, l.err = o.verdicts(ctx)
 	l.judged = o.watch.flights.FirstOutcomes()
@@ -124,8 +124,7 @@ func (o *outcomes) targets(found kadm.TopicDetails) []string {
 	return slices.Collect(maps.Keys(names))
 }
 
-// progress is where a group stands; all groups of the run where it is not known whose the letter
-// is.
+// progress is where a group is, or the groups of the run if the letter's group is not known.
 func (o *outcomes) progress(group string, at headers.Position, starts kadm.ListedOffsets) inflight.Progress {
 	groups := []string{group}
 	if group == "" {
@@ -160,8 +159,8 @@ func (o *outcomes) fetch(ctx context.Context, group string) error {
 	return nil
 }
 
-// there makes sure that a look found the dead-letter topic. A list of all topics leaves out those
-// that may not be described, so it is asked for by its name.
+// there makes sure that a poll found the dead-letter topic. A list of all topics omits those that
+// may not be described, so there asks for the topic by its name.
 func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 	name := o.topics.dlq
 	if found.Has(name) {

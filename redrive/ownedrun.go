@@ -35,9 +35,9 @@ type ownedRun struct {
 	skipsReported map[dlq.State]letters.Set
 }
 
-// noteDuplicates writes down the copies of letters of which the ledger says nothing yet: a copy is
-// open again when its letter has expired, unless the ledger says what it is. What the plan took for
-// the copy of a letter that somebody has settled by now may have failed since.
+// noteDuplicates records the duplicates of letters that have no entry yet. A duplicate is open
+// again when its letter has expired, unless an entry names its letter. If the letter was resolved
+// since the plan, its duplicate may be a later failure.
 func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) error {
 	const most = 10_000 // an entry takes some hundred bytes
 	var entries []*kgo.Record
@@ -56,9 +56,9 @@ func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledg
 	return nil
 }
 
-// declare writes the claim, with what goes before it: a claim whose selection is not there could
-// not be resumed, and who resumes a run does not look for copies. All of it is one transaction, or
-// of a large selection a few, of which the claim is in the last.
+// declare writes the claim, after the records that it needs: a claim without its selection could
+// not be resumed, and a resumed run does not look for duplicates. Of a large selection these are
+// several transactions, with the claim in the last one.
 func (h *ownedRun) declare(ctx context.Context, notes []*kgo.Record) error {
 	return h.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger)))
 }
@@ -101,9 +101,9 @@ func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
 	}
 }
 
-// recountGroups adds to the counts of a finished run what became known since: that a consumer
-// discarded what was pending. Of its letters others may have been brought back again by now, so the
-// entries alone do not say what became of them then.
+// recountGroups adds to the counts of a finished run what became known since: that consumers
+// discarded pending letters. Later runs may have redriven its letters again, so the entries alone
+// do not count.
 func (h *ownedRun) recountGroups(entries *ledgerView) {
 	c := &h.rec.Counts
 	discarded := int64(0)
@@ -121,7 +121,7 @@ func (h *ownedRun) recountGroups(entries *ledgerView) {
 	c.Pending, c.Retrying = int64(len(h.inFlight)), 0
 }
 
-// count takes down what the ledger says of a letter of the run.
+// count counts an entry about a letter of the run.
 func (h *ownedRun) count(at letters.Place, e dlq.Entry) {
 	c := &h.rec.Counts
 	switch e.State {
@@ -150,9 +150,9 @@ func (h *ownedRun) entry(at letters.Place, e dlq.Entry) *kgo.Record {
 	return e.Record(h.topics.ledger, at.Partition, at.Offset)
 }
 
-// applyVerdict is the ledger's entry about what became of a letter. What a consumer said of it is
-// not needed any more then. The letter is settled since the run sent it, which was not before the
-// claim: when each was sent nobody keeps.
+// applyVerdict is the ledger's entry about the outcome of a letter. It removes the consumer's
+// discard report, which is not needed any more. The letter is resolved since the claim; when each
+// letter was sent is not kept.
 func (h *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
 	v.Entry.Since = h.rec.Started
 	notes := []*kgo.Record{h.entry(v.Letter, v.Entry)}

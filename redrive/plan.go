@@ -21,7 +21,7 @@ type Plan struct {
 	ID string
 	// Created is when it was made.
 	Created time.Time
-	// Letters is how many would be brought back. ByClass, ByPartition and ByGroup have them by the
+	// Letters is how many would be redriven. ByClass, ByPartition and ByGroup have them by the
 	// class of their last error (with "#" and the fingerprint where the class is "unclassified"),
 	// by the partition of the dead-letter topic, and by failing group.
 	Letters     int64
@@ -36,7 +36,7 @@ type Plan struct {
 	// Watched are the retry topics in which the run looks for records that fail again: those of the
 	// groups that the user may see. What fails into another one is taken for a success.
 	Watched []string
-	// Skipped are letters that fit and would not be brought back, by reason.
+	// Skipped are letters that fit and would not be redriven, by reason.
 	Skipped map[string]int64
 	// Warnings are for the operator to read.
 	Warnings []string
@@ -55,8 +55,8 @@ type Plan struct {
 	unread     unread
 }
 
-// duplicate is a copy of a letter of the same partition that is chosen or settled, and of which no
-// entry tells.
+// duplicate is a copy of a letter of the same partition that is selected or resolved, and that has
+// no entry of its own.
 type duplicate struct {
 	letters.Place
 	letter int64
@@ -64,7 +64,7 @@ type duplicate struct {
 
 // The reasons for which letters that fit are left out.
 const (
-	SkippedTooOften = "too many redrives" // it was brought back MaxRedrives times
+	SkippedTooOften = "too many redrives" // it was redriven MaxRedrives times
 	// siding did not write it, or its group is not known: name a target
 	SkippedNoGroup = "no group"
 	// its value was left out, and the original record is gone
@@ -74,7 +74,7 @@ const (
 	SkippedTooLarge  = "too large for the target" // as the broker says, of it alone
 	// the same, for its timestamp or what the topic asks of records
 	SkippedRefused = "refused by the target"
-	// somebody discarded it, or another tool brought it back
+	// it was discarded, or another tool redrove it
 	SkippedResolved = "settled meanwhile"
 )
 

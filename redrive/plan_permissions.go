@@ -42,8 +42,7 @@ func (p *Plan) rights(watched []string) map[string][]string {
 	return needs
 }
 
-// checkRights looks whether a run may do all that it would. Before it is known where the letters go
-// it says what is known.
+// checkRights checks whether the user may do all that a run needs, as far as the targets are known.
 func (p *Plan) checkRights(ctx context.Context, cl *kgo.Client) error {
 	watched, err := p.topics.watched(ctx, kadm.NewClient(cl), slices.Collect(maps.Keys(p.ByGroup)))
 	if err != nil {

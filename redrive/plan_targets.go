@@ -126,7 +126,8 @@ func counted(n int64, do string) string {
 	return fmt.Sprintf("%d letters %s", n, do)
 }
 
-// checkNaming looks whether letters for the source are seen when they fail again.
+// checkNaming checks whether letters that are redriven to the source will be seen when they fail
+// again.
 func (p *Plan) checkNaming(ctx context.Context, adm *kadm.Client, groups []string) error {
 	target := p.Selection.Target
 	if target.Topic != p.topics.source {

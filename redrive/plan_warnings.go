@@ -27,7 +27,8 @@ func (u unread) warning(ledger string) string {
 		ledger, u.letters, names)
 }
 
-// unreadOf finds them. They count as open, and may have been brought back all the same.
+// unreadOf finds the letters whose last entry cannot be read. They count as open, and may have been
+// redriven all the same.
 func (p *Plan) unreadOf(ledger *dlq.Ledger) (u unread) {
 	if n, _ := ledger.Broken(); n == 0 {
 		return u
@@ -43,8 +44,7 @@ func (p *Plan) unreadOf(ledger *dlq.Ledger) (u unread) {
 	return u
 }
 
-// watches takes down the retry topics among those that are watched: by group, and the shortest
-// first.
+// watches records the retry topics that are watched: by group, the shortest delay first.
 func (p *Plan) watches(topics []string) {
 	p.Watched = nil
 	for _, group := range slices.Sorted(maps.Keys(p.ByGroup)) {

@@ -24,7 +24,7 @@ const heartbeatEvery = 5 * time.Second
 // runVersion is the version of what a run keeps in the ledger.
 const runVersion = 1
 
-// record is a run as it stands in the ledger, under run/<id>: what it is to do, who has it, and how
+// record is a run in the ledger, under run/<id>: what it is to do, which process has it, and how
 // far it came.
 type record struct {
 	V         int       `json:"v"`
@@ -58,7 +58,7 @@ type record struct {
 	WatchIDs map[string]string `json:"watchIds,omitempty"` // of its topics, as idText gives them
 }
 
-// editRecord is an edit as it stands in the ledger.
+// editRecord is an edit in the ledger.
 type editRecord struct{ Edit }
 
 type editFields struct {

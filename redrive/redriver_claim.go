@@ -50,18 +50,18 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 	}
 }
 
-// standBack is how long it takes at random until the ids are initialised once more that somebody
-// else has initialised meanwhile. Who initialises them has all others begin again, so those who
-// began at the same time have to come at different times, and the farther apart the more of them
-// there are: each try has twice the time of the one before, as on an Ethernet.
+// standBack is a random time before a process initialises the ids again that another process has
+// initialised meanwhile. To initialise them makes all others begin again. So processes that began
+// at the same time have to come at different times, the farther apart the more of them there are.
+// Each try has twice the time of the one before, as on an Ethernet.
 func standBack(try int) time.Duration {
 	const least, most = 100 * time.Millisecond, 8 * time.Second
 	return least + rand.N(min(time.Second<<min(try-1, 10), most))
 }
 
-// stillFree looks into the ledger, before the ids are initialised once more, whether the plan has
-// come too late. To initialise them first would fence whoever has a run by now. Of a ledger that
-// can't be read for a while nobody knows that: something in it is open.
+// stillFree refuses a plan that has come too late, before the ids are initialised again: that would
+// fence the process that has a run by now. A ledger that cannot be read for a while says nothing;
+// something in it is open.
 func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
 	first, cancel := context.WithTimeout(ctx, peekFenced)
 	defer cancel()
@@ -129,7 +129,7 @@ func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 // redrivenElsewhere are pieces of selections, by run.
 type redrivenElsewhere map[string][]string
 
-// observe takes down what a ledger has of a selection.
+// observe records which pieces of selections a ledger has.
 func (s redrivenElsewhere) observe(n *dlq.LedgerRecord) {
 	id, _, ok := strings.Cut(n.Run, "/selection/")
 	_, hearsay := n.DiscardReport()
@@ -142,8 +142,8 @@ func (s redrivenElsewhere) observe(n *dlq.LedgerRecord) {
 	}
 }
 
-// of are the records that take away what nobody needs, where no run is unfinished: who was fenced
-// before its claim, or crashed, left pieces that mean nothing, and that no compaction takes.
+// of are the records that remove pieces of selections without a claim, while no run is unfinished.
+// A process that was fenced before its claim, or crashed, left them, and compaction keeps them.
 func (s redrivenElsewhere) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 	for _, names := range s {
 		for _, name := range names {
@@ -153,8 +153,9 @@ func (s redrivenElsewhere) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 	return gone
 }
 
-// take takes a run over, from whoever has it, with what the ledger knows of it. change is asked
-// more than once where others come in between, each time about the run as the ledger has it then.
+// take takes over a run from the process that has it, with what the ledger knows of it. change is
+// called again if another process came in between, each time with the run as the ledger has it
+// then.
 func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, change func(*ownedRun) error) (*ownedRun, error) {
 	for try := 1; ; try++ {
 		w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, l.timeout)
@@ -177,8 +178,8 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, chan
 	}
 }
 
-// stillMine looks into the ledger, before the ids are initialised once more, whether a run may
-// still be taken.
+// stillMine checks in the ledger whether a run may still be taken, before the ids are initialised
+// again.
 func (r *Redriver) stillMine(ctx context.Context, t *topics, id string, change func(*ownedRun) error) error {
 	first, cancel := context.WithTimeout(ctx, peekFenced)
 	defer cancel()

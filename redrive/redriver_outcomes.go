@@ -11,15 +11,14 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// WriteOutcomes writes down what became of letters that had no outcome yet when their runs
-// ended, as [Redriver.Status] finds it out, and returns of how many; of those that
-// nobody follows, see [Counts.Unfollowed], that this is so. Until somebody
-// does, the ledger says of them that they were brought back: they are not open,
-// though it may never be known whether they were processed, and can't be pruned. Call
-// it before [Redriver.Plan]; as the plan changes nothing, it does not do so itself.
+// WriteOutcomes records the outcomes that became known after runs had ended, as [Redriver.Status]
+// finds them, and returns for how many letters. For letters that are not followed it records that;
+// see [Counts.Unfollowed]. Until then the ledger has them as redriven: they are not open, and
+// cannot be pruned, though it may never be known whether they were processed. Call it before
+// [Redriver.Plan], which writes nothing.
 //
-// It leaves alone what belongs to a run that is not over, and does nothing at all
-// while there is one. Who begins a run meanwhile, or settles, is not disturbed.
+// It leaves the letters of an unfinished run alone, and does nothing while there is one. It
+// disturbs no process that begins a run, or records outcomes, at the same time.
 func (r *Redriver) WriteOutcomes(ctx context.Context, topic string) (settled int64, err error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -37,8 +36,8 @@ func (r *Redriver) WriteOutcomes(ctx context.Context, topic string) (settled int
 	return settled, within(topic, err)
 }
 
-// unresolvedRuns are the finished runs of whose letters some have no outcome in the ledger; none
-// while another one goes on.
+// unresolvedRuns are the finished runs that have letters without an outcome in the ledger; none
+// while another run is unfinished.
 func (r *Redriver) unresolvedRuns(ctx context.Context, t *topics) (ids []string, err error) {
 	ledger, err := r.readLedger(ctx, t, nil)
 	if err != nil || ledger.Count(dlq.Redriven) == 0 {
@@ -57,8 +56,8 @@ func (r *Redriver) unresolvedRuns(ctx context.Context, t *topics) (ids []string,
 	return ids, nil
 }
 
-// writeOutcomes settles a run. Where somebody else had the ids meanwhile it begins again: they may
-// have settled it, or have a run now.
+// writeOutcomes records the outcomes of a run. It begins again if another process had the ids
+// meanwhile: that one may have recorded them, or have a run now.
 func (r *Redriver) writeOutcomes(ctx context.Context, t *topics, id string) (int64, error) {
 	for {
 		n, err := r.tryWriteOutcomes(ctx, t, id)
@@ -73,10 +72,10 @@ func (r *Redriver) writeOutcomes(ctx context.Context, t *topics, id string) (int
 	}
 }
 
-// tryWriteOutcomes is one try of it. The outcomes are found before the ids are initialised, which
-// takes the time of others. They are written as a claim is: the ledger is read to its end after
-// that, and the broker refuses what is written when somebody else has the ids. So no letter is
-// touched that another run has brought back since.
+// tryWriteOutcomes is one try. It finds the outcomes before it initialises the ids, which costs
+// other processes time. They are written like a claim: the ledger is read to its end after that,
+// and the broker refuses the writes if another process has initialised the ids. So no letter is
+// touched that another run has redriven since.
 func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (int64, error) {
 	h, err := r.read(ctx, t, id)
 	if err != nil {

@@ -13,17 +13,15 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// Run brings back what a plan has frozen, until the window after the last record is
-// over. on, if not nil, is told of the progress, some times a second, from one
-// goroutine; it must not block for long.
+// Run redrives the letters of a plan, until the window after the last record is over. on, if not
+// nil, gets the progress several times a second, from one goroutine; it must not block for long.
 //
-// A *RefusedError says that it did not begin, a *[FailedAgainError] that it aborted
-// itself. When ctx ends it stops cleanly, and returns its cause: the run is
-// unfinished, and [Redriver.Resume] goes on with it. So it does after a crash, and
-// after a *[DeniedError] about a right that was taken away meanwhile. An
-// error that wraps [ErrTaken] says that somebody else resumed or aborted it. Once it
-// has begun it waits while brokers can't be reached, and tells on what for. The
-// Outcome is what is known then.
+// A *[RefusedError] means that the run did not begin, a *[FailedAgainError] that it aborted itself.
+// When ctx ends, the run stops cleanly and Run returns the cause of ctx: the run is unfinished, and
+// [Redriver.Resume] continues it. The same holds after a crash, and after a *[DeniedError] about a
+// permission that was taken away meanwhile. An error that wraps [ErrTaken] means that another
+// process resumed or aborted the run. A run that has begun waits while brokers cannot be reached,
+// and reports what it waits for. The Outcome is what is known when Run returns.
 func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) (Outcome, error) {
 	pace = pace.withDefaults()
 	if err := pace.validate(); err != nil {
@@ -41,8 +39,8 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 	return r.drive(ctx, h, on)
 }
 
-// recheck looks whether all is still as it was when the plan was made, and returns the plan as it
-// would be made now: another run would be fenced by the claim, though it would stand.
+// recheck plans the targets again and returns that plan. A run that would be refused now must not
+// claim: the claim would fence another process.
 func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	if _, err := r.ledgerFor(ctx, p, nil); err != nil {
 		return nil, err
@@ -60,9 +58,9 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	return &now, nil
 }
 
-// Resume goes on with an unfinished run, wherever it was begun: what the ledger says
-// was sent is not sent again. Without a [Condition] whoever else has it loses it. It
-// returns like [Redriver.Run].
+// Resume continues an unfinished run, wherever it was begun. It sends no letter again that the
+// ledger has as sent. Without a [Condition] it takes the run from a process that has it. It returns
+// like [Redriver.Run].
 func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event), conditions ...Condition) (Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -97,10 +95,10 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event),
 	return r.drive(ctx, h, on)
 }
 
-// Abort ends an unfinished run, wherever it goes on: what its process has not
-// committed by then never becomes visible. What was sent stays, and its outcomes can
-// be told. By and Why are kept as the cause. It does nothing to a run that is
-// finished. A [Condition] leaves it to whoever has it.
+// Abort ends an unfinished run, wherever it is running: what its process has not committed never
+// becomes visible. Letters that were sent stay, and their outcomes still become known. Config.By
+// and Config.Why are kept as the cause. Abort does nothing to a finished run. With a [Condition]
+// that does not hold it leaves the run to its process.
 func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Condition) error {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -147,7 +145,8 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 // errOver says that a run is finished.
 var errOver = errors.New("the run is finished")
 
-// drive goes on with a run through what the network and other operators do to it.
+// drive continues a run through failures of the network and of brokers, until it is over or another
+// process has it.
 func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outcome, error) {
 	for {
 		began := time.Now()
@@ -177,8 +176,8 @@ func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outc
 	}
 }
 
-// retake takes a run again whose producers were fenced, or whose last transaction may stand or not,
-// if nobody else has taken it.
+// retake takes a run again whose producers were fenced, or whose last transaction may be committed
+// or not, unless another process has taken it.
 func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(Event)) (*ownedRun, error) {
 	var said throttle
 	for {
@@ -201,8 +200,8 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 	}
 }
 
-// poll looks at a run before it is claimed, so that one that may not be taken is not disturbed. It
-// returns nil where the ledger can't be read in time.
+// poll reads a run before it is claimed, so that a run that may not be taken is not disturbed. It
+// returns nil if the ledger cannot be read in time.
 func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, error) {
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	read := func() (*record, error) {
@@ -259,5 +258,5 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// byHand begins the cause of a run that was aborted by somebody.
+// byHand begins the cause of a run that an operator aborted.
 const byHand = "aborted by "

@@ -16,7 +16,7 @@ func (e *takenError) Error() string { return e.text }
 
 func (e *takenError) Unwrap() error { return ErrTaken }
 
-// taken says what became of a run that somebody else has.
+// taken describes what became of a run that another process has.
 func taken(rec *record) error {
 	text := fmt.Sprintf("%v: %s", ErrTaken, rec.Owner)
 	switch {
@@ -38,8 +38,8 @@ const (
 	peek       = time.Second
 )
 
-// takeBack is one try of it. The ledger is read first, since to initialise the ids fences whoever
-// has the run by now.
+// takeBack is one try. It reads the ledger first: to initialise the ids would fence the process
+// that has the run by now.
 func (r *Redriver) takeBack(ctx context.Context, h *ownedRun, why error) (*ownedRun, error) {
 	claimed := func(now *ownedRun) error {
 		switch rec := now.rec; {

@@ -26,8 +26,8 @@ const (
 	fetchBytes = 2 << 20
 )
 
-// reading is what the reader of letters has to tell: some that are ready to go, some that can't, or
-// how it ended.
+// reading is what the reader of letters has found: letters that are ready, letters that cannot be
+// sent, or its end.
 type reading struct {
 	ready   []*outgoing
 	bytes   int64 // of these

@@ -10,9 +10,8 @@ import (
 // offsets, and another id. So a plan and a run are about an id: what was selected from the one
 // topic is never sent from the other, and nothing is concluded from what the other lacks.
 
-// ErrTopicRecreated is wrapped by the error of a run whose dead-letter topic was deleted and
-// made anew, or deleted and for ten seconds not made again: its letters are gone. A run
-// that finds out aborts itself.
+// ErrTopicRecreated is wrapped by the error of a run whose dead-letter topic was deleted, and was
+// recreated or did not exist for ten seconds: its letters are gone. The run aborts itself.
 var ErrTopicRecreated = errors.New("the dead-letter topic was deleted or recreated since the run began, and the letters of the run are gone")
 
 // idText is a topic's id in a run's record, as it is in the ledger's entries.
@@ -49,7 +48,7 @@ type absence struct {
 	since time.Time
 }
 
-// observe takes down a look, and reports whether the topic is gone.
+// observe records whether a poll found the topic, and reports whether it is gone.
 func (a *absence) observe(there bool, now time.Time) (gone bool) {
 	if there {
 		*a = absence{}

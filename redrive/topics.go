@@ -22,7 +22,7 @@ type topics struct {
 	dlq, source, ledger string
 }
 
-// watched lists the topics that tell of failures: the retry topics of the groups, the dead-letter
+// watched lists the topics in which failures show: the retry topics of the groups, the dead-letter
 // topic and its ledger.
 func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string) (kadm.TopicDetails, error) {
 	all, err := adm.ListTopics(ctx)

@@ -79,9 +79,9 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 	return tiers, errors.Join(errs...)
 }
 
-// checkIDs looks whether the user may use the transactional ids of a run. To use them is to take
-// the run from whoever has one, so it is asked where their coordinators are, which wants DESCRIBE:
-// WRITE includes it, and who has it alone is refused by the claim.
+// checkIDs checks whether the user may use the transactional ids of a run. To use them would take
+// the run from its process. So it asks for their coordinators, which needs DESCRIBE: WRITE includes
+// it, and a user with DESCRIBE alone is refused by the claim.
 func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
 	req := kmsg.NewPtrFindCoordinatorRequest()
 	req.CoordinatorType = 1 // of transactions

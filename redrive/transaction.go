@@ -27,7 +27,7 @@ const (
 )
 
 // transaction is what one of the two producers writes at once: copies of letters, the ledger's
-// entries about them, and what else the ledger is to be told.
+// entries about them, and other records for the ledger.
 type transaction struct {
 	which    int
 	cl       *kgo.Client
@@ -47,7 +47,7 @@ type transaction struct {
 	failed map[*kgo.Record]error // of the copies that the client could not write
 }
 
-// outgoing is a letter on its way.
+// outgoing is a letter in flight to its target.
 type outgoing struct {
 	letters.Place
 	group string // whose it is; empty where that is not known
@@ -55,10 +55,10 @@ type outgoing struct {
 	copy  kgo.Record
 }
 
-// entryBytes is about what the ledger is told of a letter, and what else a letter takes in memory.
+// entryBytes is about the size of a letter's entry, and of what else a letter takes in memory.
 const entryBytes = 300
 
-// measure takes down the size of a letter.
+// measure finds the size of a letter.
 func (o *outgoing) measure() int {
 	o.size = entryBytes + len(o.copy.Key) + len(o.copy.Value)
 	for i := range o.copy.Headers {

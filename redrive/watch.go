@@ -162,9 +162,10 @@ func (w *watch) recent(r *kgo.Record) (recent bool, came time.Time) {
 	return now.Sub(r.Timestamp) <= w.alarm.recent(), r.Timestamp
 }
 
-// own reports whether a record is a copy that this run wrote, which nobody has run yet. The tail
-// passes over most of them. Of a run that was resumed they say whose they are. One that a consumer
-// wrote again, since it was not due by its clock, is none: the letter has moved there.
+// own reports whether a record is a copy that this run wrote, and that no consumer has run yet. The
+// tail passes over most of these. After a resume their headers name their groups. A copy that a
+// consumer wrote again, because it was not due by the consumer's clock, is not own: the letter has
+// moved there.
 func (w *watch) own(h []kgo.RecordHeader) bool {
 	if w.resumed {
 		return false
@@ -188,8 +189,7 @@ func (w *watch) own(h []kgo.RecordHeader) bool {
 // discarded is in the value of each entry that says so.
 var discarded = []byte(`"` + dlq.Discarded + `"`)
 
-// seeEntry is about what a consumer writes into the ledger: that it discarded a letter that was
-// brought back.
+// seeEntry takes a consumer's report that it discarded a letter that was redriven.
 func (w *watch) seeEntry(r *kgo.Record) {
 	if !bytes.Contains(r.Value, discarded) { // most are the run's own
 		return
@@ -211,7 +211,7 @@ func (w *watch) adopt(found bounds.Positions) {
 	w.Add(fresh) // but for those that are watched
 }
 
-// checkTopics takes down the ids of watched topics. Of one that has another than before, or than
+// checkTopics records the ids of watched topics. If a topic has another id than before, or than
 // when the run began, something may have been missed.
 func (w *watch) checkTopics(found kadm.TopicDetails) {
 	for name, d := range found {
