@@ -7,7 +7,7 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// Of more groups, and of more lineages, copies are not known: what nobody has, but anyone could
+// Of more groups, and of more lineages, copies are not known: what no cluster has, but anyone could
 // forge, must not take all memory.
 const (
 	maxGroups   = 1_000
@@ -29,7 +29,7 @@ type lineage struct {
 type resolved struct {
 	offsets offsetset.Set
 	at      places            // where they stand
-	latest  places            // where of several those stand that were settled last
+	latest  places            // of several, where the one stands that was resolved last
 	since   offsetset.Numbers // Unix seconds before which a copy failed that was settled with the latest
 	// failed is when the letter's record failed, in Unix milliseconds, in two parts: of nearly all
 	// letters the upper one is the same.
@@ -83,8 +83,8 @@ func (p *places) before(original, offset int64) uint32 {
 	return uint32(offset-original) - p.distances.Of(original)
 }
 
-// resolve takes down a letter about whose record something was done, and since when copies of it
-// are not. latest says that no letter of the record was settled later.
+// resolve keeps a letter that was resolved, and since when copies of it are letters of their own.
+// latest says that no letter of the record was resolved later.
 func (l *lineage) resolve(g *headerView, since uint32) (latest bool) {
 	r := &l.resolved
 	latest = r.offsets.Add(g.offset) || since >= r.since.Of(g.offset)
@@ -97,7 +97,7 @@ func (l *lineage) resolve(g *headerView, since uint32) (latest bool) {
 	return latest
 }
 
-// add takes down a letter that no entry settles, unless it is a copy. written is when the broker
+// add keeps a letter that no entry resolves, unless it is a copy. written is when the broker
 // has it from.
 func (l *lineage) add(g *headerView, written time.Time) copied {
 	if r := &l.resolved; r.offsets.Len() > 0 && r.offsets.Has(g.offset) && r.covers(g, written) {
@@ -109,7 +109,7 @@ func (l *lineage) add(g *headerView, written time.Time) copied {
 	return noCopy
 }
 
-// place takes down where a letter stands that was resolved.
+// place keeps where a resolved letter stands.
 func (r *resolved) place(g *headerView, offset int64, latest bool) {
 	r.at.add(g.offset, offset)
 	if latest {
@@ -117,9 +117,9 @@ func (r *resolved) place(g *headerView, offset int64, latest bool) {
 	}
 }
 
-// name takes down where a letter stands that was added, or says of a copy how far behind its letter
+// name keeps where a letter stands that was added, or says of a copy how far behind its letter
 // it stands, 0 where that is too far. The letter is the one by which it is a copy: another one may
-// be settled still when that is open again.
+// be resolved still when that is open again.
 func (l *lineage) name(c copied, g *headerView, offset int64) (behind uint32) {
 	switch c {
 	case copyOfOpen:
@@ -139,7 +139,7 @@ func (r *resolved) same(g *headerView) bool {
 	return g.failedAt >= 0 && r.failedLow.Of(g.offset) == uint32(g.failedAt) && r.failedHigh.Of(g.offset) == uint32(g.failedAt>>32)
 }
 
-// covers reports whether a letter failed before the one with its original offset was settled, by
+// covers reports whether a letter failed before the one with its original offset was resolved, by
 // the clock of its host and by that of its broker: either may be wrong, and what is taken for a
 // copy is not seen again. Or whether both are of one failure, as those of an archive are that was
 // imported.

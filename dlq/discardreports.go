@@ -6,11 +6,11 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// discardReports is what consumers say of letters that a run brought back, and which run brought a
-// letter back of which no more is known. It is believed where the two are the same. Else a record
-// of another cluster, or of a topic that was deleted since, or one that somebody made up, would
-// take a letter off the open ones that it has nothing to do with. Which of the two is read first
-// does not matter: a consumer may be faster than the commit of the entry.
+// discardReports are the letters that consumers report as discarded, by the run that redrove them,
+// and the letters that each run redrove and whose outcome is not known. A report counts where both
+// name the same run. Otherwise a record of another cluster, of a deleted topic, or of a forger
+// would resolve a letter that it has nothing to do with. Either may be read first, since a consumer
+// may be faster than the commit of the entry.
 // See DESIGN.md, "Discard reports".
 type discardReports struct {
 	reported, redriven byRun
@@ -47,5 +47,5 @@ func (b byRun) has(run string, at place) bool {
 	return s != nil && s.Has(at.offset)
 }
 
-// maxDiscardReports is of how many runs anything is kept that consumers say; nobody has so many.
+// maxDiscardReports bounds the runs whose reports are kept; no cluster has so many.
 const maxDiscardReports = 1 << 16

@@ -7,11 +7,10 @@
 // which letters to show, and [Cursor] remembers the place, so that a list can be
 // read page by page without moving under its reader.
 //
-// Kafka can't delete one record. What became of each letter is therefore written
-// down in a topic beside, its [Ledger], as one [Entry] by the letter's offset:
-// brought back, and then succeeded or failed again, discarded, expired. Letters
-// of which nothing settles it are open: [Ledger.Letters] yields those,
-// [Ledger.Summarize] counts them by what failed, [Ledger.Find] shows one,
-// [Ledger.Discard] gives some up, and [Ledger.Prune] deletes what is settled.
+// Kafka cannot delete one record. A topic beside, the [Ledger], therefore records what became of
+// each letter, as one [Entry] by the letter's offset: redriven, and then succeeded or failed again,
+// discarded, expired. A letter is open unless its entry resolves it. [Ledger.Letters] yields the
+// open letters, [Ledger.Summarize] counts them by failure, [Ledger.Find] returns one letter,
+// [Ledger.Discard] discards letters, and [Ledger.Prune] deletes those that are resolved.
 // [Export] and [Import] are for archives.
 package dlq

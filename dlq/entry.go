@@ -22,14 +22,14 @@ type State string
 // open.
 const (
 	Redriven  State = "redriven"  // on its target; the outcome is not known yet
-	Succeeded State = "succeeded" // brought back, and processed
-	Failed    State = "failed"    // brought back, and failed again: it is a new letter
-	Discarded State = "discarded" // given up, by the handler or by hand
+	Succeeded State = "succeeded" // redriven, and processed
+	Failed    State = "failed"    // redriven, and failed again: that is a new letter
+	Discarded State = "discarded" // by the handler, or by an operator
 	Expired   State = "expired"   // taken by retention before anything became of it
 	Duplicate State = "duplicate" // the same as a letter before it
-	Unknown   State = "unknown"   // brought back, but what became of it cannot be told
+	Unknown   State = "unknown"   // redriven, but its outcome cannot be known
 
-	Unfollowed State = "unfollowed" // brought back to a place of which nobody tells what becomes of it: that is its outcome
+	Unfollowed State = "unfollowed" // redriven to a place whose consumers report no outcome
 )
 
 // states are those that an entry can have.
@@ -42,8 +42,8 @@ func (s State) Resolves() bool { return s != "" && s != Unknown }
 // about its copies that failed before.
 func (s State) resolves() bool { return s.Resolves() && s != Duplicate && s != Expired }
 
-// Entry is what a ledger says about a dead letter. The last one about a letter counts. The zero
-// value says nothing: it takes back what was said before, and the letter is open again.
+// Entry is what a ledger says about a dead letter. The last entry about a letter counts. The zero
+// value revokes the entry before it, and the letter is open again.
 type Entry struct {
 	// TopicID is the id of the dead-letter topic. An entry about a topic of the same name, deleted
 	// since, means nothing. It is zero where brokers have no ids, or the writer did not know it;
@@ -51,25 +51,24 @@ type Entry struct {
 	TopicID [16]byte
 	// State is one of the constants.
 	State State
-	// Run is the redrive run that it is about, if one is.
+	// Run is the redrive run that the entry is about, if it is about one.
 	Run string
-	// At is when it was written down.
+	// At is when the entry was recorded.
 	At time.Time
-	// Since is when the letter was settled, where that was before At: the outcome of one that was
-	// brought back becomes known later. A copy of it that failed since is a letter of its own, see
+	// Since is when the letter was resolved, if that was before At: the outcome of a redriven
+	// letter becomes known later. A copy that failed after Since is a letter of its own, see
 	// [Ledger.Letters]. Zero means At.
 	Since time.Time
 	// By and Why are the words of the person who decided it.
 	By, Why string
-	// Target is where the letter was brought back to: topic, partition and offset. Of a [Duplicate]
-	// it is the letter of which it is a copy: the entry counts only while that letter is settled by
-	// something that was done about its record, since the letter may expire before, or what became
-	// of it may not be known. A Duplicate without a target counts whatever becomes of other
-	// letters.
+	// Target is the place to which the letter was redriven: topic, partition and offset. In the
+	// entry of a [Duplicate] it is the letter that this one is a copy of, and the entry counts only
+	// while that letter is redriven or discarded: the letter may expire, or its outcome stay
+	// unknown. A Duplicate without a target counts whatever becomes of other letters.
 	Target headers.Position
 	// Class is that of the error with which it failed again.
 	Class string
-	// Edited names what was changed on the way back, "headers", "value" or both.
+	// Edited names what the redrive changed: "headers", "value" or both.
 	Edited []string
 }
 
@@ -126,18 +125,17 @@ func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record
 // runKey begins the keys of what a run keeps.
 const runKey = "run/"
 
-// discardReportKey stands between the run and the offset in the key of hearsay.
+// discardReportKey stands between the run and the offset in the key of a discard report.
 const discardReportKey = "/discarded/"
 
-// DiscardReport returns the record by which a consumer says that it discarded a letter
-// which the run e.Run brought back. It is no entry, and has a key of its own,
-// "run/<id>/discarded/<offset>" on the letter's partition: a consumer knows no more
-// than the headers of a record, which anyone can make up, and a compacted topic
-// keeps the last record of a key only. So what is said does not count cannot take
-// away what does. A [Ledger] believes it of a letter whose last entry is that this
-// very run brought it back.
+// DiscardReport returns the record by which a consumer reports that it discarded a letter that the
+// run e.Run redrove. It is no entry, and has its own key, "run/<id>/discarded/<offset>", on the
+// letter's partition. A consumer knows only the headers of a record, which any producer can forge,
+// and a compacted topic keeps the last record of a key; with its own key a false report cannot
+// replace a true entry. A [Ledger] counts the report if the letter's last entry says that the same
+// run redrove it.
 //
-// That of an entry without a state has no value, and takes back what was said.
+// The report of an entry without a state has no value, and revokes the report before it.
 func (e *Entry) DiscardReport(ledger string, partition int32, offset int64) *kgo.Record {
 	r := e.Record(ledger, partition, offset)
 	r.Key = strconv.AppendInt([]byte(runKey+e.Run+discardReportKey), offset, 10)
@@ -238,7 +236,7 @@ var ErrNewerVersion = errors.New("a newer siding wrote it: take that one")
 var errKey = errors.New("its key is neither an offset nor a run's")
 
 // errDiscardReport is about what a consumer should have said otherwise.
-var errDiscardReport = errors.New("no consumer says that of a letter that a run brought back")
+var errDiscardReport = errors.New("no consumer reports that about a redriven letter")
 
 // EntryError is about a record of a ledger that is no entry.
 type EntryError struct {
@@ -327,7 +325,7 @@ func parseEntry(value []byte) (e Entry, err error) {
 	var since time.Time
 	if j.Since != "" {
 		if since, ok = parseTime(j.Since); !ok {
-			return e, fmt.Errorf("its letter was settled at %.40q", j.Since)
+			return e, fmt.Errorf("its letter was resolved at %.40q", j.Since)
 		}
 	}
 	if j.Target != "" {

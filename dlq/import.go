@@ -40,7 +40,7 @@ type ImportOptions struct {
 //
 // It is no transaction, as a large file fits none. If writing goes wrong, the error
 // names the first line that was not written, and n is how many letters were; of what
-// was on its way when ctx ended, some may have been as well. They stay, and are open.
+// was in flight when ctx ended, some may have been as well. They stay, and are open.
 // Import the file once more then: it writes all of it, and letters that are there
 // already become copies. A pipe can't be read
 // twice; save it to a file first.
@@ -148,7 +148,7 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 	}
 	var under sync.WaitGroup
 	for line, p := range exportLines(i.file) {
-		if err := i.check(ctx, p); err != nil { // again: somebody may have changed the file
+		if err := i.check(ctx, p); err != nil { // again: the file may have changed
 			i.failed(line, err)
 		}
 		if i.stopped() {

@@ -6,12 +6,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// judge says what became of letters that are shown to it in the order of their partitions.
+// judge finds the state of letters that it gets in the order of their partitions.
 type judge struct {
 	ledger  *Ledger
 	deduper *deduper
-	glance  headerView // at the letter that was shown last
-	copy    copied     // of what it is the copy, where no entry settles it
+	view    headerView // of the last letter
+	copy    copied     // of what it is the copy, where no entry resolves it
 	names   bool       // it says of which letter a copy is
 	behind  uint32     // how far behind that letter the copy is, if the judge names it; 0 from 2³² on
 }
@@ -30,30 +30,30 @@ func (j *judge) state(r *kgo.Record) State {
 		return state
 	}
 	j.copy = noCopy
-	j.glance.read(r.Headers)
+	j.view.read(r.Headers)
 	if state.resolves() {
-		if l := j.deduper.of(r.Partition, &j.glance); l != nil {
-			latest := l.resolve(&j.glance, j.ledger.since(r.Partition, r.Offset))
+		if l := j.deduper.of(r.Partition, &j.view); l != nil {
+			latest := l.resolve(&j.view, j.ledger.since(r.Partition, r.Offset))
 			if j.names {
-				l.resolved.place(&j.glance, r.Offset, latest)
+				l.resolved.place(&j.view, r.Offset, latest)
 			}
 		}
 	}
 	return state
 }
 
-// unresolved takes a letter that no entry settles, and says of what it is the copy. written is when
-// the broker has it from.
+// unresolved takes a letter that no entry resolves, and returns of what it is the copy. written is
+// when the broker got it.
 func (j *judge) unresolved(r *kgo.Record, written time.Time) copied {
 	j.copy, j.behind = noCopy, 0
-	j.glance.read(r.Headers)
-	l := j.deduper.of(r.Partition, &j.glance)
+	j.view.read(r.Headers)
+	l := j.deduper.of(r.Partition, &j.view)
 	if l == nil {
 		return noCopy
 	}
-	j.copy = l.add(&j.glance, written)
+	j.copy = l.add(&j.view, written)
 	if j.names {
-		j.behind = l.name(j.copy, &j.glance, r.Offset)
+		j.behind = l.name(j.copy, &j.view, r.Offset)
 	}
 	return j.copy
 }

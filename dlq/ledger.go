@@ -9,20 +9,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Ledger is what became of the letters of a dead-letter topic, as the records of
-// its ledger topic say: the last one about a letter counts. Letters of which
-// nothing is said are open, and so are those whose entry is broken. Entries about
-// a dead-letter topic of the same name that was deleted since are passed over. That
-// a consumer discarded a letter counts where the last record about that letter says
-// that the same run brought it back: see [Entry.DiscardReport].
+// Ledger is what became of the letters of a dead-letter topic, as the records of its ledger topic
+// say. The last entry about a letter counts. A letter without an entry is open, and so is one whose
+// entry is broken. Entries about a deleted dead-letter topic of the same name are ignored. A
+// consumer's report that it discarded a letter counts only if the letter's last entry says that the
+// same run redrove it: see [Entry.DiscardReport].
 //
-// It takes at most two bytes of memory a letter that it knows of, two more of one
-// that is [Redriven] or of which a consumer says something, and bits where they are
-// dense; where they are so sparse that of many thousands in a row only a few have an
-// entry, more.
+// A Ledger takes at most two bytes of memory for a letter with an entry, and two more for one that
+// is [Redriven] or that a consumer reports about. It takes bits where such letters are dense, and
+// more than two bytes where only a few in many thousands have an entry.
 //
-// [Ledger.Read] changes it, and must not run together with anything else. Once it
-// was read, all other methods can be used concurrently with each other.
+// [Ledger.Read] changes it, and must not run concurrently with any other method. After it, all
+// other methods are safe for concurrent use.
 type Ledger struct {
 	topic, name string
 	opts        []kgo.Opt
@@ -67,7 +65,7 @@ func (l *Ledger) TopicID() [16]byte { return l.id }
 
 // Missing reports whether the last Read found no ledger topic, as beside a
 // dead-letter topic that siding did not make: then every letter is open, and
-// nothing can be written down before the topic is created.
+// nothing can be recorded before the topic is created.
 func (l *Ledger) Missing() bool { return l.missing }
 
 // State is what became of a letter; empty if nothing did, or is known. A [Duplicate] of
@@ -76,8 +74,8 @@ func (l *Ledger) Missing() bool { return l.missing }
 // or empty, and the methods that read letters judge it like one without an entry.
 func (l *Ledger) State(partition int32, offset int64) State { return l.states[partition].state(offset) }
 
-// pending reports whether a letter was brought back and has no outcome, or is a copy that an entry
-// settles by such a letter.
+// pending reports whether a letter was redriven and has no outcome, or its entry names such a
+// letter as the one that it is a copy of.
 func (l *Ledger) pending(partition int32, offset int64) bool {
 	f := l.states[partition]
 	return f.reportedAt(f.letterOf(offset)) == Redriven
@@ -139,7 +137,7 @@ func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 }
 
 // Unreadable reports whether the last entry about a letter can't be read: its
-// letter counts as open, and nobody knows whether it was brought back. A
+// letter counts as open, and whether it was redriven is not known. A
 // [Duplicate] goes by its letter.
 func (l *Ledger) Unreadable(partition int32, offset int64) bool {
 	f := l.states[partition]

@@ -9,21 +9,21 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Discard gives up the open letters that the filter selects, from the cursor on: they are written
-// down as [Discarded], with who says so and why, which must not be empty, and their copies,
-// whatever the filter says of these, as [Duplicate], so that they stay what they are when the
-// letter before them has expired. The letters themselves stay where they are. If the ledger was not
-// read before, it is read first, and what is written counts when it is read again.
+// Discard discards the open letters that the filter selects, from the cursor on. It records each as
+// [Discarded], with who says so and why, which must not be empty. It records their copies as
+// [Duplicate], whatever the filter says about these, so that they stay resolved when the letter
+// before them has expired. The letters themselves stay in the topic. A ledger that was not read
+// before is read first; what Discard writes counts when it is read again.
 //
-// Freeze a cursor, count, ask, and pass the same cursor, so that letters which come meanwhile are
-// not given up unseen. Whether a redrive run is under way is not looked at: see [Ledger.Runs].
+// Freeze a cursor, count, ask, and pass the same cursor: letters that come meanwhile are then not
+// discarded unseen. Discard does not check whether a redrive run is under way: see [Ledger.Runs].
 //
-// done, if not nil, is called once for each entry when all replicas in sync have it, with the place
-// of its letter, or with why it could not be written; calls are not concurrent. Nothing is written
-// where the ledger's topic does not exist, has too few partitions, or has entries that a newer
-// siding wrote. Otherwise an error names the first ten letters that were not written down, or says
-// why not all were read; discarded is how many were. Of those on their way when ctx ended, some may
-// have been as well. To go on, read the ledger and discard again.
+// done, if not nil, is called once for each entry, with the place of its letter: when all replicas
+// in sync have the entry, or with the error why it was not written. Calls are not concurrent.
+// Nothing is written if the ledger's topic does not exist, has too few partitions, or has entries
+// that a newer siding wrote. Otherwise the error names the first ten letters that were not
+// recorded, or says why not all letters were read; discarded is how many were recorded. Entries in
+// flight when ctx ended may have been written too. To continue, read the ledger and discard again.
 func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why string, done func(letter headers.Position, err error)) (discarded int64, err error) {
 	fail := func(err error) error { return fmt.Errorf("dlq: discard letters of %q: %w", l.topic, err) }
 	if by == "" || why == "" {

@@ -8,29 +8,28 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Letters yields the letters that the filter selects, from the cursor on, like
-// [Read], each with its [Letter.State]; the scope says whether resolved ones are among
-// them. If the ledger was not read before, it is read first.
+// Letters yields the letters that the filter selects, from the cursor on, like [Read], each with
+// its [Letter.State]. The scope decides whether resolved letters are among them. A ledger that was
+// not read before is read first.
 //
-// A consumer that crashes before it commits writes a letter once more. Letters of
-// the same partition with the same group, original coordinates (topic, its id,
-// partition, offset) and redrive id are of one record. A letter without an entry that
-// resolves it has the state [Duplicate] if it is the copy of a letter before it that
+// A consumer that crashes before it commits writes a letter once more. Two letters of a partition
+// are of one record if they have the same group, original coordinates (topic, its id, partition,
+// offset) and redrive id. A letter that no entry resolves has the state [Duplicate] if it is the
+// copy of an earlier letter that
 //
 //   - is open, or
-//   - was redriven or discarded, provided that the copy failed before that was
-//     recorded, or is of the very same failure.
+//   - was redriven or discarded, provided that the copy failed before that was recorded, or is of
+//     the very same failure.
 //
-// It failed before where both its header and its record's timestamp are earlier than
-// both the entry and the entry's record, in whole seconds: so a wrong clock shows a
-// letter too many rather than one too few. What fails later, as after its group was
-// rewound, is open.
+// The copy failed before if both its header and its record's timestamp are earlier than both the
+// entry and the entry's record, in whole seconds. So a wrong clock shows a letter too many rather
+// than one too few. A later failure is open, for example after its group was rewound.
 //
-// Letters that don't say where they come from, such as those that siding did not
-// write, or not by which id, are each their own. Duplicates are known of up to 1,000
-// groups, and 65,536 combinations of these with partitions and redrive ids; and of
-// what the read has seen: one that begins at a cursor reads from 4,096 offsets before
-// it, so that pages of a list come as fast as the first one.
+// A letter that does not name its origin, or not the topic id of it, is a copy of no other letter;
+// letters that siding did not write are such. Duplicates are known of up to 1,000 groups, and up to
+// 65,536 combinations of these with partitions and redrive ids. They are known of what the read has
+// seen: a read that begins at a cursor also reads the 4,096 offsets before it, so that each page of
+// a list comes as fast as the first.
 func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor, scope Scope) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		if err := l.ensure(ctx); err != nil {

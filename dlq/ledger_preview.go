@@ -36,7 +36,7 @@ func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress
 	}
 	begin, err := file.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return o, fmt.Errorf("dlq: foresee an import into %q: the input can't be read twice, save it to a file first: %w", l.topic, err)
+		return o, fmt.Errorf("dlq: preview an import into %q: the input can't be read twice, save it to a file first: %w", l.topic, err)
 	}
 	j, err := l.judged(ctx, progress)
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress
 		}
 	}
 	if _, err := file.Seek(begin, io.SeekStart); err != nil {
-		return o, fmt.Errorf("dlq: foresee an import into %q: %w", l.topic, err)
+		return o, fmt.Errorf("dlq: preview an import into %q: %w", l.topic, err)
 	}
 	return o, nil
 }

@@ -23,26 +23,25 @@ type Prunable struct {
 	// Letters is how many would go, and Open how many of them are open or have no
 	// outcome: only where it was asked for by age.
 	Letters, Open int64
-	// Copies is how many stay that are copies of letters which are settled, and of
-	// which no entry says so: see [Ledger.Prune].
+	// Copies is how many letters stay that are copies of resolved letters and have no
+	// entry: see [Ledger.Prune].
 	Copies int64
-	// Pending is how many stay that were brought back, and of which nobody has
-	// written down what became of them, and copies of such letters. What is behind
+	// Pending is how many letters stay that were redriven and have no recorded
+	// outcome, and copies of such letters. What is behind
 	// the first of a partition stays with it.
 	Pending int64
 
 	duplicates map[int32]*duplicates // that Copies counts
 }
 
-// Prunable reads the topic once and returns what can be deleted: in each partition
-// what is before the first letter that is not settled by an entry of its own, or was
-// brought back with an outcome that is not known ([Redriven]), and that was written
-// at before or later. The zero time spares every such one. If the ledger was not read before, it is
-// read first; progress may be nil, is not told of that, and is told how many
-// offsets of how many were passed.
+// Prunable reads the topic once and returns what can be deleted. In each partition that is what is
+// before the first letter that has to stay: a letter without an entry of its own that resolves it,
+// or one that was redriven and has no outcome ([Redriven]), if it was written at before or later.
+// With the zero time each such letter stays. A ledger that was not read before is read first.
+// progress may be nil; it gets how many offsets of how many were passed, not counting the ledger's.
 //
-// With an error there is nothing to delete: a partition that could not be read to
-// its end may hold open letters.
+// With an error nothing may be deleted: a partition that was not read to its end may hold open
+// letters.
 func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(read, total int64)) (*Prunable, error) {
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
@@ -63,10 +62,10 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 }
 
 // Prune deletes what a look at the topic found, by moving the start of its
-// partitions (DeleteRecords); what is gone can't be brought back. Letters that stay
-// and are copies of settled ones are first written down as [Duplicate], or they
+// partitions (DeleteRecords); what is deleted is lost. Letters that stay and are
+// copies of resolved ones are first recorded as [Duplicate], or they
 // would count as open once these are gone; nothing is deleted when that does not
-// succeed. The next look finds them settled by an entry.
+// succeed. The next look finds their entries.
 // An error names the partitions of which nothing was deleted; to try again does no
 // harm.
 func (l *Ledger) Prune(ctx context.Context, p *Prunable) error {

@@ -27,7 +27,7 @@ import (
 // [ErrNewerVersion] says that all was read, and names the first letter of which the
 // last entry is from a newer siding: it is best left alone. After any other error
 // something is missing, and letters may look open that are not; the next call goes
-// on. It is an error when the dead-letter topic does not exist, or was made anew
+// on. It is an error when the dead-letter topic does not exist, or was recreated
 // since the first call: begin with a new Ledger then.
 func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), each func(*LedgerRecord)) error {
 	if err := l.find(ctx); err != nil {
@@ -55,14 +55,14 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 	return l.newer()
 }
 
-// find takes down what is seen of the topics.
+// find polls the two topics and keeps what it finds.
 func (l *Ledger) find(ctx context.Context) error {
 	s, err := l.poll(ctx)
 	if err != nil {
 		return err
 	}
 	if l.begun && l.ledgerID != s.ledgerID {
-		l.forget() // the ledger was made, or made anew: what the old one said is gone
+		l.forget() // the ledger was created or recreated: the old entries are gone
 	}
 	l.begun, l.id, l.ledgerID, l.missing = true, s.id, s.ledgerID, s.missing
 	return nil
@@ -104,14 +104,14 @@ func (l *Ledger) poll(ctx context.Context) (s ledgerPoll, err error) {
 	case letters.Err != nil:
 		return s, fmt.Errorf("describe topic %q: %w", l.topic, letters.Err)
 	case l.begun && l.id != letters.ID:
-		return s, fmt.Errorf("the dead-letter topic %q was made anew meanwhile: begin again", l.topic)
+		return s, fmt.Errorf("the dead-letter topic %q was recreated meanwhile: begin again", l.topic)
 	case ledger.Err != nil && !errors.Is(ledger.Err, kerr.UnknownTopicOrPartition):
 		return s, fmt.Errorf("describe topic %q: %w", l.name, ledger.Err)
 	}
 	return ledgerPoll{letters.ID, ledger.ID, len(letters.Partitions), len(ledger.Partitions), ledger.Err != nil}, nil
 }
 
-// take takes down a note, and reports whether it is about this topic.
+// take keeps what a record of the ledger says, and reports whether it is about this topic.
 func (l *Ledger) take(n *LedgerRecord) bool {
 	if run, ok := n.DiscardReport(); ok {
 		l.addReport(run, n)
@@ -245,7 +245,7 @@ func (l *Ledger) addRedriven(at place, e *Entry) {
 	}
 }
 
-// confirmReports takes down what is so by the two.
+// confirmReports marks the letters as discarded for which report and redriving run agree.
 func (l *Ledger) confirmReports() {
 	for run, said := range l.reports.reported {
 		for partition, brought := range l.reports.redriven[run] {

@@ -66,7 +66,7 @@ func TestLedger_IgnoresEntriesAboutADeletedTopic(t *testing.T) {
 		}
 		wantError(t, old.Read(t.Context(), nil, nil), `"orders.dlq" does not exist`)
 		k.create(t, "orders.dlq", 3)
-		wantError(t, old.Read(t.Context(), nil, nil), "made anew")
+		wantError(t, old.Read(t.Context(), nil, nil), "recreated")
 		l := k.ledger("orders.dlq")
 		seen := 0
 		if err := l.Read(t.Context(), nil, func(*LedgerRecord) { seen++ }); err != nil {

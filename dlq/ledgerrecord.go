@@ -15,10 +15,10 @@ type LedgerRecord struct {
 	// Record is the note as it stands there. One that is kept keeps the whole
 	// fetch in memory that it came with.
 	Record *kgo.Record
-	// Run is the key of what a run keeps, or of hearsay, without "run/"; empty
+	// Run is the key of what a run keeps, or of a discard report, without "run/"; empty
 	// for an entry.
 	Run string
-	// Letter is the offset of the letter that an entry or hearsay is about, in
+	// Letter is the offset of the letter that an entry or a discard report is about, in
 	// the partition of the record; -1 where the key names none.
 	Letter int64
 	// Entry is what it says. It is zero where it was taken back, by a record

@@ -57,7 +57,7 @@ func writeOpts(opts []kgo.Opt) []kgo.Opt {
 	)
 }
 
-// write writes down an entry about a letter; it waits while too many are under way.
+// write records an entry about a letter; it waits while too many are in flight.
 func (n *ledgerWriter) write(ctx context.Context, at place, e Entry) {
 	n.inFlight.Add(1)
 	n.cl.Produce(ctx, e.Record(n.ledger.name, at.partition, at.offset), func(_ *kgo.Record, err error) {

@@ -21,7 +21,7 @@ type pendingLetter struct {
 	located func() []kgo.RecordHeader // the headers that say where, unless all of them do
 
 	alone bool          // a batch that it was in was too large
-	step  oversize.Step // what of it was given up
+	step  oversize.Step // what of it was omitted
 }
 
 // letter is a fresh record, since producing one changes it, and the caller's is still needed when
@@ -31,7 +31,7 @@ func (d *pendingLetter) letter(topic string) *kgo.Record {
 	return &kgo.Record{Topic: topic, Partition: d.r.Partition, Key: d.r.Key, Value: value, Headers: h}
 }
 
-// shrink gives up the next part of a letter that was refused alone. limit is the client's own, in
+// shrink omits the next part of a letter that was refused alone. limit is the client's own, in
 // bytes before compression: a value is not left out for that one, since the broker might take it.
 func (d *pendingLetter) shrink(limit int) bool {
 	step, more := d.step.Next(d.headers, d.r.Value, d.omit && d.size() <= limit)

@@ -320,8 +320,8 @@ func TestRead_RefusesTheCursorOfAnotherTopic(t *testing.T) {
 			want   string
 		}{
 			{"one.dlq", Cursor{Topic: "orders.dlq"}, `the cursor is of topic "orders.dlq"`},
-			{"one.dlq", Cursor{End: map[int32]int64{0: 3}}, "was the topic made anew?"},
-			{"one.dlq", Cursor{At: map[int32]int64{0: 3}}, "was the topic made anew?"},
+			{"one.dlq", Cursor{End: map[int32]int64{0: 3}}, "was the topic recreated?"},
+			{"one.dlq", Cursor{At: map[int32]int64{0: 3}}, "was the topic recreated?"},
 			{"one.dlq", Cursor{At: map[int32]int64{0: -1}}, "the cursor is at -1"},
 			{"one.dlq", Cursor{End: map[int32]int64{4: 0}}, "partition 4, the topic has not"},
 			{"one.dlq", Cursor{At: map[int32]int64{4: 0}}, "partition 4, the topic has not"},

@@ -71,8 +71,8 @@ func (c *selector) offer(r *kgo.Record) *Letter {
 		return nil
 	}
 	if c.scope == WithCopies {
-		if l := c.chosen.of(r.Partition, &c.judge.glance); l != nil {
-			l.open.Add(c.judge.glance.offset)
+		if l := c.chosen.of(r.Partition, &c.judge.view); l != nil {
+			l.open.Add(c.judge.view.offset)
 		}
 	}
 	return letter
@@ -81,7 +81,7 @@ func (c *selector) offer(r *kgo.Record) *Letter {
 // copied returns a copy whose letter was yielded, or is resolved.
 func (c *selector) copied(r *kgo.Record) *Letter {
 	if c.judge.copy == copyOfOpen {
-		if l := c.chosen.of(r.Partition, &c.judge.glance); l == nil || !l.open.Has(c.judge.glance.offset) {
+		if l := c.chosen.of(r.Partition, &c.judge.view); l == nil || !l.open.Has(c.judge.view.offset) {
 			return nil
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // lookBack is how many offsets before its cursor a read of letters begins, to know which of those
 // that follow are duplicates. The two are written as far apart as a lane is deep: it has 1,000
-// copies on their way at most.
+// copies in flight at most.
 const lookBack = 4_096
 
 // Freeze returns the cursor of a read of the topic from its start to where it
@@ -97,7 +97,7 @@ func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map
 		case !ok:
 			errs = append(errs, fmt.Errorf("the cursor has partition %d, the topic has not", p))
 		case max(s.at, s.end) > end || s.at < 0 || s.end < 0:
-			errs = append(errs, fmt.Errorf("the cursor is at %d and ends at %d in partition %d, which ends at %d: was the topic made anew?", s.at, s.end, p, end))
+			errs = append(errs, fmt.Errorf("the cursor is at %d and ends at %d in partition %d, which ends at %d: was the topic recreated?", s.at, s.end, p, end))
 		}
 		// What expired meanwhile is not there to be read.
 		s.start = starts[p]

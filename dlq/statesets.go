@@ -11,7 +11,7 @@ import (
 // that is farther away than those beside it have theirs. See DESIGN.md, "The ledger".
 type stateSets struct {
 	sets   [2 + len(states)]offsetset.Set // an offset is in one, or in none
-	since  offsetset.Numbers              // Unix seconds at which letters were settled that have such a state
+	since  offsetset.Numbers              // Unix seconds at which the letters were resolved
 	behind offsetset.Numbers              // how far behind its letter a copy stands; 0 where its entry does not name the letter
 }
 
@@ -37,7 +37,7 @@ func (f *stateSets) set(offset int64, fate int) {
 	}
 }
 
-// resolve takes down an entry, and since when its letter is settled: an outcome does not change
+// resolve keeps an entry, and since when its letter is resolved: an outcome does not change
 // that.
 func (f *stateSets) resolve(offset int64, s State, since uint32) {
 	if s.resolves() {
@@ -49,14 +49,14 @@ func (f *stateSets) resolve(offset int64, s State, since uint32) {
 	f.set(offset, stateCode(s))
 }
 
-// duplicate takes down the entry of a copy, which stands so far behind its letter; 0 where that is
+// duplicate keeps the entry of a copy, which stands so far behind its letter; 0 where that is
 // not named.
 func (f *stateSets) duplicate(offset int64, behind uint32) {
 	f.behind.Set(offset, behind)
 	f.set(offset, stateCode(Duplicate))
 }
 
-// state is empty for a letter without an entry that can be read. A copy is settled only while its
+// state is empty for a letter without an entry that can be read. A copy is resolved only while its
 // letter is resolved: the letter may have expired, or the run that was to bring it back may have
 // ended before. That of an unknown one is unknown.
 func (f *stateSets) state(offset int64) State {

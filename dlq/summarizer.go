@@ -32,7 +32,7 @@ type summarizer struct {
 	lastKey []byte
 }
 
-// summarizedLetter is a partition of a tally.
+// summarizedLetter is a partition of a summary.
 type summarizedLetter struct {
 	PartitionCount
 	begin int64 // letters before it are looked at for the copies that come later
@@ -69,7 +69,7 @@ func (t *summarizer) add(r *kgo.Record) {
 	if p.Open++; p.Open == 1 {
 		p.OldestOffset, p.Oldest = r.Offset, r.Timestamp
 	}
-	g := &t.judge.glance
+	g := &t.judge.view
 	if g.foreign() {
 		t.sum.Foreign++
 	}
