@@ -11,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/plugin/kslog"
+
+	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 )
 
 // A broker that restarts is dialed several times a second by each client, and kgo has a line for
@@ -19,12 +21,13 @@ func TestClientLog_ThrottlesUnreachableBrokers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		c := &Consumer{}
-		c.cfg.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		c.cfg.Kafka = []kgo.Opt{kgo.SeedBrokers("localhost:1")}
+		f := &clientFactory{throttle: &logthrottle.Throttle{}, cfg: &Config{
+			Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Kafka:  []kgo.Opt{kgo.SeedBrokers("localhost:1")},
+		}}
 		var clients []kgo.Logger
 		for range 4 {
-			cl, err := kgo.NewClient(c.options(nil, nil)...)
+			cl, err := kgo.NewClient(f.options(nil, nil)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +64,7 @@ func TestClientLog_ThrottlesUnreachableBrokers(t *testing.T) {
 		if !strings.Contains(out.String(), "something else") {
 			t.Error("another message is not said")
 		}
-		if l := (clientLog{kslog.New(c.cfg.Logger), &c.throttle}); l.Level() != kgo.LogLevelWarn {
+		if l := (clientLog{kslog.New(f.cfg.Logger), f.throttle}); l.Level() != kgo.LogLevelWarn {
 			t.Errorf("level is %v", l.Level())
 		}
 	})

@@ -71,16 +71,14 @@ type Consumer struct {
 	telemetry     *telemetry
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
-	batchLimits   forward.BatchLimits
-	// retention.ms (time.Duration, negative for ever) of siblings, by topic, where known
-	retentions sync.Map
+	clients       *clientFactory
+	provisioner   *provisioner
 
 	membership   *session.Membership
 	subscription *session.Subscription
 
 	mu     sync.Mutex
 	lanes  map[topicPartition]*lane
-	ids    map[string]kadm.TopicID
 	paused atomic.Pointer[map[string]bool]
 	// closed by the next Resume, and replaced; mu guards it
 	resumed chan struct{}
@@ -122,7 +120,6 @@ func New(cfg Config) (*Consumer, error) {
 		membership:         session.NewMembership(),
 		subscription:       session.NewSubscription(),
 		lanes:              map[topicPartition]*lane{},
-		ids:                map[string]kadm.TopicID{},
 		repolled:           map[topicPartition]bool{},
 		truncations:        map[topicPartition]map[string]int64{},
 		drainedTiers:       map[string][]drainedTier{},
@@ -131,6 +128,8 @@ func New(cfg Config) (*Consumer, error) {
 		recreated:          map[string]bool{},
 		committedBefore:    map[topicPartition]int64{},
 	}
+	c.provisioner = &provisioner{spec: cfg.Provision, siblings: siblings, log: c.log, throttle: &c.throttle, ids: map[string]kadm.TopicID{}}
+	c.clients = &clientFactory{cfg: &c.cfg, throttle: &c.throttle, limits: &c.provisioner.limits}
 	c.hooks = newHooks(cfg.Hooks, c.log, &c.throttle)
 	c.topics = topicmonitor.New(topicOwner{c})
 	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)
@@ -237,16 +236,17 @@ func (c *Consumer) stuck() (all []*attempt) {
 // the group client starts to join; so its siblings are seen to first, by prepare, through the retry
 // client.
 func (c *Consumer) connect() (err error) {
-	if c.retryCl, err = c.retryClient(); err != nil {
+	if c.retryCl, err = c.clients.retryClient(); err != nil {
 		return fmt.Errorf("consumer: retry client: %w", err)
 	}
 	c.clock = clock.New(&c.wg, c.ctx.Done(), c.watch)
-	c.copyClients = forward.NewClients(c.ctx, c.clock, c.producerClient, c.singleClient)
+	c.copyClients = forward.NewClients(c.ctx, c.clock, c.clients.producerClient, c.clients.singleClient)
 	if _, err = c.copyClients.Client(); err != nil {
 		c.retryCl.Close()
 		return fmt.Errorf("consumer: producer: %w", err)
 	}
 	c.admin, c.cluster = kadm.NewClient(c.retryCl), cluster.New(c.retryCl)
+	c.provisioner.admin = c.admin
 	c.classic = c.retryCl.OptValue(kgo.ServerSideBalancer) != true
 	c.commitTimeout = commitTimeFor(c.retryCl, c.cfg.DrainTimeout)
 	rebalance, _ := c.retryCl.OptValue(kgo.RebalanceTimeout).(time.Duration)
@@ -269,17 +269,23 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := c.retryUntilFinal(ctx, "provisioning siblings", func() error { return c.provision(ctx, c.cfg.Topics) }); err != nil {
+	if err := c.retryUntilFinal(ctx, "provisioning siblings", func() error { return c.provisioner.ensure(ctx, c.cfg.Topics) }); err != nil {
 		return err
 	}
 	if err := c.retryUntilFinal(ctx, "looking for retry topics that are not configured any more", func() error { return c.findDrainedTiers(ctx) }); err != nil {
 		return err
 	}
-	if err := c.retryUntilFinal(ctx, "looking where the group stands", func() error { return c.loadKnownSources(ctx) }); err != nil {
+	if err := c.retryUntilFinal(ctx, "looking where the group stands", func() (err error) {
+		if c.cfg.Start.kind != startEarliest { // where they make a difference
+			c.knownSources, err = loadKnownSources(ctx, c.cluster, c.groups, c.cfg.Topics)
+		}
+		return err
+	}); err != nil {
 		return err
 	}
 	c.warnOfFormerGroups(ctx)
-	group, err := c.groupClient()
+	group, err := c.clients.groupClient(kgo.OnPartitionsAssigned(c.assigned), kgo.OnPartitionsRevoked(c.revoked),
+		kgo.OnPartitionsLost(c.lost), kgo.AdjustFetchOffsetsFn(c.adjustFetchOffsets))
 	if err != nil {
 		return fmt.Errorf("consumer: group client: %w", err)
 	}

@@ -192,5 +192,5 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []st
 	if len(missing) == 0 {
 		return ids, ready, nil
 	}
-	return ids, ready, errors.Join(joinFew(missing), c.provision(ctx, keys(sources)))
+	return ids, ready, errors.Join(joinFew(missing), c.provisioner.ensure(ctx, keys(sources)))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -128,13 +127,6 @@ func (s *startFinder) configuredStart(l *lane) (int64, error) {
 	}
 	return begin, err
 }
-
-// Members of a group that is just beginning commit the starts of their partitions one after the other. So who finds some of a topic's
-// partitions without an offset looks again for a moment.
-const (
-	startsAskedFor = 5 * time.Second
-	startsAskEvery = 500 * time.Millisecond
-)
 
 // deferStart has the fetch of a lane pause whose start is not known.
 func (c *Consumer) deferStart(l *lane, why error) {

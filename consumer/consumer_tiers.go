@@ -17,7 +17,7 @@ func (c *Consumer) newTierEnv() *tier.Env {
 		Fetch: func(ctx context.Context, p tier.Partition, from, bytes int64) ([]*kgo.Record, int64, error) {
 			return c.fetcher.Fetch(ctx, p, from, bytes)
 		},
-		Retention: c.retentionOf,
+		Retention: c.provisioner.retentionOf,
 		Expired:   c.expired,
 		Go:        c.wg.Go,
 		Throttle:  &c.throttle,

@@ -69,6 +69,7 @@ func held(c *Consumer, partition int32, member string) *lane {
 func withFeeds(l *lane) *lane {
 	if l.c.tierEnv == nil {
 		l.c.cfg.MaxParkedBytes, l.c.cfg.MaxInFlight = 1<<20, 1000
+		l.c.provisioner = &provisioner{}
 		l.c.tierEnv = l.c.newTierEnv()
 	}
 	if l.c.groups == nil {

@@ -93,7 +93,7 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 		c:         c,
 		topic:     topic,
 		partition: partition,
-		topicID:   c.ids[topic],
+		topicID:   c.provisioner.id(topic),
 		member:    member,
 		siblings:  c.siblings[topic],
 		policy:    c.policies[topic],

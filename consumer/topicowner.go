@@ -104,8 +104,8 @@ func (o topicOwner) Recreated(t *topicmonitor.Topic) {
 		c.log.Error("siding: a dead-letter topic was deleted and made anew; the dead letters that it held are gone", "topic", t.Name)
 	case topicmonitor.Source:
 		c.log.Error("siding: a source topic was deleted and made anew; its lanes start anew, and records that they had not finished are gone with the old one", "topic", t.Name)
+		c.provisioner.setID(t.Name, t.ID)
 		c.mu.Lock()
-		c.ids[t.Name] = t.ID
 		c.recreated[t.Name] = true
 		c.mu.Unlock()
 		c.rememberCommitted(t.Name)

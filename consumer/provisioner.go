@@ -1,0 +1,136 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// provisioner sees to the siblings of the sources, and knows what their brokers say of them. Its
+// methods are safe for concurrent use; its lock is a leaf.
+type provisioner struct {
+	spec     retrytopics.Spec
+	siblings map[string]retrytopics.Siblings
+	log      *slog.Logger
+	throttle *logthrottle.Throttle
+	admin    *kadm.Client
+	limits   forward.BatchLimits
+
+	// retentions are the retention.ms (time.Duration, negative for ever) of siblings, by topic,
+	// where known.
+	retentions sync.Map
+
+	mu  sync.Mutex
+	ids map[string]kadm.TopicID // of the sources
+}
+
+// id is the id of a source; setID notes that it was recreated.
+func (p *provisioner) id(source string) kadm.TopicID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ids[source]
+}
+
+func (p *provisioner) setID(source string, id kadm.TopicID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ids[source] = id
+}
+
+// ensure sees to the siblings of the topics as Config.Provision says, and learns the topics'
+// ids.
+func (p *provisioner) ensure(ctx context.Context, topics []string) error {
+	all := make([]retrytopics.Siblings, 0, len(topics))
+	for _, t := range topics {
+		all = append(all, p.siblings[t])
+	}
+	report, err := retrytopics.Ensure(ctx, p.admin, p.spec, all...)
+	if len(report.Created) > 0 || len(report.Grown) > 0 || len(report.Differences) > 0 {
+		p.throttle.Once("report "+report.String(), time.Hour, func() { p.log.Info("siding: siblings provisioned", "report", report.String()) })
+	}
+	if err != nil {
+		return err
+	}
+	p.loadTopicConfigs(ctx, all)
+	details, err := p.admin.ListTopics(ctx, topics...)
+	if err != nil {
+		return fmt.Errorf("metadata of the source topics: %w", err)
+	}
+	var missing []error
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range topics {
+		d, ok := details[t]
+		switch {
+		case !ok || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+			missing = append(missing, fmt.Errorf("topic %q does not exist: create it, or take it out of Topics", t))
+		case d.Err != nil:
+			missing = append(missing, fmt.Errorf("topic %q: %w", t, d.Err))
+		default:
+			p.ids[t] = d.ID
+		}
+	}
+	return errors.Join(missing...)
+}
+
+// loadTopicConfigs asks how large a batch the siblings take, and for how long they keep it. The
+// consumer may lack the permission to ask; the retention is then what Provision says.
+func (p *provisioner) loadTopicConfigs(ctx context.Context, all []retrytopics.Siblings) {
+	if p.spec.Mode == retrytopics.Off {
+		return // there is to be no right to ask
+	}
+	var topics []string
+	for _, s := range all {
+		topics = append(topics, s.DLQ)
+		for _, t := range s.Tiers {
+			topics = append(topics, t.Topic)
+		}
+	}
+	configs, err := p.admin.DescribeTopicConfigs(ctx, topics...)
+	if err != nil {
+		p.log.Debug("siding: max.message.bytes and retention.ms of the siblings are not known", "error", err)
+	}
+	for _, topic := range configs {
+		for _, config := range topic.Configs {
+			n, err := strconv.ParseInt(config.MaybeValue(), 10, 64)
+			if err != nil || topic.Err != nil {
+				continue
+			}
+			switch config.Key {
+			case "max.message.bytes":
+				p.limits.Learn(topic.Name, n)
+			case "retention.ms":
+				p.retentions.Store(topic.Name, retentionMillis(n))
+			}
+		}
+	}
+}
+
+// retentionMillis is a retention.ms as a duration, negative for ever.
+func retentionMillis(n int64) time.Duration {
+	if n < 0 || n > math.MaxInt64/int64(time.Millisecond) {
+		return -1
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+// retentionOf is how long a tier keeps a record: as the topic says, where that is known, else by
+// Config.Provision. Negative is for ever.
+func (p *provisioner) retentionOf(topic string, delay time.Duration) time.Duration {
+	if keeps, ok := p.retentions.Load(topic); ok {
+		return keeps.(time.Duration)
+	}
+	return p.spec.RetentionOf(delay)
+}
