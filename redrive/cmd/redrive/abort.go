@@ -21,7 +21,6 @@ has sent stays sent, and status reports what becomes of it; all other letters st
 which process owned the run. An aborted run can't be resumed.`,
 		Example: `  redrive abort orders.dlq/20260102-150405-a1b2c3
   redrive abort orders.dlq/20260102-150405-a1b2c3 --why rolled-back`,
-		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onRun(cmd.Context(), t, args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				before, known := readRun(ctx, r, topic, id)

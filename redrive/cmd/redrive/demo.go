@@ -26,7 +26,6 @@ func newDemo(t *tool) *cobra.Command {
 It redrives the letters of that cause, then those of another one, which is not fixed. It prints each command as you
 would type it, and takes less than a minute. The rate and the window are set to keep it short: omit them in practice.`,
 		Example: "  redrive demo",
-		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoTime, errDemoTime)
 			defer cancel()

@@ -42,8 +42,6 @@ Discard is refused while a run on the topic is unfinished. A run that begins whi
 that it has read already; discard warns of that, and show reports what became of each.`,
 		Example: `  redrive discard orders.dlq --class orders.SKUError --why sold-out
   redrive discard orders.dlq --offset 3:41 --by ada --why duplicate --yes`,
-		Args:              oneTopic("TOPIC"),
-		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
 			return t.with(cmd.Context(), func(s *session) error { return discard(cmd.Context(), s, args[0], sel, d) }, d.check(), err)

@@ -25,8 +25,6 @@ Export changes nothing. To discard what was exported, give discard the same filt
 		Example: `  redrive export orders.dlq
   redrive export orders.dlq --all --until 2026-11-01
   redrive export orders.dlq --class decode | gzip`,
-		Args:              oneTopic("TOPIC"),
-		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
 			return t.with(cmd.Context(), func(s *session) error { return export(cmd.Context(), s, args[0], sel, all) }, err)

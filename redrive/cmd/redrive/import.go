@@ -36,7 +36,6 @@ Import is refused while a run on the topic is unfinished. A run that begins mean
 new dead letters for failures.`,
 		Example: `  redrive import orders.dlq orders.jsonl
   redrive import orders.dlq archive.jsonl --keep-timestamps`,
-		Args: oneTopic("TOPIC", "FILE"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
 				return nil, cobra.ShellCompDirectiveDefault // files

@@ -33,8 +33,6 @@ With --all it does not read the ledger, and has no column for a letter's state: 
   redrive list orders.dlq --class http.503 --since 2h
   redrive list orders.dlq --cursor v1/orders.dlq/0:50-312,1:7-298
   redrive list orders.dlq --limit 0 -o jsonl | jq -r .key`,
-		Args:              oneTopic("TOPIC"),
-		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err1 := flags.Compile(t.now())
 			from, err2 := how.from(args[0])

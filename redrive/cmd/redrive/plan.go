@@ -22,8 +22,6 @@ the same options and plans again.`,
 		Example: `  redrive plan orders.dlq --class http.503
   redrive plan orders.dlq --since 2h --rate 200
   redrive plan orders.dlq --class decode --patch '{"currency":"EUR"}'`,
-		Args:              oneTopic("TOPIC"),
-		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, e, pace, err := i.compile(t)
 			return t.with(cmd.Context(), func(s *session) error {

@@ -39,8 +39,6 @@ Prune is refused while a run on the topic is unfinished. A run that begins while
 letters as expired, and does not send them.`,
 		Example: `  redrive prune orders.dlq
   redrive prune orders.dlq --older-than 30d --archive orders.jsonl`,
-		Args:              oneTopic("TOPIC"),
-		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, err := p.before(t.now())
 			return t.with(cmd.Context(), func(s *session) error { return prune(cmd.Context(), s, args[0], before, p) }, err)

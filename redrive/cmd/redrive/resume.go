@@ -24,7 +24,6 @@ that it stopped, or wrote no heartbeat for 20 seconds and for the 7 seconds that
 if the ledger can't be read in time.`,
 		Example: `  redrive resume orders.dlq/20260102-150405-a1b2c3
   redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
-		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onRun(cmd.Context(), t, args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				on := follow(t, func(e redrive.Event) {

@@ -71,6 +71,9 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 		}
 	}
 	root.AddCommand(newDemo(t), newVersion(t))
+	for _, verb := range root.Commands() {
+		checkArgs(t, verb)
+	}
 	root.SetUsageFunc(help)
 	root.InitDefaultCompletionCmd()
 	nameShell(root)
@@ -129,24 +132,22 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown verb %q%s", args[0], hint)
 }
 
-// oneTopic is the check of verbs that take TOPIC and more, named in want.
-func oneTopic(want ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == len(want) {
-			return nil
-		}
-		if len(args) < len(want) {
+// checkArgs has a verb take the arguments that its Use names, and offers topics for the first one.
+func checkArgs(t *tool, verb *cobra.Command) {
+	names, _, _ := strings.Cut(verb.Use, " --")
+	want := strings.Fields(names)[1:]
+	verb.Args = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(want):
 			return fmt.Errorf("%s is missing: %s", strings.Join(want[len(args):], " and "), cmd.UseLine())
+		case len(want) == 0 && len(args) > 0:
+			return errors.New("this verb takes flags only")
+		case len(args) > len(want):
+			return fmt.Errorf("too many arguments: %q: %s", args[len(want):], cmd.UseLine())
 		}
-		return fmt.Errorf("too many arguments: %q: %s", args[len(want):], cmd.UseLine())
+		return nil
 	}
-}
-
-var errNoArgs = errors.New("this verb takes flags only")
-
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return errNoArgs
+	if len(want) > 0 && want[0] == "TOPIC" && verb.ValidArgsFunction == nil {
+		verb.ValidArgsFunction = completeTopic(t)
 	}
-	return nil
 }

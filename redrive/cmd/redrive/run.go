@@ -27,8 +27,6 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 		Example: `  redrive run orders.dlq --class http.503 --why OPS-4711
   redrive run orders.dlq --rate 500 --canary 10
   redrive run orders.dlq --offset 3:41 --value-file fixed.json`,
-		Args:              oneTopic("TOPIC"),
-		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, topic := cmd.Context(), args[0]
 			sel, e, pace, err := i.compile(t)

@@ -16,8 +16,6 @@ func newRuns(t *tool) *cobra.Command {
 the outcomes anew. A run is listed for as long as the ledger keeps its records.`,
 		Example: `  redrive runs orders.dlq
   redrive runs orders.dlq -o jsonl | jq -r 'select(.ended == null) | .run'`,
-		Args:              oneTopic("TOPIC"),
-		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.with(cmd.Context(), func(s *session) error {
 				if _, err := findTopic(cmd.Context(), s, args[0]); err != nil {

@@ -20,8 +20,6 @@ list prints them.`,
 		Example: `  redrive show orders.dlq 3:41
   redrive show orders.dlq 3:41 --as json
   redrive show orders.dlq 3:41 --as json -o json | jq .value.customer`,
-		Args:              oneTopic("TOPIC", "P:OFFSET"),
-		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			partition, offset, err := parsePlace(args[1])
 			return t.with(cmd.Context(), func(s *session) error {

@@ -16,7 +16,6 @@ func newStatus(t *tool) *cobra.Command {
 their outcomes anew, since records of a run may have one only after its end. It writes nothing.`,
 		Example: `  redrive status orders.dlq/20260102-150405-a1b2c3
   redrive status orders.dlq/20260102-150405-a1b2c3 -o json | jq .pending`,
-		Args: oneTopic("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onRun(cmd.Context(), t, args[0], &operator{by: "nobody"}, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				t.screen.Status("reading the outcomes of %s/%s …", topic, id)

@@ -24,8 +24,6 @@ It tells 1,000 kinds of failure apart and counts the others as (other).`,
 		Example: `  redrive summary orders.dlq
   redrive summary orders.dlq --since 2h --group billing
   redrive summary orders.dlq -o json | jq '.failures[] | [.count, .class]'`,
-		Args:              oneTopic("TOPIC"),
-		ValidArgsFunction: completeTopic(t),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
 			return t.with(cmd.Context(), func(s *session) error { return summarize(cmd.Context(), s, args[0], sel) }, err)

@@ -35,7 +35,6 @@ than 100,000 or the user may not read them: <= marks such a number (exact is fal
   redrive topics --quick
   redrive topics --parked
   redrive topics -o json | jq '.[] | select(.lastHour > 0) | .topic'`,
-		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return t.with(cmd.Context(), func(s *session) error {
 				if parked {

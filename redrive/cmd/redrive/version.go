@@ -16,7 +16,6 @@ func newVersion(t *tool) *cobra.Command {
 		Long:  "Version prints the version of redrive, the commit that it was built from and the Go that built it.",
 		Example: `  redrive version
   redrive version -o json`,
-		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			version, commit := built()
 			return t.screen.Object(

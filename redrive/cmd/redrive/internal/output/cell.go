@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -108,26 +109,16 @@ func Duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + Duration(-d)
 	}
-	if d < time.Second {
-		return d.String()
-	}
-	units := []struct {
-		size time.Duration
-		name string
-	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}}
-	for i, u := range units {
-		if d < u.size {
-			continue
+	text, parts := "", 0
+	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
+		if n := d / unit; n > 0 && parts < 2 {
+			text += fmt.Sprintf("%d%c", n, "dhms"[i])
 		}
-		s := fmt.Sprintf("%d%s", d/u.size, u.name)
-		if i+1 < len(units) {
-			if rest := d % u.size / units[i+1].size; rest > 0 {
-				s += fmt.Sprintf("%d%s", rest, units[i+1].name)
-			}
+		if d %= unit; text != "" {
+			parts++
 		}
-		return s
 	}
-	return d.String()
+	return cmp.Or(text, d.String())
 }
 
 // value is the cell as encoding/json is to see it.
