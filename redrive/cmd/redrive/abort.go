@@ -55,11 +55,13 @@ which process owned the run. An aborted run can't be resumed.`,
 	return cmd
 }
 
-// readRunTime is how long abort may take to look who has a run: as long as a process that goes on lets nobody wait for its transactions. Of
-// one that died they may stay open longer than that.
+// readRunTime is how long abort reads the ledger to find the process that owns a run. An active
+// process leaves no transaction open for longer; the transactions of a dead process may stay open
+// for longer.
 const readRunTime = 3 * time.Second
 
-// readRun looks how a run stands before it is aborted, and whether that can be known in time; what is wrong there is found by the abort.
+// readRun reads the state of a run before it is aborted; known is false where that took too long.
+// It drops errors, since the abort itself meets them.
 func readRun(ctx context.Context, r *redrive.Redriver, topic, id string) (o redrive.Outcome, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, readRunTime)
 	defer cancel()

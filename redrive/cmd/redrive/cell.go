@@ -11,7 +11,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// orNil is text that may be missing.
+// orNil is a cell for text that may be missing.
 func orNil(s string) any {
 	if s == "" {
 		return nil
@@ -19,7 +19,7 @@ func orNil(s string) any {
 	return s
 }
 
-// orOther is a name, or what stands for all that has no row of its own.
+// orOther is a cell for a name, or for everything that has no row of its own.
 func orOther(s string, folded bool) any {
 	if s == "" && folded {
 		return output.Pair{Table: "(other)"}
@@ -27,7 +27,8 @@ func orOther(s string, folded bool) any {
 	return orNil(s)
 }
 
-// orNone is a number as the engine takes it, to which zero is its default and less is none.
+// orNone is a number for package redrive, where zero means the default and a negative number means
+// none.
 func orNone[N int | float64 | time.Duration](n N) N {
 	if n == 0 {
 		return -1
@@ -35,7 +36,7 @@ func orNone[N int | float64 | time.Duration](n N) N {
 	return n
 }
 
-// when is a time, or nothing.
+// when is a cell for a time that may be missing.
 func when(at time.Time) any {
 	if at.IsZero() {
 		return nil
@@ -60,7 +61,7 @@ func explained(n int64, meaning string) any {
 	return output.Pair{Table: fmt.Sprintf("%d%s", n, meaning), JSON: n}
 }
 
-// letters is a count of them in words.
+// letters is a number of letters in words.
 func letters(n int64) string {
 	if n == 1 {
 		return "1 letter"
@@ -68,7 +69,7 @@ func letters(n int64) string {
 	return fmt.Sprintf("%d letters", n)
 }
 
-// said are counts in words.
+// said is counts in words.
 func said(of map[string]int64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -80,7 +81,8 @@ func said(of map[string]int64) string {
 	return strings.Join(parts, "; ")
 }
 
-// some are counts by name as JSON has them: of none an object without any, since it is known that there are none.
+// some is counts by name for JSON: an empty object instead of null, since it is known that there
+// are none.
 func some(of map[string]int64) map[string]int64 {
 	if of == nil {
 		return map[string]int64{}
@@ -88,7 +90,7 @@ func some(of map[string]int64) map[string]int64 {
 	return of
 }
 
-// counts are rows, the most first.
+// counts is a row for each count, the highest count first.
 func counts[K cmp.Ordered](key, title string, of map[K]int64) output.Rows {
 	rows := output.Rows{}
 	names := slices.SortedFunc(maps.Keys(of), func(a, b K) int {

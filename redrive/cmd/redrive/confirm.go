@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// confirm has a count typed before something is done that nothing can undo: whoever types it has read it.
+// confirm asks the user to type a count before a verb does what nothing can undo. A user who types
+// the count has read it.
 func confirm(ctx context.Context, t *tool, what string, count int64) error {
 	return ask(ctx, t, what, strconv.FormatInt(count, 10))
 }
 
-// ask has something typed before what should not be done unread. Without anybody at stdin, and with any other answer, it is refused.
+// ask asks the user to type want. It refuses at the end of stdin and for any other answer.
 func ask(ctx context.Context, t *tool, what, want string) error {
 	t.screen.Say("%s; type %s to continue:", what, want)
 	answer := make(chan string, 1)
 	go func() {
-		// It may wait for a key until the process ends: reading from a terminal can't be cancelled.
+		// This may wait until the process ends, since reading from a terminal can't be cancelled.
 		line, _ := bufio.NewReader(t.stdin).ReadString('\n')
 		answer <- strings.TrimSpace(line)
 	}()
@@ -35,7 +36,7 @@ func ask(ctx context.Context, t *tool, what, want string) error {
 	}
 }
 
-// unansweredError is why a verb ended while it asked.
+// An unansweredError ends a verb that was interrupted while it asked.
 type unansweredError struct{ err error }
 
 func (e *unansweredError) Error() string { return e.err.Error() + ", nothing was done" }

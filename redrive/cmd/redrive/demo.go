@@ -41,7 +41,7 @@ would type it, and takes less than a minute. The rate and the window are set to 
 // demoPace makes a run short enough to be watched.
 const demoPace = "--rate 150 --ramp 2s --window 3s"
 
-// demo is the story. What it says of the end is counted, not known in advance.
+// tellDemo tells the story. It counts what it reports at the end.
 func tellDemo(ctx context.Context, t *tool) error {
 	tax := bug{"tax.TableMiss", "no tax rate for region", 1200}
 	i, err := startIncident(tax, bug{"payment.Declined", "the bank said no", 500}, bug{"decode", "invalid character '<' looking for beginning of value", 300})
@@ -79,7 +79,8 @@ func tellDemo(ctx context.Context, t *tool) error {
 	return nil
 }
 
-// demo is the one who tells it and types. After the first command that does not end as it should, no more is said and done.
+// A demo prints and runs the commands of the story. It stops at the first command that ends with
+// another exit code than expected.
 type demo struct {
 	*tool
 	*incident
@@ -92,7 +93,8 @@ func (d *demo) narrate(format string, args ...any) {
 	}
 }
 
-// types runs a command as if it had been typed, in a shell that knows the broker, and nothing of the user's own clusters.
+// types runs a command as if the user had typed it, in a shell whose environment has the demo's
+// broker and nothing of the user's own clusters.
 func (d *demo) types(ctx context.Context, want int, line string) {
 	if d.err != nil {
 		return

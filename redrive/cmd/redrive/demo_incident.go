@@ -16,13 +16,13 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// bug is a reason for which a service fails.
+// A bug makes the service fail.
 type bug struct {
 	class, message string
-	records        int // that run into it
+	records        int // that fail by it
 }
 
-// incident is a broker, and a service in trouble.
+// An incident is a broker and a service with bugs.
 type incident struct {
 	bugs    []bug
 	cluster *kfake.Cluster
@@ -34,7 +34,7 @@ type incident struct {
 	err     error         // of the service, once it ended
 
 	mu  sync.Mutex
-	has map[string]string // the bugs that it has by now: the message by class
+	has map[string]string // the bugs that are not fixed yet: the message by class
 	ran map[string]int    // how often a record was processed, by its key
 }
 
@@ -78,7 +78,7 @@ func (i *incident) stop() {
 	i.cluster.Close()
 }
 
-// handle is the service.
+// handle is the service's handler.
 func (i *incident) handle(_ context.Context, r *kgo.Record) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -90,14 +90,14 @@ func (i *incident) handle(_ context.Context, r *kgo.Record) error {
 	return nil
 }
 
-// fix takes a bug away.
+// fix removes a bug.
 func (i *incident) fix(class string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.has, class)
 }
 
-// processed is how many records were processed once, and how many more often than that.
+// processed returns how many records the service processed once, and how many more than once.
 func (i *incident) processed() (once, more int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -111,7 +111,7 @@ func (i *incident) processed() (once, more int) {
 	return once, more
 }
 
-// fail produces the records, and waits until all of them are dead letters. It returns how many there are.
+// fail produces the records and waits until all of them are dead letters. It returns their number.
 func (i *incident) fail(ctx context.Context) (int, error) {
 	var records []*kgo.Record
 	for _, b := range i.bugs {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// The demo is the first that somebody sees of the tool, and the runbook is made of it: what it says must be what happened.
+// The demo is the first that somebody sees of the tool, and the runbook is made of it: what it says
+// must be what happened.
 func TestTellDemo_IsTrueAndTakesLessThanAMinute(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder

@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-// A decision to give letters up says why, and is asked about.
+// A decision to discard letters has a reason and is confirmed.
 type decision struct {
 	*operator
 	yes bool

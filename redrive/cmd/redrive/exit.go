@@ -13,9 +13,9 @@ const (
 	exitDone        = 0
 	exitError       = 1 // something went wrong; the message says what to do
 	exitUsage       = 2 // the command line, a variable or the configuration file is wrong; nothing was done
-	exitFailedAgain = 3 // records of a run failed again: it aborted itself, or is over
-	exitRefused     = 4 // it could be done, and should not
-	exitPending     = 5 // a run is over, none of its records failed again, and some have no outcome yet
+	exitFailedAgain = 3 // records of a run failed again, whether the run aborted itself or ended
+	exitRefused     = 4 // the command would do harm as things are; nothing was done
+	exitPending     = 5 // a run ended, no record failed again, and some have no outcome yet
 )
 
 // A codedError is an error whose exit code is known.
@@ -35,14 +35,13 @@ func coded(code int, err error) error {
 	return &codedError{code, err}
 }
 
-// usage is an error of what the command was given.
+// usage marks an error of the command line, a variable or the configuration file.
 func usage(err error) error { return coded(exitUsage, err) }
 
-// refuse ends a verb that could be done and should not, as things are; the text says what would
-// have to change.
+// refuse ends a verb that would do harm as things are. The text says what would have to change.
 func refuse(format string, args ...any) error { return coded(exitRefused, fmt.Errorf(format, args...)) }
 
-// exitCode is the one place where errors become exit codes.
+// exitCode is the only place where errors become exit codes.
 func exitCode(err error) int {
 	known, ok := errors.AsType[*codedError](err)
 	switch {
@@ -63,7 +62,7 @@ func isA[E error](err error) bool {
 	return ok
 }
 
-// interrupted tells an error that Ctrl-C caused from others.
+// interrupted reports whether Ctrl-C ended the context.
 func interrupted(ctx context.Context) bool {
 	return errors.Is(context.Cause(ctx), errInterrupted)
 }

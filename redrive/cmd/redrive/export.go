@@ -58,7 +58,7 @@ func export(ctx context.Context, s *session, topic string, sel *selection.Select
 	return nil
 }
 
-// writeLetters exports letters, and tells how many there are so far.
+// writeLetters exports letters and shows their number meanwhile.
 func writeLetters(t *tool, w io.Writer, found iter.Seq2[*dlq.Letter, error]) (int64, error) {
 	var n int64
 	return dlq.Export(w, func(yield func(*dlq.Letter, error) bool) {

@@ -318,7 +318,8 @@ func guarded(t *testing.T, rights []kfake.ACL) *broker {
 	for _, topic := range []string{"orders", "orders.retry.5s", "orders.dlq", "orders.dlq.ledger"} {
 		b.topic(t, topic, 1, nil)
 	}
-	// One that is settled, one that is open, and a copy of the first, of which the ledger is told when that goes.
+	// One that is settled, one that is open, and a copy of the first, of which the ledger is told
+	// when that goes.
 	for _, offset := range []int64{7, 8, 7} {
 		b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Original: headers.Position{Topic: "orders", Offset: offset, Timestamp: noon}}))
 	}
@@ -386,7 +387,8 @@ func (s *service) redrive(t *testing.T, args ...string) result {
 	return s.as().run(t, args...)
 }
 
-// heldUp opens a transaction on all partitions of a topic and aborts it some time later: who reads committed waits.
+// heldUp opens a transaction on all partitions of a topic and aborts it some time later: who reads
+// committed waits.
 func (s *service) heldUp(t *testing.T, topic string, during time.Duration) {
 	t.Helper()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(s.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("somebody"))
@@ -467,8 +469,8 @@ func outcomeOf(t *testing.T, text string) (o outcome) {
 	return o
 }
 
-// aftermath is a dead-letter topic with letters of two groups, a copy, one that siding did not write, and one that was
-// discarded: of 7 letters 5 are open.
+// aftermath is a dead-letter topic with letters of two groups, a copy, one that siding did not
+// write, and one that was discarded: of 7 letters 5 are open.
 func aftermath(t *testing.T, opts ...kfake.Opt) *broker {
 	t.Helper()
 	b := newBroker(t, opts...).open(t)
@@ -525,7 +527,8 @@ func someTopics(t *testing.T) *broker {
 		letter("orders.retry.5s", 0, 0, headers.Meta{}), letter("orders.retry.5s", 0, 0, headers.Meta{}),
 		letter("orders.retry.5s", 1, 0, headers.Meta{}),
 	)
-	// billing has a committed offset on two partitions of one tier; nobody has one on the other tier.
+	// billing has a committed offset on two partitions of one tier; nobody has one on the other
+	// tier.
 	b.commit(t, "billing", "orders.retry.5s", 0, 1)
 	b.commit(t, "billing", "orders.retry.5s", 2, 0)
 	b.commit(t, "other", "orders", 0, 0)

@@ -57,7 +57,7 @@ new dead letters for failures.`,
 
 // openArchive opens a file that can be read twice.
 func openArchive(name string) (*os.File, error) {
-	info, err := os.Stat(name) // before it is opened, which waits where it is a pipe
+	info, err := os.Stat(name) // before opening it, which would wait on a pipe
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func importLetters(ctx context.Context, s *session, topic string, file *os.File,
 	if err != nil {
 		return err
 	}
-	if how.KeepTimestamps { // then it looks at the retention
+	if how.KeepTimestamps { // then dlq.Import reads the retention
 		configs, err := s.admin.DescribeTopicConfigs(ctx, topic)
 		if _, err := retentionOf(configs, err, topic); err != nil {
 			return onTopic("DESCRIBE_CONFIGS", topic, err)
@@ -115,7 +115,7 @@ func importLetters(ctx context.Context, s *session, topic string, file *os.File,
 	)
 }
 
-// reopened is how many letters of a file were settled, and will be open.
+// reopened is how many letters of a file are resolved and will be open.
 func reopened(o dlq.ImportPreview) (n int64) {
 	for _, of := range o.Reopened {
 		n += of
@@ -123,7 +123,7 @@ func reopened(o dlq.ImportPreview) (n int64) {
 	return n
 }
 
-// outcomes are what became of them, in words.
+// outcomes is the outcomes of these letters in words.
 func outcomes(o dlq.ImportPreview) string {
 	var parts []string
 	for _, state := range slices.Sorted(maps.Keys(o.Reopened)) {

@@ -114,7 +114,8 @@ func TestImport_AsksBeforeItReopensLetters(t *testing.T) {
 		}
 		b.wantOpen(t, open)
 	}
-	// A broken file is not asked about, and one for another topic has letters of which nothing is known there.
+	// A broken file is not asked about, and one for another topic has letters of which nothing is
+	// known there.
 	archive, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -11,15 +11,17 @@ import (
 	"time"
 )
 
-// errInterrupted is the cause that a context ends with on Ctrl-C.
+// errInterrupted is the cause of a context that Ctrl-C ended.
 var errInterrupted = errors.New("interrupted")
 
-// together is how close signals are that mean one thing: coreutils' timeout sends two, to the process and to its group.
+// together is the time in which several signals count as one: coreutils' timeout sends one to the
+// process and one to its group.
 const together = 500 * time.Millisecond
 
-// interruptible returns a context that the first Ctrl-C (or SIGTERM, or SIGHUP unless that is ignored, as nohup has it) cancels,
-// with errInterrupted. What comes within half a second belongs to it; a later one ends the process at once, as if nobody had
-// listened. stop gives the signals back where none has come.
+// interruptible returns a context that the first Ctrl-C cancels, with the cause errInterrupted.
+// SIGTERM does the same, and SIGHUP unless the process ignores it, as under nohup. A signal within
+// half a second counts as the same one; a later signal ends the process at once. stop releases the
+// signals.
 func interruptible(parent context.Context, words io.Writer) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

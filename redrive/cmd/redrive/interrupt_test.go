@@ -67,7 +67,8 @@ func TestInterruptible_TheFirstStopsTheSecondEnds(t *testing.T) {
 }
 
 func interruptedTwice(t *testing.T, first syscall.Signal) {
-	// Below nohup the hangup is ignored, and a program takes that over from the one that starts it; a handler it does not.
+	// Below nohup the hangup is ignored, and a program takes that over from the one that starts it;
+	// a handler it does not.
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, first)
 	t.Cleanup(func() { signal.Stop(heard) })

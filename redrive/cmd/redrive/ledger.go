@@ -11,7 +11,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// ledgerName is the topic that says what became of a topic's dead letters.
+// ledgerName is the name of a dead-letter topic's ledger.
 func ledgerName(naming retrytopics.Naming, f sibling) (string, error) {
 	names, err := naming.Siblings(f.Source, f.Group)
 	if err != nil {
@@ -20,8 +20,8 @@ func ledgerName(naming retrytopics.Naming, f sibling) (string, error) {
 	return names.Ledger, nil
 }
 
-// A purpose is what a ledger is read for. Without the ledger's topic, or with entries that a newer siding wrote, one can look
-// at letters but not write down anything.
+// A purpose is what a ledger is read for. A verb can show letters without the ledger's topic, or
+// with entries that a newer siding wrote, but it can't record anything.
 type purpose int
 
 const (
@@ -30,7 +30,7 @@ const (
 	toWrite
 )
 
-// readLedger reads all that is written down of a topic's dead letters.
+// readLedger reads all entries about a topic's dead letters.
 func readLedger(ctx context.Context, s *session, f sibling, why purpose) (*dlq.Ledger, error) {
 	name, err := ledgerName(s.Naming, f)
 	if err != nil {
@@ -75,7 +75,8 @@ func idleLedger(ctx context.Context, s *session, f sibling, why purpose, onTopic
 	return l, err
 }
 
-// stillIdle reads what was written since, and refuses where a run has begun: whoever was asked something may have thought about it for long.
+// stillIdle reads the entries since the last read and refuses where a run has begun. The user may
+// have taken long to answer.
 func stillIdle(ctx context.Context, ledger *dlq.Ledger) error {
 	if err := ledger.Read(ctx, nil, nil); err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
 		return onTopic("READ", ledger.Name(), err)

@@ -10,15 +10,16 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-// A choice is the dead letters that a verb is about, up to where the topic ended when it began.
+// A letterSelection is the dead letters that a verb is about, up to the topic's end when the verb
+// began.
 type letterSelection struct {
 	sibling
 	*selection.Selection
 	frozen dlq.Cursor // all of the topic
-	bounds dlq.Cursor // what of it can fit
+	bounds dlq.Cursor // the part in which letters can fit
 }
 
-// choose finds the topic and what of it has to be read.
+// choose finds the topic and the part that has to be read.
 func choose(ctx context.Context, s *session, topic string, sel *selection.Selection) (*letterSelection, error) {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
@@ -34,7 +35,7 @@ func choose(ctx context.Context, s *session, topic string, sel *selection.Select
 	return &letterSelection{sibling: f, Selection: sel, frozen: frozen, bounds: sel.Narrow(frozen)}, nil
 }
 
-// warnOfDoubts tells of letters that an expression could not judge.
+// warnOfDoubts warns of letters on which the expression of --where failed.
 func warnOfDoubts(t *tool, sel *selection.Selection) {
 	if d := sel.Doubts(); d != "" {
 		t.screen.Warn("%s", d)
@@ -46,7 +47,7 @@ func readFailed(topic string, errs ...error) error {
 	return onTopic("READ", topic, errors.Join(errs...))
 }
 
-// chosen yields the letters of a choice, from the cursor on: the open ones, or all.
+// chosen yields the letters of a selection from the cursor on: the open letters, or all.
 func chosen(ctx context.Context, s *session, c *letterSelection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
 	if all {
 		return dlq.Read(ctx, c.topic, c.Filter, from, s.opts...), nil
@@ -58,7 +59,7 @@ func chosen(ctx context.Context, s *session, c *letterSelection, from dlq.Cursor
 	return ledger.Letters(ctx, c.Filter, from, dlq.OpenOnly), nil
 }
 
-// nothing is what to say where no letter is chosen.
+// nothing is the message where no letter is chosen.
 func nothing(topic string, all bool) string {
 	if all {
 		return fmt.Sprintf("no letter of %s fits", topic)

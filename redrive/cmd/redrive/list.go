@@ -12,7 +12,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-// A listing is what list was asked for besides filters.
+// A listing is the flags of list besides the filters.
 type listing struct {
 	all    bool
 	limit  int
@@ -60,7 +60,7 @@ func (l listing) from(topic string) (*dlq.Cursor, error) {
 		return nil, fmt.Errorf("--cursor: %w", err)
 	case c.Topic != topic:
 		return nil, fmt.Errorf("--cursor: it belongs to %s, not to %s", c.Topic, topic)
-	case len(c.End) == 0: // it would be a read of its own, with letters that came since
+	case len(c.End) == 0: // it would read letters that arrived since
 		return nil, errors.New("--cursor: it has no end: copy it from below the last page")
 	}
 	return &c, nil

@@ -1,5 +1,5 @@
-// Command redrive shows the dead letters of a Kafka cluster and brings them back after a fix, slowly, and stops by itself
-// when they fail again. See redrive --help, and docs/redrive.md.
+// Command redrive shows the dead letters of a Kafka cluster and redrives them after a fix, slowly;
+// it stops by itself when they fail again. See redrive --help, and docs/redrive.md.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 func main() {
 	folder, err := os.UserConfigDir()
 	if err != nil {
-		folder = "" // then a configuration file has to be named
+		folder = "" // then only --config names a configuration file
 	}
 	p := process{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,

@@ -6,17 +6,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// operator is who does something that the ledger keeps, and why.
+// An operator is the user's name and reason, for the ledger.
 type operator struct{ by, why string }
 
-// addBy gives a verb the flag that says who does it.
+// addBy gives a verb the flag for the operator's name.
 func addBy(t *tool, set *pflag.FlagSet) *operator {
 	o := &operator{}
 	set.StringVar(&o.by, "by", t.user, "`name` of the operator, for the ledger")
 	return o
 }
 
-// addOperator gives a verb the flags that say who does it, and why.
+// addOperator gives a verb the flags for the operator's name and reason.
 func addOperator(t *tool, set *pflag.FlagSet) *operator {
 	o := addBy(t, set)
 	set.StringVar(&o.why, "why", "", "`reason`, for the ledger: a ticket, what was fixed")

@@ -36,15 +36,15 @@ func runFields(o redrive.Outcome, now time.Time) []output.Field {
 	}
 }
 
-// showOutcome shows what is known of a run.
+// showOutcome prints a run.
 func showOutcome(t *tool, o redrive.Outcome) error {
 	c := o.Counts
 	heartbeat, waits := "HEARTBEAT", "WAITS FOR"
 	if o.State.Finished() {
-		heartbeat = "" // of interest only as long as there is something to wait for
+		heartbeat = "" // it matters only while the run goes on
 	}
 	if !o.Stopped.IsZero() {
-		waits = "" // to be resumed or aborted, as is said beside
+		waits = "" // it waits for resume or abort, as a message says
 	}
 	field := output.NewField
 	return t.screen.Object(
@@ -73,21 +73,24 @@ func showOutcome(t *tool, o redrive.Outcome) error {
 	)
 }
 
-// openOf is how many letters of a run were not sent and are open. What was left out is, too, but for what expired, or was settled by others.
+// openOf is how many letters of a run were not sent and are open. Skipped letters are open too,
+// unless they expired or another process resolved them.
 func openOf(c redrive.Counts) int64 {
 	return c.Selected - c.Sent - c.Skipped[redrive.SkippedExpired] - c.Skipped[redrive.SkippedResolved]
 }
 
-// quiet is three heartbeats of an engine and some delay.
+// quiet is three heartbeats of a run's process, and some delay.
 const quiet = 20 * time.Second
 
-// silent is for how long nothing was heard of an unfinished run, if that is so long that nobody has it.
+// silent returns the time since a run's last heartbeat, and whether the run is unfinished and that
+// time is so long that no process owns it.
 func silent(o redrive.Outcome, now time.Time) (since time.Duration, yes bool) {
 	since = now.Sub(o.Heartbeat)
 	return since, !o.State.Finished() && since > quiet
 }
 
-// stateOf is where a run is. For people that is not what its process did when it was stopped, or was last heard of.
+// stateOf is a cell for a run's state. The ledger has what the process did last; a table shows
+// whether it was stopped, or is silent.
 func stateOf(o redrive.Outcome, now time.Time) any {
 	cell := output.Pair{Table: string(o.State), JSON: string(o.State)}
 	if _, gone := silent(o, now); !o.Stopped.IsZero() && !o.State.Finished() {
@@ -98,12 +101,12 @@ func stateOf(o redrive.Outcome, now time.Time) any {
 	return cell
 }
 
-// targetsOf are the topics that a plan's records go to.
+// targetsOf is the topics that a plan's records go to.
 func targetsOf(p *redrive.Plan) string {
 	return strings.Join(slices.Sorted(maps.Keys(p.Targets)), ", ")
 }
 
-// goesOn is who has a run, if it seems that somebody does, in words.
+// goesOn returns the process that seems to own a run, in words.
 func goesOn(t *tool, o redrive.Outcome) (has string, yes bool) {
 	since, gone := silent(o, t.now())
 	if o.ID == "" || o.State.Finished() || !o.Stopped.IsZero() || gone {
@@ -112,7 +115,7 @@ func goesOn(t *tool, o redrive.Outcome) (has string, yes bool) {
 	return fmt.Sprintf("%s was last heard from %s ago", o.Owner, output.Duration(max(0, since).Round(time.Second))), true
 }
 
-// warnOfSilence tells of an unfinished run from which nothing was heard for some time.
+// warnOfSilence warns of an unfinished run without a heartbeat for some time.
 func warnOfSilence(t *tool, o redrive.Outcome) {
 	if since, gone := silent(o, t.now()); gone {
 		run := o.Topic + "/" + o.ID

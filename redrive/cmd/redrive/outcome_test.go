@@ -10,7 +10,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// What run, resume, status and abort print is the same, whichever of them has looked: no count is null where it is known to be none.
+// What run, resume, status and abort print is the same, whichever of them has looked: no count is
+// null where it is known to be none.
 func TestShowOutcome_PrintsAllCounts(t *testing.T) {
 	t.Parallel()
 	begun := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Canary, By: "ada", Owner: "host/1", Started: noon, Heartbeat: noon}
@@ -39,7 +40,8 @@ func TestShowOutcome_PrintsAllCounts(t *testing.T) {
 	}
 }
 
-// The state that a run wrote down is what its process did then: of one that was stopped, or whose process is gone, "sending" is not true.
+// The state that a run wrote down is what its process did then: of one that was stopped, or whose
+// process is gone, "sending" is not true.
 func TestStateOf_ARunWithoutAProcess(t *testing.T) {
 	t.Parallel()
 	o := redrive.Outcome{State: redrive.Sending, Heartbeat: noon}

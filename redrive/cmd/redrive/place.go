@@ -16,5 +16,5 @@ func parsePlace(s string) (partition int32, offset int64, err error) {
 	return int32(p), int64(o), nil
 }
 
-// placeText is how a letter is named, which parsePlace reads.
+// placeText is a letter's place as list prints it and parsePlace reads it.
 func placeText(partition int32, offset int64) string { return fmt.Sprintf("%d:%d", partition, offset) }

@@ -63,7 +63,7 @@ func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace) error {
 	return t.screen.Tables(classes, partitions)
 }
 
-// sendingTakes is how long the sending would take, and why.
+// sendingTakes is how long the sending would take, and at which rate.
 func sendingTakes(p *redrive.Plan, pace redrive.Pace) string {
 	if pace.Rate < 0 {
 		return "as long as it takes, at no fixed rate"
@@ -71,7 +71,7 @@ func sendingTakes(p *redrive.Plan, pace redrive.Pace) string {
 	return fmt.Sprintf("%s at %g/s", output.Duration(p.Duration(pace).Round(time.Second)), pace.Rate)
 }
 
-// sendingMs is how long the sending would take; without a limit nobody knows.
+// sendingMs is how long the sending would take, or nil without a rate.
 func sendingMs(p *redrive.Plan, pace redrive.Pace) any {
 	if pace.Rate < 0 {
 		return nil

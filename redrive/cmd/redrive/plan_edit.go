@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// editText is what would be changed on the way back: of headers which ones, and of the value how.
+// editText is a field for what a run changes: which headers, and how the value.
 func editText(e redrive.Edit) output.Field {
 	var set []string
 	for _, h := range e.Set {

@@ -88,7 +88,8 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 	}
 }
 
-// Who has to ask for rights asks once: a plan names all that are missing, with those on the transactional ids that only a run uses.
+// Who has to ask for rights asks once: a plan names all that are missing, with those on the
+// transactional ids that only a run uses.
 func TestPlan_NamesAllMissingPermissions(t *testing.T) {
 	t.Parallel()
 	all := slices.Concat(documentedRights(t, 0), documentedRights(t, 1))

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-// A pruning is what prune was asked for.
+// A pruning is the flags of prune.
 type pruning struct {
 	olderThan, archive string
 	yes                bool
@@ -117,7 +117,7 @@ func prune(ctx context.Context, s *session, topic string, before time.Time, p pr
 	return showPruned(s.tool, topic, found, archive)
 }
 
-// reportPending tells of letters that hold others up.
+// reportPending reports the letters that keep the letters behind them in the topic.
 func reportPending(t *tool, topic string, found *dlq.Prunable) {
 	if found.Copies > 0 && len(found.Until) > 0 {
 		t.screen.Say("%s of %s: copies of resolved letters, without an entry in the ledger. Prune has recorded them, and the next prune deletes them", letters(found.Copies), topic)
@@ -133,7 +133,7 @@ func reportPending(t *tool, topic string, found *dlq.Prunable) {
 		"status RUN reports what is known; --older-than deletes by age alone", letters(found.Pending), topic, have, topic)
 }
 
-// notDeleted is an error after which there may be an archive of letters that are still there.
+// notDeleted adds to an error that the archived letters are still in the topic.
 func notDeleted(err error, archive string) error {
 	if archive == "" {
 		return err
@@ -151,9 +151,10 @@ func showPruned(t *tool, topic string, p *dlq.Prunable, archive any) error {
 	)
 }
 
-// archive writes all that is going to be deleted to a new file. What it could not finish it takes away.
+// writeArchive writes all letters that prune is going to delete to a new file. It removes a file
+// that it could not complete.
 func writeArchive(ctx context.Context, s *session, topic string, p *dlq.Prunable, name string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // an archive is never written over
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // an archive is never overwritten
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("nothing was deleted: archive: %s already exists and is never overwritten: choose another name", name)
 	}

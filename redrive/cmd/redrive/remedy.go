@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// remedies are what the command line has for a refusal. TOPIC stands for the dead-letter topic.
+// remedies is the options for each refusal. TOPIC stands for the dead-letter topic.
 var remedies = map[redrive.Refusal]string{
 	redrive.RefusedNothing:    "redrive summary TOPIC shows what is open",
 	redrive.RefusedEdit:       "redrive show TOPIC P:OFFSET shows a letter's value; choose the letters that it fits by --class or --where",
@@ -23,7 +23,7 @@ var remedies = map[redrive.Refusal]string{
 	redrive.RefusedMany:       "--offset P:OFFSET chooses one, as redrive list TOPIC prints them",
 }
 
-// remedy is what the user can do about an error; empty where nothing is known.
+// remedy is what the user can do about an error, if anything is known.
 func remedy(t *tool, err error) string {
 	r, ok := errors.AsType[*redrive.RefusedError](err)
 	if !ok {
@@ -31,7 +31,7 @@ func remedy(t *tool, err error) string {
 	}
 	if r.Reason == redrive.RefusedUnfinished {
 		run := r.Topic + "/" + r.Run.ID
-		if _, yes := goesOn(t, *r.Run); yes { // nobody is asked to end what may be a colleague's
+		if _, yes := goesOn(t, *r.Run); yes { // it may be a colleague's, so no hint to end it
 			return fmt.Sprintf("redrive status %s shows how far it is", run)
 		}
 		return fmt.Sprintf("redrive resume %s continues it, redrive abort %s ends it", run, run)

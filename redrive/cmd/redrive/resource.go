@@ -7,14 +7,15 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// A resourceError is what went wrong with one of a cluster's resources. Where it is a right that is missing, it is a
-// *redrive.DeniedError instead, which says how to have it granted.
+// A resourceError is an error about one of the cluster's resources. A missing permission is a
+// *redrive.DeniedError instead, which says how to grant it.
 type resourceError struct {
 	resource, name string // topic or group
 	err            error
 }
 
-// onTopic says which topic an error is about, and which operation on it the user must be allowed. Nil stays nil.
+// onTopic adds to an error its topic and the operation on it that needs a permission. Nil stays
+// nil.
 func onTopic(op, topic string, err error) error { return on(op, "topic", topic, err) }
 
 // onGroup is onTopic for consumer groups.
@@ -30,7 +31,7 @@ func on(op, resource, name string, err error) error {
 	return &resourceError{resource: resource, name: name, err: err}
 }
 
-// aboutResource reports whether an error says already what it is about.
+// aboutResource reports whether an error already names its resource.
 func aboutResource(err error) bool {
 	return isA[*resourceError](err) || isA[*redrive.DeniedError](err)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Resume looked for three seconds who has the run. Where somebody's open transaction in the ledger held the reading up for
-// longer, it took a colleague's run without a word.
+// Resume looked for three seconds who has the run. Where somebody's open transaction in the ledger
+// held the reading up for longer, it took a colleague's run without a word.
 func TestResume_AsksWhereTheLedgerIsSlow(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
@@ -55,7 +55,8 @@ func TestResume_ContinuesWhereTheRunWas(t *testing.T) {
 	}
 }
 
-// Whoever is refused for a colleague's run must not be led to end it, and takes it only knowing whose it is.
+// Whoever is refused for a colleague's run must not be led to end it, and takes it only knowing
+// whose it is.
 func TestResume_AsksBeforeItTakesAnActiveRun(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)

@@ -85,7 +85,8 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	return root
 }
 
-// noteStart notes when a verb begins, for itself and those below it: what goes wrong before is an error of usage.
+// noteStart has a verb, and the verbs below it, record that it began. An error before that is an
+// error of usage.
 func noteStart(t *tool, cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		noteStart(t, sub)
@@ -104,7 +105,8 @@ func noteStart(t *tool, cmd *cobra.Command) {
 	}
 }
 
-// nameShell has completion ask for a shell that it knows, instead of showing help as if all were well.
+// nameShell makes completion without a known shell an error; cobra would print help and exit with
+// code 0.
 func nameShell(root *cobra.Command) {
 	completion, _, err := root.Find([]string{"completion"})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 )
 
-// wrongFlag puts an error of the command line's flags into words of our own: what Go's packages call it helps nobody who types.
+// wrongFlag puts an error of package pflag into the words of a user of the command line.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return unknownFlag(cmd, unknown)
@@ -34,7 +34,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// unknownFlag answers those who look for the flag that is missing on purpose, and those who mistyped one.
+// unknownFlag explains why no flag takes a secret, and suggests flags for a mistyped one.
 func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 	name := err.GetSpecifiedName()
 	if err.GetSpecifiedShortnames() != "" {
@@ -45,7 +45,7 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 			return fmt.Errorf("a secret is no flag's value, which all users of the machine can read: use --sasl-%s-file or %s", secret, connect.Variable("sasl-"+secret))
 		}
 	}
-	// The library knows words that are alike, but looks for them among verbs only.
+	// The library finds similar words, but among verbs only.
 	flags := &cobra.Command{SuggestionsMinimumDistance: 2}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		flags.AddCommand(&cobra.Command{Use: "--" + f.Name, Run: func(*cobra.Command, []string) {}})

@@ -27,7 +27,7 @@ var sections = []string{sectionLetters, sectionTarget, sectionEdit, sectionPace,
 
 const sectionKey = "section"
 
-// The order of verbs is that in which one needs them.
+// The verbs stand in the order in which an operator needs them.
 func init() { cobra.EnableCommandSorting = false }
 
 // section gives a verb flags that belong together, under a heading of its help.
@@ -76,7 +76,7 @@ func helpFlags(w io.Writer, cmd *cobra.Command) {
 		set.SortFlags = false
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			of := append(f.Annotations[sectionKey], sectionOthers)[0]
-			if of == title && f.Name != "help" { // whoever reads this knows it
+			if of == title && f.Name != "help" { // the reader has found it already
 				set.AddFlag(f)
 			}
 		})

@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// mayBeEmpty are the flags of which an empty value is one that somebody can mean.
+// mayBeEmpty is the flags for which an empty value makes sense.
 var mayBeEmpty = []string{"key"}
 
 var errEmpty = errors.New("the value is empty, perhaps of an unset variable: give a value, or omit the flag")
 
-// A filled value is a flag's that is not taken empty. Without it --class "$X" would choose all letters where X is not set, and
+// A filled value is a flag's that is not taken empty. Without it --class "$X" would choose all
+// letters where X is not set, and
 // --archive "$X" would delete without an archive.
 type nonEmptyValue struct{ pflag.Value }
 
@@ -30,7 +31,8 @@ func (v nonEmptyValue) Set(s string) error {
 	return v.Value.Set(s)
 }
 
-// refuseEmpty makes it so for all flags of a command, and of those below it, that are text: others don't take nothing anyway.
+// refuseEmpty makes all text flags of a command, and of the commands below it, refuse empty values.
+// Other flags refuse them anyway.
 func refuseEmpty(cmd *cobra.Command) {
 	for _, set := range []*pflag.FlagSet{cmd.PersistentFlags(), cmd.Flags()} {
 		set.VisitAll(func(f *pflag.Flag) {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A variable that is not set, as in --class "$X", must not choose all letters, nor delete without an archive. It holds for each
-// flag that there is, and for those that are still to come.
+// A variable that is not set, as in --class "$X", must not choose all letters, nor delete without
+// an archive. It holds for each flag that there is, and for those that are still to come.
 func TestRefuseEmpty_AnEmptyValueIsAnErrorOfUsage(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)

@@ -61,7 +61,8 @@ func TestRoot_HelpAndVersionAreData(t *testing.T) {
 	}
 }
 
-// What the documentation and the verbs' help tell people to type has verbs and flags that are there.
+// What the documentation and the verbs' help tell people to type has verbs and flags that are
+// there.
 func TestRoot_KnowsTheDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../../docs/*.md")

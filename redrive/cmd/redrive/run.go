@@ -42,7 +42,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				for _, w := range p.Warnings {
 					t.screen.Warn("%s", w)
 				}
-				on := follow(t, func(redrive.Event) { // not before: of a run that is refused there is no such name
+				on := follow(t, func(redrive.Event) { // not before: a refused run has no name
 					t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
 					if len(p.Watched) > 0 {
 						t.screen.Say("watching for failures in %s and %s", strings.Join(p.Watched, ", "), topic)
@@ -59,7 +59,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 	return cmd
 }
 
-// plan plans what was asked for.
+// planRun makes the plan that the flags ask for.
 func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Plan, error) {
 	if _, err := choose(ctx, s, topic, sel); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *se
 	return p, err
 }
 
-// writeOutcomes writes down what became of letters since their runs ended: of some it will never be known, and they are open again. What keeps it
-// from that keeps nobody from anything else, and is told by who goes on.
+// writeOutcomes records the outcomes that letters got since their runs ended. Letters whose outcome
+// will never be known are open again. An error does not stop the verb: tell prints it as a warning.
 func writeOutcomes(ctx context.Context, t *tool, r *redrive.Redriver, topic string) (tell func()) {
 	t.screen.Status("checking the outcomes of earlier runs …")
 	_, err := r.WriteOutcomes(ctx, topic)

@@ -9,13 +9,14 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// ended shows what a run came to, and makes its error the command's, or what its letters came to.
+// finish prints a run that ended or stopped. It returns the run's error, or else the error of its
+// letters' outcomes.
 func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome, err error, noWait bool) error {
 	if o.ID == "" {
 		return err // it did not begin
 	}
 	if errors.Is(err, redrive.ErrTaken) {
-		// What this process knows of it is what it was when the other one came.
+		// This process knows the run only as it was when the other process took it.
 		if now, failed := r.Status(ctx, o.Topic, o.ID); failed == nil {
 			o = now
 		}
@@ -41,7 +42,7 @@ func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome
 	return err
 }
 
-// fellShort is the error of a run that is done, where not all of its letters are.
+// fellShort is the error of a run that is done while letters failed again or are pending.
 func fellShort(o redrive.Outcome, noWait bool) error {
 	switch c := o.Counts; {
 	case c.Failed+c.Retrying > 0:
@@ -79,7 +80,7 @@ func showFailures(t *tool, again *redrive.FailedAgainError, o redrive.Outcome) {
 	}
 }
 
-// reportLeft says of a run that is over what it leaves behind.
+// reportLeft reports the letters that a finished run leaves open or pending.
 func reportLeft(t *tool, o redrive.Outcome) {
 	if open := openOf(o.Counts); open > 0 {
 		t.screen.Say("not sent, still open: %s", letters(open))
@@ -89,7 +90,7 @@ func reportLeft(t *tool, o redrive.Outcome) {
 	}
 }
 
-// reportUnfinished says how to go on with a run, or end it.
+// reportUnfinished names the commands that continue or end a run.
 func reportUnfinished(t *tool, o redrive.Outcome) {
 	run := o.Topic + "/" + o.ID
 	t.screen.Say("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it", run, run)

@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A run whose letters all failed again, and were tolerated, ended with exit code 0, and so did one of whose letters nothing was
-// known.
+// A run whose letters all failed again, and were tolerated, ended with exit code 0, and so did one
+// of whose letters nothing was known.
 func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)

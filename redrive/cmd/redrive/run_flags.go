@@ -11,7 +11,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-// runFlags is what plan and run are told alike: which letters, where to, how changed, how fast.
+// runFlags is the flags of plan and run: which letters, where to, which changes, how fast.
 type runFlags struct {
 	*operator
 	letters     *selection.Flags
@@ -21,7 +21,7 @@ type runFlags struct {
 	maxRedrives int
 }
 
-// compile is what the flags say, with all that is wrong with them.
+// compile reads the flags. Its error has every problem.
 func (i *runFlags) compile(t *tool) (*selection.Selection, redrive.Edit, redrive.Pace, error) {
 	sel, err1 := i.letters.Compile(t.now())
 	e, err2 := i.edit.Compile(t.stdin)
@@ -48,7 +48,7 @@ func addRunFlags(t *tool, cmd *cobra.Command) *runFlags {
 	return i
 }
 
-// addNoWait gives a verb that runs a run the flag that says what its exit code may leave out.
+// addNoWait gives a verb the flag that changes the exit code for pending letters.
 func addNoWait(cmd *cobra.Command, noWait *bool) {
 	section(cmd, sectionPace, func(set *pflag.FlagSet) {
 		set.BoolVar(noWait, "no-wait", false, "exit with code 0 instead of 5 if no letter failed again and some have no outcome yet")

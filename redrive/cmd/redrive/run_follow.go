@@ -10,11 +10,11 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// reportEvery is how often a run tells how far it is where there is no status line, as in the log of a job.
+// reportEvery is how often a run prints its counts without a status line, as in the log of a job.
 const reportEvery = time.Minute
 
-// follow shows how a run goes on: a status line, and a line for what happens. Begin is called
-// before the first of it.
+// follow shows the progress of a run: a status line, and a line for each change. It calls begin
+// before the first line.
 func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 	begun, state, waiting := false, redrive.State(""), ""
 	said := t.now()
@@ -24,12 +24,12 @@ func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 			begun = true
 			begin(e)
 		}
-		if e.Message != "" { // where the run is then, may be what was written down of it some time ago
+		if e.Message != "" { // its other fields may be old
 			t.screen.Say("%v", errors.New(withoutGuess(e.Message)))
 			return
 		}
 		switch {
-		case e.Waiting != "" && e.Waiting != waiting: // also when all is sent, and nobody can look
+		case e.Waiting != "" && e.Waiting != waiting: // also when all is sent and the outcomes can't be read
 			t.screen.Say("waiting: %s", e.Waiting)
 		case e.State == state || e.State.Finished():
 		case state == redrive.Waiting:
@@ -53,7 +53,7 @@ func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 	}
 }
 
-// showProgress shows it as well as the terminal's width allows: what failed again must be seen, the bar need not.
+// showProgress writes the status line. In a narrow terminal it omits the bar, never the failures.
 func showProgress(t *tool, e redrive.Event, perSecond float64) {
 	numbers := soFar(e.Counts, perSecond)
 	bar := output.Bar(e.Counts.Sent, e.Counts.Selected)
@@ -75,7 +75,7 @@ func soFar(c redrive.Counts, perSecond float64) string {
 	return text
 }
 
-// speed measures how many records were sent a second, over the last seconds.
+// A speed measures the records a second over the last seconds.
 type speed struct{ samples []sample }
 
 type sample struct {

@@ -6,7 +6,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// Of a run that had sent all and did not end, since nobody could look, one saw "watching" and no reason.
+// Of a run that had sent all and did not end, since nobody could look, one saw "watching" and no
+// reason.
 func TestFollow_ReportsOnceWhatARunWaitsFor(t *testing.T) {
 	t.Parallel()
 	event := func(state redrive.State, waiting string) redrive.Event {

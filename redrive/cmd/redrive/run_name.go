@@ -17,7 +17,7 @@ func parseRun(s string) (topic, id string, err error) {
 	return s[:i], s[i+1:], nil
 }
 
-// onRun does something with a run that was named.
+// onRun does something with the run that the user named.
 func onRun(ctx context.Context, t *tool, name string, o *operator, do func(ctx context.Context, r *redrive.Redriver, topic, id string) error) error {
 	topic, id, err := parseRun(name)
 	return t.with(ctx, func(s *session) error {

@@ -35,7 +35,7 @@ func addPace(set *pflag.FlagSet) *paceFlags {
 	return p
 }
 
-// The rates that somebody can mean: from one record a day to more than any broker takes.
+// The usable rates: from one record a day to more than any broker takes.
 const (
 	leastRate = 1.0 / (24 * 60 * 60)
 	mostRate  = 1e9
@@ -48,7 +48,7 @@ func checkRate(rate float64) error {
 	return nil
 }
 
-// tolerance reads a number of failures, a share, or both: 3, 25% or 3,25%. What is not said is zero.
+// tolerance reads a number of failures, a share, or both: 3, 25% or 3,25%. What is omitted is zero.
 func tolerance(text string) (number int, share float64, err error) {
 	wrong := fmt.Errorf("--tolerate: %q is not a number of failures, a share of them or both, such as 3, 25%% or 3,25%%", text)
 	var numbers, shares int

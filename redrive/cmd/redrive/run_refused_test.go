@@ -14,7 +14,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Each refusal has the same exit code, leaves everything as it was, and names the option that helps.
+// Each refusal has the same exit code, leaves everything as it was, and names the option that
+// helps.
 func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
@@ -100,7 +101,8 @@ func TestRun_RefusedAsItBeginsHasNoName(t *testing.T) {
 	}
 }
 
-// Two who write at the same time would double letters, take new ones for failures, or delete what is about to be read.
+// Two who write at the same time would double letters, take new ones for failures, or delete what
+// is about to be read.
 func TestRun_UnfinishedKeepsOtherVerbsOut(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)

@@ -68,7 +68,8 @@ func TestRun_AbortsWhereAClassFailsAgain(t *testing.T) {
 	}
 }
 
-// What retention took of a frozen selection is not sent, and the run says so: it does not fail for it.
+// What retention took of a frozen selection is not sent, and the run says so: it does not fail for
+// it.
 func TestRun_CountsLettersThatExpiredSince(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)

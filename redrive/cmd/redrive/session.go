@@ -21,11 +21,11 @@ type session struct {
 	log   *slog.Logger // nil unless -v is given
 }
 
-// redriver is the engine, on this session's cluster.
+// redriver returns the engine for this session's cluster.
 func (s *session) redriver(o *operator) (*redrive.Redriver, error) {
 	r, err := redrive.New(redrive.Config{Kafka: s.opts, Naming: s.Naming, By: o.by, Why: o.why, MergePatch: edit.MergePatch, Logger: s.log})
 	return r, usage(err)
 }
 
-// reader is an engine for those who write nothing, whose name nobody gets to see.
+// reader returns an engine for a verb that records nothing.
 func (s *session) reader() (*redrive.Redriver, error) { return s.redriver(&operator{by: "nobody"}) }

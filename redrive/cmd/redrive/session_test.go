@@ -25,8 +25,8 @@ func TestSession_ABrokerThatGoesAwayEndsAVerb(t *testing.T) {
 	}
 }
 
-// The table of rights in docs/operations.md is what an operator is granted. With exactly it the verbs work; with one right missing they
-// name that right, and have done nothing.
+// The table of rights in docs/operations.md is what an operator is granted. With exactly it the
+// verbs work; with one right missing they name that right, and have done nothing.
 func TestSession_NeedsTheDocumentedPermissions(t *testing.T) {
 	t.Parallel()
 	file := save(t, guarded(t, nil).as("admin").run(t, "export", "orders.dlq").stdout)

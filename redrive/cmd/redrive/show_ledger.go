@@ -11,14 +11,14 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// A fate is what the ledger knows of a letter.
+// A letterOutcome is what the ledger has about a letter.
 type letterOutcome struct {
 	known bool // the ledger could be read
 	state dlq.State
 	notes []*dlq.LedgerRecord
 }
 
-// outcomeOf asks the ledger about one letter, be it there or gone.
+// readOutcome reads the entries about one letter, whether the topic still has the letter or not.
 func readOutcome(ctx context.Context, s *session, f sibling, partition int32, offset int64) (letterOutcome, error) {
 	name, err := ledgerName(s.Naming, f)
 	if err != nil {
@@ -34,7 +34,7 @@ func readOutcome(ctx context.Context, s *session, f sibling, partition int32, of
 	return letterOutcome{known: true, state: l.State, notes: notes}, nil
 }
 
-// last is what the ledger said last, in words; empty where it says nothing.
+// last is the last entry in words, or empty.
 func (f letterOutcome) last(look output.Look) string {
 	if len(f.notes) == 0 {
 		return ""
@@ -83,7 +83,7 @@ func noteText(n *dlq.LedgerRecord, look output.Look) string {
 	return b.String()
 }
 
-// lines are the ledger's part of what show prints; none where it says nothing.
+// lines is the entries, a line each, or empty.
 func (f letterOutcome) lines(look output.Look) string {
 	if len(f.notes) == 0 {
 		return ""

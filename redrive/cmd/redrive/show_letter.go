@@ -11,7 +11,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// letter reads one dead letter, or says why there is none at that place.
+// readLetter reads one dead letter, or returns why there is none at that place.
 func readLetter(ctx context.Context, s *session, topic string, partition int32, offset int64) (*dlq.Letter, error) {
 	bounds, err := dlq.Freeze(ctx, topic, s.opts...)
 	if err != nil {
@@ -65,7 +65,7 @@ func showLetter(t *tool, l *dlq.Letter, became letterOutcome, as output.Renderin
 	)...)
 }
 
-// ofHeaders is how headers are shown: their values are text, never set out as JSON.
+// ofHeaders is how headers are shown: as text or hex, never as indented JSON.
 func ofHeaders(as output.Rendering) output.Rendering {
 	if as == output.Hex {
 		return as
@@ -123,7 +123,7 @@ func timesText(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// historyLines are the attempts, a line each; none where nothing is known of them.
+// historyLines is the attempts, a line each, or empty.
 func historyLines(all []headers.Attempt, look output.Look) string {
 	if len(all) == 0 {
 		return ""

@@ -45,11 +45,11 @@ func summarize(ctx context.Context, s *session, topic string, sel *selection.Sel
 	sum, err := ledger.Summarize(ctx, sel.Filter, c.bounds, progress(s.tool, "reading "+topic))
 	warnOfDoubts(s.tool, sel)
 	if sum != nil {
-		// Of a topic with a partition that can't be read the rest is worth to know.
+		// The counts of the other partitions are useful where one can't be read.
 		if err := showSummary(s.tool, sum); err != nil {
 			return err
 		}
-		// A class that is mistyped looks like one of which all is well.
+		// A mistyped class looks like a class without open letters.
 		if classes := sel.Filter.Classes; err == nil && sum.Open == 0 && len(classes) > 0 {
 			s.screen.Say("no open letter fits --class %s: redrive summary %s shows the classes there are", strings.Join(classes, ","), topic)
 		}

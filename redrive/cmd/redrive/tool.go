@@ -26,7 +26,7 @@ type process struct {
 	stdout, stderr io.Writer
 	env            connect.Environment
 	now            func() time.Time // in the user's zone
-	user           string           // who runs it; empty where the system does not tell
+	user           string           // who runs it; empty where it is not known
 }
 
 // tool is what all verbs share.
@@ -37,14 +37,14 @@ type tool struct {
 	utc     bool
 	verbose bool
 
-	started bool // a verb has begun: what comes now is no error of usage by itself
+	started bool // a verb began, so an error is no error of usage by itself
 }
 
 // run is the whole command: it returns the exit code.
 func run(ctx context.Context, p process, args []string) int {
 	t := &tool{process: p, screen: output.NewScreen(p.stdout, p.stderr, p.env.Getenv)}
 	root := newRoot(t)
-	root.SetArgs(append([]string{}, args...)) // of nil, cobra would make the process's own
+	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take the process's
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !t.started {
 		err = usage(err)
@@ -54,7 +54,7 @@ func run(ctx context.Context, p process, args []string) int {
 	return exitCode(err)
 }
 
-// inform prints the one message of a command that did not do what it was asked for.
+// inform prints the message of a command that failed.
 func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
 	switch {
 	case err == nil:
@@ -66,7 +66,7 @@ func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
 		t.screen.Say("redrive: %v", err)
 		return
 	}
-	lines := strings.Split(strings.TrimPrefix(withoutGuess(err.Error()), "redrive: "), "\n") // the engine's begin with it, too
+	lines := strings.Split(strings.TrimPrefix(withoutGuess(err.Error()), "redrive: "), "\n") // the engine's errors begin with it, too
 	for i, line := range lines {
 		if i == 0 {
 			t.screen.Say("redrive: %s", line)
@@ -82,22 +82,22 @@ func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
 	}
 }
 
-// withoutGuess takes the client's guess out of an error: that TLS or SASL may be missing is no help where the broker has answered
-// before. Where it has not, [connect.UnreachableError] has a better one.
+// withoutGuess removes the client's guess from an error: that TLS or SASL may be missing does not
+// help once a broker has answered. Before that, [connect.UnreachableError] has a better hint.
 func withoutGuess(text string) string {
 	return guess.ReplaceAllString(text, "the broker hung up at once")
 }
 
 var guess = regexp.MustCompile(`broker closed the connection immediately [^:]*: is (TLS|SASL) [^?]*\?`)
 
-// progress is a status line with a bar, for what is told how many offsets of how many were passed.
+// progress returns a function that writes a status line with a bar.
 func progress(t *tool, what string) func(read, total int64) {
 	return func(read, total int64) {
 		t.screen.Status("%s %s", what, output.Bar(read, total))
 	}
 }
 
-// with does something with the cluster that is meant, once it answers.
+// with does something on the cluster once it answers.
 func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error) error {
 	s, err := t.connect(ctx, wrong...)
 	if err != nil {
@@ -107,8 +107,8 @@ func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error
 	return do(s)
 }
 
-// connect finds out which cluster is meant, and makes sure that it answers. It takes what else
-// is wrong with the command line, as a verb's own flags, so that all of it is told at once.
+// connect makes a session on the cluster that the options name, once the cluster answers. It takes
+// the errors of the verb's own flags, so that the user sees all errors at once.
 func (t *tool) connect(ctx context.Context, wrong ...error) (*session, error) {
 	c, err := t.flags.Cluster(t.env)
 	if err := errors.Join(append(wrong, err)...); err != nil {

@@ -81,7 +81,8 @@ func TestWithoutGuess_DropsTheClientsGuess(t *testing.T) {
 	}
 }
 
-// A table that is too wide for its terminal does without some columns, and not without those that one acts by.
+// A table that is too wide for its terminal does without some columns, and not without those that
+// one acts by.
 func TestTool_TablesFitATerminalOf80Columns(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long ", 30)

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// A sibling is a topic of the cluster that belongs to a source by its name.
+// A sibling is a topic of the cluster that is derived from a source topic.
 type sibling struct {
 	topic string
 	retrytopics.Name
@@ -36,11 +36,12 @@ func siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics
 	return found
 }
 
-// gone asks which sources are not there, of those that a list of all topics has not: it leaves out what the user may not see. Of these,
-// and of others that nobody tells about, it is not known: they are not in the answer.
+// sourcesGone reports for each source topic whether it is missing. A list of all topics omits what
+// the user may not see, so it asks for those that are not in the list. A source of which nothing is
+// known is not in the answer.
 func sourcesGone(ctx context.Context, s *session, all []sibling) map[string]any {
 	known := map[string]any{}
-	req := kmsg.NewPtrMetadataRequest() // not by kadm, which tells of none where one may not be seen
+	req := kmsg.NewPtrMetadataRequest() // not by kadm, which returns no topic where the user may not see one
 	for _, f := range all {
 		if known[f.Source] = false; !f.sourceSeen {
 			delete(known, f.Source)
@@ -72,7 +73,7 @@ func names(all []sibling) []string {
 	return list
 }
 
-// notDeadLetters is an error for a topic that by its name holds no dead letters, nil for one that does.
+// notDeadLetters returns an error for a topic that by its name is no dead-letter topic.
 func notDeadLetters(naming retrytopics.Naming, topic string) error {
 	name, ok := naming.Parse(topic)
 	if ok && name.Kind == retrytopics.KindDLQ {
@@ -90,7 +91,7 @@ func notDeadLetters(naming retrytopics.Naming, topic string) error {
 	return usage(fmt.Errorf("%s is not a dead-letter topic by the naming %s (--dlq-name sets another)%s", topic, template, hint))
 }
 
-// deadLetters finds a dead-letter topic that a verb was given, or says why it can't be used.
+// findTopic finds a dead-letter topic by its name, or returns why it can't be used.
 func findTopic(ctx context.Context, s *session, topic string) (sibling, error) {
 	if err := notDeadLetters(s.Naming, topic); err != nil {
 		return sibling{}, err

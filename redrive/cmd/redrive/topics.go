@@ -143,7 +143,8 @@ func readContents(ctx context.Context, s *session, f sibling) (topicContents, er
 	return c, nil
 }
 
-// topClass is the class that most open letters have, whatever their fingerprints; of several the first by name.
+// topClass is the class of the most open letters, whatever their fingerprints; of several classes
+// the first by name.
 func topClass(sum *dlq.Summary) (string, bool) {
 	counts := map[string]int64{}
 	for _, f := range sum.Failures {
@@ -158,7 +159,7 @@ func topClass(sum *dlq.Summary) (string, bool) {
 	return slices.MaxFunc(classes, func(a, b string) int { return cmp.Compare(counts[a], counts[b]) }), true
 }
 
-// closeList ends a list, and warns of what is not in it.
+// closeList ends a list and prints what could not be read as warnings.
 func closeList(t *tool, list *output.List, problems []error) error {
 	if err := list.Close(); err != nil {
 		return err

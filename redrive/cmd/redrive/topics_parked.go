@@ -14,15 +14,15 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// A backlog is what a group has before it on a retry topic.
+// A backlog is the records of a retry topic that a group has not finished.
 type backlog struct {
-	group  any // nil: no group reads the topic
-	parked any // nil: it is not known
-	exact  any // whether the records were counted; else parked is the most that it can be. nil: parked is not known
+	group  any // nil if no group reads the topic
+	parked any // nil if it is not known
+	exact  any // whether parked is exact or an upper bound; nil if parked is not known
 }
 
-// backlogs finds the groups that have committed on the topics, by which a tier belongs to a group, and what lies before
-// each of them. What is complete above a group's floor is within.
+// readBacklogs finds the groups that have committed offsets on the topics, and the backlog of each.
+// It counts finished records above a group's committed offset too.
 func readBacklogs(ctx context.Context, s *session, topics []string) (map[string][]backlog, []error) {
 	if len(topics) == 0 {
 		return nil, nil
@@ -63,7 +63,7 @@ func readBacklogs(ctx context.Context, s *session, topics []string) (map[string]
 			}
 			marks, exact := countMarks(ctx, s, topic, stretches[b.group], stable, ends)
 			b.parked, b.exact = total-marks, exact
-			if !exact { // only JSON says so elsewhere
+			if !exact { // JSON has a field for it
 				b.parked = output.Pair{Table: fmt.Sprintf("<= %d", total-marks), JSON: total - marks}
 			}
 		}
@@ -71,10 +71,10 @@ func readBacklogs(ctx context.Context, s *session, topics []string) (map[string]
 	return found, problems
 }
 
-// marks counts the offsets from the positions on that hold no record: the marks of transactions. A
-// run leaves one on each partition behind its last record, which no group commits past. The records
-// are read for that. Where they are too many, or may not be read, or where a transaction is open,
-// only the marks that were found count, and exact is false.
+// countMarks counts the offsets from the positions on that hold no record: the marks of
+// transactions. A run leaves one on each partition behind its last record, and no group commits
+// past it. countMarks reads the records for that. Where there are too many, where the user may not
+// read them or where a transaction is open, exact is false.
 func countMarks(ctx context.Context, s *session, topic string, from, stable, ends kadm.ListedOffsets) (n int64, exact bool) {
 	const (
 		mostRead    = 100_000 // offsets
@@ -110,8 +110,8 @@ func countMarks(ctx context.Context, s *session, topic string, from, stable, end
 	return n, exact
 }
 
-// positions are where a group stands on a topic. Where it has committed nothing it begins at the start, as siding's
-// consumers do on their tiers.
+// positions is a group's offsets on a topic. Without a committed offset the group begins at the
+// start, as siding's consumers do on their tiers.
 func positions(topic string, committed kadm.OffsetResponses, starts kadm.ListedOffsets) kadm.ListedOffsets {
 	at := map[int32]kadm.ListedOffset{}
 	for p, o := range starts[topic] {
@@ -123,7 +123,7 @@ func positions(topic string, committed kadm.OffsetResponses, starts kadm.ListedO
 	return kadm.ListedOffsets{topic: at}
 }
 
-// sortTiers puts a source's tiers in the order in which a record goes through them.
+// sortTiers puts a source's tiers into the order in which a record passes them.
 func sortTiers(tiers []sibling) {
 	slices.SortFunc(tiers, func(a, b sibling) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Delay, b.Delay))

@@ -12,7 +12,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A run leaves a mark on each partition behind its last record, past which nobody commits: five were parked there for ever.
+// A run leaves a mark on each partition behind its last record, past which nobody commits: five
+// were parked there for ever.
 func TestListParked_CountsNoMarksOfTransactions(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t).open(t)

@@ -13,15 +13,15 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// A stock is what the cluster itself knows of a topic, without reading it. A part that could not be found out is shown as
-// unknown, not as zero.
+// topicStats is what the brokers know of a topic, without reading it. A part that is not known is
+// nil, not zero.
 type topicStats struct {
 	total, recent any            // numbers
 	oldest        time.Time      // when the first record was appended; zero where there is none
 	retention     *time.Duration // negative: for ever
 }
 
-// topicStats asks for all the topics at once. What could not be found out is in the problems, a line each.
+// readTopicStats asks for all the topics at once. Each part that is not known has a problem.
 func readTopicStats(ctx context.Context, s *session, topics []string, now time.Time) (map[string]topicStats, []error) {
 	if len(topics) == 0 {
 		return nil, nil
@@ -69,8 +69,8 @@ func readTopicStats(ctx context.Context, s *session, topics []string, now time.T
 	return found, problems
 }
 
-// between adds up, over a topic's partitions, how far apart two offsets are. Where offsets are missing the error is why,
-// if that is known.
+// between adds up, over a topic's partitions, the distance of two offsets. Where offsets are
+// missing the error is why, if that is known.
 func between(topic string, from, to kadm.ListedOffsets, why error) (int64, error) {
 	if why == nil {
 		why = errors.New("its offsets are not known")
@@ -89,7 +89,7 @@ func between(topic string, from, to kadm.ListedOffsets, why error) (int64, error
 		case start.Err != nil:
 			return 0, start.Err
 		}
-		// Asked for one after the other, so that the second may be the older.
+		// The start was asked for separately and may be newer than the end.
 		sum += max(0, end.Offset-start.Offset)
 	}
 	return sum, nil
@@ -121,7 +121,7 @@ func retentionOf(configs kadm.ResourceConfigs, err error, topic string) (*time.D
 	return nil, nil
 }
 
-// kept is how long retention keeps a letter; without end it is -1 in JSON, as Kafka has it.
+// kept is how long retention keeps a letter: -1 in JSON where there is no limit, as in Kafka.
 func (s topicStats) kept() any {
 	switch {
 	case s.retention == nil:
@@ -132,7 +132,7 @@ func (s topicStats) kept() any {
 	return *s.retention
 }
 
-// expiry is when retention may take the oldest letter: never before it.
+// expiry is when retention may delete the oldest letter.
 func (s topicStats) expiry(now time.Time) any {
 	if s.retention == nil || *s.retention < 0 || s.oldest.IsZero() {
 		return nil

@@ -27,7 +27,8 @@ func newVersion(t *tool) *cobra.Command {
 	}
 }
 
-// built is what the go command wrote into the program; the commit is nil where it was not built from git.
+// built returns what the go command wrote into the program. The commit is nil where the program was
+// not built from git.
 func built() (version string, commit any) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

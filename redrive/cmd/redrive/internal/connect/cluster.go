@@ -13,7 +13,7 @@ const (
 	defaultTimeout  = 10 * time.Second
 )
 
-// Environment is what a process has besides its arguments.
+// An Environment is the variables and the configuration folder of a process.
 type Environment struct {
 	// Getenv is os.Getenv, or a test's.
 	Getenv func(string) string

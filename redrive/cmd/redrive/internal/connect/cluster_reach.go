@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// UnreachableError says that no broker answered, or let us in.
+// An UnreachableError means that no broker answered, or that none admitted the user.
 type UnreachableError struct {
 	Brokers []string
 	Waited  time.Duration
@@ -34,8 +34,8 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// Reach tries the brokers one after the other, each for its share of the cluster's Timeout, until one answers. Where
-// none does the error is an *UnreachableError, or the cause why the context has ended.
+// Reach tries the brokers one after the other until one answers, each for its share of Timeout. Its
+// error is an *UnreachableError, or the context's cause.
 func (c *Cluster) Reach(ctx context.Context) error {
 	start := time.Now()
 	var err error
@@ -51,7 +51,8 @@ func (c *Cluster) Reach(ctx context.Context) error {
 	return &UnreachableError{Brokers: c.Brokers, Waited: time.Since(start), Err: err, Hint: c.hint(err)}
 }
 
-// ask uses a client of its own, whose context ends the wait for a broker that takes the connection and says nothing.
+// ask uses a client of its own, whose context ends the wait for a broker that accepts the
+// connection and never answers.
 func (c *Cluster) ask(ctx context.Context, broker string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout/time.Duration(len(c.Brokers)))
 	defer cancel()
@@ -67,7 +68,7 @@ func (c *Cluster) ask(ctx context.Context, broker string) error {
 	return err
 }
 
-// hint says what to do, by what the brokers or the network said.
+// hint says what to do about an error of the brokers or the network.
 func (c *Cluster) hint(err error) string {
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
@@ -100,7 +101,7 @@ func (c *Cluster) hint(err error) string {
 	return fmt.Sprintf("check --%s, the network, and whether that port %s; --%s waits longer", brokers, wants, timeout)
 }
 
-// refusedTLS tells the alert by which the other side ends TLS. Package tls has no type for it.
+// refusedTLS reports whether the broker ended TLS by an alert. Package tls has no type for it.
 func refusedTLS(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error"
@@ -113,7 +114,7 @@ func (c *Cluster) who() string {
 	return "user " + c.user
 }
 
-// credentials are the options that say who we are.
+// credentials is the options for the user and its secret.
 func (c *Cluster) credentials() string {
 	if c.sasl == saslOAuth {
 		return fmt.Sprintf("--%s or %s", token+fileSuffix, Variable(token))

@@ -30,7 +30,8 @@ func newCluster(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 	return c
 }
 
-// bearers is a cluster that lets in who has a token: the embedded broker has no OAUTHBEARER of its own, so the test answers for it.
+// bearers is a cluster that lets in who has a token: the embedded broker has no OAUTHBEARER of its
+// own, so the test answers for it.
 func bearers(t *testing.T, token string) string {
 	t.Helper()
 	c := newCluster(t)
@@ -54,7 +55,8 @@ func bearers(t *testing.T, token string) string {
 	return strings.Join(c.ListenAddrs(), ",")
 }
 
-// unasking is a cluster that answers those who authenticate on a port without authentication as Kafka does; the embedded broker hangs up.
+// unasking is a cluster that answers those who authenticate on a port without authentication as
+// Kafka does; the embedded broker hangs up.
 func unasking(t *testing.T) string {
 	t.Helper()
 	c := newCluster(t)

@@ -23,7 +23,7 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	set.StringVar(&f.config, "config", "", "configuration `file` with profiles")
 	set.StringVar(&f.profile, "profile", "", "`name` of the profile to use")
 	for _, s := range settings {
-		// Values are looked at when all are known, so that all problems are told at once.
+		// Values are checked when all are known, so that the user sees all problems at once.
 		if s.truth {
 			set.Bool(s.name, false, s.usage)
 		} else {
@@ -38,8 +38,8 @@ func Variable(flag string) string {
 	return "SIDING_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Cluster puts the options together. Its error has every problem, one a line, each with what to do; those of a profile
-// alone, since it can't be told what else is missing.
+// Cluster puts the options together. Its error has every problem, one a line, each with what to do.
+// Problems of the configuration file come alone, since the other ones depend on it.
 func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 	found := layers{commandLine(f.set), variables(env.Getenv)}
 	p, err := f.choose(env)
@@ -88,8 +88,8 @@ func (f *Flags) choose(env Environment) (layer, error) {
 	return read.layer(name, env.Getenv)
 }
 
-// File is the configuration file that these options lead to, whether it is there or not, and whether
-// the user named it; empty for none.
+// File is the configuration file that these options lead to, whether it is there or not, and
+// whether the user named it; empty for none.
 func (f *Flags) File(env Environment) (path string, asked bool) {
 	if path = cmp.Or(f.config, env.Getenv(Variable("config"))); path != "" {
 		return path, true

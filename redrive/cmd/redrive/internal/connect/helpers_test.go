@@ -19,7 +19,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// world is what a command is started with: its arguments, variables, and the configuration file of its user.
+// world is what a command is started with: its arguments, variables, and the configuration file of
+// its user.
 type world struct {
 	args   []string
 	env    map[string]string

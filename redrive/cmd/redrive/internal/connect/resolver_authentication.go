@@ -76,7 +76,7 @@ func (r *resolver) authentication() {
 	r.option(kgo.SASL(mechanismOf(name, who.text, secret)))
 }
 
-// mechanismOf reads the secret for each connection anew, since files of secrets are replaced.
+// mechanismOf reads the secret again for each connection, since files of secrets are replaced.
 func mechanismOf(name, user string, secret Secret) sasl.Mechanism {
 	scramAuth := func(context.Context) (scram.Auth, error) {
 		pass, err := secret.reveal()

@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// transport decides on TLS. An explicit no takes the options of lower layers out of the way, as of the profile, and
-// contradicts those beside it.
+// transport decides on TLS. An explicit no overrides the TLS options of lower layers, as of the
+// profile, and contradicts those of its own layer.
 func (r *resolver) transport() {
 	on, wanted := r.truth(useTLS)
 	insecure, unchecked := r.truth(tlsInsecure)

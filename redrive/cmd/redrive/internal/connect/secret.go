@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// A Secret is a password or a token that is never shown, whatever it is printed with.
+// A Secret is a password or a token that no way of printing shows.
 type Secret struct {
 	value
 	file string // read when it is asked for, since tokens change
@@ -17,16 +17,16 @@ type Secret struct {
 
 const hidden = "(hidden)"
 
-// Format is what package fmt asks before anything else, whatever the verb.
+// Format is what package fmt calls first, for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
 
-// MarshalText is what encoders ask.
+// MarshalText is what encoders call.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// LogValue is what loggers ask.
+// LogValue is what loggers call.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// reveal reads the secret. One line break at the end of a file is the editor's.
+// reveal returns the secret. One line break at the end of a file does not belong to it.
 func (s Secret) reveal() (string, error) {
 	if s.file == "" {
 		return s.text, nil

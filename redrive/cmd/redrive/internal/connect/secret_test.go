@@ -27,7 +27,8 @@ func TestSecret_IsNeverPrinted(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with the configuration file, nothing of it that could be a secret is in the message.
+// Whatever is wrong with the configuration file, nothing of it that could be a secret is in the
+// message.
 func TestSecret_InTheWrongPlaceIsRefusedUnseen(t *testing.T) {
 	t.Parallel()
 	profile := func(lines string) world { return world{config: "profile: a\nprofiles:\n  a:\n" + lines} }

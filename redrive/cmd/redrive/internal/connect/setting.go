@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// A setting has one name for the flag and the key in a profile, and the variable is made of it.
+// A setting has one name as a flag, as a key in a profile and, in capitals, as a variable.
 type setting struct {
 	name  string
 	usage string // of the flag; what stands in backquotes is the value's name

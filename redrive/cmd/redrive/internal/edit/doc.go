@@ -1,3 +1,3 @@
-// Package edit makes the flags that change dead letters on their way back into a function. What stands in the DLQ stays
-// as it is.
+// Package edit turns the flags that change redriven records into a redrive.Edit. The letters in the
+// dead-letter topic stay as they are.
 package edit

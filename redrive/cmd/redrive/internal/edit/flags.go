@@ -31,7 +31,8 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// Compile makes an edit of the flags. Its error has every problem, one a line. Stdin is read where a flag asks for it.
+// Compile makes an edit of the flags. Its error has every problem, one a line. Stdin is read where
+// a flag asks for it.
 func (f *Flags) Compile(stdin io.Reader) (redrive.Edit, error) {
 	var e redrive.Edit
 	errs := f.addHeaders(&e)

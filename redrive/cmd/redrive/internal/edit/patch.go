@@ -8,9 +8,10 @@ import (
 	"github.com/sidingkafka/siding/internal/mergepatch"
 )
 
-// MergePatch lays a JSON merge patch, RFC 7396, over a value. Both must be objects: for anything else the RFC has the whole
-// value replaced, which over a thousand records is an accident. What the patch does not name is kept as it stands: its
-// order, its numbers digit by digit, its escapes. A member that is there twice is an error, and so is a patch of more than 100 levels.
+// MergePatch applies a JSON merge patch, RFC 7396, to a value. Both must be objects: for anything
+// else the RFC replaces the whole value, which is an accident with a thousand records. What the
+// patch does not name stays as it is: its order, its numbers digit by digit, its escapes. A member
+// that occurs twice is an error, and so is a patch of more than 100 levels.
 func MergePatch(value, patch []byte) ([]byte, error) {
 	merged, err := mergepatch.Apply(value, patch)
 	if err == nil && !isObject(value) {

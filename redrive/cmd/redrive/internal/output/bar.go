@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bar shows a part of a whole, for a status line: "[#####.....]  50%". Of a whole of nothing, all is done.
+// Bar shows a part of a whole, for a status line: "[#####.....] 50%". A whole of zero is complete.
 func Bar(part, whole int64) string {
 	const cells = 20
 	share := 1.0

@@ -15,7 +15,7 @@ import (
 //   - [Pair]: one thing for tables and another for JSON.
 //   - anything else, in JSON only, as encoding/json writes it.
 
-// Ago is a time of which a table tells how long ago it was, or when it will be.
+// Ago is a time that a table shows by its distance from now.
 type Ago time.Time
 
 // Pair is a cell that tables and JSON show differently.

@@ -1,6 +1,6 @@
-// Package output writes what the verbs have to say: data to stdout as a table, a JSON array or JSON lines, and words to
-// stderr.
+// Package output writes what the verbs print: data to stdout as a table, a JSON array or JSON
+// lines, and words to stderr.
 //
-// What is in Kafka was written by anybody, so no control character of it reaches a terminal: tables and words show it
-// escaped, and so does JSON, which remains the same text to its reader.
+// Records come from anywhere, so none of their control characters reaches a terminal: tables, words
+// and JSON show them escaped. A reader of the JSON gets the original text.
 package output

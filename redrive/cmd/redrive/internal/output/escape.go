@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Escape makes text from anywhere harmless to a terminal: what cannot be printed (control characters, the invisible
-// ones that turn the direction of text, bytes that are no UTF-8) becomes \n, \x1b or \u202e. Text without any of it
-// comes back as it is, backslashes too.
+// Escape makes text from anywhere harmless to a terminal. What cannot be printed becomes text such
+// as \n, \x1b or \u202e: control characters, invisible characters that turn the direction of text,
+// bytes that are no UTF-8. Other text comes back as it is, backslashes too.
 func Escape(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -34,9 +34,9 @@ func EscapeLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// escapeJSON escapes what encoding/json leaves raw in strings although a terminal acts on it: DEL, the C1 control
-// characters (U+009B begins a command like ESC [ does) and the invisible ones. All of it stands in strings, so the JSON
-// means what it meant.
+// escapeJSON escapes what encoding/json leaves raw although a terminal acts on it: DEL, the C1
+// control characters (U+009B begins a command as ESC [ does) and invisible characters. They occur
+// in strings only, so the JSON means the same.
 func escapeJSON(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for _, r := range string(b) {

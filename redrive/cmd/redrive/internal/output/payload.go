@@ -29,8 +29,8 @@ func (r *Rendering) Set(s string) error { return choose(r, s, Renderings) }
 func (r *Rendering) String() string     { return string(*r) }
 func (r *Rendering) Type() string       { return "form" }
 
-// Lines shows bytes to people, over as many lines as they take, without a line break at the end. Nil, which to Kafka is
-// not the same as empty, is "null".
+// Lines shows bytes to people, on as many lines as they need, without a line break at the end. Nil
+// is "null": Kafka tells it from empty.
 func (r Rendering) Lines(b []byte) string {
 	if b == nil {
 		return "null"
@@ -47,8 +47,9 @@ func (r Rendering) Lines(b []byte) string {
 	return EscapeLines(string(b))
 }
 
-// Value shows bytes to programs: what to put under "value", and under "encoding" how to read it. It is text, json (the
-// value itself, its numbers as they were written), hex, or base64 for what is no UTF-8; nil is null.
+// Value shows bytes to programs: what to put under "value", and under "encoding" how to read it. It
+// is text, json (the value itself, its numbers as they were written), hex, or base64 for what is no
+// UTF-8; nil is null.
 func (r Rendering) Value(b []byte) (value any, encoding string) {
 	switch {
 	case b == nil:

@@ -11,14 +11,15 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is where a command writes: data to one stream, words and a status line to the other. It is safe for use by
-// several goroutines; a [List] is not.
+// A Screen is where a command writes: data to one stream, words and a status line to the other.
+// Several goroutines may use it at once, but not one [List].
 type Screen struct {
 	// Format is what data is written as.
 	Format Format
 	// Look is how tables show times.
 	Look Look
-	// Width is how wide tables and the status line may be. Zero is as wide as the terminal, or any width without one.
+	// Width is how wide tables and the status line may be. Zero is as wide as the terminal, or any
+	// width without one.
 	Width int
 
 	data, words   io.Writer
@@ -29,8 +30,9 @@ type Screen struct {
 	hasStatus bool // a status stands on the last line
 }
 
-// NewScreen writes data to stdout and words to stderr. Without a terminal there is neither colour nor a status line;
-// with one, NO_COLOR (any value, see no-color.org) and TERM=dumb take the colour away. Variables are read by env.
+// NewScreen writes data to stdout and words to stderr. Without a terminal there is neither colour
+// nor a status line. In a terminal NO_COLOR (any value, see no-color.org) and TERM=dumb turn colour
+// off. NewScreen reads variables by env.
 func NewScreen(stdout, stderr io.Writer, env func(string) string) *Screen {
 	smart := env("TERM") != "dumb"
 	colour := env("NO_COLOR") == "" && smart
@@ -52,8 +54,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Object writes a single thing: a table as a line for each field that
-// is known, JSON of either form as one object with all of them.
+// Object writes a single thing: as a table, a line for each field that is known; as JSON of either
+// form, one object with all fields.
 func (s *Screen) Object(fields ...Field) error {
 	if s.Format == Table {
 		return s.lines(fields)

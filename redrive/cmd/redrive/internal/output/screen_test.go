@@ -50,7 +50,8 @@ func TestStatus_MakesRoom(t *testing.T) {
 	}
 }
 
-// At 80 columns the end of a run's status was cut off, which told whether anything failed; the bar at its beginning was not.
+// At 80 columns the end of a run's status was cut off, which told whether anything failed; the bar
+// at its beginning was not.
 func TestStatusOf_TakesTheFirstFormThatFits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -113,9 +113,9 @@ func (t *table) line(cells []string) string {
 	return strings.TrimRight(strings.Join(parts, gap), " ")
 }
 
-// fit makes a line as narrow as the terminal. It cuts the columns that may be cut, the widest first.
-// Where that is not enough, the first page does without columns, and then all columns of text are
-// cut but the first, by which one acts.
+// fit makes a line as narrow as the terminal. It cuts the columns that may be cut, the widest
+// first. Where that is not enough, the first page does without columns, and then all columns of
+// text are cut but the first, by which one acts.
 func (t *table) fit(first bool) {
 	t.widths = slices.Clone(t.natural)
 	for t.limit > 0 && t.total() > t.limit {

@@ -96,7 +96,8 @@ func TestTable_CutsAColumnToFitTheTerminal(t *testing.T) {
 	}
 }
 
-// The first page chooses the columns, and what is wider on a later page is cut: it came on two lines.
+// The first page chooses the columns, and what is wider on a later page is cut: it came on two
+// lines.
 func TestTable_LaterPagesFitTheTerminalToo(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

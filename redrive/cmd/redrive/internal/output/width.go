@@ -2,7 +2,8 @@ package output
 
 import "github.com/mattn/go-runewidth"
 
-// measure does not look at the locale as the library would by itself: the same data gives the same table everywhere.
+// measure ignores the locale, which the library would read by itself: the same data gives the same
+// table everywhere.
 var measure = &runewidth.Condition{StrictEmojiNeutral: true}
 
 // width is how many cells of a terminal the text takes.

@@ -1,3 +1,3 @@
-// Package selection makes the flags that choose dead letters into a filter. All verbs that choose have the same flags,
-// so what list shows is what run takes.
+// Package selection turns the flags that choose dead letters into a filter. All verbs that choose
+// letters have the same flags, so run takes what list shows.
 package selection

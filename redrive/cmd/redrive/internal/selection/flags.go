@@ -49,7 +49,8 @@ var Reasons = []string{
 	string(headers.ReasonExhausted), string(headers.ReasonTerminal),
 }
 
-// Compile makes a selection of the flags. Its error has every problem, one a line. Durations count back from now.
+// Compile makes a selection of the flags. Its error has every problem, one a line. Durations count
+// back from now.
 func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	s := &Selection{}
 	var errs []error
@@ -93,7 +94,8 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	if f.attempts != "" {
 		r, err := parseRange(f.attempts)
 		complain("attempts", err)
-		// Not by the filter's own bounds, to which zero is none: letters that siding did not write have no attempts.
+		// Not by the filter's bounds, where zero means none: letters that siding did not write have
+		// no attempts.
 		asked = append(asked, func(l *dlq.Letter) bool { return r.has(int64(l.Meta.Attempts)) })
 	}
 	if f.where != "" {

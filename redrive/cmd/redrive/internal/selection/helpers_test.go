@@ -23,7 +23,8 @@ func compile(t *testing.T, args ...string) (*Selection, error) {
 	return f.Compile(now)
 }
 
-// letters are what the tests choose from, named by their offsets on partition 0; number 4 is on partition 1.
+// letters are what the tests choose from, named by their offsets on partition 0; number 4 is on
+// partition 1.
 func letters() []*dlq.Letter {
 	letter := func(p int32, o int64, ago time.Duration, key, value string, m headers.Meta, h ...kgo.RecordHeader) *dlq.Letter {
 		m.FailedAt = now.Add(-ago)

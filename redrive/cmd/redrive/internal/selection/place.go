@@ -44,7 +44,8 @@ func parseNumber(s string) (int64, error) {
 	return int64(n), err
 }
 
-// parseRanges reads the flags partition and offset. Of a partition with ranges those count; one without is whole.
+// parseRanges reads the flags partition and offset. Of a partition with ranges those count; one
+// without is whole.
 func parseRanges(partitions, offsets []string) ([]dlq.Range, error) {
 	var ranges []dlq.Range
 	var errs []error

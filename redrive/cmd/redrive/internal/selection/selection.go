@@ -9,15 +9,15 @@ import (
 
 // A Selection chooses dead letters.
 type Selection struct {
-	// Filter is asked about each of them. It is for one goroutine at a time.
+	// Filter decides about each letter. It is for one goroutine at a time.
 	Filter dlq.Filter
-	// Where is the expression, and knows on how many letters it failed. Nil without one.
+	// Where is the expression of --where, or nil.
 	Where *Where
 }
 
-// Narrow leaves out of a frozen cursor what --partition and --offset rule out. The filter does so as well, and nothing of it is read;
-// but a cursor that has come to the end of what is asked for says so. A partition of which nothing is left keeps its end: without any,
-// a cursor would be of all there is.
+// Narrow removes from a frozen cursor what --partition and --offset exclude. The filter excludes it
+// as well; but only a narrowed cursor is done at the end of what was asked for. A partition of
+// which nothing is left keeps its end, since a cursor without ends would be of the whole topic.
 func (s *Selection) Narrow(c dlq.Cursor) dlq.Cursor {
 	if len(s.Filter.Ranges) == 0 {
 		return c
@@ -40,7 +40,7 @@ func (s *Selection) Narrow(c dlq.Cursor) dlq.Cursor {
 	return n
 }
 
-// Missing are partitions that are asked for and that a topic with so many has not.
+// Missing returns the partitions that the flags name and that a topic with so many does not have.
 func (s *Selection) Missing(partitions int32) (gone []int32) {
 	for _, r := range s.Filter.Ranges {
 		if r.Partition >= partitions && !slices.Contains(gone, r.Partition) {
@@ -51,7 +51,7 @@ func (s *Selection) Missing(partitions int32) (gone []int32) {
 	return gone
 }
 
-// Doubts says on how many letters an expression failed so far; it is empty where it never did.
+// Doubts reports on how many letters the expression failed so far; it is empty where it never did.
 func (s *Selection) Doubts() string {
 	if s.Where == nil || s.Where.Failed == 0 {
 		return ""

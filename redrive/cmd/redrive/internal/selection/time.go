@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ParseTime reads a point in time: a duration counts back from now, and one without a zone is local. Nothing is the zero
-// time.
+// ParseTime reads a point in time. A duration counts back from now, a time without a zone is local,
+// and empty text is the zero time.
 func ParseTime(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -15,20 +15,21 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// Where is an expression of --where, in the language of expr-lang.org. A letter on which it fails (a value that is no
-// JSON, a field of nothing, text compared with a number) does not match, and is counted. It is for one goroutine at a
-// time.
+// Where is an expression of --where, in the language of expr-lang.org. A letter on which it fails
+// does not match, and is counted: a value that is no JSON, a field of nothing, text compared with a
+// number. A Where is for one goroutine at a time.
 type Where struct {
 	program *vm.Program
 	machine vm.VM
 	json    bool // it asks for the value
 
-	// Failed counts the letters on which it failed, and First says why it did on the first of them.
+	// Failed counts the letters on which the expression failed; First is the error on the first of
+	// them.
 	Failed int
 	First  error
 }
 
-// facts are what an expression can ask for.
+// facts is what an expression can ask for.
 type facts struct {
 	Class       string `expr:"class"`
 	Fingerprint string `expr:"fingerprint"`
@@ -58,7 +59,8 @@ func compileWhere(text string) (*Where, error) {
 	program, err := expr.Compile(text, expr.Env(facts{}), expr.AsBool())
 	if err != nil {
 		if e, ok := errors.AsType[*file.Error](err); ok {
-			// The library's own text has the place too, as (line:column), and the snippet points at it.
+			// The library's own text has the place too, as (line:column), and the snippet points at
+			// it.
 			return nil, fmt.Errorf("column %d: %s%s", e.Column+1, e.Message, e.Snippet)
 		}
 		return nil, err
@@ -69,7 +71,8 @@ func compileWhere(text string) (*Where, error) {
 	return w, nil
 }
 
-// Visit finds out whether the expression asks for the value, since reading JSON costs more than all the rest.
+// Visit finds whether the expression asks for the value: reading JSON costs more than everything
+// else.
 func (w *Where) Visit(node *ast.Node) {
 	if id, ok := (*node).(*ast.IdentifierNode); ok && (id.Value == "value" || id.Value == "$env") {
 		w.json = true
@@ -124,7 +127,8 @@ func factsOf(l *dlq.Letter) facts {
 	return f
 }
 
-// parseJSON keeps whole numbers whole: as floating point, two order numbers of 17 digits could be one.
+// parseJSON keeps whole numbers whole: as floating point, two order numbers of 17 digits could be
+// one.
 func parseJSON(b []byte) (v any, err error) {
 	if !json.Valid(b) {
 		return nil, errors.New("the value is no JSON")
