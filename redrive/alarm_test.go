@@ -120,7 +120,7 @@ func TestAlarm_FiresWhenTheTopicFillsFaster(t *testing.T) {
 		defer stop()
 		r, p := planned(t, k)
 		stopped := make(chan struct{})
-		go func() { // 10 a second of another class, where 5 are brought back
+		go func() { // 10 a second of another class, where 5 are redriven
 			defer close(stopped)
 			for ctx.Err() == nil {
 				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")})

@@ -26,7 +26,7 @@ func TestCopier_KeepsTheIdempotencyKey(t *testing.T) {
 		results := []error{
 			sku,       // on the source
 			busy, sku, // on the source again, in its tier
-			sku, // brought back to the tier
+			sku, // redriven to the tier
 			nil, // and to the source once more
 		}
 		var mu sync.Mutex

@@ -108,8 +108,8 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 // errUnwatched is wrapped by the error of a run that could not begin to watch.
 var errUnwatched = errors.New("the watch could not begin")
 
-// unwatched ends a run that could not begin to watch: by ctx, by a right that is missing, or to be
-// taken back.
+// unwatched ends a run that could not begin to watch: by ctx, by a permission that is missing, or
+// to be taken back.
 func (e *engine) unwatched(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return e.interrupt(context.Cause(ctx))

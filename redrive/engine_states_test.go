@@ -123,7 +123,7 @@ func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
 		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 		p := plan(t, r)
 		done := make(chan struct{})
-		go func() { // 10 a second of another class, where 5 are brought back, until it is noticed
+		go func() { // 10 a second of another class, where 5 are redriven, until it is noticed
 			defer close(done)
 			for fault.Hits() == 0 {
 				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")})

@@ -17,7 +17,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A fix was rolled out: what failed for its reason is brought back, and all of it succeeds.
+// A fix was rolled out: what failed for its reason is redriven, and all of it succeeds.
 func Example() {
 	s, err := startShop()
 	if err != nil {

@@ -188,7 +188,7 @@ func refused(t *testing.T, err error, why redrive.Refusal, words string) {
 	}
 }
 
-// lacks checks that an error names the right that is missing.
+// lacks checks that an error names the permission that is missing.
 func lacks(t *testing.T, err error, operation, resource, name string) {
 	t.Helper()
 	if e, ok := errors.AsType[*redrive.DeniedError](err); !ok || e.Operation != operation || e.Resource != resource || e.Name != name {

@@ -25,11 +25,11 @@ const (
 
 // load bounds a transaction by letters and by bytes. The bytes follow what the connection carries,
 // which is not known beforehand: the bound is doubled while the bytes take less than half of
-// [loadAim], and cut where they take longer. The time of the bytes is what the copies took less what
-// the ledger's entries took. So a broker that is only far away does not look slow.
+// [loadAim], and cut where they take longer. The time of the bytes is what the copies took less
+// what the ledger's entries took. So a broker that is only far away does not look slow.
 //
-// A load outlives an engine: the next engine of the run continues with what was learned.
-// See DESIGN.md, "Sending".
+// A load outlives an engine: the next engine of the run continues with what was learned. See
+// DESIGN.md, "Sending".
 type load struct {
 	letters       int
 	acceptedInRow int // transactions that were taken since letters changed

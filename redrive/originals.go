@@ -127,7 +127,7 @@ func (o *originals) record(ctx context.Context, at headers.Position) (*kgo.Recor
 	return nil, permission.Denied("READ", "topic", at.Topic, err)
 }
 
-// there looks whether there may be a record at a place.
+// there checks whether there may be a record at a place.
 func (o *originals) there(ctx context.Context, at headers.Position) error {
 	topics, err := o.adm.ListTopics(ctx, at.Topic)
 	if err != nil {

@@ -100,7 +100,7 @@ func TestOutcomes_SeeAFailureDuringAPoll(t *testing.T) {
 	})
 }
 
-// Somebody sets the group's offset past what was brought back, while its consumer is stopped:
+// Somebody sets the group's offset past what was redriven, while its consumer is stopped:
 // nobody ran it.
 func TestOutcomes_BehindAnOffsetThatWasSetAreUnknown(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ func copied(t *testing.T, k *consumertest.Kafka, n int) {
 	s.set(succeeding)
 }
 
-// outlived has retention take the first letter, and looks whether its copy is open.
+// outlived has retention take the first letter, and checks whether its copy is open.
 func outlived(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
 	t.Helper()
 	end := k.Cluster.PartitionInfo("orders.dlq", 0).HighWatermark
@@ -184,7 +184,7 @@ func TestDuplicate_OfALetterResolvedDuringThePlanIsOpen(t *testing.T) {
 	})
 }
 
-// What becomes of a letter that was brought back is unknown, and it has expired: its copy may be
+// What becomes of a letter that was redriven is unknown, and it has expired: its copy may be
 // processed twice, like itself.
 func TestDuplicate_OfALetterThatIsUnknownIsWarnedOf(t *testing.T) {
 	t.Parallel()

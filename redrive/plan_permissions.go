@@ -13,9 +13,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// rights are the operations on topics that a run needs, as far as is known yet where its letters
-// go.
-func (p *Plan) rights(watched []string) map[string][]string {
+// permissions are the operations on topics that a run needs, as far as is known yet where its
+// letters go.
+func (p *Plan) permissions(watched []string) map[string][]string {
 	const read, write = "READ", "WRITE"
 	needs := map[string][]string{p.topics.dlq: {read}, p.topics.ledger: {read, write}}
 	for _, topic := range watched {
@@ -42,14 +42,15 @@ func (p *Plan) rights(watched []string) map[string][]string {
 	return needs
 }
 
-// checkRights checks whether the user may do all that a run needs, as far as the targets are known.
-func (p *Plan) checkRights(ctx context.Context, cl *kgo.Client) error {
+// checkPermissions checks whether the user may do all that a run needs, as far as the targets are
+// known.
+func (p *Plan) checkPermissions(ctx context.Context, cl *kgo.Client) error {
 	watched, err := p.topics.watched(ctx, kadm.NewClient(cl), slices.Collect(maps.Keys(p.ByGroup)))
 	if err != nil {
 		return err
 	}
 	p.watches(watched.Names())
-	if err := errors.Join(permission.Check(ctx, cl, p.rights(watched.Names())), p.topics.checkIDs(ctx, cl)); err != nil {
+	if err := errors.Join(permission.Check(ctx, cl, p.permissions(watched.Names())), p.topics.checkIDs(ctx, cl)); err != nil {
 		return err
 	}
 	if has, needs := len(watched[p.topics.ledger].Partitions), len(watched[p.topics.dlq].Partitions); has < needs {
@@ -59,11 +60,11 @@ func (p *Plan) checkRights(ctx context.Context, cl *kgo.Client) error {
 	return nil
 }
 
-// allLacking is an error about rights with all others that are missing, as far as that can be
+// allLacking is an error about permissions with all others that are missing, as far as that can be
 // known; any other is returned as it is.
 func (p *Plan) allLacking(ctx context.Context, cl *kgo.Client, err error) error {
 	if permission.Lacking(err) == nil {
 		return err
 	}
-	return permission.Lacking(err, p.checkRights(ctx, cl))
+	return permission.Lacking(err, p.checkPermissions(ctx, cl))
 }

@@ -19,7 +19,7 @@ func TestPlan_NeedsToReadOmittedValues(t *testing.T) {
 	} {
 		p := &Plan{topics: &topics{dlq: "orders.dlq", source: "orders", ledger: "orders.dlq.ledger"}, toTier: c.toTier, elsewhere: map[string]bool{"orders": true}}
 		p.Selection.Target = c.target
-		if got := p.rights(nil)["orders"]; !slices.Equal(got, c.want) {
+		if got := p.permissions(nil)["orders"]; !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v on the source, want %v", name, got, c.want)
 		}
 	}

@@ -42,9 +42,9 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	if p.toTier {
 		unreached = p.resolveTiers(ctx, adm)
 	}
-	rights := p.checkRights(ctx, cl)
+	rights := p.checkPermissions(ctx, cl)
 	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !p.follows(g) }))
-	// rights first, and all at once
+	// permissions first, and all at once
 	if err := cmp.Or(permission.Lacking(rights, unreached, unasked), unreached, rights, unasked); err != nil {
 		return within(t.dlq, err)
 	}

@@ -126,7 +126,7 @@ func TestPlan_NamesBadInput(t *testing.T) {
 	})
 }
 
-// Who forces it knew of it, and whoever reads the plan may be somebody else.
+// The operator who forces a run knows of it, but another person may read the plan.
 func TestPlan_WarnsWhenItIsForced(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -139,7 +139,7 @@ func TestPlan_WarnsWhenItIsForced(t *testing.T) {
 	})
 }
 
-// An entry that can't be read may have said that its letter was brought back. Nobody goes on over
+// An entry that can't be read may have said that its letter was redriven. Nobody goes on over
 // that without a word.
 func TestPlan_NamesLettersWithUnreadableEntries(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,7 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 				return again, within(t.dlq, err)
 			}
 		}
-		// Somebody else initialised the ids: their claim stands, or is about to. Or they gave up.
+		// Another process initialised the ids: their claim stands, or is about to. Or they gave up.
 		pause(ctx, standBack(try))
 		if err := r.stillFree(ctx, p); err != nil {
 			return nil, within(t.dlq, err)

@@ -121,7 +121,7 @@ func TestWriteOutcomes_DoesNothingDuringARun(t *testing.T) {
 	})
 }
 
-// Between finding an outcome and writing it somebody else did both, and a run brought the letters
+// Between finding an outcome and writing it another process did both, and a run brought the letters
 // back.
 func TestWriteOutcomes_LeavesLaterOutcomes(t *testing.T) {
 	t.Parallel()

@@ -24,8 +24,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// errands are what an operator does, by the columns of the table of rights in docs/operations.md,
-// with the client options of one whose rights are limited.
+// errands are what an operator does, by the columns of the table of permissions in
+// docs/operations.md, with the client options of one whose permissions are limited.
 var errands = []func(context.Context, []kgo.Opt) error{
 	func(ctx context.Context, opts []kgo.Opt) error { // look
 		s, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Summarize(ctx, dlq.Filter{}, dlq.Cursor{}, nil)
@@ -142,8 +142,8 @@ func documentedRights(t *testing.T) (columns [][]kfake.ACL) {
 	return columns
 }
 
-// guarded is a cluster on which ann has some rights, and admin all. It returns the options of a
-// client of theirs; in a bubble only.
+// guarded is a cluster on which ann has some permissions, and admin all. It returns the options of
+// a client of theirs; in a bubble only.
 func guarded(t *testing.T, rights []kfake.ACL) (as func(user string) []kgo.Opt) {
 	t.Helper()
 	var vn kfake.VirtualNetwork
@@ -161,7 +161,7 @@ func guarded(t *testing.T, rights []kfake.ACL) (as func(user string) []kgo.Opt) 
 	}
 }
 
-// doneWith does an errand with these rights, after an incident whose bug was fixed.
+// doneWith does an errand with these permissions, after an incident whose bug was fixed.
 func doneWith(t *testing.T, errand func(context.Context, []kgo.Opt) error, rights []kfake.ACL) (err error) {
 	synctest.Test(t, func(t *testing.T) {
 		as := guarded(t, rights)

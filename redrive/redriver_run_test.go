@@ -94,7 +94,7 @@ func TestRun_OfTwoOperatorsIsOne(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := fixed(t, k, 100)
-		// Neither has claimed before both have looked whether somebody else did.
+		// Neither has claimed before both have looked whether another process did.
 		both := make(chan struct{})
 		inits := 0
 		k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {

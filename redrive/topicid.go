@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A dead-letter topic that is deleted and made anew has the old name, other letters at the old
+// A dead-letter topic that is deleted and recreated has the old name, other letters at the old
 // offsets, and another id. So a plan and a run are about an id: what was selected from the one
 // topic is never sent from the other, and nothing is concluded from what the other lacks.
 

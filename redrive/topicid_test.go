@@ -29,7 +29,7 @@ func remake(t *testing.T, k *consumertest.Kafka, s *switched, n int) {
 	}
 }
 
-// nothingNew checks that no letter of the topic that was made anew was sent, and that all of them
+// nothingNew checks that no letter of the topic that was recreated was sent, and that all of them
 // are open.
 func nothingNew(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver, n int64) {
 	t.Helper()
@@ -178,7 +178,7 @@ func TestTopicID_ARunOfARecreatedTopicIsNotResumed(t *testing.T) {
 	})
 }
 
-// What was brought back went with the topic. The engine that had the run knew that, and whoever
+// What was redriven went with the topic. The engine that had the run knew that, and whoever
 // came later did not.
 func TestTopicID_LettersInARecreatedTierAreUnknown(t *testing.T) {
 	t.Parallel()

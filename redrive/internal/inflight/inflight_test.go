@@ -51,7 +51,7 @@ func TestOnCopy_TheCopyThatTheLedgerNamesCounts(t *testing.T) {
 	}
 }
 
-// A run of millions that is resumed sees the copies of all that are settled.
+// A run of millions that is resumed sees the copies of all that are resolved.
 func TestOnCopy_OfAResolvedLetterTakesNoMemory(t *testing.T) {
 	t.Parallel()
 	f := New(Counts{}, nil)

@@ -21,7 +21,8 @@ func TestDenied_NamesThePermission(t *testing.T) {
 		{"DESCRIBE", "group", fmt.Errorf("fetch: %w", kerr.GroupAuthorizationFailed), "group"},
 		{"WRITE", "transactional-id", kerr.TransactionalIDAuthorizationFailed, "transactional-id"},
 		{"DESCRIBE", "topic", kerr.ClusterAuthorizationFailed, "cluster"},
-		{"WRITE", "topic", kerr.ClusterAuthorizationFailed, "topic"}, // an idempotent producer that may write nowhere
+		// an idempotent producer that may write nowhere
+		{"WRITE", "topic", kerr.ClusterAuthorizationFailed, "topic"},
 		{"READ", "topic", kerr.NotLeaderForPartition, ""},
 		{"READ", "topic", &DeniedError{Operation: "WRITE", Resource: "topic", Name: "other", Err: kerr.TopicAuthorizationFailed}, ""},
 		{"READ", "topic", nil, ""},

@@ -58,7 +58,7 @@ type Tail struct {
 	at      map[string]map[int32]*cursor
 	moved   chan struct{}  // closed when a position moves
 	lossy   map[int32]bool // partitions of which something may have been missed
-	missing error          // the right without which nothing more can be read
+	missing error          // the permission without which nothing more can be read
 }
 
 // tailed is a topic as the cluster describes it.

@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/bounds"
 )
 
-// Somebody else's record among the run's own is shown, once, however large it is, and whether or
+// Another process's record among the run's own is shown, once, however large it is, and whether or
 // not the run knows already where its own are; nothing of the run's is shown, also of a transaction
 // that was aborted.
 func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
@@ -196,7 +196,7 @@ func TestTail_PassesOverWhatTheRunWrote(t *testing.T) {
 			if own[p.at] {
 				t.Fatalf("seed %d: it stays at %d, which the run wrote", seed, p.at)
 			}
-			p.ask(p.at+1, true, n) // somebody else's was read
+			p.ask(p.at+1, true, n) // another process's was read
 		}
 	}
 }
