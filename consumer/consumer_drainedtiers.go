@@ -243,7 +243,7 @@ func (c *Consumer) dropDrained(topic, source string) {
 		for _, f := range l.tiers() {
 			if f.topic == topic && f.drained {
 				lost += f.parked.Retire()
-				c.retryPauser.close(&f.feed)
+				c.retryPauser.close(&f.fetch)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // pollSource moves source records from the group client to their lanes. It never waits for a lane: one that is full has
 // its fetch paused. Rebalances go on meanwhile.
 func (c *Consumer) pollSource(ctx context.Context) {
-	var full []*feed
+	var full []*fetch
 	var lost []outOfRange
 	for ctx.Err() == nil {
 		poll, cancel := c.source.begin(ctx)
@@ -38,7 +38,7 @@ func (c *Consumer) pollSource(ctx context.Context) {
 						continue
 					}
 					if l := c.lane(t.Topic, p.Partition); l != nil && l.source.offer(p.Records) {
-						full = append(full, &l.source.feed)
+						full = append(full, &l.source.fetch)
 					}
 				}
 			}

@@ -135,22 +135,22 @@ func (c *Consumer) deferStart(l *lane, why error) {
 	l.startUnknown = true
 	l.source.full.Store(true)
 	l.mu.Unlock()
-	c.sourcePauser.apply(&l.source.feed)
+	c.sourcePauser.apply(&l.source.fetch)
 }
 
 // startFound ends the pause of lanes that were postponed, if they were, since their start is known.
 func (c *Consumer) startFound(lanes ...*lane) {
-	var feeds []*feed
+	var found []*fetch
 	for _, l := range lanes {
 		l.mu.Lock()
 		if l.startUnknown {
 			l.startUnknown = false
 			l.source.full.Store(false)
-			feeds = append(feeds, &l.source.feed)
+			found = append(found, &l.source.fetch)
 		}
 		l.mu.Unlock()
 	}
-	c.sourcePauser.apply(feeds...)
+	c.sourcePauser.apply(found...)
 }
 
 // awaitStarts finds the starts of lanes that were postponed, and opens the lanes, each as soon as it is known.

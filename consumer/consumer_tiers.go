@@ -38,11 +38,11 @@ func (c *Consumer) newFetcher() *tier.Fetcher {
 
 // resumeTiers has the fetches of tiers go on that waited for room.
 func (c *Consumer) resumeTiers(lanes []tier.Lane) {
-	feeds := make([]*feed, len(lanes))
+	fetches := make([]*fetch, len(lanes))
 	for i, l := range lanes {
-		feeds[i] = &l.(*tierFeed).feed // no other lanes are given to a tier
+		fetches[i] = &l.(*tierFeed).fetch // no other lanes are given to a tier
 	}
-	c.retryPauser.apply(feeds...)
+	c.retryPauser.apply(fetches...)
 }
 
 // warnShared says, once a topic, that another group's failures are in it.

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
@@ -12,9 +11,9 @@ import (
 // feed is what the intake of a source partition and that of a retry partition have in common: a
 // [sourceFeed] and a [tierFeed] each have one. The lane's lock guards it.
 type feed struct {
-	lane  *lane
-	topic string
-	tier  retrytopics.Tier // a source has none
+	fetch
+	lane *lane
+	tier retrytopics.Tier // a source has none
 
 	origin *origin // of its attempts
 
@@ -25,9 +24,6 @@ type feed struct {
 	fetchErrors fetchErrors       // why it is not read
 	busy        bool              // a worker has a unit of it; under OrderPartition no other has
 	ready       fifo.Queue[*item] // single records that may run
-	full        atomic.Bool       // its fetch should be paused; the fetch pauser acts on it
-	paused      bool              // its fetch is paused; the fetch pauser's, like closed
-	closed      bool
 }
 
 // mayCut reports whether a worker may take a unit, if there is one.

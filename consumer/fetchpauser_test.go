@@ -27,8 +27,7 @@ func TestFetchPauser_FollowsTheFeedsLastState(t *testing.T) {
 	t.Parallel()
 	cl := unconnected(t)
 	g := &fetchPauser{client: cl}
-	l := &lane{topic: "orders", partition: 3}
-	f, other := &feed{lane: l, topic: "orders"}, &feed{lane: l, topic: "orders.retry.5s"}
+	f, other := &fetch{topic: "orders", partition: 3}, &fetch{topic: "orders.retry.5s", partition: 3}
 	paused := func() map[string][]int32 { return cl.PauseFetchPartitions(nil) }
 	want := func(when string, topics ...string) {
 		t.Helper()
@@ -74,7 +73,7 @@ func TestFetchPauser_EndsAsTheFeedIs(t *testing.T) {
 	t.Parallel()
 	cl := unconnected(t)
 	g := &fetchPauser{client: cl}
-	f := &feed{lane: &lane{topic: "orders"}, topic: "orders"}
+	f := &fetch{topic: "orders"}
 	for i := range 500 {
 		var wg sync.WaitGroup
 		for _, full := range []bool{true, false, i%2 == 0} {
@@ -97,7 +96,7 @@ func TestFetchPauser_FeedNamedTwiceEndsAsItIs(t *testing.T) {
 	t.Parallel()
 	cl := unconnected(t)
 	g := &fetchPauser{client: cl}
-	f := &feed{lane: &lane{topic: "orders"}, topic: "orders"}
+	f := &fetch{topic: "orders"}
 	for range 100 {
 		var over atomic.Bool
 		var wg sync.WaitGroup
@@ -106,7 +105,7 @@ func TestFetchPauser_FeedNamedTwiceEndsAsItIs(t *testing.T) {
 				f.full.Store(full)
 			}
 		})
-		g.apply(slices.Repeat([]*feed{f}, 5000)...)
+		g.apply(slices.Repeat([]*fetch{f}, 5000)...)
 		over.Store(true)
 		wg.Wait()
 		if got := len(cl.PauseFetchPartitions(nil)) > 0; got != f.paused {

@@ -259,7 +259,7 @@ func (l *lane) release(u *unit) (more bool) {
 	l.notify()
 	l.mu.Unlock()
 	if resume {
-		l.c.sourcePauser.apply(u.feed)
+		l.c.sourcePauser.apply(&u.feed.fetch)
 	}
 	return more
 }
@@ -374,9 +374,9 @@ func (l *lane) close() {
 		l.c.addAbandoned(l)
 	}
 	l.abandoned(ErrDraining)
-	l.c.sourcePauser.close(&l.source.feed)
+	l.c.sourcePauser.close(&l.source.fetch)
 	for _, f := range l.tiers() {
-		l.c.retryPauser.close(&f.feed)
+		l.c.retryPauser.close(&f.fetch)
 	}
 	l.notify()
 	close(l.gone)

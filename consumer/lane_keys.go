@@ -12,12 +12,6 @@ type keyQueue struct {
 	head, tail *item
 }
 
-// keyHash stands for a key, and 0 for none. Of two keys with the same hash one waits for the other as if they were one, which does no
-// harm to their order.
-type keyHash uint64
-
-var keySeed = maphash.MakeSeed()
-
 // keyed returns the hash of the item's key under OrderKey. A null key is no key; an empty one is.
 func (l *lane) keyed(it *item) keyHash {
 	if l.keys == nil {

@@ -27,7 +27,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 		poll, cancel := p.begin(ctx)
 		fetches := p.client.PollRecords(poll, 20_000)
 		cancel()
-		var full []*feed
+		var full []*fetch
 		var lost []outOfRange
 		fetches.EachTopic(func(topic kgo.FetchTopic) {
 			topic.EachPartition(func(t kgo.FetchPartition) {
@@ -43,7 +43,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 					p.c.fetchError(ctx, common, topic.Topic, t.Partition, t.Err)
 				}
 				if f != nil && len(t.Records) > 0 && f.offer(topic.TopicID, t.Records) {
-					full = append(full, common)
+					full = append(full, &f.fetch)
 				}
 			})
 		})

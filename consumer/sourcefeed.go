@@ -29,7 +29,7 @@ type batch struct {
 }
 
 func newSourceFeed(l *lane) *sourceFeed {
-	return &sourceFeed{feed: feed{lane: l, topic: l.topic, origin: l.newOrigin(l.topic, 0)}}
+	return &sourceFeed{feed: feed{lane: l, fetch: fetch{topic: l.topic, partition: l.partition}, origin: l.newOrigin(l.topic, 0)}}
 }
 
 // offer takes what a poll brought of the partition. It reports whether the fetch should pause.

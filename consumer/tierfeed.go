@@ -26,7 +26,9 @@ type tierFeed struct {
 }
 
 func newTierFeed(l *lane, t retrytopics.Tier) *tierFeed {
-	f := &tierFeed{feed: feed{lane: l, topic: t.Topic, tier: t, origin: l.newOrigin(t.Topic, t.Delay)}}
+	f := &tierFeed{feed: feed{
+		lane: l, fetch: fetch{topic: t.Topic, partition: l.partition}, tier: t, origin: l.newOrigin(t.Topic, t.Delay),
+	}}
 	f.parked = tier.New(l.c.tierEnv, f, tier.Config{
 		Topic: t.Topic, Partition: l.partition, Delay: t.Delay,
 		Wait: l.policy.jittered(t.Delay), MaxWait: l.policy.jittered(l.policy.MaxRetryAfter),

@@ -4,8 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/consumer/internal/tier"
 )
 
 // unit is what a worker takes from a lane at a time: a run of records of one partition that are
@@ -21,22 +19,4 @@ type unit struct {
 	handled   int64                   // the item's offset + 1, once its handler succeeded
 	current   atomic.Pointer[attempt] // the running attempt, for the watchdog and the drain
 	cancelled atomic.Bool             // the drain time is over
-}
-
-// item is a record that is handled by itself: any record of a tier, and those of a source unless
-// the order is by partition.
-type item struct {
-	rec    *kgo.Record // of a source, as fetched
-	size   int64       // of that
-	parked *tier.Item  // of a tier
-	next   *item       // behind it in the queue of its key
-	hash   keyHash     // of its key, since it is ready
-}
-
-// key is the record's.
-func (it *item) key() []byte {
-	if it.parked != nil {
-		return it.parked.Key()
-	}
-	return it.rec.Key
 }
