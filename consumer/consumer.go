@@ -254,7 +254,7 @@ func (c *Consumer) connect() (err error) {
 	c.retryPoll = newRetryPoll(c, c.retryCl)
 	c.retryPauser.client = c.retryCl
 	c.fetcher = c.newFetcher()
-	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
+	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: runUnit, clock: c.clock}
 	return nil
 }
 

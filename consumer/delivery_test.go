@@ -66,7 +66,7 @@ func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 		a := l.attemptNow()
 		run.Original = tt.original
 		rec := &kgo.Record{Topic: "orders", Partition: 3, Offset: 7, Headers: run.Append(nil)}
-		redrive := l.c.cleanSource(l, rec)
+		redrive := l.cleanSource(rec)
 		a.redrive = &redrive
 		if got := DeliveryOf(a, rec).IdempotencyKey(); got != tt.want {
 			t.Errorf("with the place %s: key %s, want %s", name, got, tt.want)

@@ -43,7 +43,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 	writeWith(c, func() (*kgo.Client, error) {
 		return kgo.NewClient(silence, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	})
-	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: c.runUnit, clock: c.clock}
+	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: runUnit, clock: c.clock}
 	return c
 }
 

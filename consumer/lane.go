@@ -87,45 +87,6 @@ type lane struct {
 	gone     chan struct{} // closed by forget
 }
 
-// newLane makes the lane of a partition that was assigned; the caller holds Consumer.mu.
-func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
-	l := &lane{
-		c:         c,
-		topic:     topic,
-		partition: partition,
-		topicID:   c.provisioner.id(topic),
-		member:    member,
-		siblings:  c.siblings[topic],
-		policy:    c.policies[topic],
-		log:       c.log.With("topic", topic, "partition", partition),
-		begin:     -1,
-		since:     time.Now(),
-		why:       "waiting for its offsets",
-		units:     map[*unit]struct{}{},
-		changed:   make(chan struct{}, 1),
-		stopping:  make(chan struct{}),
-		gone:      make(chan struct{}),
-	}
-	if c.cfg.Order == OrderKey {
-		l.keys = map[keyHash]*keyQueue{}
-	}
-	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
-	l.initCopies()
-	l.source = newSourceFeed(l)
-	var tiers []*tierFeed
-	for _, t := range l.siblings.Tiers {
-		tiers = append(tiers, newTierFeed(l, t))
-	}
-	for _, t := range c.drainedTiers[topic] {
-		if partition < t.partitions {
-			tiers = append(tiers, newDrainedFeed(l, t))
-		}
-	}
-	l.setTiers(tiers)
-	l.hold.Store(true)
-	return l
-}
-
 // newOrigin is what the attempts at the records of a feed have in common: of the lane's source, or of
 // a tier with that delay.
 func (l *lane) newOrigin(topic string, delay time.Duration) *origin {

@@ -105,7 +105,7 @@ func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 // redrive brings a record back. Else a record could take the idempotency key of one that is still
 // to come. That it takes the key of one that came before can't be told from headers.
 // See DESIGN.md, "Idempotency keys".
-func (c *Consumer) cleanSource(l *lane, rec *kgo.Record) headers.Redrive {
+func (l *lane) cleanSource(rec *kgo.Record) headers.Redrive {
 	clean := headers.Strip(rec.Headers)
 	if len(clean) == len(rec.Headers) {
 		return headers.Redrive{}

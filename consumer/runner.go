@@ -31,7 +31,9 @@ type runner struct {
 	reportedAt int64 // coarse reading of the last time the tracker was told
 }
 
-func (c *Consumer) runUnit(u *unit) {
+// runUnit runs a unit of a lane.
+func runUnit(u *unit) {
+	c := u.feed.lane.c
 	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
 	r.attemptTelemetry.enable(c.telemetry, c.clock.Reading.Load())
 	if u.item != nil {
@@ -108,7 +110,7 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		a.off = rec.Offset
 		r.source.redrive = headers.Redrive{}
 		if len(rec.Headers) > 0 {
-			r.source.redrive = r.c.cleanSource(r.lane, rec)
+			r.source.redrive = r.lane.cleanSource(rec)
 		}
 		r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
 		r.source.timestamp, r.source.Offset = rec.Timestamp, rec.Offset
@@ -139,7 +141,7 @@ func (r *runner) runItem(it *item) {
 	if r.unit.tier == nil {
 		a.off = rec.Offset
 		if len(rec.Headers) > 0 {
-			r.source.redrive = r.c.cleanSource(r.lane, rec)
+			r.source.redrive = r.lane.cleanSource(rec)
 		}
 	} else {
 		physical := r.unit.tier.parked.Unpack(it.parked)

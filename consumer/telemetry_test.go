@@ -113,7 +113,7 @@ func measuredIn(values context.Context, t testing.TB, n int) (run func(), c *Con
 	u := &unit{feed: &l.source.feed, recs: recs}
 	return func() {
 		u.ran = 0
-		c.runUnit(u)
+		runUnit(u)
 		if u.ran != n {
 			t.Fatalf("ran %d records, want %d", u.ran, n)
 		}
