@@ -15,16 +15,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/backoff"
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
+	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
 	"github.com/sidingkafka/siding/retrytopics"
-
-	"github.com/sidingkafka/siding/consumer/internal/backoff"
-	"github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
 // Consumer consumes source topics as a member of a group, and moves aside what fails. Its methods
@@ -168,7 +167,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	defer end()
 	c.ctx, c.stop, c.values = life, ctx, valuesOf(ctx)
 
-	if c.telemetry, err = newTelemetry(&c.cfg, c.values, c.observe); err != nil {
+	if c.telemetry, err = newTelemetry(c.values, &c.cfg, c.observe); err != nil {
 		return fmt.Errorf("consumer: instruments: %w", err)
 	}
 	// its error says that it was never registered

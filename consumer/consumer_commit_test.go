@@ -1,11 +1,10 @@
 package consumer_test
 
 import (
-	"sync"
-	"time"
-
 	"fmt"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"

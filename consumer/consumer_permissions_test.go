@@ -169,7 +169,9 @@ func withdrawn(t *testing.T, mode retrytopics.Mode, rights, gone []kfake.ACL) (m
 		ended := false
 		if !missed { // while it runs; at its start a consumer looks at all siblings
 			s.end()
-			<-s.ended
+			if err := <-s.ended; err != nil {
+				t.Errorf("the consumer ended with %v", err)
+			}
 			s.start()
 			select {
 			case err := <-s.ended:

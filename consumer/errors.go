@@ -1,12 +1,11 @@
 package consumer
 
 import (
-	"io"
-	"net"
-
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"

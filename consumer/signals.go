@@ -15,7 +15,6 @@ import (
 // signals are what a feed's spans and measurements have in common, made once.
 type signals struct {
 	name    string // of the spans
-	tier    string // its delay; nothing for a source
 	span    []trace.SpanStartOption
 	root    []trace.SpanStartOption // the same, where the context has another one's span
 	common  []attribute.KeyValue

@@ -19,7 +19,7 @@ type gauges struct {
 
 // newTelemetry makes the instruments, and has them observed by observe. values is the context that Run
 // was called with. The global providers are asked for here, in Run, so that they may be set after New.
-func newTelemetry(cfg *Config, values context.Context, observe func(metric.Observer, *gauges)) (*telemetry, error) {
+func newTelemetry(values context.Context, cfg *Config, observe func(metric.Observer, *gauges)) (*telemetry, error) {
 	tracers, meters := cfg.TracerProvider, cfg.MeterProvider
 	if tracers == nil {
 		tracers = otel.GetTracerProvider()

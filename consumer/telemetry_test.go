@@ -12,17 +12,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.opentelemetry.io/otel/metric"
-
-	"github.com/sidingkafka/siding/consumer/internal/clock"
-	"github.com/sidingkafka/siding/consumer/internal/offsets"
-	"github.com/sidingkafka/siding/consumer/internal/session"
-
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
-
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/internal/clock"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -87,7 +84,7 @@ func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 // module does without it.
 
 func instrument(c *Consumer) (err error) {
-	c.telemetry, err = newTelemetry(&c.cfg, c.values, c.observe)
+	c.telemetry, err = newTelemetry(c.values, &c.cfg, c.observe)
 	return err
 }
 

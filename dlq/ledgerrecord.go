@@ -2,7 +2,6 @@ package dlq
 
 import (
 	"fmt"
-
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sidingkafka/siding/integration"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/integration"
 )
 
 // The tests of durability rely on a cluster of three. Writes continue with one broker dead. A topic

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/sidingkafka/siding/integration"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/integration"
 )
 
 // Siding can keep its promises about keys, values and headers only because Kafka keeps them. A

@@ -56,7 +56,7 @@ func TestAlarm_FiresOnFirstFailuresOfNewTraffic(t *testing.T) {
 			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, nil)
 			<-done
 			if c.aborts {
-				reappeared(t, o, err, "new traffic fails")
+				abortedAgain(t, o, err, "new traffic fails")
 			} else if err != nil || o.Counts.Succeeded != 2 {
 				t.Errorf("the run ended with %v, and %+v", err, o)
 			}
@@ -77,8 +77,8 @@ func TestAlarm_ToleratesFailures(t *testing.T) {
 			r := redriver(t, k)
 			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Tolerate: 3}, nil)
 			if aborts {
-				if e := reappeared(t, o, err, "the 4. failure where 3 are tolerated"); len(e.Seen) != 4 || e.Seen[0].Letter == "" {
-					t.Errorf("was seen: %+v", e.Seen)
+				if seen := abortedAgain(t, o, err, "the 4. failure where 3 are tolerated"); len(seen) != 4 || seen[0].Letter == "" {
+					t.Errorf("was seen: %+v", seen)
 				}
 			} else if c := o.Counts; err != nil || c.Failed != bad || c.Succeeded != 20-bad {
 				t.Errorf("the run ended with %v, and %+v", err, o)
@@ -102,7 +102,7 @@ func TestAlarm_FiresOnAnyClassInTheCanary(t *testing.T) {
 			r := redriver(t, k)
 			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: 2, Tolerate: 3}, nil)
 			if aborts {
-				if reappeared(t, o, err, ""); o.Counts.Sent != 2 {
+				if abortedAgain(t, o, err, ""); o.Counts.Sent != 2 {
 					t.Errorf("%d were sent, want the canary", o.Counts.Sent)
 				}
 			} else if c := o.Counts; err != nil || c.Failed != 1 || c.Succeeded != 19 {
@@ -131,7 +131,7 @@ func TestAlarm_FiresWhenTheTopicFillsFaster(t *testing.T) {
 		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
 		stop()
 		<-stopped
-		reappeared(t, o, err, "fills faster")
+		abortedAgain(t, o, err, "fills faster")
 		if d := time.Since(began); d < 30*time.Second || d > 40*time.Second {
 			t.Errorf("it took %v, want a window", d)
 		}
@@ -231,9 +231,9 @@ func TestAlarm_FiresOnAShareOfAnyClass(t *testing.T) {
 				}
 				return
 			}
-			e := reappeared(t, o, err, c.cause)
-			if o.Counts.Sent > c.most || len(e.Seen) == 0 || e.Seen[0].Class != "other" || e.Seen[0].Letter == "" {
-				t.Errorf("%d were sent, and was seen: %+v", o.Counts.Sent, e)
+			seen := abortedAgain(t, o, err, c.cause)
+			if o.Counts.Sent > c.most || len(seen) == 0 || seen[0].Class != "other" || seen[0].Letter == "" {
+				t.Errorf("%d were sent, and was seen: %+v", o.Counts.Sent, seen)
 			}
 		})
 	}

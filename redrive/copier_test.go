@@ -60,7 +60,7 @@ func TestCopier_ACopyHasItsLettersHeaders(t *testing.T) {
 			if edit.Value != nil {
 				value = edit.Value
 			}
-			if o := c.copy; o.Place != (letters.At(3, c.letter.Offset)) || o.group != m.Group || o.copy.Topic != h.rec.Tiers[m.Group+"/3"] ||
+			if o := c.copy; o.Place != letters.At(3, c.letter.Offset) || o.group != m.Group || o.copy.Topic != h.rec.Tiers[m.Group+"/3"] ||
 				o.copy.Partition != 3 || string(o.copy.Key) != "\x01" || string(o.copy.Value) != string(value) {
 				t.Fatalf("of %+v it made %+v", c.letter, o)
 			}

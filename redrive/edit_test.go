@@ -30,7 +30,7 @@ func TestEdit_GoesFromTheLedgerAsItsRunEnds(t *testing.T) {
 		},
 		"aborted by itself": func(t *testing.T, r *redrive.Redriver, id string) {
 			o, err := r.Resume(t.Context(), "orders.dlq", id, nil)
-			reappeared(t, o, err, "")
+			abortedAgain(t, o, err, "")
 		},
 		"aborted by hand": func(t *testing.T, r *redrive.Redriver, id string) {
 			if err := r.Abort(t.Context(), "orders.dlq", id); err != nil {

@@ -132,7 +132,7 @@ func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
 		}()
 		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
 		<-done
-		reappeared(t, o, err, "fills faster")
+		abortedAgain(t, o, err, "fills faster")
 		sent := o.Counts.Sent
 		if now, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || now.State != redrive.Aborted || now.Counts.Sent != sent {
 			t.Errorf("the ledger says %+v, %v", now, err)
@@ -156,7 +156,7 @@ func TestEngine_AbortsWithoutWaitingForAPoll(t *testing.T) {
 				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
 			})
 		})
-		reappeared(t, o, err, "")
+		abortedAgain(t, o, err, "")
 		if d := time.Since(began); d > 8*time.Second {
 			t.Errorf("it took %v", d)
 		}
@@ -191,7 +191,7 @@ func TestEngine_IsNotDoneWithoutAPoll(t *testing.T) {
 				fault.Remove()
 			}
 		})
-		reappeared(t, o, err, "failed again with tax")
+		abortedAgain(t, o, err, "failed again with tax")
 		if d := o.Ended.Sub(blind); d < 2*time.Minute || d > 2*time.Minute+30*time.Second {
 			t.Errorf("it ended after %v", d)
 		}

@@ -167,8 +167,8 @@ func plan(t *testing.T, r *redrive.Redriver) *redrive.Plan {
 	return planOf(t, r, redrive.Selection{Topic: "orders.dlq"})
 }
 
-// reappeared checks that a run aborted itself, for a cause that has these words.
-func reappeared(t *testing.T, o redrive.Outcome, err error, words string) *redrive.FailedAgainError {
+// abortedAgain checks that a run aborted itself, for a cause that has these words.
+func abortedAgain(t *testing.T, o redrive.Outcome, err error, words string) []redrive.Failure {
 	t.Helper()
 	r, ok := errors.AsType[*redrive.FailedAgainError](err)
 	if !ok {
@@ -177,7 +177,7 @@ func reappeared(t *testing.T, o redrive.Outcome, err error, words string) *redri
 	if o.State != redrive.Aborted || o.Cause != r.Cause || !strings.Contains(o.Cause, words) {
 		t.Errorf("the outcome is %+v, and the error %v; want %q in the cause", o, err, words)
 	}
-	return r
+	return r.Seen
 }
 
 // refused checks why something was refused.

@@ -38,7 +38,7 @@ func TestPoller_NothingIsSentBeforeTheFirstPoll(t *testing.T) {
 			return req.(*kmsg.FetchRequest).IsolationLevel == 0 && time.Now().Before(slow)
 		}})
 		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-		reappeared(t, o, err, "")
+		abortedAgain(t, o, err, "")
 		if o.Counts.Sent != before.Counts.Sent {
 			t.Errorf("%d were sent before it was resumed, and then %d", before.Counts.Sent, o.Counts.Sent)
 		}

@@ -65,7 +65,7 @@ func TestRun_AbortsOnNewFailuresWithinTheWindow(t *testing.T) {
 				succeeds(t, 3)(o, err)
 				return
 			}
-			reappeared(t, o, err, "new traffic fails with tax")
+			abortedAgain(t, o, err, "new traffic fails with tax")
 		})
 	}
 }

@@ -134,7 +134,7 @@ func TestWatch_ALetterWithBrokenHeadersHasFailed(t *testing.T) {
 			}()
 			o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
 			<-done
-			reappeared(t, o, err, "")
+			abortedAgain(t, o, err, "")
 			if c := o.Counts; c.Succeeded != 0 || c.Failed != 1 {
 				t.Errorf("the run says %+v", c)
 			}

@@ -58,7 +58,7 @@ func TestWatch_SeesNewFailuresWhateverTheClocks(t *testing.T) {
 					})
 				}
 			})
-			reappeared(t, o, err, "new traffic fails with tax")
+			abortedAgain(t, o, err, "new traffic fails with tax")
 		})
 	}
 }
@@ -144,7 +144,7 @@ func TestWatch_SeesFailuresWhileNoEngineRan(t *testing.T) {
 		close(release)
 		time.Sleep(time.Minute)
 		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-		reappeared(t, o, err, "failed again with tax")
+		abortedAgain(t, o, err, "failed again with tax")
 		if c := o.Counts; c.Succeeded != 0 {
 			t.Errorf("the counts are %+v", c)
 		}

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/retrytopics"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // groupNaming keeps the siblings of each round's group apart, though all

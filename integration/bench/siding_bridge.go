@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sidingkafka/siding/classify"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
 )
 
 // failingTier is so long that nothing falls due while the bench runs.

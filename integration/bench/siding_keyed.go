@@ -5,8 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sidingkafka/siding/consumer"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
 )
 
 // sidingKeyed does with each key in order what barePool does in no order.

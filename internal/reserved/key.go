@@ -41,8 +41,11 @@ const (
 	Count
 )
 
-// FirstText and LastText bound the keys whose values are kept as text.
-const FirstText, LastText = OriginalTopic, RedriveOriginal
+// The keys from FirstText to LastText are those whose values are kept as text.
+const (
+	FirstText = OriginalTopic
+	LastText  = RedriveOriginal
+)
 
 var names = [Count]string{
 	OriginalTopic:     "dlq-original-topic",
@@ -91,7 +94,8 @@ func Of(key string) Key {
 var slots = func() (t [128]struct {
 	name string
 	key  Key
-}) {
+},
+) {
 	for k := User + 1; k < Count; k++ {
 		s := &t[slot(names[k])]
 		s.name, s.key = names[k], k

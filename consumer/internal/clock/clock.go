@@ -30,6 +30,8 @@ type Clock struct {
 	done    <-chan struct{}
 }
 
+// New makes a clock that ends with done. It counts its goroutine in wg, and calls check now and then
+// while workers run.
 func New(wg *sync.WaitGroup, done <-chan struct{}, check func()) *Clock {
 	return &Clock{Base: time.Now(), wg: wg, done: done, check: check}
 }
@@ -46,6 +48,7 @@ func (k *Clock) Enter() {
 	}
 }
 
+// Leave is called by a worker after its last record.
 func (k *Clock) Leave() {
 	k.mu.Lock()
 	k.workers--

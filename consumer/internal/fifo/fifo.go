@@ -6,8 +6,10 @@ type Queue[T any] struct {
 	first int
 }
 
+// Len returns the number of elements.
 func (q *Queue[T]) Len() int { return len(q.items) - q.first }
 
+// Push puts an element at the end.
 func (q *Queue[T]) Push(v T) {
 	if q.first > 32 && q.first > len(q.items)/2 {
 		n := copy(q.items, q.items[q.first:])
@@ -17,6 +19,7 @@ func (q *Queue[T]) Push(v T) {
 	q.items = append(q.items, v)
 }
 
+// PushFront puts an element in front of all others.
 func (q *Queue[T]) PushFront(v T) {
 	if q.first > 0 {
 		q.first--
@@ -31,6 +34,7 @@ func (q *Queue[T]) PushFront(v T) {
 // Head is the front element; the queue must not be empty.
 func (q *Queue[T]) Head() *T { return &q.items[q.first] }
 
+// Pop takes out the front element; the queue must not be empty.
 func (q *Queue[T]) Pop() T {
 	var zero T
 	v := q.items[q.first]

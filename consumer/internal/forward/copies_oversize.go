@@ -7,6 +7,7 @@ import (
 // Oversize is what becomes of a record that its dead-letter topic has no room for.
 type Oversize uint8
 
+// The ways to treat such a record.
 const (
 	Omit Oversize = iota // it is written without its value
 	Drop                 // it is discarded

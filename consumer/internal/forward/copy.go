@@ -52,8 +52,10 @@ func (c *Copy) Offset() int64 { return c.offset }
 // To returns the topic that the copy is written to.
 func (c *Copy) To() string { return c.rec.Topic }
 
-// Key and Value return what the record has, whether or not its value fits.
-func (c *Copy) Key() []byte   { return c.rec.Key }
+// Key returns the record's key.
+func (c *Copy) Key() []byte { return c.rec.Key }
+
+// Value returns the record's value, whether or not it fits into the copy.
 func (c *Copy) Value() []byte { return c.rec.Value }
 
 // Size returns about how many bytes the whole copy has in memory.

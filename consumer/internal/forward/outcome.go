@@ -3,6 +3,7 @@ package forward
 // Outcome is what became of a copy when kgo called its promise.
 type Outcome uint8
 
+// The outcomes of a copy.
 const (
 	done     Outcome = iota // safe, or not its lane's any more, or tried again in silence
 	refused                 // until later

@@ -39,6 +39,8 @@ type chunk struct {
 	words [chunkBits / 64]uint64
 }
 
+// New makes the tracker of a partition that is read from position; committed is the group's offset, -1
+// where there is none.
 func New(position, committed int64) Tracker {
 	return Tracker{Next: position, Committed: committed}
 }

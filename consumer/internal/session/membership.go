@@ -25,6 +25,7 @@ type Membership struct {
 	refuse   int                // times that the member was refused before
 }
 
+// NewMembership makes the membership of a consumer that has yet to join.
 func NewMembership() *Membership {
 	return &Membership{lock: make(chan struct{}, 1), joining: true, settled: make(chan struct{})}
 }

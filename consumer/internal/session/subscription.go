@@ -14,6 +14,7 @@ type Subscription struct {
 	left     map[string]bool // sources that are to be subscribed to again
 }
 
+// NewSubscription makes the subscription of a member that was given nothing yet.
 func NewSubscription() *Subscription {
 	return &Subscription{held: map[string]map[int32]bool{}, left: map[string]bool{}}
 }

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"slices"
-
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"

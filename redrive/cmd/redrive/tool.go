@@ -1,12 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-
-	"context"
 	"io"
+	"log/slog"
 	"regexp"
 	"strings"
 	"time"

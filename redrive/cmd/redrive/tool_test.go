@@ -2,15 +2,14 @@ package main
 
 import (
 	"bytes"
-	"io"
-	"time"
-	"unicode/utf8"
-
 	"encoding/base64"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"

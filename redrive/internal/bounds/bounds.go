@@ -64,6 +64,7 @@ func known(what string, listed kadm.ListedOffsets, err error) error {
 // Positions are offsets by topic and partition.
 type Positions map[string]map[int32]int64
 
+// Set enters the offset of a partition.
 func (p Positions) Set(topic string, partition int32, at int64) {
 	if p[topic] == nil {
 		p[topic] = map[int32]int64{}

@@ -342,12 +342,14 @@ func (f *Letters) Resolve(passed func(group string, at headers.Position) Progres
 // Progress is where a group is, relative to a position.
 type Progress uint8
 
+// Where a group can be.
 const (
 	Behind  Progress = iota // it has yet to come by
 	Past                    // its committed offset is past it
 	Unknown                 // it will never be known whether it ran
 )
 
+// Add counts the state of an entry.
 func (c *Counts) Add(e dlq.Entry) {
 	switch e.State {
 	case dlq.Succeeded:
@@ -365,6 +367,7 @@ func (c *Counts) Add(e dlq.Entry) {
 	}
 }
 
+// AddSkipped counts a letter that is not sent, by its reason.
 func (c *Counts) AddSkipped(why string) {
 	if c.Skipped == nil {
 		c.Skipped = map[string]int64{}
