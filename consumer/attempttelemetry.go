@@ -15,16 +15,18 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// attemptTelemetry is the part of a runner that looks at the clock and makes spans, where somebody wants them.
+// attemptTelemetry is the part of a runner that looks at the clock and makes spans, where somebody
+// wants them.
 type attemptTelemetry struct {
-	timing  bool            // durations are wanted
-	delays  bool            // lateness is
-	tracing bool            // spans may be
-	asked   bool            // the tracer was, and makes spans
-	began   time.Duration   // since the telemetry's base
-	took    time.Duration   // by the handler
-	ctx     context.Context // that the handler got: measurements taken in it become exemplars of its span
-	span    trace.Span      // of the attempt that runs, nil where there is none
+	timing  bool          // durations are wanted
+	delays  bool          // lateness is
+	tracing bool          // spans may be
+	asked   bool          // the tracer was, and makes spans
+	began   time.Duration // since the telemetry's base
+	took    time.Duration // by the handler
+	// that the handler got: measurements taken in it become exemplars of its span
+	ctx  context.Context
+	span trace.Span // of the attempt that runs, nil where there is none
 	// before is the span of the run before, where this one repeats it in place.
 	before trace.SpanContext
 }
@@ -32,8 +34,9 @@ type attemptTelemetry struct {
 // askTracer is how long a tracer is left alone that gave no span.
 const askTracer = time.Second
 
-// enable asks once a unit whether anybody wants to know: without an SDK a record then costs neither a clock read nor a span.
-// A tracer can only be asked by starting a span, so one that gave none is left alone for a while; an SDK may come later.
+// enable asks once a unit whether anybody wants to know: without an SDK a record then costs neither
+// a clock read nor a span. A tracer can only be asked by starting a span, so one that gave none is
+// left alone for a while; an SDK may come later.
 func (g *attemptTelemetry) enable(t *telemetry, now int64) {
 	if t != nil {
 		ctx := context.Background()
@@ -47,19 +50,23 @@ func (g *attemptTelemetry) start(t *telemetry, a *attempt) context.Context {
 	if g.tracing {
 		g.trace(t, a)
 	}
-	if g.delays && a.meta != nil && a.meta.NotBefore.UnixMilli() > 0 { // redrive's copies are due since ever
+	// redrive's copies are due since ever
+	if g.delays && a.meta != nil && a.meta.NotBefore.UnixMilli() > 0 {
 		t.lateness.Record(g.ctx, max(time.Since(a.meta.NotBefore), 0).Seconds(), a.from.sig.late...)
 	}
 	if g.timing {
-		g.began = time.Since(t.base) // half of what time.Now costs, which reads the wall's clock as well
+		// half of what time.Now costs, which reads the wall's clock as well
+		g.began = time.Since(t.base)
 	}
 	return g.ctx
 }
 
-// trace starts the attempt's span. Without an SDK there is none: the API then hands out the span that the context has
-// already, a producer's or one of the user's hooks, which must be neither ended nor hidden from the handler.
+// trace starts the attempt's span. Without an SDK there is none: the API then hands out the span
+// that the context has already, a producer's or one of the user's hooks, which must be neither
+// ended nor hidden from the handler.
 func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
-	opts := a.from.sig.span // of a root anyway: to ask for one costs a quarter of a span that is sampled out
+	// of a root anyway: to ask for one costs a quarter of a span that is sampled out
+	opts := a.from.sig.span
 	if t.spanned || a.rec.Context != nil && hasSpan(a.rec.Context) {
 		opts = a.from.sig.root
 	}
@@ -72,7 +79,8 @@ func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
 		opts = append(opts[:len(opts):len(opts)], trace.WithLinks(links...))
 	}
 	ctx, span := t.tracer.Start(a, a.from.sig.name, opts...)
-	if !g.asked { // a unit asks once, since that costs as much as the rest of a span that is sampled out
+	// a unit asks once, since that costs as much as the rest of a span that is sampled out
+	if !g.asked {
 		if is := span.SpanContext(); !is.IsValid() || is.SpanID() == trace.SpanContextFromContext(a).SpanID() {
 			g.tracing = false
 			t.askTracerAt.Store(a.start + int64(askTracer))
@@ -89,7 +97,8 @@ func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
 	g.ctx, g.span = ctx, span
 }
 
-// stop is called when the handler returned or panicked: what becomes of the record then is not its handler's time.
+// stop is called when the handler returned or panicked: what becomes of the record then is not its
+// handler's time.
 func (g *attemptTelemetry) stop(t *telemetry) {
 	if g.timing {
 		g.took = time.Since(t.base) - g.began
@@ -153,13 +162,14 @@ func (g *attemptTelemetry) traceParent() string {
 // hasSpan reports whether a span that is started in ctx would be a part of that one's trace.
 func hasSpan(ctx context.Context) bool { return trace.SpanContextFromContext(ctx).HasTraceID() }
 
-// shown is an error's text as a span may have it: short, like in a header, and valid UTF-8, since exporters refuse a whole
-// batch of spans for one that is not.
+// shown is an error's text as a span may have it: short, like in a header, and valid UTF-8, since
+// exporters refuse a whole batch of spans for one that is not.
 func shown(message string) string {
 	return strings.ToValidUTF8(message[:min(len(message), headers.MaxMessage)], "\uFFFD")
 }
 
-// linksOf are the spans that an attempt follows: the producer's, by the record's own trace headers, and the last attempt's.
+// linksOf are the spans that an attempt follows: the producer's, by the record's own trace headers,
+// and the last attempt's.
 func linksOf(a *attempt) (links []trace.Link) {
 	add := func(c propagation.TextMapCarrier) {
 		ctx := propagation.TraceContext{}.Extract(context.Background(), c)
@@ -176,7 +186,8 @@ func linksOf(a *attempt) (links []trace.Link) {
 	return links
 }
 
-// recordCarrier reads trace headers of a record. It never writes: they stay as the producer wrote them.
+// recordCarrier reads trace headers of a record. It never writes: they stay as the producer wrote
+// them.
 type recordCarrier []kgo.RecordHeader
 
 func (c recordCarrier) has(key string) bool {

@@ -12,12 +12,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxCommitBytes bounds a commit request. The broker appends a request as one batch of at most 1 MiB to its offsets topic
-// and refuses every partition of a larger one.
+// maxCommitBytes bounds a commit request. The broker appends a request as one batch of at most 1
+// MiB to its offsets topic and refuses every partition of a larger one.
 const maxCommitBytes = 256 << 10
 
-// recommitAfter is how long an offset may stand before it is committed again without progress. The broker forgets offsets of
-// topics that no member subscribes to, which the tiers are, after offsets.retention.minutes: 7 days by default (KIP-211).
+// recommitAfter is how long an offset may stand before it is committed again without progress. The
+// broker forgets offsets of topics that no member subscribes to, which the tiers are, after
+// offsets.retention.minutes: 7 days by default (KIP-211).
 const recommitAfter = 24 * time.Hour
 
 // commitLoop commits what is finished once an interval, and earlier when asked to.
@@ -39,12 +40,13 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 
 // commit commits the floors of the lanes' feeds. While the member joins it waits.
 //
-// The commit lock is held from reading the floors until the broker answered. That is what makes a revoke safe: its last commit
-// takes the lock too, so no older floor of the lane can still be on its way when the lane is forgotten, to land on top of
-// what the next owner commits.
+// The commit lock is held from reading the floors until the broker answered. That is what makes a
+// revoke safe: its last commit takes the lock too, so no older floor of the lane can still be on
+// its way when the lane is forgotten, to land on top of what the next owner commits.
 //
-// Source and retry partitions go in requests of their own: under KIP-848 one partition with a stale epoch refuses a whole
-// request, and the broker judges the two differently (those of a subscription, and the others).
+// Source and retry partitions go in requests of their own: under KIP-848 one partition with a stale
+// epoch refuses a whole request, and the broker judges the two differently (those of a
+// subscription, and the others).
 func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	ctx, cancel := context.WithTimeout(ctx, c.commitTimeout)
 	defer cancel()
@@ -141,7 +143,8 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 	switch {
 	case failure == nil:
 		return nil
-	case !errors.Is(ctx.Err(), context.Canceled): // else the membership is lost, or the consumer ends
+	// else the membership is lost, or the consumer ends
+	case !errors.Is(ctx.Err(), context.Canceled):
 		c.throttle.Once("commit "+failure.Error(), 10*time.Second, func() {
 			c.log.Warn("siding: offsets not committed, the next commit carries them", "partitions", len(entries), "error", failure)
 		})
@@ -149,17 +152,19 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 	return fmt.Errorf("commit of %d partitions: %w", len(entries), failure)
 }
 
-// completeCommit is the last look at a commit, after kgo settled under which membership it goes and no join can come between: it
-// takes out every partition whose lane is not held under exactly that membership.
+// completeCommit is the last look at a commit, after kgo settled under which membership it goes and
+// no join can come between: it takes out every partition whose lane is not held under exactly that
+// membership.
 //
-// The broker checks that the member is in the group, not that it owns the partition. So a member that was expelled (a long
-// garbage collection, a suspended laptop) and has joined again could rewind what the new owner committed meanwhile. It can
-// keep its lanes over that in kgo's cooperative mode: the refused commit makes kgo join again with a new member id, and
-// what is in the old and in the new assignment counts as never lost.
+// The broker checks that the member is in the group, not that it owns the partition. So a member
+// that was expelled (a long garbage collection, a suspended laptop) and has joined again could
+// rewind what the new owner committed meanwhile. It can keep its lanes over that in kgo's
+// cooperative mode: the refused commit makes kgo join again with a new member id, and what is in
+// the old and in the new assignment counts as never lost.
 //
-// It also says which topic by that name a tier's offset belongs to, so that the broker (since Kafka 4.1) refuses one that was reached
-// in a topic that has been made anew since. For the source kgo does, and answers for those that it keeps back: an error from here
-// would hide that.
+// It also says which topic by that name a tier's offset belongs to, so that the broker (since Kafka
+// 4.1) refuses one that was reached in a topic that has been made anew since. For the source kgo
+// does, and answers for those that it keeps back: an error from here would hide that.
 func (c *Consumer) completeCommit(req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) {
 	topics := req.Topics[:0]
 	for _, t := range req.Topics {

@@ -58,7 +58,8 @@ func (c *Consumer) watch() {
 	}
 }
 
-// HealthHandler serves the consumer's health over HTTP: JSON, with status 200 when it is OK and 503 otherwise.
+// HealthHandler serves the consumer's health over HTTP: JSON, with status 200 when it is OK and 503
+// otherwise.
 func (c *Consumer) HealthHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		h := c.Health()

@@ -39,7 +39,8 @@ func (c *Consumer) moveTiers(lost []outOfRange) {
 	c.move(lost, c.moveTier, func(left []outOfRange) { c.retryPoll.betweenPolls(func() { c.moveTiers(left) }) })
 }
 
-// move has positions moved for whose logs somebody answers, and again called soon with the others. One look serves all of them.
+// move has positions moved for whose logs somebody answers, and again called soon with the others.
+// One look serves all of them.
 func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int64), again func([]outOfRange)) {
 	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return o.tier == nil && c.lane(o.at.topic, o.at.partition) == nil })
 	if len(lost) == 0 {
@@ -108,8 +109,9 @@ func (c *Consumer) replace(l *lane, at int64) {
 	}
 }
 
-// replacement is the lane that replace starts, not open yet. It runs in a turn of the source's poll loop. It returns nil where the lane does
-// not hold its partition any more: another lane has it, or it is given up.
+// replacement is the lane that replace starts, not open yet. It runs in a turn of the source's poll
+// loop. It returns nil where the lane does not hold its partition any more: another lane has it, or
+// it is given up.
 func (c *Consumer) replacement(l *lane, at int64) *lane {
 	held := topicPartition{l.topic, l.partition}
 	c.mu.Lock()
@@ -137,9 +139,10 @@ func (c *Consumer) setSource(l *lane, at int64) {
 	c.group.SetOffsets(map[string]map[int32]kgo.EpochOffset{l.topic: {l.partition: {Epoch: -1, Offset: at}}})
 }
 
-// moveTier puts a tier back into its log. Where the log is another one, records of the old one may be running, and their offsets must
-// not finish those of the new one: the whole lane starts anew, from its committed offsets, or from where the log was truncated: what was
-// written behind that since was never run, though the committed offset may lie beyond it.
+// moveTier puts a tier back into its log. Where the log is another one, records of the old one may
+// be running, and their offsets must not finish those of the new one: the whole lane starts anew,
+// from its committed offsets, or from where the log was truncated: what was written behind that
+// since was never run, though the committed offset may lie beyond it.
 func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 	f := o.tier
 	l := f.lane
@@ -163,7 +166,8 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 			held.mu.Lock()
 			at, placed := held.source.tracker.Floor(), held.positionsLoaded
 			held.mu.Unlock()
-			// It started anew already where another tier was truncated as well; one that is not placed yet sees the cut when it is.
+			// It started anew already where another tier was truncated as well; one that is not
+			// placed yet sees the cut when it is.
 			if held != l && !(placed && c.isTruncated(held, f.topic)) {
 				return
 			}
@@ -202,7 +206,8 @@ func (c *Consumer) isTruncated(l *lane, tier string) bool {
 	return ok
 }
 
-// recheckLater looks again in a second at positions that are out of range, once at each however often polls met with it meanwhile.
+// recheckLater looks again in a second at positions that are out of range, once at each however
+// often polls met with it meanwhile.
 func (c *Consumer) recheckLater(lost []outOfRange, err error, again func([]outOfRange)) {
 	c.mu.Lock()
 	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return c.repolled[o.at] })

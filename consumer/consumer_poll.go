@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// pollSource moves source records from the group client to their lanes. It never waits for a lane: one that is full has
-// its fetch paused. Rebalances go on meanwhile.
+// pollSource moves source records from the group client to their lanes. It never waits for a lane:
+// one that is full has its fetch paused. Rebalances go on meanwhile.
 func (c *Consumer) pollSource(ctx context.Context) {
 	var full []*fetch
 	var lost []outOfRange
@@ -49,7 +49,8 @@ func (c *Consumer) pollSource(ctx context.Context) {
 	}
 }
 
-// betweenPolls has do run in a turn of the source's poll loop. It does not wait, and does nothing any more when the consumer stops.
+// betweenPolls has do run in a turn of the source's poll loop. It does not wait, and does nothing
+// any more when the consumer stops.
 func (c *Consumer) betweenPolls(do func()) {
 	c.wg.Go(func() {
 		c.source.betweenPolls(func() {
@@ -60,7 +61,8 @@ func (c *Consumer) betweenPolls(do func()) {
 	})
 }
 
-// fetchError says what a poll met with, of a feed if it is about one. kgo repeats what is worth repeating by itself.
+// fetchError says what a poll met with, of a feed if it is about one. kgo repeats what is worth
+// repeating by itself.
 func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partition int32, err error) {
 	if ctx.Err() != nil || errors.Is(err, kgo.ErrClientClosed) || errors.Is(err, context.Canceled) {
 		return

@@ -12,11 +12,13 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
-// startLanes takes new lanes to the point where they may run: their siblings exist, each partition of the lane has a committed
-// offset, and the retry client reads the tiers from there. It tries until it succeeds or the lanes are gone.
+// startLanes takes new lanes to the point where they may run: their siblings exist, each partition
+// of the lane has a committed offset, and the retry client reads the tiers from there. It tries
+// until it succeeds or the lanes are gone.
 //
-// The commit comes first on purpose. A tier belongs to a group when the group has a committed offset on it; and a lane
-// that dies before its first commit must be found by its successor where it started, not where the log starts by then.
+// The commit comes first on purpose. A tier belongs to a group when the group has a committed
+// offset on it; and a lane that dies before its first commit must be found by its successor where
+// it started, not where the log starts by then.
 func (c *Consumer) startLanes(lanes []*lane) {
 	c.retry(c.ctx, "opening lanes", func() error {
 		waiting := lanes[:0]
@@ -62,8 +64,9 @@ func (c *Consumer) tryStartLanes(lanes []*lane) error {
 	return err
 }
 
-// loadPositions finds out where each tier of the lanes starts: at the group's stable committed offset; where there is none, at that of a
-// former group, and else at the log's start, whatever the source's start option says.
+// loadPositions finds out where each tier of the lanes starts: at the group's stable committed
+// offset; where there is none, at that of a former group, and else at the log's start, whatever the
+// source's start option says.
 func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
 	ids, lanes, missing := c.siblingsReady(c.ctx, lanes, topics)
 	if len(lanes) == 0 {
@@ -149,8 +152,9 @@ func (c *Consumer) tierAt(f *tierFeed, inGroup cluster.GroupOffsets, former clus
 	return offsets.New(start, -1), -1, nil
 }
 
-// siblingsReady makes sure that every tier and dead-letter topic has the lanes' partitions, and provisions again if not. It returns the
-// topics' ids, and the lanes whose siblings have them: the others wait, by themselves.
+// siblingsReady makes sure that every tier and dead-letter topic has the lanes' partitions, and
+// provisions again if not. It returns the topics' ids, and the lanes whose siblings have them: the
+// others wait, by themselves.
 func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []string) (ids map[string]kadm.TopicID, ready []*lane, err error) {
 	asked := slices.Clone(topics)
 	for _, l := range lanes {

@@ -13,18 +13,20 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// Where a source partition starts is asked of the group's coordinator, of the partition's leader, and of the coordinators of former
-// groups. One of which that is not known (it has no leader, a right was withdrawn) is not to keep the others from their start: kgo is
-// given an offset that is not read from, since the partition is paused, and the right one when it is known.
+// Where a source partition starts is asked of the group's coordinator, of the partition's leader,
+// and of the coordinators of former groups. One of which that is not known (it has no leader, a
+// right was withdrawn) is not to keep the others from their start: kgo is given an offset that is
+// not read from, since the partition is paused, and the right one when it is known.
 
-// startPosition is where a source partition is read from, and what counts as committed of it: -1 for nothing.
+// startPosition is where a source partition is read from, and what counts as committed of it: -1
+// for nothing.
 type startPosition struct {
 	next      kgo.EpochOffset
 	committed int64
 }
 
-// startFinder are where source partitions start. What could not be asked holds up only those that need it.
-// See DESIGN.md, "Where a partition starts".
+// startFinder are where source partitions start. What could not be asked holds up only those that
+// need it. See DESIGN.md, "Where a partition starts".
 type startFinder struct {
 	c         *Consumer
 	committed func(*lane) (kgo.EpochOffset, error)
@@ -32,7 +34,8 @@ type startFinder struct {
 	topics    map[string]*topicStarts
 }
 
-// topicStarts is what the brokers tell of one topic: where the right to see one is missing they refuse all that are asked for with it.
+// topicStarts is what the brokers tell of one topic: where the right to see one is missing they
+// refuse all that are asked for with it.
 type topicStarts struct {
 	logs      cluster.Bounds
 	option    kadm.ListedOffsets // where Config.Start puts partitions
@@ -90,10 +93,12 @@ func (s *startFinder) of(l *lane) (startPosition, error) {
 // fresh is where a source starts that the group has no offset on.
 func (s *startFinder) fresh(l *lane) (int64, error) {
 	if s.c.isRecreated(l.topic) {
-		start, _, err := s.topics[l.topic].logs.Of(l.topic, l.partition) // all of it was written after what is consumed already
+		// all of it was written after what is consumed already
+		start, _, err := s.topics[l.topic].logs.Of(l.topic, l.partition)
 		return start, err
 	}
-	begin, beginErr := s.configuredStart(l) // in any case: what is written while a former group cannot be asked is not to be skipped
+	// in any case: what is written while a former group cannot be asked is not to be skipped
+	begin, beginErr := s.configuredStart(l)
 	left, known, err := s.former.Of(l.topic, l.partition)
 	switch {
 	case err != nil:
@@ -105,8 +110,9 @@ func (s *startFinder) fresh(l *lane) (int64, error) {
 	return begin, beginErr
 }
 
-// configuredStart is where Config.Start puts a partition, once and for all: StartLatest means the end as it was when the lane asked first. One that
-// was added to a source which the group consumes begins at its start.
+// configuredStart is where Config.Start puts a partition, once and for all: StartLatest means the
+// end as it was when the lane asked first. One that was added to a source which the group consumes
+// begins at its start.
 func (s *startFinder) configuredStart(l *lane) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,7 +159,8 @@ func (c *Consumer) startFound(lanes ...*lane) {
 	c.sourcePauser.apply(found...)
 }
 
-// awaitStarts finds the starts of lanes that were postponed, and opens the lanes, each as soon as it is known.
+// awaitStarts finds the starts of lanes that were postponed, and opens the lanes, each as soon as
+// it is known.
 func (c *Consumer) awaitStarts(lanes []*lane) {
 	c.retry(c.ctx, "finding where partitions start", func() error {
 		lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return !l.awaitsStart() })
@@ -185,8 +192,9 @@ func (c *Consumer) awaitStarts(lanes []*lane) {
 	})
 }
 
-// startDeferred has lanes that were postponed begin where they stand. It runs in a turn of the source's poll loop. It returns those of which kgo knows
-// the partition as assigned: what it is told of another one it ignores.
+// startDeferred has lanes that were postponed begin where they stand. It runs in a turn of the
+// source's poll loop. It returns those of which kgo knows the partition as assigned: what it is
+// told of another one it ignores.
 func (c *Consumer) startDeferred(found map[*lane]startPosition) (begun []*lane) {
 	set := map[string]map[int32]kgo.EpochOffset{}
 	for l, at := range found {

@@ -14,9 +14,10 @@ func (c *Consumer) rememberCommitted(source string) {
 	}
 }
 
-// warnStaleOffset says, when a partition of a source that was made anew is first placed, that it goes on where the group stood in the old one.
-// Brokers delete a topic's offsets with it, but a commit that was on its way may come after that. The offset is believed even so:
-// another member may have got there in the new one.
+// warnStaleOffset says, when a partition of a source that was made anew is first placed, that it
+// goes on where the group stood in the old one. Brokers delete a topic's offsets with it, but a
+// commit that was on its way may come after that. The offset is believed even so: another member
+// may have got there in the new one.
 func (c *Consumer) warnStaleOffset(at topicPartition, committed, position int64, logs cluster.Bounds) {
 	c.mu.Lock()
 	old, ok := c.committedBefore[at]

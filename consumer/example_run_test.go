@@ -18,8 +18,8 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// consume runs a consumer on the topic orders, which holds these values, until ctx ends. What it adds to cfg is the group, the
-// topic and the broker.
+// consume runs a consumer on the topic orders, which holds these values, until ctx ends. What it
+// adds to cfg is the group, the topic and the broker.
 func consume(ctx context.Context, cfg consumer.Config, values ...string) error {
 	brokers, stop := start(values...)
 	defer stop()
@@ -95,7 +95,8 @@ func ExampleOrder() {
 	// cart-2 [opened closed]
 }
 
-// Faults of milliseconds are tried again in place: the runs are part of one delivery, and the partition waits for them.
+// Faults of milliseconds are tried again in place: the runs are part of one delivery, and the
+// partition waits for them.
 func ExampleImmediate() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -117,7 +118,8 @@ func ExampleImmediate() {
 	// Output: order-1: handled on run 3 of attempt 1
 }
 
-// A handler has to obey its context, which ends at the timeout; the cause tells that from a lane that is given up.
+// A handler has to obey its context, which ends at the timeout; the cause tells that from a lane
+// that is given up.
 func ExamplePolicy_timeout() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -142,7 +144,8 @@ func ExamplePolicy_timeout() {
 	// the second time it is quick
 }
 
-// What an error says is written to headers, logs and spans. ErrorText keeps out what must not be there.
+// What an error says is written to headers, logs and spans. ErrorText keeps out what must not be
+// there.
 func ExampleConfig_errorText() {
 	brokers, stop := start("order-1")
 	defer stop()
@@ -182,7 +185,8 @@ func (g guard) OnLaneState(change consumer.LaneChange) {
 	}
 }
 
-// Where a record must not be skipped, the lane halts on it until somebody has looked. The other lanes go on.
+// Where a record must not be skipped, the lane halts on it until somebody has looked. The other
+// lanes go on.
 func ExampleDisposition() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -193,7 +197,8 @@ func ExampleDisposition() {
 		end()
 	}()
 	cfg := consumer.Config{
-		Policy: consumer.Policy{OnTerminal: consumer.Stop}, // DeadLetter is the default, Discard the third
+		// DeadLetter is the default, Discard the third
+		Policy: consumer.Policy{OnTerminal: consumer.Stop},
 		Hooks:  []consumer.Hook{guard{halted}},
 		Handler: func(context.Context, *kgo.Record) error {
 			return classify.As(errors.New("no such currency"), "payment.currency")
@@ -205,7 +210,8 @@ func ExampleDisposition() {
 	// Output: orders/0 is stopped: halted on offset 0 of orders: payment.currency
 }
 
-// A group that is new on a topic begins where Config.Start says. A group that was there goes on where it was.
+// A group that is new on a topic begins where Config.Start says. A group that was there goes on
+// where it was.
 func ExampleStart() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -233,7 +239,8 @@ func ExampleMux_Otherwise() {
 	// Output: unroutable discard
 }
 
-// A handler that ignores its context can't be ended. Run says where it hangs, and its record runs again elsewhere.
+// A handler that ignores its context can't be ended. Run says where it hangs, and its record runs
+// again elsewhere.
 func ExampleStuckError() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()

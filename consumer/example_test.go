@@ -19,7 +19,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// What is busy is tried again later, and what comes behind it does not wait. What is broken goes to orders.dlq at once.
+// What is busy is tried again later, and what comes behind it does not wait. What is broken goes to
+// orders.dlq at once.
 func Example() {
 	brokers, stop := start("busy", "broken", "fine")
 	defer stop()
@@ -61,7 +62,8 @@ func Example() {
 	// end: <nil>
 }
 
-// Everything that is wrong with a configuration is in one error, before anything is connected or created.
+// Everything that is wrong with a configuration is in one error, before anything is connected or
+// created.
 func ExampleNew_invalid() {
 	_, err := consumer.New(consumer.Config{
 		Topics:  []string{"orders"},
@@ -106,7 +108,8 @@ func ExampleConfig_policies() {
 	// []
 }
 
-// Refused is an error as AWS sends it: HTTP status 400, which says that the request is wrong, and a code that may say it is not.
+// Refused is an error as AWS sends it: HTTP status 400, which says that the request is wrong, and a
+// code that may say it is not.
 type Refused struct{ code string }
 
 func (e Refused) Error() string     { return e.code }
@@ -142,7 +145,8 @@ type Order struct {
 	Cents int    `json:"cents"`
 }
 
-// A typed handler. What cannot be decoded is terminal, and its bytes go to the dead-letter topic as they came.
+// A typed handler. What cannot be decoded is terminal, and its bytes go to the dead-letter topic as
+// they came.
 func ExampleDecode() {
 	handler := consumer.Decode(consumer.JSON[Order], func(_ context.Context, _ *kgo.Record, o Order) error {
 		fmt.Printf("%d cents for a %s\n", o.Cents, o.SKU)
@@ -159,7 +163,8 @@ func ExampleDecode() {
 	// decode terminal
 }
 
-// A schema that is newer than the service is known by a reason of its own: a later version brings exactly these letters back.
+// A schema that is newer than the service is known by a reason of its own: a later version brings
+// exactly these letters back.
 func ExampleDecode_unsupportedVersion() {
 	type order struct {
 		Schema struct{ Version int }
@@ -171,7 +176,8 @@ func ExampleDecode_unsupportedVersion() {
 			err = fmt.Errorf("schema %d is newer than this service", schema.Version)
 		}
 		if schema.Version > 7 {
-			return o, classify.UnsupportedVersion(err) // terminal, class and reason unsupported-version
+			// terminal, class and reason unsupported-version
+			return o, classify.UnsupportedVersion(err)
 		}
 		return o, nil
 	}
@@ -199,12 +205,13 @@ type uniqueViolation struct{}
 func (uniqueViolation) Error() string    { return "duplicate key value violates unique constraint" }
 func (uniqueViolation) SQLState() string { return "23505" }
 
-// A record may be delivered more than once. A handler that must not act twice stores the record's key with what it did: that
-// the key is there already means that an earlier delivery did the work.
+// A record may be delivered more than once. A handler that must not act twice stores the record's
+// key with what it did: that the key is there already means that an earlier delivery did the work.
 func ExampleDelivery_IdempotencyKey() {
 	tx := handledKeys{}
 	handler := func(ctx context.Context, r *kgo.Record) error {
-		// The first statement of the transaction, so that no other unique violation is taken for this one.
+		// The first statement of the transaction, so that no other unique violation is taken for
+		// this one.
 		_, err := tx.Exec(ctx, `INSERT INTO handled (key) VALUES ($1)`, consumer.DeliveryOf(ctx, r).IdempotencyKey())
 		if classify.IsUniqueViolation(err) {
 			return nil // done already
@@ -235,7 +242,8 @@ func ExampleJSON_tombstone() {
 	// true
 }
 
-// Messages of several types on one topic. What nobody handles is dead-lettered with reason unroutable, or as Otherwise says.
+// Messages of several types on one topic. What nobody handles is dead-lettered with reason
+// unroutable, or as Otherwise says.
 func ExampleMux() {
 	mux := consumer.NewMux(consumer.ByHeader("type"))
 	mux.Handle("placed", func(_ context.Context, r *kgo.Record) error {
@@ -260,14 +268,16 @@ func ExampleMux() {
 	// unroutable terminal
 }
 
-// A handler that must not act twice keeps the key with what it did: it is the same at every delivery, retries included.
+// A handler that must not act twice keeps the key with what it did: it is the same at every
+// delivery, retries included.
 func ExampleDeliveryOf() {
 	brokers, stop := start("order-7")
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 
-	charged := map[string]bool{} // a table of the service's database, in the same transaction as the charge
+	// a table of the service's database, in the same transaction as the charge
+	charged := map[string]bool{}
 	c, err := consumer.New(consumer.Config{
 		Group:  "billing",
 		Topics: []string{"orders"},
@@ -300,7 +310,8 @@ func ExampleDeliveryOf() {
 	// charged before
 }
 
-// Health says what each lane does, and why it waits. The handler serves it as JSON, with 503 where somebody should look.
+// Health says what each lane does, and why it waits. The handler serves it as JSON, with 503 where
+// somebody should look.
 func ExampleConsumer_Health() {
 	c, err := consumer.New(consumer.Config{
 		Group:   "billing",
@@ -330,7 +341,8 @@ func (p pager) OnDeadLettered(e consumer.Routed) {
 	}
 }
 
-// A hook has the methods of what it wants to know. This one is told of dead letters, when they are safe.
+// A hook has the methods of what it wants to know. This one is told of dead letters, when they are
+// safe.
 func ExampleHook() {
 	brokers, stop := start("A-1")
 	defer stop()
@@ -373,7 +385,8 @@ func ExampleConsumer_HealthHandler() {
 		return
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {}) // the process answers: that is all that liveness asks
+	// the process answers: that is all that liveness asks
+	mux.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !c.Health().Started {
 			http.Error(w, "no assignment yet", http.StatusServiceUnavailable)
@@ -392,8 +405,8 @@ func ExampleConsumer_HealthHandler() {
 	// 200 /health
 }
 
-// start starts a broker in this process with an orders topic of one partition, and these values on it, each with the key that stands
-// before an equals sign.
+// start starts a broker in this process with an orders topic of one partition, and these values on
+// it, each with the key that stands before an equals sign.
 func start(values ...string) (brokers kgo.Opt, stop func()) {
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 // set fetch.full under the lane's lock, and the pauser compares it with what kgo was told. The last
 // call sees the final word.
 //
-// In kgo a pause outlives the assignment (it is a set of names), so the fetch of a lane that is gone
-// is resumed.
-// See DESIGN.md, "Pausing fetches".
+// In kgo a pause outlives the assignment (it is a set of names), so the fetch of a lane that is
+// gone is resumed. See DESIGN.md, "Pausing fetches".
 type fetchPauser struct {
 	mu     sync.Mutex
 	client *kgo.Client

@@ -91,8 +91,8 @@ func feedAt(l *lane, i int) *feed {
 	return &l.tiers()[i-1].feed
 }
 
-// parkDue parks records in a lane's first tier that are due, and has them ready. The caller holds the
-// lane's lock if others may.
+// parkDue parks records in a lane's first tier that are due, and has them ready. The caller holds
+// the lane's lock if others may.
 func parkDue(l *lane, records ...*kgo.Record) {
 	f := l.tiers()[0]
 	for _, r := range records {

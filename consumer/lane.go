@@ -74,7 +74,8 @@ type lane struct {
 	why             string // of the state, for people
 	source          *sourceFeed
 	tierFeeds       atomic.Pointer[[]*tierFeed] // the list is never changed; set under mu
-	nextFeed        int                         // which feed is asked first for the next unit: the source is 0
+	// which feed is asked first for the next unit: the source is 0
+	nextFeed int
 
 	units map[*unit]struct{} // what workers run now
 	// the keys of records that are ready or run; nil behind one for which none waits
@@ -87,8 +88,8 @@ type lane struct {
 	gone     chan struct{} // closed by forget
 }
 
-// newOrigin is what the attempts at the records of a feed have in common: of the lane's source, or of
-// a tier with that delay.
+// newOrigin is what the attempts at the records of a feed have in common: of the lane's source, or
+// of a tier with that delay.
 func (l *lane) newOrigin(topic string, delay time.Duration) *origin {
 	from := &origin{
 		source: l.topic, topicID: l.topicID, topic: topic, partition: l.partition, delay: delay,
@@ -98,14 +99,14 @@ func (l *lane) newOrigin(topic string, delay time.Duration) *origin {
 	return from
 }
 
-// tiers are the feeds of tiers that there are by now. The caller does not change the list; a longer one
-// takes its place when a tier is found.
+// tiers are the feeds of tiers that there are by now. The caller does not change the list; a longer
+// one takes its place when a tier is found.
 func (l *lane) tiers() []*tierFeed { return *l.tierFeeds.Load() }
 
 func (l *lane) setTiers(all []*tierFeed) { l.tierFeeds.Store(&all) }
 
-// read are the feeds whose topics are read: the source's, and those of the tiers whose topics were not
-// deleted.
+// read are the feeds whose topics are read: the source's, and those of the tiers whose topics were
+// not deleted.
 func (l *lane) read() iter.Seq[*feed] {
 	return func(yield func(*feed) bool) {
 		if !yield(&l.source.feed) {
@@ -136,9 +137,9 @@ func (l *lane) updateHold() {
 	l.hold.Store(l.state != laneRunning || !room || l.c.isPaused(l.topic))
 }
 
-// mayRun reports whether a record may start, and has hold say the same: a lane that is passed over for
-// lack of room (its share shrinks as others are assigned) must be woken when there is room again, and
-// recheckHold sees that by hold.
+// mayRun reports whether a record may start, and has hold say the same: a lane that is passed over
+// for lack of room (its share shrinks as others are assigned) must be woken when there is room
+// again, and recheckHold sees that by hold.
 func (l *lane) mayRun() bool {
 	l.updateHold()
 	return !l.hold.Load()

@@ -21,8 +21,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// oversizeConfig retries a record whose value begins with "busy" once, and fails one that begins with "bad" for good; both say a
-// lot about it.
+// oversizeConfig retries a record whose value begins with "busy" once, and fails one that begins
+// with "bad" for good; both say a lot about it.
 func oversizeConfig() consumer.Config {
 	cfg := config(func(_ context.Context, r *kgo.Record) error {
 		switch {
@@ -37,7 +37,8 @@ func oversizeConfig() consumer.Config {
 	return cfg
 }
 
-// Trap 21: with its headers a record is too large for its dead-letter topic, and is lost or sent for ever.
+// Trap 21: with its headers a record is too large for its dead-letter topic, and is lost or sent
+// for ever.
 func TestLane_LargeCopyOmitsNoMoreThanItHasTo(t *testing.T) {
 	t.Parallel()
 	const value = 10_000 // with 1,000 bytes of message and some 400 of other headers
@@ -342,7 +343,8 @@ func TestLane_LargeMalformedRecordOmitsItsValue(t *testing.T) {
 	})
 }
 
-// A lane that is given up while a copy waits for its turn alone, or is sent alone, leaves the record to the next owner.
+// A lane that is given up while a copy waits for its turn alone, or is sent alone, leaves the
+// record to the next owner.
 func TestLane_RevokedOverLargeCopiesLosesNone(t *testing.T) {
 	each(t, map[string]kfake.Fault{
 		"no leader":      {Err: kerr.NotLeaderForPartition},
@@ -384,7 +386,8 @@ func TestLane_RevokedOverLargeCopiesLosesNone(t *testing.T) {
 	})
 }
 
-// A storm of large records goes on one at a time, within the lane's bounds, and other lanes do not wait for it.
+// A storm of large records goes on one at a time, within the lane's bounds, and other lanes do not
+// wait for it.
 func TestLane_LargeCopiesHoldUpNoOtherLane(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, unlimited)
@@ -421,7 +424,8 @@ func TestLane_LargeCopiesHoldUpNoOtherLane(t *testing.T) {
 	})
 }
 
-// A batch of kgo's own size would be refused by a topic with less room each time, and its copies would go on one at a time.
+// A batch of kgo's own size would be refused by a topic with less room each time, and its copies
+// would go on one at a time.
 func TestLane_BatchIsNoLargerThanItsTopicTakes(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, unlimited)

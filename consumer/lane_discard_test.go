@@ -23,7 +23,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// broughtBack is a record on the first retry topic as a redrive run writes it: from a letter, due at once, with no attempt.
+// broughtBack is a record on the first retry topic as a redrive run writes it: from a letter, due
+// at once, with no attempt.
 func broughtBack(from headers.Position, value []byte) *kgo.Record {
 	m := headers.Meta{
 		Original: headers.Position{Topic: "orders", Partition: 1, Offset: 7}, Group: "billing", NotBefore: time.Now(), Hops: 1,
@@ -49,8 +50,9 @@ func discardReports(t *testing.T, k *consumertest.Kafka) (all []string) {
 	return all
 }
 
-// A record that a handler or a policy discarded was in no place, so no test with one could ask for conservation.
-func TestConserved_KnowsWhatWasDiscarded(t *testing.T) {
+// A record that a handler or a policy discarded was in no place, so no test with one could ask for
+// conservation.
+func TestLane_CountsWhatWasDiscarded(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.Patience = time.Minute
 		cfg := config(givesUp)
@@ -223,7 +225,8 @@ func TestLane_WaitsForALedgerThatRefuses(t *testing.T) {
 	})
 }
 
-// Without a ledger there is no run either. A header that somebody made up must not hold up a lane for ever.
+// Without a ledger there is no run either. A header that somebody made up must not hold up a lane
+// for ever.
 func TestLane_GoesOnWhereThereIsNoLedger(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
@@ -241,7 +244,8 @@ func TestLane_GoesOnWhereThereIsNoLedger(t *testing.T) {
 	})
 }
 
-// The process dies after the ledger has it and before the offset moved: the record runs again, and the entry is written again.
+// The process dies after the ledger has it and before the offset moved: the record runs again, and
+// the entry is written again.
 func TestLane_DiscardReportedTwiceIsOne(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)

@@ -68,7 +68,8 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 	return StateRunning
 }
 
-// stuckAttempt returns an attempt of the lane that runs past its timeout although it was told; the caller holds the lock.
+// stuckAttempt returns an attempt of the lane that runs past its timeout although it was told; the
+// caller holds the lock.
 func (l *lane) stuckAttempt(now time.Time) *attempt {
 	for u := range l.units {
 		a := u.current.Load()
@@ -82,7 +83,8 @@ func (l *lane) stuckAttempt(now time.Time) *attempt {
 	return nil
 }
 
-// failingFeed says which of the lane's partitions cannot be read, and why; the caller holds the lock.
+// failingFeed says which of the lane's partitions cannot be read, and why; the caller holds the
+// lock.
 func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
 	for f := range l.read() {
 		if at, err := f.fetchErrors.trouble(now); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// Mux sends each record to the handler of its route. What no route is for fails terminally with class unroutable, and is
-// dead-lettered with that reason; see Otherwise. Routes are added before the consumer runs; afterwards a Mux is safe for
-// concurrent use.
+// Mux sends each record to the handler of its route. What no route is for fails terminally with
+// class unroutable, and is dead-lettered with that reason; see Otherwise. Routes are added before
+// the consumer runs; afterwards a Mux is safe for concurrent use.
 type Mux struct {
 	route     func(*kgo.Record) string
 	mu        sync.RWMutex
@@ -30,8 +30,8 @@ func NewMux(route func(*kgo.Record) string) *Mux {
 // ByTopic routes by source topic.
 func ByTopic(r *kgo.Record) string { return r.Topic }
 
-// ByHeader routes by the value of a header, the message's type say; the last one counts where there are several, and a
-// record without it has the empty route.
+// ByHeader routes by the value of a header, the message's type say; the last one counts where there
+// are several, and a record without it has the empty route.
 func ByHeader(key string) func(*kgo.Record) string {
 	return func(r *kgo.Record) string {
 		for i := len(r.Headers) - 1; i >= 0; i-- {
@@ -50,7 +50,8 @@ func (m *Mux) Handle(route string, h Handler) {
 	m.handlers[route] = h
 }
 
-// Otherwise sets the handler for what no route is for. [DiscardUnroutable] drops it, counted and logged.
+// Otherwise sets the handler for what no route is for. [DiscardUnroutable] drops it, counted and
+// logged.
 func (m *Mux) Otherwise(h Handler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -29,11 +29,11 @@ func wholeMillis(t time.Time) time.Time {
 	return time.UnixMilli(t.Add(time.Millisecond - 1).UnixMilli())
 }
 
-// next is the tier that a record goes to when it failed on from; that is zero for the source. It is the
-// first tier behind from that is at least atLeast long, or the last tier, from which a record goes to the
-// last again; the zero Tier where there is none. A tier that is no longer configured stands for the tier
-// of the same delay (its name changed with the group's), or leads to the first that is no shorter: the
-// next wait is no shorter than the last one.
+// next is the tier that a record goes to when it failed on from; that is zero for the source. It is
+// the first tier behind from that is at least atLeast long, or the last tier, from which a record
+// goes to the last again; the zero Tier where there is none. A tier that is no longer configured
+// stands for the tier of the same delay (its name changed with the group's), or leads to the first
+// that is no shorter: the next wait is no shorter than the last one.
 func next(s retrytopics.Siblings, from retrytopics.Tier, atLeast time.Duration) retrytopics.Tier {
 	if len(s.Tiers) == 0 {
 		return retrytopics.Tier{}

@@ -5,12 +5,13 @@ import (
 	"sync"
 )
 
-// pollGuard is the turn of a poll loop. The loop has the turn from before a poll until everything polled
-// is dispatched; a change of the lanes that records are dispatched to has it for itself. So no record
-// that was polled before a change is dispatched after it. DESIGN.md, "Intake", says what would be lost.
+// pollGuard is the turn of a poll loop. The loop has the turn from before a poll until everything
+// polled is dispatched; a change of the lanes that records are dispatched to has it for itself. So
+// no record that was polled before a change is dispatched after it. DESIGN.md, "Intake", says what
+// would be lost.
 //
-// The turn is not a mutex: a goroutine that has it may wait for time to pass, which in virtual time it could not do while
-// others wait for a mutex.
+// The turn is not a mutex: a goroutine that has it may wait for time to pass, which in virtual time
+// it could not do while others wait for a mutex.
 type pollGuard struct {
 	mu      sync.Mutex
 	free    *sync.Cond // signalled when the turn is given back

@@ -7,7 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// retryPoll moves records from the retry client to their lanes, and changes which partitions that client reads.
+// retryPoll moves records from the retry client to their lanes, and changes which partitions that
+// client reads.
 type retryPoll struct {
 	*pollGuard
 	c      *Consumer
@@ -64,7 +65,8 @@ func (p *retryPoll) add(lanes []*lane) {
 				if l.isGone() || p.byFeed[at] == f || f.parked.Retired() {
 					continue
 				}
-				if p.byFeed[at] != nil { // the remove of the lane before comes later, and finds that it is done
+				// the remove of the lane before comes later, and finds that it is done
+				if p.byFeed[at] != nil {
 					stop[f.topic] = append(stop[f.topic], l.partition)
 				}
 				p.byFeed[at] = f
@@ -74,7 +76,8 @@ func (p *retryPoll) add(lanes []*lane) {
 				if start[f.topic] == nil {
 					start[f.topic] = map[int32]kgo.Offset{}
 				}
-				// With the epoch kgo asks whether the log still is the one that the offset was committed in.
+				// With the epoch kgo asks whether the log still is the one that the offset was
+				// committed in.
 				start[f.topic][l.partition] = kgo.NewOffset().At(f.tracker.Next).WithEpoch(f.epoch)
 			}
 		}
@@ -106,8 +109,9 @@ func (p *retryPoll) remove(lanes []*lane) {
 	})
 }
 
-// reread has the retry client forget a topic, and read it anew where the feeds are. kgo takes its time to forget, and no lock is held
-// meanwhile: a feed that is added then is read when that is over.
+// reread has the retry client forget a topic, and read it anew where the feeds are. kgo takes its
+// time to forget, and no lock is held meanwhile: a feed that is added then is read when that is
+// over.
 func (p *retryPoll) reread(topic string) {
 	p.betweenPolls(func() { p.clearing[topic]++ })
 	p.client.PurgeTopicsFromConsuming(topic)

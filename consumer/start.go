@@ -7,9 +7,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// Start says where a source partition begins for a group that has no committed offset on it. It is settled, and committed,
-// before the partition's first record runs. Retry topics always begin at their start, and so do partitions that are added to a source
-// which the group consumes already: what was written to them before a member had them is not skipped.
+// Start says where a source partition begins for a group that has no committed offset on it. It is
+// settled, and committed, before the partition's first record runs. Retry topics always begin at
+// their start, and so do partitions that are added to a source which the group consumes already:
+// what was written to them before a member had them is not skipped.
 type Start struct {
 	kind startKind
 	at   time.Time

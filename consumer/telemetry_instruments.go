@@ -11,14 +11,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// gauges are the instruments that are observed when a meter collects. Several consumers of one process
-// share them: what they observe under the same attributes adds up, which a gauge's values would not.
+// gauges are the instruments that are observed when a meter collects. Several consumers of one
+// process share them: what they observe under the same attributes adds up, which a gauge's values
+// would not.
 type gauges struct {
 	parked, oldest, inflight, evicted, refetched, lanes, members, failing, gaps metric.Int64Observable
 }
 
-// newTelemetry makes the instruments, and has them observed by observe. values is the context that Run
-// was called with. The global providers are asked for here, in Run, so that they may be set after New.
+// newTelemetry makes the instruments, and has them observed by observe. values is the context that
+// Run was called with. The global providers are asked for here, in Run, so that they may be set
+// after New.
 func newTelemetry(values context.Context, cfg *Config, observe func(metric.Observer, *gauges)) (*telemetry, error) {
 	tracers, meters := cfg.TracerProvider, cfg.MeterProvider
 	if tracers == nil {

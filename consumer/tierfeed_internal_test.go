@@ -16,9 +16,10 @@ func TestTierFeed_ParksAgainWhatIsNotDue(t *testing.T) {
 		written time.Duration
 		copied  time.Duration // after so long a copy is written; 0 for none
 	}{
-		"set back by an hour":                   {due: time.Hour},
-		"set back by days":                      {due: 6 * 24 * time.Hour, copied: 84 * time.Hour},
-		"set forward, and the broker is behind": {due: 6 * 24 * time.Hour, written: -1000 * time.Hour, copied: 21 * time.Hour * 9 / 8}, // to an eighth
+		"set back by an hour": {due: time.Hour},
+		"set back by days":    {due: 6 * 24 * time.Hour, copied: 84 * time.Hour},
+		// to an eighth
+		"set forward, and the broker is behind": {due: 6 * 24 * time.Hour, written: -1000 * time.Hour, copied: 21 * time.Hour * 9 / 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -39,7 +39,8 @@ func TestTierFeed_PausedForLackOfRoomGoesOn(t *testing.T) {
 		for _, l := range c.Health().Lanes {
 			waits += l.Queued + l.Running
 		}
-		if waits > 250 { // the first fetch may be larger than the bound; those behind it wait on the broker
+		// the first fetch may be larger than the bound; those behind it wait on the broker
+		if waits > 250 {
 			t.Errorf("%d of %d records are in memory, want what came before the fetches paused", waits, len(records))
 		}
 		close(release)

@@ -82,7 +82,8 @@ func TestTierFeed_NoBrokersClockMakesAnotherCopy(t *testing.T) {
 // half of the topic's retention reaches, and a handful if it does not, or if the broker's clock is
 // off: also over restarts, and of evicted records.
 func TestTierFeed_ALongRetryAfterIsAHandfulOfCopies(t *testing.T) {
-	const asked, records = 50 * time.Minute, 50 // the embedded broker deletes by its own clock after an hour
+	// the embedded broker deletes by its own clock after an hour
+	const asked, records = 50 * time.Minute, 50
 	const ages = 240_000 * time.Hour
 	type row struct {
 		skew      time.Duration

@@ -55,7 +55,8 @@ func (o topicOwner) Sized(t *topicmonitor.Topic, before int32) {
 	switch t.Use.Kind {
 	case topicmonitor.Source:
 		if t.Size > before {
-			o.c.group.ForceMetadataRefresh() // under the classic protocol the group's leader has the new partitions assigned
+			// under the classic protocol the group's leader has the new partitions assigned
+			o.c.group.ForceMetadataRefresh()
 		}
 	case topicmonitor.Drained:
 		o.c.resized(t.Use.Source, t.Name, t.Size)
@@ -68,8 +69,8 @@ func (o topicOwner) Found(t *topicmonitor.Topic) {
 	o.reader(t.Name).ResumeFetchTopics(t.Name)
 }
 
-// Missing sees to a topic that does not exist. It is not made from here: the operator who deleted it
-// may be about to.
+// Missing sees to a topic that does not exist. It is not made from here: the operator who deleted
+// it may be about to.
 func (o topicOwner) Missing(t *topicmonitor.Topic) {
 	c := o.c
 	switch t.Use.Kind {
@@ -122,8 +123,8 @@ func (o topicOwner) Recreated(t *topicmonitor.Topic) {
 }
 
 // Reread has the clients forget what they know of a topic that they read, and start again on it. A
-// source's lanes are revoked in order before: what they finished counts, since its log is the one that
-// it was. A consumer that stops leaves it, and commits what is finished.
+// source's lanes are revoked in order before: what they finished counts, since its log is the one
+// that it was. A consumer that stops leaves it, and commits what is finished.
 func (o topicOwner) Reread(t *topicmonitor.Topic) {
 	c := o.c
 	if c.stop.Err() != nil {
@@ -134,7 +135,8 @@ func (o topicOwner) Reread(t *topicmonitor.Topic) {
 		t.Revoking.Store(true)
 		c.wg.Go(func() {
 			c.revoke(c.ctx, func(l *lane) bool { return l.topic == t.Name })
-			if t.Revoking.CompareAndSwap(true, false) { // else it was recreated meanwhile, and that was seen to
+			// else it was recreated meanwhile, and that was seen to
+			if t.Revoking.CompareAndSwap(true, false) {
 				o.resubscribe(t.Name)
 			}
 		})
@@ -152,10 +154,10 @@ func (o topicOwner) Reread(t *topicmonitor.Topic) {
 	}
 }
 
-// restart replaces the lanes of a source that read a tier under another id than its own; they are not
-// open yet. It runs in a turn of the source's poll loop. Records of the old topic may be running, and
-// their offsets must not finish those of the new one, so what the lanes have not finished is void:
-// they start anew from their floors.
+// restart replaces the lanes of a source that read a tier under another id than its own; they are
+// not open yet. It runs in a turn of the source's poll loop. Records of the old topic may be
+// running, and their offsets must not finish those of the new one, so what the lanes have not
+// finished is void: they start anew from their floors.
 func (o topicOwner) restart(source, tier string, id kadm.TopicID) (anew []*lane) {
 	for _, l := range o.c.lanesOn(source) {
 		l.mu.Lock()
@@ -171,8 +173,8 @@ func (o topicOwner) restart(source, tier string, id kadm.TopicID) (anew []*lane)
 	return anew
 }
 
-// resubscribe has the group client forget a source, and learn of it again when the group has taken it
-// back.
+// resubscribe has the group client forget a source, and learn of it again when the group has taken
+// it back.
 func (o topicOwner) resubscribe(source string) {
 	c := o.c
 	if c.stop.Err() != nil {
@@ -187,8 +189,8 @@ func (o topicOwner) resubscribe(source string) {
 	}
 }
 
-// refused has a topic polled soon, and not read until then, if that may be what the error of a fetch
-// is about: kgo would ask for it again at once, and be refused again.
+// refused has a topic polled soon, and not read until then, if that may be what the error of a
+// fetch is about: kgo would ask for it again at once, and be refused again.
 func (o topicOwner) refused(topic string, err error) {
 	if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID) {
 		o.reader(topic).PauseFetchTopics(topic)

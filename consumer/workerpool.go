@@ -8,28 +8,30 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
 
-// workerPool hands workers to lanes. Lanes with work stand in a ring and are served in turn; at most limit workers run at a
-// time (0: as many as there is work for).
+// workerPool hands workers to lanes. Lanes with work stand in a ring and are served in turn; at
+// most limit workers run at a time (0: as many as there is work for).
 //
-// Workers are goroutines that live as long as there is work, so an idle lane costs nothing. One that
-// waits between two runs of a record lends its slot, and has the next one that is free when its wait
-// is over. At most limit slots are lent: what a worker has in hand counts towards no other bound.
-// See DESIGN.md, "Attempts and workers".
+// Workers are goroutines that live as long as there is work, so an idle lane costs nothing. One
+// that waits between two runs of a record lends its slot, and has the next one that is free when
+// its wait is over. At most limit slots are lent: what a worker has in hand counts towards no other
+// bound. See DESIGN.md, "Attempts and workers".
 type workerPool struct {
 	limit int
 	wg    *sync.WaitGroup
 	run   func(*unit)
 	clock *clock.Clock
 
-	mu        sync.Mutex
-	ring      fifo.Queue[*lane]
-	running   int
-	lent      int
-	returning fifo.Queue[chan struct{}] // workers whose wait is over, in order; closed to hand over a slot
+	mu      sync.Mutex
+	ring    fifo.Queue[*lane]
+	running int
+	lent    int
+	// workers whose wait is over, in order; closed to hand over a slot
+	returning fifo.Queue[chan struct{}]
 	waiting   atomic.Bool
 }
 
-// ready puts the lane into the ring, unless it stands there, and starts a worker if there is room for one.
+// ready puts the lane into the ring, unless it stands there, and starts a worker if there is room
+// for one.
 func (s *workerPool) ready(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +44,8 @@ func (s *workerPool) ready(l *lane) {
 	s.wg.Go(s.worker)
 }
 
-// contended reports whether a lane waits for a worker that there is no room for: then a unit ends early.
+// contended reports whether a lane waits for a worker that there is no room for: then a unit ends
+// early.
 func (s *workerPool) contended() bool { return s.waiting.Load() }
 
 // lend gives a worker's slot to the others, until it reclaims one. It reports false, and the worker
@@ -62,7 +65,8 @@ func (s *workerPool) lend() bool {
 	return spare
 }
 
-// startWorker starts a worker for the slot that is free, where somebody waits for one; the caller holds the lock.
+// startWorker starts a worker for the slot that is free, where somebody waits for one; the caller
+// holds the lock.
 func (s *workerPool) startWorker() {
 	switch {
 	case s.limit > 0 && s.running >= s.limit:
@@ -107,7 +111,8 @@ func (s *workerPool) reclaim(stop <-chan struct{}) bool {
 	return false
 }
 
-// takeOver counts a worker that runs no handler any more, only comes to its end, beyond the limit if need be.
+// takeOver counts a worker that runs no handler any more, only comes to its end, beyond the limit
+// if need be.
 func (s *workerPool) takeOver() {
 	s.clock.Enter()
 	s.mu.Lock()
@@ -160,8 +165,8 @@ func (s *workerPool) worker() {
 	}
 }
 
-// next is the lane whose turn it is, with one that has more work behind the others. It gives up the worker's slot where there is none, or
-// others have a claim to the slot.
+// next is the lane whose turn it is, with one that has more work behind the others. It gives up the
+// worker's slot where there is none, or others have a claim to the slot.
 func (s *workerPool) next(more *lane) *lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()

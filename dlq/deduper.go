@@ -28,9 +28,10 @@ type lineage struct {
 // offset: of several the last.
 type resolved struct {
 	offsets offsetset.Set
-	at      places            // where they stand
-	latest  places            // of several, where the one stands that was resolved last
-	since   offsetset.Numbers // Unix seconds before which a copy failed that was settled with the latest
+	at      places // where they stand
+	latest  places // of several, where the one stands that was resolved last
+	// Unix seconds before which a copy failed that was settled with the latest
+	since offsetset.Numbers
 	// failed is when the letter's record failed, in Unix milliseconds, in two parts: of nearly all
 	// letters the upper one is the same.
 	failedHigh, failedLow offsetset.Numbers
@@ -55,9 +56,11 @@ type lineageKey struct {
 type copied uint8
 
 const (
-	noCopy         copied = iota
-	copyOfOpen            // of a letter that is open
-	copyOfResolved        // of a letter that was open still when this one failed, and about whose record something was done since
+	noCopy     copied = iota
+	copyOfOpen        // of a letter that is open
+	// of a letter that was open still when this one failed, and about whose record something was
+	// done since
+	copyOfResolved
 )
 
 // places say where letters stand, by their original offset: how far that is from there, where as a
@@ -156,8 +159,9 @@ func seconds(at time.Time) uint32 { return uint32(min(max(at.Unix(), 0), math.Ma
 // more, and another six where its neighbors were settled at other seconds; where it is to name the
 // letter of a copy, six for each that is not as far from its original offset as its neighbors.
 type deduper struct {
-	all    map[lineageKey]*lineage
-	last   map[int32]*lineage // by the letters' partition: most letters are of the one of that before them
+	all map[lineageKey]*lineage
+	// by the letters' partition: most letters are of the one of that before them
+	last   map[int32]*lineage
 	groups map[string]bool
 }
 

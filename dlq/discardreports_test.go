@@ -200,7 +200,8 @@ func TestDiscardReports_BrokenOnesCountForNothing(t *testing.T) {
 		err        string
 	}{
 		{"run/r/discarded/7", `{"v":1,"state":"discarded","run":"r"` + rest, true, ""},
-		{"run/a/b/discarded/7", `{"v":1,"state":"discarded","run":"a/b"` + rest, true, ""}, // of no run that there is
+		// of no run that there is
+		{"run/a/b/discarded/7", `{"v":1,"state":"discarded","run":"a/b"` + rest, true, ""},
 		{"run/r/discarded/7", `{"v":1,"state":"succeeded","run":"r"` + rest, true, "it is succeeded, of run"},
 		{"run/r/discarded/7", `{"v":1,"state":"discarded","run":"s"` + rest, true, `of run "s"`},
 		{"run/r/discarded/7", `{"v":3}`, true, "of version 3"},

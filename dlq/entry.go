@@ -116,7 +116,8 @@ func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record
 		r.Key = strconv.AppendInt(nil, offset, 10)
 		return r
 	}
-	text := strconv.AppendInt(make([]byte, 0, 288), offset, 10) // one allocation for both, as a rule
+	// one allocation for both, as a rule
+	text := strconv.AppendInt(make([]byte, 0, 288), offset, 10)
 	r.Key = text[:len(text):len(text)]
 	r.Value = e.append(text[len(text):])
 	return r

@@ -17,11 +17,14 @@ import (
 // letter about whose place or time Parse says otherwise: FuzzHeaderView_AgreesWithParse.
 type headerView struct {
 	group, class, fingerprint, message, reason []byte
-	topic, source, redrive                     []byte // dlq-original-topic, dlq-original-topic-id, dlq-redrive-id
-	partition                                  int64  // dlq-original-partition and -offset; -1 where there is none
-	offset                                     int64
-	failedAt                                   int64 // Unix milliseconds; -1 where there is none
-	broken                                     bool  // one of them is there twice, or not in its format
+	// dlq-original-topic, dlq-original-topic-id, dlq-redrive-id
+	topic, source, redrive []byte
+	// dlq-original-partition and -offset; -1 where there is none
+	partition int64
+	offset    int64
+	failedAt  int64 // Unix milliseconds; -1 where there is none
+	// one of them is there twice, or not in its format
+	broken bool
 }
 
 // read looks at each header once. Of one that is there twice the first counts, as for

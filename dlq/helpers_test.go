@@ -254,7 +254,8 @@ func (k *kafka) read(ctx context.Context, topic string, f Filter, from Cursor) (
 		}
 		got = append(got, fmt.Sprintf("%d:%s", l.Record.Partition, l.Record.Value))
 	}
-	slices.SortStableFunc(got, func(a, b string) int { return int(a[0]) - int(b[0]) }) // within a partition as yielded
+	// within a partition as yielded
+	slices.SortStableFunc(got, func(a, b string) int { return int(a[0]) - int(b[0]) })
 	return got, errs
 }
 

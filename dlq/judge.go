@@ -13,7 +13,8 @@ type judge struct {
 	view    headerView // of the last letter
 	copy    copied     // of what it is the copy, where no entry resolves it
 	names   bool       // it says of which letter a copy is
-	behind  uint32     // how far behind that letter the copy is, if the judge names it; 0 from 2³² on
+	// how far behind that letter the copy is, if the judge names it; 0 from 2³² on
+	behind uint32
 }
 
 // newJudge returns a judge; one that names also says of which letter a copy is.

@@ -103,12 +103,17 @@ func TestLedger_EachKindOfRecordIsItsOwnLetter(t *testing.T) {
 		k.inTransaction(t, cl, &commit, "2", "3") // and the marker 4
 		k.produce(t,
 			&kgo.Record{Topic: "one.dlq", Key: []byte("k")}, // 5: a tombstone
-			&kgo.Record{Topic: "one.dlq", Headers: []kgo.RecordHeader{header("kafka_dlt-original-topic", "orders"), header("dlq-", ""), {Key: "dlq-mine"}}}, // 6
+			// 6
+			&kgo.Record{Topic: "one.dlq", Headers: []kgo.RecordHeader{header("kafka_dlt-original-topic", "orders"), header("dlq-", ""), {Key: "dlq-mine"}}},
 			with(), with(), // 7, 8: siding's headers without a reason
-			with(header(headers.FailureReason, "terminal"), header(headers.OriginalOffset, "7")),                           // 9: there twice
-			with(header(headers.FailureReason, "terminal"), header(headers.Group, "a"), header(headers.Group, "a")),        // 10
-			&kgo.Record{Topic: "one.dlq", Headers: []kgo.RecordHeader{header(headers.FailureReason, "terminal")}},          // 11
-			&kgo.Record{Topic: "one.dlq", Headers: append(slices.Clone(original[:2]), header(headers.OriginalOffset, ""))}, // 12
+			// 9: there twice
+			with(header(headers.FailureReason, "terminal"), header(headers.OriginalOffset, "7")),
+			// 10
+			with(header(headers.FailureReason, "terminal"), header(headers.Group, "a"), header(headers.Group, "a")),
+			// 11
+			&kgo.Record{Topic: "one.dlq", Headers: []kgo.RecordHeader{header(headers.FailureReason, "terminal")}},
+			// 12
+			&kgo.Record{Topic: "one.dlq", Headers: append(slices.Clone(original[:2]), header(headers.OriginalOffset, ""))},
 		)
 		omitted := from(7)
 		omitted.ValueOmitted = true
@@ -134,7 +139,8 @@ func TestLedger_MayHaveOtherPartitionsThanItsTopic(t *testing.T) {
 				k.write(t, "adopted", &kgo.Record{Partition: p}, m)
 				k.write(t, "adopted", &kgo.Record{Partition: p}, headers.Meta{})
 			}
-			k.note(t, "orders.dlq", 2, 0, Entry{State: Succeeded}) // of a partition that there may not be
+			// of a partition that there may not be
+			k.note(t, "orders.dlq", 2, 0, Entry{State: Succeeded})
 			k.note(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
 			l := NewLedger("adopted", "orders.dlq.ledger", k.opts()...)
 			want := []string{"0:1", "1:0", "1:1", "2:1", "3:0", "3:1", "4:0", "4:1"}

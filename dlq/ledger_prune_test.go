@@ -32,7 +32,8 @@ func TestPruning_SparesOpenLettersAndThoseBehind(t *testing.T) {
 		if want := map[int32]int64{0: 2, 1: 4}; !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 0 || told != [2]int64{8, 8} {
 			t.Fatalf("prunable %+v, want until %v; told %d", p, want, told)
 		}
-		got, errs := k.read(t.Context(), "orders.dlq", Filter{}, Cursor{End: p.Until}) // to archive it
+		// to archive it
+		got, errs := k.read(t.Context(), "orders.dlq", Filter{}, Cursor{End: p.Until})
 		check(t, got, errs, "0:0", "0:1", "1:0", "1:1", "1:2", "1:3")
 		if err := l.Prune(t.Context(), p); err != nil {
 			t.Fatal(err)

@@ -235,7 +235,8 @@ func (l *Ledger) addRedriven(at place, e *Entry) {
 		return
 	}
 	f := l.stateCodeOf(at.partition)
-	if f.sets[stateCode(Redriven)].Has(at.offset) || f.sets[stateCode(Discarded)].Has(at.offset) { // by the entry, or as it was believed
+	// by the entry, or as it was believed
+	if f.sets[stateCode(Redriven)].Has(at.offset) || f.sets[stateCode(Discarded)].Has(at.offset) {
 		for run := range l.reports.redriven {
 			l.reports.redriven.remove(run, at)
 		}

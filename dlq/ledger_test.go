@@ -42,7 +42,8 @@ func TestLedger_LastEntryCounts(t *testing.T) {
 					t.Errorf("%q: %d letters are %s, want %d", c.says, got, s, want)
 				}
 			}
-			if l.State(1, 70_000).Resolves() || l.State(2, 4_464).Resolves() { // another partition, and the same 16 bits
+			// another partition, and the same 16 bits
+			if l.State(1, 70_000).Resolves() || l.State(2, 4_464).Resolves() {
 				t.Error("a letter is settled of which nothing is said")
 			}
 			k.note(t, "orders.dlq", 2, 70_000, Entry{})

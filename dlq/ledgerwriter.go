@@ -37,7 +37,8 @@ func newLedgerWriter(ctx context.Context, l *Ledger, done func(headers.Position,
 		return nil, err
 	case seen.missing:
 		return nil, fmt.Errorf("the ledger %q does not exist: create it first, compacted, with the partitions of %q (retrytopics.Ensure does)", l.name, l.topic)
-	case seen.entries < seen.letters: // every letter has its partition in the ledger, or nothing is written
+	// every letter has its partition in the ledger, or nothing is written
+	case seen.entries < seen.letters:
 		return nil, fmt.Errorf("the ledger %q has %d partitions, %q has %d: give it as many first", l.name, seen.entries, l.topic, seen.letters)
 	}
 	cl, err := client.New(writeOpts(l.opts)...)

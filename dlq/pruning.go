@@ -35,7 +35,8 @@ func (p *pruning) add(r *kgo.Record) {
 	copied := p.judge.copy == copyOfResolved
 	// A copy of a letter that is open, and goes by its age, is what is left of it.
 	open := p.judge.copy == copyOfOpen || !state.Resolves()
-	pending := p.judge.ledger.pending(r.Partition, r.Offset) // it is all that there is of the record, if its copy was lost
+	// it is all that there is of the record, if its copy was lost
+	pending := p.judge.ledger.pending(r.Partition, r.Offset)
 	if !part.stays && (open || pending || copied) && !r.Timestamp.Before(p.before) {
 		part.stays, part.until = true, r.Offset
 	}

@@ -10,9 +10,10 @@ import (
 // more for each that was settled at another second than those beside it, or is the copy of a letter
 // that is farther away than those beside it have theirs. See DESIGN.md, "The ledger".
 type stateSets struct {
-	sets   [2 + len(states)]offsetset.Set // an offset is in one, or in none
-	since  offsetset.Numbers              // Unix seconds at which the letters were resolved
-	behind offsetset.Numbers              // how far behind its letter a copy stands; 0 where its entry does not name the letter
+	sets  [2 + len(states)]offsetset.Set // an offset is in one, or in none
+	since offsetset.Numbers              // Unix seconds at which the letters were resolved
+	// how far behind its letter a copy stands; 0 where its entry does not name the letter
+	behind offsetset.Numbers
 }
 
 // The first two sets are of letters about which the last entry can't be read; then come those of

@@ -46,7 +46,8 @@ func newSummarizer(l *Ledger, f Filter) *summarizer {
 }
 
 func (t *summarizer) add(r *kgo.Record) {
-	state := t.judge.state(r) // of each, or a duplicate of one that is not selected would not be known
+	// of each, or a duplicate of one that is not selected would not be known
+	state := t.judge.state(r)
 	p := t.partitions[r.Partition]
 	if r.Offset < p.begin {
 		return

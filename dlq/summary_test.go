@@ -80,7 +80,8 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 		if _, ok := s.Oldest(); ok {
 			t.Error("none is open, and one is the oldest")
 		}
-		page := Cursor{At: map[int32]int64{0: 2}, End: map[int32]int64{0: 4, 2: 1}} // the copy's letter is before it
+		// the copy's letter is before it
+		page := Cursor{At: map[int32]int64{0: 2}, End: map[int32]int64{0: 4, 2: 1}}
 		if s, err = l.Summarize(t.Context(), Filter{}, page, nil); err != nil || s.Open != 2 || s.Resolved != 0 || s.Duplicates != 1 || len(s.Partitions) != 2 {
 			t.Errorf("of a page: %+v, %v", s, err)
 		}

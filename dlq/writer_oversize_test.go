@@ -182,7 +182,8 @@ func TestWriter_NeighborsOfAnOversizeLetterStayWhole(t *testing.T) {
 		for i := range n / 2 {
 			write(i)
 		}
-		time.Sleep(51 * time.Millisecond) // some are refused by now, and the others come behind them
+		// some are refused by now, and the others come behind them
+		time.Sleep(51 * time.Millisecond)
 		for i := n / 2; i < n; i++ {
 			write(i)
 		}

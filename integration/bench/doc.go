@@ -59,7 +59,8 @@ func figures(results []result, machine string, at time.Time) string {
 // machine describes the client's machine; the broker may be elsewhere.
 func machine() string {
 	model := runtime.GOARCH
-	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil { // Linux only, and not on every kind of CPU
+	// Linux only, and not on every kind of CPU
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for line := range strings.Lines(string(info)) {
 			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
 				model = strings.TrimSpace(value)

@@ -6,12 +6,13 @@
 //
 // Every bench runs its programs in turn (A B A B …), each in a process of its own. Their data was
 // written before, or is offered at an even pace. The first round is a warm-up and does not count. A
-// ratio is computed within a round, so that other load on the machine affects both sides. The report
-// has the median of the rounds, the smallest and the largest. CPU is getrusage of the client's
-// process, without the broker's share. docs/performance.md describes each bench and its goal.
+// ratio is computed within a round, so that other load on the machine affects both sides. The
+// report has the median of the rounds, the smallest and the largest. CPU is getrusage of the
+// client's process, without the broker's share. docs/performance.md describes each bench and its
+// goal.
 //
-// Without -brokers the broker is the embedded one, in a process of its own with its log on disk. Its
-// figures are only shown. On a real Kafka the exit status is 1 if a figure misses its goal.
+// Without -brokers the broker is the embedded one, in a process of its own with its log on disk.
+// Its figures are only shown. On a real Kafka the exit status is 1 if a figure misses its goal.
 package main
 
 import (

@@ -1,18 +1,19 @@
 package main
 
 // ceilings bound measures, so that the house does not decay. One that a change has to exceed is
-// raised in that change, with the reason in its commit; one that a change leaves far behind is lowered.
+// raised in that change, with the reason in its commit; one that a change leaves far behind is
+// lowered.
 var ceilings = map[string]int{
 	"README.md words": 1500,
-	"DESIGN.md words": 10000,
+	"DESIGN.md words": 10200,
 
-	"comment lines over 100 columns": 1458,
-	strayFiles:                       98,
-	strayTests:                       655,
+	"comment lines over 100 columns": 0,
+	strayFiles:                       0,
+	strayTests:                       0,
 
-	"consumer largest cycle, lines":                   8400,
-	"consumer references between files, upward":       90,
-	"consumer types with methods in several families": 2,
+	"consumer largest cycle, lines":                   5000,
+	"consumer references between files, upward":       65,
+	"consumer types with methods in several families": 0,
 	"dlq largest cycle, lines":                        500,
 	"dlq references between files, upward":            4,
 	"dlq types with methods in several families":      0,
@@ -20,7 +21,7 @@ var ceilings = map[string]int{
 	"redrive references between files, upward":        20,
 	"redrive types with methods in several families":  0,
 
-	"consumer file lines, max":     560,
+	"consumer file lines, max":     525,
 	"dlq file lines, max":          400,
 	"redrive file lines, max":      560,
 	"consumer function lines, max": 90,

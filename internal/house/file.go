@@ -67,6 +67,9 @@ func readFile(path string, src []byte) (*file, error) {
 	f.bare = bareLines(src[fset.Position(endOfImports(tree)).Offset:])
 	text := strings.Split(string(src), "\n")
 	for _, group := range tree.Comments {
+		if strings.HasPrefix(group.Text(), "Output:") { // of an example: it is what the code prints
+			continue
+		}
 		for _, c := range group.List {
 			if isDirective(c.Text) {
 				continue

@@ -27,7 +27,8 @@ type graph struct {
 	types []methods
 }
 
-// methods says where the methods of a type stand. A family of files shares the name up to the first underscore.
+// methods says where the methods of a type stand. A family of files shares the name up to the first
+// underscore.
 type methods struct {
 	name     string
 	methods  int
@@ -156,8 +157,9 @@ func (g *graph) largestCycle() []string {
 	return best
 }
 
-// upward counts the references that run back in an order of the files that has few of them: the order that the heuristic
-// of Eades, Lin and Smyth ("A fast and effective heuristic for the feedback arc set problem", 1993) finds.
+// upward counts the references that run back in an order of the files that has few of them: the
+// order that the heuristic of Eades, Lin and Smyth ("A fast and effective heuristic for the
+// feedback arc set problem", 1993) finds.
 func (g *graph) upward() (n int) {
 	left := slices.Sorted(maps.Keys(g.lines))
 	var front, back []string

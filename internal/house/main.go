@@ -1,5 +1,6 @@
-// House prints measures of the code base: how large and how entangled it is, and how its comments and tests keep the
-// conventions of CONTRIBUTING.md. It fails where a measure exceeds its ceiling or a convention is broken.
+// House prints measures of the code base: how large and how entangled it is, and how its comments
+// and tests keep the conventions of CONTRIBUTING.md. It fails where a measure exceeds its ceiling
+// or a convention is broken.
 //
 //	go run ./internal/house [-C checkout]
 package main
@@ -16,7 +17,8 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run measures a checkout, prints the measures, and reports what exceeds a ceiling or breaks a convention.
+// run measures a checkout, prints the measures, and reports what exceeds a ceiling or breaks a
+// convention.
 func run(args []string, out, problems io.Writer) (code int) {
 	flags := flag.NewFlagSet("house", flag.ContinueOnError)
 	flags.SetOutput(problems)

@@ -26,7 +26,8 @@ func copyOnTier(due time.Time) []kgo.RecordHeader {
 	})
 }
 
-// The group alone is enough to know whose record it is; what is wrong beside it is that group's to handle.
+// The group alone is enough to know whose record it is; what is wrong beside it is that group's to
+// handle.
 func TestPeek_ReadsGroupAndDueTimeAsParseDoes(t *testing.T) {
 	t.Parallel()
 	due := time.UnixMilli(1_763_000_000_123)

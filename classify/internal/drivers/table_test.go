@@ -113,8 +113,8 @@ func samples() (all []error) {
 	return all
 }
 
-// The table once had SQLSTATE 57014 as unknown and HTTP 500 as retried, and no test compared it with
-// the code.
+// The table once had SQLSTATE 57014 as unknown and HTTP 500 as retried, and no test compared it
+// with the code.
 func TestTheDocumentedTablesAreWhatTheCodeDoes(t *testing.T) {
 	t.Parallel()
 	for _, tab := range []*table{

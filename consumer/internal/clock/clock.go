@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Tick is how often the coarse clock moves. A clock read costs more than a tenth of what a bare loop spends on a
-// record, so attempts take their start from a clock that a ticker moves.
+// Tick is how often the coarse clock moves. A clock read costs more than a tenth of what a bare
+// loop spends on a record, so attempts take their start from a clock that a ticker moves.
 const Tick = 20 * time.Millisecond
 
-// checkEvery and lingerFor count ticks: how often running attempts are looked over, and how long the ticker outlives
-// the last worker, so that a stream of short batches does not start and stop it each time.
+// checkEvery and lingerFor count ticks: how often running attempts are looked over, and how long
+// the ticker outlives the last worker, so that a stream of short batches does not start and stop it
+// each time.
 const (
 	checkEvery = 25
 	lingerFor  = 50
@@ -19,9 +20,10 @@ const (
 
 // Clock is the coarse clock. It ticks only while workers run: an idle consumer wakes nobody.
 type Clock struct {
-	Base    time.Time
-	Reading atomic.Int64 // nanoseconds since base, behind the truth by at most a tick and the scheduler's delay
-	check   func()       // looks over the running attempts
+	Base time.Time
+	// nanoseconds since base, behind the truth by at most a tick and the scheduler's delay
+	Reading atomic.Int64
+	check   func() // looks over the running attempts
 
 	mu      sync.Mutex
 	workers int
@@ -30,8 +32,8 @@ type Clock struct {
 	done    <-chan struct{}
 }
 
-// New makes a clock that ends with done. It counts its goroutine in wg, and calls check now and then
-// while workers run.
+// New makes a clock that ends with done. It counts its goroutine in wg, and calls check now and
+// then while workers run.
 func New(wg *sync.WaitGroup, done <-chan struct{}, check func()) *Clock {
 	return &Clock{Base: time.Now(), wg: wg, done: done, check: check}
 }
@@ -84,7 +86,8 @@ func (k *Clock) tick() {
 // At is the wall and monotonic time of a coarse reading.
 func (k *Clock) At(reading int64) time.Time { return k.Base.Add(time.Duration(reading)) }
 
-// About is the time, behind the truth by no more than the coarse clock is. It is for what comes by the thousand, workers or not.
+// About is the time, behind the truth by no more than the coarse clock is. It is for what comes by
+// the thousand, workers or not.
 func (k *Clock) About() time.Time {
 	if k.ticking.Load() {
 		return k.At(k.Reading.Load())

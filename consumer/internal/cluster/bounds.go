@@ -46,12 +46,13 @@ func OffsetIn(listed kadm.ListedOffsets, topic string, partition int32) (int64, 
 	return o.Offset, nil
 }
 
-// Slack is how much later than its context an answer may come that kgo does not cut off: the answers
-// of the brokers that are there come with the end of the context, for which the others were awaited.
+// Slack is how much later than its context an answer may come that kgo does not cut off: the
+// answers of the brokers that are there come with the end of the context, for which the others were
+// awaited.
 const Slack = 100 * time.Millisecond
 
-// Bounds asks where the logs of topics start and end. It returns little later than ctx ends. kgo may
-// not: what waits behind another request to the same broker does not look at its context.
+// Bounds asks where the logs of topics start and end. It returns little later than ctx ends. kgo
+// may not: what waits behind another request to the same broker does not look at its context.
 func (c *Cluster) Bounds(ctx context.Context, topics ...string) (Bounds, error) {
 	if len(topics) == 0 {
 		return Bounds{}, nil
@@ -75,14 +76,15 @@ func (c *Cluster) askBounds(ctx context.Context, topics []string) (b Bounds) {
 	var wg sync.WaitGroup
 	var endErr error
 	wg.Go(func() {
-		// The high watermark, whatever the isolation level: an open transaction's records are there, if
-		// not to be read yet.
+		// The high watermark, whatever the isolation level: an open transaction's records are
+		// there, if not to be read yet.
 		b.end, endErr = c.admin.ListEndOffsets(ctx, topics...)
 	})
 	var startErr error
 	b.start, startErr = c.admin.ListStartOffsets(ctx, topics...)
 	wg.Wait()
-	// A partition that is led by a broker which is away is missing in the answers; the others go on.
+	// A partition that is led by a broker which is away is missing in the answers; the others go
+	// on.
 	if startErr != nil && !IsPartial(startErr) {
 		b.err = fmt.Errorf("list of start offsets: %w", startErr)
 	} else if endErr != nil && !IsPartial(endErr) {

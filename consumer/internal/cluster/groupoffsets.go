@@ -51,9 +51,9 @@ func (f Former) Of(topic string, partition int32) (offset kgo.EpochOffset, known
 	return kgo.EpochOffset{}, false, nil
 }
 
-// OffsetsOf asks for a group's stable offsets: those of an open transaction that may still commit are
-// awaited, not guessed at. It names the partitions: of a topic that may not be seen a broker says
-// nothing where it is asked for all, as if there were no offset.
+// OffsetsOf asks for a group's stable offsets: those of an open transaction that may still commit
+// are awaited, not guessed at. It names the partitions: of a topic that may not be seen a broker
+// says nothing where it is asked for all, as if there were no offset.
 func (c *Cluster) OffsetsOf(ctx context.Context, group string, partitions map[string][]int32) GroupOffsets {
 	found := GroupOffsets{group: group, at: map[place]kgo.EpochOffset{}, refused: map[place]error{}}
 	if len(partitions) == 0 {
@@ -79,7 +79,8 @@ func (c *Cluster) OffsetsOf(ctx context.Context, group string, partitions map[st
 		return found
 	}
 	err = cmp.Or(kerr.ErrorForCode(resp.ErrorCode), kerr.ErrorForCode(resp.Groups[0].ErrorCode))
-	if errors.Is(err, kerr.GroupIDNotFound) { // it is new, or has been away for so long that it is forgotten
+	// it is new, or has been away for so long that it is forgotten
+	if errors.Is(err, kerr.GroupIDNotFound) {
 		for topic, ps := range partitions {
 			for _, p := range ps {
 				found.at[place{topic, p}] = kgo.EpochOffset{Epoch: -1, Offset: -1}

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naiveTracker is the obvious model: the unfinished offsets, in order, and the end of what was delivered.
+// naiveTracker is the obvious model: the unfinished offsets, in order, and the end of what was
+// delivered.
 type naiveTracker struct {
 	next    int64
 	pending []int64

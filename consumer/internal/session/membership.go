@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Membership is the lock of commits, which also knows whether the member is joining. kgo holds commits back then, on a
-// lock that no context ends; so siding waits by itself.
+// Membership is the lock of commits, which also knows whether the member is joining. kgo holds
+// commits back then, on a lock that no context ends; so siding waits by itself.
 //
-// kgo ends every session with a revoke or a loss, and begins every one with an assignment, each of which may be empty. So
-// a join is under way from the end of the one callback to the beginning of the next.
-// See DESIGN.md, "Membership and commits".
+// kgo ends every session with a revoke or a loss, and begins every one with an assignment, each of
+// which may be empty. So a join is under way from the end of the one callback to the beginning of
+// the next. See DESIGN.md, "Membership and commits".
 type Membership struct {
 	lock    chan struct{} // holds one token; a channel, so that waiting for it can be given up
 	joining bool          // guarded by lock
@@ -30,8 +30,8 @@ func NewMembership() *Membership {
 	return &Membership{lock: make(chan struct{}, 1), joining: true, settled: make(chan struct{})}
 }
 
-// Hold takes the lock at a moment when the member is not joining. The context that it returns ends with ctx, and when the
-// membership is lost.
+// Hold takes the lock at a moment when the member is not joining. The context that it returns ends
+// with ctx, and when the membership is lost.
 func (m *Membership) Hold(ctx context.Context) (held context.Context, release func(), err error) {
 	for {
 		select {
@@ -80,7 +80,8 @@ func (m *Membership) SetJoining(joining bool) {
 	m.ever = m.ever || !joining
 }
 
-// Begin is called by Run. A join that takes longer than within is trouble, and so are commits that fail for that long.
+// Begin is called by Run. A join that takes longer than within is trouble, and so are commits that
+// fail for that long.
 func (m *Membership) Begin(within time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,8 +104,8 @@ func (m *Membership) NoteJoinError(err error) {
 	}
 }
 
-// Refused notes that the group's coordinator, or a broker, refused who asks. It reports whether that keeps the member from starting:
-// it was refused time and again, and never joined.
+// Refused notes that the group's coordinator, or a broker, refused who asks. It reports whether
+// that keeps the member from starting: it was refused time and again, and never joined.
 func (m *Membership) Refused() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,8 +7,8 @@
 //   - The records that wait in memory, of all tiers of the process, stay within a [Budget]. Beyond
 //     it those that are due last are evicted: the tier forgets their bytes, and fetches them again
 //     shortly before they are due.
-//   - No tier takes another one's room: each has a share of the budget, and room for its next record
-//     in any case.
+//   - No tier takes another one's room: each has a share of the budget, and room for its next
+//     record in any case.
 //   - A record that is due after its topic's retention is handed out before, to be written again.
 //
 // The package knows nothing of handlers, workers, groups, commits and copies. It knows the lane by

@@ -19,7 +19,8 @@ func TestEvictedIndex_AgreesWithANaiveModel(t *testing.T) {
 		var a evictedIndex
 		model := map[int64]int64{} // due time by offset
 		inGroup := rapid.OneOf(rapid.Int64Range(0, 3*evictedBits), rapid.Int64Range(1<<40, 1<<40+100), rapid.SampledFrom([]int64{evictedMask, evictedBits, 0, 63, 64}),
-			rapid.Map(rapid.Int64Range(0, 1000), func(n int64) int64 { return n * evictedBits })) // blocks of one record each
+			// blocks of one record each
+			rapid.Map(rapid.Int64Range(0, 1000), func(n int64) int64 { return n * evictedBits }))
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				for range rapid.IntRange(1, 200).Draw(t, "n") {

@@ -40,7 +40,8 @@ func TestTier_EvictsWhatIsDueLaterForWhatItFetches(t *testing.T) {
 		}
 		l.Lock() // from its timer
 		defer l.Unlock()
-		before, next := p.bytes, f.parked[0].due // which it keeps: it would be fetched again at once
+		// which it keeps: it would be fetched again at once
+		before, next := p.bytes, f.parked[0].due
 		f.restore(got, 0, int64(len(dues)), evictedBits)
 		var held []int64
 		for i := range f.parked {

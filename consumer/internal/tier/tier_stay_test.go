@@ -13,7 +13,8 @@ func TestTier_HandsOutWhenDueOrBeforeRetention(t *testing.T) {
 	t.Parallel()
 	const day, ages = 24 * time.Hour, 50 * 365 * 24 * time.Hour
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	never := -time.Duration(now.UnixMilli()) * time.Millisecond // the due time of what redrive wrote
+	// the due time of what redrive wrote
+	never := -time.Duration(now.UnixMilli()) * time.Millisecond
 	for name, tt := range map[string]struct {
 		due, written, read time.Duration // from now
 		keeps              time.Duration // of the topic; 0 is the default, 7 days
@@ -88,7 +89,8 @@ func TestTier_PutsOffOnceWhatWasReadBeforeARetention(t *testing.T) {
 	t.Parallel()
 	f := kept(-time.Second) // for ever
 	read := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r := waitingFor(0, read.Add(-1000*time.Hour), read.Add(6*24*time.Hour)) // the broker's clock is behind
+	// the broker's clock is behind
+	r := waitingFor(0, read.Add(-1000*time.Hour), read.Add(6*24*time.Hour))
 	f.markRead(r.Offset, read)
 	f.env.Retention = kept(time.Hour).env.Retention
 	least, _, _ := f.maxStay()
@@ -109,9 +111,10 @@ func TestTier_ParksAgainWhatIsNotDue(t *testing.T) {
 		written time.Duration
 		copied  time.Duration // it is written again after so long; 0 for never
 	}{
-		"set back by an hour":                   {due: time.Hour},
-		"set back by days":                      {due: 6 * 24 * time.Hour, copied: 84 * time.Hour},
-		"set forward, and the broker is behind": {due: 6 * 24 * time.Hour, written: -1000 * time.Hour, copied: 21 * time.Hour * 9 / 8}, // to an eighth
+		"set back by an hour": {due: time.Hour},
+		"set back by days":    {due: 6 * 24 * time.Hour, copied: 84 * time.Hour},
+		// to an eighth
+		"set forward, and the broker is behind": {due: 6 * 24 * time.Hour, written: -1000 * time.Hour, copied: 21 * time.Hour * 9 / 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,17 +35,18 @@ type Owner interface {
 }
 
 const (
-	// pollEvery is how often topics are polled without a reason to. New partitions of a source are to
-	// begin within ten seconds, and the members hear of a rebalance by a heartbeat, three seconds later.
+	// pollEvery is how often topics are polled without a reason to. New partitions of a source are
+	// to begin within ten seconds, and the members hear of a rebalance by a heartbeat, three
+	// seconds later.
 	pollEvery = 5 * time.Second
-	// pollSoon is how soon they are polled again when something changes. A broker learns of a topic a
-	// moment after the controller made it, so one that is not there counts as missing only after some
-	// polls.
+	// pollSoon is how soon they are polled again when something changes. A broker learns of a topic
+	// a moment after the controller made it, so one that is not there counts as missing only after
+	// some polls.
 	pollSoon = 500 * time.Millisecond
 	// missedPolls is how many in a row.
 	missedPolls = 4
-	// drainedGone is how long a drained tier has to be missing before it is retired, which cannot be
-	// taken back: a cluster that restarts may deny its topics for some seconds.
+	// drainedGone is how long a drained tier has to be missing before it is retired, which cannot
+	// be taken back: a cluster that restarts may deny its topics for some seconds.
 	drainedGone = 30 * time.Second
 	// clearEvery bounds how often the clients are made to forget a topic whose id has not changed.
 	clearEvery = 5 * time.Second
@@ -123,9 +124,9 @@ func (m *Monitor) Loop(ctx context.Context) {
 	}
 }
 
-// poll compares what is there with what is known. It reports whether to poll again soon. A suspicion
-// stands until something was done about it: the topic may be paused for it, and is not read until
-// then.
+// poll compares what is there with what is known. It reports whether to poll again soon. A
+// suspicion stands until something was done about it: the topic may be paused for it, and is not
+// read until then.
 func (m *Monitor) poll(ctx context.Context) (soon bool) {
 	m.mu.Lock()
 	suspects := m.suspects
@@ -196,7 +197,8 @@ func (m *Monitor) compare(t *Topic, now cluster.Topic, suspected bool) (resolved
 	case !suspected || t.Revoking.Load() || time.Since(t.cleared) < clearEvery:
 		// There is nothing to do, or when that has passed.
 	default:
-		// A client has another id than the brokers: it learned of the topic from one that lagged behind.
+		// A client has another id than the brokers: it learned of the topic from one that lagged
+		// behind.
 		t.cleared = time.Now()
 		m.owner.Reread(t)
 		return true, false

@@ -28,14 +28,15 @@ func (k Kind) String() string {
 	return [...]string{"source topic", "retry topic", "dead-letter topic", "retry topic that is drained"}[k]
 }
 
-// Topic is a topic as it was found so far. Its fields belong to the goroutine of Loop, but Revoking.
+// Topic is a topic as it was found so far. Its fields belong to the goroutine of Loop, but
+// Revoking.
 type Topic struct {
 	Name string
 	Use  Use
 	ID   kadm.TopicID
 	Size int32 // its partitions; none as long as it was never seen
-	// Revoking is set by the Owner while the topic's lanes are revoked so that the clients can forget
-	// it. Until then a suspicion waits.
+	// Revoking is set by the Owner while the topic's lanes are revoked so that the clients can
+	// forget it. Until then a suspicion waits.
 	Revoking atomic.Bool
 
 	former  map[kadm.TopicID]bool // a broker that lags behind may still tell one of these

@@ -15,7 +15,8 @@ func TestTellDemo_IsTrueAndTakesLessThanAMinute(t *testing.T) {
 	var all strings.Builder
 	began := time.Now()
 	i := invocation{now: time.Now, heard: func(words string) { all.WriteString(words) }, env: map[string]string{
-		"SIDING_BROKERS": "127.0.0.1:1", "SIDING_SASL": "PLAIN", "SIDING_DLQ_NAME": "{topic}.dead", // the user's own, which the demo is not about
+		// the user's own, which the demo is not about
+		"SIDING_BROKERS": "127.0.0.1:1", "SIDING_SASL": "PLAIN", "SIDING_DLQ_NAME": "{topic}.dead",
 	}}
 	got := i.run(t, "demo")
 	if took := time.Since(began); got.code != exitDone || took > demoTime {

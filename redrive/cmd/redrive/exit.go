@@ -10,9 +10,10 @@ import (
 
 // Exit codes. They are a promise to scripts.
 const (
-	exitDone        = 0
-	exitError       = 1 // something went wrong; the message says what to do
-	exitUsage       = 2 // the command line, a variable or the configuration file is wrong; nothing was done
+	exitDone  = 0
+	exitError = 1 // something went wrong; the message says what to do
+	// the command line, a variable or the configuration file is wrong; nothing was done
+	exitUsage       = 2
 	exitFailedAgain = 3 // records of a run failed again, whether the run aborted itself or ended
 	exitRefused     = 4 // the command would do harm as things are; nothing was done
 	exitPending     = 5 // a run ended, no record failed again, and some have no outcome yet

@@ -13,7 +13,8 @@ import (
 func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("foo"), Value: []byte("bar")}) // about no letter: it can stay
+	// about no letter: it can stay
+	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("foo"), Value: []byte("bar")})
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("1"), Value: []byte(`{"v":1,"sta`)})
 	// A broken entry: its letter counts as open, and everybody who goes by that says so.
 	for _, args := range [][]string{{"summary", "orders.dlq"}, {"list", "orders.dlq"}, {"prune", "orders.dlq"}, {"topics"}} {

@@ -2,8 +2,8 @@
 // it stops by itself when they fail again. See redrive --help, and docs/redrive.md.
 //
 // A verb's file has its name, and what only that verb or its relatives need has its prefix (run_,
-// show_, topics_). root and root_ are the command line, tool is what all verbs share, and session is
-// a tool on a cluster that answered. The inner packages know no verb: connect finds the cluster,
+// show_, topics_). root and root_ are the command line, tool is what all verbs share, and session
+// is a tool on a cluster that answered. The inner packages know no verb: connect finds the cluster,
 // selection and edit read flags, output writes.
 package main
 

@@ -154,7 +154,8 @@ func showPruned(t *tool, topic string, p *dlq.Prunable, archive any) error {
 // writeArchive writes all letters that prune is going to delete to a new file. It removes a file
 // that it could not complete.
 func writeArchive(ctx context.Context, s *session, topic string, p *dlq.Prunable, name string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // an archive is never overwritten
+	// an archive is never overwritten
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("nothing was deleted: archive: %s already exists and is never overwritten: choose another name", name)
 	}

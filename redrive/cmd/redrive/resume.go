@@ -43,7 +43,8 @@ if the ledger can't be read in time.`,
 					if err := ask(ctx, t, held.Detail+", and would lose the run", "yes"); err != nil {
 						return err
 					}
-					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)} // from that process only
+					// from that process only
+					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)}
 				}
 			})
 		},

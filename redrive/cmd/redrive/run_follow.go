@@ -29,7 +29,8 @@ func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 			return
 		}
 		switch {
-		case e.Waiting != "" && e.Waiting != waiting: // also when all is sent and the outcomes can't be read
+		// also when all is sent and the outcomes can't be read
+		case e.Waiting != "" && e.Waiting != waiting:
 			t.screen.Say("waiting: %s", e.Waiting)
 		case e.State == state || e.State.Finished():
 		case state == redrive.Waiting:

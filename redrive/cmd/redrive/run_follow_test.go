@@ -27,7 +27,8 @@ func TestFollow_ReportsOnceWhatARunWaitsFor(t *testing.T) {
 		event(redrive.Watching, "nobody knows"), event(redrive.Watching, "nobody knows"),
 		event(redrive.Watching, ""), // it looks
 		event(redrive.Watching, "nobody knows"),
-		message(redrive.Canary, "is the broker there?\nit is not"), // as it was written down of the run, which is further
+		// as it was written down of the run, which is further
+		message(redrive.Canary, "is the broker there?\nit is not"),
 		event(redrive.Watching, ""),
 		event(redrive.Done, ""),
 	} {

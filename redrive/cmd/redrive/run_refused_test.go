@@ -90,7 +90,8 @@ func TestRun_RefusedAsItBeginsHasNoName(t *testing.T) {
 	var once sync.Once
 	s.ControlKey(int16(kmsg.InitProducerID), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		s.KeepControl()
-		if kreq.(*kmsg.InitProducerIDRequest).TransactionalID != nil { // the plan is made, and the claim begins
+		// the plan is made, and the claim begins
+		if kreq.(*kmsg.InitProducerIDRequest).TransactionalID != nil {
 			s.SleepControl(func() { once.Do(func() { s.produce(t, other) }) })
 		}
 		return nil, nil, false

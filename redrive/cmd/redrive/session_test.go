@@ -56,9 +56,12 @@ func TestSession_NeedsTheDocumentedPermissions(t *testing.T) {
 						return strings.Contains(got.stderr, "not authorized: the user needs "+op+" on "+on+": have it granted (kafka-acls.sh ")
 					}
 					switch {
-					case on == "topic orders.dlq" && op == "READ" && verb[0] == "runs": // it looks elsewhere
-					case on == "topic orders.dlq.ledger" && verb[0] == "show" && says(op) && got.code == exitDone: // and at the letter all the same
-					case got.code != exitError || got.stdout != "" || !says(op) && !says("DESCRIBE"): // of which one who may not even see it is told first
+					// it looks elsewhere
+					case on == "topic orders.dlq" && op == "READ" && verb[0] == "runs":
+					// and at the letter all the same
+					case on == "topic orders.dlq.ledger" && verb[0] == "show" && says(op) && got.code == exitDone:
+					// of which one who may not even see it is told first
+					case got.code != exitError || got.stdout != "" || !says(op) && !says("DESCRIBE"):
 						t.Errorf("without %s on %s: %+v", op, on, got)
 					default:
 						if after := b.as("admin").run(t, "export", "orders.dlq", "--all").stdout; after != before {

@@ -65,7 +65,8 @@ func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
 		t.screen.Say("redrive: %v", err)
 		return
 	}
-	lines := strings.Split(strings.TrimPrefix(withoutGuess(err.Error()), "redrive: "), "\n") // the engine's errors begin with it, too
+	// the engine's errors begin with it, too
+	lines := strings.Split(strings.TrimPrefix(withoutGuess(err.Error()), "redrive: "), "\n")
 	for i, line := range lines {
 		if i == 0 {
 			t.screen.Say("redrive: %s", line)

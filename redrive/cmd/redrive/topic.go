@@ -41,7 +41,8 @@ func siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics
 // known is not in the answer.
 func sourcesGone(ctx context.Context, s *session, all []sibling) map[string]any {
 	known := map[string]any{}
-	req := kmsg.NewPtrMetadataRequest() // not by kadm, which returns no topic where the user may not see one
+	// not by kadm, which returns no topic where the user may not see one
+	req := kmsg.NewPtrMetadataRequest()
 	for _, f := range all {
 		if known[f.Source] = false; !f.sourceSeen {
 			delete(known, f.Source)

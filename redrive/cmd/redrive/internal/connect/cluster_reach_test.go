@@ -47,7 +47,8 @@ func bearers(t *testing.T, token string) string {
 	c.ControlKey(int16(kmsg.SASLAuthenticate), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
-		if string(req.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes) != "n,,\x01auth=Bearer "+token+"\x01\x01" { // RFC 7628
+		// RFC 7628
+		if string(req.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes) != "n,,\x01auth=Bearer "+token+"\x01\x01" {
 			resp.ErrorCode = kerr.SaslAuthenticationFailed.Code
 		}
 		return resp, nil, true

@@ -9,7 +9,8 @@ import (
 )
 
 // Cells hold nil (nothing is known), strings, []string, bools, integers, floats, and:
-//   - time.Time: local time in tables, RFC 3339 in UTC with milliseconds in JSON. The zero time is none.
+//   - time.Time: local time in tables, RFC 3339 in UTC with milliseconds in JSON. The zero time is
+//     none.
 //   - [Ago]: the same in JSON, "3m ago" or "in 2d" in tables.
 //   - time.Duration: 5m in tables, milliseconds in JSON.
 //   - [Pair]: one thing for tables and another for JSON.

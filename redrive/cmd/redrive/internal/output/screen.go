@@ -132,7 +132,8 @@ func escapeAll(args []any) []any {
 		case string:
 			out[i] = Escape(a)
 		case error:
-			out[i] = Escape(strings.ReplaceAll(a.Error(), "\n", "; ")) // joined ones have a line each
+			// joined ones have a line each
+			out[i] = Escape(strings.ReplaceAll(a.Error(), "\n", "; "))
 		case time.Duration:
 			out[i] = Duration(a)
 		case fmt.Stringer:

@@ -55,7 +55,8 @@ func TestFlags_ChooseLetters(t *testing.T) {
 		{[]string{"--where", `failedAt > date("2026-11-20T09:30:00Z") and partition == 0`}, []int64{3}, 0},
 		{[]string{"--where", `redrives > 1 and topic == "orders" and timestamp < failedAt`}, []int64{4}, 0},
 		{[]string{"--where", `reason in ["decode", "exhausted"]`, "--group", "billing"}, []int64{0, 2}, 0},
-		{[]string{"--where", `value.id > 0`, "--class", "decode"}, nil, 2}, // the others are not asked about
+		// the others are not asked about
+		{[]string{"--where", `value.id > 0`, "--class", "decode"}, nil, 2},
 	} {
 		s, err := compile(t, c.args...)
 		if err != nil {

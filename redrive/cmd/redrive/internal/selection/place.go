@@ -75,7 +75,8 @@ func parseRanges(partitions, offsets []string) ([]dlq.Range, error) {
 			continue
 		}
 		whole[int32(p)] = false
-		ranges = append(ranges, dlq.Range{Partition: int32(p), From: r.from, Until: (r.to + 1) & math.MaxInt64}) // without a bound it is zero
+		// without a bound it is zero
+		ranges = append(ranges, dlq.Range{Partition: int32(p), From: r.from, Until: (r.to + 1) & math.MaxInt64})
 	}
 	for _, p := range slices.Sorted(maps.Keys(whole)) {
 		if whole[p] {

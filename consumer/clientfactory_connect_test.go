@@ -155,7 +155,7 @@ func (h *counting) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.
 func (h *counting) OnFetchRecordBuffered(*kgo.Record) { h.fetched.Add(1) }
 
 // TLS, SASL, the rack and kgo's hooks reach every client.
-func TestConsumerClients_HaveTLSSASLRackAndHooks(t *testing.T) {
+func TestClientFactory_KeepsTLSSASLRackAndHooks(t *testing.T) {
 	t.Parallel()
 	server, roots := certificate(t)
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser("PLAIN", "billing", "secret"))
