@@ -24,7 +24,9 @@ var Formats = []string{string(Table), string(JSON), string(JSONL)}
 // Set, String and Type make a Format the value of a flag.
 func (f *Format) Set(s string) error { return choose(f, s, Formats) }
 func (f *Format) String() string     { return string(*f) }
-func (f *Format) Type() string       { return "format" }
+
+// Type implements pflag.Value.
+func (f *Format) Type() string { return "format" }
 
 func choose[T ~string](to *T, s string, from []string) error {
 	if !slices.Contains(from, s) {

@@ -27,7 +27,9 @@ var Renderings = []string{string(Text), string(AsJSON), string(Hex)}
 // Set, String and Type make a Rendering the value of a flag.
 func (r *Rendering) Set(s string) error { return choose(r, s, Renderings) }
 func (r *Rendering) String() string     { return string(*r) }
-func (r *Rendering) Type() string       { return "form" }
+
+// Type implements pflag.Value.
+func (r *Rendering) Type() string { return "form" }
 
 // Lines shows bytes to people, on as many lines as they need, without a line break at the end. Nil
 // is "null": Kafka tells it from empty.
