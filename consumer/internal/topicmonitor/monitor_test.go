@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 // owner has one topic, of which a test says what the brokers have, and notes what it is told.
 type owner struct {
 	kind Kind
+	mu   sync.Mutex
 	now  cluster.Topic
 	told []string
 }
@@ -24,7 +26,16 @@ type owner struct {
 func (o *owner) Uses() map[string]Use { return map[string]Use{"orders": {o.kind, "orders"}} }
 
 func (o *owner) Describe(context.Context, []string) (map[string]cluster.Topic, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	return map[string]cluster.Topic{"orders": o.now}, nil
+}
+
+// set has the brokers have another topic.
+func (o *owner) set(now cluster.Topic) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.now = now
 }
 
 func (o *owner) PollFailed(error)    { o.told = append(o.told, "failed") }
@@ -66,7 +77,7 @@ func TestMonitor_ReportsEachChangeOnce(t *testing.T) {
 				go m.Loop(ctx)
 				for i, now := range tt.now {
 					synctest.Wait()
-					o.now = now
+					o.set(now)
 					if tt.suspect && i == len(tt.now)-1 {
 						m.Suspect("orders", kerr.UnknownTopicID)
 						m.Suspect("orders", errors.New("another error"))
