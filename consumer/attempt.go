@@ -12,25 +12,25 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// attempt is one run of the handler on one record, and the context that this run sees.
+// attempt is one run of the handler on one record, and the context of this run.
 //
-// The standard library's context.WithTimeout costs more than the rest of the loop on a no-op
-// handler, so an attempt is cut from a slab and becomes a standard context only when somebody asks
-// for its Done channel. Most of what a context must do then (children, causes, AfterFunc) is the
-// standard library's work again. A slab is never reused: an attempt that the handler keeps stays
-// valid, and is cancelled as soon as the handler returned.
+// With a no-op handler, the standard library's context.WithTimeout costs more than the rest of the
+// loop. So an attempt is cut from a slab, and becomes a standard context only when its Done channel
+// is asked for. The standard library then does most of the work of a context (children, causes,
+// AfterFunc). A slab is never reused: an attempt that the handler keeps stays valid, and is
+// cancelled when the handler returns.
 //
-// It is as large as a cache line: a slab is what a healthy record costs in memory.
+// It has the size of a cache line: a slab is what a healthy record costs in memory.
 type attempt struct {
 	rec   *kgo.Record   // as the handler sees it
-	meta  *headers.Meta // what the record's headers say; nil for one that never failed
+	meta  *headers.Meta // from the record's headers; nil for a record that never failed
 	from  *origin
 	start int64 // coarse reading
 	off   int64 // offset in from
 	std   atomic.Pointer[stdContext]
 
-	redrive  *headers.Redrive // of a source record that was brought back
-	reported atomic.Bool      // as one that ignores its timeout
+	redrive  *headers.Redrive // of a redriven source record
+	reported atomic.Bool      // its ignored timeout was logged
 }
 
 type stdContext struct {
@@ -39,16 +39,15 @@ type stdContext struct {
 	stop   context.CancelFunc
 }
 
-// over is the context of every attempt that ended without anybody having asked for its Done
-// channel.
+// over is the context of every attempt that ended before its Done channel was asked for.
 var over = func() *stdContext {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return &stdContext{Context: ctx, cancel: func(error) {}, stop: cancel}
 }()
 
-// timeoutAt is the coarse reading at which the attempt is out of time. The start may lie a tick
-// behind the truth, so a tick is added: never early.
+// timeoutAt is the coarse reading at which the attempt times out. The coarse start may be a tick
+// early, so timeoutAt adds a tick: an attempt never times out early.
 func (a *attempt) timeoutAt() (int64, bool) {
 	d := a.from.policy.HandlerTimeout
 	return a.start + int64(clock.Tick) + int64(d), d > 0
@@ -79,19 +78,20 @@ func (a *attempt) Err() error {
 
 type attemptKey struct{}
 
-// valuesOf is ctx without its end. Asked for a value, what WithoutCancel returns allocates; below a
-// value it is seen through.
+// valuesOf returns ctx without its end. A value lookup that begins in the result of WithoutCancel
+// allocates; a lookup that begins in a value context above it does not.
 func valuesOf(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), attemptKey{}, nil)
 }
 
-// Value implements context.Context: the attempt itself, then what the client's hooks put into the
-// record's context (a trace span, say), then the values of the context that Run was called with.
+// Value implements context.Context. It looks in the attempt itself, then in the record's context,
+// then in the context of Run. The client's hooks put values into the record's context, for example
+// a trace span.
 func (a *attempt) Value(key any) any {
 	if key == (attemptKey{}) {
 		return a
 	}
-	// The standard library finds its own cancellation state by a key that only it has.
+	// The standard library finds its own cancellation state by a private key.
 	if s := a.std.Load(); s != nil {
 		if v := s.Value(key); v != nil {
 			return v
@@ -105,7 +105,7 @@ func (a *attempt) Value(key any) any {
 	return a.from.values.Value(key)
 }
 
-// standard returns the attempt as a context of the standard library, made at the first call.
+// standard returns the attempt as a context of the standard library, which the first call makes.
 func (a *attempt) standard() *stdContext {
 	if s := a.std.Load(); s != nil {
 		return s
@@ -127,7 +127,7 @@ func (a *attempt) standard() *stdContext {
 // abandon cancels the attempt with a cause.
 func (a *attempt) abandon(cause error) { a.standard().cancel(cause) }
 
-// end is called when the handler returned.
+// end ends the attempt when the handler has returned.
 func (a *attempt) end() {
 	if a.std.CompareAndSwap(nil, over) {
 		return
@@ -137,19 +137,19 @@ func (a *attempt) end() {
 	s.stop()
 }
 
-// drained reports whether the attempt was cancelled because its lane is given up.
+// drained reports whether the attempt was cancelled because its lane was revoked or lost.
 func (a *attempt) drained() bool {
 	s := a.std.Load()
 	return s != nil && s != over && errors.Is(context.Cause(s), ErrDraining)
 }
 
-// attemptOf finds the attempt in a context that a handler was given or derived from it.
+// attemptOf returns the attempt that ctx is, or is derived from; nil if there is none.
 func attemptOf(ctx context.Context) *attempt {
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
 	return a
 }
 
-// physical is where the delivery stands.
+// physical is the position at which the delivered record was read.
 func (a *attempt) physical() headers.Position {
 	return headers.Position{Topic: a.from.topic, Partition: a.from.partition, Offset: a.off}
 }

@@ -15,28 +15,28 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// attemptTelemetry is the part of a runner that looks at the clock and makes spans, where somebody
-// wants them.
+// attemptTelemetry measures a runner's attempts and makes their spans, if a meter or tracer wants
+// them.
 type attemptTelemetry struct {
-	timing  bool          // durations are wanted
-	delays  bool          // lateness is
-	tracing bool          // spans may be
-	asked   bool          // the tracer was, and makes spans
+	timing  bool          // a meter wants durations
+	delays  bool          // a meter wants the lateness
+	tracing bool          // the tracer may make spans
+	asked   bool          // the tracer was asked, and makes spans
 	began   time.Duration // since the telemetry's base
-	took    time.Duration // by the handler
-	// that the handler got: measurements taken in it become exemplars of its span
+	took    time.Duration // the handler's time
+	// the handler's context: measurements taken under it become exemplars of its span
 	ctx  context.Context
-	span trace.Span // of the attempt that runs, nil where there is none
-	// before is the span of the run before, where this one repeats it in place.
+	span trace.Span // of the running attempt; nil if there is none
+	// before is the span of the previous run, if this run is an in-place retry.
 	before trace.SpanContext
 }
 
-// askTracer is how long a tracer is left alone that gave no span.
+// askTracer is how long no span is asked of a tracer that gave none.
 const askTracer = time.Second
 
-// enable asks once a unit whether anybody wants to know: without an SDK a record then costs neither
-// a clock read nor a span. A tracer can only be asked by starting a span, so one that gave none is
-// left alone for a while; an SDK may come later.
+// enable checks once a unit whether measurements and spans are wanted. Without an SDK, a record
+// then costs neither a clock read nor a span. The only way to ask a tracer is to start a span. A
+// tracer that gave none is asked again after askTracer, since an SDK may be set later.
 func (g *attemptTelemetry) enable(t *telemetry, now int64) {
 	if t != nil {
 		ctx := context.Background()
@@ -44,28 +44,28 @@ func (g *attemptTelemetry) enable(t *telemetry, now int64) {
 	}
 }
 
-// start begins the measuring of an attempt, and returns the context for its handler.
+// start begins to measure an attempt, and returns the context for its handler.
 func (g *attemptTelemetry) start(t *telemetry, a *attempt) context.Context {
 	g.ctx = a
 	if g.tracing {
 		g.trace(t, a)
 	}
-	// redrive's copies are due since ever
+	// A redriven record is due since 1970, which is no lateness.
 	if g.delays && a.meta != nil && a.meta.NotBefore.UnixMilli() > 0 {
 		t.lateness.Record(g.ctx, max(time.Since(a.meta.NotBefore), 0).Seconds(), a.from.sig.late...)
 	}
 	if g.timing {
-		// half of what time.Now costs, which reads the wall's clock as well
+		// Half the cost of time.Now, which also reads the wall clock.
 		g.began = time.Since(t.base)
 	}
 	return g.ctx
 }
 
-// trace starts the attempt's span. Without an SDK there is none: the API then hands out the span
-// that the context has already, a producer's or one of the user's hooks, which must be neither
-// ended nor hidden from the handler.
+// trace starts the attempt's span. Without an SDK, the API returns the span that the context has
+// already, a producer's or a user hook's. That span must be neither ended nor hidden from the
+// handler.
 func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
-	// of a root anyway: to ask for one costs a quarter of a span that is sampled out
+	// The span is a root anyway; to ask for a root costs a quarter of a span that is sampled out.
 	opts := a.from.sig.span
 	if t.spanned || a.rec.Context != nil && hasSpan(a.rec.Context) {
 		opts = a.from.sig.root
@@ -79,7 +79,7 @@ func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
 		opts = append(opts[:len(opts):len(opts)], trace.WithLinks(links...))
 	}
 	ctx, span := t.tracer.Start(a, a.from.sig.name, opts...)
-	// a unit asks once, since that costs as much as the rest of a span that is sampled out
+	// Checked once a unit: it costs as much as the rest of a span that is sampled out.
 	if !g.asked {
 		if is := span.SpanContext(); !is.IsValid() || is.SpanID() == trace.SpanContextFromContext(a).SpanID() {
 			g.tracing = false
@@ -97,15 +97,15 @@ func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
 	g.ctx, g.span = ctx, span
 }
 
-// stop is called when the handler returned or panicked: what becomes of the record then is not its
-// handler's time.
+// stop ends the handler's time, when it returned or panicked: the routing of the record is not part
+// of it.
 func (g *attemptTelemetry) stop(t *telemetry) {
 	if g.timing {
 		g.took = time.Since(t.base) - g.began
 	}
 }
 
-// handled ends the measuring of an attempt that succeeded.
+// handled records an attempt that succeeded.
 func (g *attemptTelemetry) handled(t *telemetry, a *attempt) {
 	if g.timing {
 		t.duration.Record(g.ctx, g.took.Seconds(), a.from.sig.handled...)
@@ -113,7 +113,7 @@ func (g *attemptTelemetry) handled(t *telemetry, a *attempt) {
 	g.end(outcomeHandled)
 }
 
-// failed ends the measuring of an attempt that failed.
+// failed records an attempt that failed.
 func (g *attemptTelemetry) failed(t *telemetry, a *attempt, outcome, message string, r classify.Result) {
 	if g.timing {
 		t.duration.Record(g.ctx, g.took.Seconds(), t.failed(a.from, outcome, r.Class)...)
@@ -125,7 +125,7 @@ func (g *attemptTelemetry) failed(t *telemetry, a *attempt, outcome, message str
 	g.end(outcome)
 }
 
-// drained ends the measuring of a run that was cut off, which is no attempt.
+// drained ends the span of a run that was cut off, which is no attempt.
 func (g *attemptTelemetry) drained() { g.end(outcomeDrained) }
 
 // end ends the span, if there is one.
@@ -141,7 +141,7 @@ func (g *attemptTelemetry) end(outcome string) {
 	g.span = nil
 }
 
-// spanContext is the running span, for a link to it.
+// spanContext returns the running span, for a link to it.
 func (g *attemptTelemetry) spanContext() (is trace.SpanContext) {
 	if g.span != nil {
 		is = g.span.SpanContext()
@@ -149,7 +149,7 @@ func (g *attemptTelemetry) spanContext() (is trace.SpanContext) {
 	return is
 }
 
-// traceParent is the running span for dlq-traceparent.
+// traceParent returns the running span in the form of the header dlq-traceparent.
 func (g *attemptTelemetry) traceParent() string {
 	if g.span == nil {
 		return ""
@@ -159,17 +159,17 @@ func (g *attemptTelemetry) traceParent() string {
 	return carrier.Get("traceparent")
 }
 
-// hasSpan reports whether a span that is started in ctx would be a part of that one's trace.
+// hasSpan reports whether a span started in ctx would join an existing trace.
 func hasSpan(ctx context.Context) bool { return trace.SpanContextFromContext(ctx).HasTraceID() }
 
-// shown is an error's text as a span may have it: short, like in a header, and valid UTF-8, since
-// exporters refuse a whole batch of spans for one that is not.
+// shown returns an error's text for a span: as short as in a header, and valid UTF-8. Exporters
+// refuse a whole batch of spans for one invalid text.
 func shown(message string) string {
 	return strings.ToValidUTF8(message[:min(len(message), headers.MaxMessage)], "\uFFFD")
 }
 
-// linksOf are the spans that an attempt follows: the producer's, by the record's own trace headers,
-// and the last attempt's.
+// linksOf returns the spans that an attempt follows: the producer's, from the record's own trace
+// headers, and the last attempt's.
 func linksOf(a *attempt) (links []trace.Link) {
 	add := func(c propagation.TextMapCarrier) {
 		ctx := propagation.TraceContext{}.Extract(context.Background(), c)
@@ -186,7 +186,7 @@ func linksOf(a *attempt) (links []trace.Link) {
 	return links
 }
 
-// recordCarrier reads trace headers of a record. It never writes: they stay as the producer wrote
+// recordCarrier reads a record's trace headers. It never writes: they stay as the producer wrote
 // them.
 type recordCarrier []kgo.RecordHeader
 

@@ -13,10 +13,10 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
-// clientFactory makes the clients. Three clients share the user's options: one in the group for the
-// sources, one that reads the retry partitions directly, one that writes copies. A fourth writes
-// large copies one at a time; it is made when there is one. On each, siding's changeable defaults
-// come first, then the user's options, then what siding owns.
+// clientFactory makes the clients. Three of them share the user's options: the group's member for
+// the sources, one that reads the retry partitions directly, and one that writes copies. The first
+// large copy makes a fourth, which writes large copies one at a time. On each client, siding's
+// overridable defaults come first, then the user's options, then those that siding owns.
 type clientFactory struct {
 	cfg      *Config
 	throttle *logthrottle.Throttle
@@ -24,11 +24,12 @@ type clientFactory struct {
 	user     *kgo.Client // the retry client, from which the user's options are read
 }
 
-// fetchWait is how long an idle fetch waits for records. A partition that is added or resumed waits
-// for the fetch under way, which with kgo's 5 s would hold up a lane that paused for a moment.
+// fetchWait is how long an idle fetch waits for records. An added or resumed partition waits for
+// the fetch in progress: with kgo's 5 s, a lane that paused for a moment would be delayed that
+// long.
 const fetchWait = 250 * time.Millisecond
 
-// groupClient is the member of the group, and reads the sources. The callbacks are the consumer's.
+// groupClient makes the member of the group, which reads the sources.
 func (f *clientFactory) groupClient(callbacks ...kgo.Opt) (*kgo.Client, error) {
 	return client.New(f.options([]kgo.Opt{
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -42,11 +43,12 @@ func (f *clientFactory) groupClient(callbacks ...kgo.Opt) (*kgo.Client, error) {
 	))...)
 }
 
-// retryFetch bounds an answer to the retry client: what is read besides the budget for parked
+// retryFetch bounds a response to the retry client, which is read on top of the budget for parked
 // records.
 const retryFetch = 2 << 20
 
-// retryClient reads the tiers, always read committed, since redrive writes in transactions.
+// retryClient makes the client that reads the tiers. It reads committed records only, because
+// redrive writes in transactions.
 func (f *clientFactory) retryClient() (_ *kgo.Client, err error) {
 	f.user, err = client.New(f.options([]kgo.Opt{
 		kgo.FetchMaxWait(fetchWait),
@@ -60,16 +62,16 @@ func (f *clientFactory) retryClient() (_ *kgo.Client, err error) {
 	return f.user, err
 }
 
-// producerClient writes copies to the partition that the record has for life.
+// producerClient makes the client that writes copies. A copy's partition is its record's.
 func (f *clientFactory) producerClient() (*kgo.Client, error) {
 	users, _ := f.user.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32)
 	return client.New(f.producerOptions(kgo.ProducerBatchMaxBytesFn(f.limits.Within(users)))...)
 }
 
-// singleClient writes copies that are large, each in a batch of its own. How long a request may be
-// is all that bounds them before compression (kgo.BrokerMaxWriteBytes, 100 MiB by default like the
-// brokers' socket.request.max.bytes, beyond which these hang up); the user's
-// kgo.ProducerBatchMaxBytes is for batches, and a record that is larger has one of its own.
+// singleClient makes the client for large copies, each in a batch of its own. Before compression,
+// only the size of a request bounds them: kgo.BrokerMaxWriteBytes, 100 MiB by default. A broker
+// closes the connection at a larger one (socket.request.max.bytes, by default the same). The user's
+// kgo.ProducerBatchMaxBytes does not apply: it is for batches of several records.
 func (f *clientFactory) singleClient() (*kgo.Client, error) {
 	limit, _ := f.user.OptValue(kgo.BrokerMaxWriteBytes).(int32)
 	return client.New(f.producerOptions(kgo.ProducerBatchMaxBytes(limit), kgo.ProducerLinger(0))...)
@@ -83,7 +85,7 @@ func (f *clientFactory) producerOptions(more ...kgo.Opt) []kgo.Opt {
 		before,
 	}, append(more,
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.MaxBufferedRecords(1<<20), // beyond what the lanes' bounds let through
+		kgo.MaxBufferedRecords(1<<20), // above the sum of the lanes' bounds
 		behind,
 	))
 }
@@ -93,13 +95,13 @@ func (f *clientFactory) options(defaults, owned []kgo.Opt) []kgo.Opt {
 		kgo.SoftwareNameAndVersion("siding", softwareVersion()),
 		kgo.WithLogger(clientLog{kslog.New(f.cfg.Logger), f.throttle}),
 	}, defaults...)
-	// A context of the user's that ends would take the clients away before the drain is over.
+	// If the user's context ended, it would close the clients before the drain is over.
 	return append(append(append(opts, f.cfg.Kafka...), kgo.WithContext(context.Background())), owned...)
 }
 
-// headerKeepers are the producer's hooks before and behind those of the user, where there are any:
-// whatever these do to a copy's headers (a tracer puts its own span in), the record's own trace
-// headers go on as they came.
+// headerKeepers returns the producer's hooks before and after those of the user, if there are any.
+// The user's hooks may change a copy's headers; a tracer adds its own span. The record's own trace
+// headers are kept nevertheless.
 func (f *clientFactory) headerKeepers() (before, behind kgo.Opt) {
 	if reflect.ValueOf(f.user.OptValue(kgo.WithHooks)).Len() == 0 {
 		return kgo.WithHooks(), kgo.WithHooks()

@@ -10,10 +10,10 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 )
 
-// clientLog passes kgo's warnings on, and the rest where the logger takes debug messages. A client
-// that cannot reach a broker says so several times a second: of the same message about the same
-// broker there is one in ten seconds, with how many it stands for, whichever client they come from;
-// the others are debug messages. kgo.WithLogger in Config.Kafka replaces it.
+// clientLog passes on kgo's warnings, and its other messages if the logger accepts debug messages.
+// A client that cannot reach a broker logs that several times a second. Of equal messages about one
+// broker, from all clients, one in ten seconds passes, with their number; the others become debug
+// messages. kgo.WithLogger in Config.Kafka replaces clientLog.
 type clientLog struct {
 	*kslog.Logger
 	quiet *logthrottle.Throttle
@@ -42,7 +42,7 @@ func (l clientLog) Log(level kgo.LogLevel, message string, about ...any) {
 	l.Logger.Log(level, message, about...)
 }
 
-// aboutBroker is the broker that a message of kgo is about, if it names one.
+// aboutBroker returns the broker that a message of kgo names, if any.
 func aboutBroker(about []any) string {
 	for i := 0; i+1 < len(about); i += 2 {
 		if about[i] == "broker" {

@@ -17,90 +17,97 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Config says what to consume and what to do with what fails. Group, Topics, Kafka and Handler are
-// required; everything else has a default. Zero means the default, negative means none.
+// Config configures a consumer: what it consumes, and what happens to records that fail. Group,
+// Topics, Kafka and Handler are required. Every other field has a default. Zero means the default,
+// negative means none.
 type Config struct {
 	// Group is the consumer group.
 	Group string
-	// FormerGroups are names that the group had before, the latest first. Where the group has no
-	// offset on a partition, of a source or of a retry topic, it goes on where a former one left
-	// off, the first of these that has an offset there; records that a former one parked are
-	// retried, by this group from then on. A former group must have no members any more: both would
-	// run the same records, and the log says so. A name can be taken out when the group has offsets
-	// on every partition and the former one's retry topics are empty; the last one, though, is in
-	// every [Delivery.IdempotencyKey], and stays for as long as these are compared. Default none.
+	// FormerGroups are earlier names of the group, the latest first. If the group has no offset on
+	// a partition of a source or a retry topic, it continues from the first former group that has
+	// one. It also runs the records that a former group parked.
+	//
+	// A former group must have no members: both groups would run the same records, and the log
+	// reports it. Remove a name once the group has offsets on every partition and the former
+	// group's retry topics are empty. The last name is part of every [Delivery.IdempotencyKey];
+	// keep it for as long as these keys are compared. Default none.
 	FormerGroups []string
-	// Topics are the source topics. Their retry topics follow by themselves. Regular expressions
-	// are not offered.
+	// Topics are the source topics. Their retry topics are consumed too. Regular expressions are
+	// not supported.
 	Topics []string
-	// Kafka are options for the clients that siding makes: brokers, TLS, SASL, tuning. Options that
-	// siding owns are refused.
+	// Kafka are options for siding's clients: brokers, TLS, SASL, tuning. [New] refuses options
+	// that siding sets itself.
 	Kafka []kgo.Opt
-	// Handler handles each record.
+	// Handler handles each record. See [Handler] for its contract.
 	Handler Handler
 
 	// Order says which records may run at the same time. Default OrderPartition.
 	Order Order
-	// Concurrency bounds the handlers that run at a time in this process. Default no bound under
-	// OrderPartition, which has one a physical partition anyway, and 64 otherwise.
+	// Concurrency bounds the handlers that run at a time in this process. Under OrderPartition, at
+	// most one runs per physical partition, and the default is no further bound. Otherwise the
+	// default is 64.
 	Concurrency int
 
-	// Policy says how often a record is tried and where it goes then; Policies does so for single
-	// topics, replacing Policy whole.
+	// Policy says how often a record is tried, and where it goes then. An entry of Policies
+	// replaces the whole Policy for its topic.
 	Policy   Policy
 	Policies map[string]Policy
-	// Classifier says what an error means. Default: the built-in rules, unknown errors terminal.
+	// Classifier decides what an error means. Default: the built-in rules; unknown errors are
+	// terminal.
 	Classifier classify.Classifier
 
 	// Naming names the retry, dead-letter and ledger topics. Default {topic}.retry.{delay},
-	// {topic}.dlq, {topic}.dlq.ledger. Where several groups consume a topic, put {group} in.
+	// {topic}.dlq, {topic}.dlq.ledger. If several groups consume a topic, add {group}.
 	Naming retrytopics.Naming
-	// Provision says what to do about siblings that are missing. Default: create them.
+	// Provision says what to do about missing siblings. Default: create them.
 	Provision retrytopics.Spec
 
-	// Start says where a source partition begins that the group has no offset on; one that is added
-	// later begins at its start. Default StartEarliest.
+	// Start says where a source partition begins on which the group has no offset. A partition that
+	// is added later begins at its start. Default StartEarliest.
 	Start Start
 
-	// CommitInterval is how often finished offsets are committed. Default 1 s.
+	// CommitInterval is the interval between commits of finished offsets. Default 1 s.
 	CommitInterval time.Duration
-	// DrainTimeout is how long running handlers and copies on their way have when a partition is
-	// given up. Together with the last commit it must stay under the rebalance timeout
+	// DrainTimeout is the time that running handlers and copies in flight have when a partition is
+	// revoked. With the last commit, it must stay under the rebalance timeout
 	// (kgo.RebalanceTimeout, 60 s by default). Default 20 s.
 	DrainTimeout time.Duration
 
-	// MaxInFlight bounds the records that a lane holds ready, and likewise its copies on their way.
-	// Default 10,000. A lane that was just assigned has eight copies on their way at most, and
-	// twice as many with each that is acknowledged, up to this bound.
+	// MaxInFlight bounds the records that a lane holds ready, and likewise its copies in flight. A
+	// newly assigned lane has at most eight copies in flight; each acknowledged copy doubles that
+	// number, up to this bound. Default 10,000.
 	MaxInFlight int
-	// MaxInFlightBytes bounds the bytes of records held ready, and of copies on their way, in this
-	// process; each lane has its share. One fetch of each partition may come on top. Default 64
-	// MiB.
+	// MaxInFlightBytes bounds the bytes of records held ready, and likewise of copies in flight, in
+	// this process. Each lane has its share. One fetch of each partition may come on top. Default
+	// 64 MiB.
 	MaxInFlightBytes int64
-	// MaxParkedBytes bounds the bytes of records held in memory that wait for their time, packed.
-	// Of more, those due last are only remembered, and fetched again before they are due. Each
-	// retry partition has room for its next record, and an answer of 2 MiB from each broker may
-	// come on top, and the headers of records that handlers run, unpacked. A record that was
-	// fetched again carries no context from hooks in Kafka (kgo.WithHooks), which saw it the first
-	// time only. Default 64 MiB.
+	// MaxParkedBytes bounds the packed bytes of parked records in memory. Beyond it, the records
+	// due last are evicted, and fetched again before they are due. Each retry partition always has
+	// room for its next record.
+	//
+	// On top of the bound come an answer of 2 MiB from each broker, and the unpacked headers of
+	// running records. A record that was fetched again carries no context from hooks in Kafka
+	// (kgo.WithHooks): they saw only the first fetch. Default 64 MiB.
 	MaxParkedBytes int64
 
-	// ErrorText is what of an error is written to headers, logs and spans: the place to redact.
-	// Default its message.
+	// ErrorText returns the text of an error for headers, logs and spans; redact it here. Default:
+	// the error's message.
 	ErrorText func(error) string
 
-	// Hooks are told of dead letters, parked and discarded records, and states of lanes; see
+	// Hooks are notified of dead letters, of parked and discarded records, and of lane states; see
 	// [Hook]. Default none.
 	Hooks []Hook
 
-	// Version and Environment say who failed a record, in its headers. Default empty.
+	// Version and Environment identify in a copy's headers the program that failed the record.
+	// Default empty.
 	Version, Environment string
-	// TracerProvider makes a span of each attempt, linked to the producer's and to the last
-	// attempt's; MeterProvider takes the metrics. Default: OpenTelemetry's global ones, as they are
-	// when Run is called.
+	// TracerProvider makes a span of each attempt, linked to the spans of the producer and of the
+	// last attempt. MeterProvider receives the metrics. Default: OpenTelemetry's global providers
+	// at the time Run is called.
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
-	// Logger takes siding's and the clients' messages, never payloads. Default slog.Default().
+	// Logger receives the messages of siding and its clients, never payloads. Default
+	// slog.Default().
 	Logger *slog.Logger
 }
 
@@ -120,7 +127,7 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// policyOf is the policy of a topic.
+// policyOf is the policy of a topic, with its defaults.
 func (cfg Config) policyOf(topic string) Policy {
 	if p, ok := cfg.Policies[topic]; ok {
 		return p.withDefaults()
@@ -128,7 +135,7 @@ func (cfg Config) policyOf(topic string) Policy {
 	return cfg.Policy.withDefaults()
 }
 
-// validate reports everything that is wrong at once, and names the siblings.
+// validate reports all problems at once, and names the siblings.
 func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 	var all []error
 	add := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
@@ -193,15 +200,15 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 		switch hook.(type) {
 		case HookDeadLettered, HookParked, HookDiscarded, HookLaneState:
 		default:
-			add("Hooks[%d]: %T has none of the methods of a hook; where they have a pointer receiver, pass a pointer", i, hook)
+			add("Hooks[%d]: %T implements no hook; if its methods have a pointer receiver, pass a pointer", i, hook)
 		}
 	}
 	all = append(all, clientProblems(cfg)...)
 	return siblings, errors.Join(all...)
 }
 
-// provisionProblems lists what is wrong with Provision, and the waits that a handler may ask for
-// but no tier keeps a record for.
+// provisionProblems lists the problems of Provision, and each MaxRetryAfter that exceeds a tier's
+// retention.
 func (cfg Config) provisionProblems(siblings map[string]retrytopics.Siblings) (all []error) {
 	if err := cfg.Provision.Validate(slices.Collect(maps.Values(siblings))...); err != nil {
 		return []error{fmt.Errorf("the spec in Provision: %w", err)}
@@ -229,7 +236,8 @@ func (cfg Config) siblings() (map[string]retrytopics.Siblings, error) {
 	for _, t := range cfg.Topics {
 		group := cfg.Group
 		if group == "" {
-			// its absence is said elsewhere, and the names' other problems are worth saying too
+			// Another check reports the missing group; this one reports the other problems of the
+			// names.
 			group = "group"
 		}
 		s, err := cfg.Naming.Siblings(t, group, cfg.policyOf(t).Tiers...)

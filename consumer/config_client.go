@@ -14,14 +14,14 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
-// refusedOptions are kgo's options that would be silently void, since siding's own come last, or
-// that would break a promise. kgo refuses some others by itself for a client without a group.
+// refusedOptions are the kgo options that siding's own would silently override, or that would break
+// a promise. kgo itself refuses some others for a client without a group.
 var refusedOptions = []struct{ option, why string }{
 	{"ConsumerGroup", "set Config.Group"},
 	{"ShareGroup", "siding consumes as a consumer group"},
 	{"ConsumeTopics", "set Config.Topics"},
 	{"ConsumePartitions", "partitions come from the group"},
-	{"ConsumeRegex", "regex subscriptions are not offered: name the topics in Config.Topics"},
+	{"ConsumeRegex", "regex subscriptions are not supported: name the topics in Config.Topics"},
 	{"ConsumeStartOffset", "set Config.Start"},
 	{"ConsumeResetOffset", "siding goes to the log's start, and logs what was lost; see Config.Start for a partition without an offset"},
 	{"AdjustFetchOffsetsFn", "siding decides where a partition starts; see Config.Start"},
@@ -41,17 +41,17 @@ var refusedOptions = []struct{ option, why string }{
 	{"AllowAutoTopicCreation", "siding provisions what it needs, with the right settings; see Config.Provision"},
 }
 
-// probe builds a client that opens no connection and logs nothing, to read options from.
+// probe builds a client from which options can be read. It opens no connection and logs nothing.
 func probe(opts ...kgo.Opt) (*kgo.Client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return client.New(append(slices.Clip(opts), kgo.WithContext(ctx), kgo.WithLogger(kgo.BasicLogger(io.Discard, kgo.LogLevelNone, nil)))...)
 }
 
-// clientProblems lists the user's options that siding refuses, and those that do not go together.
+// clientProblems lists options of the user that siding refuses, and combinations that do not work.
 func clientProblems(cfg Config) (all []error) {
 	if len(cfg.Kafka) == 0 {
-		all = append(all, errors.New("there are no options in Kafka: name the brokers at least, kgo.SeedBrokers(…)"))
+		all = append(all, errors.New("Kafka has no options: name at least the brokers, with kgo.SeedBrokers(…)"))
 	}
 	opts := slices.DeleteFunc(slices.Clone(cfg.Kafka), func(o kgo.Opt) bool { return o == nil })
 	if len(opts) < len(cfg.Kafka) {
@@ -59,7 +59,7 @@ func clientProblems(cfg Config) (all []error) {
 	}
 	user, err := probe(opts...)
 	if err != nil {
-		return append(all, fmt.Errorf("the options in Kafka: %w (leave out what siding sets itself: group, callbacks, commits, acks)", err))
+		return append(all, fmt.Errorf("the options in Kafka: %w (remove the options that siding sets itself: group, callbacks, commits, acks)", err))
 	}
 	defer user.Close()
 	plain, err := probe()
@@ -68,31 +68,33 @@ func clientProblems(cfg Config) (all []error) {
 	}
 	defer plain.Close()
 	for _, o := range refusedOptions {
-		// functions are equal where both are nil
+		// DeepEqual finds functions equal only if both are nil.
 		if !reflect.DeepEqual(user.OptValues(o.option), plain.OptValues(o.option)) {
 			all = append(all, fmt.Errorf("option kgo.%s in Kafka is siding's: %s", o.option, o.why))
 		}
 	}
 	rebalance, _ := user.OptValue(kgo.RebalanceTimeout).(time.Duration)
 	if need := stuckAfter + minCommitTime; cfg.DrainTimeout >= rebalance-need {
-		all = append(all, fmt.Errorf("DrainTimeout %v: with %v for stuck handlers and the last commit it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
+		all = append(all, fmt.Errorf("DrainTimeout is %v: with %v more for stuck handlers and the last commit, it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
 			cfg.DrainTimeout, need, rebalance))
 	}
 	return all
 }
 
-// stuckAfter is how long a cancelled handler has to return.
+// stuckAfter is the time that a cancelled handler has to return.
 const stuckAfter = time.Second
 
-// minCommitTime is what a revoke needs for its last commit.
+// minCommitTime is the time reserved for the last commit of a revoke.
 const minCommitTime = 2 * time.Second
 
-// commitTimeFor is how long a commit may take: what the rebalance timeout leaves behind a drain. It
-// takes longer where the coordinator accepts connections and says nothing on them. kgo's requests
-// wait for their connection whatever becomes of their context, for kgo.RequestTimeoutOverhead (10
-// s) a try, and behind those to the same broker that came before: a minute was seen. The commit is
-// not abandoned meanwhile, since the next one must not overtake it; and who is silent to a commit
-// lets nobody join either.
+// commitTimeFor is the time that a commit may take: the rest of the rebalance timeout after a
+// drain.
+//
+// A commit takes longer if the coordinator accepts connections but never answers. kgo's requests
+// wait for their connection even after their context ended: kgo.RequestTimeoutOverhead (10 s) per
+// try, and behind earlier requests to the same broker. One such wait took a minute. siding does not
+// abandon the commit meanwhile, because the next one must not overtake it. A coordinator that
+// answers no commit lets no member join either.
 func commitTimeFor(cl *kgo.Client, drain time.Duration) time.Duration {
 	rebalance, _ := cl.OptValue(kgo.RebalanceTimeout).(time.Duration)
 	return min(max(rebalance-drain-stuckAfter-time.Second, minCommitTime), 15*time.Second)

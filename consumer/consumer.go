@@ -26,8 +26,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Consumer consumes source topics as a member of a group, and moves aside what fails. Its methods
-// are safe for concurrent use.
+// Consumer consumes source topics as a member of a group. It writes records that fail to retry and
+// dead-letter topics. Its methods are safe for concurrent use.
 type Consumer struct {
 	cfg      Config
 	log      *slog.Logger
@@ -44,9 +44,9 @@ type Consumer struct {
 
 	// Set by Run.
 	ctx           context.Context         // ends when the drain is over
-	stop          context.Context         // ends when Run is told to end
-	refuse        context.CancelCauseFunc // tells it to, since the member may not join
-	values        context.Context         // the values of the context that Run was given
+	stop          context.Context         // ends when Run is to end
+	refuse        context.CancelCauseFunc // ends stop when the group refuses the member
+	values        context.Context         // the values of Run's context, without its end
 	group         *kgo.Client
 	retryCl       *kgo.Client
 	copyClients   *forward.Clients
@@ -61,8 +61,8 @@ type Consumer struct {
 	clock         *clock.Clock
 	workerPool    *workerPool
 	knownSources  map[string]knownSource
-	joined        chan struct{} // closed when group is set, which kgo's callbacks wait for
-	classic       bool          // the group speaks the classic protocol
+	joined        chan struct{} // closed when group is set; kgo's callbacks wait for it
+	classic       bool          // the group uses the classic protocol
 	commitTimeout time.Duration
 	wg            sync.WaitGroup // everything but workers
 	workers       sync.WaitGroup
@@ -79,27 +79,30 @@ type Consumer struct {
 	mu     sync.Mutex
 	lanes  map[topicPartition]*lane
 	paused atomic.Pointer[map[string]bool]
-	// closed by the next Resume, and replaced; mu guards it
+	// The next Resume closes and replaces it; mu guards it.
 	resumed chan struct{}
-	// by lane and tier: where a log was truncated, until the lane starts anew from there
+	// By lane and tier: the offset to which a log was truncated, until the lane restarts from
+	// there.
 	truncations map[topicPartition]map[string]int64
-	// positions out of range that are looked at again soon
+	// Positions out of range for which a recheck is pending.
 	repolled map[topicPartition]bool
-	// gone, with handlers that had not returned by then
+	// Closed lanes whose handlers had not returned when they were closed.
 	abandoned []*lane
 
-	drainedTiers map[string][]drainedTier // by source: retry topics that are drained
-	// of retry topics that are not configured, what was said last; inherit's
+	drainedTiers map[string][]drainedTier // by source
+	// The last state logged of each retry topic that is not configured; only findDrainedTiers uses
+	// it.
 	unconfiguredLogged map[string]string
-	newLanes           chan struct{} // has room for one: lanes were assigned
-	// source topics that were made anew while they were consumed
+	newLanes           chan struct{} // capacity 1: lanes were assigned
+	// Source topics that were recreated while they were consumed.
 	recreated map[string]bool
-	// what their lanes had committed in the old ones, until they are placed in the new ones
+	// The offsets that their lanes had committed in the deleted topics, until the new lanes have
+	// positions.
 	committedBefore map[topicPartition]int64
 	topics          *topicmonitor.Monitor
 }
 
-// New checks the configuration and makes a consumer. It does no I/O. The error names every problem.
+// New checks the configuration and makes a consumer, without I/O. The error names every problem.
 func New(cfg Config) (*Consumer, error) {
 	cfg = cfg.withDefaults()
 	siblings, err := cfg.validate()
@@ -137,21 +140,23 @@ func New(cfg Config) (*Consumer, error) {
 		c.policies[t] = &p
 	}
 	c.tierEnv = c.newTierEnv()
-	c.host, _ = os.Hostname() // unknown is fine: it is a hint for people
+	c.host, _ = os.Hostname() // only a hint for operators, so it may be empty
 	c.paused.Store(&map[string]bool{})
 	c.resumed = make(chan struct{})
 	return c, nil
 }
 
-// Run provisions the siblings, joins the group and consumes until ctx ends; then it drains: running
-// handlers have DrainTimeout to finish, each partition is committed up to its first record that is
-// not finished, and the member leaves the group. It returns nil after a clean drain, a *StuckError
-// where handlers ignored their cancelling, and otherwise an error that kept it from starting.
+// Run provisions the siblings, joins the group and consumes until ctx ends. Then it drains: running
+// handlers have DrainTimeout to finish, Run commits each partition up to its first record that is
+// not finished, and the member leaves the group.
 //
-// A broker that cannot be reached at the start is waited for. A source topic that does not exist is
-// an error, and so are siblings that are missing and may not be created, credentials that are
-// refused, and a right on the group that is missing. What is refused after the first join is waited
-// for, and Health says so.
+// Run returns nil after a clean drain, and a *StuckError if handlers ignored their cancellation. A
+// second call returns ErrRunning. Any other error kept the consumer from starting: a source topic
+// that does not exist, missing siblings that Provision may not create, refused credentials, or a
+// missing permission on the group.
+//
+// At the start, Run waits for a broker that it cannot reach. After the first join it waits out
+// every refusal, and Health reports it.
 func (c *Consumer) Run(ctx context.Context) (err error) {
 	if !c.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -170,7 +175,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	if c.telemetry, err = newTelemetry(c.values, &c.cfg, c.observe); err != nil {
 		return fmt.Errorf("consumer: instruments: %w", err)
 	}
-	// its error says that it was never registered
+	// Unregister fails only for a callback that was never registered.
 	defer func() { _ = c.telemetry.observed.Unregister() }()
 	if err := c.connect(); err != nil {
 		return err
@@ -201,7 +206,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	polling.Wait()
 	all := func(*lane) bool { return true }
 	c.revoke(life, all)
-	c.group.Close() // leaves the group; what is assigned meanwhile is lost at once
+	c.group.Close() // leaves the group; partitions assigned until then are lost at once
 	c.lose(all)
 	end()
 	c.wg.Wait()
@@ -216,8 +221,8 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// stuck gives the handlers of lanes that are gone, each of them cancelled, a last moment to return,
-// and lists the attempts of those that do not.
+// stuck waits up to stuckAfter for the cancelled handlers of closed lanes to return. It lists the
+// attempts of those handlers that do not.
 func (c *Consumer) stuck() (all []*attempt) {
 	c.mu.Lock()
 	strays := c.abandoned
@@ -231,9 +236,9 @@ func (c *Consumer) stuck() (all []*attempt) {
 	return all
 }
 
-// connect makes the clients and what hangs on them. Making a client connects to nothing yet, but
-// the group client starts to join; so its siblings are seen to first, by prepare, through the retry
-// client.
+// connect makes the clients and the parts that use them, but not the group client. A new group
+// client begins to join at once, so prepare makes it after the siblings exist. Making the other
+// clients opens no connection.
 func (c *Consumer) connect() (err error) {
 	if c.retryCl, err = c.clients.retryClient(); err != nil {
 		return fmt.Errorf("consumer: retry client: %w", err)
@@ -257,7 +262,7 @@ func (c *Consumer) connect() (err error) {
 	return nil
 }
 
-// prepare waits for the broker, sees to the siblings, and joins the group.
+// prepare waits for the broker, provisions the siblings, and makes the group client, which joins.
 func (c *Consumer) prepare(ctx context.Context) error {
 	if err := c.retryUntil(ctx, func(err error) bool { return !refusesUs(err) }, "connecting to Kafka", func() error {
 		err := c.retryCl.Ping(ctx)
@@ -271,11 +276,11 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	if err := c.retryUntilFinal(ctx, "provisioning siblings", func() error { return c.provisioner.ensure(ctx, c.cfg.Topics) }); err != nil {
 		return err
 	}
-	if err := c.retryUntilFinal(ctx, "looking for retry topics that are not configured any more", func() error { return c.findDrainedTiers(ctx) }); err != nil {
+	if err := c.retryUntilFinal(ctx, "finding drained retry topics", func() error { return c.findDrainedTiers(ctx) }); err != nil {
 		return err
 	}
-	if err := c.retryUntilFinal(ctx, "looking where the group stands", func() (err error) {
-		if c.cfg.Start.kind != startEarliest { // where they make a difference
+	if err := c.retryUntilFinal(ctx, "reading the group's offsets", func() (err error) {
+		if c.cfg.Start.kind != startEarliest { // StartEarliest does not depend on them
 			c.knownSources, err = loadKnownSources(ctx, c.cluster, c.groups, c.cfg.Topics)
 		}
 		return err
@@ -294,14 +299,15 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// retryUntilFinal repeats a step of the start until it succeeds, or fails in a way that does not
-// pass by itself. A broker learns of a topic a moment after the controller made it, so what is
-// wrong has to stay so for some 0.7 s.
+// retryUntilFinal repeats a step of the start until it succeeds or fails permanently. A broker
+// learns of a new topic a moment after the controller created it. An error is therefore permanent
+// only when it has persisted for some 0.7 s.
 func (c *Consumer) retryUntilFinal(ctx context.Context, what string, step func() error) error {
 	return c.retryUntil(ctx, transient, what, step)
 }
 
-// retryUntil is settle where passes says which errors pass by themselves.
+// retryUntil is retryUntilFinal with another test: passes reports the errors that pass by
+// themselves.
 func (c *Consumer) retryUntil(ctx context.Context, passes func(error) bool, what string, step func() error) error {
 	var final error
 	looks := 0
@@ -324,18 +330,18 @@ func (c *Consumer) retryUntil(ctx context.Context, passes func(error) bool, what
 	return nil
 }
 
-// Ready is closed when the first assignment is there and the lanes of all its topics run, or when
-// the member joined and got none. A lane that cannot start (a right or a sibling is missing, nobody
-// knows its committed offset) is waited for no longer than a minute: then Health says that it is
-// not OK, and why. Ready stays closed, whatever is assigned later.
+// Ready is closed when the lanes of the first assignment run, or when the member joined and was
+// assigned no partition. It waits at most a minute for a lane that cannot start, for example
+// because a permission is missing. Health then is not OK, and says why. Ready stays closed,
+// whatever is assigned later.
 func (c *Consumer) Ready() <-chan struct{} { return c.ready }
 
 func (c *Consumer) readyOnce() { c.isReady.Do(func() { close(c.ready) }) }
 
-// readyPoll is how often the lanes of the first assignment are looked at until they run.
+// readyPoll is the interval at which awaitReady checks the lanes of the first assignment.
 const readyPoll = 50 * time.Millisecond
 
-// awaitReady closes Ready when no lane is starting any more, as far as it is waited for.
+// awaitReady closes Ready as soon as hasStarted allows it.
 func (c *Consumer) awaitReady() {
 	for !c.hasStarted(time.Now()) {
 		select {
@@ -347,8 +353,9 @@ func (c *Consumer) awaitReady() {
 	c.readyOnce()
 }
 
-// hasStarted reports whether no lane is starting, but those that take too long. A member that lost
-// its lanes and joins again has yet to be told whether it gets some.
+// hasStarted reports whether every lane has started, or has been starting for longer than
+// startsWithin. Without lanes it reports whether the member has joined: a member that lost its
+// lanes and joins again may still be assigned some.
 func (c *Consumer) hasStarted(now time.Time) bool {
 	lanes := c.lanesNow()
 	if len(lanes) == 0 {
@@ -362,12 +369,12 @@ func (c *Consumer) hasStarted(now time.Time) bool {
 	})
 }
 
-// Pause stops running records of the topics, on their source and on their retry topics, until
-// Resume. Running handlers finish; partitions stay assigned, and the pause holds over rebalances.
-// Topics that are not consumed are ignored.
+// Pause stops running records of the topics, from the source and from its retry topics, until
+// Resume. Running handlers finish. Partitions stay assigned, and the pause outlasts rebalances.
+// Pause ignores topics that are not consumed.
 func (c *Consumer) Pause(topics ...string) { c.setPaused(true, topics) }
 
-// Resume ends Pause.
+// Resume ends the pause of the topics.
 func (c *Consumer) Resume(topics ...string) { c.setPaused(false, topics) }
 
 func (c *Consumer) setPaused(on bool, topics []string) {
@@ -393,7 +400,7 @@ func (c *Consumer) setPaused(on bool, topics []string) {
 
 func (c *Consumer) isPaused(topic string) bool { return (*c.paused.Load())[topic] }
 
-// untilResumed is closed when topics are resumed; nil where the topic is not paused.
+// untilResumed returns a channel that the next Resume closes, or nil if the topic is not paused.
 func (c *Consumer) untilResumed(topic string) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

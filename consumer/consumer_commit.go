@@ -12,16 +12,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxCommitBytes bounds a commit request. The broker appends a request as one batch of at most 1
-// MiB to its offsets topic and refuses every partition of a larger one.
+// maxCommitBytes bounds a commit request. The broker appends a request to its offsets topic as one
+// batch of at most 1 MiB, and refuses all partitions of a larger one.
 const maxCommitBytes = 256 << 10
 
-// recommitAfter is how long an offset may stand before it is committed again without progress. The
-// broker forgets offsets of topics that no member subscribes to, which the tiers are, after
-// offsets.retention.minutes: 7 days by default (KIP-211).
+// recommitAfter is the age at which an offset is committed again without progress. The broker drops
+// offsets of topics to which no member subscribes after offsets.retention.minutes, 7 days by
+// default (KIP-211). No member subscribes to tiers.
 const recommitAfter = 24 * time.Hour
 
-// commitLoop commits what is finished once an interval, and earlier when asked to.
+// commitLoop commits the finished offsets at each CommitInterval.
 func (c *Consumer) commitLoop(ctx context.Context) {
 	t := time.NewTicker(c.cfg.CommitInterval)
 	defer t.Stop()
@@ -33,20 +33,20 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 		}
 		began := time.Now()
 		if err := c.commit(ctx, c.lanesNow()); ctx.Err() == nil {
-			c.membership.NoteCommit(began, err) // said in the log, and tried again at the next tick
+			c.membership.NoteCommit(began, err) // commit has logged err; the next tick tries again
 		}
 	}
 }
 
-// commit commits the floors of the lanes' feeds. While the member joins it waits.
+// commit commits the floors of the lanes' feeds. It waits while the member joins.
 //
-// The commit lock is held from reading the floors until the broker answered. That is what makes a
-// revoke safe: its last commit takes the lock too, so no older floor of the lane can still be on
-// its way when the lane is forgotten, to land on top of what the next owner commits.
+// commit holds the membership from reading the floors until the broker has answered. That makes a
+// revoke safe: its last commit waits for the one before. So no older floor of the lane can be in
+// flight when the lane is closed, and overwrite the next owner's commit.
 //
-// Source and retry partitions go in requests of their own: under KIP-848 one partition with a stale
-// epoch refuses a whole request, and the broker judges the two differently (those of a
-// subscription, and the others).
+// Source and retry partitions go in separate requests. Under KIP-848 one partition with a stale
+// epoch makes the broker refuse the whole request. It also has different rules for partitions of a
+// subscription and for others.
 func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	ctx, cancel := context.WithTimeout(ctx, c.commitTimeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			c.throttle.Once("commit waits", time.Minute, func() {
-				c.log.Warn("siding: offsets not committed, since the member is joining; the next commit carries them", "waited", c.commitTimeout)
+				c.log.Warn("siding: offsets not committed because the member is joining; the next commit includes them", "waited", c.commitTimeout)
 			})
 		}
 		return fmt.Errorf("commit: %w", err)
@@ -81,12 +81,12 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	return errors.Join(c.sendCommit(ctx, source), c.sendCommit(ctx, retry))
 }
 
-// commitRequest collects the offsets of one kind of partition.
+// commitRequest collects the offsets of source partitions, or those of retry partitions.
 type commitRequest []commitEntry
 
 type commitEntry struct {
 	feed *feed
-	id   *kadm.TopicID // of a tier's topic; nil for a source, of which kgo knows it
+	id   *kadm.TopicID // of a tier's topic; nil for a source, whose id kgo sets
 	at   kgo.EpochOffset
 	meta string
 }
@@ -95,7 +95,7 @@ func (r *commitRequest) add(f *feed, id *kadm.TopicID) {
 	*r = append(*r, commitEntry{f, id, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.Floor()}, f.tracker.Metadata()})
 }
 
-// split cuts off as much as one request may carry.
+// split cuts off the entries that fit into one request.
 func (r commitRequest) split() (now, later commitRequest) {
 	size := 0
 	for i, e := range r {
@@ -143,28 +143,27 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 	switch {
 	case failure == nil:
 		return nil
-	// else the membership is lost, or the consumer ends
+	// a cancelled commit is not logged: the membership is lost, or the consumer ends
 	case !errors.Is(ctx.Err(), context.Canceled):
 		c.throttle.Once("commit "+failure.Error(), 10*time.Second, func() {
-			c.log.Warn("siding: offsets not committed, the next commit carries them", "partitions", len(entries), "error", failure)
+			c.log.Warn("siding: offsets not committed; the next commit includes them", "partitions", len(entries), "error", failure)
 		})
 	}
 	return fmt.Errorf("commit of %d partitions: %w", len(entries), failure)
 }
 
-// completeCommit is the last look at a commit, after kgo settled under which membership it goes and
-// no join can come between: it takes out every partition whose lane is not held under exactly that
-// membership.
+// completeCommit checks a commit last: kgo has fixed its membership, and no join can come between.
+// It removes each partition whose lane is not owned under exactly that membership.
 //
-// The broker checks that the member is in the group, not that it owns the partition. So a member
-// that was expelled (a long garbage collection, a suspended laptop) and has joined again could
-// rewind what the new owner committed meanwhile. It can keep its lanes over that in kgo's
-// cooperative mode: the refused commit makes kgo join again with a new member id, and what is in
-// the old and in the new assignment counts as never lost.
+// The broker checks that the member is in the group, not that it owns the partition. A member that
+// was expelled (after a long garbage collection, on a suspended laptop) and has joined again could
+// therefore rewind the new owner's commits. In kgo's cooperative mode it may keep its lanes. The
+// refused commit makes kgo join again with a new member id. Partitions in both the old and the new
+// assignment count as never lost.
 //
-// It also says which topic by that name a tier's offset belongs to, so that the broker (since Kafka
-// 4.1) refuses one that was reached in a topic that has been made anew since. For the source kgo
-// does, and answers for those that it keeps back: an error from here would hide that.
+// completeCommit also sets the topic id of a tier's offset, so that the broker (since Kafka 4.1)
+// refuses an offset of a topic that was recreated since. kgo does so for sources, and answers for
+// the partitions that it withholds; an error from here would hide those answers.
 func (c *Consumer) completeCommit(req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) {
 	topics := req.Topics[:0]
 	for _, t := range req.Topics {
@@ -187,9 +186,9 @@ func (c *Consumer) completeCommit(req *kmsg.OffsetCommitRequest, entries map[top
 	req.Topics = topics
 }
 
-// committed notes what the broker took, and returns what it refused.
+// committed records the offsets that the broker accepted, and returns the errors of the others.
 func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, entries map[topicPartition]commitEntry) error {
-	names := map[kadm.TopicID]string{} // answers to requests by id name no topic
+	names := map[kadm.TopicID]string{} // responses to requests by id name no topic
 	for _, t := range req.Topics {
 		names[t.TopicID] = t.Topic
 	}
@@ -219,7 +218,7 @@ func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 	return joinFew(failures)
 }
 
-// joinFew joins errors, the first few of them: a thousand partitions fail for the same reason.
+// joinFew joins the first few errors: a thousand partitions fail for the same reason.
 func joinFew(all []error) error {
 	const some = 3
 	if len(all) > some {

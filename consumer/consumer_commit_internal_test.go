@@ -127,7 +127,7 @@ func TestConsumerCommit_LogsAWaitForAJoin(t *testing.T) {
 		if took := time.Since(began); took != 45*time.Second {
 			t.Errorf("three commits took %v, want 15s each", took)
 		}
-		const said = "offsets not committed, since the member is joining"
+		const said = "offsets not committed because the member is joining"
 		if n := strings.Count(log.String(), said); n != 1 || !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "waited=15s") {
 			t.Errorf("want once that commits wait for the join:\n%s", log.String())
 		}

@@ -15,30 +15,29 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// drainedTier is a retry topic that is not configured, but belongs to the group: a tier that was
-// taken out of the configuration, or one of a name that the group had before. Its lanes drain it:
-// they run what it holds when it is due, and what fails again goes on by the configured tiers.
-// Nothing new goes into it. Its offsets are committed, and kept alive, like any other's. See
-// DESIGN.md, "Drained tiers".
+// drainedTier is a retry topic that is not configured but belongs to the group: a tier that left
+// the configuration, or a tier of a former group. Its lanes run its records when they are due; a
+// record that fails again goes to a configured tier. siding writes nothing new to it. Its offsets
+// are committed, and kept from expiring, like those of other feeds. See DESIGN.md, "Drained tiers".
 type drainedTier struct {
 	retrytopics.Tier
-	partitions int32 // it may have fewer than its source, which grew meanwhile
+	partitions int32 // may be fewer than the source's, which can grow
 }
 
-// unconfiguredTier is a retry topic that is not configured, on which the group has committed
-// offsets.
+// unconfiguredTier is a retry topic that is not configured, but has committed offsets of the group.
 type unconfiguredTier struct {
 	retrytopics.Tier
-	source    string
-	committed kadm.OffsetResponses // of the group, by the name under which it has any on this topic
+	source string
+	// of the group or the former group that has offsets on this topic
+	committed kadm.OffsetResponses
 }
 
-// drainedTierPollEvery is how often a running consumer looks for tiers that the group has come to
-// have: by a member that runs with another configuration, a canary say, and may leave records
-// behind. It looks on each assignment, too.
+// drainedTierPollEvery is the interval at which a running consumer looks for new drained tiers. A
+// member with another configuration, for example in a canary deployment, may leave records in one.
+// The consumer also looks after each assignment.
 const drainedTierPollEvery = time.Minute
 
-// drainedTierLoop looks for tiers until ctx ends, and adds them to the lanes that run.
+// drainedTierLoop looks for drained tiers until ctx ends, and adds them to running lanes.
 func (c *Consumer) drainedTierLoop(ctx context.Context) {
 	t := time.NewTicker(drainedTierPollEvery)
 	defer t.Stop()
@@ -51,16 +50,15 @@ func (c *Consumer) drainedTierLoop(ctx context.Context) {
 		}
 		if err := errors.Join(c.findDrainedTiers(ctx), c.extendLanes(ctx)); err != nil && ctx.Err() == nil {
 			c.throttle.Once("inherit", time.Minute, func() {
-				c.log.Warn("siding: retry topics that are not configured could not all be looked for, and are again within a minute", "error", err)
+				c.log.Warn("siding: some drained retry topics may not have been found; the consumer looks again within a minute", "error", err)
 			})
 		}
 	}
 }
 
-// findDrainedTiers finds what the group inherits: every tier of a configured source that it, or a
-// group that it was before, has a committed offset on. What is left of sources that are not
-// configured any more is only reported. An error says what could not be looked at; the rest is
-// found even so.
+// findDrainedTiers finds the drained tiers of configured sources: those with a committed offset of
+// the group or of a former one. Tiers of sources that are no longer configured are only logged. An
+// error names what could not be queried; all else is found nevertheless.
 func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 	left, failure := c.unconfiguredTiers(ctx)
 	if len(left) == 0 {
@@ -82,32 +80,32 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 	for _, topic := range slices.Sorted(maps.Keys(left)) {
 		tier, t := left[topic], now[topic]
 		tell := func(state string, log func(about ...any)) {
-			if c.unconfiguredLogged[topic] == state { // a consumer looks once a minute
+			if c.unconfiguredLogged[topic] == state { // the same state is found again each minute
 				return
 			}
 			c.unconfiguredLogged[topic] = state
-			listed, err := ends() // how much there is, is for people
+			listed, err := ends() // the lag is only information for operators
 			if err != nil {
-				c.log.Debug("siding: list of end offsets", "error", err)
+				c.log.Debug("siding: could not list the end offsets of retry topics", "error", err)
 			}
 			log("retry_topic", topic, "source", tier.source, "records_at_most", lagOf(tier.committed, listed, topic))
 		}
 		switch {
-		case errors.Is(t.Err, kerr.UnknownTopicOrPartition): // deleted: nothing is left to do
+		case errors.Is(t.Err, kerr.UnknownTopicOrPartition): // deleted
 		case t.Err != nil:
 			tell("unreadable", func(about ...any) {
-				c.log.Error("siding: a retry topic of this group cannot be read; what it holds stays there until it can", append(about, "error", t.Err)...)
+				c.log.Error("siding: a retry topic of this group cannot be read; its records wait until it can be read", append(about, "error", t.Err)...)
 			})
 		case c.siblings[tier.source].Source == "":
 			tell("without a source", func(about ...any) {
-				c.log.Warn("siding: a retry topic of this group belongs to a source that is not configured; what it holds is not run: "+
+				c.log.Warn("siding: a retry topic of this group belongs to a source that is not configured; its records do not run: "+
 					"put the source back into Topics until it is empty, then delete it", about...)
 			})
 		case known[topic]:
 			c.resized(tier.source, topic, t.Partitions)
 		default:
 			tell("drained", func(about ...any) {
-				c.log.Info("siding: a retry topic that is not configured any more is drained; delete it when no consumer writes to it and it is empty", about...)
+				c.log.Info("siding: a retry topic that is no longer configured is drained; delete it when it is empty and no consumer writes to it", about...)
 			})
 			c.mu.Lock()
 			c.drainedTiers[tier.source] = append(slices.Clone(c.drainedTiers[tier.source]), drainedTier{tier.Tier, t.Partitions})
@@ -117,8 +115,7 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 	return failure
 }
 
-// extendLanes adds the tiers that were found to the lanes that lack them. A lane goes on meanwhile,
-// with what it holds.
+// extendLanes adds the found tiers to lanes that lack them. Lanes keep running meanwhile.
 func (c *Consumer) extendLanes(ctx context.Context) error {
 	var lacking []*tierFeed
 	topics := map[string][]int32{}
@@ -141,7 +138,8 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 		return err
 	}
 	inGroup, former := c.cluster.OffsetsOf(ctx, c.groups.own(), topics), c.cluster.FormerOffsets(ctx, c.groups.former(), topics)
-	logs, _ := c.cluster.Bounds(ctx, keys(topics)...) // who needs it is told
+	// Of returns the error for a lane that needs it
+	logs, _ := c.cluster.Bounds(ctx, keys(topics)...)
 	var extended []*lane
 	var failures []error
 	for _, f := range lacking {
@@ -159,9 +157,9 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 	return joinFew(failures)
 }
 
-// unconfiguredTiers are, by topic, the retry topics that are not configured, of configured sources
-// and of others, on which the group or one that it was before has committed offsets. The first of
-// these groups counts. An error is about groups that could not be asked.
+// unconfiguredTiers returns, by topic, the unconfigured retry topics on which the group or a former
+// group has committed offsets. Their sources may be configured or not. If several groups have
+// offsets on a topic, the first group counts. An error is about groups that could not be queried.
 func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfiguredTier, error) {
 	configured := map[string]bool{}
 	for topic, s := range c.siblings {
@@ -179,14 +177,15 @@ func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfigur
 		}
 		switch {
 		case errors.Is(err, kerr.GroupIDNotFound):
-			continue // it is new, or has been away for so long that it is forgotten
+			continue // the group is new, or has expired
 		case err != nil:
 			failures = append(failures, fmt.Errorf("fetch of the offsets of group %q: %w", group, err))
 			continue
 		}
 		inGroup.KeepFunc(func(o kadm.OffsetResponse) bool { return o.At >= 0 && !configured[o.Topic] })
 		topics := keys(inGroup)
-		sources := keys(c.siblings) // these first: a name may read as a tier of another source too
+		// configured sources first: a topic's name may fit several sources
+		sources := keys(c.siblings)
 		for _, topic := range topics {
 			if source, ok := c.cfg.Naming.SourceOf(topic); ok && c.siblings[source].Source == "" {
 				sources = append(sources, source)
@@ -203,7 +202,7 @@ func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfigur
 	return left, errors.Join(failures...)
 }
 
-// lagOf is how many records of a topic lie behind the committed offsets.
+// lagOf is the number of offsets between the committed ones and the end of the topic.
 func lagOf(committed kadm.OffsetResponses, ends kadm.ListedOffsets, topic string) (n int64) {
 	for p, o := range committed[topic] {
 		if end, ok := ends.Lookup(topic, p); ok && end.Err == nil {
@@ -213,27 +212,27 @@ func lagOf(committed kadm.OffsetResponses, ends kadm.ListedOffsets, topic string
 	return n
 }
 
-// warnOfFormerGroups says which former groups still have members. Those and this one would run the
-// same records.
+// warnOfFormerGroups logs former groups that still have members: those members and this one would
+// run the same records.
 func (c *Consumer) warnOfFormerGroups(ctx context.Context) {
 	if len(c.cfg.FormerGroups) == 0 {
 		return
 	}
 	groups, err := c.admin.ListGroups(ctx)
 	if err != nil {
-		c.log.Warn("siding: it is not known whether a former group still has members; it must not", "former_groups", c.cfg.FormerGroups, "error", err)
+		c.log.Warn("siding: could not check whether a former group still has members; it must have none", "former_groups", c.cfg.FormerGroups, "error", err)
 	}
 	for _, former := range c.cfg.FormerGroups {
 		switch state := groups[former].State; state {
 		case "", "Empty", "Dead":
 		default:
-			c.log.Error("siding: a former group still has members: both run the same records; stop its consumers", "former_group", former, "state", state)
+			c.log.Error("siding: a former group still has members, and both groups run the same records; stop its consumers", "former_group", former, "state", state)
 		}
 	}
 }
 
-// dropDrained takes a drained tier off its lanes: it is not there any more. What they have in
-// memory of it runs when it is due, and is not committed.
+// dropDrained removes a deleted drained tier from its lanes. Its records in memory still run when
+// they are due, and are not committed.
 func (c *Consumer) dropDrained(topic, source string) {
 	lost := 0
 	c.mu.Lock()
@@ -248,14 +247,14 @@ func (c *Consumer) dropDrained(topic, source string) {
 		}
 	}
 	if lost > 0 {
-		c.log.Error("siding: records that were parked in a retry topic are gone with it", "retry_topic", topic, "records", lost)
+		c.log.Error("siding: a retry topic was deleted with records that were still parked in it", "retry_topic", topic, "records", lost)
 		c.countExpired(topic, int64(lost))
 	}
 	c.wg.Go(func() { c.retryPoll.reread(topic) })
 }
 
-// resized notes how many partitions a drained tier has: consumers of an older configuration may
-// make it grow.
+// resized records the number of partitions of a drained tier, which a consumer of an older
+// configuration may increase.
 func (c *Consumer) resized(source, topic string, partitions int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

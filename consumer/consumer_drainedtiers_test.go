@@ -84,7 +84,7 @@ func TestDrainedTier_OutlivesAChangeOfThePolicy(t *testing.T) {
 		for _, tier := range tt.before {
 			topic := "orders.retry." + retrytopics.FormatDelay(tier)
 			if got := endOf(k, topic); !slices.Contains(tt.after.Delays(), tier) && got != written[topic] {
-				t.Errorf("%d copies were written to %s, which is not configured any more", got-written[topic], topic)
+				t.Errorf("%d copies were written to %s, which is no longer configured", got-written[topic], topic)
 			}
 		}
 		k.Conserved()
@@ -115,7 +115,7 @@ func TestDrainedTier_MayHaveFewerPartitions(t *testing.T) {
 				t.Errorf("lane %d has the feeds %+v", l.Partition, l.Offsets)
 			}
 		}
-		if n := log.with("level=INFO", "not configured any more is drained", "retry_topic=orders.retry.1m", "records_at_most=20"); n != 1 {
+		if n := log.with("level=INFO", "no longer configured is drained", "retry_topic=orders.retry.1m", "records_at_most=20"); n != 1 {
 			t.Errorf("the log says %d times what is drained, want once", n)
 		}
 		if got := len(k.Cluster.PartitionInfos("orders.retry.1m")); got != 2 {

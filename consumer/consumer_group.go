@@ -10,14 +10,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// assigned is kgo's callback: the member's new partitions, and at every session's start the moment
-// to look at those that it kept.
+// assigned is kgo's callback at the start of each session, with the member's new partitions. It
+// also checks the lanes that the member kept.
 func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
 	<-c.joined
 	c.membership.SetJoining(false)
 	added, again := c.subscription.Begin(added)
 	if len(again) > 0 {
-		cl.AddConsumeTopics(again...) // kgo joins again, and has the partitions assigned anew
+		cl.AddConsumeTopics(again...) // kgo joins again, and is assigned the partitions again
 	}
 	member, _ := cl.GroupMetadata()
 	c.replaceStale(ctx, member, added)
@@ -29,7 +29,7 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 	c.isAssigned.Do(func() { c.wg.Go(c.awaitReady) })
 }
 
-// takeOver makes lanes of partitions that the member has from now on.
+// takeOver makes lanes for the partitions that the member was just assigned.
 func (c *Consumer) takeOver(member string, added map[string][]int32) {
 	if len(added) == 0 {
 		return
@@ -42,7 +42,7 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 			for _, p := range partitions {
 				at := topicPartition{topic, p}
 				if old := c.lanes[at]; old != nil {
-					// never revoked: its membership is over
+					// never revoked: its membership has ended
 					predecessors = append(predecessors, old)
 				}
 				c.lanes[at] = c.newLane(topic, p, member)
@@ -54,15 +54,17 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 	c.discard(predecessors)
 }
 
-// adjustFetchOffsets is kgo's AdjustFetchOffsetsFn. It takes out the partitions that kgo is not to
-// begin to read: those that the member does not have any more, since kgo fetches again what an
-// earlier session did not come to, though a topic that it was told to forget meanwhile was given
-// back; and those that it reads already, see subscription. Two positions on one partition would
-// overwrite each other.
+// adjustFetchOffsets is kgo's AdjustFetchOffsetsFn. It removes partitions that kgo must not start
+// to read:
 //
-// It puts those in whose offset the group's coordinator refused: kgo would neither read them nor
-// ask again. An error from here would end the session of the whole member, so there is none but
-// that the session is over.
+//   - Partitions that the member no longer has. kgo repeats what an earlier session left undone,
+//     even for a topic that kgo purged since.
+//   - Partitions that kgo reads already (see session.Subscription). Two positions of one partition
+//     would overwrite each other.
+//
+// It adds the partitions whose offset the coordinator refused: kgo would neither read them nor ask
+// again. An error would end the session of the whole member. It therefore returns one only when the
+// session has ended.
 func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	known := map[*lane]kgo.EpochOffset{}
 	for topic, partitions := range inGroup {
@@ -86,9 +88,8 @@ func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]ma
 		return nil, err
 	}
 	c.mu.Lock()
-	for _, l := range lanes { // kgo has them from here
-		// Of the partition the lane that is there now: it may have started anew meanwhile, for a
-		// tier that was truncated.
+	for _, l := range lanes { // kgo reads them from here on
+		// The partition's current lane may be another one: a truncated tier may have restarted it.
 		if now := c.lanes[topicPartition{l.topic, l.partition}]; now != nil {
 			now.startedAt()
 		}
@@ -104,13 +105,13 @@ func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]ma
 	return begin, nil
 }
 
-// positions finds where new source partitions start, by their committed offsets, and has their
-// lanes opened. Without a committed offset kgo would resolve the start by itself, and somewhere
-// else after a restart; so it is resolved here, and committed before the lane's first record runs.
-// A partition of which that is not known is paused, and waits by itself, see seek. An error means
-// that ctx is over.
+// positions finds the starts of source partitions, and has the lanes started. Without a committed
+// offset kgo would choose the start itself, and choose another one after a restart. So positions
+// resolves it here, and it is committed before the lane's first record runs. A partition whose
+// start is unknown is paused; awaitStarts goes on to look for it. An error means that ctx has
+// ended.
 func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(*lane) (kgo.EpochOffset, error)) (map[string]map[int32]kgo.EpochOffset, error) {
-	open := map[string][]*lane{} // by topic: one whose siblings are missing holds up no other
+	open := map[string][]*lane{} // by topic, so that missing siblings hold up no other topic
 	var postponed []*lane
 	placed := map[string]map[int32]kgo.EpochOffset{}
 	starts := c.findStarts(ctx, lanes, committed)
@@ -124,7 +125,7 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 		}
 		placed[l.topic][l.partition] = at.next
 		if err != nil {
-			c.log.Warn("siding: where a partition starts is not known yet; the others go on", "topic", l.topic, "partition", l.partition, "error", err)
+			c.log.Warn("siding: the start of a partition is not known yet; other partitions are not affected", "topic", l.topic, "partition", l.partition, "error", err)
 			c.deferStart(l, err)
 			postponed = append(postponed, l)
 			continue
@@ -142,11 +143,12 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 	return placed, nil
 }
 
-// revoked is kgo's callback for partitions that go to another member. When it returns the new owner
-// may start, so it returns only when all that the lanes will ever commit is committed.
+// revoked is kgo's callback for partitions that go to another member. The new owner may start as
+// soon as it returns. So it returns only after the last commit of the lanes.
 //
-// kgo calls it also for partitions that were lost long ago: a refused commit made the member join
-// again under a new id, and the assignment that it got then lacks them. Their work is void.
+// kgo calls it also for partitions that were lost long before: a refused commit made the member
+// join again under a new id, and the new assignment lacks them. The lanes of those are discarded
+// without a commit.
 func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
 	<-c.joined
 	c.membership.SetJoining(false)
@@ -157,18 +159,18 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 	c.revoke(ctx, func(l *lane) bool { return contains(lost, l) })
 }
 
-// lost is kgo's callback when the membership is over: another member may run the records already.
+// lost is kgo's callback when the membership has ended: another member may run the records already.
 func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	<-c.joined
 	defer c.membership.Lost()
 	c.subscription.End(lost)
 	if n := c.lose(func(l *lane) bool { return contains(lost, l) }); n > 0 {
-		c.log.Warn("siding: membership lost, uncommitted work is discarded", "partitions", n)
+		c.log.Warn("siding: the membership was lost; records that were not committed run again", "partitions", n)
 	}
 }
 
-// lose discards lanes that somebody else may own by now, and returns how many. They leave the table
-// at once, so that none of them starts anew meanwhile.
+// lose discards lanes that another member may own by now, and returns their number. It removes them
+// from the table first, so that none of them restarts meanwhile.
 func (c *Consumer) lose(which func(*lane) bool) int {
 	c.mu.Lock()
 	lanes := c.pick(which)
@@ -181,7 +183,7 @@ func (c *Consumer) lose(which func(*lane) bool) int {
 	return len(lanes)
 }
 
-// discard ends lanes whose work is void.
+// discard ends lanes without a commit.
 func (c *Consumer) discard(lanes []*lane) {
 	for _, l := range lanes {
 		l.close()
@@ -189,11 +191,11 @@ func (c *Consumer) discard(lanes []*lane) {
 	c.remove(lanes)
 }
 
-// revoke hands lanes over in order: drain all of them at once, commit together, forget. They begin
-// to drain while the table is locked, so that none of them starts anew meanwhile.
+// revoke hands lanes over in order: it drains all of them at once, commits them together and closes
+// them. They begin to drain under the table's lock, so that none of them restarts meanwhile.
 func (c *Consumer) revoke(ctx context.Context, which func(*lane) bool) {
 	deadline := time.Now().Add(c.cfg.DrainTimeout)
-	var mine, others []*lane // others: somebody else is giving them up already
+	var mine, others []*lane // others are draining already
 	c.mu.Lock()
 	for _, l := range c.pick(which) {
 		if l.beginDrain() {
@@ -211,7 +213,8 @@ func (c *Consumer) revoke(ctx context.Context, which func(*lane) bool) {
 	}
 }
 
-// drain sees to lanes that began to drain.
+// drain completes the drain of lanes: it awaits their handlers and copies, commits, and closes
+// them.
 func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time) {
 	var (
 		wg    sync.WaitGroup
@@ -228,18 +231,18 @@ func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time)
 	}
 	wg.Wait()
 	if err := c.commit(context.WithoutCancel(ctx), lanes); err != nil {
-		c.log.Warn("siding: lanes handed over without their last commit, their records run again", "partitions", len(lanes), "error", err)
+		c.log.Warn("siding: lanes handed over without their last commit; records since their previous commit run again", "partitions", len(lanes), "error", err)
 	}
 	c.discard(lanes)
 	for _, a := range stuck {
-		c.log.Error("siding: a handler ignores that it was cancelled; its record runs again under the next owner",
+		c.log.Error("siding: a handler ignores its cancellation; its record runs again under the next owner",
 			"topic", a.from.source, "partition", a.from.partition, "feed", a.from.topic, "offset", a.off)
 	}
 }
 
-// replaceStale looks, at a session's start, at the lanes that the member kept. If it was expelled
-// and has joined again under a new id, others may have owned them meanwhile: their work is void,
-// and they start anew from what is committed.
+// replaceStale checks, at the start of a session, the lanes that the member kept. If the member was
+// expelled and has joined again under a new id, others may have owned them meanwhile. Their work is
+// then void, and they restart from the committed offsets.
 func (c *Consumer) replaceStale(ctx context.Context, member string, added map[string][]int32) {
 	isStale := func(l *lane) bool { return !l.isOwnedBy(member) && !contains(added, l) }
 	c.mu.Lock()
@@ -262,13 +265,13 @@ func (c *Consumer) replaceStale(ctx context.Context, member string, added map[st
 			renewed = append(renewed, anew)
 		}
 	})
-	c.log.Warn("siding: the member was expelled and has joined again; its partitions start anew from the committed offsets", "partitions", len(stale))
+	c.log.Warn("siding: the member was expelled and has joined again; its partitions restart from the committed offsets", "partitions", len(stale))
 	c.discard(stale)
 	c.restart(ctx, renewed)
 }
 
-// restart has new lanes begin at their committed offsets, of partitions that kgo reads at another
-// position. Until that is set, what kgo reads of them is let go; the others read on.
+// restart starts new lanes at their committed offsets, on partitions that kgo reads at another
+// position. Until the position is set, their polled records are dropped. The other lanes read on.
 func (c *Consumer) restart(ctx context.Context, lanes []*lane) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -280,9 +283,9 @@ func (c *Consumer) restart(ctx context.Context, lanes []*lane) {
 	c.source.betweenPolls(func() { c.rewind(lanes, placed) })
 }
 
-// rewind sets the group client to where lanes start, and has them take in what it reads from there.
-// It runs in a turn of the source's poll loop. Lanes whose start is not known yet are seek's, and
-// one that was replaced meanwhile has its position.
+// rewind sets the group client to the starts of lanes, and opens their intake. It runs in a turn of
+// the source's poll loop. It skips lanes without a known start, which awaitStarts opens, and lanes
+// that were replaced meanwhile.
 func (c *Consumer) rewind(lanes []*lane, placed map[string]map[int32]kgo.EpochOffset) {
 	set := map[string]map[int32]kgo.EpochOffset{}
 	for _, l := range lanes {

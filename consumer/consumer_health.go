@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Health returns the state of every lane, sorted by topic and partition.
+// Health returns the state of the consumer, with every lane, sorted by topic and partition.
 func (c *Consumer) Health() Health {
 	h := Health{Lanes: []LaneHealth{}, Missing: c.topics.Absent()}
 	h.OK = len(h.Missing) == 0
@@ -44,7 +44,7 @@ func (c *Consumer) Health() Health {
 	return h
 }
 
-// watch looks for attempts that ignore their timeout, and says so once each.
+// watch logs each attempt that ignores its timeout, once.
 func (c *Consumer) watch() {
 	now := time.Now()
 	for _, l := range c.lanesNow() {
@@ -52,7 +52,7 @@ func (c *Consumer) watch() {
 		a := l.stuckAttempt(now)
 		l.mu.Unlock()
 		if a != nil && a.reported.CompareAndSwap(false, true) {
-			l.log.Error("siding: a handler ignores its timeout; nothing ends it but itself",
+			l.log.Error("siding: a handler ignores its timeout; siding cannot end it",
 				"feed", a.from.topic, "offset", a.off, "timeout", l.policy.HandlerTimeout)
 		}
 	}
@@ -67,6 +67,6 @@ func (c *Consumer) HealthHandler() http.Handler {
 		if !h.OK {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		_ = json.NewEncoder(w).Encode(h) // the client went away: nothing to tell it
+		_ = json.NewEncoder(w).Encode(h) // the client has disconnected
 	})
 }

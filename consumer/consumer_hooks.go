@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// pollLaneStates tells the hooks of lanes that are in another state than before. It has a ticker of
-// its own: the coarse clock rests when no handler runs, which is when a lane is blocked.
+// pollLaneStates notifies the hooks of lanes whose state has changed. It has a ticker of its own:
+// the coarse clock stops when no handler runs, which is when a lane is blocked.
 func (c *Consumer) pollLaneStates(ctx context.Context) {
 	t := time.NewTicker(compareEvery)
 	defer t.Stop()
-	known := map[*lane]State{} // a partition that is assigned again has another lane
+	known := map[*lane]State{} // a reassigned partition has another lane
 	for {
 		select {
 		case <-ctx.Done():
-			c.reportLaneChanges(known) // all lanes are gone by now
+			c.reportLaneChanges(known) // no lane is left
 			return
 		case <-t.C:
 			known = c.reportLaneChanges(known)
@@ -22,8 +22,8 @@ func (c *Consumer) pollLaneStates(ctx context.Context) {
 	}
 }
 
-// reportLaneChanges tells the hooks which lanes are in another state than known, those that are
-// gone first, and returns the states.
+// reportLaneChanges notifies the hooks of lanes whose state differs from known, closed lanes first.
+// It returns the current states.
 func (c *Consumer) reportLaneChanges(known map[*lane]State) map[*lane]State {
 	now := time.Now()
 	current, changed := map[*lane]State{}, []LaneChange{}
@@ -48,6 +48,5 @@ func (c *Consumer) reportLaneChanges(known map[*lane]State) map[*lane]State {
 	return current
 }
 
-// compareEvery is how often the states of the lanes are compared with what the hooks were told
-// last.
+// compareEvery is the interval at which pollLaneStates compares the lanes' states.
 const compareEvery = 500 * time.Millisecond

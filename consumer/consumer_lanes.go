@@ -24,12 +24,12 @@ func (c *Consumer) lanesNow() []*lane {
 	return slices.Collect(maps.Values(c.lanes))
 }
 
-// lanesOn are the lanes of a source.
+// lanesOn returns the lanes of a source.
 func (c *Consumer) lanesOn(source string) []*lane {
 	return slices.DeleteFunc(c.lanesNow(), func(l *lane) bool { return l.topic != source })
 }
 
-// pick lists lanes of the table; the caller holds its lock.
+// pick returns the lanes of the table that which selects; the caller holds the table's lock.
 func (c *Consumer) pick(which func(*lane) bool) (all []*lane) {
 	for _, l := range c.lanes {
 		if which(l) {
@@ -39,7 +39,8 @@ func (c *Consumer) pick(which func(*lane) bool) (all []*lane) {
 	return all
 }
 
-// remove takes lanes out of the table, unless they left it, and their tiers off the retry client.
+// remove removes lanes from the table, if they are still there, and their tiers from the retry
+// client.
 func (c *Consumer) remove(lanes []*lane) {
 	if len(lanes) == 0 {
 		return
@@ -58,10 +59,10 @@ func (c *Consumer) remove(lanes []*lane) {
 
 func (c *Consumer) countLanes() { c.laneCount.Store(int64(len(c.lanes))) }
 
-// share is a lane's part of a budget of the process.
+// share returns a lane's share of a budget of the process.
 func (c *Consumer) share(of int64) int64 { return of / max(c.laneCount.Load(), 1) }
 
-// addAbandoned remembers a lane that is gone while handlers of it run.
+// addAbandoned keeps a closed lane whose handlers still run.
 func (c *Consumer) addAbandoned(l *lane) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +79,7 @@ func keys[V any](m map[string]V) []string {
 	return all
 }
 
-// tiersOf are the retry partitions of lanes.
+// tiersOf returns the retry partitions of lanes.
 func tiersOf(lanes []*lane) map[string][]int32 {
 	all := map[string][]int32{}
 	for _, l := range lanes {
@@ -99,7 +100,7 @@ func sourcesOf(lanes []*lane) map[string][]int32 {
 	return all
 }
 
-// newLane makes the lane of a partition that was assigned; the caller holds Consumer.mu.
+// newLane makes the lane of an assigned partition; the caller holds Consumer.mu.
 func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	l := &lane{
 		c:         c,

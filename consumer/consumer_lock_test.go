@@ -64,7 +64,7 @@ func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 		l.tiers()[0].offer([16]byte{}, []*kgo.Record{{Topic: l.tiers()[0].topic, Headers: enc.Append(&meta, nil)}})
 		c.recheckLater([]outOfRange{{at: topicPartition{"orders", 0}}}, errors.New("no broker"), func([]outOfRange) {})
 		synctest.Wait()
-		for _, want := range []string{"a copy was refused", "the ledger could not be told", "another group shares", "trying again"} {
+		for _, want := range []string{"a copy was refused", "the ledger could not be written", "another group shares", "trying again"} {
 			if !strings.Contains(strings.Join(probe.said, "\n"), want) {
 				t.Errorf("nothing was logged of it: %s", want)
 			}

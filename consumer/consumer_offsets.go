@@ -9,14 +9,13 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// A position may lie outside of its log. Below the start, retention took records before they were
-// read: the lane goes on at the start, and the log has how many. Beyond the end, the log is another
-// one than it was (an unclean election, a restored cluster, a recreated topic): what was read and
-// committed of it means nothing any more, and the lane starts again at the log's start. kgo's own
-// reset would do either in silence, and what it reads again below the old position would look like
-// repetitions.
+// A position may be outside of its log. Below the start, retention deleted records before they were
+// read: the lane continues at the start, and siding logs their number. Beyond the end, the log was
+// replaced (an unclean election, a restored cluster, a recreated topic). Offsets of the old log
+// mean nothing in the new one, so the lane restarts at the log's start. kgo's own reset would do
+// both silently, and records read again below the old position would look like duplicates.
 
-// committedOf asks for the group's offsets on the sources of lanes.
+// committedOf fetches the group's offsets on the sources of lanes.
 func (c *Consumer) committedOf(ctx context.Context, lanes []*lane) func(*lane) (kgo.EpochOffset, error) {
 	ctx, cancel := context.WithTimeout(ctx, offsetsTimeout)
 	defer cancel()
@@ -24,17 +23,17 @@ func (c *Consumer) committedOf(ctx context.Context, lanes []*lane) func(*lane) (
 	return func(l *lane) (kgo.EpochOffset, error) { return inGroup.Of(l.topic, l.partition) }
 }
 
-// clampToLog returns where a partition is to be read from whose committed offset is at, and what
-// counts as committed of it. A partition whose log nobody answers for, since it has no leader, is
-// believed: it must not keep the others from their start.
+// clampToLog returns where a partition with a committed offset is read from, and what counts as
+// committed. It trusts the offset if the log's bounds are unknown, for example while the partition
+// has no leader. Such a partition must not keep others from their start.
 func (c *Consumer) clampToLog(b cluster.Bounds, topic string, partition int32, at int64) (position, committed int64) {
 	start, end, err := b.Of(topic, partition)
 	switch {
 	case err != nil:
-		c.log.Warn("siding: a committed offset could not be compared with its log", "topic", topic, "partition", partition, "committed", at, "error", err)
+		c.log.Warn("siding: could not check a committed offset against the bounds of its log; it is trusted", "topic", topic, "partition", partition, "committed", at, "error", err)
 		return at, at
 	case at > end:
-		c.log.Error("siding: the committed offset lies beyond the log's end, so the log is not the one that it was; reading it from its start",
+		c.log.Error("siding: the committed offset is beyond the log's end, so the log was replaced; reading it from its start",
 			"topic", topic, "partition", partition, "committed", at, "start", start, "end", end)
 		return start, -1
 	case at < start:
@@ -44,12 +43,11 @@ func (c *Consumer) clampToLog(b cluster.Bounds, topic string, partition int32, a
 	return at, at
 }
 
-// expired says that retention took records before they were read.
+// expired logs and counts records that retention deleted before they were read.
 func (c *Consumer) expired(topic string, partition int32, n int64) {
 	c.log.Error("siding: records were deleted by retention before they were read", "topic", topic, "partition", partition, "records_at_most", n)
 	c.countExpired(topic, n)
 }
 
-// offsetsTimeout bounds the look at the logs of all positions that a poll found outside, which
-// takes part of the loop's turn.
+// offsetsTimeout bounds a query of the bounds of logs, which takes part of a poll loop's turn.
 const offsetsTimeout = 5 * time.Second

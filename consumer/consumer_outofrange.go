@@ -12,7 +12,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
-// outOfRange is an error that a poll met with about a position.
+// outOfRange is a poll's error about a position.
 // See DESIGN.md, "Positions outside of the log".
 type outOfRange struct {
 	at   topicPartition
@@ -20,7 +20,7 @@ type outOfRange struct {
 	tier *tierFeed        // nil: the position is a source's
 }
 
-// isOutOfRange tells such errors apart.
+// isOutOfRange reports whether err is about a position.
 func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
 	o := outOfRange{at: topicPartition{topic, partition}}
 	if errors.As(err, &o.loss) {
@@ -29,18 +29,19 @@ func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
 	return o, errors.Is(err, kerr.OffsetOutOfRange)
 }
 
-// moveSources puts sources back into their logs. It runs in a turn of the source's poll loop.
+// moveSources moves source positions back into their logs. It runs in a turn of the source's poll
+// loop.
 func (c *Consumer) moveSources(lost []outOfRange) {
 	c.move(lost, c.moveSource, func(left []outOfRange) { c.betweenPolls(func() { c.moveSources(left) }) })
 }
 
-// moveTiers does so for tiers. It runs in a turn of the retry poll loop.
+// moveTiers moves tier positions back into their logs. It runs in a turn of the retry poll loop.
 func (c *Consumer) moveTiers(lost []outOfRange) {
 	c.move(lost, c.moveTier, func(left []outOfRange) { c.retryPoll.betweenPolls(func() { c.moveTiers(left) }) })
 }
 
-// move has positions moved for whose logs somebody answers, and again called soon with the others.
-// One look serves all of them.
+// move calls one for each position whose log bounds it could read, and again, a second later, with
+// the other positions. One query serves all of them.
 func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int64), again func([]outOfRange)) {
 	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return o.tier == nil && c.lane(o.at.topic, o.at.partition) == nil })
 	if len(lost) == 0 {
@@ -69,7 +70,7 @@ func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int
 	c.recheckLater(left, errors.Join(unknown, joinFew(failures)), again)
 }
 
-// moveSource puts a source back into its log.
+// moveSource moves the position of a source back into its log.
 func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 	l := c.lane(o.at.topic, o.at.partition)
 	if l == nil {
@@ -80,15 +81,15 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 	takes := l.state < laneDraining && l.intake == intakeOpen
 	l.mu.Unlock()
 	switch {
-	case !takes: // the position is not the lane's, which has its own set yet, or goes
+	case !takes: // not the lane's position: it sets its own later, or is being revoked
 		c.setSource(l, start)
 		return
 	case o.loss != nil:
-		c.log.Error("siding: the log was truncated; reading it from there", "topic", l.topic, "partition", l.partition, "read_to", next, "truncated_to", o.loss.ResetTo)
+		c.log.Error("siding: the log was truncated; its lane restarts", "topic", l.topic, "partition", l.partition, "read_to", next, "truncated_to", o.loss.ResetTo)
 		c.replace(l, min(floor, max(o.loss.ResetTo, start)))
 		return
 	case next > end:
-		c.log.Error("siding: the position lies beyond the log's end, so the log is not the one that it was; reading it from its start",
+		c.log.Error("siding: the position is beyond the log's end, so the log was replaced; reading it from its start",
 			"topic", l.topic, "partition", l.partition, "position", next, "start", start, "end", end)
 		c.replace(l, start)
 		return
@@ -102,16 +103,16 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 	c.setSource(l, next)
 }
 
-// replace starts a lane anew, its source at a position.
+// replace restarts a lane with its source at a position.
 func (c *Consumer) replace(l *lane, at int64) {
 	if anew := c.replacement(l, at); anew != nil {
 		c.wg.Go(func() { c.startLanes([]*lane{anew}) })
 	}
 }
 
-// replacement is the lane that replace starts, not open yet. It runs in a turn of the source's poll
-// loop. It returns nil where the lane does not hold its partition any more: another lane has it, or
-// it is given up.
+// replacement makes the lane that replace starts, and closes the old one. It runs in a turn of the
+// source's poll loop. It returns nil if the lane no longer owns its partition: another lane
+// replaced it, or it is being revoked.
 func (c *Consumer) replacement(l *lane, at int64) *lane {
 	held := topicPartition{l.topic, l.partition}
 	c.mu.Lock()
@@ -139,10 +140,11 @@ func (c *Consumer) setSource(l *lane, at int64) {
 	c.group.SetOffsets(map[string]map[int32]kgo.EpochOffset{l.topic: {l.partition: {Epoch: -1, Offset: at}}})
 }
 
-// moveTier puts a tier back into its log. Where the log is another one, records of the old one may
-// be running, and their offsets must not finish those of the new one: the whole lane starts anew,
-// from its committed offsets, or from where the log was truncated: what was written behind that
-// since was never run, though the committed offset may lie beyond it.
+// moveTier moves the position of a tier back into its log. If the log is another one, records of
+// the old log may be running, and their offsets must not finish those of the new log. The whole
+// lane therefore restarts from its committed offsets. A truncated tier restarts from where its log
+// was cut, even if the committed offset is higher: the records written from there on have never
+// run.
 func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 	f := o.tier
 	l := f.lane
@@ -153,7 +155,7 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 	case gone && o.loss == nil:
 		return
 	case o.loss != nil || next > end:
-		c.log.Error("siding: the log of a retry topic is not the one that it was; its lane starts anew",
+		c.log.Error("siding: the log of a retry topic was truncated or replaced; its lane restarts",
 			"topic", l.topic, "retry_topic", f.topic, "partition", l.partition, "position", next, "start", start, "end", end)
 		if o.loss != nil {
 			c.truncated(l, f.topic, max(o.loss.ResetTo, start))
@@ -166,8 +168,8 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 			held.mu.Lock()
 			at, placed := held.source.tracker.Floor(), held.positionsLoaded
 			held.mu.Unlock()
-			// It started anew already where another tier was truncated as well; one that is not
-			// placed yet sees the cut when it is.
+			// The lane may have restarted already for another truncated tier. A lane without
+			// positions yet reads the cut when it gets them.
 			if held != l && !(placed && c.isTruncated(held, f.topic)) {
 				return
 			}
@@ -185,7 +187,7 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 	c.retryPoll.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{f.topic: {l.partition: kgo.NewOffset().At(next)}})
 }
 
-// truncated notes where the log of a lane's tier was truncated.
+// truncated records the offset to which the log of a lane's tier was truncated.
 func (c *Consumer) truncated(l *lane, tier string, to int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,7 +200,7 @@ func (c *Consumer) truncated(l *lane, tier string, to int64) {
 	}
 }
 
-// isTruncated reports whether the lane has a truncated tier yet to be read again.
+// isTruncated reports whether a tier of the lane was truncated and is yet to be read from there.
 func (c *Consumer) isTruncated(l *lane, tier string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,8 +208,8 @@ func (c *Consumer) isTruncated(l *lane, tier string) bool {
 	return ok
 }
 
-// recheckLater looks again in a second at positions that are out of range, once at each however
-// often polls met with it meanwhile.
+// recheckLater calls again in a second with positions that are out of range. A position has one
+// pending recheck at a time, however many polls report it.
 func (c *Consumer) recheckLater(lost []outOfRange, err error, again func([]outOfRange)) {
 	c.mu.Lock()
 	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return c.repolled[o.at] })
@@ -219,7 +221,7 @@ func (c *Consumer) recheckLater(lost []outOfRange, err error, again func([]outOf
 		return
 	}
 	first := lost[0].at
-	c.log.Warn("siding: trying again", "what", "positions are out of range", "positions", len(lost), "topic", first.topic, "partition", first.partition, "wait", time.Second, "error", err)
+	c.log.Warn("siding: trying again", "what", "moving positions that are out of range", "positions", len(lost), "topic", first.topic, "partition", first.partition, "wait", time.Second, "error", err)
 	c.wg.Go(func() {
 		select {
 		case <-c.ctx.Done():

@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// pollSource moves source records from the group client to their lanes. It never waits for a lane:
-// one that is full has its fetch paused. Rebalances go on meanwhile.
+// pollSource dispatches source records from the group client to their lanes. It never waits for a
+// lane: a full lane's fetch is paused. Rebalances proceed meanwhile.
 func (c *Consumer) pollSource(ctx context.Context) {
 	var full []*fetch
 	var lost []outOfRange
@@ -49,8 +49,8 @@ func (c *Consumer) pollSource(ctx context.Context) {
 	}
 }
 
-// betweenPolls has do run in a turn of the source's poll loop. It does not wait, and does nothing
-// any more when the consumer stops.
+// betweenPolls starts a goroutine that runs do in a turn of the source's poll loop, unless the
+// consumer stops before.
 func (c *Consumer) betweenPolls(do func()) {
 	c.wg.Go(func() {
 		c.source.betweenPolls(func() {
@@ -61,15 +61,15 @@ func (c *Consumer) betweenPolls(do func()) {
 	})
 }
 
-// fetchError says what a poll met with, of a feed if it is about one. kgo repeats what is worth
-// repeating by itself.
+// fetchError logs an error of a poll, and records it for health. f is the feed that the error is
+// about, or nil. kgo retries by itself.
 func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partition int32, err error) {
 	if ctx.Err() != nil || errors.Is(err, kgo.ErrClientClosed) || errors.Is(err, context.Canceled) {
 		return
 	}
 	var session *kgo.ErrGroupSession
 	if errors.As(err, &session) {
-		c.log.Warn("siding: the group session ended, joining again", "error", session.Err)
+		c.log.Warn("siding: the group session ended; the member joins again", "error", session.Err)
 		c.membership.NoteJoinError(session.Err)
 		if refusesUs(session.Err) && c.membership.Refused() {
 			c.refuse(&refusedError{session.Err})
@@ -81,6 +81,6 @@ func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partit
 	}
 	topicOwner{c}.refused(topic, err)
 	c.throttle.Once(topic+err.Error(), time.Minute, func() {
-		c.log.Error("siding: fetch", "topic", topic, "partition", partition, "error", err)
+		c.log.Error("siding: a fetch failed", "topic", topic, "partition", partition, "error", err)
 	})
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
-// startLanes takes new lanes to the point where they may run: their siblings exist, each partition
-// of the lane has a committed offset, and the retry client reads the tiers from there. It tries
-// until it succeeds or the lanes are gone.
+// startLanes starts new lanes. A lane may run once its siblings exist, each of its partitions has a
+// committed offset, and the retry client reads its tiers. startLanes tries until all lanes have
+// started or are gone.
 //
-// The commit comes first on purpose. A tier belongs to a group when the group has a committed
-// offset on it; and a lane that dies before its first commit must be found by its successor where
-// it started, not where the log starts by then.
+// The commit comes first on purpose. A tier belongs to a group once the group has a committed
+// offset on it. And if a lane dies before its first commit, its successor must start where it did,
+// not at the log's start of that time.
 func (c *Consumer) startLanes(lanes []*lane) {
 	c.retry(c.ctx, "opening lanes", func() error {
 		waiting := lanes[:0]
@@ -43,7 +43,7 @@ func (c *Consumer) tryStartLanes(lanes []*lane) error {
 			}
 		}
 	}
-	// A lane that cannot be placed or committed holds up none of the others.
+	// A lane without positions or commits must not hold up the others.
 	err := c.loadPositions(lanes, keys(topics))
 	err = errors.Join(err, c.commit(c.ctx, lanes))
 	ready := make([]*lane, 0, len(lanes))
@@ -64,9 +64,8 @@ func (c *Consumer) tryStartLanes(lanes []*lane) error {
 	return err
 }
 
-// loadPositions finds out where each tier of the lanes starts: at the group's stable committed
-// offset; where there is none, at that of a former group, and else at the log's start, whatever the
-// source's start option says.
+// loadPositions finds the start of each tier of the lanes: the group's stable committed offset,
+// else that of a former group, else the log's start. Config.Start has no say in this.
 func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
 	ids, lanes, missing := c.siblingsReady(c.ctx, lanes, topics)
 	if len(lanes) == 0 {
@@ -74,7 +73,7 @@ func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
 	}
 	tiers := tiersOf(lanes)
 	inGroup, former := c.cluster.OffsetsOf(c.ctx, c.groups.own(), tiers), c.cluster.FormerOffsets(c.ctx, c.groups.former(), tiers)
-	logs, _ := c.cluster.Bounds(c.ctx, topics...) // who needs it is told
+	logs, _ := c.cluster.Bounds(c.ctx, topics...) // Of returns the error for a lane that needs it
 	var failures []error
 	for _, l := range lanes {
 		if err := c.loadLanePositions(l, ids, inGroup, former, logs); err != nil {
@@ -85,7 +84,7 @@ func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
 	return errors.Join(missing, joinFew(failures))
 }
 
-// loadLanePositions does so for the tiers of one lane.
+// loadLanePositions is loadPositions for one lane.
 func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGroup cluster.GroupOffsets, former cluster.Former, logs cluster.Bounds) error {
 	l.mu.Lock()
 	placed := l.positionsLoaded
@@ -104,13 +103,13 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGro
 			return err
 		}
 	}
-	c.mu.Lock() // a cut that is noted from now on finds the lane placed
+	c.mu.Lock() // truncated, from now on, finds the positions loaded
 	defer c.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held := topicPartition{l.topic, l.partition}
 	if len(l.tiers()) != len(tiers) {
-		return fmt.Errorf("%v: a tier was found meanwhile", l)
+		return fmt.Errorf("%v: a drained tier was found meanwhile", l)
 	}
 	if l.state == laneStarting && c.lanes[held] == l {
 		for i, f := range tiers {
@@ -125,7 +124,7 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGro
 	return nil
 }
 
-// tierAt is where a tier of a lane starts.
+// tierAt returns where a lane's tier starts.
 func (c *Consumer) tierAt(f *tierFeed, inGroup cluster.GroupOffsets, former cluster.Former, logs cluster.Bounds) (at offsets.Tracker, epoch int32, err error) {
 	physical := topicPartition{f.topic, f.lane.partition}
 	committed, err := inGroup.Of(physical.topic, physical.partition)
@@ -152,9 +151,9 @@ func (c *Consumer) tierAt(f *tierFeed, inGroup cluster.GroupOffsets, former clus
 	return offsets.New(start, -1), -1, nil
 }
 
-// siblingsReady makes sure that every tier and dead-letter topic has the lanes' partitions, and
-// provisions again if not. It returns the topics' ids, and the lanes whose siblings have them: the
-// others wait, by themselves.
+// siblingsReady checks that every tier and dead-letter topic has the lanes' partitions, and
+// provisions them if not. It returns the topics' ids, and the lanes whose siblings are complete.
+// The other lanes wait.
 func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []string) (ids map[string]kadm.TopicID, ready []*lane, err error) {
 	asked := slices.Clone(topics)
 	for _, l := range lanes {
@@ -175,16 +174,16 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []st
 		before := len(missing)
 		for _, f := range l.tiers() {
 			if t := now[f.topic]; !f.parked.Retired() && (t.Err != nil || t.Partitions <= l.partition) {
-				missing = append(missing, fmt.Errorf("%s/%d is not there", f.topic, l.partition))
+				missing = append(missing, fmt.Errorf("%s/%d does not exist", f.topic, l.partition))
 				c.topics.Suspect(f.topic, t.Err)
 				if !f.drained {
 					sources[l.topic] = true
 				}
 			}
 		}
-		// One that is missing, or may not be seen, blocks the lane when there is a copy for it.
+		// A dead-letter topic that is missing or hidden blocks the lane only once a copy needs it.
 		if t := now[l.siblings.DLQ]; t.Err == nil && t.Partitions <= l.partition {
-			missing = append(missing, fmt.Errorf("%s/%d is not there", l.siblings.DLQ, l.partition))
+			missing = append(missing, fmt.Errorf("%s/%d does not exist", l.siblings.DLQ, l.partition))
 			sources[l.topic] = true
 		}
 		if len(missing) == before {

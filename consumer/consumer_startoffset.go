@@ -13,20 +13,20 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// Where a source partition starts is asked of the group's coordinator, of the partition's leader,
-// and of the coordinators of former groups. One of which that is not known (it has no leader, a
-// right was withdrawn) is not to keep the others from their start: kgo is given an offset that is
-// not read from, since the partition is paused, and the right one when it is known.
+// The start of a source partition depends on the group's coordinator, the partition's leader and
+// the coordinators of former groups. A partition whose start cannot be found (it has no leader, a
+// permission was revoked) must not delay the others. So kgo is given a placeholder offset and the
+// partition is paused. Once the start is known, kgo is given that.
 
-// startPosition is where a source partition is read from, and what counts as committed of it: -1
-// for nothing.
+// startPosition is the offset from which a source partition is read, and the offset that counts as
+// committed: -1 for none.
 type startPosition struct {
 	next      kgo.EpochOffset
 	committed int64
 }
 
-// startFinder are where source partitions start. What could not be asked holds up only those that
-// need it. See DESIGN.md, "Where a partition starts".
+// startFinder holds the brokers' answers about the starts of source partitions. A failed query
+// delays only the lanes that need its answer. See DESIGN.md, "Where a partition starts".
 type startFinder struct {
 	c         *Consumer
 	committed func(*lane) (kgo.EpochOffset, error)
@@ -34,15 +34,15 @@ type startFinder struct {
 	topics    map[string]*topicStarts
 }
 
-// topicStarts is what the brokers tell of one topic: where the right to see one is missing they
-// refuse all that are asked for with it.
+// topicStarts holds the answers about one topic. Each topic is queried alone, because a broker
+// refuses a whole query if the permission to see one of its topics is missing.
 type topicStarts struct {
 	logs      cluster.Bounds
 	option    kadm.ListedOffsets // where Config.Start puts partitions
 	optionErr error
 }
 
-// findStarts asks where the lanes' sources start; committed tells the group's offsets.
+// findStarts queries where the lanes' sources start; committed returns a lane's committed offset.
 func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func(*lane) (kgo.EpochOffset, error)) *startFinder {
 	ctx, cancel := context.WithTimeout(ctx, offsetsTimeout)
 	defer cancel()
@@ -56,7 +56,8 @@ func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func
 		t := &topicStarts{}
 		s.topics[topic] = t
 		asking.Go(func() {
-			t.logs, _ = c.cluster.Bounds(ctx, topic) // who needs it is told
+			// of returns the error for a lane that needs it
+			t.logs, _ = c.cluster.Bounds(ctx, topic)
 			if len(fresh[topic]) > 0 {
 				t.option, t.optionErr = c.cfg.Start.list(ctx, c.admin, topic)
 			}
@@ -67,7 +68,8 @@ func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func
 	return s
 }
 
-// of is where a lane's source starts. With an error it is a place that is not to be read from.
+// of returns where a lane's source starts. With an error, the position is a placeholder that must
+// not be read from.
 func (s *startFinder) of(l *lane) (startPosition, error) {
 	c, at := s.c, topicPartition{l.topic, l.partition}
 	unknown := startPosition{kgo.EpochOffset{Epoch: -1}, -1}
@@ -90,14 +92,15 @@ func (s *startFinder) of(l *lane) (startPosition, error) {
 	return startPosition{kgo.EpochOffset{Epoch: -1, Offset: position}, -1}, nil
 }
 
-// fresh is where a source starts that the group has no offset on.
+// fresh returns the start of a source on which the group has no offset.
 func (s *startFinder) fresh(l *lane) (int64, error) {
 	if s.c.isRecreated(l.topic) {
-		// all of it was written after what is consumed already
+		// recreated while consumed: every record in the new topic is new
 		start, _, err := s.topics[l.topic].logs.Of(l.topic, l.partition)
 		return start, err
 	}
-	// in any case: what is written while a former group cannot be asked is not to be skipped
+	// Before the former groups' answer: their failure must not let a later StartLatest skip records
+	// that are written meanwhile.
 	begin, beginErr := s.configuredStart(l)
 	left, known, err := s.former.Of(l.topic, l.partition)
 	switch {
@@ -110,9 +113,9 @@ func (s *startFinder) fresh(l *lane) (int64, error) {
 	return begin, beginErr
 }
 
-// configuredStart is where Config.Start puts a partition, once and for all: StartLatest means the
-// end as it was when the lane asked first. One that was added to a source which the group consumes
-// begins at its start.
+// configuredStart returns where Config.Start puts a partition. The lane keeps the first answer:
+// StartLatest means the end at the first query. A partition that was added to a source which the
+// group already consumes begins at its start.
 func (s *startFinder) configuredStart(l *lane) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +137,7 @@ func (s *startFinder) configuredStart(l *lane) (int64, error) {
 	return begin, err
 }
 
-// deferStart has the fetch of a lane pause whose start is not known.
+// deferStart pauses the fetch of a lane whose start is not known.
 func (c *Consumer) deferStart(l *lane, why error) {
 	l.setWhy("waiting to learn where it starts: " + why.Error())
 	l.mu.Lock()
@@ -144,7 +147,7 @@ func (c *Consumer) deferStart(l *lane, why error) {
 	c.sourcePauser.apply(&l.source.fetch)
 }
 
-// startFound ends the pause of lanes that were postponed, if they were, since their start is known.
+// startFound resumes the fetches of those lanes that deferStart paused.
 func (c *Consumer) startFound(lanes ...*lane) {
 	var found []*fetch
 	for _, l := range lanes {
@@ -159,8 +162,8 @@ func (c *Consumer) startFound(lanes ...*lane) {
 	c.sourcePauser.apply(found...)
 }
 
-// awaitStarts finds the starts of lanes that were postponed, and opens the lanes, each as soon as
-// it is known.
+// awaitStarts finds the starts of deferred lanes, and starts each lane as soon as its start is
+// known.
 func (c *Consumer) awaitStarts(lanes []*lane) {
 	c.retry(c.ctx, "finding where partitions start", func() error {
 		lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return !l.awaitsStart() })
@@ -192,9 +195,9 @@ func (c *Consumer) awaitStarts(lanes []*lane) {
 	})
 }
 
-// startDeferred has lanes that were postponed begin where they stand. It runs in a turn of the
-// source's poll loop. It returns those of which kgo knows the partition as assigned: what it is
-// told of another one it ignores.
+// startDeferred sets deferred lanes to their starts. It runs in a turn of the source's poll loop.
+// It returns the lanes whose partition kgo knows as assigned: kgo ignores offsets of other
+// partitions.
 func (c *Consumer) startDeferred(found map[*lane]startPosition) (begun []*lane) {
 	set := map[string]map[int32]kgo.EpochOffset{}
 	for l, at := range found {

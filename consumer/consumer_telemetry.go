@@ -12,7 +12,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// observe reports what the consumer and its lanes hold.
+// observe observes the state of the consumer and its lanes.
 func (c *Consumer) observe(o metric.Observer, g *gauges) {
 	type tier struct {
 		topic, delay string
@@ -82,7 +82,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 	o.ObserveInt64(g.failing, failing, with)
 }
 
-// countRouted counts a record that failed, by where it went.
+// countRouted counts a failed record by its destination.
 func (c *Consumer) countRouted(topic, to, class string, reason headers.Reason) {
 	t := c.telemetry
 	if t == nil || !t.routed.Enabled(context.Background()) {
@@ -91,15 +91,15 @@ func (c *Consumer) countRouted(topic, to, class string, reason headers.Reason) {
 	t.routed.Add(context.Background(), 1, t.route(c.cfg.Group, topic, to, class, reason)...)
 }
 
-// countParked counts a record that failed and waits in a tier.
+// countParked counts a failed record that goes to a tier.
 func (c *Consumer) countParked(topic string, tier time.Duration, class string) {
-	// else its name is not worth its memory
+	// Checked here too, to save formatting the delay.
 	if t := c.telemetry; t != nil && t.routed.Enabled(context.Background()) {
 		c.countRouted(topic, retrytopics.FormatDelay(tier), class, "")
 	}
 }
 
-// countExpired counts what retention deleted before it was read.
+// countExpired counts offsets that retention deleted before they were read.
 func (c *Consumer) countExpired(topic string, n int64) {
 	if t := c.telemetry; t != nil {
 		t.expired.Add(context.Background(), n, metric.WithAttributes(semconv.MessagingDestinationName(topic),

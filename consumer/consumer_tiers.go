@@ -9,7 +9,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 )
 
-// newTierEnv is what the lanes' tiers have of the process.
+// newTierEnv makes what the lanes' tiers share in this process.
 func (c *Consumer) newTierEnv() *tier.Env {
 	return &tier.Env{
 		Budget: tier.NewBudget(c.cfg.MaxParkedBytes, c.resumeTiers),
@@ -24,8 +24,8 @@ func (c *Consumer) newTierEnv() *tier.Env {
 	}
 }
 
-// newFetcher makes what fetches evicted records. Its requests do not go through the retry client,
-// whose connections for fetches carry its long polls.
+// newFetcher makes the fetcher of evicted records. It does not fetch through the retry client,
+// whose fetch connections are busy with long polls.
 func (c *Consumer) newFetcher() *tier.Fetcher {
 	return tier.NewFetcher(c.retryCl, c.copyClients.Client, func(ctx context.Context, topic string, partition int32) (start, end int64, err error) {
 		b, err := c.cluster.Bounds(ctx, topic)
@@ -36,18 +36,18 @@ func (c *Consumer) newFetcher() *tier.Fetcher {
 	})
 }
 
-// resumeTiers has the fetches of tiers go on that waited for room.
+// resumeTiers resumes the fetches of tiers that waited for room.
 func (c *Consumer) resumeTiers(lanes []tier.Lane) {
 	fetches := make([]*fetch, len(lanes))
 	for i, l := range lanes {
-		fetches[i] = &l.(*tierFeed).fetch // no other lanes are given to a tier
+		fetches[i] = &l.(*tierFeed).fetch // each tier.Lane is a tierFeed
 	}
 	c.retryPauser.apply(fetches...)
 }
 
-// warnShared says, once a topic, that another group's failures are in it.
+// warnShared logs, once a day per topic, that another group's records are in it.
 func (c *Consumer) warnShared(topic string) {
 	c.throttle.Once("sharing "+topic, 24*time.Hour, func() {
-		c.log.Info("siding: another group shares this retry topic; its records are passed over. Put {group} into Config.Naming to keep groups apart", "retry_topic", topic)
+		c.log.Info("siding: another group shares this retry topic; its records are skipped. Add {group} to Config.Naming to separate the groups", "retry_topic", topic)
 	})
 }

@@ -63,7 +63,7 @@ func TestConsumerTopics_SuspicionStandsUntilResolved(t *testing.T) {
 				}
 				blur.Store(true)
 				deny.Store(true)
-				eventually(t, "a fetch is denied for good", func() bool { return log.with("siding: fetch", "topic=orders") > 0 })
+				eventually(t, "a fetch is denied for good", func() bool { return log.with("siding: a fetch failed", "topic=orders") > 0 })
 				time.Sleep(700 * time.Millisecond) // the look for it
 				deny.Store(false)
 				blur.Store(false)
@@ -123,7 +123,7 @@ func TestDrainedTier_DeniedForSecondsIsStillDrained(t *testing.T) {
 		blur.Store(false)
 		handledOnce(k, first)
 		k.Conserved()
-		if n := log.with("drained was deleted"); n != 0 {
+		if n := log.with("a drained retry topic was deleted"); n != 0 {
 			t.Errorf("the log says %d times that the tier was deleted", n)
 		}
 	})

@@ -44,8 +44,8 @@ func TestConsumerTopics_RecreatedSourceIsReadAgain(t *testing.T) {
 						})
 						handledOnce(k, k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")}))
 						k.Conserved()
-						if n := log.with("level=ERROR", "a source topic was deleted and made anew", "topic=orders"); n != 2 {
-							t.Errorf("the log says %d times that the topic was made anew, want once a consumer", n)
+						if n := log.with("level=ERROR", "a source topic was deleted and recreated", "topic=orders"); n != 2 {
+							t.Errorf("the log says %d times that the topic was recreated, want once a consumer", n)
 						}
 						for _, c := range []*consumertest.Consumer{c, second} {
 							if h := c.Health(); !h.OK || len(h.Missing) != 0 {
@@ -79,8 +79,8 @@ func TestConsumerTopics_RecreatedTierIsReadAgain(t *testing.T) {
 					k.CreateTopic("orders.retry.300ms", 2)
 					done.all(t, k.Produce(many(100)...))
 					k.Conserved()
-					if n := log.with("level=ERROR", "a retry topic was deleted and made anew", "topic=orders.retry.300ms"); n != 1 {
-						t.Errorf("the log says %d times that the topic was made anew, want once", n)
+					if n := log.with("level=ERROR", "a retry topic was deleted and recreated", "topic=orders.retry.300ms"); n != 1 {
+						t.Errorf("the log says %d times that the topic was recreated, want once", n)
 					}
 				})
 			})
@@ -130,7 +130,9 @@ func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
 		k.DeleteTopic("orders.retry.1m") // too early, but what is in memory is not lost
 		records := slices.Concat(first, k.Produce(many(20)...))
 		handledOnce(k, records)
-		eventually(t, "the deletion is said", func() bool { return log.with("level=INFO", "drained was deleted", "retry_topic=orders.retry.1m") == 1 })
+		eventually(t, "the deletion is said", func() bool {
+			return log.with("level=INFO", "a drained retry topic was deleted", "retry_topic=orders.retry.1m") == 1
+		})
 		time.Sleep(10 * time.Minute)
 		other := k.Run(cfg)
 		// A retry that finished above its tier's floor may run again when its lane changes hands.
@@ -142,7 +144,7 @@ func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
 				t.Errorf("lane %d has the deleted topic still: %+v", l.Partition, l.Offsets)
 			}
 		}
-		if n := log.with("not committed, the next commit carries them"); n > 2 {
+		if n := log.with("not committed; the next commit includes them"); n > 2 {
 			t.Errorf("the log says %d times that offsets are not committed", n)
 		}
 	})
@@ -207,7 +209,7 @@ func TestConsumerTopics_DeletedSourceHoldsUpNoOther(t *testing.T) {
 		bills()
 		_ = second.Err() // its only source does not exist
 		time.Sleep(20 * time.Second)
-		if n := log.with("level=ERROR", "a source topic does not exist any more", "topic=orders"); n != 1 {
+		if n := log.with("level=ERROR", "a source topic no longer exists", "topic=orders"); n != 1 {
 			t.Errorf("the log says %d times that the topic is gone, want once", n)
 		}
 		if n := log.with("level=ERROR", "siding:") + log.with("level=WARN", "siding:"); n > 20 {

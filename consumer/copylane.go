@@ -10,8 +10,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// copyLane is a lane as its copies see it: a [forward.Lane], and the [forward.Observer] that logs,
-// counts and tells hooks.
+// copyLane adapts a lane to its copies: it is their [forward.Lane], and the [forward.Observer] that
+// logs, counts and calls hooks.
 type copyLane struct{ *lane }
 
 func (l copyLane) Lock()   { l.mu.Lock() }
@@ -30,16 +30,16 @@ func (l copyLane) Halt(c *forward.Copy) {
 
 // DiscardNote implements forward.Lane.
 func (l copyLane) DiscardNote(written []kgo.RecordHeader) *kgo.Record {
-	m, _ := headers.Parse(written) // broken ones are what it was dead-lettered for
+	m, _ := headers.Parse(written) // an error is why it was dead-lettered
 	return l.discardNote(&m)
 }
 
-// Acknowledged implements forward.Observer. Hooks get what is in the headers that were written; so
-// nothing has to be kept for them while a copy is in flight.
+// Acknowledged implements forward.Observer. Hooks get the headers that were written, so a copy in
+// flight keeps nothing for them.
 func (l copyLane) Acknowledged(c *forward.Copy, r *kgo.Record) {
 	h := &l.c.hooks
 	if len(h.deadLettered)+len(h.parked) == 0 || c.IsNote() {
-		return // nearly always, and this path is hot where everything fails
+		return // the usual case, on a path that is hot when every record fails
 	}
 	dead := r.Topic == l.siblings.DLQ
 	if dead && len(h.deadLettered) == 0 || !dead && len(h.parked) == 0 {
@@ -59,8 +59,8 @@ func (l copyLane) Acknowledged(c *forward.Copy, r *kgo.Record) {
 	}
 }
 
-// Refused implements forward.Observer. All of a lane's copies are refused at the same time, so the
-// log has one line with how many.
+// Refused implements forward.Observer. A refusal concerns all copies of a lane at the same time, so
+// the log has one line with their number.
 func (l copyLane) Refused(c *forward.Copy, r forward.Refusal) {
 	l.c.topics.Suspect(r.To, r.Err)
 	level, times := slog.LevelDebug, 1
@@ -74,7 +74,7 @@ func (l copyLane) Refused(c *forward.Copy, r forward.Refusal) {
 // Became implements forward.Observer.
 func (l copyLane) Became(c *forward.Copy, o forward.Outcome, err error) {
 	if o == forward.NoteLost {
-		l.log.Error("siding: a record that was brought back is discarded, and the ledger could not be told", "ledger", c.To(), "error", err)
+		l.log.Error("siding: a redriven record was discarded, but the ledger could not be written", "ledger", c.To(), "error", err)
 		return
 	}
 	e := l.routed(c, c.Whole(), c.Value())

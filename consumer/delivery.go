@@ -10,44 +10,42 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Delivery is what siding knows of a delivery.
+// Delivery describes one delivery of a record to the handler.
 type Delivery struct {
 	// Attempt is the number of this delivery, 1 for the first.
 	Attempt int
-	// Tier is the delay of the retry topic that the record comes from; zero on its source.
+	// Tier is the delay of the retry topic that the record was read from; zero for its source.
 	Tier time.Duration
-	// FirstFailedAt is when the record failed first; zero if it never did.
+	// FirstFailedAt is when the record first failed; zero if it never did.
 	FirstFailedAt time.Time
-	// NotBefore is when the record was due; zero on its source. One that redrive brought back is
-	// due at once, as of 1970.
+	// NotBefore is when the record was due; zero on its source. A redriven record on a retry topic
+	// is due at once: its NotBefore is in 1970.
 	NotBefore time.Time
-	// RedriveID names the redrive run that brought the record back, if one did.
+	// RedriveID is the id of the redrive run that wrote the record; empty if none did.
 	RedriveID string
-	// Original is where the record was first read, before all redrives; Physical is where this
-	// delivery of it stands.
+	// Original is where the record was first read, before all redrives. Physical is where this
+	// delivery was read.
 	Original, Physical headers.Position
 
 	group string
 }
 
-// IdempotencyKey is the same for every delivery of a record to a group, retries and redrives
-// included, those to the source too: group/topic/partition/offset of the original. A handler that
-// must not act twice stores it with what it did.
+// IdempotencyKey is the same for every delivery of a record to a group, including retries and
+// redrives: group/topic/partition/offset of the original. A handler that must not act twice stores
+// the key together with the effect.
 //
-// The group is the oldest name that it has in the configuration, which is the last of
-// Config.FormerGroups: so records that began under another name keep their keys, and so do those
-// that ran there and were not committed. Whoever takes that name out of the configuration changes
-// the keys of all records.
+// The group is the last of Config.FormerGroups, or Config.Group if there are none. So a record
+// keeps its key when the group is renamed and FormerGroups has the old name. Removing the last name
+// changes the keys of all records.
 //
-// A record that is brought back to a source which was recreated since it was read first, or whose
-// broker has no topic ids (before Kafka 2.8), has another key there: its former place is another
-// record's.
+// A redriven record has another key if its source was recreated since it was first read: another
+// record has its former position. The same holds if the broker has no topic ids (before Kafka 2.8).
 func (f Delivery) IdempotencyKey() string {
 	return fmt.Sprintf("%s/%s", f.group, f.Original)
 }
 
-// DeliveryOf tells about the delivery that ctx belongs to: the context that the handler was given,
-// or one derived from it. With another context it knows what the record itself tells.
+// DeliveryOf returns the delivery that ctx belongs to. ctx is the handler's context, or derived
+// from it. For another context, DeliveryOf returns a first delivery at the record's own position.
 func DeliveryOf(ctx context.Context, r *kgo.Record) Delivery {
 	a := attemptOf(ctx)
 	if a == nil {
@@ -68,7 +66,7 @@ func DeliveryOf(ctx context.Context, r *kgo.Record) Delivery {
 	return f
 }
 
-// original is where a record was first read, of which a copy may have come back to the source.
+// original returns where a record was first read: r's position if it names one, else at.
 func original(at headers.Position, r *headers.Redrive) headers.Position {
 	if r.Original.Topic == "" {
 		return at

@@ -1,6 +1,6 @@
-// Package consumer runs a handler on the records of Kafka topics and moves aside what fails:
-// through delayed retry topics, then to a dead-letter topic beside the source, while the records
-// behind it keep flowing.
+// Package consumer runs a handler on the records of Kafka topics. It writes records that fail to
+// delayed retry topics, and finally to a dead-letter topic beside the source. Later records keep
+// flowing meanwhile.
 //
 //	c, err := consumer.New(consumer.Config{
 //		Group:   "billing",
@@ -13,20 +13,21 @@
 //
 // # Delivery
 //
-// At least once: the offset of a record moves only when its handler succeeded, or when its copy on
-// a retry or dead-letter topic was acknowledged by all in-sync replicas. After a crash, what was
-// not committed runs again; after a clean hand-over, only what finished ahead of an unfinished
-// record of the same partition does. No delivery is early by the clock of the host.
+// Delivery is at least once. The offset of a record is committed only when the record is finished:
+// its handler succeeded, it was discarded, or its copy is acknowledged. All in-sync replicas
+// acknowledge a copy on a retry or dead-letter topic. After a crash, uncommitted records run again.
+// After a clean hand-over, only records that finished ahead of an unfinished record of the same
+// partition run again. By the clock of the host, no delivery is early.
 //
 // # Lanes
 //
-// The unit of ownership is the lane: a source partition and the same partition of each of its retry
-// topics. The group assigns source partitions; the lane's tiers follow. A lane that is slow, or
-// whose copies cannot be written, holds up no other.
+// A lane is a source partition and the same partition of each of its retry topics. It is the unit
+// of ownership. The group assigns source partitions, and the lane's tiers follow. A lane that is
+// slow, or whose copies cannot be written, holds up no other lane.
 //
 // # Errors
 //
-// What a handler's error means is package classify's: it is worth another try, terminal, or to be
-// dropped. An unknown error is terminal and goes straight to the dead-letter topic, because it is
-// usually a bug, and retrying bugs makes storms.
+// Package classify decides what a handler's error means: the record is retried, is terminal, or is
+// discarded. An unknown error is terminal, and its record goes straight to the dead-letter topic.
+// Such an error is usually a bug, and retrying bugs only creates load.
 package consumer

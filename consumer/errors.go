@@ -14,10 +14,10 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// StuckError is returned by Run when handlers ignored that they were cancelled. Their goroutines,
-// and only they, outlive Run; their records stay uncommitted and run again under the next owner.
+// StuckError is returned by Run when handlers ignored their cancellation. Their goroutines, and no
+// others, outlive Run. Their records stay uncommitted, and run again under the next owner.
 type StuckError struct {
-	// Records are where the records stand that the handlers were given: on their source or on a
+	// Records are the positions of the records that these handlers were given, on a source or a
 	// retry topic.
 	Records []headers.Position
 }
@@ -35,26 +35,28 @@ func (e *StuckError) Error() string {
 	for _, p := range e.Records {
 		at = append(at, p.String())
 	}
-	return fmt.Sprintf("consumer: %d handlers ignored that their context was cancelled, on %s: have them return when ctx is done",
+	return fmt.Sprintf("consumer: %d handlers ignored the cancellation of their context, on %s: make them return when ctx is done",
 		len(e.Records), strings.Join(at, ", "))
 }
 
-// ErrRunning is returned by a second Run: a consumer runs once.
+// ErrRunning is returned by a second call of Run: a consumer runs once.
 var ErrRunning = errors.New("consumer: Run was called before; make a new consumer to run again")
 
-// refusedError is why Run ends by itself.
+// refusedError is why Run ends without its context's end.
 type refusedError struct{ error }
 
-// ErrDraining is the cause (context.Cause) of an attempt's context that was cancelled because its
-// lane is given up, by a rebalance or by shutdown, and the drain time is over. An attempt that
-// returns an error then is neither a failure nor an attempt: the record runs again under its next
-// owner. It is a context.Canceled to errors.Is: a handler that shares work with one of another lane
-// may get it, and its own attempt is retried.
+// ErrDraining is the cause (context.Cause) of an attempt's context that was cancelled for its lane:
+// the lane was lost, or was revoked by a rebalance or shutdown and did not drain within
+// DrainTimeout. An error that the attempt returns then does not count as a failure, nor the run as
+// an attempt: the record runs again under its next owner.
+//
+// errors.Is takes it for a context.Canceled. A handler that shares work with one of another lane
+// may get it too, and its own attempt is then retried.
 var ErrDraining = fmt.Errorf("siding: the lane is draining: %w", context.Canceled)
 
-// ErrHandlerTimeout is the cause of an attempt's context that ran past Policy.HandlerTimeout. It is
-// a context.DeadlineExceeded to errors.Is, and a net.Error whose Timeout is true: a handler may
-// return it, and its record is retried with class timeout.
+// ErrHandlerTimeout is the cause of an attempt's context that ran past Policy.HandlerTimeout.
+// errors.Is takes it for a context.DeadlineExceeded, and it is a net.Error whose Timeout is true. A
+// record whose handler returns it is retried, with class timeout.
 var ErrHandlerTimeout error = handlerTimeout{}
 
 type handlerTimeout struct{}
@@ -67,7 +69,7 @@ func (handlerTimeout) Temporary() bool { return true }
 
 func (handlerTimeout) Unwrap() error { return context.DeadlineExceeded }
 
-// refusesUs reports whether an error says that who asks is not known, or may not do this.
+// refusesUs reports whether a broker refused the client's credentials or lacks a permission for it.
 func refusesUs(err error) bool {
 	for _, refusal := range []*kerr.Error{
 		kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState,
@@ -80,8 +82,8 @@ func refusesUs(err error) bool {
 	return false
 }
 
-// transient reports whether an error at the start may pass by itself: a broker that is not there
-// yet, a leader election.
+// transient reports whether an error at the start may pass by itself, such as an unreachable broker
+// or a leader election.
 func transient(err error) bool {
 	var undone *retrytopics.UndoneError
 	if errors.As(err, &undone) {
@@ -95,12 +97,12 @@ func transient(err error) bool {
 	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// textOf is what may be shown of an error: what the user's function makes of it, if there is one,
-// or its own message. That function is foreign code.
+// textOf returns the text of an error for display: the result of the user's function, if there is
+// one, or the error's message. It recovers a panic of that function.
 func textOf(err error, message string, shown func(error) string) (s string) {
 	defer func() {
 		if v := recover(); v != nil {
-			s = fmt.Sprintf("the error's text could not be had: panic: %v", v)
+			s = fmt.Sprintf("no text for the error: Config.ErrorText panicked: %v", v)
 		}
 	}()
 	if shown != nil {

@@ -75,7 +75,7 @@ func ExampleNew_invalid() {
 	// Output:
 	// consumer: invalid configuration:
 	// Group is empty
-	// Policy: Jitter is 2: at most 1, the share of the delay that is added
+	// Policy: Jitter is 2: at most 1, the share of the wait that is added
 	// option kgo.ConsumeTopics in Kafka is siding's: set Config.Topics
 }
 

@@ -8,25 +8,26 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// feed is what the intake of a source partition and that of a retry partition have in common: a
-// [sourceFeed] and a [tierFeed] each have one. The lane's lock guards it.
+// feed is the common part of a [sourceFeed] and a [tierFeed]: the intake of one partition. The
+// lane's lock guards it.
 type feed struct {
 	fetch
 	lane *lane
-	tier retrytopics.Tier // a source has none
+	tier retrytopics.Tier // zero for a source
 
 	origin *origin // of its attempts
 
 	tracker     offsets.Tracker
-	committedAt time.Time // when the broker last took an offset
+	committedAt time.Time // when the broker last accepted an offset
 	epoch       int32     // leader epoch of the last record, sent with the commit (KIP-320)
 
-	fetchErrors fetchErrors       // why it is not read
-	busy        bool              // a worker has a unit of it; under OrderPartition no other has
-	ready       fifo.Queue[*item] // single records that may run
+	fetchErrors fetchErrors // why the partition cannot be read
+	// a worker has a unit; under OrderPartition no other worker gets one
+	busy  bool
+	ready fifo.Queue[*item] // single records that are ready
 }
 
-// mayCut reports whether a worker may take a unit, if there is one.
+// mayCut reports whether a worker may take a unit, if the feed has one.
 func (f *feed) mayCut() bool { return !f.busy || f.lane.c.cfg.Order != OrderPartition }
 
 // needsCommit reports whether the feed has an offset to commit; the caller holds the lane's lock.
@@ -34,7 +35,7 @@ func (f *feed) needsCommit(now time.Time) bool {
 	return f.tracker.Dirty() || now.Sub(f.committedAt) >= recommitAfter
 }
 
-// readTrouble notes that the fetch of a feed was refused.
+// readTrouble records an error of the feed's fetch.
 func (f *feed) readTrouble(err error) {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// fetchErrors is what stands in the way of reading a partition: rights that were taken away, a
-// batch that is broken. kgo asks again and again, and says each time that it was refused.
+// fetchErrors holds why a partition cannot be read, for example a revoked permission or a broken
+// batch. kgo fetches again and again, and reports each refusal.
 type fetchErrors struct {
 	err         error
 	first, last time.Time
 }
 
-// fetchErrorsFor is how long a refusal counts. There is no other sign that it is over: an idle
-// partition gives nothing either.
+// fetchErrorsFor is how long a refusal counts. Nothing reports its end: an idle partition returns
+// no records either.
 const fetchErrorsFor = time.Minute
 
 func (u *fetchErrors) add(err error, now time.Time) {
@@ -25,12 +25,12 @@ func (u *fetchErrors) add(err error, now time.Time) {
 	u.err, u.last = err, now
 }
 
-// trouble returns why the partition cannot be read, and since when: nil unless it has been refused
-// for some time, and lately.
+// trouble returns why the partition cannot be read, and since when. It returns nil unless refusals
+// have lasted for blockedAfter, and the last one is recent.
 func (u *fetchErrors) trouble(now time.Time) (since time.Time, err error) {
 	var tooLarge *kgo.ErrDecompressTooLarge
 	lasting := u.last.Sub(u.first) >= blockedAfter && now.Sub(u.last) <= fetchErrorsFor
-	// which kgo says once, and reads the partition no more
+	// kgo reports ErrDecompressTooLarge once, and then stops reading the partition.
 	if lasting || errors.As(u.err, &tooLarge) {
 		return u.first, u.err
 	}

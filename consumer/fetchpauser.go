@@ -9,13 +9,13 @@ import (
 
 // fetchPauser pauses and resumes the fetches of one client.
 //
-// The poll loop finds a feed full, and a worker finds that it has room again. These are different
-// goroutines, and their calls may come in either order. So neither says "pause" or "resume": they
-// set fetch.full under the lane's lock, and the pauser compares it with what kgo was told. The last
-// call sees the final word.
+// The poll loop finds a feed full, and a worker finds room in it again. They are different
+// goroutines, so their calls may come in either order. Neither therefore asks for a pause or a
+// resume: they set fetch.full under the lane's lock, and the pauser compares it with the state in
+// kgo. The last call sees the final value.
 //
-// In kgo a pause outlives the assignment (it is a set of names), so the fetch of a lane that is
-// gone is resumed. See DESIGN.md, "Pausing fetches".
+// In kgo a pause outlives the assignment, because it is a set of names. So close resumes the fetch
+// of a closed lane. See DESIGN.md, "Pausing fetches".
 type fetchPauser struct {
 	mu     sync.Mutex
 	client *kgo.Client
@@ -25,8 +25,8 @@ type fetchPauser struct {
 type fetch struct {
 	topic     string
 	partition int32
-	full      atomic.Bool // its feed has no room: it should be paused
-	paused    bool        // it is; the pauser's, like closed
+	full      atomic.Bool // its feed has no room, so it should be paused
+	paused    bool        // kgo has paused it; the pauser's lock guards it, and closed
 	closed    bool
 }
 
@@ -36,7 +36,7 @@ func (g *fetchPauser) apply(fetches ...*fetch) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// Each kind by itself: a fetch may be named twice, and change in between.
+	// One kind at a time: fetches may hold a fetch twice, and its full may change in between.
 	if pause := changedPauses(fetches, true); pause != nil {
 		g.client.PauseFetchPartitions(pause)
 	}
@@ -45,7 +45,8 @@ func (g *fetchPauser) apply(fetches ...*fetch) {
 	}
 }
 
-// changedPauses notes the fetches that are to be as full says and are not, and lists them for kgo.
+// changedPauses returns for kgo the fetches whose pause must change to full, and marks them
+// changed.
 func changedPauses(fetches []*fetch, full bool) (m map[string][]int32) {
 	for _, f := range fetches {
 		if !f.closed && f.paused != full && f.full.Load() == full {

@@ -13,30 +13,37 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// Handler handles one record. The record is as it was first read, from its source topic, whether
-// this is its first delivery or a retry; [DeliveryOf] tells what is special about this one.
+// Handler handles one record. A first delivery and a retry get the same record, as it was first
+// read from its source topic; [DeliveryOf] returns how this delivery differs.
 //
-// Nil means handled. What an error means is the classifier's to say: package classify has the words
-// for a handler to be plain about it (Retryable, Terminal, Discard, RetryAfter, As). An error that
-// nobody knows is terminal and goes straight to the dead-letter topic; Config.Classifier changes
-// that. A panic is an error too.
+// Nil means handled. The classifier decides what an error means. A handler can state it with
+// package classify (Retryable, Terminal, Discard, RetryAfter, As). An unknown error is terminal and
+// goes straight to the dead-letter topic, unless Config.Classifier decides otherwise. A panic
+// counts as an error.
 //
-// The context is cancelled at the policy's HandlerTimeout and when the lane is given up; a handler
-// has to obey it. Handlers run concurrently as Config.Order and Config.Concurrency allow. One that
-// assigns the record's fields does not change what is forwarded; one that writes into their bytes
-// does.
+// The context is cancelled at the policy's HandlerTimeout, when the drain of a revoked lane runs
+// out of time, and when the lane is lost. A handler must return then.
+//
+// Handlers run concurrently as Config.Order and Config.Concurrency allow. A handler may assign to
+// the record's fields without changing its copies. A write into the bytes of key, value or headers
+// does change them.
 type Handler func(context.Context, *kgo.Record) error
 
-// Decode makes a handler of one that takes a decoded value. Decoding is part of the attempt, and
-// has its context. What a decoder's error means is found in this order: by the decoder's own word
-// (classify.Retryable, classify.UnsupportedVersion …), by the rules in Config.Classifier, by the
-// built-in rules where it is plainly an outage of something that the decoder needs (a schema
-// registry that refuses connections or answers 503, say), which is retried. The rest is terminal
-// with class decode, and the record's bytes go to the dead-letter topic as they came. See
-// classify.Undecodable.
+// Decode makes a Handler from a function that takes a decoded value. Decoding is part of the
+// attempt, and has its context. Three rules decide, in this order, what an error of the decoder
+// means:
 //
-// A decoder that panics has class decode.panic.<type>, and one that runs out of
-// Policy.HandlerTimeout decode.timeout: h is not called then, so that its failures are its own.
+//  1. the decoder's own statement (classify.Retryable, classify.UnsupportedVersion …)
+//  2. the rules in Config.Classifier
+//  3. the built-in rules, if the error is plainly an outage of a service that the decoder needs. An
+//     example is a schema registry that refuses connections or answers 503. Such an error is
+//     retried.
+//
+// Any other error is terminal with class decode, and the record's bytes go to the dead-letter topic
+// unchanged. See classify.Undecodable.
+//
+// If the decoder panics, the class is decode.panic.<type>. If it exceeds Policy.HandlerTimeout, the
+// class is decode.timeout, and h is not called.
 func Decode[T any](decode func(context.Context, *kgo.Record) (T, error), h func(context.Context, *kgo.Record, T) error) Handler {
 	return func(ctx context.Context, r *kgo.Record) error {
 		v, err := decodeSafely(ctx, r, decode)
@@ -50,7 +57,7 @@ func Decode[T any](decode func(context.Context, *kgo.Record) (T, error), h func(
 	}
 }
 
-// decodeSafely turns a panic of the decoder into its error.
+// decodeSafely returns a panic of the decoder as an error.
 func decodeSafely[T any](ctx context.Context, r *kgo.Record, decode func(context.Context, *kgo.Record) (T, error)) (v T, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -60,8 +67,8 @@ func decodeSafely[T any](ctx context.Context, r *kgo.Record, decode func(context
 	return decode(ctx, r)
 }
 
-// JSON decodes a record's value. A tombstone (a null value) gives nil for a pointer type and is an
-// error otherwise.
+// JSON decodes a record's value. A tombstone (a null value) becomes nil for a pointer type, and is
+// an error for other types.
 func JSON[T any](_ context.Context, r *kgo.Record) (T, error) {
 	var v T
 	if r.Value == nil {

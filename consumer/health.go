@@ -4,43 +4,46 @@ import (
 	"time"
 )
 
-// State is what a lane is doing, as health reports it.
+// State is the state of a lane in health.
 type State string
 
 const (
-	// StateStarting: the lane's siblings and offsets are being found.
+	// StateStarting: siding looks for the lane's siblings and offsets; no record runs yet.
 	StateStarting State = "starting"
-	// StateRunning: records run, or there is nothing to do.
+	// StateRunning: records run, or the lane is idle.
 	StateRunning State = "running"
-	// StateWaiting: everything that the lane holds waits for its time.
+	// StateWaiting: the lane holds only records that are not due yet.
 	StateWaiting State = "waiting"
-	// StatePaused: by Consumer.Pause.
+	// StatePaused: Consumer.Pause paused the topic.
 	StatePaused State = "paused"
-	// StateBlocked: copies cannot be written, or records not read; the lane waits until they can.
+	// StateBlocked: copies cannot be written, or records not be read. The lane waits until they
+	// can.
 	StateBlocked State = "blocked"
 	// StateStuck: a handler runs past its timeout.
 	StateStuck State = "stuck"
-	// StateDraining: the partition is being given up.
+	// StateDraining: the partition is being revoked.
 	StateDraining State = "draining"
-	// StateStopped: halted on a record whose disposition is Stop.
+	// StateStopped: the lane halted on a record whose disposition is Stop.
 	StateStopped State = "stopped"
 )
 
-// Health is the state of a consumer.
+// Health is the state of a consumer. OK is false if one of these holds:
 //
-// It is OK when no lane is blocked, stuck or stopped, or has been starting for more than a minute,
-// none had to leave the value of a dead letter out, no topic is missing, and the consumer has
-// neither been joining its group nor failed to commit for longer than the rebalance timeout
-// (kgo.RebalanceTimeout, 1 m by default) and half a minute. None of the states should fail a
-// liveness probe: a restart helps none of them, except perhaps stuck, where it runs the same record
-// again. For readiness, Started is what to look at.
+//   - A needed topic is missing.
+//   - A lane is blocked, stuck or stopped, or has been starting for more than a minute.
+//   - A lane has written a dead letter without its value.
+//   - The consumer has been joining its group, or failing to commit, for longer than the rebalance
+//     timeout (kgo.RebalanceTimeout, 1 m by default) plus half a minute.
+//
+// None of this should fail a liveness probe, since a restart does not help. Only stuck may be an
+// exception: a restart then runs the same record again. A readiness probe should check Started.
 type Health struct {
 	OK      bool         `json:"ok"`
-	Started bool         `json:"started"` // the first assignment is there, see Ready
+	Started bool         `json:"started"` // Consumer.Ready is closed
 	Lanes   []LaneHealth `json:"lanes"`
 	Group   GroupHealth  `json:"group"`
-	// Missing are the topics that the consumer needs and that do not exist: deleted while it runs,
-	// or never made. Health is not OK then.
+	// Missing lists the topics that the consumer needs and that do not exist: they were deleted
+	// while it runs, or never created. Health is not OK then.
 	Missing []string `json:"missing,omitempty"`
 }
 
@@ -49,51 +52,51 @@ type LaneHealth struct {
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
 	State     State  `json:"state"`
-	// when it came into this state, or when it was first seen to be
+	// when the lane entered its state, or was first seen in it
 	Since    time.Time `json:"since"`
 	Why      string    `json:"why,omitempty"`
-	Queued   int       `json:"queued"`   // read and not run yet
+	Queued   int       `json:"queued"`   // read and not running yet
 	Parked   int       `json:"parked"`   // read from retry topics and not due yet
-	Forwards int       `json:"forwards"` // copies on their way
+	Forwards int       `json:"forwards"` // copies in flight
 	Running  int       `json:"running"`
-	// dead letters written without their value, since the lane was assigned
+	// dead letters written without their value since the lane was assigned
 	Omitted int           `json:"omitted"`
 	Offsets []FeedOffsets `json:"offsets"`
 }
 
-// FeedOffsets are the positions of one physical partition.
+// FeedOffsets are the offsets of one physical partition.
 type FeedOffsets struct {
 	Topic     string `json:"topic"`
 	Committed int64  `json:"committed"` // -1 when there is none
-	Floor     int64  `json:"floor"`     // everything below is finished
-	Next      int64  `json:"next"`      // everything below was read
-	Pending   int    `json:"pending"`   // read and unfinished
+	Floor     int64  `json:"floor"`     // all records below are finished
+	Next      int64  `json:"next"`      // all records below were read
+	Pending   int    `json:"pending"`   // read and not finished
 }
 
-// blockedAfter is how long copies may go unanswered before their lane counts as blocked: a
-// partition without a leader gives no error, only silence.
+// blockedAfter is the time without an acknowledgement after which a lane counts as blocked. A
+// partition without a leader causes no error, only silence.
 const blockedAfter = 10 * time.Second
 
-// joinsLate is what a join may take beyond the rebalance timeout, which is how long the group waits
-// for its members.
+// joinsLate is the time that a join may take beyond the rebalance timeout, for which the group
+// waits for its members.
 const joinsLate = 30 * time.Second
 
-// startsWithin is how long a lane may take to start: longer than an election, and than a broker
-// takes to come back.
+// startsWithin is the time that a lane may take to start: longer than an election, or the restart
+// of a broker.
 const startsWithin = time.Minute
 
-// GroupHealth is how the consumer stands in its group.
+// GroupHealth is the state of the consumer's membership in its group.
 type GroupHealth struct {
-	// Joined tells a member from a consumer that is joining: for the first time, in a rebalance, or
-	// since its session ended.
+	// Joined is false while the consumer joins its group: for the first time, in a rebalance, or
+	// after its session ended.
 	Joined bool `json:"joined"`
-	// Since is when that began, zero before Run and after it returned nil.
+	// Since is when the membership entered that state; zero before Run, and after Run returned nil.
 	Since time.Time `json:"since,omitzero"`
-	// Why is what stands in the way of joining, where that is known.
+	// Why is why the consumer cannot join, if known.
 	Why string `json:"why,omitempty"`
-	// CommitsFailSince is when the first commit began of those that were not accepted since; zero
-	// while commits are accepted, or there is nothing to commit.
+	// CommitsFailSince is when the first of the commits began that have failed since the last
+	// accepted one. It is zero while commits succeed, or there is nothing to commit.
 	CommitsFailSince time.Time `json:"commits_fail_since,omitzero"`
-	// CommitError is what the last one failed with.
+	// CommitError is the error of the last failed commit.
 	CommitError string `json:"commit_error,omitempty"`
 }

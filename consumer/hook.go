@@ -12,84 +12,85 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Hook is told of what happens inside a consumer. It is a value with one or more of the one-method
-// interfaces below; they are found by assertion, so that a new one breaks nobody. A value that has
-// none of them is a configuration error. A declaration such as var _ consumer.HookParked = myHook{}
-// has the compiler check a method's signature.
+// Hook is notified of events inside a consumer. A hook implements one or more of the one-method
+// interfaces below, and is called for those only. They are found by type assertion, so a new
+// interface breaks no existing hook. [New] refuses a value that implements none. A declaration such
+// as var _ consumer.HookParked = myHook{} makes the compiler check a signature.
 //
-// Hooks are called in their order in Config.Hooks. Calls of one method may come from several
-// goroutines at a time, where it does not say otherwise. No lock of siding's is held, so a hook may
-// call the consumer's methods. A panic is logged and is the end of that call, not of the consumer;
-// runtime.Goexit must not be called.
+// Hooks are called in the order of Config.Hooks. Unless the interface says otherwise, several
+// goroutines may call one method at a time. siding holds no lock meanwhile, so a hook may call the
+// consumer's methods. A panic is logged, and ends only that call. A hook must not call
+// runtime.Goexit.
 //
-// Records and Metas are shared with the consumer and are to be read only.
+// Hooks share the Records and Metas with the consumer, and must not change them.
 type Hook any
 
-// HookDeadLettered is called once for each copy that was written to a dead-letter topic, broken
-// records of retry topics included: after all in-sync replicas have it, and before the offset of
-// the record that it was made from is committed. So no dead letter is missed; after a crash or a
-// lost partition in between the record fails and is told of again.
+// HookDeadLettered is called once for each copy that was written to a dead-letter topic, also for
+// broken records of retry topics. All in-sync replicas have the copy by then, and the offset of its
+// original is not committed yet. So no dead letter is missed. After a crash or a lost partition in
+// between, the record fails again and is reported again.
 //
-// It runs on the goroutine that takes the brokers' acknowledgements, and while it runs no copy of
-// this consumer is finished; copies that are sent alone, for their size, have a goroutine of their
-// own. It must not block: what takes time (a page, a row in a database) belongs elsewhere.
+// It runs on the goroutine that handles the brokers' acknowledgements: until it returns, no copy of
+// this consumer is finished. Copies that are sent alone for their size have a goroutine of their
+// own. It must not block. Slow work (a page, a row in a database) belongs on another goroutine.
 type HookDeadLettered interface {
 	OnDeadLettered(Routed)
 }
 
-// HookParked is called once for each copy that was written to a retry topic; when, where and how
-// often are as with [HookDeadLettered]. A record that waits for longer than half of its tier's
-// retention is parked more than once for one attempt.
+// HookParked is called once for each copy that was written to a retry topic, under the rules of
+// [HookDeadLettered]. A record that waits for longer than half of its tier's retention is parked
+// more than once for one attempt.
 type HookParked interface {
 	OnParked(Routed)
 }
 
-// HookDiscarded is called for each record that is dropped, by the handler's word or by a
-// disposition, before its offset is committed. It runs on the goroutine that ran the handler, and
-// holds up that partition's next record; for one that is too large for its dead-letter topic
-// (Policy.OnOversize) it runs where [HookDeadLettered] does.
+// HookDiscarded is called for each record that a handler or a disposition discards, before its
+// offset is committed. It runs on the goroutine that ran the handler, and holds up the next record
+// of that partition. For a record that is too large for its dead-letter topic (Policy.OnOversize),
+// it runs where [HookDeadLettered] does.
 type HookDiscarded interface {
 	OnDiscarded(Routed)
 }
 
-// HookLaneState is called when the state of a lane that [Consumer.Health] reports is another than
-// before. States are looked at twice a second: one that passes sooner may be missed, the last one
-// of a lane is not. It runs on a goroutine of its own, one call at a time, and Run returns after
-// its last call. It may take its time; the looks wait for it.
+// HookLaneState is called when the state of a lane, as [Consumer.Health] reports it, has changed.
+// States are polled twice a second. A shorter one may be missed, but never the last one of a lane.
+// It runs on a goroutine of its own, one call at a time. It may take its time: the poll waits for
+// it, and Run returns after its last call.
 type HookLaneState interface {
 	OnLaneState(LaneChange)
 }
 
-// Routed is a record that failed, and what became of it.
+// Routed is a failed record, and what happened to it.
 type Routed struct {
-	// Record is the record as it was first read: coordinates, timestamp, key, value and the user's
-	// headers. With reason malformed it has the coordinates on the retry topic, since what its
-	// headers say of its origin is not to be believed. The value is nil where Meta.ValueOmitted
-	// says that the copy is without it.
+	// Record is the record as it was first read: position, timestamp, key, value and the user's
+	// headers. With reason malformed it has its position on the retry topic, because the headers
+	// about its origin are not trustworthy. The value is nil if Meta.ValueOmitted says that the
+	// copy lacks it.
 	Record *kgo.Record
-	// Meta is what the headers of the copy say: attempts, class, message (as Config.ErrorText let
-	// it through), times, and in a retry topic when it is due. Meta.Reason says why the record is
-	// not tried again; empty for one that is parked.
+	// Meta holds what the copy's headers say: attempts, class, message (as Config.ErrorText
+	// returned it), times, and the due time in a retry topic. Meta.Reason says why the record is
+	// not tried again; it is empty for a parked record.
 	Meta headers.Meta
-	// Tier is the delay of the retry topic that holds the copy; zero where there is none.
+	// Tier is the delay of the retry topic that holds the copy; zero for a dead letter or a
+	// discarded record.
 	Tier time.Duration
-	// At is where the copy stands; zero for a record that was discarded.
+	// At is the position of the copy; zero for a discarded record.
 	At headers.Position
 }
 
-// LaneChange is a lane's way from one state to another.
+// LaneChange is a lane's change of state.
 type LaneChange struct {
 	Topic     string
 	Partition int32
-	// From is empty for a lane that is new here, To for one that was given up or lost.
+	// From is empty for a new lane, To for a lane that was revoked or lost.
 	From, To State
-	// Since is when the lane came into its state, or was first seen to be in it; Why says what it
-	// waits for.
+	// Since is when the lane entered its state, or was first seen in it. Why says what it waits
+	// for.
 	Since time.Time
 	Why   string
 }
 
-// hooks are the hooks of a consumer by what they want to know.
+// hooks holds a consumer's hooks by interface.
 // See DESIGN.md, "Hooks and telemetry".
 type hooks struct {
 	deadLettered []HookDeadLettered
@@ -119,7 +120,7 @@ func collect[H any](all []H, hook Hook) []H {
 	return all
 }
 
-// call runs a hook, which is foreign code.
+// call runs a hook, and logs a panic of it.
 func (h *hooks) call(name string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 )
 
-// item is a record that is handled by itself: any record of a tier, and those of a source unless
-// the order is by partition.
+// item is a record that runs alone: any record of a tier, and a source's record unless the order is
+// by partition.
 type item struct {
-	rec    *kgo.Record // of a source, as fetched
-	size   int64       // of that
-	parked *tier.Item  // of a tier
-	next   *item       // behind it in the queue of its key
-	hash   keyHash     // of its key, since it is ready
+	rec    *kgo.Record // a source's record, as fetched
+	size   int64       // of rec
+	parked *tier.Item  // a tier's record
+	next   *item       // the next item in the queue of its key
+	hash   keyHash     // of its key, once enqueued
 }
 
-// key is the record's.
+// key returns the record's key.
 func (it *item) key() []byte {
 	if it.parked != nil {
 		return it.parked.Key()
@@ -26,8 +26,8 @@ func (it *item) key() []byte {
 	return it.rec.Key
 }
 
-// keyHash stands for a key, and 0 for none. Of two keys with the same hash one waits for the other
-// as if they were one, which does no harm to their order.
+// keyHash stands for a key; 0 means no key. Two keys with the same hash are treated as one, which
+// keeps the order of both.
 type keyHash uint64
 
 var keySeed = maphash.MakeSeed()

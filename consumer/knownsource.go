@@ -8,19 +8,19 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// knownSource is what there was of a source before this process joined the group.
+// knownSource is the state of a source before this process joined the group.
 type knownSource struct {
 	partitions int32
-	consumed   bool // the group, or one that it was before, had an offset on it
+	consumed   bool // the group or a former group had an offset on it
 }
 
 // lacks reports whether a partition without an offset was added to a source that the group
-// consumes. All partitions of one that it does not consume yet are new to it, and their starts are
-// committed by one member sooner than by another: so what other members committed since tells
-// nothing.
+// consumes. While the group does not consume the source yet, only partitions beyond the known ones
+// count as added. Its members commit their starts at different times, so offsets committed since
+// prove nothing.
 func (s knownSource) lacks(partition int32) bool { return s.consumed || partition >= s.partitions }
 
-// loadKnownSources asks how the sources are, before the group is joined.
+// loadKnownSources reads the state of the sources, before the consumer joins the group.
 func loadKnownSources(ctx context.Context, cl *cluster.Cluster, groups groupNames, topics []string) (map[string]knownSource, error) {
 	for began := time.Now(); ; {
 		known, begun, err := tryLoadKnownSources(ctx, cl, groups, topics)
@@ -35,8 +35,8 @@ func loadKnownSources(ctx context.Context, cl *cluster.Cluster, groups groupName
 	}
 }
 
-// tryLoadKnownSources asks once. It reports whether each topic that the group consumes has an
-// offset on all of its partitions.
+// tryLoadKnownSources reads it once. begun reports whether each topic that the group consumes has
+// an offset on all of its partitions.
 func tryLoadKnownSources(ctx context.Context, cl *cluster.Cluster, names groupNames, topics []string) (all map[string]knownSource, begun bool, err error) {
 	now, err := cl.Describe(ctx, topics)
 	if err != nil {
@@ -71,8 +71,9 @@ func tryLoadKnownSources(ctx context.Context, cl *cluster.Cluster, names groupNa
 	return all, begun, nil
 }
 
-// Members of a group that is just beginning commit the starts of their partitions one after the
-// other. So who finds some of a topic's partitions without an offset looks again for a moment.
+// Members of a new group commit the starts of their partitions one after the other. A consumer that
+// finds only some of a topic's partitions without an offset therefore looks again, for
+// startsAskedFor.
 const (
 	startsAskedFor = 5 * time.Second
 	startsAskEvery = 500 * time.Millisecond

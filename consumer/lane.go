@@ -16,80 +16,81 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// laneState is the lane's place in its life. DESIGN.md, "Lanes", draws the transitions; setState is
-// the only writer.
+// laneState is the lane's place in its life. DESIGN.md, "Lanes", draws the transitions; only
+// setState writes it.
 type laneState uint8
 
 const (
-	// assigned; its siblings and offsets are being found, nothing runs yet
+	// assigned; no record runs until its siblings and offsets are found
 	laneStarting laneState = iota
 	laneRunning            // records run
-	// on a record whose disposition is Stop: nothing runs until the lane moves
+	// at a record whose disposition is Stop: nothing runs until the lane ends
 	laneHalted
-	laneDraining // being given up: nothing starts, what runs may finish
-	laneGone     // given up or lost: whatever still comes back is ignored
+	laneDraining // being revoked: no record starts, running ones may finish
+	laneGone     // revoked or lost: late results are ignored
 )
 
-// intake says which lane the polled records of a source belong to. DESIGN.md, "Intake", says why.
+// intake says whether the polled records of a source belong to the lane. DESIGN.md, "Intake",
+// explains it.
 type intake uint8
 
 const (
-	// kgo was not given the source for the lane: they are another lane's
+	// kgo does not read the source for this lane; polled records belong to another lane
 	intakeClosed intake = iota
-	// kgo reads it, or is about to, from a position that is not the lane's: they come again when
-	// that is set
+	// kgo reads, or will read, from a position that is not the lane's; it delivers the records
+	// again once that position is set
 	intakeReseeking
-	intakeOpen // they are the lane's
+	intakeOpen // polled records belong to the lane
 )
 
 // lane is the unit of ownership: a source partition together with the same partition of each retry
-// topic. One group member owns it at a time, and everything that decides what its records do
-// happens under its lock.
+// topic. One group member owns it at a time. The lane's lock guards all that decides what happens
+// to its records.
 //
-// DESIGN.md, "Goroutines and locks", has the place of its lock among the others, and what may not
-// be done under it.
+// DESIGN.md, "Goroutines and locks", gives the order of the locks, and lists what no code may do
+// under this one.
 type lane struct {
 	c         *Consumer
 	topic     string
 	partition int32
 	topicID   kadm.TopicID
-	member    string // the member id under which the lane was assigned; see Consumer.admit
+	member    string // the id of the member that was assigned the lane; see Consumer.completeCommit
 	siblings  retrytopics.Siblings
 	policy    *Policy
 	log       *slog.Logger
 
-	// hold is true while no record may start: the one thing a worker looks at before each record.
+	// hold is true while no record may start. A worker checks nothing else before each record.
 	hold atomic.Bool
-	// abandon ends the copies that were not sent yet.
+	// abandon cancels the copies that were not sent yet.
 	abandon   context.Context
 	abandoned context.CancelCauseFunc
 
 	mu              sync.Mutex
 	state           laneState
 	intake          intake
-	startUnknown    bool  // where its source starts is not known yet; seek finds it
-	positionsLoaded bool  // its trackers know where each partition starts
-	begin           int64 // where Config.Start puts its source; -1 until that is known
+	startUnknown    bool  // the source's start is not known yet; awaitStarts finds it
+	positionsLoaded bool  // the trackers have their starts
+	begin           int64 // the source's offset by Config.Start; -1 until known
 	since           time.Time
-	why             string // of the state, for people
+	why             string // the reason of the state, for operators
 	source          *sourceFeed
-	tierFeeds       atomic.Pointer[[]*tierFeed] // the list is never changed; set under mu
-	// which feed is asked first for the next unit: the source is 0
+	tierFeeds       atomic.Pointer[[]*tierFeed] // replaced under mu, its list never changed
+	// the feed that take asks first: 0 is the source
 	nextFeed int
 
-	units map[*unit]struct{} // what workers run now
-	// the keys of records that are ready or run; nil behind one for which none waits
+	units map[*unit]struct{} // being run by workers
+	// Under OrderKey, the keys of records that are ready or running; the queue of a key is nil
+	// while none of its records waits.
 	keys   map[keyHash]*keyQueue
 	copies forward.Copies
-	queued bool // it stands in the ring of slots, whose lock guards that
-	// has room for one: something a drain waits for may have happened
+	queued bool // in the worker pool's ring; the pool's lock guards it
+	// capacity 1: signals a change that a drain may wait for
 	changed  chan struct{}
-	stopping chan struct{} // closed when the lane begins to be given up
-	gone     chan struct{} // closed by forget
+	stopping chan struct{} // closed when the lane begins to drain, or is lost
+	gone     chan struct{} // closed by close
 }
 
-// newOrigin is what the attempts at the records of a feed have in common: of the lane's source, or
-// of a tier with that delay.
+// newOrigin makes the facts that all attempts of a feed share. delay is zero for the source.
 func (l *lane) newOrigin(topic string, delay time.Duration) *origin {
 	from := &origin{
 		source: l.topic, topicID: l.topicID, topic: topic, partition: l.partition, delay: delay,
@@ -99,14 +100,14 @@ func (l *lane) newOrigin(topic string, delay time.Duration) *origin {
 	return from
 }
 
-// tiers are the feeds of tiers that there are by now. The caller does not change the list; a longer
-// one takes its place when a tier is found.
+// tiers returns the feeds of the tiers known so far. Callers must not change the list; setTiers
+// replaces it.
 func (l *lane) tiers() []*tierFeed { return *l.tierFeeds.Load() }
 
 func (l *lane) setTiers(all []*tierFeed) { l.tierFeeds.Store(&all) }
 
-// read are the feeds whose topics are read: the source's, and those of the tiers whose topics were
-// not deleted.
+// read iterates over the feeds whose topics are read: the source's, and those of tiers whose topic
+// was not deleted.
 func (l *lane) read() iter.Seq[*feed] {
 	return func(yield func(*feed) bool) {
 		if !yield(&l.source.feed) {
@@ -122,7 +123,7 @@ func (l *lane) read() iter.Seq[*feed] {
 
 func (l *lane) String() string { return fmt.Sprintf("%s/%d", l.topic, l.partition) }
 
-// setState moves the lane; the caller holds its lock.
+// setState changes the state; the caller holds the lock.
 func (l *lane) setState(to laneState, why string) {
 	if l.state < laneDraining && to >= laneDraining {
 		close(l.stopping)
@@ -131,15 +132,15 @@ func (l *lane) setState(to laneState, why string) {
 	l.updateHold()
 }
 
-// updateHold recomputes hold after anything that it depends on; the caller holds the lock.
+// updateHold recomputes hold after a change of its inputs; the caller holds the lock.
 func (l *lane) updateHold() {
 	room := l.copies.Room(l.c.cfg.MaxInFlight, l.c.share(l.c.cfg.MaxInFlightBytes))
 	l.hold.Store(l.state != laneRunning || !room || l.c.isPaused(l.topic))
 }
 
-// mayRun reports whether a record may start, and has hold say the same: a lane that is passed over
-// for lack of room (its share shrinks as others are assigned) must be woken when there is room
-// again, and recheckHold sees that by hold.
+// mayRun reports whether a record may start, and updates hold accordingly. A lane's share shrinks
+// as other lanes are assigned, so take can pass over a lane whose hold is still false. Only a lane
+// with hold set is woken by recheckHold once there is room again.
 func (l *lane) mayRun() bool {
 	l.updateHold()
 	return !l.hold.Load()
@@ -155,7 +156,7 @@ func (l *lane) run() {
 	}
 }
 
-// wake asks for workers if there is work.
+// wake asks for a worker if there is work.
 func (l *lane) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,8 +174,8 @@ func (l *lane) hasWork() bool {
 	return l.source.hasWork() || slices.ContainsFunc(l.tiers(), (*tierFeed).hasWork)
 }
 
-// take hands out the next unit. The feeds take turns, so neither the source nor a tier starves the
-// others.
+// take returns the next unit. The feeds take turns, so that neither the source nor a tier starves
+// the others.
 func (l *lane) take() (u *unit, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,7 +200,7 @@ func (l *lane) take() (u *unit, more bool) {
 	return nil, false
 }
 
-// release takes a unit back. What of it did not run goes to the front of its feed again.
+// release takes a unit back. Its records that did not run return to the front of their feed.
 func (l *lane) release(u *unit) (more bool) {
 	l.mu.Lock()
 	delete(l.units, u)
@@ -226,7 +227,7 @@ func (l *lane) release(u *unit) (more bool) {
 	return more
 }
 
-// notify wakes a drain; the caller holds the lock.
+// notify wakes a waiting drain; the caller holds the lock.
 func (l *lane) notify() {
 	select {
 	case l.changed <- struct{}{}:
@@ -234,7 +235,7 @@ func (l *lane) notify() {
 	}
 }
 
-// halt stops the lane on a record whose disposition is Stop.
+// halt stops the lane at a record whose disposition is Stop.
 func (l *lane) halt(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,33 +248,32 @@ func (l *lane) haltLocked(why string) {
 	}
 }
 
-// beginDrain stops the lane's intake and lets go of what has not started. It reports false where
-// the lane is given up already.
+// beginDrain stops the lane's intake and drops the records that have not started. It reports false
+// if the lane is draining or gone already.
 func (l *lane) beginDrain() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state >= laneDraining {
 		return false
 	}
-	l.setState(laneDraining, "being given up")
+	l.setState(laneDraining, "being revoked")
 	l.dropQueues()
 	l.copies.Drain()
 	return true
 }
 
-// drain goes on where beginDrain ended: let what runs finish until the deadline, cancel the rest,
-// await the copies. The commit and forget that complete the hand-over are evict's, which drains
-// many lanes at once and commits them together. It lists the attempts whose handlers ignored their
-// cancelling.
+// drain completes what beginDrain began. It lets running handlers finish until the deadline,
+// cancels the others, and awaits the copies. It returns the attempts whose handlers ignored their
+// cancellation. Consumer.drain then commits and closes the lane, together with others.
 func (l *lane) drain(deadline time.Time) (stuck []*attempt) {
 	idle := func() bool { return len(l.units) == 0 }
 	if !l.await(deadline, idle) {
 		l.cancelRunning()
 		l.await(deadline.Add(stuckAfter), idle)
 	}
-	// The copies get what is left of the drain time. kgo cancels only what was not sent: the rest
-	// is in flight, and a copy whose acknowledgement nobody awaits is a duplicate under the next
-	// owner, never a loss.
+	// The copies get the rest of the drain time. kgo cancels only copies that were not sent. A copy
+	// in flight whose acknowledgement is not awaited is a duplicate under the next owner, never a
+	// loss.
 	if !l.await(deadline, func() bool { return l.copies.Outstanding() == 0 }) {
 		l.abandoned(ErrDraining)
 	}
@@ -287,7 +287,8 @@ func (l *lane) drain(deadline time.Time) (stuck []*attempt) {
 	return stuck
 }
 
-// await waits until cond, evaluated under the lock, holds.
+// await waits until cond, evaluated under the lock, holds or the lane is gone. It reports false at
+// the deadline.
 func (l *lane) await(deadline time.Time, cond func() bool) bool {
 	t := time.NewTimer(time.Until(deadline))
 	defer t.Stop()
@@ -306,8 +307,8 @@ func (l *lane) await(deadline time.Time, cond func() bool) bool {
 	}
 }
 
-// cancelRunning cancels every running attempt. A worker that passed its look at hold just before
-// the state changed may still start one more record; it finds the unit cancelled.
+// cancelRunning cancels every running attempt. A worker that checked hold just before the state
+// changed may still start one record, and finds its unit cancelled.
 func (l *lane) cancelRunning() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -319,7 +320,7 @@ func (l *lane) cancelRunning() {
 	}
 }
 
-// close ends the lane. Nothing marks an offset of it afterwards: every path that could looks at the
+// close ends the lane. No offset of it is marked afterwards: each path that marks one checks the
 // state first, under the lock.
 func (l *lane) close() {
 	l.mu.Lock()
@@ -344,7 +345,7 @@ func (l *lane) close() {
 	close(l.gone)
 }
 
-// running lists the attempts that run.
+// running lists the running attempts.
 func (l *lane) running() (all []*attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -356,7 +357,8 @@ func (l *lane) running() (all []*attempt) {
 	return all
 }
 
-// awaitIdle waits until no handler of a lane that is gone runs.
+// awaitIdle waits until no handler of a closed lane runs. It reports false if one still runs at the
+// deadline.
 func (l *lane) awaitIdle(deadline time.Time) bool {
 	for len(l.running()) > 0 {
 		select {
@@ -368,13 +370,13 @@ func (l *lane) awaitIdle(deadline time.Time) bool {
 	return true
 }
 
-// dropQueues lets go of everything that has not started; the caller holds the lock.
+// dropQueues drops all records that have not started; the caller holds the lock.
 func (l *lane) dropQueues() {
 	l.source.drop()
 	for _, f := range l.tiers() {
 		f.drop()
 	}
-	l.keys = nil // a unit that runs still has none to give on
+	l.keys = nil // so that a running unit releases no further record of its key
 }
 
 func (l *lane) isStarting() bool {
@@ -400,7 +402,7 @@ func (l *lane) setWhy(why string) {
 	}
 }
 
-// waitFor waits, unless the lane is given up before.
+// waitFor waits for d. It reports false if the lane is revoked or lost meanwhile.
 func (l *lane) waitFor(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -412,7 +414,7 @@ func (l *lane) waitFor(d time.Duration) bool {
 	}
 }
 
-// waitOn waits for a channel, unless the lane is given up before.
+// waitOn waits until c is closed. It reports false if the lane is revoked or lost meanwhile.
 func (l *lane) waitOn(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -422,7 +424,7 @@ func (l *lane) waitOn(c <-chan struct{}) bool {
 	}
 }
 
-// closing reports whether the lane is being given up.
+// closing reports whether the lane is draining or gone.
 func (l *lane) closing() bool {
 	select {
 	case <-l.stopping:
@@ -432,7 +434,7 @@ func (l *lane) closing() bool {
 	}
 }
 
-// finish notes a record as done that needed no copy.
+// finish marks as finished a record that needed no copy.
 func (l *lane) finish(f *feed, offset int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -441,8 +443,8 @@ func (l *lane) finish(f *feed, offset int64) {
 	}
 }
 
-// recheckHold recomputes hold after something was given back, and calls for workers when the lane
-// may run again; the caller holds the lock.
+// recheckHold recomputes hold when room may have become free, and asks for a worker if the lane may
+// run again; the caller holds the lock.
 func (l *lane) recheckHold() {
 	was := l.hold.Load()
 	l.updateHold()

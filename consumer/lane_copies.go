@@ -10,19 +10,18 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// copySource is what a runner notes of a record before the handler has it: the material of its
-// copy.
+// copySource is what a copy needs of its record, noted before the handler gets the record.
 type copySource struct {
 	forward.Source
 	timestamp   time.Time
-	redrive     headers.Redrive // that counts on a source record
-	traceParent string          // of the attempt that failed
+	redrive     headers.Redrive // of a source record, if valid
+	traceParent string          // of the failed attempt
 }
 
 // onOversize maps Policy.OnOversize.
 var onOversize = map[Disposition]forward.Oversize{DeadLetter: forward.Omit, Discard: forward.Drop, Stop: forward.Halt}
 
-// initCopies gives the lane's copies what they need.
+// initCopies configures the lane's copies.
 func (l *lane) initCopies() {
 	l.copies.Init(forward.Config{
 		Lane: copyLane{l}, Observer: copyLane{l}, Clients: l.c.copyClients, Context: l.abandon,
@@ -30,15 +29,15 @@ func (l *lane) initCopies() {
 	})
 }
 
-// forward sends a copy of the record to a sibling. It returns at once; the record is finished when
-// the copy is safe.
+// forward sends a copy of the record to a sibling, and returns at once. The record is finished when
+// the copy is acknowledged.
 func (l *lane) forward(f *feed, seen *copySource, topic string, m *headers.Meta, now time.Time) {
 	l.copies.Send(seen.Copy(f, topic, m, now))
 }
 
-// forwardMalformed sends a record of a retry topic to the DLQ as it was found. The message says
-// where that was: the record's original coordinates may be what is broken, and if its value does
-// not fit, it is found there.
+// forwardMalformed sends a record of a retry topic to the dead-letter topic unchanged. The message
+// gives its position on the retry topic: the original position may be broken, and the value can be
+// read there if the letter lacks it.
 func (l *lane) forwardMalformed(f *feed, r *kgo.Record, err error) {
 	err = fmt.Errorf("%s/%d/%d: %w", f.topic, l.partition, r.Offset, err)
 	l.copies.Send(forward.NewCopy(f, r.Offset, kgo.Record{

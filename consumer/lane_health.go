@@ -30,7 +30,7 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 	}
 	h.State = l.healthState(now, &h)
 	if h.Omitted > 0 {
-		h.Why = strings.TrimPrefix(h.Why+"; ", "; ") + fmt.Sprintf("%d dead letters were written to %s without their value, which did not fit: raise its max.message.bytes", h.Omitted, l.siblings.DLQ)
+		h.Why = strings.TrimPrefix(h.Why+"; ", "; ") + fmt.Sprintf("%d dead letters were written to %s without their value, which was too large: raise its max.message.bytes", h.Omitted, l.siblings.DLQ)
 	}
 	return h, true
 }
@@ -58,18 +58,18 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 		return StateBlocked
 	}
 	if l.c.isPaused(l.topic) {
-		h.Why = "by Pause"
+		h.Why = "paused by Consumer.Pause"
 		return StatePaused
 	}
 	if h.Running == 0 && h.Queued == 0 && h.Parked > 0 {
-		h.Why = "for records to be due"
+		h.Why = "waiting until records are due"
 		return StateWaiting
 	}
 	return StateRunning
 }
 
-// stuckAttempt returns an attempt of the lane that runs past its timeout although it was told; the
-// caller holds the lock.
+// stuckAttempt returns an attempt of the lane that runs past its timeout despite its cancellation,
+// or nil; the caller holds the lock.
 func (l *lane) stuckAttempt(now time.Time) *attempt {
 	for u := range l.units {
 		a := u.current.Load()
@@ -83,7 +83,7 @@ func (l *lane) stuckAttempt(now time.Time) *attempt {
 	return nil
 }
 
-// failingFeed says which of the lane's partitions cannot be read, and why; the caller holds the
+// failingFeed returns why one of the lane's partitions cannot be read, if so; the caller holds the
 // lock.
 func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
 	for f := range l.read() {

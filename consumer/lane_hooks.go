@@ -9,9 +9,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// routed is what the hooks are told of a copy with these headers.
+// routed returns the event for the hooks about a copy with the headers written.
 func (l *lane) routed(c *forward.Copy, written []kgo.RecordHeader, value []byte) (e Routed) {
-	e.Meta, _ = headers.Parse(written) // broken ones are what the record was dead-lettered for
+	e.Meta, _ = headers.Parse(written) // an error is why the record was dead-lettered
 	origin := e.Meta.Original
 	if e.Meta.Reason == headers.ReasonMalformed {
 		origin = headers.Position{Topic: feedOf(c).topic, Partition: l.partition, Offset: c.Offset()}
@@ -20,8 +20,8 @@ func (l *lane) routed(c *forward.Copy, written []kgo.RecordHeader, value []byte)
 	return e
 }
 
-// delayOf is the delay of the retry topic that a copy went to. One that is parked again stays where
-// it was.
+// delayOf returns the delay of the retry topic that a copy went to. A copy on a drained tier is of
+// a record of that tier, written again.
 func (l *lane) delayOf(c *forward.Copy, topic string) time.Duration {
 	for _, t := range l.siblings.Tiers {
 		if t.Topic == topic {
@@ -31,7 +31,7 @@ func (l *lane) delayOf(c *forward.Copy, topic string) time.Duration {
 	return feedOf(c).tier.Delay
 }
 
-// countDiscarded tells the hooks of a record that is discarded.
+// countDiscarded calls the hooks for a discarded record.
 func (l *lane) countDiscarded(seen *copySource, m headers.Meta, reason headers.Reason) {
 	if len(l.c.hooks.discarded) == 0 {
 		return
@@ -46,7 +46,7 @@ func (l *lane) reportDiscarded(e Routed) {
 	}
 }
 
-// recordAt is a record as it was read at a position.
+// recordAt returns a record as it was read at a position.
 func recordAt(p headers.Position, key, value []byte, h []kgo.RecordHeader) *kgo.Record {
 	return &kgo.Record{
 		Key: key, Value: value, Headers: h, Timestamp: p.Timestamp, Topic: p.Topic, Partition: p.Partition, Offset: p.Offset,

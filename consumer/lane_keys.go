@@ -8,11 +8,12 @@ import (
 
 // keyQueue holds, under OrderKey, the records of one key that wait while another of them runs.
 type keyQueue struct {
-	feeds      fifo.Queue[*feed] // where each waiting item came from
+	feeds      fifo.Queue[*feed] // of each waiting item, in order
 	head, tail *item
 }
 
-// keyed returns the hash of the item's key under OrderKey. A null key is no key; an empty one is.
+// keyed returns the hash of the item's key under OrderKey, else 0. A null key counts as no key, an
+// empty key as a key.
 func (l *lane) keyed(it *item) keyHash {
 	if l.keys == nil {
 		return 0
@@ -24,7 +25,8 @@ func (l *lane) keyed(it *item) keyHash {
 	return keyHash(max(maphash.Bytes(keySeed, key), 1))
 }
 
-// enqueue makes an item ready, or lets it wait for its key; the caller holds the lock.
+// enqueue makes an item ready, or queues it behind another record of its key; the caller holds the
+// lock.
 func (l *lane) enqueue(f *feed, it *item) {
 	key := l.keyed(it)
 	it.hash = key
@@ -51,7 +53,7 @@ func (l *lane) enqueue(f *feed, it *item) {
 	q.tail = it
 }
 
-// releaseKey lets the next record of a key go whose last one has run; the caller holds the lock.
+// releaseKey makes the next record of a key ready after one has run; the caller holds the lock.
 func (l *lane) releaseKey(key keyHash) {
 	q := l.keys[key]
 	if q == nil || q.head == nil {

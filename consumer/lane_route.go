@@ -12,9 +12,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// route sees to a record that failed: it forwards a copy, discards it, or halts the lane on it. It
-// returns what it did and the error's text as it may be shown; done is false where the record
-// stays.
+// route handles a failed record: it forwards a copy, discards the record, or halts the lane. It
+// returns the outcome and the error's text for display. done is false if the record stays.
 func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
 	now := time.Now()
 	meta := l.failedMeta(seen, prev, err, r, now)
@@ -44,9 +43,9 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 	return outcomeRetried, meta.Message, true
 }
 
-// finalLogLine is the level and the attributes of the line about a record that will not be tried
-// again. In a storm there is one line a topic, class and reason in a while, with the number of
-// records that it stands for. The debug level has a line for each.
+// finalLogLine returns the level and the attributes of the log line about a record that will not be
+// tried again. In a storm, one line per topic, class and reason stands for many records, and gives
+// their number. At the debug level, each record has a line.
 func (l *lane) finalLogLine(m *headers.Meta, what string, reason headers.Reason) (slog.Level, []any) {
 	level, times := slog.LevelDebug, 1
 	var room [128]byte
@@ -61,8 +60,7 @@ func (l *lane) finalLogLine(m *headers.Meta, what string, reason headers.Reason)
 	}
 }
 
-// logDeadLettered and logDiscarded log that a record will not be tried again, and what was done
-// with it.
+// logDeadLettered and logDiscarded log a record that will not be tried again.
 func (l *lane) logDeadLettered(m *headers.Meta, reason headers.Reason) {
 	level, about := l.finalLogLine(m, "dead-lettered", reason)
 	l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
@@ -73,7 +71,7 @@ func (l *lane) logDiscarded(m *headers.Meta, reason headers.Reason) {
 	l.log.Log(context.Background(), level, "siding: record discarded", about...)
 }
 
-// failedMeta is what the copy of a record will say, after a failure.
+// failedMeta is the meta of a failed record's copy.
 func (l *lane) failedMeta(seen *copySource, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
 	m := l.meta(seen, prev)
 	m.Fail(r, textOf(err, r.Message, l.c.cfg.ErrorText), now)
@@ -81,8 +79,8 @@ func (l *lane) failedMeta(seen *copySource, prev *headers.Meta, err error, r cla
 	return m
 }
 
-// meta is what the next copy of a record says before anything is added: its origin, what earlier
-// copies said, who wrote.
+// meta is the meta of a record's next copy before its failure is added: origin, earlier failures,
+// writer.
 func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 	if prev != nil {
 		m = *prev
@@ -99,12 +97,12 @@ func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 	return m
 }
 
-// cleanSource takes the reserved headers off a source record, on which they steer nothing, and
-// returns the redrive ones if they count: if they name this source's own DLQ. Of where the record
-// was first read they are believed what can be: that it was before, in this partition, to which
-// redrive brings a record back. Else a record could take the idempotency key of one that is still
-// to come. That it takes the key of one that came before can't be told from headers.
-// See DESIGN.md, "Idempotency keys".
+// cleanSource removes the reserved headers from a source record, which they must not steer. It
+// returns the redrive headers if they name this source's own dead-letter topic.
+//
+// It keeps their original position only if that is at a lower offset of this partition, to which
+// redrive writes copies. Otherwise a record could take the idempotency key of a later record.
+// Headers cannot show whether it took the key of an earlier one. See DESIGN.md, "Idempotency keys".
 func (l *lane) cleanSource(rec *kgo.Record) headers.Redrive {
 	clean := headers.Strip(rec.Headers)
 	if len(clean) == len(rec.Headers) {

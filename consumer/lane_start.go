@@ -6,7 +6,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
-// startedAt notes that kgo is given where the lane's source starts.
+// startedAt records that kgo has a start for the lane's source. If the start is not known yet, kgo
+// has a placeholder.
 func (l *lane) startedAt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -15,7 +16,7 @@ func (l *lane) startedAt() {
 	}
 }
 
-// setStart notes where the source of a lane begins.
+// setStart sets where the source of a starting lane begins.
 func (l *lane) setStart(at startPosition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,7 +25,7 @@ func (l *lane) setStart(at startPosition) {
 	}
 }
 
-// awaitsStart reports whether the lane's start is still to be found.
+// awaitsStart reports whether the lane's start is still unknown.
 func (l *lane) awaitsStart() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +33,7 @@ func (l *lane) awaitsStart() bool {
 }
 
 // committedEverywhere reports whether each partition of the lane has a committed offset. A lane
-// that is being given up needs none.
+// that is no longer starting needs none.
 func (l *lane) committedEverywhere() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,24 +48,24 @@ func (l *lane) committedEverywhere() bool {
 	return l.positionsLoaded
 }
 
-// isOwnedBy reports whether the lane is held, under that member id.
+// isOwnedBy reports whether the member with that id owns the lane.
 func (l *lane) isOwnedBy(member string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state != laneGone && l.member == member
 }
 
-// disown notes that the group went on without the member. kgo joins again then, a static member
-// under its old id, and may keep the partition although others owned it meanwhile; so the lane
-// counts as held by nobody, and starts anew with the next session. (An expelled member's new id
-// tells by itself; under KIP-848 kgo reports such partitions lost.)
+// disown records that the group continued without the member. kgo then joins again, a static member
+// under its old id, and may keep the partition although others owned it meanwhile. So no member
+// owns the lane, and it restarts in the next session. (An expelled member's new id has the same
+// effect; under KIP-848 kgo reports such partitions as lost.)
 func (l *lane) disown() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.member = ""
 }
 
-// reads reports whether the lane has a feed of that tier.
+// reads reports whether the lane has a feed of that tier, whose topic was not deleted.
 func (l *lane) reads(tier string) bool {
 	return slices.ContainsFunc(l.tiers(), func(f *tierFeed) bool { return f.topic == tier && !f.parked.Retired() })
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// Mux sends each record to the handler of its route. What no route is for fails terminally with
-// class unroutable, and is dead-lettered with that reason; see Otherwise. Routes are added before
-// the consumer runs; afterwards a Mux is safe for concurrent use.
+// Mux passes each record to the handler of its route. A record without a handler fails terminally
+// with class unroutable, and is dead-lettered with that reason, unless [Mux.Otherwise] is set. A
+// Mux is safe for concurrent use.
 type Mux struct {
 	route     func(*kgo.Record) string
 	mu        sync.RWMutex
@@ -22,7 +22,7 @@ type Mux struct {
 
 const classUnroutable = "unroutable"
 
-// NewMux routes by what route returns for a record: see ByTopic and ByHeader.
+// NewMux makes a Mux that routes by the result of route: see [ByTopic] and [ByHeader].
 func NewMux(route func(*kgo.Record) string) *Mux {
 	return &Mux{route: route, handlers: map[string]Handler{}}
 }
@@ -30,8 +30,8 @@ func NewMux(route func(*kgo.Record) string) *Mux {
 // ByTopic routes by source topic.
 func ByTopic(r *kgo.Record) string { return r.Topic }
 
-// ByHeader routes by the value of a header, the message's type say; the last one counts where there
-// are several, and a record without it has the empty route.
+// ByHeader routes by the value of a header, for example the message's type. If a record has several
+// such headers, the last one counts. A record without one has the empty route.
 func ByHeader(key string) func(*kgo.Record) string {
 	return func(r *kgo.Record) string {
 		for i := len(r.Headers) - 1; i >= 0; i-- {
@@ -43,22 +43,22 @@ func ByHeader(key string) func(*kgo.Record) string {
 	}
 }
 
-// Handle sets the handler of a route, in place of the one it had.
+// Handle sets the handler of a route, and replaces an earlier one.
 func (m *Mux) Handle(route string, h Handler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.handlers[route] = h
 }
 
-// Otherwise sets the handler for what no route is for. [DiscardUnroutable] drops it, counted and
-// logged.
+// Otherwise sets the handler for records whose route has none. With [DiscardUnroutable], siding
+// discards them, and counts and logs that.
 func (m *Mux) Otherwise(h Handler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.otherwise = h
 }
 
-// DiscardUnroutable is a handler for Mux.Otherwise.
+// DiscardUnroutable is a handler for [Mux.Otherwise]. It discards each record.
 func DiscardUnroutable(_ context.Context, r *kgo.Record) error {
 	return classify.As(classify.Discard(fmt.Errorf("no handler for a record of topic %s", r.Topic)), classUnroutable)
 }

@@ -8,14 +8,14 @@ import (
 type Order uint8
 
 const (
-	// OrderPartition runs one record at a time per physical partition: the source and each tier by
-	// themselves, so that a slow retry does not hold up its source. The default.
+	// OrderPartition runs one record at a time per physical partition. The source and its tiers are
+	// separate, so a slow retry does not hold up the source. The default.
 	OrderPartition Order = iota
-	// OrderKey runs one record at a time per key over the whole lane, retries included, and keys in
-	// parallel. Records with a null key are free; an empty key is a key. A record that was parked
-	// does not hold up later ones of its key.
+	// OrderKey runs one record at a time per key in the whole lane, retries included; different
+	// keys run in parallel. Records with a null key have no order; an empty key is a key. A parked
+	// record does not hold up later records of its key.
 	OrderKey
-	// OrderNone is bounded by Concurrency alone.
+	// OrderNone sets no order; only Config.Concurrency bounds the running records.
 	OrderNone
 )
 

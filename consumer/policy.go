@@ -10,17 +10,17 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Disposition says where a record goes that will not be tried again.
+// Disposition says what happens to a record that will not be tried again.
 type Disposition uint8
 
 const (
 	// DeadLetter writes the record to its source's dead-letter topic. The default.
 	DeadLetter Disposition = iota
-	// Discard drops the record: counted and logged, never silent.
+	// Discard drops the record. siding counts and logs it.
 	Discard
-	// Stop halts the lane on the record, uncommitted, while the other lanes go on. Health says so.
-	// A restart runs the record again. To move on without it, stop the group and set its offset
-	// with kafka-consumer-groups.sh --reset-offsets for that partition.
+	// Stop halts the lane at the record, which stays uncommitted; other lanes are not affected.
+	// Health reports the lane as stopped. A restart runs the record again. To skip it, stop the
+	// group and set its offset for that partition with kafka-consumer-groups.sh --reset-offsets.
 	Stop
 )
 
@@ -36,63 +36,65 @@ func (d Disposition) String() string {
 	return fmt.Sprintf("Disposition(%d)", uint8(d))
 }
 
-// Policy says how often, when and for how long a record is tried, and where it goes then. The zero
-// value of each field is its default; a negative one means none.
+// Policy says how often, when and for how long a record is tried, and what happens to it then. The
+// zero value of a field is its default; a negative value means none.
 type Policy struct {
-	// Tiers are the delays of the retry topics, whole milliseconds, strictly ascending. Nil means 5
-	// s, 30 s, 5 m; an empty slice that is not nil means none: one delivery, then OnExhausted.
-	// Package retrytopics has common schedules.
+	// Tiers are the delays of the retry topics, in whole milliseconds, strictly ascending. Nil
+	// means 5 s, 30 s, 5 m. An empty slice that is not nil means no retry topics: one delivery,
+	// then OnExhausted. Package retrytopics has common schedules.
 	Tiers []time.Duration
 
-	// Immediate repeats a failed run in place before the record leaves its source partition.
+	// Immediate repeats a failed run in place, before the record leaves its source partition.
 	// Default none.
 	Immediate Immediate
 
-	// MaxAttempts counts deliveries, the first included; runs in place are part of one. More than
-	// the tiers hold repeats the last tier. Zero means one more than the number of tiers.
+	// MaxAttempts bounds the deliveries of a record, the first included; in-place retries are part
+	// of one delivery. With more attempts than tiers, the last tier repeats. Default: one more than
+	// the number of tiers.
 	MaxAttempts int
 
-	// MaxAge ends the retries of a record that failed first so long ago. Default none.
+	// MaxAge ends the retries of a record once its first failure is this old. Default none.
 	MaxAge time.Duration
 
-	// MaxRetryAfter caps what a handler asks for with classify.RetryAfter, which is the least wait:
-	// the record goes to the next tier, or to the first one behind it that is as long, and waits
-	// that tier's delay. What no tier covers waits in the last one for as long as was asked. Jitter
-	// comes on top of either. Default 1 h; negative takes no account of what handlers ask for.
+	// MaxRetryAfter caps the wait that a handler asks for with classify.RetryAfter. The record goes
+	// to the next tier whose delay is at least as long, and waits that delay. If no tier is long
+	// enough, it waits in the last tier for as long as asked. Jitter is added in both cases.
+	// Default 1 h; with a negative value, siding ignores the wait that handlers ask for.
 	MaxRetryAfter time.Duration
 
 	// HandlerTimeout is the deadline of each run of the handler, by its context. Default 1 m;
-	// negative means none. A handler that ignores it is reported, not ended.
+	// negative means none. siding reports a handler that ignores it, and cannot end it.
 	HandlerTimeout time.Duration
 
-	// Jitter spreads due times over up to this share of the wait, later, never earlier, so that
-	// records which failed together do not come back together. Default 0.1; at most 1.
+	// Jitter delays due times by a random share of the wait, up to this one, so that records which
+	// failed together do not return together. It never makes them earlier. Default 0.1; at most 1.
 	Jitter float64
 
-	// OnExhausted is for records whose attempts or age are used up, OnTerminal for those whose
+	// OnExhausted is for records whose attempts or age are used up. OnTerminal is for records whose
 	// error is terminal. Default DeadLetter.
 	OnExhausted, OnTerminal Disposition
 
-	// OnOversize is for records that are too large for the dead-letter topic, after the story of
-	// their failure was cut short. Default DeadLetter: written without the value, which is to be
-	// read at the original coordinates for as long as it is there; counted and logged, and the
+	// OnOversize is for records that are too large for the dead-letter topic even after their
+	// failure headers were shortened. Default DeadLetter: the letter is written without the value,
+	// which stays at the original position until it expires. siding counts and logs that, and the
 	// lane's health is not OK from then on.
 	OnOversize Disposition
 }
 
-// Immediate repeats a failed run in place, for faults that last milliseconds: up to Attempts more
-// runs, the n-th after a random wait of up to Base·2ⁿ⁻¹, at most Max (full jitter, as in Amazon's
-// "Exponential Backoff And Jitter"). The partition waits meanwhile, longer while its topic is
-// paused; its slot of Config.Concurrency is lent. Only retryable failures on the source partition
-// are repeated. A RetryAfter is waited for besides the random wait; one that is longer than Max is
-// not waited for in place, and the record goes to its tier.
+// Immediate repeats a failed run in place, for faults that last milliseconds. Up to Attempts more
+// runs follow. The n-th comes after a random wait of up to Base·2ⁿ⁻¹, at most Max (full jitter, as
+// in Amazon's "Exponential Backoff And Jitter").
+//
+// The partition waits meanwhile, also while its topic is paused. Its slot of Config.Concurrency is
+// lent. Only retryable failures on the source partition are repeated. The wait of a RetryAfter
+// comes on top of the random wait. If it is longer than Max, the record goes to its tier instead.
 type Immediate struct {
 	Attempts int           // default none
 	Base     time.Duration // default 10 ms
 	Max      time.Duration // default 200 ms
 }
 
-// wait is how long to wait before the n-th repetition, n ≥ 1.
+// wait returns the random wait before the n-th in-place retry, n ≥ 1.
 func (m Immediate) wait(n int) time.Duration {
 	limit := m.Max
 	if n <= 62 && m.Base <= m.Max>>(n-1) {
@@ -101,7 +103,7 @@ func (m Immediate) wait(n int) time.Duration {
 	return time.Duration(rand.Uint64N(uint64(limit) + 1))
 }
 
-// jittered is the longest that a wait becomes by its jitter.
+// jittered is the wait with the largest possible jitter.
 func (p *Policy) jittered(wait time.Duration) time.Duration {
 	return wait + time.Duration(p.Jitter*float64(wait))
 }
@@ -123,8 +125,8 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// problems lists what is wrong with the policy, of is what it is for. Tiers are checked with the
-// names they lead to.
+// problems lists the problems of the policy; of is the policy's name in messages. Tiers are checked
+// together with their topic names.
 func (p Policy) problems(of string) (all []error) {
 	add := func(format string, args ...any) { all = append(all, fmt.Errorf(of+": "+format, args...)) }
 	if p.MaxAttempts < 0 {
@@ -134,7 +136,7 @@ func (p Policy) problems(of string) (all []error) {
 		add("MaxAttempts is %d, but there is no tier to wait in: name Tiers, or leave MaxAttempts at zero", p.MaxAttempts)
 	}
 	if !(p.Jitter <= 1) {
-		add("Jitter is %v: at most 1, the share of the delay that is added", p.Jitter)
+		add("Jitter is %v: at most 1, the share of the wait that is added", p.Jitter)
 	}
 	if p.Immediate.Base <= 0 || p.Immediate.Max <= 0 {
 		add("Immediate.Base and Immediate.Max must be positive")
@@ -147,7 +149,7 @@ func (p Policy) problems(of string) (all []error) {
 	return all
 }
 
-// def sets v to its default where it is zero.
+// def sets v to its default if it is zero.
 func def[T comparable](v *T, to T) {
 	var zero T
 	if *v == zero {
@@ -155,11 +157,11 @@ func def[T comparable](v *T, to T) {
 	}
 }
 
-// Delays are the delays of the policy's tiers, the default ones where Tiers is nil.
+// Delays returns the delays of the policy's tiers, those of the default tiers if Tiers is nil.
 func (p Policy) Delays() []time.Duration { return p.withDefaults().Tiers }
 
-// decide is the policy as a function. attempts counts the deliveries of the record, the failed one
-// included; from is the tier that it failed on, by its topic and delay, or zero.
+// decide returns what the policy does with a failed record. attempts counts its deliveries, this
+// one included. from is the tier that it failed on, or zero for the source.
 func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, attempts int, firstFailed, now time.Time, r classify.Result) decision {
 	switch {
 	case r.Verdict == classify.VerdictDiscard:

@@ -10,30 +10,32 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// decision is what becomes of a record that failed.
+// decision says what happens to a failed record.
 type decision struct {
-	tier   retrytopics.Tier // where it waits, unless it goes to rest
+	tier   retrytopics.Tier // where the record waits, unless final
 	due    time.Time
-	final  bool // it will not be tried again
+	final  bool // the record will not be tried again
 	how    Disposition
 	reason headers.Reason
 }
 
-// asked is the least wait that a failure asks for, as far as the policy lets it.
+// asked is the minimum wait that a failure asks for, capped by the policy.
 func (p *Policy) asked(r classify.Result) time.Duration {
 	return min(r.RetryAfter, max(p.MaxRetryAfter, 0))
 }
 
-// wholeMillis rounds a due time up to what its header can say: cut, it would be early.
+// wholeMillis rounds a due time up to the milliseconds of its header; rounded down, it would be
+// early.
 func wholeMillis(t time.Time) time.Time {
 	return time.UnixMilli(t.Add(time.Millisecond - 1).UnixMilli())
 }
 
-// next is the tier that a record goes to when it failed on from; that is zero for the source. It is
-// the first tier behind from that is at least atLeast long, or the last tier, from which a record
-// goes to the last again; the zero Tier where there is none. A tier that is no longer configured
-// stands for the tier of the same delay (its name changed with the group's), or leads to the first
-// that is no shorter: the next wait is no shorter than the last one.
+// next returns the tier for a record that failed on from, which is zero for the source: the first
+// later tier with a delay of at least atLeast, else the last tier. It returns the zero Tier if
+// there are no tiers.
+//
+// If from is no longer configured, the tier of the same delay takes its place (only the name
+// changed, with the group's). Without such a tier, the next wait is at least as long as from's.
 func next(s retrytopics.Siblings, from retrytopics.Tier, atLeast time.Duration) retrytopics.Tier {
 	if len(s.Tiers) == 0 {
 		return retrytopics.Tier{}
@@ -50,7 +52,7 @@ func next(s retrytopics.Siblings, from retrytopics.Tier, atLeast time.Duration) 
 	return s.Tiers[len(s.Tiers)-1]
 }
 
-// spread is a random share of a wait, at most jitter of it, in whole milliseconds.
+// spread returns a random share of a wait, at most jitter of it, in whole milliseconds.
 func spread(jitter float64, wait time.Duration) time.Duration {
 	most := int64(jitter * float64(wait.Milliseconds()))
 	if most <= 0 {
@@ -59,7 +61,7 @@ func spread(jitter float64, wait time.Duration) time.Duration {
 	return time.Duration(rand.Int64N(most+1)) * time.Millisecond
 }
 
-// terminalReason is the most specific reason that a terminal failure tells.
+// terminalReason returns the most specific reason of a terminal failure.
 func terminalReason(r classify.Result) headers.Reason {
 	switch {
 	case r.Class == classUnroutable:

@@ -5,19 +5,18 @@ import (
 	"sync"
 )
 
-// pollGuard is the turn of a poll loop. The loop has the turn from before a poll until everything
-// polled is dispatched; a change of the lanes that records are dispatched to has it for itself. So
-// no record that was polled before a change is dispatched after it. DESIGN.md, "Intake", says what
-// would be lost.
+// pollGuard is the turn of a poll loop. The loop takes the turn before a poll, and returns it when
+// all polled records are dispatched. A change of the lanes takes the turn too. So no record that
+// was polled before a change is dispatched after it. DESIGN.md, "Intake", says what would be lost.
 //
-// The turn is not a mutex: a goroutine that has it may wait for time to pass, which in virtual time
-// it could not do while others wait for a mutex.
+// The turn is not a mutex. A goroutine that has it may wait for time to pass, and virtual time does
+// not pass while others wait for a mutex.
 type pollGuard struct {
 	mu      sync.Mutex
-	free    *sync.Cond // signalled when the turn is given back
+	free    *sync.Cond // signalled when the turn is free
 	taken   bool
-	waiting int    // changes, which go before the next poll
-	cancel  func() // interrupts the poll that was begun last
+	waiting int    // waiting changes, which precede the next poll
+	cancel  func() // interrupts the last poll
 }
 
 func newPollGuard() *pollGuard {
@@ -26,7 +25,7 @@ func newPollGuard() *pollGuard {
 	return p
 }
 
-// begin takes the turn for a poll. The context that it returns ends when a change waits.
+// begin takes the turn for a poll. The returned context ends when a change waits.
 func (p *pollGuard) begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +38,7 @@ func (p *pollGuard) begin(ctx context.Context) (context.Context, context.CancelF
 	return poll, cancel
 }
 
-// end gives the turn back.
+// end returns the turn.
 func (p *pollGuard) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// provisioner sees to the siblings of the sources, and knows what their brokers say of them. Its
-// methods are safe for concurrent use; its lock is a leaf.
+// provisioner provisions the siblings of the sources, and keeps what the brokers report about them.
+// Its methods are safe for concurrent use; its lock is a leaf.
 type provisioner struct {
 	spec     retrytopics.Spec
 	siblings map[string]retrytopics.Siblings
@@ -28,15 +28,15 @@ type provisioner struct {
 	admin    *kadm.Client
 	limits   forward.BatchLimits
 
-	// retentions are the retention.ms (time.Duration, negative for ever) of siblings, by topic,
-	// where known.
+	// retentions holds the known retention.ms of siblings, by topic, as time.Duration; negative
+	// means for ever.
 	retentions sync.Map
 
 	mu  sync.Mutex
 	ids map[string]kadm.TopicID // of the sources
 }
 
-// id is the id of a source; setID notes that it was recreated.
+// id returns the id of a source; setID replaces it after the source was recreated.
 func (p *provisioner) id(source string) kadm.TopicID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,8 +49,7 @@ func (p *provisioner) setID(source string, id kadm.TopicID) {
 	p.ids[source] = id
 }
 
-// ensure sees to the siblings of the topics as Config.Provision says, and learns the topics'
-// ids.
+// ensure provisions the siblings of the topics as Config.Provision says, and reads the topics' ids.
 func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 	all := make([]retrytopics.Siblings, 0, len(topics))
 	for _, t := range topics {
@@ -75,7 +74,7 @@ func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 		d, ok := details[t]
 		switch {
 		case !ok || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
-			missing = append(missing, fmt.Errorf("topic %q does not exist: create it, or take it out of Topics", t))
+			missing = append(missing, fmt.Errorf("topic %q does not exist: create it, or remove it from Topics", t))
 		case d.Err != nil:
 			missing = append(missing, fmt.Errorf("topic %q: %w", t, d.Err))
 		default:
@@ -85,11 +84,11 @@ func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 	return errors.Join(missing...)
 }
 
-// loadTopicConfigs asks how large a batch the siblings take, and for how long they keep it. The
-// consumer may lack the permission to ask; the retention is then what Provision says.
+// loadTopicConfigs reads the maximum batch size and the retention of the siblings. If the consumer
+// lacks the permission, the retention is that of Config.Provision.
 func (p *provisioner) loadTopicConfigs(ctx context.Context, all []retrytopics.Siblings) {
 	if p.spec.Mode == retrytopics.Off {
-		return // there is to be no right to ask
+		return // the consumer need not have the permission
 	}
 	var topics []string
 	for _, s := range all {
@@ -100,7 +99,7 @@ func (p *provisioner) loadTopicConfigs(ctx context.Context, all []retrytopics.Si
 	}
 	configs, err := p.admin.DescribeTopicConfigs(ctx, topics...)
 	if err != nil {
-		p.log.Debug("siding: max.message.bytes and retention.ms of the siblings are not known", "error", err)
+		p.log.Debug("siding: could not read max.message.bytes and retention.ms of the siblings", "error", err)
 	}
 	for _, topic := range configs {
 		for _, config := range topic.Configs {
@@ -118,7 +117,7 @@ func (p *provisioner) loadTopicConfigs(ctx context.Context, all []retrytopics.Si
 	}
 }
 
-// retentionMillis is a retention.ms as a duration, negative for ever.
+// retentionMillis converts a retention.ms to a duration; negative means for ever.
 func retentionMillis(n int64) time.Duration {
 	if n < 0 || n > math.MaxInt64/int64(time.Millisecond) {
 		return -1
@@ -126,8 +125,8 @@ func retentionMillis(n int64) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-// retentionOf is how long a tier keeps a record: as the topic says, where that is known, else by
-// Config.Provision. Negative is for ever.
+// retentionOf returns how long a tier keeps a record: the topic's retention if known, else that of
+// Config.Provision. Negative means for ever.
 func (p *provisioner) retentionOf(topic string, delay time.Duration) time.Duration {
 	if keeps, ok := p.retentions.Load(topic); ok {
 		return keeps.(time.Duration)

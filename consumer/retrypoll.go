@@ -7,16 +7,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// retryPoll moves records from the retry client to their lanes, and changes which partitions that
-// client reads.
+// retryPoll dispatches records from the retry client to their lanes, and changes which partitions
+// that client reads.
 type retryPoll struct {
 	*pollGuard
 	c      *Consumer
 	client *kgo.Client
 
-	// Of who has the turn:
+	// Owned by the goroutine that has the turn:
 	byFeed   map[topicPartition]*tierFeed
-	clearing map[string]int // topics that the client is about to forget, see reread
+	clearing map[string]int // topics that the client is dropping, see reread
 }
 
 func newRetryPoll(c *Consumer, client *kgo.Client) *retryPoll {
@@ -65,7 +65,7 @@ func (p *retryPoll) add(lanes []*lane) {
 				if l.isGone() || p.byFeed[at] == f || f.parked.Retired() {
 					continue
 				}
-				// the remove of the lane before comes later, and finds that it is done
+				// The old lane's remove comes later, and does nothing.
 				if p.byFeed[at] != nil {
 					stop[f.topic] = append(stop[f.topic], l.partition)
 				}
@@ -76,12 +76,12 @@ func (p *retryPoll) add(lanes []*lane) {
 				if start[f.topic] == nil {
 					start[f.topic] = map[int32]kgo.Offset{}
 				}
-				// With the epoch kgo asks whether the log still is the one that the offset was
-				// committed in.
+				// The epoch makes kgo check that the log is still the one in which the offset was
+				// committed.
 				start[f.topic][l.partition] = kgo.NewOffset().At(f.tracker.Next).WithEpoch(f.epoch)
 			}
 		}
-		if len(stop) > 0 { // kgo passes over the start of a partition that it reads already
+		if len(stop) > 0 { // kgo ignores the start of a partition that it reads already
 			p.client.RemoveConsumePartitions(stop)
 		}
 		if len(start) > 0 {
@@ -90,7 +90,7 @@ func (p *retryPoll) add(lanes []*lane) {
 	})
 }
 
-// remove makes the client read the tiers of lanes no more.
+// remove makes the client stop reading the tiers of lanes.
 func (p *retryPoll) remove(lanes []*lane) {
 	stop := map[string][]int32{}
 	p.betweenPolls(func() {
@@ -109,9 +109,9 @@ func (p *retryPoll) remove(lanes []*lane) {
 	})
 }
 
-// reread has the retry client forget a topic, and read it anew where the feeds are. kgo takes its
-// time to forget, and no lock is held meanwhile: a feed that is added then is read when that is
-// over.
+// reread makes the retry client drop its state of a topic, and read it again for the current feeds.
+// kgo takes time to drop it, and no lock is held meanwhile. The client reads a feed that is added
+// meanwhile only after that.
 func (p *retryPoll) reread(topic string) {
 	p.betweenPolls(func() { p.clearing[topic]++ })
 	p.client.PurgeTopicsFromConsuming(topic)

@@ -22,13 +22,13 @@ type runner struct {
 	attemptTelemetry
 
 	slab []attempt
-	// What the handler gets are the fetched records themselves, and it may assign their fields;
-	// what a forward needs is therefore noted before it runs.
+	// The handler gets the fetched records themselves, and may assign to their fields. The runner
+	// therefore notes beforehand what a forward needs.
 	source copySource
-	// offsets of the unit finished so far, not told the tracker yet: [doneFrom, doneTo)
+	// The finished offsets of the unit that the tracker has not been given yet: [from, doneTo).
 	doneTo     int64
 	from       int64
-	reportedAt int64 // coarse reading of the last time the tracker was told
+	reportedAt int64 // coarse reading of the last report to the tracker
 }
 
 // runUnit runs a unit of a lane.
@@ -45,9 +45,9 @@ func runUnit(u *unit) {
 	r.source.Release()
 }
 
-// unpack makes the record of a tier what the handler sees: as it was first read, with what siding
-// knows of it apart. It reports false where the record is dealt with already: broken, or not due
-// yet.
+// unpack makes the record that the handler sees: as it was first read, with siding's headers parsed
+// apart. It reports false if it has dealt with the record: a broken one is dead-lettered, and one
+// that is not due is parked or written again.
 func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Meta, ok bool) {
 	l, f := r.lane, r.unit.tier
 	m, err := headers.Parse(physical.Headers)
@@ -56,7 +56,7 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 		err = f.parked.Check(&m, physical.Timestamp, now)
 	}
 	if err != nil {
-		l.log.Error("siding: record on a retry topic has broken headers, dead-lettered as found",
+		l.log.Error("siding: record on a retry topic has broken headers; it is dead-lettered unchanged",
 			"retry_topic", f.topic, "offset", physical.Offset, "error", err)
 		l.c.countRouted(l.topic, "dlq", headers.ClassMalformed, headers.ReasonMalformed)
 		l.forwardMalformed(&f.feed, physical, err)
@@ -83,9 +83,9 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 	}, &m, true
 }
 
-// runRecords handles a run of source records in order. Healthy ones cost no lock: the tracker is
-// told of all that finished when the unit ends, when a record fails, and when the coarse clock
-// moved, so that slow handlers' offsets are committed as they go.
+// runRecords handles source records in order. A healthy record takes no lock. The tracker learns of
+// finished offsets when the unit ends, when a record fails, and when the coarse clock has moved. So
+// the offsets of slow handlers are committed while the unit runs.
 func (r *runner) runRecords() {
 	recs := r.unit.recs
 	r.slab = make([]attempt, len(recs))
@@ -98,7 +98,7 @@ func (r *runner) runRecords() {
 	r.report()
 }
 
-// runFrom runs records until the unit ends or must end early (false).
+// runFrom runs records until the unit ends (true) or must end early (false).
 func (r *runner) runFrom(recs []*kgo.Record) bool {
 	limited := r.c.workerPool.limit > 0
 	for r.unit.ran < len(recs) {
@@ -118,7 +118,7 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		err := r.attempt(a, rec, nil)
 		if err != nil {
 			if !r.failed(a, rec, nil, err) {
-				return false // not an attempt: the record stays
+				return false // the record stays
 			}
 			r.unit.ran++
 			continue
@@ -189,12 +189,12 @@ func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error 
 	return err
 }
 
-// guarded runs f and turns a panic of the handler into the failure of the record that runs. One
-// deferred call covers the whole run, so a healthy record pays nothing for it; the run goes on
-// behind the record that panicked.
+// guarded runs f and turns a panic of the handler into the failure of the running record. One
+// deferred call covers the whole unit, so a healthy record costs nothing. The unit continues after
+// the record that panicked.
 //
-// runtime.Goexit in a handler (a test's FailNow, say) ends the worker's goroutine; the record fails
-// like after a panic, and slots.worker sees to its successor.
+// runtime.Goexit in a handler (for example a test's FailNow) ends the worker's goroutine. The
+// record fails as after a panic, and workerPool.worker starts a successor.
 func (r *runner) guarded(f func() bool) (more bool) {
 	returned := false
 	defer func() {
@@ -228,8 +228,8 @@ func (r *runner) panicked(err error) bool {
 	return ok
 }
 
-// finished notes that the record at offset is done. Offsets of a unit ascend, and between two of
-// them nothing else was delivered, so they make one range.
+// finished extends the range of finished offsets. Offsets of a unit ascend, and no other record was
+// delivered between two of them, so one range holds them all.
 func (r *runner) finished(offset int64) {
 	if r.doneTo == 0 {
 		r.from = offset
@@ -237,7 +237,7 @@ func (r *runner) finished(offset int64) {
 	r.doneTo = offset + 1
 }
 
-// report tells the tracker what is done.
+// report gives the tracker the finished range.
 func (r *runner) report() {
 	if r.doneTo == 0 {
 		return
@@ -250,10 +250,10 @@ func (r *runner) report() {
 	r.doneTo = 0
 }
 
-// failed decides what becomes of a record whose handler returned an error, and sees to it. It
-// reports false where the record must stay as it is: its lane is given up, or halts on it.
+// failed decides what happens to a record whose handler returned an error, and does it. It reports
+// false if the record stays as it is, because its lane is revoked or halts at it.
 func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
-	r.report() // what is finished before this one is a range of its own
+	r.report() // the range of finished offsets ends before this record
 	if a.drained() {
 		r.attemptTelemetry.drained()
 		return false
@@ -271,8 +271,8 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 	return done
 }
 
-// retryInPlace repeats the run in place. over reports that the record is done with: handled (nil),
-// or to stay (an error).
+// retryInPlace repeats the run in place. over reports that there is nothing left to do: the record
+// is finished (nil), or must stay (an error).
 func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
 	policy := r.lane.policy.Immediate
 	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry; n++ {
@@ -306,8 +306,8 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 }
 
 // waitInPlace waits between two runs of a record, and for as long as its topic is paused. No
-// handler runs meanwhile, so others have the slot; the unit stays the worker's, and with it the
-// order. It reports false where the lane is given up. See DESIGN.md, "Retries in place".
+// handler runs meanwhile, so it lends the worker's slot. The worker keeps the unit, and thereby the
+// order. It reports false if the lane is revoked. See DESIGN.md, "Retries in place".
 func (r *runner) waitInPlace(d time.Duration) bool {
 	r.unit.current.Store(nil)
 	lent := r.c.workerPool.lend()
@@ -322,7 +322,7 @@ func (r *runner) waitInPlace(d time.Duration) bool {
 		if !r.c.isPaused(r.lane.topic) {
 			return true
 		}
-		lent = r.c.workerPool.lend() // paused while it waited for its slot
+		lent = r.c.workerPool.lend() // the topic was paused during the wait for a slot
 	}
 	if lent {
 		r.c.workerPool.takeOver()
@@ -330,7 +330,7 @@ func (r *runner) waitInPlace(d time.Duration) bool {
 	return false
 }
 
-// attemptSafely is attempt outside of guarded.
+// attemptSafely is attempt for calls outside of guarded.
 func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -342,7 +342,7 @@ func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
 	return r.attempt(a, rec, nil)
 }
 
-// restore undoes what a handler assigned to the record.
+// restore undoes the handler's assignments to the record.
 func (r *runner) restore(rec *kgo.Record) {
 	rec.Key, rec.Value, rec.Headers = r.source.Key, r.source.Value, r.source.Headers
 	rec.Timestamp, rec.Offset = r.source.timestamp, r.source.Offset

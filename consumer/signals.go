@@ -12,17 +12,17 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// signals are what a feed's spans and measurements have in common, made once.
+// signals holds the parts that all spans and measurements of a feed share, made once.
 type signals struct {
 	name    string // of the spans
 	span    []trace.SpanStartOption
-	root    []trace.SpanStartOption // the same, where the context has another one's span
+	root    []trace.SpanStartOption // the same, if the context has a foreign span
 	common  []attribute.KeyValue
 	handled []metric.RecordOption
 	late    []metric.RecordOption
 }
 
-// with are the attributes of the duration of a run that ended so.
+// with returns the attributes of a run's duration: the common ones and more.
 func (s *signals) with(more ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(append(s.common[:len(s.common):len(s.common)], more...)...))}
 }
@@ -38,7 +38,7 @@ func newSignals(from *origin, group string) signals {
 	}
 	span := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindConsumer),
-		// There from the start, since samplers may go by them.
+		// Set at the start, because samplers may use them.
 		trace.WithAttributes(append(common[:len(common):len(common)], semconv.MessagingOperationTypeProcess,
 			semconv.MessagingDestinationPartitionID(strconv.Itoa(int(from.partition))))...),
 	}
@@ -54,7 +54,7 @@ func newSignals(from *origin, group string) signals {
 	return s
 }
 
-// tierName is a tier as an attribute: its delay, nothing for the source.
+// tierName returns a tier's attribute: its delay, or the empty string for the source.
 func tierName(delay time.Duration) string {
 	if delay == 0 {
 		return ""

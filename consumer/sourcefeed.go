@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
-// unitRecords is how many records of a source partition a worker takes at a time. They are enough
-// that locks and slabs cost nothing per record, and few enough that a slab stays in the first-level
+// unitRecords is the number of records of a source partition that a worker takes at a time. It
+// makes the cost of locks and slabs per record negligible, and keeps a slab within the first-level
 // cache.
 const unitRecords = 256
 
@@ -18,21 +18,21 @@ const unitRecords = 256
 type sourceFeed struct {
 	feed
 	batches fifo.Queue[batch] // under OrderPartition
-	queued  int               // records delivered that no worker took yet
-	bytes   int64             // of those
+	queued  int               // delivered records that no worker took yet
+	bytes   int64             // of the queued records
 }
 
-// batch is what one poll brought of a partition.
+// batch holds the records of a partition from one poll.
 type batch struct {
 	recs []*kgo.Record
-	each int64 // bytes a record, on average
+	each int64 // average bytes of a record
 }
 
 func newSourceFeed(l *lane) *sourceFeed {
 	return &sourceFeed{feed: feed{lane: l, fetch: fetch{topic: l.topic, partition: l.partition}, origin: l.newOrigin(l.topic, 0)}}
 }
 
-// offer takes what a poll brought of the partition. It reports whether the fetch should pause.
+// offer takes polled records of the partition. It reports whether the fetch should pause.
 func (f *sourceFeed) offer(recs []*kgo.Record) (pause bool) {
 	l := f.lane
 	l.mu.Lock()
@@ -40,7 +40,7 @@ func (f *sourceFeed) offer(recs []*kgo.Record) (pause bool) {
 	if l.state >= laneDraining || l.intake != intakeOpen {
 		return false
 	}
-	// A position that was set back brings records again that are here already.
+	// After a position moved back, kgo delivers some records again.
 	for len(recs) > 0 && recs[0].Offset < f.tracker.Next {
 		recs = recs[1:]
 	}
@@ -49,7 +49,8 @@ func (f *sourceFeed) offer(recs []*kgo.Record) (pause bool) {
 	}
 	var size int64
 	end, markers := recs[len(recs)-1].Offset+1, false
-	f.epoch = recs[len(recs)-1].LeaderEpoch // a marker's too: an older epoch ends before the floor
+	// also of a marker: an older epoch ends before the floor
+	f.epoch = recs[len(recs)-1].LeaderEpoch
 	for _, r := range recs {
 		size += forward.RecordSize(r)
 		markers = markers || r.Attrs.IsControl()
@@ -94,7 +95,7 @@ func (f *sourceFeed) hasWork() bool {
 	return f.mayCut() && (f.batches.Len() > 0 || f.ready.Len() > 0)
 }
 
-// cut takes the next unit.
+// cut returns the next unit.
 func (f *sourceFeed) cut() *unit {
 	u := &unit{feed: &f.feed}
 	f.busy = true
@@ -114,8 +115,8 @@ func (f *sourceFeed) cut() *unit {
 	return u
 }
 
-// putBack takes back what of a unit did not run. On a lane that is revoked it is dropped: the next
-// owner reads it.
+// putBack takes back the records of a unit that did not run. A draining lane drops them: the next
+// owner reads them.
 func (f *sourceFeed) putBack(u *unit) {
 	rest := u.recs[u.ran:]
 	if len(rest) == 0 || f.lane.state >= laneDraining {
@@ -129,7 +130,7 @@ func (f *sourceFeed) putBack(u *unit) {
 	f.enter(len(rest), size/int64(len(rest))*int64(len(rest)))
 }
 
-// enter and leave account for what waits in the queues, here and for the process.
+// enter and leave count queued records and their bytes, in this feed and for the process.
 func (f *sourceFeed) enter(n int, bytes int64) {
 	f.queued += n
 	f.bytes += bytes
@@ -138,16 +139,16 @@ func (f *sourceFeed) enter(n int, bytes int64) {
 
 func (f *sourceFeed) leave(n int, bytes int64) { f.enter(-n, -bytes) }
 
-// drop lets go of everything that waits.
+// drop drops all queued records.
 func (f *sourceFeed) drop() {
 	f.batches = fifo.Queue[batch]{}
 	f.ready = fifo.Queue[*item]{}
 	f.leave(f.queued, f.bytes)
 }
 
-// withoutMarkers takes out the markers with which transactions end. They come in the order of the
-// log, so a marker says that all in front of it was read or will never be: the floor passes it, and
-// with it the records of a transaction that was aborted.
+// withoutMarkers removes the markers that end transactions. Markers come in log order: everything
+// below a marker was read, or will never be delivered. So the floor passes a marker, and with it
+// the records of an aborted transaction.
 func withoutMarkers(recs []*kgo.Record) (data []*kgo.Record, size int64) {
 	data = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return r.Attrs.IsControl() })
 	for _, r := range data {
@@ -156,9 +157,9 @@ func withoutMarkers(recs []*kgo.Record) (data []*kgo.Record, size int64) {
 	return data, size
 }
 
-// isFull reports whether the feed holds so much that its fetch should pause. Bytes are the
-// process's: while half of MaxInFlightBytes is free a lane may use any of it, beyond that each has
-// its share.
+// isFull reports whether the feed holds so much that its fetch should pause. The budget for bytes
+// is the process's. Up to half of MaxInFlightBytes is first come, first served; the other half is
+// divided equally among the lanes.
 func (f *sourceFeed) isFull() bool {
 	c := f.lane.c
 	if f.queued >= c.cfg.MaxInFlight {
@@ -168,8 +169,8 @@ func (f *sourceFeed) isFull() bool {
 	return c.inflightBytes.Load() > half && f.bytes > c.share(half)
 }
 
-// mayResume reports whether a paused fetch should go on. It waits for half the room, so that
-// pausing, which makes kgo throw away what it has buffered of the partition, stays rare.
+// mayResume reports whether a paused fetch should resume. It waits until half the room is free, so
+// that pauses stay rare: each makes kgo drop the records that it has buffered of the partition.
 func (f *sourceFeed) mayResume() bool {
 	if !f.full.Load() {
 		return false

@@ -7,10 +7,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// Start says where a source partition begins for a group that has no committed offset on it. It is
-// settled, and committed, before the partition's first record runs. Retry topics always begin at
-// their start, and so do partitions that are added to a source which the group consumes already:
-// what was written to them before a member had them is not skipped.
+// Start says where a source partition begins on which the group has no committed offset. siding
+// commits that offset before the partition's first record runs. Retry topics always begin at their
+// start. So do partitions that are added to a source which the group already consumes: no record is
+// skipped that was written before a member was assigned them.
 type Start struct {
 	kind startKind
 	at   time.Time
@@ -30,7 +30,8 @@ func StartEarliest() Start { return Start{} }
 // StartLatest begins at the log's end.
 func StartLatest() Start { return Start{kind: startLatest} }
 
-// StartAt begins at the first record whose timestamp is t or later, at the end if there is none.
+// StartAt begins at the first record whose timestamp is t or later, or at the log's end if there is
+// none. The precision is a millisecond.
 func StartAt(t time.Time) Start { return Start{kind: startAt, at: t} }
 
 func (s Start) list(ctx context.Context, admin *kadm.Client, topics ...string) (kadm.ListedOffsets, error) {

@@ -14,17 +14,17 @@ import (
 )
 
 // Instrumentation follows OpenTelemetry's semantic conventions for messaging and Kafka, version
-// 1.43 (status: development). The next version renames some keys; all of them are in this file.
+// 1.43 (status: development). The next version renames some keys.
 const scope = modulePath + "/consumer"
 
-// What became of a delivery.
+// The outcomes of a delivery.
 const (
 	outcomeHandled      = "handled"
 	outcomeRetried      = "retried"
 	outcomeDeadLettered = "dead_lettered"
 	outcomeDiscarded    = "discarded"
 	outcomeStopped      = "stopped"
-	outcomeDrained      = "drained" // no attempt: of spans only
+	outcomeDrained      = "drained" // on spans only: it is no attempt
 )
 
 const (
@@ -36,22 +36,22 @@ const (
 	keyMember  = attribute.Key("siding.member.state")
 )
 
-// maxClasses bounds the class names that a consumer uses as attributes of metrics: a class that
-// holds a record's id would otherwise make a time series a record.
+// maxClasses bounds the class names that a consumer uses as metric attributes. A class name that
+// contains a record's id would otherwise make a time series per record.
 const maxClasses = 100
 
-// telemetry is where the consumer's spans and metrics go; nil before Run.
+// telemetry holds the consumer's tracer and instruments; nil before Run.
 type telemetry struct {
 	tracer   trace.Tracer
-	spanned  bool      // the context that Run was called with has a span
-	base     time.Time // that durations are reckoned from
+	spanned  bool      // the context of Run has a span
+	base     time.Time // durations are differences of times since base
 	duration metric.Float64Histogram
 	lateness metric.Float64Histogram
 	routed   metric.Int64Counter
 	expired  metric.Int64Counter
 	omitted  metric.Int64Counter
 	observed metric.Registration
-	// coarse reading before which no tracer is asked for a span: there was no SDK
+	// The coarse reading before which the tracer is not asked for a span again: it gave none.
 	askTracerAt atomic.Int64
 
 	mu       sync.Mutex
@@ -60,8 +60,8 @@ type telemetry struct {
 	routes   map[routing][]metric.AddOption
 }
 
-// failure and routing are what the measurements of failed records tell apart, each with its
-// attributes made once. There are not many, since class names are bounded and the others are few.
+// failure and routing are the keys of the attribute sets of failed records. Each set is made once.
+// There are few of them, since class names are bounded.
 type (
 	failure struct {
 		topic          string
@@ -74,7 +74,7 @@ type (
 	}
 )
 
-// class bounds the names that are used as attributes.
+// class returns the class name for an attribute: name, or "other" beyond maxClasses names.
 func (t *telemetry) class(name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *telemetry) class(name string) string {
 	return name
 }
 
-// failed are the attributes of a failed run's duration.
+// failed returns the attributes of a failed run's duration.
 func (t *telemetry) failed(from *origin, outcome, class string) []metric.RecordOption {
 	is := failure{from.source, from.delay, outcome, t.class(class)}
 	t.mu.Lock()
@@ -101,7 +101,7 @@ func (t *telemetry) failed(from *origin, outcome, class string) []metric.RecordO
 	return with
 }
 
-// route are the attributes of a failed record, by where it went.
+// route returns the attributes of a failed record's routing.
 func (t *telemetry) route(group, topic, to, class string, reason headers.Reason) []metric.AddOption {
 	is := routing{topic, to, t.class(class), reason}
 	t.mu.Lock()

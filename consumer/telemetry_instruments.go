@@ -12,15 +12,14 @@ import (
 )
 
 // gauges are the instruments that are observed when a meter collects. Several consumers of one
-// process share them: what they observe under the same attributes adds up, which a gauge's values
-// would not.
+// process share them. Most are up-down counters: values that consumers observe under equal
+// attributes add up, unlike a gauge's.
 type gauges struct {
 	parked, oldest, inflight, evicted, refetched, lanes, members, failing, gaps metric.Int64Observable
 }
 
-// newTelemetry makes the instruments, and has them observed by observe. values is the context that
-// Run was called with. The global providers are asked for here, in Run, so that they may be set
-// after New.
+// newTelemetry makes the instruments, which observe fills. values is the context that Run was
+// called with. The global providers are read here, in Run, so that they may be set after New.
 func newTelemetry(values context.Context, cfg *Config, observe func(metric.Observer, *gauges)) (*telemetry, error) {
 	tracers, meters := cfg.TracerProvider, cfg.MeterProvider
 	if tracers == nil {
@@ -44,19 +43,19 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		metric.WithDescription("Time from when a parked record was due to the start of its handler."),
 		metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300))
 	t.routed, errs[2] = meter.Int64Counter("siding.routed.records", metric.WithUnit("{record}"),
-		metric.WithDescription("Records that failed, by where they went."))
+		metric.WithDescription("Records that failed, by destination."))
 	t.expired, errs[3] = meter.Int64Counter("siding.expired.records", metric.WithUnit("{record}"),
 		metric.WithDescription("Offsets that retention deleted before they were read."))
 	t.omitted, errs[4] = meter.Int64Counter("siding.omitted.values", metric.WithUnit("{record}"),
-		metric.WithDescription("Dead letters that were written without their value, which did not fit."))
+		metric.WithDescription("Dead letters that were written without their value, which was too large."))
 	g.parked, errs[5] = meter.Int64ObservableUpDownCounter("siding.parked.records", metric.WithUnit("{record}"),
-		metric.WithDescription("Records of a tier that were read and wait for their time, in memory or not."))
+		metric.WithDescription("Records of a tier that were read and are not due yet, in memory or evicted."))
 	g.oldest, errs[6] = meter.Int64ObservableGauge("siding.parked.oldest_due", metric.WithUnit("s"),
 		metric.WithDescription("When the first parked record of a tier is due, in Unix seconds."))
 	g.inflight, errs[7] = meter.Int64ObservableUpDownCounter("siding.forwards.inflight", metric.WithUnit("{record}"),
 		metric.WithDescription("Copies that are not acknowledged yet."))
 	g.evicted, errs[8] = meter.Int64ObservableCounter("siding.parked.released", metric.WithUnit("By"),
-		metric.WithDescription("Bytes of parked records that were given up for lack of room."))
+		metric.WithDescription("Bytes of parked records that were evicted for lack of room."))
 	g.refetched, errs[9] = meter.Int64ObservableCounter("siding.parked.refetched", metric.WithUnit("By"),
 		metric.WithDescription("Bytes of records that were fetched again to run parked ones."))
 	g.lanes, errs[10] = meter.Int64ObservableUpDownCounter("siding.lanes", metric.WithUnit("{lane}"), metric.WithDescription("Lanes by state."))

@@ -16,12 +16,12 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// tierFeed is the intake of a retry partition. What waits there for its time is in parked, which
-// knows the feed as its [tier.Lane].
+// tierFeed is the intake of a retry partition. Its field parked holds the records that wait until
+// they are due, and knows the feed as its [tier.Lane].
 type tierFeed struct {
 	feed
-	drained bool         // the tier is not configured: it is drained, and nothing goes into it
-	id      kadm.TopicID // of the topic, under which its offsets count
+	drained bool         // the tier is no longer configured: nothing new goes into it
+	id      kadm.TopicID // the topic's id, to which the offsets belong
 	parked  *tier.Tier
 }
 
@@ -43,9 +43,9 @@ func newDrainedFeed(l *lane, t drainedTier) *tierFeed {
 	return f
 }
 
-// offer takes what a poll brought of the partition: it passes over records of other groups, and
-// parks the others. It reports whether the fetch should pause: if what comes is overdue already and
-// there is no room, it can as well wait on the broker.
+// offer takes polled records of the partition: it skips records of other groups, and parks the
+// others. It reports whether the fetch should pause: records that are overdue and find no room can
+// wait on the broker.
 func (f *tierFeed) offer(id [16]byte, recs []*kgo.Record) (pause bool) {
 	foreign, pause := f.admit(id, recs)
 	if foreign > 0 {
@@ -74,8 +74,8 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 			continue
 		}
 		f.epoch = r.LeaderEpoch
-		// A record without a group is broken, not another group's. Any other broken record is for
-		// the group that it names.
+		// A record without a group is broken, and belongs to no other group. Any other broken
+		// record belongs to the group that it names.
 		if group, _, _ := reserved.Peek(r.Headers); len(group) > 0 && !l.c.groups.has(group) {
 			f.tracker.Finish(r.Offset)
 			foreign++
@@ -94,7 +94,7 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 
 func (f *tierFeed) hasWork() bool { return f.mayCut() && f.ready.Len() > 0 }
 
-// cut takes the next unit.
+// cut returns the next unit.
 func (f *tierFeed) cut() *unit {
 	it := f.ready.Pop()
 	f.busy = true
@@ -102,14 +102,15 @@ func (f *tierFeed) cut() *unit {
 	return &unit{feed: &f.feed, tier: f, item: it, key: it.hash}
 }
 
-// drop lets go of everything that waits.
+// drop drops all waiting records.
 func (f *tierFeed) drop() {
 	f.ready = fifo.Queue[*item]{}
 	f.parked.Drop()
 }
 
-// join adds the feed to its lane, unless that is revoked. It reports whether the feed is to be
-// read; a lane that is not placed yet has it placed and read with its others.
+// join adds the feed to its lane, unless the lane is revoked. It reports whether the caller must
+// have the feed read. A lane without positions finds them for all its tiers later, and has them
+// read.
 func (f *tierFeed) join() bool {
 	l := f.lane
 	l.mu.Lock()
@@ -121,8 +122,8 @@ func (f *tierFeed) join() bool {
 	return l.positionsLoaded
 }
 
-// requeueTopic is the topic in which a record waits on that has to be written again: its own,
-// unless the tier is drained.
+// requeueTopic is the topic for a record that must wait longer and is written again: its own, or a
+// configured tier's if its tier is drained.
 func (f *tierFeed) requeueTopic(m *headers.Meta) string {
 	if tiers := f.lane.siblings; f.drained && len(tiers.Tiers) > 0 {
 		return next(tiers, retrytopics.Tier{}, time.Until(m.NotBefore)).Topic
@@ -130,7 +131,7 @@ func (f *tierFeed) requeueTopic(m *headers.Meta) string {
 	return f.topic
 }
 
-// Lock and the methods below are tier.Lane's, for what is parked.
+// Lock and the methods below implement tier.Lane.
 func (f *tierFeed) Lock() { f.lane.mu.Lock() }
 
 func (f *tierFeed) Unlock() { f.lane.mu.Unlock() }
@@ -147,7 +148,7 @@ func (f *tierFeed) Reopen() { f.full.Store(false) }
 
 func (f *tierFeed) Context() context.Context { return f.lane.abandon }
 
-// OutOfLog moves the tier. The retry poll may be paused, and would not find out.
+// OutOfLog moves the tier's position. A paused retry poll would not find it out of range.
 func (f *tierFeed) OutOfLog() {
 	p := f.lane.c.retryPoll
 	p.betweenPolls(func() {

@@ -14,12 +14,11 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
 )
 
-// topicOwner is the consumer to the monitor of its topics: what a change of a topic means for lanes
-// and clients.
-// See DESIGN.md, "Recreated topics".
+// topicOwner is the consumer's side of its topic monitor: it applies changes of topics to lanes and
+// clients. See DESIGN.md, "Recreated topics".
 type topicOwner struct{ c *Consumer }
 
-// Uses are the topics that the consumer needs.
+// Uses returns the topics that the consumer needs.
 func (o topicOwner) Uses() map[string]topicmonitor.Use {
 	c := o.c
 	all := map[string]topicmonitor.Use{}
@@ -40,22 +39,22 @@ func (o topicOwner) Uses() map[string]topicmonitor.Use {
 	return all
 }
 
-// Describe asks a broker about topics.
+// Describe queries a broker about topics.
 func (o topicOwner) Describe(ctx context.Context, topics []string) (map[string]cluster.Topic, error) {
 	return o.c.cluster.Describe(ctx, topics)
 }
 
 // PollFailed logs the error of a poll that no broker answered.
 func (o topicOwner) PollFailed(err error) {
-	o.c.throttle.Once("look at topics", time.Minute, func() { o.c.log.Warn("siding: the topics could not be looked at", "error", err) })
+	o.c.throttle.Once("look at topics", time.Minute, func() { o.c.log.Warn("siding: polling the topics failed", "error", err) })
 }
 
-// Sized takes how many partitions a topic has.
+// Sized handles a changed number of partitions.
 func (o topicOwner) Sized(t *topicmonitor.Topic, before int32) {
 	switch t.Use.Kind {
 	case topicmonitor.Source:
 		if t.Size > before {
-			// under the classic protocol the group's leader has the new partitions assigned
+			// in the classic protocol, the group's leader assigns the new partitions
 			o.c.group.ForceMetadataRefresh()
 		}
 	case topicmonitor.Drained:
@@ -63,48 +62,48 @@ func (o topicOwner) Sized(t *topicmonitor.Topic, before int32) {
 	}
 }
 
-// Found has a topic read that was missing.
+// Found resumes reading a topic that was missing.
 func (o topicOwner) Found(t *topicmonitor.Topic) {
-	o.c.log.Info("siding: a topic that was missing is there", "topic", t.Name)
+	o.c.log.Info("siding: a missing topic exists again", "topic", t.Name)
 	o.reader(t.Name).ResumeFetchTopics(t.Name)
 }
 
-// Missing sees to a topic that does not exist. It is not made from here: the operator who deleted
-// it may be about to.
+// Missing handles a topic that does not exist. It does not create the topic: the operator who
+// deleted it may be about to.
 func (o topicOwner) Missing(t *topicmonitor.Topic) {
 	c := o.c
 	switch t.Use.Kind {
 	case topicmonitor.Drained:
-		c.log.Info("siding: a retry topic that was drained was deleted", "retry_topic", t.Name, "source", t.Use.Source)
+		c.log.Info("siding: a drained retry topic was deleted", "retry_topic", t.Name, "source", t.Use.Source)
 		c.dropDrained(t.Name, t.Use.Source)
 		return
 	case topicmonitor.Source:
-		c.log.Error("siding: a source topic does not exist any more; its lanes wait until it is made again, the others go on. "+
-			"If it is not to come back, take it out of Topics", "topic", t.Name)
+		c.log.Error("siding: a source topic no longer exists; its lanes wait until it is recreated, other lanes are not affected. "+
+			"If that will not happen, remove it from Topics", "topic", t.Name)
 	default:
 		about := []any{"topic", t.Name, "used_as", t.Use.Kind.String(), "source", t.Use.Source}
 		if t.Size > 0 {
-			c.log.Error("siding: a topic was deleted, and what it held is gone; lanes that need it wait until it is made again. "+creationHint, about...)
+			c.log.Error("siding: a topic was deleted with its records; lanes that need it wait until it is recreated. "+creationHint, about...)
 		} else {
-			c.log.Error("siding: a topic does not exist; lanes that need it wait until it is made. "+creationHint, about...)
+			c.log.Error("siding: a topic does not exist; lanes that need it wait until it is created. "+creationHint, about...)
 		}
 	}
 	o.reader(t.Name).PauseFetchTopics(t.Name)
 }
 
-const creationHint = "A consumer that starts with Provision.Mode Create makes it; under Verify and Off, make it with as many partitions as its source has"
+const creationHint = "A consumer that starts with Provision.Mode Create creates it; with Verify or Off, create it with as many partitions as its source has"
 
-// Recreated sees to a topic that was deleted and recreated.
+// Recreated handles a topic that was deleted and exists again.
 func (o topicOwner) Recreated(t *topicmonitor.Topic) {
 	c := o.c
 	switch t.Use.Kind {
 	case topicmonitor.Drained:
-		c.log.Info("siding: a retry topic that was drained was deleted and made anew", "retry_topic", t.Name, "source", t.Use.Source)
+		c.log.Info("siding: a drained retry topic was deleted and recreated", "retry_topic", t.Name, "source", t.Use.Source)
 		c.dropDrained(t.Name, t.Use.Source)
-	case topicmonitor.DLQ: // the producer is told where a copy is refused
-		c.log.Error("siding: a dead-letter topic was deleted and made anew; the dead letters that it held are gone", "topic", t.Name)
+	case topicmonitor.DLQ: // the producer learns of it when a copy is refused
+		c.log.Error("siding: a dead-letter topic was deleted and recreated; its dead letters are gone", "topic", t.Name)
 	case topicmonitor.Source:
-		c.log.Error("siding: a source topic was deleted and made anew; its lanes start anew, and records that they had not finished are gone with the old one", "topic", t.Name)
+		c.log.Error("siding: a source topic was deleted and recreated; its lanes restart, and their unfinished records are gone", "topic", t.Name)
 		c.provisioner.setID(t.Name, t.ID)
 		c.mu.Lock()
 		c.recreated[t.Name] = true
@@ -116,15 +115,15 @@ func (o topicOwner) Recreated(t *topicmonitor.Topic) {
 			o.resubscribe(t.Name)
 		}
 	case topicmonitor.Tier:
-		c.log.Error("siding: a retry topic was deleted and made anew; its lanes start anew, and the records that were parked in the old one are gone",
+		c.log.Error("siding: a retry topic was deleted and recreated; its lanes restart, and the records parked in the old topic are gone",
 			"topic", t.Name, "source", t.Use.Source)
 		o.Reread(t)
 	}
 }
 
-// Reread has the clients forget what they know of a topic that they read, and start again on it. A
-// source's lanes are revoked in order before: what they finished counts, since its log is the one
-// that it was. A consumer that stops leaves it, and commits what is finished.
+// Reread makes the clients drop their state of a topic, and start again on it. It first revokes a
+// source's lanes in order: their finished records count, because the log is the same. A stopping
+// consumer skips this, and commits what is finished.
 func (o topicOwner) Reread(t *topicmonitor.Topic) {
 	c := o.c
 	if c.stop.Err() != nil {
@@ -135,7 +134,7 @@ func (o topicOwner) Reread(t *topicmonitor.Topic) {
 		t.Revoking.Store(true)
 		c.wg.Go(func() {
 			c.revoke(c.ctx, func(l *lane) bool { return l.topic == t.Name })
-			// else it was recreated meanwhile, and that was seen to
+			// otherwise it was recreated meanwhile, and Recreated handled it
 			if t.Revoking.CompareAndSwap(true, false) {
 				o.resubscribe(t.Name)
 			}
@@ -154,10 +153,10 @@ func (o topicOwner) Reread(t *topicmonitor.Topic) {
 	}
 }
 
-// restart replaces the lanes of a source that read a tier under another id than its own; they are
-// not open yet. It runs in a turn of the source's poll loop. Records of the old topic may be
-// running, and their offsets must not finish those of the new one, so what the lanes have not
-// finished is void: they start anew from their floors.
+// restart replaces the lanes of a source that read a tier under another id; the caller starts the
+// new lanes. It runs in a turn of the source's poll loop. Records of the old topic may be running,
+// and their offsets must not finish those of the new one. So the lanes' unfinished work is void,
+// and they restart from their floors.
 func (o topicOwner) restart(source, tier string, id kadm.TopicID) (anew []*lane) {
 	for _, l := range o.c.lanesOn(source) {
 		l.mu.Lock()
@@ -173,8 +172,8 @@ func (o topicOwner) restart(source, tier string, id kadm.TopicID) (anew []*lane)
 	return anew
 }
 
-// resubscribe has the group client forget a source, and learn of it again when the group has taken
-// it back.
+// resubscribe makes the group client drop a source, and subscribe again once the group has taken
+// the partitions back.
 func (o topicOwner) resubscribe(source string) {
 	c := o.c
 	if c.stop.Err() != nil {
@@ -189,8 +188,8 @@ func (o topicOwner) resubscribe(source string) {
 	}
 }
 
-// refused has a topic polled soon, and not read until then, if that may be what the error of a
-// fetch is about: kgo would ask for it again at once, and be refused again.
+// refused handles a fetch error that a changed topic id may explain. It pauses the topic until the
+// monitor has polled it: kgo would otherwise fetch again at once, and be refused again.
 func (o topicOwner) refused(topic string, err error) {
 	if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID) {
 		o.reader(topic).PauseFetchTopics(topic)
@@ -198,7 +197,7 @@ func (o topicOwner) refused(topic string, err error) {
 	}
 }
 
-// reader is the client that reads a topic.
+// reader returns the client that reads a topic.
 func (o topicOwner) reader(topic string) *kgo.Client {
 	if o.c.siblings[topic].Source != "" {
 		return o.c.group

@@ -6,16 +6,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// unit is what a worker takes from a lane at a time: a run of records of one partition that are
-// handled one after the other, or a single record.
+// unit is the work that a worker takes from a lane at a time: successive records of one partition,
+// or a single record.
 type unit struct {
 	feed *feed
-	tier *tierFeed     // whose feed it is; nil for the source's
+	tier *tierFeed     // of the feed; nil for a source's
 	recs []*kgo.Record // from the source, in order
-	item *item         // or a single one
-	key  keyHash       // which the unit holds, under OrderKey
+	item *item         // instead of recs: a single record
+	key  keyHash       // under OrderKey, the key that the unit occupies
 
-	ran       int                     // of recs; the rest goes back
+	ran       int                     // number of recs that ran; the others go back
 	handled   int64                   // the item's offset + 1, once its handler succeeded
 	current   atomic.Pointer[attempt] // the running attempt, for the watchdog and the drain
 	cancelled atomic.Bool             // the drain time is over

@@ -4,7 +4,7 @@ import (
 	"runtime/debug"
 )
 
-// softwareVersion is what brokers log for client.software.version.
+// softwareVersion is siding's version, which brokers log as client.software.version.
 func softwareVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {

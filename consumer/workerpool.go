@@ -8,13 +8,13 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
 
-// workerPool hands workers to lanes. Lanes with work stand in a ring and are served in turn; at
-// most limit workers run at a time (0: as many as there is work for).
+// workerPool gives workers to lanes. Lanes with work are served in turn, from a ring. At most limit
+// workers run at a time (0: as many as there is work for).
 //
-// Workers are goroutines that live as long as there is work, so an idle lane costs nothing. One
-// that waits between two runs of a record lends its slot, and has the next one that is free when
-// its wait is over. At most limit slots are lent: what a worker has in hand counts towards no other
-// bound. See DESIGN.md, "Attempts and workers".
+// Workers are goroutines that live as long as there is work, so an idle lane costs nothing. A
+// worker that waits between two runs of a record lends its slot, and takes the next free slot when
+// its wait is over. At most limit slots are lent, because no other bound counts the unit that such
+// a worker holds. See DESIGN.md, "Attempts and workers".
 type workerPool struct {
 	limit int
 	wg    *sync.WaitGroup
@@ -25,13 +25,12 @@ type workerPool struct {
 	ring    fifo.Queue[*lane]
 	running int
 	lent    int
-	// workers whose wait is over, in order; closed to hand over a slot
+	// channels of workers whose wait is over, in order; closing one hands over a slot
 	returning fifo.Queue[chan struct{}]
 	waiting   atomic.Bool
 }
 
-// ready puts the lane into the ring, unless it stands there, and starts a worker if there is room
-// for one.
+// ready puts the lane into the ring, unless it is there, and starts a worker if the limit allows.
 func (s *workerPool) ready(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,12 +43,11 @@ func (s *workerPool) ready(l *lane) {
 	s.wg.Go(s.worker)
 }
 
-// contended reports whether a lane waits for a worker that there is no room for: then a unit ends
-// early.
+// contended reports whether a lane waits for a worker beyond the limit. Units then end early.
 func (s *workerPool) contended() bool { return s.waiting.Load() }
 
-// lend gives a worker's slot to the others, until it reclaims one. It reports false, and the worker
-// keeps its slot, where as many are lent as there are.
+// lend lends a worker's slot to others, until reclaim or takeOver. If limit slots are lent already,
+// it reports false and the worker keeps its slot.
 func (s *workerPool) lend() bool {
 	s.mu.Lock()
 	spare := s.limit == 0 || s.lent < s.limit
@@ -65,8 +63,7 @@ func (s *workerPool) lend() bool {
 	return spare
 }
 
-// startWorker starts a worker for the slot that is free, where somebody waits for one; the caller
-// holds the lock.
+// startWorker gives a free slot to a returning worker or to a new one; the caller holds the lock.
 func (s *workerPool) startWorker() {
 	switch {
 	case s.limit > 0 && s.running >= s.limit:
@@ -80,7 +77,7 @@ func (s *workerPool) startWorker() {
 	}
 }
 
-// reclaim waits for a slot. It reports false, and there is none, where stop was closed before.
+// reclaim waits for a slot. It reports false, without a slot, if stop is closed first.
 func (s *workerPool) reclaim(stop <-chan struct{}) bool {
 	s.mu.Lock()
 	if s.limit == 0 || s.running < s.limit {
@@ -100,19 +97,18 @@ func (s *workerPool) reclaim(stop <-chan struct{}) bool {
 		return true
 	case <-stop:
 	}
-	go func() { // whoever hands the slot over does not know
+	go func() { // startWorker will hand over a slot all the same
 		<-turn
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.lent++ // takeOver has it
+		s.lent++ // takeOver has counted this worker already
 		s.running--
 		s.startWorker()
 	}()
 	return false
 }
 
-// takeOver counts a worker that runs no handler any more, only comes to its end, beyond the limit
-// if need be.
+// takeOver counts a worker that runs no further handler and only has to end, even beyond the limit.
 func (s *workerPool) takeOver() {
 	s.clock.Enter()
 	s.mu.Lock()
@@ -134,7 +130,7 @@ func (s *workerPool) worker() {
 	var u *unit
 	defer func() {
 		if u != nil {
-			// The handler ended the goroutine with runtime.Goexit: another one takes over.
+			// The handler called runtime.Goexit, which ended this goroutine: another takes over.
 			if l := u.feed.lane; l.release(u) {
 				s.mu.Lock()
 				s.enqueue(l)
@@ -143,7 +139,7 @@ func (s *workerPool) worker() {
 			s.wg.Go(s.worker)
 		}
 	}()
-	var last *lane // of which the worker had a unit, and which has more
+	var last *lane // the lane of the last unit, if it has more work
 	for {
 		l := s.next(last)
 		if l == nil {
@@ -152,21 +148,22 @@ func (s *workerPool) worker() {
 		last = nil
 		var more bool
 		if u, more = l.take(); more {
-			s.ready(l) // there is work for another worker too
+			s.ready(l) // there is work for another worker
 		}
 		if u == nil {
 			continue
 		}
 		s.run(u)
 		if l.release(u) {
-			last = l // this worker comes to it in turn
+			last = l // next puts it at the end of the ring
 		}
 		u = nil
 	}
 }
 
-// next is the lane whose turn it is, with one that has more work behind the others. It gives up the
-// worker's slot where there is none, or others have a claim to the slot.
+// next returns the lane whose turn it is, after it has put more, if not nil, at the end of the
+// ring. It returns nil, and frees the worker's slot, if no lane has work or another worker has a
+// claim to the slot.
 func (s *workerPool) next(more *lane) *lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
