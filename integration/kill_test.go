@@ -179,7 +179,7 @@ func (v *victim) liveAndDie() {
 		case code == -1, code == 0:
 		// The process was killed while the transaction with the claim, or with the end, was being
 		// committed.
-		case code == 4 && strings.Contains(said, "unfinished run"), code == 1 && strings.Contains(said, "there is nothing to resume"):
+		case code == 4 && strings.Contains(said, "unfinished run"), code == 1 && strings.Contains(said, "it cannot be resumed"):
 		default:
 			v.t.Fatalf("%s ended with code %d, and says\n%s", p, code, said)
 		}

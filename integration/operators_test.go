@@ -99,12 +99,12 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 			before := s.ends(target, dlq+".ledger")
 			signal(t, sleeper, syscall.SIGCONT)
 			sleeper.ends(1)
-			if said := sleeper.said(); !strings.Contains(said, "another process has the run now: "+owner) || !strings.Contains(owner, fmt.Sprint(other.Process.Pid)) {
+			if said := sleeper.said(); !strings.Contains(said, "another process owns the run now: "+owner) || !strings.Contains(owner, fmt.Sprint(other.Process.Pid)) {
 				t.Errorf("it does not say that %q has the run, but\n%s", owner, said)
 			}
 			other.ends(0)
 			// A process that the broker fenced reads the ledger before it does anything else.
-			if strings.Contains(sleeper.said(), "takes nothing more of what this process writes") && strings.Contains(other.said(), "it is not known what was written last") {
+			if strings.Contains(sleeper.said(), "the broker fenced this process") && strings.Contains(other.said(), "it is unknown whether the last transaction was committed") {
 				t.Errorf("the other was disturbed, and says\n%s", other.said())
 			}
 			s.onlyOf(owner, target, dlq+".ledger", before)

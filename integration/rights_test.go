@@ -78,7 +78,7 @@ func TestAPlanFindsOutWhatTheUserMayDo(t *testing.T) {
 		t.Fatal(err, rs)
 	}
 	deny(kadm.NewACLs().Topics("orders.retry.1s", "orders.retry.1h").Operations(kadm.OpAll))
-	until("", "no retry topic of orders has a committed offset of group billing on partition 0 that this user may see: have READ and WRITE on its retry topics granted")
+	until("", "no retry topic of orders that this user may see has a committed offset of group billing on partition 0: grant READ and WRITE on its retry topics")
 }
 
 // Users log in to this broker. The admin may do everything, the others what they were granted.

@@ -95,7 +95,7 @@ func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 		if e.Counts.Sent == n && sent == 0 {
 			sent = time.Since(began)
 		}
-		if strings.Contains(e.Message, "another process") || strings.Contains(e.Message, "takes nothing more") {
+		if strings.Contains(e.Message, "another process") || strings.Contains(e.Message, "fenced this process") {
 			t.Errorf("it says %q", e.Message)
 		}
 	})

@@ -9,50 +9,49 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
-// alarm decides when a run aborts by itself, from what the watch sees and what is sent. It has a
-// lock, and fires once.
-// See DESIGN.md, "Aborting by itself".
+// alarm decides when a run aborts itself, from observed failures and from sent letters. It fires
+// once. Its methods may be called concurrently. See DESIGN.md, "Aborting by itself".
 type alarm struct {
 	classes  []string
 	tolerate int
-	share    float64 // of the last outcomes
+	share    float64 // tolerated share of failures among the last outcomes
 	window   time.Duration
 	fired    chan struct{}
 
 	mu       sync.Mutex
-	canary   bool // any class counts
-	sending  time.Time
+	canary   bool      // in the canary, failures of any class count
+	sending  time.Time // the begin of Sending; zero in other states
 	cause    string
 	seen     []Failure
 	failures int
 	others   []Failure                // of letters, with classes that are not the run's
-	polls    []inflight.FirstOutcomes // the last ones, with shareOf outcomes or more
-	failed   int                      // letters, of any class
+	polls    []inflight.FirstOutcomes // the last polls, with shareOf outcomes or more in total
+	failed   int                      // letters that failed, with any class
 	sent     meter
 	dead     meter
 }
 
-// maxSeen is how many failures an error shows.
+// maxSeen is the number of failures that a FailedAgainError holds.
 const maxSeen = 10
 
-// shareOf is how many of the last outcomes Pace.TolerateShare is of. Of fewer it is as much, so
-// that the first failures of a run, or those of a small one, are no share yet: with the default the
-// sixth failure is the first one that can be too many.
+// shareOf is the number of last outcomes to which Pace.TolerateShare applies. With fewer outcomes
+// the share still applies to shareOf, so that the first failures of a run are not yet a share. With
+// the default the sixth failure is the first that can fire.
 const shareOf = 50
 
-// leastDead is how many new dead letters are taken for a trend.
+// leastDead is the least number of new dead letters that counts as a trend.
 const leastDead = 10
 
 func newAlarm(rec *record) *alarm {
 	share := rec.Pace.TolerateShare
-	set(&share, defaultShare) // of a run that an older version began
+	set(&share, defaultShare) // a run from an older version has none
 	return &alarm{classes: rec.Classes, tolerate: rec.Pace.Tolerate, share: max(share, 0), window: rec.Pace.Window, canary: rec.State == Canary || rec.State == Waiting, fired: make(chan struct{})}
 }
 
-// recent is how old a failure of new traffic may be to count.
+// recent returns the age up to which a failure of new traffic counts.
 func (a *alarm) recent() time.Duration { return max(a.window, defaultWindow) }
 
-// fire is called with the lock.
+// fire fires the alarm, unless it has fired. The caller holds the lock.
 func (a *alarm) fire(cause string) {
 	if a.cause == "" {
 		a.cause = cause
@@ -60,7 +59,7 @@ func (a *alarm) fire(cause string) {
 	}
 }
 
-// withdraw fires it for a reason that was found elsewhere.
+// withdraw fires the alarm for a reason from elsewhere.
 func (a *alarm) withdraw(cause string, seen ...Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +67,7 @@ func (a *alarm) withdraw(cause string, seen ...Failure) {
 	a.fire(cause)
 }
 
-// onRefail records that a letter of the run failed again, for the first time.
+// onRefail handles the first new failure of a letter of the run.
 func (a *alarm) onRefail(key string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,12 +80,12 @@ func (a *alarm) onRefail(key string, f Failure) {
 	a.note(f, fmt.Sprintf("letter %s failed again with %s", f.Letter, f.Class))
 }
 
-// onNewFailure records that a record that was not redriven failed for the first time.
+// onNewFailure handles the first failure of a record that was not redriven.
 func (a *alarm) onNewFailure(key string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if slices.Contains(a.classes, key) {
-		a.note(f, fmt.Sprintf("new traffic fails with %s, as %s says", f.Class, f.Record))
+		a.note(f, fmt.Sprintf("new traffic fails with %s: see %s", f.Class, f.Record))
 	}
 }
 
@@ -102,8 +101,8 @@ func (a *alarm) note(f Failure, what string) {
 	}
 }
 
-// judged adds the first outcomes that a poll found, and fires if too large a share of the last ones
-// are failures. Polls count as a whole: their order within one is not known.
+// judged adds the first outcomes of a poll. It fires if the share of failures among the last
+// outcomes is too large. A poll counts as a whole, because the order of its outcomes is unknown.
 func (a *alarm) judged(j inflight.FirstOutcomes) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,30 +127,30 @@ func (a *alarm) judged(j inflight.FirstOutcomes) {
 		last.Failed, last.Letters, 100*a.share, max(last.Letters, shareOf)))
 }
 
-// onDeath records that a letter of the run's groups came to the dead-letter topic.
+// onDeath counts a new dead letter of the run's groups.
 func (a *alarm) onDeath(at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.dead.add(at, 1)
 }
 
-// onSent records that letters were sent.
+// onSent counts sent letters.
 func (a *alarm) onSent(now time.Time, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent.add(now, n)
 }
 
-// stage sets the state of the run: sending is when it began to send all letters, and zero while it
-// does not.
+// stage sets the run's state: canary is true in the canary, and sending is the begin of Sending or
+// zero.
 func (a *alarm) stage(canary bool, sending time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.canary, a.sending = canary, sending
 }
 
-// check fires if the dead-letter topic fills faster than the run drains it, over a whole window of
-// sending.
+// check fires if the dead-letter topic filled faster than the run drained it, over a whole window
+// of Sending.
 func (a *alarm) check(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,14 +162,14 @@ func (a *alarm) check(now time.Time) {
 	}
 }
 
-// result is why it fired, and what was seen; empty if it did not.
+// result returns the cause and the observed failures; both are empty if the alarm has not fired.
 func (a *alarm) result() (cause string, seen []Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.cause, slices.Clone(a.seen)
 }
 
-// meter counts events by the second.
+// meter counts events per second.
 type meter struct {
 	seconds []second
 }
@@ -189,7 +188,7 @@ func (m *meter) add(now time.Time, n int) {
 	m.seconds = append(m.seconds, second{at, n})
 }
 
-// sum is how many events there were within a window, and forgets those before it.
+// sum returns the number of events within the window, and drops earlier ones.
 func (m *meter) sum(now time.Time, window time.Duration) (n int) {
 	since := now.Add(-window).Unix()
 	m.seconds = slices.DeleteFunc(m.seconds, func(s second) bool { return s.at < since })

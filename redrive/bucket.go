@@ -2,27 +2,27 @@ package redrive
 
 import "time"
 
-// bucket is a token bucket: it fills at a rate, up to its size, and each record takes one. Who was
-// told how long to wait, and comes later than that, since the machine was busy or a transaction was
-// in the way, loses nothing by it, up to maxLate: with a small bucket that would be much of the
-// rate. In any second at most rate and size are taken, or rate and what it gives in maxLate, if
-// that is more. It has no lock.
+// bucket is a token bucket: it fills at a rate, up to its size, and each record takes a token. A
+// caller that comes later than its wait, because of a busy machine or a transaction, loses no
+// tokens for a delay of up to maxLate. With a small bucket that loss would be much of the rate. In
+// any second at most rate and size are taken, or rate and its yield in maxLate if that is more. It
+// has no lock.
 type bucket struct {
 	size  float64
-	rate  float64 // a second; negative: without a limit
+	rate  float64 // tokens a second; negative without a limit
 	level float64
 	at    time.Time
-	due   time.Time // when the token comes for which somebody waits
+	due   time.Time // the time of the token for which a caller waits
 }
 
-// maxLate is the delay for which a bucket makes up; who comes later than that has paused.
+// maxLate is the delay for which a bucket makes up. A later caller has paused.
 const maxLate = 100 * time.Millisecond
 
 func newBucket(rate float64, size int, now time.Time) *bucket {
 	return &bucket{size: float64(size), rate: rate, level: float64(size), at: now}
 }
 
-// pace changes the rate from now on.
+// pace sets the rate from now on.
 func (b *bucket) pace(rate float64, now time.Time) {
 	b.fill(now)
 	b.rate = rate
@@ -38,7 +38,7 @@ func (b *bucket) fill(now time.Time) {
 	b.at = now
 }
 
-// take takes a token, or says how long it is until there is one.
+// take takes a token, or returns the wait for one.
 func (b *bucket) take(now time.Time) (wait time.Duration) {
 	if b.rate < 0 {
 		return 0

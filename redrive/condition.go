@@ -5,44 +5,44 @@ import (
 	"time"
 )
 
-// Condition says when [Redriver.Resume] and [Redriver.Abort] may take a run; all of several must
-// hold. It is checked against the ledger as it is read while the run is claimed. No other process
-// can write to it then, so what is claimed is what was checked. If a condition does not hold, the
-// run stays with its process, and a *[RefusedError] with the reason [RefusedOwned] describes the
-// run.
+// Condition restricts [Redriver.Resume] and [Redriver.Abort]; of several conditions all must hold.
+// It is checked against the ledger while the run is being claimed. No other process can write to
+// the ledger then, so the checked state is the claimed state. If a condition does not hold, the run
+// stays with its process. The error is a *[RefusedError] with the reason [RefusedOwned], and
+// describes the run.
 type Condition struct {
 	silent bool
 	claim  string
 }
 
-// IfSilent takes a run only if no process seems to have it. Either its process recorded that it
-// stopped, or its last heartbeat is more than 20 s old and no other came within 7 s of listening.
-// So a wrong clock misleads nobody. The condition does not hold if that cannot be found out, for
-// example because the ledger cannot be read in time.
+// IfSilent holds if no process seems to own the run: its process recorded that it stopped, or its
+// last heartbeat is more than 20 s old and no other arrives within 7 s. The wait makes the check
+// independent of wrong clocks. The condition does not hold if the ledger cannot be read in time.
 func IfSilent() Condition { return Condition{silent: true} }
 
-// IfClaim takes a run only from the process that had it when an Outcome was read: claim is
+// IfClaim holds if the process that owned the run when an Outcome was read still owns it; claim is
 // [Outcome.Claim]. An empty claim holds for no run, and neither does the zero Condition.
 func IfClaim(claim string) Condition { return Condition{claim: claim} }
 
-// lively is how long after its last heartbeat a run counts as running: three heartbeats, and some
-// delay.
+// lively is the age up to which a heartbeat shows that a run has a process: three heartbeats, and
+// some delay.
 const lively = 20 * time.Second
 
-// listening is how long a heartbeat is listened for: one comes within that time from a process that
-// can write.
+// listening is how long a claim waits for a heartbeat. A process that can write sends one within
+// that time.
 const listening = heartbeatEvery + 2*time.Second
 
-// taking is the wish of this process to take a run.
+// taking is an attempt to claim an existing run.
 type taking struct {
 	topic, id  string
 	conditions []Condition
-	// of the claim to be written; a try before may have written it, and got no answer
+	// of the claim to be written; an earlier try may have written it without an answer
 	token string
-	heard *record // the run as it was before and after it was listened for
+	// the run before the wait for a heartbeat; nil if the ledger could not be read after it
+	before *record
 }
 
-// allowed returns a refusal if the run, as it is now, may not be taken.
+// allowed returns a refusal if a condition does not hold for the run's present state.
 func (w *taking) allowed(rec *record) error {
 	if rec.Token == w.token || rec.State.Finished() {
 		return nil
@@ -58,10 +58,10 @@ func (w *taking) allowed(rec *record) error {
 		switch {
 		case since <= lively:
 			return w.refused(rec, "is running: the last heartbeat of %s was %v ago", rec.Owner, since)
-		case w.heard == nil:
-			return w.refused(rec, "may be running: the last heartbeat of %s was %v ago, and the ledger could not be read in time to see whether another one came", rec.Owner, since)
-		case w.heard.Token != rec.Token || !w.heard.Heartbeat.Equal(rec.Heartbeat):
-			return w.refused(rec, "is running: a heartbeat of %s came just now, and by the clocks it is %v old: one clock is wrong", rec.Owner, since)
+		case w.before == nil:
+			return w.refused(rec, "may be running: the last heartbeat of %s was %v ago, and the ledger could not be read in time for a newer one: try again", rec.Owner, since)
+		case w.before.Token != rec.Token || !w.before.Heartbeat.Equal(rec.Heartbeat):
+			return w.refused(rec, "is running: a heartbeat of %s came just now, and is %v old by its timestamp: one of the clocks is wrong", rec.Owner, since)
 		}
 	}
 	return nil

@@ -164,7 +164,7 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 			stop()
 			<-done
 			if lives {
-				_ = heldError(t, err, "is running: a heartbeat of bob came just now, and by the clocks it is 1h0m")
+				_ = heldError(t, err, "is running: a heartbeat of bob came just now, and is 1h0m")
 			} else if err != nil || o.Counts.Succeeded != 20 {
 				t.Errorf("the run ended with %v, and %+v", err, o)
 			}

@@ -13,19 +13,18 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// copier makes the copies of letters. Most go back to their groups' tiers. What such a copy keeps
-// of siding's headers is kept as it stands in the letter, unparsed: to parse and write the headers
-// again takes longer than all else that is done for a letter. The plan has parsed them, and takes
-// no letter to a tier whose headers are broken. Records and bytes come from larger pieces of
-// memory, of which a few serve many letters.
+// copier makes the copies of letters. Most copies go to their groups' tiers, and keep siding's
+// headers of the letter unparsed, because parsing is the most expensive step. The plan has parsed
+// these headers, and skips a letter with damaged headers. Records and bytes come from larger
+// allocations, each for many letters.
 //
-// It must not be used concurrently.
+// A copier is not safe for concurrent use.
 type copier struct {
 	h         *ownedRun
 	run       []byte
 	edited    bool // the user's headers
 	originals *originals
-	targetID  [16]byte // of the target that was named; zero where it is not known
+	targetID  [16]byte // of the named target; zero if unknown
 	tiers     map[destination]string
 
 	out  []outgoing
@@ -33,17 +32,15 @@ type copier struct {
 	text []byte
 }
 
-// What a copier allocates at a time: less than 32 KiB, since the runtime has more to do for what is
-// larger.
+// Sizes of a copier's allocations: below 32 KiB, because larger ones cost the runtime more.
 const (
 	chunkLetters = 160
 	chunkHeaders = 800
 	chunkText    = 16 << 10
 )
 
-// What a copy on a tier says of itself: it has not run yet, and is due at once, which is in the
-// past by every clock. Whose clock is wrong by hours, the operator's or the consumer's, nobody
-// waits for it.
+// Headers of a copy on a tier: it has no attempts yet, and is due at the epoch. That is past by
+// every clock, so a clock that is hours wrong delays nothing.
 var (
 	untried   = []byte("0")
 	dueAtOnce = []byte("0") // of 1970
@@ -54,8 +51,8 @@ func newCopier(h *ownedRun) *copier {
 	return &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), originals: &originals{run: h}, tiers: map[destination]string{}}
 }
 
-// copy makes the copy of a letter, or says why it is not sent; neither if the broker has to be
-// asked again.
+// copy makes the copy of a letter, or returns the reason for skipping it. After an error it returns
+// neither, and the caller retries.
 func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped string, err error) {
 	if len(c.out) == 0 {
 		c.out = make([]outgoing, chunkLetters)
@@ -85,7 +82,7 @@ func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped 
 	return o, "", nil
 }
 
-// What a copier does with siding's headers of a letter that goes to a tier.
+// The treatment of each of siding's headers in a copy for a tier.
 const (
 	drops = iota
 	keeps
@@ -106,9 +103,9 @@ var does = func() (t [256]uint8) {
 	return t
 }()
 
-// forTier addresses a copy to the tier of its group, and writes its headers: it is a record that
-// has yet to fail there, with its origin. The topic stays empty where the run has no tier for it.
-// It reports whether the letter lacks its value.
+// forTier addresses a copy to its group's tier and writes its headers, as for a record that has yet
+// to fail there. The copy's topic stays empty if the run has no tier for it. forTier reports
+// whether the letter lacks its value.
 func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 	const added = 6
 	if need := len(r.Headers) + len(c.h.rec.Edit.Set) + added; cap(c.all)-len(c.all) < need {
@@ -145,7 +142,7 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 		default:
 			continue
 		}
-		// With a key that lives for ever, so that the letter's own need not.
+		// The key is a constant, so the letter's own bytes can be freed.
 		all = append(all, kgo.RecordHeader{Key: code.String(), Value: h.Value})
 	}
 	count := firstHop
@@ -165,12 +162,12 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 	return omitted
 }
 
-// forTopic addresses a copy to the topic that was named: it is the user's record, with the mark of
-// the run. On its source the mark says where the record was first read. So the idempotency key
-// stays the same as on a tier. On a source that was recreated since, and where that is not known,
-// it does not: that place is another record's there.
+// forTopic addresses a copy to the named target: the user's record, with the mark of the run. On
+// the source, the mark names the original position, so that the idempotency key is the same as on a
+// tier. On a source that was recreated, or whose id is unknown, it does not: that position may be
+// another record's.
 func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
-	m, _ := headers.Parse(r.Headers) // of a letter of another tool too
+	m, _ := headers.Parse(r.Headers) // other tools' letters go there too
 	l := &dlq.Letter{Record: r, Meta: m}
 	target, user := c.h.rec.Target, r.Headers
 	mark := headers.Redrive{ID: c.h.rec.ID, Count: m.Redrive.Count + 1, From: o.In(r.Topic), Original: m.Redrive.Original}
@@ -178,7 +175,7 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 		mark.Original = m.Original
 	}
 	if mark.Original.Topic != target.Topic || m.Original.TopicID != c.targetID || c.targetID == ([16]byte{}) {
-		mark.Original = headers.Position{} // nobody believes it there, or it is another record's
+		mark.Original = headers.Position{} // not valid on this topic
 	}
 	if c.edited {
 		user = c.h.rec.Edit.headersOf(headers.Strip(user))
@@ -191,8 +188,8 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	return m.ValueOmitted
 }
 
-// group is the run's own string of a group's name: that of a letter keeps all of its story in
-// memory.
+// group returns the run's own string of a group's name, because a substring of the letter would
+// keep the whole letter in memory.
 func (c *copier) group(name []byte) string {
 	for _, g := range c.h.rec.Groups {
 		if g == string(name) {
@@ -202,7 +199,7 @@ func (c *copier) group(name []byte) string {
 	return string(name)
 }
 
-// tier is where letters of a destination go; empty where the run has none.
+// tier returns the retry topic of a destination; empty if the run has none.
 func (c *copier) tier(to destination) string {
 	tier, ok := c.tiers[to]
 	if !ok {
@@ -212,7 +209,7 @@ func (c *copier) tier(to destination) string {
 	return tier
 }
 
-// from is where a letter stands, as a header has it.
+// from returns the value of the header that names the letter.
 func (c *copier) from(r *kgo.Record) []byte {
 	if need := len(r.Topic) + 40; cap(c.text)-len(c.text) < need {
 		c.text = make([]byte, 0, max(chunkText, need))
@@ -226,7 +223,7 @@ func (c *copier) from(r *kgo.Record) []byte {
 	return c.text[begin:len(c.text):len(c.text)]
 }
 
-// number is one that the plan has parsed.
+// number parses a number that the plan has checked.
 func number(b []byte) int64 {
 	n, _ := strconv.ParseInt(string(b), 10, 64)
 	return n

@@ -7,32 +7,35 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
-// Counts say what became of the letters of a run.
+// Counts counts the letters of a run by their outcomes.
 type Counts struct {
+	// Selected, Sent and Succeeded count letters that were planned, sent, and handled with success.
 	Selected  int64 `json:"selected"`
 	Sent      int64 `json:"sent"`
 	Succeeded int64 `json:"succeeded"`
-	// Failed are those that came back to the dead-letter topic. FailedByClass has them by the class
-	// of their last error.
+	// Failed counts letters whose records are in the dead-letter topic again. FailedByClass splits
+	// the number by the class of the last error.
 	Failed        int64            `json:"failed"`
 	FailedByClass map[string]int64 `json:"failedByClass,omitempty"`
-	Discarded     int64            `json:"discarded"`
-	// Retrying are those that failed again and wait in a retry topic, a part of Pending.
+	// Discarded counts letters that the handler, its policy or an operator discarded.
+	Discarded int64 `json:"discarded"`
+	// Retrying counts letters that failed again and are in a retry topic. It is a part of Pending.
 	Retrying int64 `json:"retrying"`
-	// Pending are those that were sent, are followed, and have no outcome yet.
+	// Pending counts letters that were sent, are followed, and have no outcome yet.
 	Pending int64 `json:"pending"`
-	// Unknown are those of which nothing can be known: an offset was reset, or their target
-	// expired.
+	// Unknown counts letters whose outcome cannot be known any more: an offset was reset, or the
+	// copy expired.
 	Unknown int64 `json:"unknown"`
-	// Unfollowed are those that were sent where their outcome cannot be known: to another topic
-	// than the source and its retry topics, or to the source without that they say whose they are.
-	// The ledger says so of them, which resolves them: no run sends them again.
+	// Unfollowed counts letters that were sent to a target on which no outcome can be known. The
+	// target is neither the source nor a retry topic, or it is the source and the letter names no
+	// group. The ledger records this, which resolves them, so no run sends them again.
 	Unfollowed int64 `json:"unfollowed,omitempty"`
-	// Skipped were selected and not sent, by reason: they stay open, but for "expired".
+	// Skipped counts, by reason, letters that were selected and not sent. They stay open, except
+	// those that expired or were resolved meanwhile.
 	Skipped map[string]int64 `json:"skipped,omitempty"`
 }
 
-// add counts what became of a letter.
+// add counts the outcome of a letter.
 func (c *Counts) add(e dlq.Entry) { (*inflight.Counts)(c).Add(e) }
 
 // addSkipped counts a letter that is not sent.
@@ -43,7 +46,7 @@ func (c Counts) clone() Counts {
 	return c
 }
 
-// of is the count of a state that is no failure.
+// of returns the counter of a state that is no failure.
 func (c *Counts) of(s dlq.State) *int64 {
 	if s == dlq.Succeeded {
 		return &c.Succeeded

@@ -10,23 +10,23 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Edit changes records on the way back; the letters stay as they are, and the ledger
-// says that the copy was edited. Headers are unset first, then set.
+// Edit changes the copies of redriven letters. The letters stay unchanged, and the ledger records
+// that a copy was edited. Apply unsets headers first, and then sets headers.
 type Edit struct {
-	// Set are headers to set: each replaces all of its key. Unset are keys of headers to take off.
-	// siding's own can't be edited.
+	// Set are the headers to set; each replaces all headers of its key. Unset are the keys of
+	// headers to remove. siding's own headers cannot be edited.
 	Set   []kgo.RecordHeader
 	Unset []string
-	// Patch is a JSON merge patch (RFC 7396) of the value. A letter to whose value it can't be
-	// applied is not sent.
+	// Patch is a JSON merge patch (RFC 7396) for the value. A run skips a letter if the patch
+	// cannot be applied to its value.
 	Patch []byte
-	// Value is a new value, for a run of one letter; an empty one is a value too.
+	// Value is a new value, for a run of one letter; nil keeps the value, and an empty slice is a
+	// value.
 	Value []byte
 }
 
-// Apply gives the headers, the user's alone, and the value that a record goes back with. What it is
-// given stays as it is. A value that can't be changed as asked is an error, and then the record has
-// to stay where it is. mergePatch is [Config.MergePatch].
+// Apply returns the edited headers and value; h has the user's headers only. It does not modify h
+// or value. mergePatch is [Config.MergePatch]. After an error the letter must not be sent.
 func (e *Edit) Apply(h []kgo.RecordHeader, value []byte, mergePatch func(value, patch []byte) ([]byte, error)) ([]kgo.RecordHeader, []byte, error) {
 	value, err := e.valueOf(value, mergePatch)
 	if err != nil {
@@ -35,8 +35,8 @@ func (e *Edit) Apply(h []kgo.RecordHeader, value []byte, mergePatch func(value, 
 	return e.headersOf(h), value, nil
 }
 
-// headersOf edits the user's headers. A header that is set takes the place of the first of its key;
-// a new one comes last.
+// headersOf edits the user's headers. A set header takes the place of the first of its key; a
+// header with a new key comes last.
 func (e *Edit) headersOf(h []kgo.RecordHeader) []kgo.RecordHeader {
 	if !e.headers() {
 		return h
@@ -72,14 +72,14 @@ func (e *Edit) valueOf(value []byte, patch func(value, patch []byte) ([]byte, er
 	return edited, nil
 }
 
-// IsZero reports whether nothing is changed.
+// IsZero reports whether the edit changes nothing.
 func (e Edit) IsZero() bool { return !e.headers() && !e.value() }
 
 func (e *Edit) headers() bool { return len(e.Set)+len(e.Unset) > 0 }
 
 func (e *Edit) value() bool { return e.Patch != nil || e.Value != nil }
 
-// what is edited, in the ledger's words.
+// what lists the edited parts for the ledger.
 func (e *Edit) what() (words []string) {
 	if e.headers() {
 		words = append(words, "headers")

@@ -15,14 +15,14 @@ import (
 const (
 	tickEvery   = 20 * time.Millisecond
 	reportEvery = 200 * time.Millisecond
-	// closeTimeout bounds what is done after the caller's context ended.
+	// closeTimeout bounds the work after the caller's context ended.
 	closeTimeout = 10 * time.Second
 )
 
-// engine is the state machine of a run: it decides when letters may be sent, when outcomes are
-// polled, and when the run is over. All of it is one loop; what waits for a broker runs beside it
-// and answers through channels. The sender writes, the poller finds out what became of it, and the
-// watch sees what fails meanwhile. See DESIGN.md, "States of a run".
+// engine is the state machine of a run. It decides when letters may be sent, when outcomes are
+// polled, and when the run is over. One loop owns its fields. Work that waits for a broker runs in
+// other goroutines and answers through channels. The sender writes copies, the poller finds their
+// outcomes, and the watch reports failures. See DESIGN.md, "States of a run".
 type engine struct {
 	*ownedRun
 	on      func(Event)
@@ -32,21 +32,23 @@ type engine struct {
 	poller  *poller
 
 	state     State
-	waiting   string    // what nothing is sent for
+	waiting   string    // the reason for which nothing is sent
 	ramp      time.Time // when the ramp began
 	lastSent  time.Time
 	heartbeat time.Time
 	reported  time.Time
-	fatal     error // why the run ends, however often it would be tried
+	fatal     error // ends the run, because a retry would fail again
 
 	problems chan error // of the watch
 	throttle throttle
-	skips    int // letters that are not sent, as this process found
+	skips    int // letters that this process skipped
 }
 
-// runEngine continues a run until it is over, aborts itself, is interrupted by ctx, or is lost.
+// runEngine continues a run until it is over, aborts itself, is interrupted by ctx, or belongs to
+// another process.
 func runEngine(ctx context.Context, h *ownedRun, on func(Event)) error {
-	if h.rec.State.Finished() { // its final record is written: only the answer to it was lost
+	// its final record is written, and only the broker's answer was lost
+	if h.rec.State.Finished() {
 		if h.abortErr != nil {
 			return h.abortErr
 		}
@@ -58,7 +60,8 @@ func runEngine(ctx context.Context, h *ownedRun, on func(Event)) error {
 		state: Canary, lastSent: now, heartbeat: now, problems: make(chan error, 16),
 	}
 	e.sender = newSender(h, e.alarm.fired, now)
-	if h.rec.pastCanary() { // what it sent since may wait in a retry topic for long
+	// its letters may still be in a retry topic, so there is no canary to wait for
+	if h.rec.pastCanary() {
 		e.state, e.ramp = Sending, now
 		e.alarm.stage(false, now)
 	}
@@ -76,10 +79,10 @@ func runEngine(ctx context.Context, h *ownedRun, on func(Event)) error {
 	e.poller = newPoller(newOutcomes(h, watch).poll, now, resumed)
 	letters := readLetters(work, h, e.sender.reads)
 	e.sender.letters = letters
-	defer func() { // nothing of the run goes on when it has ended
+	defer func() { // no goroutine outlives the engine
 		stop()
 		for range letters {
-			// They are not sent any more.
+			// Letters after the end of the run are dropped.
 		}
 		e.poller.close()
 	}()
@@ -128,16 +131,16 @@ func (e *engine) loop(ctx, work context.Context) error {
 	}
 }
 
-// problem takes an error of what runs beside the loop.
+// problem takes an error from a goroutine beside the loop.
 func (e *engine) problem(err error) {
 	select {
 	case e.problems <- err:
-	default: // others are waiting to be reported
+	default: // enough others wait for the loop
 	}
 }
 
-// advance moves the run from state to state, and does what is due. It reports whether the run is
-// over.
+// advance moves the run to its next state, and starts work that is due. It reports whether the run
+// is over.
 func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, err error) {
 	switch {
 	case errors.Is(e.fatal, ErrTopicRecreated):
@@ -150,7 +153,7 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 		return true, e.finish(ctx)
 	}
 	if e.state == Sending {
-		// a run that is held back drains nothing, for a reason of its own
+		// a run that waits drains nothing, and that is no sign of new failures
 		if e.waiting != "" || e.poller.behind {
 			e.alarm.stage(false, now)
 		}
@@ -170,8 +173,8 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 	return false, e.sender.tick(now)
 }
 
-// next finds the state of the run and what it waits for. It reports whether the window is over and
-// everything within it was found.
+// next sets the state of the run and the reason for a wait. It reports whether the window is over
+// and all failures within it are known.
 func (e *engine) next(now time.Time) (over bool) {
 	e.waiting = ""
 	c := e.flights.Counts()
@@ -197,11 +200,11 @@ func (e *engine) next(now time.Time) (over bool) {
 	case Watching:
 		switch end := e.windowEnd(); {
 		case now.Before(end):
-		// the run has to record what a poll has found
+		// a poll under way may have found outcomes that are to be recorded
 		case !e.poller.asOf.Before(end) && !e.poller.underWay():
 			return true
 		case e.poller.err != nil:
-			e.waiting = "the window is over, and what failed within it is not known: " + e.poller.err.Error()
+			e.waiting = "the window is over, but the failures within it are not known yet: " + e.poller.err.Error()
 		}
 	}
 	if e.waiting == "" && len(e.poller.idle) > 0 && e.state != Watching {
@@ -212,10 +215,10 @@ func (e *engine) next(now time.Time) (over bool) {
 
 func (e *engine) windowEnd() time.Time { return e.lastSent.Add(e.rec.Pace.Window) }
 
-// inCanary is how many of so many letters count for the canary: those whose outcome can be known.
+// inCanary returns how many of the letters count for the canary: those with a knowable outcome.
 func inCanary(c inflight.Counts, letters int64) int64 { return letters - c.Unknown - c.Unfollowed }
 
-// canaryFull reports whether as many letters were taken as a canary has.
+// canaryFull reports whether the sender has taken as many letters as the canary has.
 func (e *engine) canaryFull() bool {
 	return inCanary(e.flights.Counts(), e.sender.taken) >= int64(e.rec.Pace.Canary)
 }
@@ -225,7 +228,7 @@ func (e *engine) maySend() bool {
 	return e.waiting == "" && !e.poller.behind && (e.state == Sending || e.state == Canary && !e.canaryFull())
 }
 
-// transactionEnded counts the letters of a transaction that was committed.
+// transactionEnded counts the letters of a committed transaction.
 func (e *engine) transactionEnded(done ended) error {
 	stays, err := e.sender.ended(done)
 	if stays != nil {
@@ -248,7 +251,7 @@ func (e *engine) transactionEnded(done ended) error {
 	return nil
 }
 
-// read takes what the reader of letters has found.
+// read takes letters from the reader.
 func (e *engine) read(r reading) {
 	e.sender.buffer = append(e.sender.buffer, r.ready...)
 	for _, s := range r.skipped {
@@ -262,35 +265,34 @@ func (e *engine) read(r reading) {
 		return
 	}
 	e.sender.letters = nil
-	for at := range r.missing.All() { // retention took them since the plan was made
+	for at := range r.missing.All() { // retention deleted them after the plan
 		e.flights.Skip(SkippedExpired)
 		e.sender.note(e.entry(at, dlq.Entry{State: dlq.Expired}))
 	}
 }
 
-// maxReportedSkips is of how many letters that are not sent a run reports each: nobody reads a
-// thousand times the same reason.
+// maxReportedSkips is the number of skipped letters that a run reports one by one.
 const maxReportedSkips = 10
 
-// skip counts a letter that is not sent, and reports the first ones.
+// skip counts a skipped letter, and reports the first ones.
 func (e *engine) skip(s skip) {
 	e.flights.Skip(s.why)
 	if e.skips++; e.skips > maxReportedSkips {
-		e.logThrottled("more letters stay, which are only counted")
+		e.logThrottled("more letters stay: the counts of skipped letters have them")
 		return
 	}
 	text := fmt.Sprintf("letter %v stays: %s", s.at.In(e.topics.dlq), s.why)
 	if s.err != nil {
 		text += ": " + s.err.Error()
 	}
-	e.report(text) // once for each letter
+	e.report(text) // not throttled: each letter is reported once
 }
 
-// applyPoll takes what a poll found.
+// applyPoll takes the result of a poll.
 func (e *engine) applyPoll(l pollResult) {
 	e.poller.take(l)
-	// also where it failed after them: these letters are not in flight any more
-	e.settle(l.verdicts)
+	// also after an error: verdicts that were found are not in flight any more
+	e.recordVerdicts(l.verdicts)
 	e.alarm.judged(l.judged)
 	if l.err == nil {
 		return
@@ -301,15 +303,14 @@ func (e *engine) applyPoll(l pollResult) {
 	}
 }
 
-// settle records what became of letters.
-func (e *engine) settle(verdicts []inflight.Verdict) {
+// recordVerdicts adds the outcomes of letters to the next transaction.
+func (e *engine) recordVerdicts(verdicts []inflight.Verdict) {
 	for _, v := range verdicts {
 		e.sender.note(e.applyVerdict(v)...)
 	}
 }
 
-// heed keeps an error that ends the run, however often it is tried: its letters are gone, or it
-// lacks a permission.
+// heed keeps an error that no retry can cure: the letters are gone, or a permission is missing.
 func (e *engine) heed(err error) {
 	_, denied := errors.AsType[*permission.DeniedError](err)
 	if errors.Is(err, ErrTopicRecreated) || denied && e.fatal == nil {
@@ -317,17 +318,17 @@ func (e *engine) heed(err error) {
 	}
 }
 
-// record is the run as of now.
+// record returns the run's record as of now.
 func (e *engine) record(now time.Time) *record {
 	rec := *e.rec
 	rec.State, rec.Waiting, rec.Heartbeat, rec.Counts = e.state, e.waiting, now, Counts(e.flights.Counts())
-	if e.waiting != "" && e.state != Watching { // where nothing is sent anyway
+	if e.waiting != "" && e.state != Watching { // in Watching nothing is to be sent
 		rec.State = Waiting
 	}
 	return &rec
 }
 
-// report reports the progress to the caller, with a message or none.
+// report reports the progress to the caller, with an optional message.
 func (e *engine) report(message string) {
 	e.reported = time.Now()
 	if e.on != nil {
@@ -335,7 +336,7 @@ func (e *engine) report(message string) {
 	}
 }
 
-// logThrottled reports a message, and the same one again after ten seconds.
+// logThrottled reports a message unless it was reported within the last ten seconds.
 func (e *engine) logThrottled(message string) {
 	if e.throttle.first(message) {
 		e.report(message)

@@ -12,11 +12,10 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// A run ends done, aborted or interrupted. Before any of these the transactions that are being
-// ended are waited for: what they carried is committed by then, goes with the final record, or is
-// open again.
+// A run ends done, aborted or interrupted. It first waits for transactions that are being ended.
+// Their letters are then committed or open again, and their notes go with the final record.
 
-// drain waits for the transactions that are being ended.
+// drain waits for transactions that are being ended.
 func (e *engine) drain() error {
 	for e.sender.ending() {
 		if err := e.transactionEnded(<-e.sender.ends); err != nil {
@@ -26,11 +25,11 @@ func (e *engine) drain() error {
 	return nil
 }
 
-// conclude writes the final state with all other records for the ledger, and removes the selection.
+// conclude writes the final state with all pending notes, and removes the selection.
 func (e *engine) conclude(ctx context.Context, state State, cause string) error {
 	now := time.Now()
 	e.state, e.waiting = state, ""
-	e.settle(e.flights.Resolve(func(string, headers.Position) inflight.Progress { return inflight.Behind }))
+	e.recordVerdicts(e.flights.Resolve(func(string, headers.Position) inflight.Progress { return inflight.Behind }))
 	rec := e.record(now)
 	rec.end(state, cause, now)
 	e.sender.note(rec.last(e.topics.ledger)...)
@@ -43,13 +42,13 @@ func (e *engine) conclude(ctx context.Context, state State, cause string) error 
 	return nil
 }
 
-// finish ends a run whose window is over, and which has looked since.
+// finish ends a run whose window is over, after a poll of the whole window.
 func (e *engine) finish(ctx context.Context) error {
 	if err := e.drain(); err != nil {
 		return err
 	}
 	select {
-	case <-e.alarm.fired: // by what was read just now
+	case <-e.alarm.fired: // by a record of the last poll
 		return e.abort()
 	default:
 	}
@@ -58,18 +57,18 @@ func (e *engine) finish(ctx context.Context) error {
 	return e.conclude(ctx, Done, "")
 }
 
-// abort ends a run whose class has reappeared.
+// abort ends a run whose alarm fired.
 func (e *engine) abort() error {
 	cause, seen := e.alarm.result()
 	e.abortErr = &FailedAgainError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
-	// that it aborts is true also where the ledger cannot be told
+	// returned even if the ledger cannot be written: the run is aborted
 	if err := e.halt(cause); err != nil {
 		return errors.Join(e.abortErr, err)
 	}
 	return e.abortErr
 }
 
-// abandon ends a run whose letters are gone.
+// abandon ends a run whose dead-letter topic was deleted or recreated.
 func (e *engine) abandon() error {
 	e.alarm.withdraw(ErrTopicRecreated.Error())
 	err := fmt.Errorf("run %s: %w", e.rec.ID, ErrTopicRecreated)
@@ -79,7 +78,7 @@ func (e *engine) abandon() error {
 	return err
 }
 
-// halt aborts: what is in a transaction that is not committed yet never will be.
+// halt aborts the run. Uncommitted transactions are aborted too.
 func (e *engine) halt(cause string) error {
 	if err := e.sender.drop(); err != nil {
 		return err
@@ -95,7 +94,7 @@ func (e *engine) halt(cause string) error {
 	return e.conclude(ctx, Aborted, cause)
 }
 
-// lingering is a context that outlives another one by closeTimeout.
+// lingering returns a context that ends closeTimeout after ctx.
 func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(closeTimeout, cancel) })
@@ -105,11 +104,11 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// errUnwatched is wrapped by the error of a run that could not begin to watch.
-var errUnwatched = errors.New("the watch could not begin")
+// errUnwatched is wrapped by the error of a run whose watch could not start.
+var errUnwatched = errors.New("the watch could not start")
 
-// unwatched ends a run that could not begin to watch: by ctx, by a permission that is missing, or
-// to be taken back.
+// unwatched handles the failed start of a watch. If ctx ended or a permission is missing, it
+// interrupts the run; otherwise the run is taken back.
 func (e *engine) unwatched(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return e.interrupt(context.Cause(ctx))
@@ -120,7 +119,7 @@ func (e *engine) unwatched(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", errUnwatched, err)
 }
 
-// interrupt leaves a run as it is, to be resumed.
+// interrupt leaves the run unfinished, to be resumed.
 func (e *engine) interrupt(cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -131,7 +130,7 @@ func (e *engine) interrupt(cause error) error {
 	now := time.Now()
 	rec := e.record(now)
 	rec.Stopped = &now
-	// nobody sends
+	// a stopped run does not send
 	rec.Waiting = "it was stopped at " + now.UTC().Format(time.RFC3339) + ", and waits to be resumed or aborted"
 	if err := e.writers.Write(ctx, e.sender.next, append(e.sender.notes, rec.note(e.topics.ledger))...); err == nil {
 		*e.rec = *rec

@@ -26,7 +26,7 @@ func TestEngine_WaitsUntilItCanWatch(t *testing.T) {
 		var said string
 		began := time.Now()
 		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1}, func(e redrive.Event) {
-			if strings.Contains(e.Message, "the watch could not begin: list") {
+			if strings.Contains(e.Message, "the watch could not start: list") {
 				said = e.Message
 			}
 			if blind == nil {

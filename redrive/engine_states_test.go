@@ -195,7 +195,7 @@ func TestEngine_IsNotDoneWithoutAPoll(t *testing.T) {
 		if d := o.Ended.Sub(blind); d < 2*time.Minute || d > 2*time.Minute+30*time.Second {
 			t.Errorf("it ended after %v", d)
 		}
-		if !strings.Contains(waited, "what failed within it is not known") {
+		if !strings.Contains(waited, "the failures within it are not known yet") {
 			t.Errorf("it said %q", waited)
 		}
 	})

@@ -4,57 +4,64 @@ import (
 	"time"
 )
 
-// State is where a run is.
+// State is the phase of a run.
 type State string
 
-// The states of a run. Aborted and Done are final, all others unfinished.
+// The states of a run. Done and Aborted are final; in all others the run is unfinished.
 const (
-	Canary  State = "canary"  // the first letters are sent, and their outcome is awaited
-	Sending State = "sending" // at the ramp's rate, then at the full one
-	Waiting State = "waiting" // nothing is sent; Outcome.Waiting says why
-	// all is sent, and the window is not over, or nobody could look since; then Outcome.Waiting
-	// says why
+	// the first letters are sent; the run awaits their outcomes
+	Canary State = "canary"
+	// the other letters are sent, at the ramp's rate and then at the full rate
+	Sending State = "sending"
+	// the run sends nothing for the reason in Outcome.Waiting
+	Waiting State = "waiting"
+	// all letters are sent, and the window is not over. Outcome.Waiting has the reason if the run
+	// cannot watch.
 	Watching State = "watching"
 	Done     State = "done"
-	Aborted  State = "aborted" // Outcome.Cause says why
+	// the run ended early for the reason in Outcome.Cause
+	Aborted State = "aborted"
 )
 
-// Finished reports whether a run in that state is over.
+// Finished reports whether s is final.
 func (s State) Finished() bool { return s == Done || s == Aborted }
 
-// Outcome is what is known of a run.
+// Outcome is the state and the progress of a run.
 //
-// While a process has the run, letters that a group passed because its offset was set by hand do
-// not count as succeeded. One case cannot be seen: the offset is set while the group is stopped,
-// and its consumer starts there and commits, all between two polls, which are a second apart. An
-// offset that is set while no process has the run looks like a commit of the group's members: the
+// While a process owns the run, it detects group offsets that were set by hand, and does not count
+// the letters that they skip as succeeded. It cannot detect an offset that is set while the group
+// is stopped, if the consumer restarts and commits from it between two polls (one second). An
+// offset that is set while no process owns the run looks like a commit of the group, so the skipped
 // letters count as succeeded.
 type Outcome struct {
-	// Topic is the dead-letter topic, ID the run's.
+	// Topic is the dead-letter topic, and ID the id of the run.
 	Topic, ID string
-	// State is where it is. Waiting says what it waits for, Cause why it was aborted.
+	// State is the run's phase. Waiting is the reason for a wait, and Cause the reason for an
+	// abort.
 	State          State
 	Waiting, Cause string
-	// By and Why are the operator's words.
+	// By and Why are the operator's name and reason.
 	By, Why string
-	// Owner says which process has it, or had it last; Heartbeat is when that last said so.
+	// Owner names the process that owns the run, or owned it last. Heartbeat is the time of its
+	// last heartbeat.
 	Owner     string
 	Heartbeat time.Time
-	// Claim tells that process from others that had the run before or after it, for [IfClaim].
+	// Claim identifies the process's claim, for [IfClaim]. Each claim of a run has another value.
 	Claim string
-	// Started and Ended are the times of the claim and of the final state. Stopped is when its
-	// process left it to be resumed or aborted, as it says itself; one that crashed says nothing.
-	// It is zero while nobody has stopped it.
+	// Started is the time of the first claim, and Ended the time of the final state. Stopped is the
+	// time at which the process recorded that it left the run unfinished. It is zero while the run
+	// is owned, and after a crash.
 	Started, Stopped, Ended time.Time
-	// Counts say what became of its letters.
+	// Counts counts the run's letters by their outcomes.
 	Counts Counts
 }
 
 // Event reports the progress of a run.
 type Event struct {
 	Outcome
-	// Rate is the records a second that it may send now; negative without a limit.
+	// Rate is the current limit in records a second; negative without a limit.
 	Rate float64
-	// Message is something to tell the operator, once; empty for mere progress.
+	// Message is a notice for the operator, sent once. It is empty in an event that only reports
+	// progress.
 	Message string
 }

@@ -11,27 +11,28 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
-// A group's offset that moved on says that records ran, unless somebody set it, which a broker
-// allows while the group has no members. A consumer's commit is known by its mark. One without it,
-// of another consumer or a former version, is believed where a member of the group was there before
-// and after it. What was committed and is gone counts as it was: whatever is committed next is a
-// step from there.
+// A group's committed offset that moves on shows that records ran, unless an operator set it. A
+// broker allows that while the group has no members. A mark identifies the commits of siding's
+// consumers. A commit without the mark, of another consumer or an earlier version, counts if a
+// member of the group was there before and after it. A commit that was deleted counts on, and the
+// next commit is compared with it.
 //
-// What cannot be told: an offset that is set, and a consumer that begins there and commits before
-// the next look.
+// One case cannot be detected: an offset is set, and a consumer starts there and commits before the
+// next poll.
 
-// groupOffsets are what a group had committed at a time.
+// groupOffsets are a group's committed offsets at a time.
 type groupOffsets struct {
 	members []string
 	at      bounds.Positions
-	last    bounds.Positions          // as at, with what was committed before and is not any more
-	reset   map[string]map[int32]span // moved by something else than the group's members
+	last    bounds.Positions          // at, and earlier offsets whose commits were deleted
+	reset   map[string]map[int32]span // skipped by a change that the group did not make
 }
 
 // span is a range of a partition whose records may not have run.
 type span struct{ from, until int64 }
 
-// next is what a group has committed, after what it had at the poll before; nil before the first.
+// next returns the group's offsets after those of the previous poll; g is nil before the first
+// poll.
 func (g *groupOffsets) next(ids []string, offsets kadm.OffsetResponses) *groupOffsets {
 	now := &groupOffsets{members: ids, at: bounds.Positions{}, last: bounds.Positions{}, reset: map[string]map[int32]span{}}
 	if g != nil {
@@ -44,7 +45,7 @@ func (g *groupOffsets) next(ids []string, offsets kadm.OffsetResponses) *groupOf
 	}
 	offsets.Each(func(r kadm.OffsetResponse) {
 		at, there := r.At, r.At >= 0
-		if r.Err != nil { // it is what it was, for all that is known
+		if r.Err != nil { // keep the last known offset
 			at, there = g.committed(r.Topic, r.Partition)
 		}
 		if !there {
@@ -59,28 +60,28 @@ func (g *groupOffsets) next(ids []string, offsets kadm.OffsetResponses) *groupOf
 	return now
 }
 
-// step marks what an offset moved over without that anybody ran it.
+// step marks the span between two offsets if the group did not run it.
 func (g *groupOffsets) step(before *groupOffsets, r kadm.OffsetResponse) {
 	switch was := before.last[r.Topic][r.Partition]; {
-	case r.At < was: // back: what lies between runs again, or will not
+	case r.At < was: // set back: the group may or may not run the span again
 		g.mark(r.Topic, r.Partition, span{r.At, was})
 	case r.At > was && !g.ran(before, r):
 		g.mark(r.Topic, r.Partition, span{was, r.At})
 	}
 }
 
-// ran reports whether it was the group that moved an offset on.
+// ran reports whether the group itself moved an offset on.
 func (g *groupOffsets) ran(before *groupOffsets, r kadm.OffsetResponse) bool {
 	if slices.ContainsFunc(g.members, func(id string) bool { return slices.Contains(before.members, id) }) {
 		return true
 	}
 	_, was := before.last[r.Topic][r.Partition]
 	_, is := before.at[r.Topic][r.Partition]
-	// who finds none begins where it is configured to
+	// a consumer without a committed offset starts at a configured position, which may skip records
 	return was == is && commitmark.Marked(r.Metadata)
 }
 
-// committed is the committed offset of a group on a partition.
+// committed returns a group's committed offset on a partition.
 func (g *groupOffsets) committed(topic string, partition int32) (at int64, ok bool) {
 	if g == nil {
 		return 0, false
@@ -106,10 +107,10 @@ func (g *groupOffsets) progressOn(at headers.Position, starts kadm.ListedOffsets
 	if s, reset := g.reset[at.Topic][at.Partition]; reset && at.Offset >= s.from && at.Offset < s.until {
 		return inflight.Unknown
 	}
-	// The starts were read after the offsets. One that expired by then may have been passed since
-	// there was nothing left to run.
+	// The starts were read after the offsets. The group may have passed an expired copy since,
+	// without a record to run.
 	switch start, found := starts.Lookup(at.Topic, at.Partition); {
-	case !found: // the topic is gone, or a broker does not know it yet: nothing can be concluded
+	case !found: // the topic is gone, or unknown to a broker so far; neither shows an outcome
 		return inflight.Behind
 	case start.Offset > at.Offset:
 		return inflight.Unknown

@@ -12,9 +12,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// members are the ids of a group's members. It asks in the protocol of KIP-848 first, and in the
-// classic one only of a group that the first does not know, or a broker: there a group of the other
-// kind is none at all, and would have no members.
+// members returns the ids of a group's members. It asks by the protocol of KIP-848 first. It asks
+// by the classic protocol only if the group or the broker does not know the other one. A group of
+// the other protocol looks as if it had no members.
 func members(ctx context.Context, adm *kadm.Client, group string) (ids []string, err error) {
 	next, err := adm.DescribeConsumerGroups(ctx, group)
 	if err == nil {
@@ -42,13 +42,13 @@ func members(ctx context.Context, adm *kadm.Client, group string) (ids []string,
 	return ids, nil
 }
 
-// unknownByKIP848 reports whether an error says that a group is of the classic protocol, or that a
+// unknownByKIP848 reports whether an error means that a group uses the classic protocol, or that a
 // broker knows no other.
 func unknownByKIP848(err error) bool {
 	return errors.Is(err, kerr.GroupIDNotFound) || permission.IsUnsupported(err)
 }
 
-// idle lists those of the groups that have no members.
+// idle returns the groups without members.
 func idle(ctx context.Context, adm *kadm.Client, groups []string) (without []string, err error) {
 	var errs []error
 	for _, g := range groups {
@@ -62,7 +62,8 @@ func idle(ctx context.Context, adm *kadm.Client, groups []string) (without []str
 	return without, errors.Join(errs...)
 }
 
-// readers lists the groups that have a committed offset on a topic, of those that may be described.
+// readers returns the groups with a committed offset on a topic, without groups that the user may
+// not describe.
 func readers(ctx context.Context, adm *kadm.Client, topic string) ([]string, error) {
 	groups, err := adm.ListGroups(ctx)
 	if err != nil {

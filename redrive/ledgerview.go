@@ -11,22 +11,22 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// ledgerView is what a ledger says of the letters of a run: of each the last entry, as far as a run
-// wants it. A letter is in the set of its state, and one that was sent takes 24 bytes more, so that
-// the entries of millions fit into memory.
+// ledgerView holds the last entry of each letter of a run, reduced to the parts that a run needs. A
+// letter is in the set of its state. A redriven letter takes 24 bytes more, so that the entries of
+// millions of letters fit into memory.
 type ledgerView struct {
 	all    letters.Set
-	states map[dlq.State]letters.Set // but for those that failed
+	states map[dlq.State]letters.Set // without failed letters
 	failed map[string]letters.Set    // by class
 
-	// by partition of the letters, in the ledger's order: of a letter the last counts
+	// by partition of the letters, in the ledger's order; the last one of a letter counts
 	copies map[int32][]copied
 	topics map[string]string
-	lines  []inflight.QueueKey // their targets
+	lines  []inflight.QueueKey // targets of copies
 	index  map[inflight.QueueKey]uint32
 }
 
-// copied says where the copy of a letter is.
+// copied is the position of a letter's copy.
 type copied struct {
 	letter, at int64
 	line       uint32
@@ -39,7 +39,7 @@ func newLedgerView() *ledgerView {
 	}
 }
 
-// clear takes back what was said of a letter.
+// clear removes the entry of a letter.
 func (s *ledgerView) clear(at letters.Place) {
 	if !s.all.Remove(at) {
 		return
@@ -56,7 +56,7 @@ func (s *ledgerView) clear(at letters.Place) {
 	}
 }
 
-// add adds an entry, and keeps no part of it: its strings are parts of the record.
+// add adds an entry. It keeps none of its strings, which are parts of the record.
 func (s *ledgerView) add(at letters.Place, e *dlq.Entry) {
 	s.clear(at)
 	s.all.Add(at)
@@ -81,8 +81,8 @@ func (s *ledgerView) add(at letters.Place, e *dlq.Entry) {
 }
 
 // confirm adds consumers' discard reports about letters that are redriven and have no outcome.
-func (s *ledgerView) confirm(heard letters.Set) {
-	for at := range heard.All() {
+func (s *ledgerView) confirm(reported letters.Set) {
+	for at := range reported.All() {
 		if s.states[dlq.Redriven].Has(at) {
 			s.add(at, &dlq.Entry{State: dlq.Discarded})
 		}
@@ -104,12 +104,12 @@ func (s *ledgerView) line(target headers.Position) uint32 {
 	return i
 }
 
-// each calls tell with each letter: its state, the class if it failed, the target if it is redriven
-// without an outcome.
-func (s *ledgerView) each(tell func(letters.Place, dlq.Entry)) {
+// each calls visit with each letter and its state. A failed letter has its class, and a redriven
+// letter without an outcome has its target.
+func (s *ledgerView) each(visit func(letters.Place, dlq.Entry)) {
 	all := func(letters letters.Set, e dlq.Entry) {
 		for at := range letters.All() {
-			tell(at, e)
+			visit(at, e)
 		}
 	}
 	for state, letters := range s.states {
@@ -128,7 +128,7 @@ func (s *ledgerView) each(tell func(letters.Place, dlq.Entry)) {
 				continue
 			}
 			l := s.lines[c.line]
-			tell(letters.At(partition, c.letter), dlq.Entry{State: dlq.Redriven, Target: headers.Position{Topic: l.Topic, Partition: l.Partition, Offset: c.at}})
+			visit(letters.At(partition, c.letter), dlq.Entry{State: dlq.Redriven, Target: headers.Position{Topic: l.Topic, Partition: l.Partition, Offset: c.at}})
 		}
 	}
 }

@@ -52,17 +52,17 @@ func TestLedgerView_TheLastEntryOfALetterCounts(t *testing.T) {
 // consumer can't know anything.
 func TestLedgerView_BelievesReportsAboutSentLettersOnly(t *testing.T) {
 	t.Parallel()
-	s, heard := newLedgerView(), letters.Set{}
+	s, reported := newLedgerView(), letters.Set{}
 	for offset, state := range []dlq.State{dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Unknown, "", dlq.Redriven} {
 		if state != "" {
 			s.add(letters.At(1, int64(offset)), &dlq.Entry{State: state, Target: headers.Position{Topic: "a", Offset: 7}})
 		}
 		if offset < 5 {
-			heard.Add(letters.At(1, int64(offset)))
+			reported.Add(letters.At(1, int64(offset)))
 		}
 	}
-	heard.Add(letters.At(0, 5))
-	s.confirm(heard)
+	reported.Add(letters.At(0, 5))
+	s.confirm(reported)
 	got := map[int64]dlq.State{}
 	s.each(func(at letters.Place, e dlq.Entry) { got[at.Offset] = e.State })
 	want := map[int64]dlq.State{0: dlq.Discarded, 1: dlq.Succeeded, 2: dlq.Failed, 3: dlq.Unknown, 5: dlq.Redriven}

@@ -9,51 +9,50 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// timeoutMost is the longest timeout of a transaction. It begins with [txn.Timeout], and is doubled
-// when one letter takes longer.
+// timeoutMost is the longest timeout of a transaction. The timeout starts at [txn.Timeout], and
+// doubles when a single letter takes longer.
 const timeoutMost = 5 * time.Minute
 
 const (
-	// loadStart is how many bytes the first transaction takes, and the one after an expiry at most:
-	// a second at 1 MB/s.
+	// loadStart bounds the bytes of the first transaction, and of the first after an expiry: one
+	// second at 1 MB/s.
 	loadStart = 1 << 20
 	// loadLeast keeps small letters from going one by one.
 	loadLeast = 8 << 10
-	// loadAim is how long the bytes of a transaction may take, beside what an empty one takes.
+	// loadAim is the time for the bytes of a transaction, beyond the time of an empty one.
 	loadAim = 150 * time.Millisecond
 )
 
-// load bounds a transaction by letters and by bytes. The bytes follow what the connection carries,
-// which is not known beforehand: the bound is doubled while the bytes take less than half of
-// [loadAim], and cut where they take longer. The time of the bytes is what the copies took less
-// what the ledger's entries took. So a broker that is only far away does not look slow.
+// load bounds a transaction by letters and by bytes. The speed of the connection is not known
+// beforehand. So the bound in bytes doubles while the bytes take less than half of [loadAim], and
+// shrinks when they take longer. The time for the bytes is the time for the copies less the time
+// for the entries, so that mere distance to the broker does not look slow.
 //
-// A load outlives an engine: the next engine of the run continues with what was learned. See
-// DESIGN.md, "Sending".
+// A load outlives an engine, and the next engine of the run continues with it. See DESIGN.md,
+// "Sending".
 type load struct {
 	letters       int
-	acceptedInRow int // transactions that were taken since letters changed
+	acceptedInRow int // transactions accepted since letters changed
 	bytes         int64
 	max           int64
 	timeout       time.Duration // of a transaction, on the broker
-	narrow        bool          // the connection has no room for two transactions at once
+	narrow        bool          // the connection has no room for two concurrent transactions
 }
 
 func newLoad(most int64) *load {
 	return &load{letters: txnLetters, bytes: min(loadStart, most), max: most, timeout: txn.Timeout, narrow: true}
 }
 
-// fits reports whether a transaction has room for a letter; for one it always has.
+// fits reports whether a transaction has room for a letter; an empty transaction always has.
 func (l *load) fits(t *transaction, size int) bool {
 	return len(t.copies) == 0 || len(t.copies) < l.letters && t.bytes+int64(size) <= l.bytes
 }
 
-// growAfter is how many transactions are taken, one after the other, before the next has twice as
-// many letters again: where it is the batches that are too large, and no letter, few are refused in
-// vain.
+// growAfter is the number of accepted transactions in a row after which letters doubles. It keeps
+// refusals rare when the batches are too large and no single letter is.
 const growAfter = 4
 
-// accepted records that a transaction with letters was committed.
+// accepted records the commit of a transaction with letters.
 func (l *load) accepted(t *transaction) {
 	if l.acceptedInRow++; l.acceptedInRow >= growAfter {
 		l.letters, l.acceptedInRow = min(2*l.letters, txnLetters), 0
@@ -68,12 +67,12 @@ func (l *load) accepted(t *transaction) {
 	}
 }
 
-// refused records that a broker refused so many letters of a transaction.
+// refused records that a broker refused a transaction with so many letters in refused batches.
 func (l *load) refused(letters int) {
 	l.letters, l.acceptedInRow = max(1, min(l.letters, letters/2)), 0
 }
 
-// some is how many of the records fit in a transaction, at least one, and their size.
+// some returns how many of the records fit in a transaction, at least one, and their size.
 func (l *load) some(records []*kgo.Record) (n int, bytes int64) {
 	for n < min(len(records), txnLetters) {
 		size := int64(len(records[n].Key) + len(records[n].Value))
@@ -93,8 +92,8 @@ type attempt struct {
 	bytes   int64
 }
 
-// expiredError means that a transaction took so long that the broker has ended it, or is about to.
-// No other process is the cause.
+// expiredError reports that a transaction took so long that the broker has ended it, or is about
+// to. No other process is the cause.
 type expiredError struct {
 	attempt
 	after time.Duration
@@ -108,8 +107,8 @@ func (e *expiredError) Error() string {
 
 func (e *expiredError) Unwrap() []error { return []error{txn.ErrUncertain, e.err} }
 
-// overdue finds out whether an attempt failed because it took too long. If so, the next one takes
-// less or has longer, and the error says so.
+// overdue wraps err into an *expiredError if the attempt took too long. It also shrinks the next
+// transaction or gives it more time.
 func (l *load) overdue(a attempt, err error) error {
 	after := l.timeout
 	if time.Since(a.began) < after {

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// memoryBudget bounds the bytes of letters that are in memory: from when they are read until their
-// transaction is committed.
+// memoryBudget bounds the bytes of letters in memory. A letter counts from its reading to the
+// commit of its transaction.
 type memoryBudget struct {
 	limit int64
-	freed chan struct{} // wakes who waits; one does at a time
+	freed chan struct{} // wakes a waiting take; there is one at most
 
 	mu   sync.Mutex
 	used int64
@@ -19,8 +19,8 @@ func newMemoryBudget(most int64) *memoryBudget {
 	return &memoryBudget{limit: most, freed: make(chan struct{}, 1)}
 }
 
-// take waits until there is room left, and takes some, which may be more than is left: the largest
-// letter has to go too. It reports false where ctx ended first.
+// take waits until there is room, and takes bytes, even if that is more than the room: the largest
+// letter has to pass too. It reports false if ctx ended first.
 func (r *memoryBudget) take(ctx context.Context, bytes int64) bool {
 	for {
 		r.mu.Lock()
@@ -40,7 +40,7 @@ func (r *memoryBudget) take(ctx context.Context, bytes int64) bool {
 	}
 }
 
-// free gives some back.
+// free returns bytes to the budget.
 func (r *memoryBudget) free(bytes int64) {
 	r.mu.Lock()
 	r.used -= bytes

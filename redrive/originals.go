@@ -18,20 +18,20 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// errValueLost says that a value which a letter lacks is not at its original place any more.
+// errValueLost reports that the original record of a letter without a value is gone.
 var errValueLost = errors.New("the original record is gone")
 
 // originalWait bounds the reading of an original record.
 const originalWait = 10 * time.Second
 
-// originals reads values that were left out of letters, where their records were first read, or
-// from copies of the letters. Its client is made for the first of them; it is one reader's, who
-// closes it.
+// originals reads the values that letters lack, from the original records or from duplicates of the
+// letters. It creates its client for the first letter. It is not safe for concurrent use, and the
+// reader of letters closes it.
 type originals struct {
 	run *ownedRun
 	cl  *kgo.Client
 	adm *kadm.Client
-	// of the run's letters, as the ledger names them; nil before one is looked for
+	// duplicates of the run's letters by letter, from the ledger; nil before the first use
 	copies map[letters.Place][]letters.Place
 }
 
@@ -40,7 +40,8 @@ func (o *originals) open() (err error) {
 		return nil
 	}
 	o.cl, err = client.New(append(slices.Clip(o.run.r.cfg.Kafka),
-		kgo.FetchIsolationLevel(kgo.ReadUncommitted()), // it was read once, so it was committed
+		// the group has read the record, so it is committed
+		kgo.FetchIsolationLevel(kgo.ReadUncommitted()),
 		kgo.FetchMaxWait(250*time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 	)...)
@@ -56,12 +57,12 @@ func (o *originals) close() {
 	}
 }
 
-// value is the value of a letter that lacks it. Where the original record is gone, a copy of the
-// letter may have the value: the letter hides it, so that nothing else brings it back.
+// value returns the value that a letter lacks. If the original record is gone, a duplicate of the
+// letter may have the value. No other run would redrive the duplicate, since the letter hides it.
 func (o *originals) value(ctx context.Context, r *kgo.Record) ([]byte, error) {
 	m, _ := headers.Parse(r.Headers)
 	if m.Original.Topic == "" {
-		return nil, fmt.Errorf("it does not say where it was first read: %w", errValueLost)
+		return nil, fmt.Errorf("the letter does not name its original position: %w", errValueLost)
 	}
 	original, err := o.record(ctx, m.Original)
 	if err == nil {
@@ -90,8 +91,8 @@ func (o *originals) value(ctx context.Context, r *kgo.Record) ([]byte, error) {
 	return nil, err
 }
 
-// copiesOf are the copies of a letter, which the run's claim has written down. Few runs have to
-// know, so the ledger is read for it.
+// copiesOf returns the duplicates of a letter, which the run's claim recorded. It reads the ledger
+// at its first call, because few runs need it.
 func (o *originals) copiesOf(ctx context.Context, letter letters.Place) ([]letters.Place, error) {
 	if o.copies == nil {
 		copies := map[letters.Place][]letters.Place{}
@@ -110,7 +111,7 @@ func (o *originals) copiesOf(ctx context.Context, letter letters.Place) ([]lette
 	return o.copies[letter], nil
 }
 
-// record is the one at a place.
+// record reads the record at a position.
 func (o *originals) record(ctx context.Context, at headers.Position) (*kgo.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, originalWait)
 	defer cancel()
@@ -127,7 +128,7 @@ func (o *originals) record(ctx context.Context, at headers.Position) (*kgo.Recor
 	return nil, permission.Denied("READ", "topic", at.Topic, err)
 }
 
-// there checks whether there may be a record at a place.
+// there checks whether a record can be at a position.
 func (o *originals) there(ctx context.Context, at headers.Position) error {
 	topics, err := o.adm.ListTopics(ctx, at.Topic)
 	if err != nil {
@@ -139,7 +140,7 @@ func (o *originals) there(ctx context.Context, at headers.Position) error {
 	case d.Err != nil:
 		return fmt.Errorf("describe topic %q: %w", at.Topic, d.Err)
 	case at.TopicID != [16]byte{} && d.ID != (kadm.TopicID{}) && d.ID != kadm.TopicID(at.TopicID):
-		return errValueLost // another topic by now
+		return errValueLost // the topic was recreated
 	}
 	starts, err := o.adm.ListStartOffsets(ctx, at.Topic)
 	if err != nil {
@@ -155,7 +156,7 @@ func (o *originals) there(ctx context.Context, at headers.Position) error {
 	case !ok1 || !ok2:
 		return errValueLost // the topic has fewer partitions
 	case err != nil:
-		return fmt.Errorf("the bounds of %s/%d are not known: %w", at.Topic, at.Partition, err)
+		return fmt.Errorf("the bounds of %s/%d are unknown: %w", at.Topic, at.Partition, err)
 	case at.Offset < first.Offset || at.Offset >= last.Offset:
 		return errValueLost
 	}
@@ -164,7 +165,7 @@ func (o *originals) there(ctx context.Context, at headers.Position) error {
 
 func (o *originals) read(ctx context.Context, at headers.Position) (*kgo.Record, error) {
 	o.cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{at.Topic: {at.Partition: kgo.NewOffset().At(at.Offset)}})
-	// with what was fetched behind it
+	// also drops records that were fetched behind it
 	defer o.cl.RemoveConsumePartitions(map[string][]int32{at.Topic: {at.Partition}})
 	for {
 		fetches := o.cl.PollRecords(ctx, 1)
@@ -176,7 +177,7 @@ func (o *originals) read(ctx context.Context, at headers.Position) (*kgo.Record,
 		}
 		for _, rec := range fetches.Records() {
 			if rec.Offset != at.Offset {
-				return nil, errValueLost // compaction took it
+				return nil, errValueLost // deleted by compaction
 			}
 			return rec, nil
 		}

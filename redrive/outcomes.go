@@ -17,17 +17,17 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// outcomes finds out what became of letters. The order of its readings is the point: first the
-// groups' committed offsets, stable; then where the topics end that tell of failures; then the
-// watch reads up to there. A group commits past a record when it was processed, or when the copy
-// that tells of its failure is written: so of a letter that the offsets are past, a copy would have
-// been read. See DESIGN.md, "Outcomes".
+// outcomes finds the outcomes of letters, and relies on the order of its readings. It reads the
+// groups' stable committed offsets first, and then the ends of the watched topics. Then the watch
+// reads up to these ends. A group commits past a record only after the record succeeded or the copy
+// of its failure is written. So if the offset is past a letter, the watch has read the copy of its
+// failure, if there is one. See DESIGN.md, "Outcomes".
 type outcomes struct {
 	watch  *watch
 	held   *ownedRun
 	topics *topics
 	groups []string
-	named  string // the target, where it is not the groups' tiers
+	named  string // the named target; empty if letters go to the groups' tiers
 	last   map[string]*groupOffsets
 
 	absence absence // of the dead-letter topic
@@ -41,7 +41,7 @@ func newOutcomes(h *ownedRun, w *watch) *outcomes {
 	return o
 }
 
-// poll finds the letters that have an outcome by now.
+// poll finds the letters that have an outcome now.
 func (o *outcomes) poll(ctx context.Context) (l pollResult) {
 	l.verdicts, l.err = o.verdicts(ctx)
 	l.judged = o.watch.flights.FirstOutcomes()
@@ -49,7 +49,8 @@ func (o *outcomes) poll(ctx context.Context) (l pollResult) {
 		return l
 	}
 	for _, g := range o.groups {
-		if len(o.last[g].members) == 0 && o.held.follows(g) { // of another topic it reads nothing
+		// on an unfollowed target, members do not matter
+		if len(o.last[g].members) == 0 && o.held.follows(g) {
 			l.idle = append(l.idle, g)
 		}
 	}
@@ -59,7 +60,7 @@ func (o *outcomes) poll(ctx context.Context) (l pollResult) {
 	return l
 }
 
-// behind is the groups' lag on the target that was named.
+// behind returns the groups' lag on the named target.
 func (o *outcomes) behind(ctx context.Context) (lag int64, err error) {
 	to, err := bounds.Ends(ctx, o.watch.adm, []string{o.named})
 	if err != nil {
@@ -84,7 +85,7 @@ func (o *outcomes) verdicts(ctx context.Context) ([]inflight.Verdict, error) {
 			return nil, err
 		}
 	}
-	// (2) Topics that were made since are watched from their start.
+	// (2) Topics that were created meanwhile are watched from their start.
 	found, err := o.topics.watched(ctx, o.watch.adm, o.groups)
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (o *outcomes) verdicts(ctx context.Context) ([]inflight.Verdict, error) {
 	return o.watch.flights.Resolve(func(group string, at headers.Position) inflight.Progress { return o.progress(group, at, from) }), nil
 }
 
-// targets are the topics on which letters are in flight.
+// targets returns the topics on which letters are in flight.
 func (o *outcomes) targets(found kadm.TopicDetails) []string {
 	names := map[string]bool{}
 	for name := range found {
@@ -124,7 +125,8 @@ func (o *outcomes) targets(found kadm.TopicDetails) []string {
 	return slices.Collect(maps.Keys(names))
 }
 
-// progress is where a group is, or the groups of the run if the letter's group is not known.
+// progress returns a group's progress, or that of all groups of the run if the letter's group is
+// unknown.
 func (o *outcomes) progress(group string, at headers.Position, starts kadm.ListedOffsets) inflight.Progress {
 	groups := []string{group}
 	if group == "" {
@@ -145,7 +147,7 @@ func (o *outcomes) progress(group string, at headers.Position, starts kadm.Liste
 	return worst
 }
 
-// fetch reads what a group has committed.
+// fetch reads a group's committed offsets.
 func (o *outcomes) fetch(ctx context.Context, group string) error {
 	ids, err := members(ctx, o.watch.adm, group)
 	if err != nil {
@@ -159,8 +161,8 @@ func (o *outcomes) fetch(ctx context.Context, group string) error {
 	return nil
 }
 
-// there makes sure that a poll found the dead-letter topic. A list of all topics omits those that
-// may not be described, so there asks for the topic by its name.
+// there checks that a poll found the dead-letter topic. A list of all topics omits topics that the
+// user may not describe, so there asks for the topic by name.
 func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 	name := o.topics.dlq
 	if found.Has(name) {
@@ -177,5 +179,5 @@ func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 	if o.absence.observe(false, time.Now()) {
 		return ErrTopicRecreated
 	}
-	return fmt.Errorf("the dead-letter topic %s is not there", name)
+	return fmt.Errorf("the dead-letter topic %s does not exist", name)
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// ownedRun is a run that this process has: what the ledger says of it, and the producers with which
-// it writes.
+// ownedRun is a run that this process owns: its state in the ledger, and its producers.
 type ownedRun struct {
 	r       *Redriver
 	topics  *topics
@@ -23,21 +22,21 @@ type ownedRun struct {
 	load    *load
 	topicID [16]byte
 
-	left    letters.Set      // what is still to be sent
-	skipped map[string]int64 // as the run itself says
-	// the dead-letter topic is another one by now: nothing else is known
+	left    letters.Set      // letters that are still to be sent
+	skipped map[string]int64 // as in the run's record
+	// the dead-letter topic was recreated; then the other fields are not set
 	recreated bool
-	abortErr  *FailedAgainError // it was to abort, and could not write that down
-	inFlight  []inflight.Sent   // what was sent, and has no outcome
-	// of which no outcome will be known, and the ledger does not say so
+	abortErr  *FailedAgainError // the run has to abort, and could not record it
+	inFlight  []inflight.Sent   // sent letters without an outcome
+	// sent letters that are not followed, without an entry that records it
 	unfollowed []inflight.Sent
-	// what else the ledger says of its letters, but for those that failed
+	// all other letters with an entry, by state, except failed ones
 	skipsReported map[dlq.State]letters.Set
 }
 
-// noteDuplicates records the duplicates of letters that have no entry yet. A duplicate is open
-// again when its letter has expired, unless an entry names its letter. If the letter was resolved
-// since the plan, its duplicate may be a later failure.
+// noteDuplicates records the duplicates that have no entry yet. Without an entry, a duplicate would
+// be open again once its letter has expired. A letter that was resolved since the plan is left out,
+// because its duplicate may be a later failure.
 func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) error {
 	const most = 10_000 // an entry takes some hundred bytes
 	var entries []*kgo.Record
@@ -56,15 +55,15 @@ func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledg
 	return nil
 }
 
-// declare writes the claim, after the records that it needs: a claim without its selection could
-// not be resumed, and a resumed run does not look for duplicates. Of a large selection these are
-// several transactions, with the claim in the last one.
+// declare writes the selection and other notes, and then the claim. A claim without its selection
+// could not be resumed, and a resumed run does not look for duplicates. A large selection takes
+// several transactions, with the claim in the last.
 func (h *ownedRun) declare(ctx context.Context, notes []*kgo.Record) error {
 	return h.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger)))
 }
 
-// write writes notes in as many transactions as they take. The first is written by the producer
-// that is named, and then they take turns.
+// write writes notes in as many transactions as they need. The producer which writes the first, and
+// then they take turns.
 func (h *ownedRun) write(ctx context.Context, which int, notes []*kgo.Record) error {
 	for len(notes) > 0 {
 		n, bytes := h.load.some(notes)
@@ -77,16 +76,16 @@ func (h *ownedRun) write(ctx context.Context, which int, notes []*kgo.Record) er
 	return nil
 }
 
-// recount counts anew what became of the letters of a run that is unfinished: the entries came with
-// the copies, and what the run says of itself is some seconds old.
+// recount derives the counts of an unfinished run from the entries. The entries committed with the
+// copies, but the counts in the run's record are some seconds old.
 func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
 	h.rec.Counts = Counts{Selected: h.rec.Counts.Selected}
 	entries.each(func(at letters.Place, e dlq.Entry) {
-		if h.left.Remove(at) { // what somebody says of others is not believed
+		if h.left.Remove(at) { // entries about letters outside the selection do not count
 			h.count(at, e)
 		}
 	})
-	for at := range h.left.Clone().All() { // resolved by others
+	for at := range h.left.Clone().All() { // resolved by other processes
 		if ledger.State(at.Partition, at.Offset).Resolves() {
 			h.rec.Counts.addSkipped(SkippedResolved)
 			h.left.Remove(at)
@@ -101,9 +100,8 @@ func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
 	}
 }
 
-// recountGroups adds to the counts of a finished run what became known since: that consumers
-// discarded pending letters. Later runs may have redriven its letters again, so the entries alone
-// do not count.
+// recountGroups adds consumers' discard reports about pending letters to the counts of a finished
+// run. It does not count the entries, because later runs may have redriven the letters again.
 func (h *ownedRun) recountGroups(entries *ledgerView) {
 	c := &h.rec.Counts
 	discarded := int64(0)
@@ -121,7 +119,7 @@ func (h *ownedRun) recountGroups(entries *ledgerView) {
 	c.Pending, c.Retrying = int64(len(h.inFlight)), 0
 }
 
-// count counts an entry about a letter of the run.
+// count adds an entry about a letter of the run.
 func (h *ownedRun) count(at letters.Place, e dlq.Entry) {
 	c := &h.rec.Counts
 	switch e.State {
@@ -144,44 +142,44 @@ func (h *ownedRun) count(at letters.Place, e dlq.Entry) {
 	}
 }
 
-// entry is the ledger's entry about a letter of the run.
+// entry returns the ledger's entry about a letter of the run.
 func (h *ownedRun) entry(at letters.Place, e dlq.Entry) *kgo.Record {
 	e.TopicID, e.Run, e.At, e.By, e.Why = h.topicID, h.rec.ID, time.Now(), h.rec.By, h.rec.Why
 	return e.Record(h.topics.ledger, at.Partition, at.Offset)
 }
 
-// applyVerdict is the ledger's entry about the outcome of a letter. It removes the consumer's
-// discard report, which is not needed any more. The letter is resolved since the claim; when each
-// letter was sent is not kept.
+// applyVerdict returns the entry about a letter's outcome, and a tombstone for the consumer's
+// discard report, which is not needed any more. The entry's Since is the run's claim, because the
+// time of sending is not kept.
 func (h *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
 	v.Entry.Since = h.rec.Started
 	notes := []*kgo.Record{h.entry(v.Letter, v.Entry)}
 	if v.Reported {
-		unsaid := dlq.Entry{Run: h.rec.ID}
-		notes = append(notes, unsaid.DiscardReport(h.topics.ledger, v.Letter.Partition, v.Letter.Offset))
+		cleared := dlq.Entry{Run: h.rec.ID}
+		notes = append(notes, cleared.DiscardReport(h.topics.ledger, v.Letter.Partition, v.Letter.Offset))
 	}
 	return notes
 }
 
-// What becomes of a letter is told by the committed offsets of its group, and by what that writes
-// into the siblings of the source if it fails again. On any other topic it fails into that topic's
-// siblings, if anybody reads it at all, and of a letter without a group nobody knows whose offsets
-// count. Such letters are not followed: the ledger says that of them, which settles them, and
-// nothing waits for more.
+// The outcome of a letter follows from its group's committed offsets, and from the copies that the
+// group writes to the source's siblings. On another topic, failures go to that topic's siblings.
+// For a letter without a group, no offsets are known. Such letters are not followed: the ledger
+// records that, which resolves them.
 
-// follows reports whether it will be known what becomes of a letter of a group.
+// follows reports whether the outcomes of a group's letters can be known.
 func (h *ownedRun) follows(group string) bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && group != ""
 }
 
-// followsSent reports that of a letter of which an entry is known that says that it was sent, and
-// not whose it is. Such an entry is of a letter that is followed, unless a version wrote it that
-// told of all alike: there each may be one without a group, where there are some.
+// followsSent reports whether a letter is followed whose entry says that it was sent, but not for
+// which group. Current versions write such entries only about followed letters. Earlier versions
+// wrote them about all letters; then the run has Groupless letters, and each letter may be one of
+// them.
 func (h *ownedRun) followsSent() bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && h.rec.Groupless == 0
 }
 
-// sameTopic makes sure that the dead-letter topic is the one that the run is about.
+// sameTopic checks that the dead-letter topic is the run's topic.
 func (h *ownedRun) sameTopic(found kadm.TopicDetails) error {
 	if d, ok := found[h.topics.dlq]; ok && d.Err == nil && isOther(h.topicID, d.ID) {
 		return ErrTopicRecreated

@@ -18,10 +18,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/tail"
 )
 
-// writeOutcomes writes outcomes down, of letters that have none in the ledger, and with them what
-// the run counts then.
-func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []inflight.Verdict) (settled int64, err error) {
-	h.rec.Edit = editRecord{} // that of a run which an older version ended
+// writeOutcomes writes outcomes of letters that have none in the ledger, and the run's new counts.
+func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []inflight.Verdict) (resolved int64, err error) {
+	h.rec.Edit = editRecord{} // kept by an older version that ended the run
 	pending := letters.Set{}
 	for _, l := range h.inFlight {
 		pending.Add(l.At)
@@ -38,9 +37,9 @@ func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []inflight.Verdic
 		}
 		h.rec.Counts.Pending = pending.Len()
 		if err := h.writers.Write(ctx, 0, append(notes, h.rec.note(h.topics.ledger))...); err != nil {
-			return settled, err
+			return resolved, err
 		}
-		settled += written
+		resolved += written
 	}
 	for some := range slices.Chunk(h.unfollowed, txnLetters) {
 		notes := make([]*kgo.Record, len(some))
@@ -49,15 +48,15 @@ func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []inflight.Verdic
 			notes[i] = h.entry(l.At, dlq.Entry{State: dlq.Unfollowed, Since: h.rec.Started, Target: target})
 		}
 		if err := h.writers.Write(ctx, 0, notes...); err != nil {
-			return settled, err
+			return resolved, err
 		}
-		settled += int64(len(some))
+		resolved += int64(len(some))
 	}
-	return settled, nil
+	return resolved, nil
 }
 
-// derive finds out what became of the letters of a run of which the ledger says no more than that
-// they were sent, and what it counts then.
+// derive finds the outcomes of letters that the ledger has as redriven, and the run's counts with
+// them.
 func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, error) {
 	if len(h.inFlight) == 0 {
 		return nil, h.rec.Counts.clone(), nil
@@ -72,8 +71,8 @@ func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, erro
 	return l.verdicts, Counts(fl.Counts()), l.err
 }
 
-// refailed counts those letters as failed. It reads what came into the dead-letter topic since the
-// run began, and nothing else: who may look at letters may do that.
+// refailed counts letters as failed that are dead letters again. It reads the dead-letter topic
+// from the run's begin, and nothing else, so it needs no further permission.
 func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 	seen := &refailed{run: h.rec.ID, topic: h.topics.dlq, reported: h.skipsReported}
 	if c.Succeeded+c.Unknown == 0 || seen.reported[dlq.Succeeded].Len()+seen.reported[dlq.Unknown].Len() == 0 {
@@ -88,11 +87,12 @@ func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 	to, err := bounds.Ends(ctx, kadm.NewClient(cl), []string{h.topics.dlq})
 	if err != nil {
 		cl.Close()
-		return fmt.Errorf("look for letters that came back: %w", permission.Denied("READ", "topic", h.topics.dlq, err))
+		return fmt.Errorf("read the dead-letter topic for letters that failed again: %w", permission.Denied("READ", "topic", h.topics.dlq, err))
 	}
 	from := bounds.Positions{}
 	for p := range to[h.topics.dlq] {
-		from.Set(h.topics.dlq, p, h.rec.Watch[h.topics.dlq][p]) // what was added since begins at 0
+		// 0 for a partition that was added since
+		from.Set(h.topics.dlq, p, h.rec.Watch[h.topics.dlq][p])
 	}
 	t := tail.New(cl, seen.observe, func(err error) {
 		if permission.IsDenied(err) {
@@ -104,7 +104,7 @@ func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 	err = t.Reach(ctx, to)
 	t.Close()
 	if err != nil {
-		return fmt.Errorf("look for letters that came back: %w", err)
+		return fmt.Errorf("read the dead-letter topic for letters that failed again: %w", err)
 	}
 	for i, e := range seen.found {
 		if n := c.of(seen.before[i]); *n > 0 {
@@ -115,20 +115,20 @@ func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 	return nil
 }
 
-// refailed are letters of a run that are dead letters again although an engine has written another
-// outcome down. A letter that failed into a retry topic which the run may not see looks as if it
-// had succeeded, until it is dead once more.
+// refailed collects letters of a run that are dead letters again although the ledger has another
+// outcome. A letter that failed into a retry topic which the run may not see looks succeeded until
+// then.
 type refailed struct {
 	run, topic string
-	// what was written down; a letter is taken off when it is seen
+	// recorded outcomes; observe removes letters that it has found
 	reported map[dlq.State]letters.Set
 
-	found  []dlq.Entry // what each is instead
-	before []dlq.State // and what was written down of it
+	found  []dlq.Entry // the actual outcomes
+	before []dlq.State // the recorded outcome for each of found
 }
 
 func (r *refailed) observe(rec *kgo.Record) {
-	// whatever else is broken in a letter of the run, it came back
+	// other damage to the headers does not matter
 	m, _ := headers.Parse(rec.Headers)
 	from := m.Redrive.From
 	if m.Redrive.ID != r.run || from.Topic != r.topic {

@@ -7,35 +7,34 @@ import (
 	"time"
 )
 
-// Pace says how fast a run goes, and when it stops by itself. The zero value has the
-// defaults; a negative field means none, but for Burst, where it is an error.
+// Pace sets the speed of a run and the limits at which it aborts itself. A zero field has its
+// default. A negative field means none, except that a negative Burst is an error.
 type Pace struct {
 	// Rate is in records a second; 50 by default, without a limit when negative.
 	Rate float64 `json:"rate"`
-	// Burst is how many may be sent at once after a pause, at least one, so a negative one is an
-	// error; a tenth of Rate by default. It takes nothing off the rate: what the process is late
-	// for, up to 100 ms, it makes up for.
+	// Burst is how many letters may be sent at once after a pause; a tenth of Rate by default, at
+	// least 1. It does not lower the average rate: the run makes up for delays of its process of up
+	// to 100 ms.
 	Burst int `json:"burst"`
-	// Canary is how many are sent first, whose outcome is awaited before the others are; 1 by
-	// default.
+	// Canary is the number of letters that are sent first. The run awaits their outcomes before it
+	// sends the others; 1 by default.
 	Canary int `json:"canary"`
-	// Tolerate is how many failures are no reason to abort; none by default. Beyond it a failure
-	// with a class of the run is one at once, of a letter or of new traffic.
+	// Tolerate is the number of failures that the run tolerates; none by default. The next failure
+	// with a class of the run aborts it, whether of a letter or of new traffic.
 	Tolerate int `json:"tolerate"`
-	// TolerateShare is which share of the last 50 letters with an outcome may have failed, with any
-	// class, before the run aborts; 0.1 by default, none when negative, any share at 1. Of fewer
-	// letters as many may fail as of 50. A letter counts once, when its group has passed it for the
-	// first time. The share is no reason to abort before more than Tolerate letters failed.
+	// TolerateShare is the share of failures, of any class, that the run tolerates among the last
+	// 50 letters with an outcome. It is 0.1 by default, none when negative, and 1 tolerates all.
+	// Among fewer letters as many may fail as among 50. A letter counts once, when its group passes
+	// it for the first time. The share aborts nothing before more than Tolerate letters failed.
 	TolerateShare float64 `json:"tolerateShare,omitempty"`
-	// Ramp is how long it takes from a tenth of Rate to all of it, after the canary; 30 s by
-	// default.
+	// Ramp is the time from a tenth of Rate to all of it, after the canary; 30 s by default.
 	Ramp time.Duration `json:"ramp"`
-	// Window is how long failures are looked for after the last record was sent, and how long new
-	// traffic's count; 30 s by default.
+	// Window is how long the run watches for failures after its last letter, and for how long
+	// failures of new traffic count; 30 s by default.
 	Window time.Duration `json:"window"`
-	// MaxLag is how many records that were sent may be due and unfinished on a retry topic, or in
-	// the group's lag on another target; nothing is sent meanwhile. By default it is what Rate
-	// gives in ten seconds, at least 1,000.
+	// MaxLag bounds the letters that were sent and are due and unfinished on a retry topic. On
+	// another target it bounds the group's lag. At the bound the run sends nothing. The default is
+	// Rate × 10 s, at least 1,000.
 	MaxLag int64 `json:"maxLag"`
 }
 
@@ -44,7 +43,7 @@ const (
 	defaultShare  = 0.1
 )
 
-// canaryPatience is how long the canary's outcome is awaited before the run says that it waits.
+// canaryPatience is how long the run awaits the canary's outcome before it reports that it waits.
 const canaryPatience = 5 * time.Minute
 
 func (p Pace) withDefaults() Pace {
@@ -68,18 +67,18 @@ func set[T int | int64 | float64 | time.Duration](field *T, to T) {
 
 func (p Pace) validate() error {
 	if math.IsNaN(p.Rate) || math.IsInf(p.Rate, 0) {
-		return errors.New("the rate is no number")
+		return errors.New("the rate is not a finite number")
 	}
 	if math.IsNaN(p.TolerateShare) || p.TolerateShare > 1 {
-		return fmt.Errorf("the share of failures that is tolerated is %g: it is 1 at most", p.TolerateShare)
+		return fmt.Errorf("the tolerated share of failures is %g: it may be 1 at most", p.TolerateShare)
 	}
 	if p.Burst < 0 {
-		return fmt.Errorf("the burst is %d: it takes one at least", p.Burst)
+		return fmt.Errorf("the burst is %d: it must be 1 at least", p.Burst)
 	}
 	return nil
 }
 
-// rateAt is the rate at a time since the ramp began.
+// rateAt returns the rate at a time since the ramp began.
 func (p *Pace) rateAt(since time.Duration) float64 {
 	if p.Rate < 0 || p.Ramp <= 0 || since >= p.Ramp {
 		return p.Rate

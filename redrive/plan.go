@@ -11,78 +11,83 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// Plan is a redrive that was not begun: which letters, frozen, and where they would
-// go. It is valid for as long as the letters are open; what changed meanwhile is
-// found out by the run.
+// Plan is a frozen selection of letters and their targets, before the run. It is valid while the
+// letters are open. The run detects changes since the plan.
 type Plan struct {
-	// Selection is what was asked for.
+	// Selection is the argument of [Redriver.Plan].
 	Selection Selection
-	// ID is that of the run that would be made of it.
+	// ID is the id of the run that [Redriver.Run] makes of the plan.
 	ID string
-	// Created is when it was made.
+	// Created is the time of the plan.
 	Created time.Time
-	// Letters is how many would be redriven. ByClass, ByPartition and ByGroup have them by the
-	// class of their last error (with "#" and the fingerprint where the class is "unclassified"),
-	// by the partition of the dead-letter topic, and by failing group.
+	// Letters is the number of selected letters. ByClass splits it by the class of the last error;
+	// class "unclassified" is followed by "#" and the fingerprint. ByPartition splits it by
+	// partition of the dead-letter topic, and ByGroup by failing group.
 	Letters     int64
 	ByClass     map[string]int64
 	ByPartition map[int32]int64
 	ByGroup     map[string]int64
-	// Targets are the topics that they would go to.
+	// Targets is the number of letters by target topic.
 	Targets map[string]int64
-	// SeenBy are the groups that would get them, as far as can be told: groups that may not be
-	// described are not among them.
+	// SeenBy are the groups that would read the copies, without groups that the user may not
+	// describe.
 	SeenBy []string
-	// Watched are the retry topics in which the run looks for records that fail again: those of the
-	// groups that the user may see. What fails into another one is taken for a success.
+	// Watched are the retry topics in which the run watches for new failures. Retry topics that the
+	// user may not see are missing, and letters that fail into them count as succeeded.
 	Watched []string
-	// Skipped are letters that fit and would not be redriven, by reason.
+	// Skipped counts, by reason, letters that fit and would not be redriven.
 	Skipped map[string]int64
-	// Warnings are for the operator to read.
+	// Warnings are notices for the operator.
 	Warnings []string
 
 	topics     *topics
 	topicID    [16]byte // of the dead-letter topic
 	toTier     bool     // the letters go to retry topics
 	chosen     letters.Set
-	unknown    int64 // of the letters, what became of them the last time
+	unknown    int64 // letters whose last outcome is unknown
 	duplicates []duplicate
 	tiers      map[string]string
 	by         map[destination]int64
-	elsewhere  map[string]bool // the topics that have the values which letters lack
+	elsewhere  map[string]bool // the topics with the original records of letters without a value
 	oldest     time.Time
-	unfit      error // of the first letter that can't be edited
+	unfit      error // of the first letter to which the edit cannot be applied
 	unread     unread
 }
 
-// duplicate is a copy of a letter of the same partition that is selected or resolved, and that has
-// no entry of its own.
+// duplicate is a second letter of the same failure as a letter of the same partition. That letter
+// is selected or resolved, and the duplicate has no entry.
 type duplicate struct {
 	letters.Place
 	letter int64
 }
 
-// The reasons for which letters that fit are left out.
+// The reasons for which a run skips letters that fit.
 const (
-	SkippedTooOften = "too many redrives" // it was redriven MaxRedrives times
-	// siding did not write it, or its group is not known: name a target
+	// the record was redriven MaxRedrives times
+	SkippedTooOften = "too many redrives"
+	// the letter names no group: another program wrote it, or its headers are damaged. A named
+	// target takes it.
 	SkippedNoGroup = "no group"
-	// its value was left out, and the original record is gone
+	// the letter has no value, and the original record is gone
 	SkippedValueLost = "value lost"
-	SkippedEdit      = "edit failed"              // the patch can't be applied to its value
-	SkippedExpired   = "expired"                  // retention took it first
-	SkippedTooLarge  = "too large for the target" // as the broker says, of it alone
-	// the same, for its timestamp or what the topic asks of records
+	// the patch cannot be applied to the value
+	SkippedEdit = "edit failed"
+	// retention deleted the letter
+	SkippedExpired = "expired"
+	// the broker refused this one copy as too large
+	SkippedTooLarge = "too large for the target"
+	// the broker refused this one copy for its timestamp, or for another rule of the topic
 	SkippedRefused = "refused by the target"
-	// it was discarded, or another tool redrove it
+	// an operator discarded the letter, or another run resolved it. The text is in ledgers of
+	// earlier versions.
 	SkippedResolved = "settled meanwhile"
 )
 
-// unclassified is the class of errors that have no type of their own; only their fingerprint tells
-// them apart.
+// unclassified is the class of errors without a type of their own. Only their fingerprints
+// distinguish them.
 const unclassified = "unclassified"
 
-// classKey is what classes are compared by.
+// classKey returns the key by which classes are compared.
 func classKey(class, fingerprint string) string {
 	if class == unclassified {
 		return class + "#" + fingerprint
@@ -90,7 +95,8 @@ func classKey(class, fingerprint string) string {
 	return class
 }
 
-// Duration is how long the sending would take at a pace, without waiting for outcomes.
+// Duration estimates the time for sending all letters at a pace, without waits for outcomes. It is
+// 0 if the rate has no limit.
 func (p *Plan) Duration(pace Pace) time.Duration {
 	pace = pace.withDefaults()
 	if pace.Rate <= 0 {
@@ -99,14 +105,14 @@ func (p *Plan) Duration(pace Pace) time.Duration {
 	left := float64(p.Letters)
 	ramp := pace.Ramp.Seconds()
 	if inRamp := 0.55 * pace.Rate * ramp; left <= inRamp {
-		// From a tenth to all of the rate: after a time t as many are sent as rate × (0.1 t + 0.45
-		// t²/ramp).
+		// The rate grows from a tenth to the full rate, so rate × (0.1 t + 0.45 t²/ramp) letters
+		// are sent after a time t.
 		return lasting(ramp * (math.Sqrt(0.01+1.8*left/(pace.Rate*ramp)) - 0.1) / 0.9)
 	}
 	return lasting(ramp + (left-0.55*pace.Rate*ramp)/pace.Rate)
 }
 
-// lasting is a duration of so many seconds, or the longest that there is.
+// lasting converts seconds to a duration, and caps it at the longest one.
 func lasting(seconds float64) time.Duration {
 	if ns := seconds * float64(time.Second); ns < math.MaxInt64 {
 		return time.Duration(ns)
@@ -116,7 +122,7 @@ func lasting(seconds float64) time.Duration {
 
 func init() { guard.RefuseUnfinished = refuseUnfinished }
 
-// refuseUnfinished returns a *RefusedError if a ledger, as it was read last, has an unfinished run.
+// refuseUnfinished returns a *RefusedError if the ledger, as last read, has an unfinished run.
 func refuseUnfinished(ledger *dlq.Ledger) error {
 	topic := ledger.Topic()
 	for rec, err := range recordsIn(ledger) {
@@ -138,7 +144,8 @@ func refuseUnfinished(ledger *dlq.Ledger) error {
 	return nil
 }
 
-// take takes a letter into the plan, or notes why not; it reports which.
+// take adds a letter to the plan, or counts the reason for skipping it. It reports whether it added
+// the letter.
 func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte, error)) bool {
 	most := p.Selection.MaxRedrives
 	set(&most, defaultMaxRedrives)
@@ -149,7 +156,7 @@ func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte,
 	case p.toTier && (l.MetaErr != nil || l.Meta.Group == "" || l.Meta.Original.Topic != p.topics.source):
 		p.Skipped[SkippedNoGroup]++
 		return false
-	case l.Meta.ValueOmitted: // a run sees whether an edit fits what it reads elsewhere
+	case l.Meta.ValueOmitted: // the run applies the edit to the original value
 		if topic := l.Meta.Original.Topic; topic != "" && p.Selection.Edit.Value == nil {
 			p.elsewhere[topic] = true
 		}
@@ -175,7 +182,7 @@ func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte,
 	return true
 }
 
-// homeOf is the partition on which a letter's record has its lane: that of the source, for life.
+// homeOf returns the partition of the letter's lane: the original record's partition of the source.
 func homeOf(l *dlq.Letter, source string) int32 {
 	if l.Meta.Original.Topic == source {
 		return l.Meta.Original.Partition
@@ -190,7 +197,7 @@ func (p *Plan) mostPartition() (most int32) {
 	return most
 }
 
-// topicError is an error that names the dead-letter topic.
+// topicError adds the dead-letter topic's name to an error.
 type topicError struct {
 	topic string
 	err   error
@@ -199,18 +206,18 @@ type topicError struct {
 func (e *topicError) Error() string { return fmt.Sprintf("redrive: %s: %v", e.topic, e.err) }
 func (e *topicError) Unwrap() error { return e.err }
 
-// within names the topic in an error that does not.
+// within adds the topic's name to an error, unless the error has it.
 func within(topic string, err error) error {
 	_, refused := errors.AsType[*RefusedError](err)
-	_, reappeared := errors.AsType[*FailedAgainError](err)
+	_, failedAgain := errors.AsType[*FailedAgainError](err)
 	_, named := errors.AsType[*topicError](err)
-	if err == nil || refused || reappeared || named {
+	if err == nil || refused || failedAgain || named {
 		return err
 	}
 	return &topicError{topic, err}
 }
 
-// unresolved are the letters of a plan that are still open, and how many are not.
+// unresolved returns the letters of a plan that are still open, and counts the others by reason.
 func (p *Plan) unresolved(ledger *dlq.Ledger) (left letters.Set, skipped map[string]int64) {
 	left, skipped = letters.Set{}, map[string]int64{}
 	for at := range p.chosen.All() {
@@ -223,18 +230,18 @@ func (p *Plan) unresolved(ledger *dlq.Ledger) (left letters.Set, skipped map[str
 	return left, skipped
 }
 
-// follows reports whether it would be known what becomes of a letter of a group.
+// follows reports whether the outcomes of a group's letters can be known.
 func (p *Plan) follows(group string) bool {
 	return group != "" && (p.toTier || p.Selection.Target.Topic == p.topics.source)
 }
 
-// unfollowed is how many letters of the plan would not be followed, and why.
+// unfollowed counts the letters whose outcomes cannot be known, and gives the reason.
 func (p *Plan) unfollowed() (n int64, why string) {
 	switch target := p.Selection.Target.Topic; {
 	case p.toTier:
 		return 0, ""
 	case target != p.topics.source:
-		return p.Letters, fmt.Sprintf("%s is another topic than %s, where they failed", target, p.topics.source)
+		return p.Letters, fmt.Sprintf("%s is neither the source topic %s nor its retry topic", target, p.topics.source)
 	default:
 		return p.ByGroup[""], "they name no group"
 	}
@@ -256,7 +263,7 @@ func classesOf(p *Plan) (classes []string) {
 	return classes
 }
 
-// originalTime is when a letter's record was first written.
+// originalTime returns the timestamp of the original record.
 func originalTime(l *dlq.Letter) time.Time {
 	if at := l.Meta.Original.Timestamp; !at.IsZero() {
 		return at

@@ -13,8 +13,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// permissions are the operations on topics that a run needs, as far as is known yet where its
-// letters go.
+// permissions returns the operations that a run needs on each topic, for the targets that are known
+// so far.
 func (p *Plan) permissions(watched []string) map[string][]string {
 	const read, write = "READ", "WRITE"
 	needs := map[string][]string{p.topics.dlq: {read}, p.topics.ledger: {read, write}}
@@ -42,8 +42,7 @@ func (p *Plan) permissions(watched []string) map[string][]string {
 	return needs
 }
 
-// checkPermissions checks whether the user may do all that a run needs, as far as the targets are
-// known.
+// checkPermissions checks all permissions of a run, for the targets that are known so far.
 func (p *Plan) checkPermissions(ctx context.Context, cl *kgo.Client) error {
 	watched, err := p.topics.watched(ctx, kadm.NewClient(cl), slices.Collect(maps.Keys(p.ByGroup)))
 	if err != nil {
@@ -60,8 +59,8 @@ func (p *Plan) checkPermissions(ctx context.Context, cl *kgo.Client) error {
 	return nil
 }
 
-// allLacking is an error about permissions with all others that are missing, as far as that can be
-// known; any other is returned as it is.
+// allLacking adds all other missing permissions to an error about a permission. It returns any
+// other error unchanged.
 func (p *Plan) allLacking(ctx context.Context, cl *kgo.Client, err error) error {
 	if permission.Lacking(err) == nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// resolveGroups finds out where the letters go, and whether they may.
+// resolveGroups finds the targets of the letters, and refuses the plan if they may not go there.
 // See DESIGN.md, "Plans and permissions".
 func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	adm := kadm.NewClient(cl)
@@ -26,26 +26,26 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	}
 	switch {
 	case p.Letters == 0 && p.Skipped[SkippedTooOften] > 0:
-		return refuse(RefusedTooOften, fmt.Sprintf("%s, and all were redriven that often before: find out why they fail again, "+
+		return refuse(RefusedTooOften, fmt.Sprintf("%s, and all reached the limit of redrives: find out why they fail again, "+
 			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit")))
 	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
-		return refuse(RefusedEdit, fmt.Sprintf("%s, and the edit can't be applied to the value of any; the first: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit))
+		return refuse(RefusedEdit, fmt.Sprintf("%s, and the edit can't be applied to any value: change the edit; the first error: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit))
 	case p.Letters == 0 && p.Skipped[SkippedNoGroup] > 0:
 		return refuse(RefusedNothing, fmt.Sprintf("%s, and none names its group: name a target topic", counted(p.Skipped[SkippedNoGroup], "fit")))
 	case p.Letters == 0:
 		return refuse(RefusedNothing, "no open letter fits")
 	case p.Selection.Edit.Value != nil && p.Letters != 1:
-		return refuse(RefusedMany, fmt.Sprintf("a new value is for one letter, and %d are selected", p.Letters))
+		return refuse(RefusedMany, fmt.Sprintf("a new value is for one letter, and %d are selected: narrow the filter", p.Letters))
 	}
 	groups := slices.Sorted(maps.Keys(p.ByGroup))
 	var unreached error
 	if p.toTier {
 		unreached = p.resolveTiers(ctx, adm)
 	}
-	rights := p.checkPermissions(ctx, cl)
+	denied := p.checkPermissions(ctx, cl)
 	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !p.follows(g) }))
-	// permissions first, and all at once
-	if err := cmp.Or(permission.Lacking(rights, unreached, unasked), unreached, rights, unasked); err != nil {
+	// missing permissions first, in one error
+	if err := cmp.Or(permission.Lacking(denied, unreached, unasked), unreached, denied, unasked); err != nil {
 		return within(t.dlq, err)
 	}
 	if p.toTier {
@@ -59,7 +59,7 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 			return within(t.dlq, err)
 		}
 		if len(p.SeenBy) > 1 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%d groups read %s and will all get the records again: %s", len(p.SeenBy), target.Topic, strings.Join(p.SeenBy, ", ")))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%d groups read %s, and all of them get the records again: %s", len(p.SeenBy), target.Topic, strings.Join(p.SeenBy, ", ")))
 		}
 	}
 	if len(without) > 0 {
@@ -76,10 +76,10 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters were redriven before, with an unknown outcome: they may be processed twice", p.unknown))
 	}
 	if n := p.Skipped[SkippedTooOften]; n > 0 {
-		p.Warnings = append(p.Warnings, counted(n, "stay")+": redriven too often")
+		p.Warnings = append(p.Warnings, counted(n, "stay")+": they reached the limit of redrives")
 	}
 	if n := p.Skipped[SkippedEdit]; n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the edit can't be applied to the value; the first: %v", counted(n, "stay"), p.unfit))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the edit can't be applied to the value; the first error: %v", counted(n, "stay"), p.unfit))
 	}
 	if n := p.Skipped[SkippedNoGroup]; n > 0 {
 		p.Warnings = append(p.Warnings, counted(n, "stay")+": without a group; name a target topic for them")
@@ -109,16 +109,16 @@ func (p *Plan) resolveTiers(ctx context.Context, adm *kadm.Client) error {
 	}
 	if named := p.Selection.Target.Topic; len(lacking) > 0 && named != "" {
 		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
-			"%s has no committed offset of group %s, so it would not be read: leave the target out, or name another one", named, strings.Join(lacking, ", "))}
+			"%s has no committed offset of group %s, so the group would not read it: omit the target, or name another one", named, strings.Join(lacking, ", "))}
 	} else if len(lacking) > 0 {
 		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
-			"no retry topic of %s has a committed offset of group %s that this user may see: have READ and WRITE on its retry topics granted if they are hidden, "+
+			"no retry topic of %s that this user may see has a committed offset of group %s: grant READ and WRITE on its retry topics if they are hidden, "+
 				"start its consumer once if there are none, or name a target topic", p.topics.source, strings.Join(lacking, ", "))}
 	}
 	return nil
 }
 
-// counted is what so many letters do, in words.
+// counted returns "1 letter fits" or "3 letters fit".
 func counted(n int64, do string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 letter %ss", do)
@@ -126,15 +126,14 @@ func counted(n int64, do string) string {
 	return fmt.Sprintf("%d letters %s", n, do)
 }
 
-// checkNaming checks whether letters that are redriven to the source will be seen when they fail
-// again.
+// checkNaming refuses a redrive to the source if new failures of its letters would go unnoticed.
 func (p *Plan) checkNaming(ctx context.Context, adm *kadm.Client, groups []string) error {
 	target := p.Selection.Target
 	if target.Topic != p.topics.source {
 		return nil
 	}
 	for _, g := range groups {
-		if g == "" { // these are not followed
+		if g == "" { // its letters are not followed
 			continue
 		}
 		err := p.topics.misnamed(ctx, adm, g)
@@ -143,7 +142,7 @@ func (p *Plan) checkNaming(ctx context.Context, adm *kadm.Client, groups []strin
 		case suspect && target.Force:
 			p.Warnings = append(p.Warnings, refused.Detail)
 		case suspect:
-			refused.Detail += "; say how retry topics are named, or force it"
+			refused.Detail += "; give the naming of the retry topics, or force the redrive"
 			return refused
 		case err != nil:
 			return err
@@ -152,7 +151,7 @@ func (p *Plan) checkNaming(ctx context.Context, adm *kadm.Client, groups []strin
 	return nil
 }
 
-// checkTarget checks whether letters may go to the topic that was named.
+// checkTarget checks whether letters may go to the named target.
 func (p *Plan) checkTarget(ctx context.Context, adm *kadm.Client) error {
 	t, target := p.topics, p.Selection.Target
 	described, err := adm.ListTopics(ctx, target.Topic)
@@ -168,7 +167,7 @@ func (p *Plan) checkTarget(ctx context.Context, adm *kadm.Client) error {
 	}
 	if most := p.mostPartition(); int(most) >= len(d.Partitions) {
 		return &RefusedError{Topic: t.dlq, Reason: RefusedPartitions, Detail: fmt.Sprintf(
-			"%s has %d partitions, and there are letters of partition %d: grow it first, or choose another target", target.Topic, len(d.Partitions), most)}
+			"%s has %d partitions, and there are letters of partition %d: add partitions first, or choose another target", target.Topic, len(d.Partitions), most)}
 	}
 	configs, err := adm.DescribeTopicConfigs(ctx, target.Topic)
 	if err != nil {
@@ -185,14 +184,14 @@ func (p *Plan) checkTarget(ctx context.Context, adm *kadm.Client) error {
 	if strings.Contains(values["cleanup.policy"], "compact") {
 		what := target.Topic + " is compacted: an old value would become the latest of its key"
 		if !target.Force {
-			return &RefusedError{Topic: t.dlq, Reason: RefusedCompacted, Detail: what + "; bring the letters back to the group's retry topic, or force it"}
+			return &RefusedError{Topic: t.dlq, Reason: RefusedCompacted, Detail: what + "; redrive to the group's retry topic, or force it"}
 		}
 		p.Warnings = append(p.Warnings, what)
 	}
 	if target.KeepTimestamp {
 		if ms, limited := retention(values); limited && p.oldest.Before(p.Created.Add(-ms)) {
 			return &RefusedError{Topic: t.dlq, Reason: RefusedRetention, Detail: fmt.Sprintf(
-				"%s keeps records for %v, and the oldest selected is of %s: with its timestamp it would be deleted at once; leave the timestamps out, or select younger ones",
+				"%s keeps records for %v, and the oldest selected record is of %s: with its timestamp it would be deleted at once; do not keep timestamps, or select younger letters",
 				target.Topic, ms, p.oldest.UTC().Format("2006-01-02T15:04:05Z"))}
 		}
 	}

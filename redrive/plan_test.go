@@ -41,7 +41,7 @@ func TestPlan_RefusesRunsThatWouldGoWrong(t *testing.T) {
 				s.stop(t)
 				forgetGroup(t, k)
 			},
-			want: redrive.RefusedNoTier, says: "no retry topic of orders has a committed offset of group billing on partition 0, billing on partition 1 that this user may see: have READ and WRITE on its retry topics granted",
+			want: redrive.RefusedNoTier, says: "no retry topic of orders that this user may see has a committed offset of group billing on partition 0, billing on partition 1: grant READ and WRITE on its retry topics",
 		},
 		"a group without members": {
 			before: func(t *testing.T, _ *consumertest.Kafka, s *switched) {
@@ -67,7 +67,7 @@ func TestPlan_RefusesRunsThatWouldGoWrong(t *testing.T) {
 			s:      redrive.Selection{Target: redrive.Target{Topic: "small"}}, want: redrive.RefusedPartitions, says: "small has 1 partitions",
 		},
 		"records that were brought back too often": {
-			s: redrive.Selection{MaxRedrives: 1}, want: redrive.RefusedTooOften, says: "redriven that often",
+			s: redrive.Selection{MaxRedrives: 1}, want: redrive.RefusedTooOften, says: "all reached the limit of redrives",
 			before: func(t *testing.T, k *consumertest.Kafka, _ *switched) {
 				r := redriver(t, k)
 				for {
@@ -120,7 +120,7 @@ func TestPlan_NamesBadInput(t *testing.T) {
 				t.Error("a run that is not there was no error")
 			}
 		}
-		if _, err := redrive.New(redrive.Config{}); err == nil || !strings.Contains(err.Error(), "there is no By") {
+		if _, err := redrive.New(redrive.Config{}); err == nil || !strings.Contains(err.Error(), "By is empty") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -155,10 +155,10 @@ func TestPlan_NamesLettersWithUnreadableEntries(t *testing.T) {
 			k.Produce(&kgo.Record{Topic: "orders.dlq.ledger", Key: fmt.Append(nil, offset), Value: []byte(`{"v":1,"sta`)})
 		}
 		for want, ranges := range map[string][]dlq.Range{
-			"what orders.dlq.ledger says of 12 of the letters can't be read, so they may be redriven a second time: orders.dlq/0/0, ": nil,
-			"orders.dlq/0/9 and 2 more; ":           nil,
-			"says of 1 of the letters":              {dlq.At(0, 11), dlq.At(0, 12)},
-			"a second time: orders.dlq/0/11; leave": {dlq.At(0, 11), dlq.At(0, 12)},
+			"the entries of 12 of the letters in orders.dlq.ledger can't be read, so these letters may be redriven a second time: orders.dlq/0/0, ": nil,
+			"orders.dlq/0/9 and 2 more; ":          nil,
+			"the entries of 1 of the letters":      {dlq.At(0, 11), dlq.At(0, 12)},
+			"a second time: orders.dlq/0/11; find": {dlq.At(0, 11), dlq.At(0, 12)},
 		} {
 			p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: ranges}})
 			if err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], want) {

@@ -12,7 +12,7 @@ import (
 // maxNamed is how many letters a warning names.
 const maxNamed = 10
 
-// unread are letters of a plan about which the ledger's last entry can't be read.
+// unread are the letters of a plan whose last ledger entry cannot be read.
 type unread struct {
 	letters int64
 	named   []string
@@ -23,12 +23,12 @@ func (u unread) warning(ledger string) string {
 	if more := u.letters - int64(len(u.named)); more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("what %s says of %d of the letters can't be read, so they may be redriven a second time: %s; leave them out, or find out first what became of them",
-		ledger, u.letters, names)
+	return fmt.Sprintf("the entries of %d of the letters in %s can't be read, so these letters may be redriven a second time: %s; find out their outcomes first, or exclude them",
+		u.letters, ledger, names)
 }
 
-// unreadOf finds the letters whose last entry cannot be read. They count as open, and may have been
-// redriven all the same.
+// unreadOf finds the letters whose last entry cannot be read. They count as open, although they may
+// have been redriven.
 func (p *Plan) unreadOf(ledger *dlq.Ledger) (u unread) {
 	if n, _ := ledger.Broken(); n == 0 {
 		return u
@@ -44,7 +44,7 @@ func (p *Plan) unreadOf(ledger *dlq.Ledger) (u unread) {
 	return u
 }
 
-// watches records the retry topics that are watched: by group, the shortest delay first.
+// watches sets Watched: by group, the shortest delay first.
 func (p *Plan) watches(topics []string) {
 	p.Watched = nil
 	for _, group := range slices.Sorted(maps.Keys(p.ByGroup)) {

@@ -9,41 +9,41 @@ import (
 
 const (
 	pollEvery = time.Second
-	// pollTimeout bounds one poll.
+	// pollTimeout bounds a poll.
 	pollTimeout = 15 * time.Second
-	// pollGrace is how long a run that aborts waits for the poll that is under way. A later poll
-	// can find what this one does not.
+	// pollGrace is how long an aborting run waits for the poll under way. That poll can find
+	// outcomes that a later one cannot.
 	pollGrace = 2 * time.Second
 )
 
-// pollResult is what a poll of the outcomes found.
+// pollResult is the result of a poll of the outcomes.
 type pollResult struct {
 	verdicts []inflight.Verdict
 	judged   inflight.FirstOutcomes
 	idle     []string // groups without members
-	lag      int64    // of the groups, on a target that was named
+	lag      int64    // of the groups, on a named target
 	err      error
 }
 
-// poller polls the outcomes of letters beside the engine's loop, one poll at a time, and remembers
-// what the last one found. It belongs to the loop.
+// poller polls the outcomes of letters in a goroutine, one poll at a time, and keeps the last
+// result. It belongs to the engine's loop.
 type poller struct {
 	poll    func(context.Context) pollResult
 	results chan pollResult
 	cancel  context.CancelFunc // of the poll that is under way; nil if none is
 
-	began time.Time // the last poll
-	ended time.Time // the last poll
-	asOf  time.Time // when the last poll began that found everything
+	began time.Time // begin of the last poll
+	ended time.Time // end of the last poll
+	asOf  time.Time // begin of the last poll without an error
 	err   error     // of the last poll
 
-	// a process had the run before; until the first poll it is not known what happened since
+	// an earlier process owned the run, and no poll has found its letters' outcomes yet
 	behind bool
 	idle   []string
 	lag    int64
 }
 
-// newPoller is one whose first poll is due at once if a process had the run before.
+// newPoller returns a poller. Its first poll is due at once if the run was resumed.
 func newPoller(poll func(context.Context) pollResult, now time.Time, resumed bool) *poller {
 	p := &poller{poll: poll, results: make(chan pollResult, 1), behind: resumed}
 	if !resumed {
@@ -56,14 +56,14 @@ func (p *poller) underWay() bool { return p.cancel != nil }
 
 func (p *poller) due(now time.Time) bool { return !p.underWay() && now.Sub(p.ended) >= pollEvery }
 
-// begin begins a poll. Its result comes from results, and goes to take.
+// begin begins a poll. Its result arrives on results, and goes to take.
 func (p *poller) begin(ctx context.Context) {
 	ctx, p.cancel = context.WithTimeout(ctx, pollTimeout)
 	p.began = time.Now()
 	go func() { p.results <- p.poll(ctx) }()
 }
 
-// take takes the result of the poll that was under way.
+// take keeps the result of the poll under way.
 func (p *poller) take(l pollResult) {
 	p.cancel()
 	p.cancel, p.ended, p.err = nil, time.Now(), l.err
@@ -72,7 +72,7 @@ func (p *poller) take(l pollResult) {
 	}
 }
 
-// last is the result of the poll that is under way, which is cancelled after a grace.
+// last waits for the poll under way, cancels it after a grace, and returns its result.
 func (p *poller) last(grace time.Duration) pollResult {
 	select {
 	case l := <-p.results:
@@ -83,7 +83,7 @@ func (p *poller) last(grace time.Duration) pollResult {
 	}
 }
 
-// close waits for the poll that is under way, after its context has ended.
+// close waits for the poll under way. Its context must have ended.
 func (p *poller) close() {
 	if p.underWay() {
 		<-p.results

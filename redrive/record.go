@@ -18,44 +18,45 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// heartbeatEvery is how often the process of a run writes its record.
+// heartbeatEvery is the interval at which a run's process writes the run's record.
 const heartbeatEvery = 5 * time.Second
 
-// runVersion is the version of what a run keeps in the ledger.
+// runVersion is the version of the run's records in the ledger.
 const runVersion = 1
 
-// record is a run in the ledger, under run/<id>: what it is to do, which process has it, and how
-// far it came.
+// record is a run in the ledger, under the key run/<id>: its definition, its owner and its
+// progress.
 type record struct {
-	V         int       `json:"v"`
-	ID        string    `json:"id"`
-	TopicID   string    `json:"topicId,omitempty"`
-	State     State     `json:"state"`
-	Waiting   string    `json:"waiting,omitempty"`
-	Cause     string    `json:"cause,omitempty"`
-	By        string    `json:"by"`
-	Why       string    `json:"why,omitempty"`
-	Owner     string    `json:"owner"`
-	Token     string    `json:"token"` // of the claim: who has another one has lost the run
+	V       int    `json:"v"`
+	ID      string `json:"id"`
+	TopicID string `json:"topicId,omitempty"`
+	State   State  `json:"state"`
+	Waiting string `json:"waiting,omitempty"`
+	Cause   string `json:"cause,omitempty"`
+	By      string `json:"by"`
+	Why     string `json:"why,omitempty"`
+	Owner   string `json:"owner"`
+	// of the claim; a process with another token has lost the run
+	Token     string    `json:"token"`
 	Started   time.Time `json:"startedAt"`
 	Heartbeat time.Time `json:"at"`
-	// by its process, which wrote this last
+	// set by the process that stopped, in its last record
 	Stopped *time.Time `json:"stoppedAt,omitempty"`
 	Ended   *time.Time `json:"endedAt,omitempty"`
 	Target  Target     `json:"target"`
-	// by group and partition ("group/3"): where its letters go
+	// the retry topic of each group and partition ("group/3")
 	Tiers   map[string]string `json:"tiers,omitempty"`
 	Edit    editRecord        `json:"edit,omitzero"`
 	Pace    Pace              `json:"pace"`
 	Groups  []string          `json:"groups"`
-	Classes []string          `json:"classes"` // as classKey gives them
-	// letters that don't say whose they are, in a run whose entries tell of all alike
+	Classes []string          `json:"classes"` // keys from classKey
+	// letters without a group, in a run whose entries do not tell them from others
 	Groupless int64  `json:"groupless,omitempty"`
 	Counts    Counts `json:"counts"`
-	// of the selection, under run/<id>/selection/<n>
+	// number of the selection's pieces, under run/<id>/selection/<n>
 	Pieces   int               `json:"pieces"`
-	Watch    bounds.Positions  `json:"watch"`              // where the watch began
-	WatchIDs map[string]string `json:"watchIds,omitempty"` // of its topics, as idText gives them
+	Watch    bounds.Positions  `json:"watch"`              // the start of the watch
+	WatchIDs map[string]string `json:"watchIds,omitempty"` // topic ids of Watch, from idText
 }
 
 // editRecord is an edit in the ledger.
@@ -65,7 +66,7 @@ type editFields struct {
 	Set   []setHeader `json:"set,omitempty"`
 	Unset []string    `json:"unset,omitempty"`
 	Patch []byte      `json:"patch,omitempty"`
-	Value []byte      `json:"value,omitzero"` // an empty one is a value too
+	Value []byte      `json:"value,omitzero"` // an empty value is kept
 }
 
 type setHeader struct {
@@ -93,9 +94,8 @@ func (e *editRecord) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// end puts the run into a final state. What its letters were changed to is not needed any more, and
-// may be personal data: the record goes without it from here on, and compaction takes the ones
-// before.
+// end puts the run into a final state. It removes the edit, which is not needed any more and may be
+// personal data. Compaction removes the earlier records that have it.
 func (r *record) end(state State, cause string, at time.Time) {
 	r.State, r.Cause, r.Ended, r.Edit = state, cause, &at, editRecord{}
 }
@@ -103,13 +103,14 @@ func (r *record) end(state State, cause string, at time.Time) {
 // toTier reports whether the letters go to retry topics.
 func (r *record) toTier() bool { return len(r.Tiers) > 0 }
 
-// pastCanary reports whether the canary had its outcome: the run says so itself, or has sent more.
+// pastCanary reports whether the canary had its outcome: the state shows it, or the run has sent
+// more letters.
 func (r *record) pastCanary() bool {
 	c := r.Counts
 	return r.State == Sending || r.State == Watching || c.Sent-c.Unknown-c.Unfollowed > int64(r.Pace.Canary)
 }
 
-// targets are the topics to which the letters go.
+// targets returns the topics to which the letters go.
 func (r *record) targets() []string {
 	if !r.toTier() {
 		return []string{r.Target.Topic}
@@ -117,17 +118,16 @@ func (r *record) targets() []string {
 	return slices.Compact(slices.Sorted(maps.Values(r.Tiers)))
 }
 
-// unreadable is an error about a run of which the ledger holds something broken.
+// unreadable wraps the error about a damaged run in the ledger, and gives the remedy.
 func unreadable(ledger, id string, err error) error {
 	if errors.Is(err, errNewerRun) {
 		return fmt.Errorf("run %s in the ledger: %w", id, err)
 	}
-	return fmt.Errorf("run %s can't be read from the ledger: %w; a record without a value, with the key run/%s and on partition 0 of %s, takes it away: "+
-		"its letters keep what the ledger says of them", id, err, id, ledger)
+	return fmt.Errorf("run %s can't be read from the ledger: %w; to remove it, write a record with the key run/%s and no value to partition 0 of %s: "+
+		"its letters keep their entries", id, err, id, ledger)
 }
 
-// recordsIn are the records of the runs in a ledger by their ids, or the errors of those that
-// cannot be read.
+// recordsIn yields the runs of a ledger by id, and an error for each run that cannot be read.
 func recordsIn(ledger *dlq.Ledger) iter.Seq2[*record, error] {
 	return func(yield func(*record, error) bool) {
 		runs := ledger.Runs()
@@ -143,7 +143,8 @@ func recordsIn(ledger *dlq.Ledger) iter.Seq2[*record, error] {
 	}
 }
 
-// errNewerRun is wrapped by errors about runs that this version must leave alone.
+// errNewerRun is wrapped by errors about runs of a newer version, which this version must not
+// change.
 var errNewerRun = errors.New("take a newer siding")
 
 func parseRecord(value []byte) (*record, error) {
@@ -160,18 +161,18 @@ func parseRecord(value []byte) (*record, error) {
 	return &r, nil
 }
 
-// note is the record of the ledger that keeps the run.
+// note returns the ledger's record of the run.
 func (r *record) note(ledger string) *kgo.Record {
 	value, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // strings, numbers, times of this age
+		panic(err) // its fields always marshal
 	}
 	return dlq.RunRecord(ledger, r.ID, value)
 }
 
-// last are the records of the ledger that end a run: its final state, and then that its selection
-// is gone. They may go in two transactions, and a run without its selection could neither be
-// resumed nor aborted; a selection without a run means nothing.
+// last returns the records that end a run: its final state first, and then tombstones for its
+// selection. They may need two transactions. A run without its selection could be neither resumed
+// nor aborted, but a selection without a run is harmless.
 func (r *record) last(ledger string) []*kgo.Record {
 	notes := []*kgo.Record{r.note(ledger)}
 	for n := range r.Pieces {
@@ -195,17 +196,17 @@ func (r *record) outcome(topic string) Outcome {
 	return o
 }
 
-// pieceSize bounds a piece of a selection: a record of the ledger that every broker takes.
+// pieceSize bounds a piece of a selection, so that every broker accepts its record.
 const pieceSize = 512 << 10
 
 // piece is a part of a selection.
 type piece struct {
 	V         int    `json:"v"`
 	Partition int32  `json:"partition"`
-	Offsets   []byte `json:"offsets"` // as offsetset.Append writes them
+	Offsets   []byte `json:"offsets"` // encoded by offsetset.Append
 }
 
-// piecesOf are the records that keep the selection of a run.
+// piecesOf returns the records that keep a run's selection.
 func piecesOf(s letters.Set, ledger, id string) (notes []*kgo.Record) {
 	put := func(partition int32, offsets []int64) {
 		value, err := json.Marshal(piece{V: runVersion, Partition: partition, Offsets: offsetset.Append(nil, slices.Values(offsets))})
@@ -217,7 +218,7 @@ func piecesOf(s letters.Set, ledger, id string) (notes []*kgo.Record) {
 	for partition, set := range s {
 		var offsets []int64
 		for o := range set.All() {
-			// An offset takes ten bytes at most before base64, and one where letters are dense.
+			// An offset takes at most ten bytes before base64, and one byte among dense letters.
 			if offsets = append(offsets, o); len(offsets) == pieceSize/16 {
 				put(partition, offsets)
 				offsets = offsets[:0]
@@ -232,16 +233,16 @@ func piecesOf(s letters.Set, ledger, id string) (notes []*kgo.Record) {
 
 func pieceName(id string, n int) string { return fmt.Sprintf("%s/selection/%d", id, n) }
 
-// isPiece reports whether a note of a ledger is a piece of a run's selection.
+// isPiece reports whether a record's key is that of a piece of the run's selection.
 func isPiece(name, id string) bool { return strings.HasPrefix(name, id+"/selection/") }
 
-// joinPieces puts a selection together from its pieces. It is an error if one is missing.
+// joinPieces joins the pieces of a selection, and returns an error if a piece is missing.
 func joinPieces(id string, n int, pieces map[string][]byte) (letters.Set, error) {
 	s := letters.Set{}
 	for i := range n {
 		value, ok := pieces[pieceName(id, i)]
 		if !ok || value == nil {
-			return nil, fmt.Errorf("piece %d of the %d of its selection is gone", i, n)
+			return nil, fmt.Errorf("piece %d of the %d of its selection is missing", i, n)
 		}
 		if err := parsePiece(s, value); err != nil {
 			return nil, fmt.Errorf("piece %d of its selection: %w", i, err)
@@ -265,5 +266,5 @@ func parsePiece(s letters.Set, value []byte) error {
 	return s[p.Partition].Parse(p.Offsets)
 }
 
-// topicID is that of the dead-letter topic that a run is about; zero where it is not known.
+// topicID returns the id of the run's dead-letter topic; zero if it is unknown.
 func (r *record) topicID() [16]byte { return parseID(r.TopicID) }

@@ -17,44 +17,45 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Config says how a Redriver reaches its cluster, and who redrives.
+// Config holds a Redriver's connection to its cluster and the operator's name.
 type Config struct {
-	// Kafka has the options of all clients: brokers, TLS, SASL and the like.
+	// Kafka are the options of all clients: brokers, TLS, SASL and the like.
 	Kafka []kgo.Opt
-	// Naming are the templates of the siblings' names; zero is the library's default.
+	// Naming holds the templates of the siblings' names; the zero value is the library's default.
 	Naming retrytopics.Naming
-	// By and Why are the operator's words, kept with the run and in the ledger. By is required.
+	// By is the operator's name, and Why the reason for the redrive. Both are kept with the run and
+	// in the ledger. By is required.
 	By, Why string
-	// MergePatch applies an RFC 7396 merge patch; it is required for Edit.Patch only.
+	// MergePatch applies an RFC 7396 merge patch. Only Edit.Patch requires it.
 	MergePatch func(value, patch []byte) ([]byte, error)
-	// MaxBufferedBytes bounds the letters that a run has in memory: those that are read and not
-	// committed yet; 64 MiB by default.
+	// MaxBufferedBytes bounds the memory for letters that a run has read and not yet committed; 64
+	// MiB by default.
 	MaxBufferedBytes int64
-	// Logger gets what an operator need not see; nil discards it.
+	// Logger gets details that an operator need not see; nil discards them.
 	Logger *slog.Logger
 }
 
 const defaultMaxBufferedBytes = 64 << 20
 
-// Redriver plans and runs redrives. It has no state of its own, and its methods can
-// be used concurrently; each has clients of its own for as long as it runs.
+// Redriver plans and runs redrives. It keeps no state between calls, and its methods can be used
+// concurrently. Each call creates its own clients and closes them at its end.
 type Redriver struct {
 	cfg   Config
 	log   *slog.Logger
 	owner string
 }
 
-// New checks the configuration. It does no I/O.
+// New checks the configuration and returns all its errors. It does no I/O.
 func New(cfg Config) (*Redriver, error) {
 	var errs []error
 	if cfg.By == "" {
-		errs = append(errs, errors.New("there is no By: say who redrives"))
+		errs = append(errs, errors.New("the field By is empty: name the operator"))
 	}
 	if err := cfg.Naming.Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if cfg.MaxBufferedBytes < 0 {
-		errs = append(errs, fmt.Errorf("MaxBufferedBytes is %d: leave it out for %d", cfg.MaxBufferedBytes, defaultMaxBufferedBytes))
+		errs = append(errs, fmt.Errorf("MaxBufferedBytes is %d: leave it at 0 for the default of %d", cfg.MaxBufferedBytes, defaultMaxBufferedBytes))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("redrive: invalid configuration:\n%w", err)
@@ -72,25 +73,26 @@ func New(cfg Config) (*Redriver, error) {
 	return r, nil
 }
 
-// readLedger reads the ledger of a dead-letter topic to its end. see, if not nil, gets its records.
+// readLedger reads the ledger of a dead-letter topic to its end. It passes each record to see,
+// unless see is nil.
 func (r *Redriver) readLedger(ctx context.Context, t *topics, see func(*dlq.LedgerRecord)) (*dlq.Ledger, error) {
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
 	err := ledger.Read(ctx, nil, see)
 	return ledger, permission.Denied("READ", "topic", t.ledger, err)
 }
 
-// token is a name that nothing else has.
+// token returns n random bytes in hex.
 func token(n int) string {
 	b := make([]byte, n)
 	rand.Read(b) // it never fails
 	return hex.EncodeToString(b)
 }
 
-// newID is the id of a run: when it was planned, for people, and something that no other run has.
+// newID returns the id of a run: the time of its plan, for people, and a random suffix.
 func newID(at time.Time) string { return at.UTC().Format("20060102-150405") + "-" + token(3) }
 
-// topicsOf finds the topics around a dead-letter topic by the naming templates. Where only the
-// ledger's has {group}, the groups that letters are selected by say which one.
+// topicsOf derives the topics around a dead-letter topic from the naming templates. If only the
+// ledger's template has {group}, the selected groups decide which ledger is meant.
 func (r *Redriver) topicsOf(dlqTopic string, groups []string) (*topics, error) {
 	name, ok := r.cfg.Naming.Parse(dlqTopic)
 	if !ok || name.Kind != retrytopics.KindDLQ {

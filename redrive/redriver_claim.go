@@ -17,10 +17,10 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// claim begins a run of a plan. The order is what makes two operators at a time one run: the ids
-// are initialised, then the ledger is read to its end, and only then the claim is written, which
-// the broker refuses if somebody initialised the ids meanwhile. The fence is raised before: the
-// reading waits for what is open in the ledger. See DESIGN.md, "Claim".
+// claim begins a run of a plan. Its order makes two concurrent claims one run. It initialises the
+// ids, reads the ledger to its end, and only then writes the claim. The broker refuses the claim if
+// another process initialised the ids meanwhile. The fence comes before the reading, because an
+// open transaction in the ledger blocks the reading. See DESIGN.md, "Claim".
 func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*ownedRun, error) {
 	t, l := p.topics, newLoad(r.cfg.MaxBufferedBytes/2)
 	for try := 1; ; try++ {
@@ -36,13 +36,14 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 		if !errors.Is(err, txn.ErrUncertain) {
 			return nil, within(t.dlq, err)
 		}
-		if h != nil { // its claim may stand, and who begins again would meet it as another's
+		if h != nil { // its claim may be committed, and a new try would find it and be refused
 			again, err := r.retake(ctx, h, err, on)
 			if err == nil || !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrTaken) {
 				return again, within(t.dlq, err)
 			}
 		}
-		// Another process initialised the ids: their claim stands, or is about to. Or they gave up.
+		// Another process initialised the ids. It has claimed the run, is about to, or stopped
+		// trying.
 		pause(ctx, standBack(try))
 		if err := r.stillFree(ctx, p); err != nil {
 			return nil, within(t.dlq, err)
@@ -50,18 +51,17 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 	}
 }
 
-// standBack is a random time before a process initialises the ids again that another process has
-// initialised meanwhile. To initialise them makes all others begin again. So processes that began
-// at the same time have to come at different times, the farther apart the more of them there are.
-// Each try has twice the time of the one before, as on an Ethernet.
+// standBack returns a random wait before a process initialises the ids again. Initialising them
+// makes all other processes begin again, so competing processes must spread. The range doubles with
+// each try, as on an Ethernet.
 func standBack(try int) time.Duration {
 	const least, most = 100 * time.Millisecond, 8 * time.Second
 	return least + rand.N(min(time.Second<<min(try-1, 10), most))
 }
 
-// stillFree refuses a plan that has come too late, before the ids are initialised again: that would
-// fence the process that has a run by now. A ledger that cannot be read for a while says nothing;
-// something in it is open.
+// stillFree refuses a plan if the ledger has an unfinished run by now. It reads the ledger before
+// the ids are initialised again, which would fence that run's process. It returns nil if an open
+// transaction blocks the reading for too long.
 func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
 	first, cancel := context.WithTimeout(ctx, peekFenced)
 	defer cancel()
@@ -75,7 +75,7 @@ func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
 	return refuseUnfinished(ledger)
 }
 
-// tryClaim is one try of it. Of a claim that may stand or not it returns the run with the error.
+// tryClaim is one try of claim. After an unanswered claim it returns the run and the error.
 func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writers, l *load) (*ownedRun, error) {
 	t := p.topics
 	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, t.ledger); err != nil {
@@ -84,7 +84,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writ
 	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, slices.Collect(maps.Keys(p.Targets))...); err != nil {
 		return nil, err
 	}
-	orphans := redrivenElsewhere{}
+	orphans := selectionPieces{}
 	ledger, err := r.ledgerFor(ctx, p, orphans.observe)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writ
 	return h, err
 }
 
-// newRecord is a run as it begins, by its plan.
+// newRecord returns a plan's run in its first state.
 func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 	now := time.Now()
 	rec := &record{
@@ -118,7 +118,7 @@ func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 	}
 	rec.Counts.Selected = p.chosen.Len()
 	if n, _ := p.unfollowed(); n == p.Letters {
-		rec.Pace.Canary = 0 // it would have no outcome
+		rec.Pace.Canary = 0 // its letters have no outcome to wait for
 	}
 	if rec.Pace.Canary == 0 {
 		rec.State = Sending
@@ -126,15 +126,15 @@ func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 	return rec
 }
 
-// redrivenElsewhere are pieces of selections, by run.
-type redrivenElsewhere map[string][]string
+// selectionPieces holds the names of selection pieces in the ledger, by run.
+type selectionPieces map[string][]string
 
-// observe records which pieces of selections a ledger has.
-func (s redrivenElsewhere) observe(n *dlq.LedgerRecord) {
+// observe adds a piece of a selection, or removes it if the ledger has its tombstone.
+func (s selectionPieces) observe(n *dlq.LedgerRecord) {
 	id, _, ok := strings.Cut(n.Run, "/selection/")
-	_, hearsay := n.DiscardReport()
+	_, report := n.DiscardReport()
 	switch {
-	case !ok || hearsay:
+	case !ok || report:
 	case n.Record.Value != nil:
 		s[id] = append(s[id], n.Run)
 	default:
@@ -142,9 +142,9 @@ func (s redrivenElsewhere) observe(n *dlq.LedgerRecord) {
 	}
 }
 
-// of are the records that remove pieces of selections without a claim, while no run is unfinished.
-// A process that was fenced before its claim, or crashed, left them, and compaction keeps them.
-func (s redrivenElsewhere) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
+// of returns tombstones for the pieces that no run owns; no run is unfinished at that time. A
+// process that was fenced before its claim, or crashed, left them, and compaction keeps them.
+func (s selectionPieces) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 	for _, names := range s {
 		for _, name := range names {
 			gone = append(gone, dlq.RunRecord(ledger.Name(), name, nil))
@@ -153,9 +153,8 @@ func (s redrivenElsewhere) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
 	return gone
 }
 
-// take takes over a run from the process that has it, with what the ledger knows of it. change is
-// called again if another process came in between, each time with the run as the ledger has it
-// then.
+// take claims an existing run, with its progress from the ledger. change checks the run and edits
+// its record. take calls change again, with the run as it is then, if another process interfered.
 func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, change func(*ownedRun) error) (*ownedRun, error) {
 	for try := 1; ; try++ {
 		w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, l.timeout)
@@ -178,8 +177,7 @@ func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, chan
 	}
 }
 
-// stillMine checks in the ledger whether a run may still be taken, before the ids are initialised
-// again.
+// stillMine calls change with the run in the ledger before the ids are initialised again.
 func (r *Redriver) stillMine(ctx context.Context, t *topics, id string, change func(*ownedRun) error) error {
 	first, cancel := context.WithTimeout(ctx, peekFenced)
 	defer cancel()
@@ -210,20 +208,20 @@ func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change fun
 	return h, w.Write(ctx, 0, h.rec.note(t.ledger))
 }
 
-// read reads what the ledger knows of a run: its selection less what has an entry, and what was
-// sent without an outcome.
+// read reads a run from the ledger: the letters without an entry, and the letters that are in
+// flight.
 func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, error) {
 	h := &ownedRun{r: r, topics: t}
-	entries, heard := newLedgerView(), letters.Set{}
+	entries, reported := newLedgerView(), letters.Set{}
 	pieces := map[string][]byte{}
 	var bad error
 	ledger, err := r.readLedger(ctx, t, func(n *dlq.LedgerRecord) {
-		switch run, hearsay := n.DiscardReport(); {
-		case hearsay && run != id:
-		case hearsay && n.Entry.State == dlq.Discarded:
-			heard.Add(letters.At(n.Record.Partition, n.Letter))
-		case hearsay:
-			heard.Remove(letters.At(n.Record.Partition, n.Letter))
+		switch run, report := n.DiscardReport(); {
+		case report && run != id:
+		case report && n.Entry.State == dlq.Discarded:
+			reported.Add(letters.At(n.Record.Partition, n.Letter))
+		case report:
+			reported.Remove(letters.At(n.Record.Partition, n.Letter))
 		case n.Run == id && n.Record.Value != nil:
 			h.rec, bad = parseRecord(n.Record.Value)
 		case isPiece(n.Run, id):
@@ -249,9 +247,9 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 	h.topicID, h.skipped = ledger.TopicID(), h.rec.Counts.Skipped
 	if isOther(h.rec.topicID(), h.topicID) {
 		h.topicID, h.recreated = h.rec.topicID(), true
-		return h, nil // the ledger passes over what it says of that topic
+		return h, nil // the ledger skips entries of the deleted topic
 	}
-	entries.confirm(heard)
+	entries.confirm(reported)
 	h.skipsReported = entries.states
 	if h.rec.State.Finished() {
 		h.recountGroups(entries)

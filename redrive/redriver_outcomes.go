@@ -11,15 +11,15 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// WriteOutcomes records the outcomes that became known after runs had ended, as [Redriver.Status]
-// finds them, and returns for how many letters. For letters that are not followed it records that;
-// see [Counts.Unfollowed]. Until then the ledger has them as redriven: they are not open, and
-// cannot be pruned, though it may never be known whether they were processed. Call it before
-// [Redriver.Plan], which writes nothing.
+// WriteOutcomes records outcomes that became known after runs had ended, as [Redriver.Status]
+// derives them. It returns the number of letters. Letters that are not followed are recorded as
+// such; see [Counts.Unfollowed]. Until then the ledger has all these letters as redriven: they are
+// neither open nor may they be pruned. Call WriteOutcomes before [Redriver.Plan], which writes
+// nothing.
 //
-// It leaves the letters of an unfinished run alone, and does nothing while there is one. It
-// disturbs no process that begins a run, or records outcomes, at the same time.
-func (r *Redriver) WriteOutcomes(ctx context.Context, topic string) (settled int64, err error) {
+// It does nothing while the topic has an unfinished run. It does not disturb a process that begins
+// a run, or records outcomes, at the same time.
+func (r *Redriver) WriteOutcomes(ctx context.Context, topic string) (resolved int64, err error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
 		return 0, err
@@ -28,16 +28,16 @@ func (r *Redriver) WriteOutcomes(ctx context.Context, topic string) (settled int
 	for _, id := range ids {
 		var n int64
 		if n, err = r.writeOutcomes(ctx, t, id); err != nil {
-			err = fmt.Errorf("settle run %s: %w", id, err)
+			err = fmt.Errorf("record the outcomes of run %s: %w", id, err)
 			break
 		}
-		settled += n
+		resolved += n
 	}
-	return settled, within(topic, err)
+	return resolved, within(topic, err)
 }
 
-// unresolvedRuns are the finished runs that have letters without an outcome in the ledger; none
-// while another run is unfinished.
+// unresolvedRuns returns the finished runs with letters that have no outcome in the ledger; none
+// while a run is unfinished.
 func (r *Redriver) unresolvedRuns(ctx context.Context, t *topics) (ids []string, err error) {
 	ledger, err := r.readLedger(ctx, t, nil)
 	if err != nil || ledger.Count(dlq.Redriven) == 0 {
@@ -56,8 +56,8 @@ func (r *Redriver) unresolvedRuns(ctx context.Context, t *topics) (ids []string,
 	return ids, nil
 }
 
-// writeOutcomes records the outcomes of a run. It begins again if another process had the ids
-// meanwhile: that one may have recorded them, or have a run now.
+// writeOutcomes records the outcomes of a run. It begins again if another process initialised the
+// ids meanwhile, because that process may have recorded them, or may own a run now.
 func (r *Redriver) writeOutcomes(ctx context.Context, t *topics, id string) (int64, error) {
 	for {
 		n, err := r.tryWriteOutcomes(ctx, t, id)
@@ -72,10 +72,10 @@ func (r *Redriver) writeOutcomes(ctx context.Context, t *topics, id string) (int
 	}
 }
 
-// tryWriteOutcomes is one try. It finds the outcomes before it initialises the ids, which costs
-// other processes time. They are written like a claim: the ledger is read to its end after that,
-// and the broker refuses the writes if another process has initialised the ids. So no letter is
-// touched that another run has redriven since.
+// tryWriteOutcomes is one try. It finds the outcomes before it initialises the ids, because that
+// costs other processes time. The writes are guarded like a claim: they follow another reading of
+// the ledger to its end. The broker refuses them if another process has initialised the ids. So
+// they do not touch a letter that another run has redriven since.
 func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (int64, error) {
 	h, err := r.read(ctx, t, id)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (
 	if err != nil || len(verdicts)+len(h.unfollowed) == 0 {
 		return 0, err
 	}
-	// a run that began meanwhile is not to be fenced
+	// a run that began meanwhile must not be fenced
 	if ids, err := r.unresolvedRuns(ctx, t); err != nil || !slices.Contains(ids, id) {
 		return 0, err
 	}

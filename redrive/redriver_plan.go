@@ -11,9 +11,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// Plan freezes a selection: it reads the ledger and the dead-letter topic once, up to
-// where they end now, and finds out where the letters would go. It changes nothing. A
-// *RefusedError says why a run of it would not begin.
+// Plan freezes a selection. It reads the ledger and the dead-letter topic once, up to their present
+// ends, and finds the targets of the letters. It changes nothing. A *[RefusedError] gives the
+// reason for which a run would not begin; a *[DeniedError] names a missing permission.
 func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	if err := s.Edit.validate(r.cfg.MergePatch != nil); err != nil {
 		return nil, fmt.Errorf("redrive: %s: %w", s.Topic, err)
@@ -41,7 +41,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		return nil, fmt.Errorf("redrive: %w", p.allLacking(ctx, cl, err))
 	}
 	if ledger.Missing() {
-		return nil, fmt.Errorf("redrive: %s has no ledger: create the topic %s, compacted, with as many partitions", t.dlq, t.ledger)
+		return nil, fmt.Errorf("redrive: %s has no ledger: create the topic %s, compacted, with as many partitions as %s", t.dlq, t.ledger, t.dlq)
 	}
 	if err := refuseUnfinished(ledger); err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	return p, nil
 }
 
-// ledgerFor reads the ledger for a plan that is to be run. It refuses the plan where another run is
-// unfinished, this one was begun before, or its letters are gone.
+// ledgerFor reads the ledger for the run of a plan. It refuses the plan if another run is
+// unfinished, the plan was run before, or the letters are gone.
 func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerRecord)) (*dlq.Ledger, error) {
 	t := p.topics
 	ledger, err := r.readLedger(ctx, t, see)
@@ -81,7 +81,7 @@ func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerR
 		return nil, err
 	}
 	refuse := func(detail string) error { return &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: detail} }
-	if _, begun := ledger.Runs()[p.ID]; begun { // a run's id is one run's
+	if _, begun := ledger.Runs()[p.ID]; begun { // a plan makes one run
 		return nil, refuse(fmt.Sprintf("the plan was run already, as %s/%s: plan again", t.dlq, p.ID))
 	}
 	if isOther(p.topicID, ledger.TopicID()) {

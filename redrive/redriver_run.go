@@ -13,15 +13,18 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// Run redrives the letters of a plan, until the window after the last record is over. on, if not
-// nil, gets the progress several times a second, from one goroutine; it must not block for long.
+// Run redrives the letters of a plan, and returns when the window after the last letter is over. It
+// reports progress to on several times a second, from one goroutine; on may be nil and must not
+// block for long.
 //
-// A *[RefusedError] means that the run did not begin, a *[FailedAgainError] that it aborted itself.
-// When ctx ends, the run stops cleanly and Run returns the cause of ctx: the run is unfinished, and
-// [Redriver.Resume] continues it. The same holds after a crash, and after a *[DeniedError] about a
-// permission that was taken away meanwhile. An error that wraps [ErrTaken] means that another
-// process resumed or aborted the run. A run that has begun waits while brokers cannot be reached,
-// and reports what it waits for. The Outcome is what is known when Run returns.
+// Run returns a *[RefusedError] if the run was not begun, and a *[FailedAgainError] if the run
+// aborted itself. When ctx ends, Run stops cleanly and returns the cause of ctx. The run is then
+// unfinished, and [Redriver.Resume] continues it. The same holds after a crash, and after a
+// *[DeniedError] about a permission that was revoked meanwhile. An error that wraps [ErrTaken]
+// means that another process resumed or aborted the run.
+//
+// While brokers cannot be reached, a run waits and reports the reason. The returned Outcome is as
+// of the return.
 func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) (Outcome, error) {
 	pace = pace.withDefaults()
 	if err := pace.validate(); err != nil {
@@ -39,8 +42,8 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 	return r.drive(ctx, h, on)
 }
 
-// recheck plans the targets again and returns that plan. A run that would be refused now must not
-// claim: the claim would fence another process.
+// recheck plans the targets again and returns that plan. It comes before the claim, because a claim
+// fences the process that owns another run.
 func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	if _, err := r.ledgerFor(ctx, p, nil); err != nil {
 		return nil, err
@@ -50,7 +53,7 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 		return nil, err
 	}
 	defer cl.Close()
-	now := *p // the plan is the caller's, and may have been looked at by others
+	now := *p // a copy: the caller owns the plan, and other goroutines may read it
 	now.Targets, now.Warnings, now.tiers = map[string]int64{}, nil, nil
 	if err := now.resolveGroups(ctx, cl); err != nil {
 		return nil, err
@@ -58,9 +61,9 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	return &now, nil
 }
 
-// Resume continues an unfinished run, wherever it was begun. It sends no letter again that the
-// ledger has as sent. Without a [Condition] it takes the run from a process that has it. It returns
-// like [Redriver.Run].
+// Resume continues an unfinished run from any machine. It does not send a letter again that the
+// ledger has as sent. Without a [Condition] it takes the run over from the process that owns it. It
+// returns like [Redriver.Run].
 func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event), conditions ...Condition) (Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -78,10 +81,10 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event),
 			return fmt.Errorf("run %s: %w: abort it", id, ErrTopicRecreated)
 		}
 		if rec.State.Finished() {
-			return fmt.Errorf("run %s is %s: there is nothing to resume", id, rec.State)
+			return fmt.Errorf("run %s is %s: it cannot be resumed", id, rec.State)
 		}
 		if rec.Edit.Patch != nil && r.cfg.MergePatch == nil {
-			return errors.New("the run has a patch, and Config.MergePatch is nil")
+			return fmt.Errorf("run %s has a patch, and Config.MergePatch is nil: set it", id)
 		}
 		if err := w.allowed(rec); err != nil {
 			return err
@@ -95,10 +98,10 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event),
 	return r.drive(ctx, h, on)
 }
 
-// Abort ends an unfinished run, wherever it is running: what its process has not committed never
-// becomes visible. Letters that were sent stay, and their outcomes still become known. Config.By
-// and Config.Why are kept as the cause. Abort does nothing to a finished run. With a [Condition]
-// that does not hold it leaves the run to its process.
+// Abort ends an unfinished run from any machine. Copies that its process has not committed never
+// become visible. Letters that were sent stay on their target, and their outcomes still become
+// known. The run's cause has Config.By and Config.Why. Abort does nothing to a finished run, or if
+// a [Condition] does not hold; then it returns a *[RefusedError].
 func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Condition) error {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -112,7 +115,7 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 	}
 	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), func(h *ownedRun) error {
 		rec := h.rec
-		if rec.State.Finished() { // while its ids were initialised: what it ended with stands
+		if rec.State.Finished() { // meanwhile, by its own process
 			return errOver
 		}
 		if err := w.allowed(rec); err != nil {
@@ -142,11 +145,11 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 	return nil
 }
 
-// errOver says that a run is finished.
+// errOver reports that a run is finished.
 var errOver = errors.New("the run is finished")
 
-// drive continues a run through failures of the network and of brokers, until it is over or another
-// process has it.
+// drive continues a run through failures of the network and of brokers, until the run is over or
+// another process owns it.
 func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outcome, error) {
 	for {
 		began := time.Now()
@@ -160,9 +163,9 @@ func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outc
 			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
 		}
 		if on != nil {
-			what := err.Error() + "; looking at the ledger"
+			what := err.Error() + "; reading the ledger"
 			if _, expired := errors.AsType[*expiredError](err); txn.IsFenced(err) && !expired {
-				what = "the broker takes nothing more of what this process writes: looking at the ledger who has the run"
+				what = "the broker fenced this process: reading the ledger for the run's owner"
 			}
 			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: what})
 		}
@@ -176,13 +179,13 @@ func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outc
 	}
 }
 
-// retake takes a run again whose producers were fenced, or whose last transaction may be committed
-// or not, unless another process has taken it.
+// retake takes a run back after its producers were fenced, or after a commit without an answer. It
+// fails if another process owns the run.
 func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(Event)) (*ownedRun, error) {
-	var said throttle
+	var reported throttle
 	for {
 		again, err := r.takeBack(ctx, h, why)
-		// somebody has to grant it, and then resume
+		// an operator has to grant it, and then resume
 		if _, denied := errors.AsType[*permission.DeniedError](err); denied {
 			return nil, err
 		}
@@ -192,7 +195,7 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if text := err.Error(); on != nil && said.first(text) {
+		if text := err.Error(); on != nil && reported.first(text) {
 			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: text + "; trying again"})
 		}
 		r.log.Warn("redrive: trying again", "topic", h.topics.dlq, "run", h.rec.ID, "error", err)
@@ -200,7 +203,7 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 	}
 }
 
-// poll reads a run before it is claimed, so that a run that may not be taken is not disturbed. It
+// poll reads a run before it is claimed, so that a refused claim does not disturb the run. It
 // returns nil if the ledger cannot be read in time.
 func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, error) {
 	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
@@ -226,7 +229,7 @@ func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, err
 	if rec == nil || err != nil || rec.State.Finished() || len(w.conditions) == 0 {
 		return rec, err
 	}
-	w.heard = rec
+	w.before = rec
 	if err := w.allowed(rec); err != nil {
 		return nil, err
 	}
@@ -239,18 +242,18 @@ func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, err
 		return nil, err
 	}
 	if again == nil {
-		w.heard = nil
+		w.before = nil
 		return rec, nil
 	}
 	return again, w.allowed(again)
 }
 
-// pollPatience is how long the ledger is read before a run is claimed. To claim it disturbs a
-// process that goes on, which loses some seconds also where the claim is given up. What holds the
-// reading up may be a transaction that only the claim ends.
+// pollPatience is how long poll reads the ledger. A claim disturbs the run's process for some
+// seconds, even if the claim is refused. An open transaction may block the reading until a claim
+// ends it, so poll does not wait for longer.
 const pollPatience = 3 * time.Second
 
-// pause waits, but not for longer than ctx lasts.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -258,5 +261,5 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// byHand begins the cause of a run that an operator aborted.
+// byHand is the first part of the cause of a run that an operator aborted.
 const byHand = "aborted by "

@@ -46,7 +46,7 @@ func TestRun_EditsRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Letters != 1 || p.Skipped[redrive.SkippedEdit] != 1 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "1 letter stays: the edit can't be applied to the value; the first: letter orders.dlq/0/1: patch: ") {
+		if p.Letters != 1 || p.Skipped[redrive.SkippedEdit] != 1 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "1 letter stays: the edit can't be applied to the value; the first error: letter orders.dlq/0/1: patch: ") {
 			t.Errorf("the plan is %+v", p)
 		}
 		_, err = r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}, Edit: redrive.Edit{Patch: []byte(`{}`)}})

@@ -9,11 +9,9 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// Status is what became of a run's letters by now. It writes nothing, and finds out
-// itself what no engine has written down yet: of a run that is over, or whose process
-// is gone, letters may have an outcome since. Letters that are dead letters again
-// have failed, also where the run took them for processed because it could not see
-// the retry topic in which they were.
+// Status returns the run's progress, and derives outcomes that no process has recorded yet. It
+// writes nothing. A letter that is a dead letter again counts as failed, even if the run counted it
+// as succeeded because it could not see the group's retry topic.
 func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -33,9 +31,9 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 	return o, within(topic, h.refailed(ctx, &o.Counts))
 }
 
-// Runs are the runs of a dead-letter topic, oldest first, each with the counts that it wrote down
-// itself: those of its end, or of its last heartbeat, every five seconds. [Redriver.Status] finds
-// out what became known since. With an error about a run that can't be read come the others.
+// Runs lists the runs of a dead-letter topic, oldest first. Their counts are as recorded: those of
+// the end, or of the last heartbeat, which is written every five seconds. [Redriver.Status] adds
+// later outcomes. If some runs cannot be read, Runs returns the others with the error.
 func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {

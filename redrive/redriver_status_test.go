@@ -144,7 +144,7 @@ func TestStatus_KeepsSkippedLetters(t *testing.T) {
 		if err != nil || o.Counts.Skipped[redrive.SkippedEdit] != 30 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}
-		if len(told) != 11 || told[10] != "more letters stay, which are only counted" {
+		if len(told) != 11 || told[10] != "more letters stay: the counts of skipped letters have them" {
 			t.Errorf("it tells %d lines of letters: %q", len(told), told)
 		}
 		if c := asked(t, k, r, p.ID).Counts; c.Selected != 30 || c.Sent != 0 || c.Skipped[redrive.SkippedEdit] != 30 {

@@ -9,14 +9,14 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// takenError is why a run is not this process's any more. It wraps ErrTaken.
+// takenError reports that another process owns the run, or ended it. It wraps ErrTaken.
 type takenError struct{ text string }
 
 func (e *takenError) Error() string { return e.text }
 
 func (e *takenError) Unwrap() error { return ErrTaken }
 
-// taken describes what became of a run that another process has.
+// taken returns the error for a run that another process claimed, with the run's present state.
 func taken(rec *record) error {
 	text := fmt.Sprintf("%v: %s", ErrTaken, rec.Owner)
 	switch {
@@ -30,16 +30,16 @@ func taken(rec *record) error {
 	return &takenError{fmt.Sprintf("run %s: %s", rec.ID, text)}
 }
 
-// How long the ledger is read before the ids are initialised: of a run that was fenced nothing is
-// open any more; of another one it may be its own transaction for which the reading waits, and to
-// initialise them ends it.
+// The longest reading of the ledger before the ids are initialised. After a fence the run has no
+// open transaction. Otherwise the run's own open transaction may block the reading, until
+// initialising the ids ends it.
 const (
 	peekFenced = 5 * time.Second
 	peek       = time.Second
 )
 
-// takeBack is one try. It reads the ledger first: to initialise the ids would fence the process
-// that has the run by now.
+// takeBack is one try of retake. It reads the ledger first, because initialising the ids would
+// fence a process that owns the run by now.
 func (r *Redriver) takeBack(ctx context.Context, h *ownedRun, why error) (*ownedRun, error) {
 	claimed := func(now *ownedRun) error {
 		switch rec := now.rec; {

@@ -4,38 +4,37 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// Selection says which letters of which dead-letter topic are redriven, where to, and how they are
-// changed.
+// Selection selects letters of a dead-letter topic, their target and their edit.
 type Selection struct {
 	// Topic is the dead-letter topic.
 	Topic string
-	// Filter selects among its open letters; zero selects all.
+	// Filter selects among the topic's open letters; the zero value selects all.
 	Filter dlq.Filter
-	// Target is where they go.
+	// Target is where the letters go.
 	Target Target
-	// MaxRedrives is how often a record is redriven, over all runs; 3 by default, any number of
-	// times when negative. A record that was redriven as often stays.
+	// MaxRedrives is how often one record may be redriven, over all runs; 3 by default, without a
+	// limit when negative. A record that reached the limit is skipped.
 	MaxRedrives int
-	// Edit changes them on the way.
+	// Edit changes the copies; the zero value changes nothing.
 	Edit Edit
 }
 
 const defaultMaxRedrives = 3
 
-// Target is where letters are redriven to. The zero value is the failing group's first retry topic,
-// due at once: only that group sees the records again.
+// Target is the destination of redriven letters. The zero value is the failing group's first retry
+// topic, due at once: only that group sees the records again.
 type Target struct {
-	// Topic is another target: the source topic, or any that is no sibling. All groups that read it
-	// will see the records; on another topic than the source the outcomes are not known
-	// ([Counts.Unfollowed]). It may as well be a retry topic of the source that the failing
-	// groups read, another one than their first.
+	// Topic names another target: the source topic, a topic that is no sibling, or another retry
+	// topic of the source that the failing groups read. All groups that read the target see the
+	// records. On a topic that is neither the source nor a retry topic, the outcomes stay unknown
+	// ([Counts.Unfollowed]).
 	Topic string `json:"topic,omitempty"`
-	// Wait lets a run wait for a group without members instead of refusing.
+	// Wait makes a run wait for members if the group has none. Without it the run is refused.
 	Wait bool `json:"wait,omitempty"`
-	// Force brings records back to a compacted source, or to one whose retry topics seem to be
-	// named otherwise than Config.Naming says.
+	// Force allows a redrive to a compacted source, and to a source whose retry topics seem to have
+	// other names than Config.Naming gives.
 	Force bool `json:"force,omitempty"`
-	// KeepTimestamp gives the copies the timestamp of the record as it was first read, on a target
-	// that is named.
+	// KeepTimestamp gives the copies the timestamp of the original record. It applies only if Topic
+	// is set.
 	KeepTimestamp bool `json:"keepTimestamp,omitempty"`
 }

@@ -11,28 +11,29 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// sender writes the copies of letters that are ready, with the ledger's entries about them, in
-// transactions at which the run's two producers take turns. It belongs to the engine's loop; only
-// the end of a transaction runs beside it, and answers through ends. See DESIGN.md, "Sending".
+// sender writes the copies of letters, with their ledger entries, in transactions. The run's two
+// producers take turns. The sender belongs to the engine's loop. Only the end of a transaction runs
+// in another goroutine, and answers through ends. See DESIGN.md, "Sending".
 type sender struct {
 	run *ownedRun
-	// closed when the run aborts: nothing is committed from then on
+	// closed when the run aborts; no transaction is committed after that
 	aborts <-chan struct{}
-	wrote  func(iter.Seq[*kgo.Record]) // is called beside the loop with the records of each commit
+	// called in another goroutine with the records of each commit
+	wrote  func(iter.Seq[*kgo.Record])
 	bucket *bucket
 
 	letters <-chan reading // nil once all were read
-	reads   *memoryBudget  // for the letters in memory
-	buffer  []*outgoing    // read, and not sent
-	taken   int64          // handed to a transaction, by this process and before
-	notes   []*kgo.Record  // for the ledger, with the next transaction
+	reads   *memoryBudget  // bounds the letters in memory
+	buffer  []*outgoing    // read, and not in a transaction
+	taken   int64          // letters added to transactions, also by earlier processes
+	notes   []*kgo.Record  // ledger records for the next transaction
 
 	open   *transaction
 	next   int             // the producer whose turn it is
 	busy   [2]bool         // its transaction is being ended
 	before chan struct{}   // closed when the last transaction that was handed over has ended
 	sent   <-chan struct{} // closed when its records are written
-	broken atomic.Bool     // a transaction was not committed, so the later ones must not be
+	broken atomic.Bool     // a commit failed, so later transactions must not commit
 	ends   chan ended
 }
 
@@ -46,7 +47,7 @@ func newSender(run *ownedRun, aborts <-chan struct{}, now time.Time) *sender {
 	return s
 }
 
-// note adds records for the ledger to the next transaction.
+// note adds ledger records to the next transaction.
 func (s *sender) note(records ...*kgo.Record) { s.notes = append(s.notes, records...) }
 
 // done reports whether nothing is left to send.
@@ -57,7 +58,7 @@ func (s *sender) done() bool {
 // ending reports whether a transaction is being ended.
 func (s *sender) ending() bool { return s.busy[0] || s.busy[1] }
 
-// incoming is where letters are to be received from; nil while enough are buffered.
+// incoming returns the channel of letters; nil while enough letters are buffered.
 func (s *sender) incoming() <-chan reading {
 	if len(s.buffer) >= 2*readBatch {
 		return nil
@@ -65,8 +66,8 @@ func (s *sender) incoming() <-chan reading {
 	return s.letters
 }
 
-// room is closed when the connection has room for the next transaction; nil if nothing waits for
-// that.
+// room returns a channel that is closed when the connection has room for the next transaction; nil
+// if none waits for room.
 func (s *sender) room() <-chan struct{} {
 	if len(s.buffer) > 0 && s.open == nil && !s.clear() {
 		return s.sent
@@ -74,8 +75,8 @@ func (s *sender) room() <-chan struct{} {
 	return nil
 }
 
-// clear reports whether the connection has room for another transaction: on a slow one, two at once
-// would both take twice as long.
+// clear reports whether the connection has room for another transaction. On a slow connection two
+// concurrent transactions would each take twice as long.
 func (s *sender) clear() bool {
 	if !s.run.load.narrow {
 		return true
@@ -88,7 +89,7 @@ func (s *sender) clear() bool {
 	}
 }
 
-// mayBegin reports whether a transaction may be begun now.
+// mayBegin reports whether a transaction may begin now.
 func (s *sender) mayBegin() bool { return !s.busy[s.next] && s.clear() }
 
 func (s *sender) begin() (err error) {
@@ -96,8 +97,8 @@ func (s *sender) begin() (err error) {
 	return err
 }
 
-// pump sends the letters that are ready, while it may. It returns how long it is until the next
-// token, if that is all that is missing.
+// pump adds ready letters to the transaction while may allows it. If only a token is missing, pump
+// returns the wait for it.
 func (s *sender) pump(may func() bool) (wait time.Duration, err error) {
 	for len(s.buffer) > 0 && may() {
 		if s.open == nil {
@@ -113,7 +114,7 @@ func (s *sender) pump(may func() bool) (wait time.Duration, err error) {
 			s.handOver()
 			continue
 		}
-		if s.bucket.rate >= 0 { // the clock costs as much as all the rest
+		if s.bucket.rate >= 0 { // reading the clock costs as much as the other work for a letter
 			if wait := s.bucket.take(time.Now()); wait > 0 {
 				return wait, nil
 			}
@@ -126,8 +127,8 @@ func (s *sender) pump(may func() bool) (wait time.Duration, err error) {
 	return 0, nil
 }
 
-// tick hands over the open transaction once it was filled for long enough, and the notes for the
-// ledger if there is none.
+// tick hands over a transaction that was open for long enough. Without an open transaction it hands
+// over the notes.
 func (s *sender) tick(now time.Time) error {
 	switch {
 	case s.open != nil && now.Sub(s.open.began) >= txnLength:
@@ -141,7 +142,7 @@ func (s *sender) tick(now time.Time) error {
 	return nil
 }
 
-// handOver ends the open transaction, if there is one, beside the loop.
+// handOver ends the open transaction, if any, in another goroutine.
 func (s *sender) handOver() {
 	t := s.open
 	if t == nil {
@@ -168,8 +169,8 @@ func (s *sender) handOver() {
 	}()
 }
 
-// ended takes how a transaction ended. It returns the letter that its target does not take, if one
-// was alone in the transaction.
+// ended handles the end of a transaction. It returns a letter to skip if the target refused that
+// letter alone.
 func (s *sender) ended(done ended) (stays *skip, err error) {
 	s.busy[done.which] = false
 	switch {
@@ -177,7 +178,7 @@ func (s *sender) ended(done ended) (stays *skip, err error) {
 		return nil, s.run.load.overdue(attempt{done.began, len(done.copies) + len(done.notes), done.bytes}, done.err)
 	case len(done.refused) > 0:
 		return s.refused(done), nil
-	case !done.committed: // the run aborts; the notes go with its final record
+	case !done.committed: // the run aborts, and writes the notes with its final record
 		s.note(unsent(done.notes)...)
 	case len(done.copies) > 0:
 		s.run.load.accepted(done.transaction)
@@ -186,9 +187,9 @@ func (s *sender) ended(done ended) (stays *skip, err error) {
 	return nil, nil
 }
 
-// refused puts the letters of a transaction back that a broker refused, and of which nothing is
-// written. A broker refuses whole batches and does not name the letters. So they go again, fewer at
-// a time, until one is refused alone: it stays.
+// refused returns the letters of a refused transaction to the buffer; the transaction wrote
+// nothing. A broker refuses whole batches and does not name the letters. So the letters go again in
+// smaller transactions, until one letter is refused alone and skipped.
 func (s *sender) refused(done ended) (stays *skip) {
 	var alone *outgoing
 	if len(done.refused) == 1 {
@@ -213,8 +214,7 @@ func (s *sender) refused(done ended) (stays *skip) {
 	return stays
 }
 
-// drop aborts the open transaction, if there is one. After an error its records may be committed
-// with what is written next.
+// drop aborts the open transaction, if any. After an error the next commit may include its records.
 func (s *sender) drop() error {
 	if s.open == nil {
 		return nil

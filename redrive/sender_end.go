@@ -13,9 +13,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// end waits for the copies, writes the ledger's entries about them, and commits after the
-// transaction before, unless the run aborts first. It runs beside the loop, while the next
-// transaction is filled.
+// end flushes the copies, writes their ledger entries, and commits after the previous transaction,
+// unless the run aborts first. It runs in a goroutine while the loop fills the next transaction.
 func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}) (e ended) {
 	e.transaction = t
 	sent := sync.OnceFunc(func() { close(t.sent) })
@@ -40,7 +39,7 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.In(s.run.topics.dlq), o.copy.Topic, o.copy.Partition, txn.ErrUncertain, err)
 		}
 	}
-	if len(e.refused) > 0 { // and batches behind one that was refused are out of order
+	if len(e.refused) > 0 { // batches behind a refused batch are refused as out of order
 		e.err = uncertain(txn.Abort(t.cl))
 		return e
 	}
@@ -71,7 +70,7 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 	default:
 	}
 	if s.broken.Load() {
-		e.err = fmt.Errorf("the transaction before was not committed: %w", txn.ErrUncertain)
+		e.err = fmt.Errorf("the previous transaction was not committed: %w", txn.ErrUncertain)
 		return e
 	}
 	if err := t.cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
@@ -82,7 +81,7 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 	return e
 }
 
-// report writes the ledger's entries of a transaction.
+// report writes a transaction's notes and the entries about its copies.
 func (s *sender) report(ctx context.Context, t *transaction) error {
 	h := s.run
 	var failed firstError

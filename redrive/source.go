@@ -14,39 +14,39 @@ import (
 )
 
 const (
-	// readBatch is how many letters are handed over at once.
+	// readBatch is the most letters that are handed over at once.
 	readBatch = 512
-	// readBytes is how many bytes are handed over at once at most, or one letter that is larger.
+	// readBytes is the most bytes that are handed over at once; a larger letter goes alone.
 	readBytes = 512 << 10
-	// readWait is how long the first of them waits for the others, while more come.
+	// readWait is how long the first letter of a batch waits for others.
 	readWait = 10 * time.Millisecond
-	// fetchBytes bounds an answer of a broker, compressed as it is: one stays in memory beside the
-	// letters that are handed over, and a slow connection has to carry it within the time that the
-	// client gives a request.
+	// fetchBytes bounds a broker's answer, compressed. One answer stays in memory beside the
+	// letters that are handed over. A slow connection must carry it within the client's request
+	// timeout.
 	fetchBytes = 2 << 20
 )
 
-// reading is what the reader of letters has found: letters that are ready, letters that cannot be
-// sent, or its end.
+// reading is a message of the letters' reader: ready letters, skipped letters, an error, or the
+// end.
 type reading struct {
 	ready   []*outgoing
-	bytes   int64 // of these
+	bytes   int64 // size of ready
 	skipped []skip
-	err     error       // it goes on after a moment
-	end     bool        // nothing more comes
-	missing letters.Set // with end: those that are not there any more
+	err     error       // the reader retries after a pause
+	end     bool        // the last message
+	missing letters.Set // with end: letters that the topic no longer has
 }
 
-// skip is a letter that is not sent.
+// skip is a letter that is not sent, with the reason.
 type skip struct {
 	at  letters.Place
 	why string
 	err error
 }
 
-// readLetters reads what is left of the selection, and makes the copies. The channel is closed when
-// that has ended, which it does when ctx ends at the latest. It looks at the run as it is now: what
-// becomes of that is the engine's to write down.
+// readLetters reads the letters that are left of the selection, and makes their copies. It closes
+// the channel at its end, at the latest when ctx ends. It only reads the run; the engine changes
+// it.
 func readLetters(ctx context.Context, h *ownedRun, buffered *memoryBudget) <-chan reading {
 	own, rec := *h, *h.rec
 	own.rec = &rec
@@ -80,7 +80,7 @@ type source struct {
 	buffered *memoryBudget
 
 	batch reading
-	since time.Time // when the batch was begun
+	since time.Time // the begin of the batch
 }
 
 func (s *source) hand(ctx context.Context, r reading) bool {
@@ -92,7 +92,7 @@ func (s *source) hand(ctx context.Context, r reading) bool {
 	}
 }
 
-// flush hands over what there is.
+// flush hands over the batch.
 func (s *source) flush(ctx context.Context) bool {
 	if len(s.batch.ready)+len(s.batch.skipped) == 0 {
 		return true
@@ -102,7 +102,7 @@ func (s *source) flush(ctx context.Context) bool {
 	return ok
 }
 
-// read reads to the end of the selection, unless something keeps it from that.
+// read reads to the end of the selection. It reports false if an error or ctx ended the reading.
 func (s *source) read(ctx context.Context) (whole bool) {
 	var ranges []dlq.Range
 	for p, set := range s.todo {
@@ -115,8 +115,8 @@ func (s *source) read(ctx context.Context) (whole bool) {
 		return true
 	}
 	whole = true
-	// asked once a letter came: a client that reads a topic does not go on with another one of its
-	// name
+	// checked after the first letter: a client that reads a topic does not switch to a recreated
+	// one on its own
 	same := false
 	opts := append([]kgo.Opt{kgo.FetchMaxBytes(fetchBytes)}, s.r.cfg.Kafka...)
 	for r, err := range dlq.Records(ctx, s.topics.dlq, ranges, opts...) {
@@ -157,14 +157,14 @@ func (s *source) read(ctx context.Context) (whole bool) {
 	return (same || s.still(ctx)) && s.flush(ctx) && whole
 }
 
-// still reports whether the topic is the one that the run is about, and says so if it is not, or
-// that is not known.
+// still reports whether the topic is still the run's topic. It hands over the error if not, or if
+// that is unknown.
 func (s *source) still(ctx context.Context) bool {
 	err := s.sameTopics(ctx)
 	return err == nil || s.hand(ctx, reading{err: err}) && false
 }
 
-// take takes a letter into the batch. An error says that the broker has to be asked again.
+// take adds a letter to the batch. After an error the letter has to be taken again.
 func (s *source) take(ctx context.Context, r *kgo.Record) error {
 	if s.batch.ready == nil {
 		s.batch.ready = make([]*outgoing, 0, readBatch)
@@ -183,8 +183,8 @@ func (s *source) take(ctx context.Context, r *kgo.Record) error {
 	return nil
 }
 
-// sameTopics makes sure that the dead-letter topic is the one that the run is about, and finds out
-// which topic the target is by now.
+// sameTopics checks that the dead-letter topic is the run's topic, and reads the target's present
+// id.
 func (s *source) sameTopics(ctx context.Context) error {
 	adm, err := client.NewAdmin(s.r.cfg.Kafka...)
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// logEvery is how often an equal message is reported, and maxLogged how many messages are
-// remembered.
+// logEvery is the least interval between equal messages, and maxLogged the most messages that a
+// throttle remembers.
 const (
 	logEvery  = 10 * time.Second
 	maxLogged = 1_000
 )
 
-// throttle remembers which messages were reported lately. The zero value is ready to use.
+// throttle remembers recently reported messages. The zero value is ready to use.
 type throttle struct{ logged map[string]time.Time }
 
 // first reports whether a message was not reported within the last ten seconds, and remembers it.
@@ -24,7 +24,7 @@ func (t *throttle) first(message string) bool {
 	if len(t.logged) >= maxLogged {
 		maps.DeleteFunc(t.logged, func(_ string, at time.Time) bool { return now.Sub(at) >= logEvery })
 	}
-	// rather the same message twice than all of them kept
+	// forgetting may repeat a message, but bounds the memory
 	if t.logged == nil || len(t.logged) >= maxLogged {
 		t.logged = map[string]time.Time{}
 	}

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A dead-letter topic that is deleted and recreated has the old name, other letters at the old
-// offsets, and another id. So a plan and a run are about an id: what was selected from the one
-// topic is never sent from the other, and nothing is concluded from what the other lacks.
+// A recreated dead-letter topic has the old name and another id, with other letters at the old
+// offsets. So plans and runs belong to a topic id. A letter of one topic is never sent from the
+// other, and no outcome is derived from the other.
 
-// ErrTopicRecreated is wrapped by the error of a run whose dead-letter topic was deleted, and was
-// recreated or did not exist for ten seconds: its letters are gone. The run aborts itself.
+// ErrTopicRecreated is wrapped by the error of a run whose dead-letter topic was recreated, or has
+// been missing for ten seconds. The letters of the run are gone, and the run aborts itself.
 var ErrTopicRecreated = errors.New("the dead-letter topic was deleted or recreated since the run began, and the letters of the run are gone")
 
-// idText is a topic's id in a run's record, as it is in the ledger's entries.
+// idText returns a topic's id as text for the ledger.
 func idText(id [16]byte) string {
 	if id == ([16]byte{}) {
-		return "" // of brokers that have none
+		return "" // from brokers without topic ids
 	}
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// parseID is the id of which idText made a text; zero where it is not known.
+// parseID is the inverse of idText; zero if the id is unknown.
 func parseID(text string) (id [16]byte) {
 	if b, err := base64.RawURLEncoding.DecodeString(text); err == nil && len(b) == len(id) {
 		copy(id[:], b)
@@ -30,25 +30,25 @@ func parseID(text string) (id [16]byte) {
 	return id
 }
 
-// isOther reports whether an id is known to be another topic's.
+// isOther reports whether two known ids differ.
 func isOther(id, now [16]byte) bool {
 	return id != ([16]byte{}) && now != ([16]byte{}) && id != now
 }
 
-// The dead-letter topic is gone when that many looks in a row, over that time at least, did not
-// find it: a single broker may be behind.
+// The dead-letter topic counts as gone after that many polls in a row without it, over at least
+// that time. A single broker may have stale metadata.
 const (
 	absentPolls = 10
 	absentFor   = absentPolls * pollEvery
 )
 
-// absence is how often in a row the dead-letter topic was not there.
+// absence counts polls in a row that did not find the dead-letter topic.
 type absence struct {
 	polls int
 	since time.Time
 }
 
-// observe records whether a poll found the topic, and reports whether it is gone.
+// observe records whether a poll found the topic. It reports whether the topic is gone.
 func (a *absence) observe(there bool, now time.Time) (gone bool) {
 	if there {
 		*a = absence{}

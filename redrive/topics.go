@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// topics are a dead-letter topic and those around it.
+// topics are a dead-letter topic and its source and ledger.
 type topics struct {
 	naming              retrytopics.Naming
 	dlq, source, ledger string
@@ -27,9 +27,8 @@ type topics struct {
 func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string) (kadm.TopicDetails, error) {
 	all, err := adm.ListTopics(ctx)
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
-		// Those that may not be described are left out, unless the client was told of one by name
-		// and remembers that: the group consumes it. Who asks for more is not answered from its
-		// memory.
+		// The answer omits hidden topics, except those that the client's metadata cache knows by
+		// name. A request for authorised operations bypasses the cache.
 		all, err = adm.ListTopics(kadm.WithAuthorizedOps(ctx))
 	}
 	if err != nil {
@@ -55,7 +54,7 @@ func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string)
 	return found, nil
 }
 
-// retention is how long a topic keeps records, if it does not keep them for ever.
+// retention returns the time for which a topic keeps records, and false if that is for ever.
 func retention(configs map[string]string) (time.Duration, bool) {
 	if policy, ok := configs["cleanup.policy"]; ok && !slices.Contains(strings.Split(policy, ","), "delete") {
 		return 0, false

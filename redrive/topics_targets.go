@@ -19,7 +19,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// destination is where letters of a group and a partition go.
+// destination is a group and a partition; it decides the retry topic of a letter.
 type destination struct {
 	group     string
 	partition int32
@@ -27,9 +27,8 @@ type destination struct {
 
 func (d destination) String() string { return fmt.Sprintf("%s/%d", d.group, d.partition) }
 
-// isTier reports whether letters go to retry topics, where they are records that have yet to fail:
-// with no target named, or with one that is a retry topic of the source. Other siblings are no
-// targets.
+// isTier reports whether the target is a retry topic of the source, or none is named. Copies there
+// are records that have yet to fail. Other siblings are refused as targets.
 func (t *topics) isTier(target Target) (bool, error) {
 	name, sibling := t.naming.Parse(target.Topic)
 	refuse := func(format string, args ...any) error {
@@ -43,16 +42,16 @@ func (t *topics) isTier(target Target) (bool, error) {
 	case name.Kind != retrytopics.KindRetry:
 		return false, refuse("%s is the %s topic of %s by its name: choose another target", target.Topic, name.Kind, name.Source)
 	case name.Source != t.source:
-		return false, refuse("%s is a retry topic of %s, where records of %s can't run: choose another target", target.Topic, name.Source, t.source)
+		return false, refuse("%s is a retry topic of %s, and cannot take records of %s: choose another target", target.Topic, name.Source, t.source)
 	case target.KeepTimestamp:
-		return false, refuse("%s is a retry topic, whose records keep their timestamp in a header: leave KeepTimestamp out", target.Topic)
+		return false, refuse("%s is a retry topic, whose records keep their timestamp in a header: omit KeepTimestamp", target.Topic)
 	}
 	return true, nil
 }
 
-// tiersOf returns the first retry topic of each destination: the shortest tier on which the group
-// has a committed offset for that partition, which is what it reads; or the one that is named, if
-// it has one there. Those without one are missing.
+// tiersOf returns the retry topic of each destination: the named one, or else the shortest tier.
+// The group must have a committed offset there for that partition, because only then it reads the
+// tier. The result omits destinations without such a topic.
 func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destination, named string) (map[string]string, error) {
 	tiers := map[string]string{}
 	offsets := map[string]kadm.OffsetResponses{}
@@ -79,9 +78,9 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 	return tiers, errors.Join(errs...)
 }
 
-// checkIDs checks whether the user may use the transactional ids of a run. To use them would take
-// the run from its process. So it asks for their coordinators, which needs DESCRIBE: WRITE includes
-// it, and a user with DESCRIBE alone is refused by the claim.
+// checkIDs checks whether the user may use the transactional ids of a run. Using them would take
+// the run from its process, so it asks for their coordinators, which needs DESCRIBE. WRITE includes
+// DESCRIBE. The claim refuses a user with DESCRIBE alone.
 func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
 	req := kmsg.NewPtrFindCoordinatorRequest()
 	req.CoordinatorType = 1 // of transactions
@@ -93,7 +92,7 @@ func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
 	var errs []error
 	slices.SortFunc(resp.Coordinators, func(a, b kmsg.FindCoordinatorResponseCoordinator) int { return strings.Compare(a.Key, b.Key) })
 	for _, c := range resp.Coordinators {
-		// for any other the run waits
+		// for any other error the run waits
 		if err := kerr.ErrorForCode(c.ErrorCode); errors.Is(err, kerr.TransactionalIDAuthorizationFailed) {
 			errs = append(errs, permission.Denied("WRITE", "transactional-id", c.Key, err))
 		}
@@ -101,9 +100,9 @@ func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
 	return errors.Join(errs...)
 }
 
-// misnamed is a refusal where letters of a group that go to the source would not be seen when they
-// fail again. A group without retry topics has committed on none; what looks like one, and the
-// naming does not know, makes the naming suspect where it finds no other.
+// misnamed refuses a group whose letters go to the source if their new failures would go unnoticed.
+// A group without retry topics has committed offsets on none. The naming is suspect if it matches
+// none of the group's topics, and one of them looks like a retry topic.
 func (t *topics) misnamed(ctx context.Context, adm *kadm.Client, group string) error {
 	committed, err := adm.FetchOffsets(ctx, group)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
@@ -116,23 +115,23 @@ func (t *topics) misnamed(ctx context.Context, adm *kadm.Client, group string) e
 	for _, name := range names {
 		if _, sibling := t.naming.Parse(name); !sibling && t.likeTier(name) {
 			return &RefusedError{Topic: t.dlq, Reason: RefusedNaming, Detail: fmt.Sprintf(
-				"group %s has committed offsets on %s, which looks like a retry topic of %s, and on none that is named as was said: what fails again would not be seen",
+				"group %s has committed offsets on %s, which looks like a retry topic of %s, and on no retry topic of the naming: new failures would go unnoticed",
 				group, name, t.source)}
 		}
 	}
 	return nil
 }
 
-// likeTier reports whether a topic may be a retry topic of the source by some naming: each has the
-// source's name in it, and a delay.
+// likeTier reports whether a topic may be a retry topic of the source under some naming: its name
+// has the source's name and a delay.
 func (t *topics) likeTier(name string) bool {
 	before, after, found := strings.Cut(name, t.source)
 	return found && (likeDelay.MatchString(before) || likeDelay.MatchString(after))
 }
 
-// A letter that goes to the source and fails again goes to a retry topic. Where these are named
-// otherwise than the naming says nobody looks there, and the letter counts as succeeded. Letters
-// that go to a retry topic are safe from that: it was found by the naming.
+// A letter that goes to the source and fails again goes to a retry topic. If the naming does not
+// match that topic, the run does not watch it, and the letter counts as succeeded. Letters that go
+// to a retry topic are safe, because the naming found that topic.
 
-// likeDelay is what the name of a retry topic has besides the source's.
+// likeDelay matches the delay in a retry topic's name.
 var likeDelay = regexp.MustCompile(`[0-9](ms|s|m|h)`)

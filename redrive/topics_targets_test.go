@@ -63,11 +63,11 @@ func TestTarget_OnWhichRecordsCannotRunIsRefused(t *testing.T) {
 			want    string
 		}{
 			{redrive.Target{Topic: "orders.retry.7s"}, redrive.RefusedNoTier, "orders.retry.7s has no committed offset of group billing on partition 0"},
-			{redrive.Target{Topic: "bills.retry.5s"}, redrive.RefusedTarget, "is a retry topic of bills, where records of orders can't run"},
+			{redrive.Target{Topic: "bills.retry.5s"}, redrive.RefusedTarget, "is a retry topic of bills, and cannot take records of orders"},
 			{redrive.Target{Topic: "orders.dlq"}, redrive.RefusedTarget, "orders.dlq is the dlq topic of orders"},
 			{redrive.Target{Topic: "bills.dlq"}, redrive.RefusedTarget, "bills.dlq is the dlq topic of bills"},
 			{redrive.Target{Topic: "orders.dlq.ledger"}, redrive.RefusedTarget, "orders.dlq.ledger is the ledger topic"},
-			{redrive.Target{Topic: "orders.retry.5s", KeepTimestamp: true}, redrive.RefusedTarget, "leave KeepTimestamp out"},
+			{redrive.Target{Topic: "orders.retry.5s", KeepTimestamp: true}, redrive.RefusedTarget, "omit KeepTimestamp"},
 			{redrive.Target{Topic: "nowhere"}, redrive.RefusedTarget, "nowhere does not exist"},
 		} {
 			_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: c.target})

@@ -18,47 +18,47 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// A reader of the targets waits for an open transaction: 250 ms at most is the aim. So it is filled
-// for 150 ms at most, with 20,000 letters at most, and with as many bytes as the connection carries
-// in about 150 ms (see [load]). A letter that takes longer alone takes as long as it takes.
+// A reader of the targets waits for an open transaction; the aim is at most 250 ms. So a
+// transaction is filled for 150 ms at most, with at most 20,000 letters and as many bytes as the
+// connection carries in about 150 ms (see [load]). A single large letter may take longer.
 const (
-	txnLength  = 150 * time.Millisecond // and what the commit takes
+	txnLength  = 150 * time.Millisecond // without the commit
 	txnLetters = 20_000
 )
 
-// transaction is what one of the two producers writes at once: copies of letters, the ledger's
-// entries about them, and other records for the ledger.
+// transaction is one transaction of a producer: copies of letters, their ledger entries, and other
+// ledger records.
 type transaction struct {
 	which    int
 	cl       *kgo.Client
 	began    time.Time
 	copies   []*outgoing
 	held     int64 // bytes of the copies
-	bytes    int64 // and of all else
-	full     bool  // it had no room for the next letter
+	bytes    int64 // bytes of all other records
+	full     bool  // without room for the next letter
 	notes    []*kgo.Record
 	reported []*kgo.Record // the ledger's entries about the copies
 
-	sent      chan struct{} // closed once nothing of it is on its way, but for its end
-	sending   time.Duration // what the copies took after the last was added
-	reporting time.Duration // what the entries about them took
+	sent      chan struct{} // closed when all records are acknowledged, before the commit
+	sending   time.Duration // time for the copies after the last was added
+	reporting time.Duration // time for the entries
 
 	mu     sync.Mutex
-	failed map[*kgo.Record]error // of the copies that the client could not write
+	failed map[*kgo.Record]error // copies that the client could not write
 }
 
 // outgoing is a letter in flight to its target.
 type outgoing struct {
 	letters.Place
-	group string // whose it is; empty where that is not known
-	size  int    // in bytes, with what the ledger is told of it
+	group string // the failing group; empty if unknown
+	size  int    // bytes, with the entry
 	copy  kgo.Record
 }
 
-// entryBytes is about the size of a letter's entry, and of what else a letter takes in memory.
+// entryBytes is the approximate size of a letter's entry and of the letter's other memory.
 const entryBytes = 300
 
-// measure finds the size of a letter.
+// measure sets the size of a letter.
 func (o *outgoing) measure() int {
 	o.size = entryBytes + len(o.copy.Key) + len(o.copy.Value)
 	for i := range o.copy.Headers {
@@ -67,19 +67,20 @@ func (o *outgoing) measure() int {
 	return o.size
 }
 
-// target is where the copy is, once it is acknowledged.
+// target returns the position of the acknowledged copy.
 func (o *outgoing) target() headers.Position {
 	return headers.Position{Topic: o.copy.Topic, Partition: o.copy.Partition, Offset: o.copy.Offset}
 }
 
-// fresh is the letter to be sent once more: a client keeps the record that it was given.
+// fresh returns a copy of the letter for another try, because a client keeps records that it was
+// given.
 func (o *outgoing) fresh() *outgoing {
 	c := *o
 	c.copy.Offset, c.copy.Attrs = 0, kgo.RecordAttrs{}
 	return &c
 }
 
-// unsent are records to be sent once more.
+// unsent returns copies of records for another try.
 func unsent(notes []*kgo.Record) []*kgo.Record {
 	again := make([]*kgo.Record, len(notes))
 	for i, n := range notes {
@@ -104,7 +105,7 @@ func (t *transaction) add(o *outgoing) {
 	t.cl.Produce(context.Background(), &o.copy, t.promise)
 }
 
-// promise takes the answer about a copy.
+// promise handles the answer about a copy.
 func (t *transaction) promise(r *kgo.Record, err error) {
 	if err != nil {
 		t.mu.Lock()
@@ -113,16 +114,16 @@ func (t *transaction) promise(r *kgo.Record, err error) {
 	}
 }
 
-// ended is how a transaction ended.
+// ended is the result of a transaction.
 type ended struct {
 	*transaction
 	committed bool
-	// that the broker will not take, or the batches that they were in; nothing was written
+	// letters in batches that the broker refused; then the transaction wrote nothing
 	refused []*outgoing
 	err     error
 }
 
-// err is what was answered about a copy, after the flush.
+// err returns the answer about a copy. It is valid after the flush.
 func (t *transaction) err(o *outgoing) error {
 	if len(t.failed) == 0 {
 		return nil
@@ -130,10 +131,10 @@ func (t *transaction) err(o *outgoing) error {
 	return t.failed[&o.copy]
 }
 
-// firstError is the first of what a client answers.
+// firstError keeps the first error of a client's answers.
 type firstError struct {
 	once sync.Once
-	err  error // to be read after a flush
+	err  error // valid after a flush
 }
 
 func (f *firstError) promise(_ *kgo.Record, err error) {
@@ -142,11 +143,10 @@ func (f *firstError) promise(_ *kgo.Record, err error) {
 	}
 }
 
-// isRefusal reports whether a broker, or the client, will not take this very record, or the batch
-// that it is in.
+// isRefusal reports whether the broker or the client refuses this record or its batch for good.
 func isRefusal(err error) bool { return refusal(err) != "" }
 
-// refusal is why a letter is skipped that is refused; empty for other errors.
+// refusal returns the reason for skipping a refused letter; empty for other errors.
 func refusal(err error) string {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
@@ -157,7 +157,7 @@ func refusal(err error) string {
 	return ""
 }
 
-// written are the records of a transaction that is committed.
+// written yields the records of a committed transaction.
 func (t *transaction) written() iter.Seq[*kgo.Record] {
 	return func(yield func(*kgo.Record) bool) {
 		for _, o := range t.copies {
@@ -173,7 +173,7 @@ func (t *transaction) written() iter.Seq[*kgo.Record] {
 	}
 }
 
-// sentLetters are those of a transaction that is committed, of the groups that are asked for.
+// sentLetters yields the letters of a committed transaction whose groups satisfy of.
 func (t *transaction) sentLetters(of func(group string) bool) iter.Seq[inflight.Sent] {
 	return func(yield func(inflight.Sent) bool) {
 		for _, o := range t.copies {
@@ -184,8 +184,8 @@ func (t *transaction) sentLetters(of func(group string) bool) iter.Seq[inflight.
 	}
 }
 
-// uncertain is an error of writing after which a run takes itself back: all but what would be
-// refused again.
+// uncertain wraps ErrUncertain into an error of writing, so that the run takes itself back.
+// Permission errors stay as they are, because a retry would be refused too.
 func uncertain(err error) error {
 	if _, denied := errors.AsType[*permission.DeniedError](err); denied || err == nil || isRefusal(err) || errors.Is(err, txn.ErrUncertain) {
 		return err

@@ -20,9 +20,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/tail"
 )
 
-// watch reads the retry topics, the dead-letter topic and the ledger while a run goes on:
-// uncommitted, since a committed reader sees nothing behind an open transaction, of ours or of
-// anybody's. See DESIGN.md, "The watch".
+// watch reads the retry topics, the dead-letter topic and the ledger during a run. It reads
+// uncommitted, because an open transaction of any producer hides the records behind it from a
+// committed reader. See DESIGN.md, "The watch".
 type watch struct {
 	*tail.Tail
 	adm     *kadm.Client
@@ -31,12 +31,12 @@ type watch struct {
 	groups  []string
 	flights *inflight.Letters
 	alarm   *alarm
-	resumed bool // there are flights of which it is not known whose they are
+	resumed bool // some letters in flight have no known group
 	ids     map[string]kadm.TopicID
-	live    bounds.Positions // where its topics ended when it began; it does not change
+	live    bounds.Positions // the topics' ends at the start of the watch; never changed
 }
 
-// watchFrom is where a watch begins that misses nothing from now on, and the ids of its topics.
+// watchFrom returns the present ends of the watched topics, and the topics' ids.
 func watchFrom(ctx context.Context, kafka []kgo.Opt, t *topics, groups []string) (bounds.Positions, map[string]string, error) {
 	adm, err := client.NewAdmin(kafka...)
 	if err != nil {
@@ -55,7 +55,7 @@ func watchFrom(ctx context.Context, kafka []kgo.Opt, t *topics, groups []string)
 	return from, ids, err
 }
 
-// startWatch begins to read where the run's watch began.
+// startWatch starts reading at the position at which the run's watch began.
 func startWatch(ctx context.Context, h *ownedRun, fl *inflight.Letters, a *alarm, problem func(error)) (*watch, error) {
 	cl, err := client.New(append(slices.Clip(h.r.cfg.Kafka),
 		kgo.MetadataMinAge(250*time.Millisecond),
@@ -81,7 +81,8 @@ func startWatch(ctx context.Context, h *ownedRun, fl *inflight.Letters, a *alarm
 	return w, nil
 }
 
-// began finds out what happened to the topics since the run began, and who writes for it.
+// began compares the topics with their state at the run's begin, and skips records of the run's own
+// producers.
 func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
 	names := slices.Collect(maps.Keys(h.rec.Watch))
 	from, err := bounds.Starts(ctx, w.adm, names)
@@ -103,7 +104,7 @@ func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
 			if o, ok := from.Lookup(topic, p); ok && o.Offset > at {
 				w.Lose(p)
 			}
-			if end, ok := w.live[topic][p]; ok && end < at { // another topic of that name
+			if end, ok := w.live[topic][p]; ok && end < at { // a recreated topic
 				w.Lose(p)
 			}
 		}
@@ -111,20 +112,21 @@ func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
 	return nil
 }
 
-// observe is about one record.
+// observe handles one record.
 func (w *watch) observe(r *kgo.Record) {
 	if r.Topic == w.topics.ledger {
 		w.seeEntry(r)
 		return
 	}
 	dead := r.Topic == w.topics.dlq
-	// a copy that was found to be malformed is a dead letter with its headers as they were
+	// consumers forward a malformed copy with its headers unchanged, so a dead letter may look
+	// untried
 	if !dead && w.own(r.Headers) {
 		return
 	}
 	m, err := headers.Parse(r.Headers)
 	if err != nil && m.Redrive.ID != w.run {
-		return // whatever else is broken in a letter of the run, it came back
+		return // damaged, and not of this run; a damaged letter of the run still counts as failed
 	}
 	at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
 	failure := Failure{Record: at.String(), Class: m.Class, Fingerprint: m.Fingerprint, Message: m.Message, At: r.Timestamp}
@@ -145,14 +147,14 @@ func (w *watch) observe(r *kgo.Record) {
 			w.alarm.onRefail(key, failure)
 		}
 	case m.Redrive.ID == "" && !m.Held && m.Attempts == 1 && recent && slices.Contains(w.groups, m.Group):
-		// Its first copy was written after the run began, so it failed first since then, whatever
-		// the clocks say.
+		// Its first copy was written after the run began, so its first failure is newer than the
+		// run. Clocks do not matter.
 		w.alarm.onNewFailure(key, failure)
 	}
 }
 
-// recent reports whether a record came within the window, and when. What comes while we watch does,
-// whatever the clocks say; only what came before, of a run that was taken over, is judged by its
+// recent reports whether a record arrived within the window, and when. A record that arrived since
+// the watch started always did. An earlier record, of a run that was taken over, is judged by its
 // timestamp.
 func (w *watch) recent(r *kgo.Record) (recent bool, came time.Time) {
 	now := time.Now()
@@ -162,10 +164,10 @@ func (w *watch) recent(r *kgo.Record) (recent bool, came time.Time) {
 	return now.Sub(r.Timestamp) <= w.alarm.recent(), r.Timestamp
 }
 
-// own reports whether a record is a copy that this run wrote, and that no consumer has run yet. The
-// tail passes over most of these. After a resume their headers name their groups. A copy that a
-// consumer wrote again, because it was not due by the consumer's clock, is not own: the letter has
-// moved there.
+// own reports whether a record is a copy that this run wrote and no consumer has run. The tail
+// skips most of these. After a resume no copy is own, because the watch needs their headers for the
+// groups. A copy that a consumer wrote again, because it was not due by the consumer's clock, is
+// not own: it is the letter's new position.
 func (w *watch) own(h []kgo.RecordHeader) bool {
 	if w.resumed {
 		return false
@@ -186,12 +188,13 @@ func (w *watch) own(h []kgo.RecordHeader) bool {
 	return ours && untried && first
 }
 
-// discarded is in the value of each entry that says so.
+// discarded is part of the value of every entry with the state discarded.
 var discarded = []byte(`"` + dlq.Discarded + `"`)
 
-// seeEntry takes a consumer's report that it discarded a letter that was redriven.
+// seeEntry handles a consumer's report that it discarded a redriven letter.
 func (w *watch) seeEntry(r *kgo.Record) {
-	if !bytes.Contains(r.Value, discarded) { // most are the run's own
+	// cheaper than parsing, and most entries are the run's own
+	if !bytes.Contains(r.Value, discarded) {
 		return
 	}
 	n := dlq.ParseLedgerRecord(r)
@@ -200,7 +203,7 @@ func (w *watch) seeEntry(r *kgo.Record) {
 	}
 }
 
-// adopt watches partitions that came to be since.
+// adopt watches partitions that were created after the start.
 func (w *watch) adopt(found bounds.Positions) {
 	fresh := bounds.Positions{}
 	for topic, partitions := range found {
@@ -208,11 +211,11 @@ func (w *watch) adopt(found bounds.Positions) {
 			fresh.Set(topic, p, 0)
 		}
 	}
-	w.Add(fresh) // but for those that are watched
+	w.Add(fresh) // ignores partitions that are watched
 }
 
-// checkTopics records the ids of watched topics. If a topic has another id than before, or than
-// when the run began, something may have been missed.
+// checkTopics records the ids of watched topics. If a topic was recreated, its records may have
+// been missed.
 func (w *watch) checkTopics(found kadm.TopicDetails) {
 	for name, d := range found {
 		if was, ok := w.ids[name]; ok && isOther(was, d.ID) {

@@ -25,12 +25,12 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 	}
 	// One that may have been brought back is named, by whoever would bring it back.
 	if got := b.redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"); got.code != exitDone ||
-		!strings.Contains(got.stderr, "warning: what orders.dlq.ledger says of 1 of the letters can't be read, so they may be redriven a second time: orders.dlq/0/1; ") {
+		!strings.Contains(got.stderr, "warning: the entries of 1 of the letters in orders.dlq.ledger can't be read, so these letters may be redriven a second time: orders.dlq/0/1; ") {
 		t.Errorf("%+v", got)
 	}
 	// A run that can't be read: nobody knows whether it goes on.
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,`)), dlq.RunRecord("orders.dlq.ledger", "r-2", []byte(`{"v":1,"id":"r-2","state":"done","by":"ada"}`)))
-	says := "run r-1 can't be read from the ledger: unexpected end of JSON input; a record without a value, with the key run/r-1 and on partition 0 of orders.dlq.ledger, takes it away"
+	says := "run r-1 can't be read from the ledger: unexpected end of JSON input; to remove it, write a record with the key run/r-1 and no value to partition 0 of orders.dlq.ledger"
 	for _, args := range [][]string{
 		{"plan", "orders.dlq"},
 		{"run", "orders.dlq"},
@@ -55,7 +55,7 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-3", []byte(`{"v":2,"id":"r-3","state":"new"}`)))
-	if got := b.redrive(t, "plan", "orders.dlq"); got.code != exitError || !strings.Contains(got.stderr, "it is of version 2, and this one knows 1: take a newer siding") || strings.Contains(got.stderr, "takes it away") {
+	if got := b.redrive(t, "plan", "orders.dlq"); got.code != exitError || !strings.Contains(got.stderr, "it is of version 2, and this one knows 1: take a newer siding") || strings.Contains(got.stderr, "to remove it") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -50,7 +50,7 @@ func TestResume_ContinuesWhereTheRunWas(t *testing.T) {
 	if once, more := s.processed(); once != 60 || more != 0 {
 		t.Errorf("%d were processed once, %d more often", once, more)
 	}
-	if got := s.redrive(t, "resume", o.Run); got.code != exitError || !strings.Contains(got.stderr, "is done: there is nothing to resume") {
+	if got := s.redrive(t, "resume", o.Run); got.code != exitError || !strings.Contains(got.stderr, "is done: it cannot be resumed") {
 		t.Errorf("once more: %+v", got)
 	}
 }

@@ -47,7 +47,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 		{"--class foreign", "nothing selected", "none names its group", "redrive summary orders.dlq shows what is open; --target accepts letters that name no group\n"},
 		{"--class stranger", "no tier", "group stranger on partition 0", "--target names"},
 		{"--class often", "too many redrives", "1 letter fits", "--max-redrives raises"},
-		{"--class payment --patch {}", "edit failed", "40 letters fit, and the edit can't be applied to the value of any; the first: letter orders.dlq/", "redrive show orders.dlq P:OFFSET shows"},
+		{"--class payment --patch {}", "edit failed", "40 letters fit, and the edit can't be applied to any value: change the edit; the first error: letter orders.dlq/", "redrive show orders.dlq P:OFFSET shows"},
 		{"--class gone", "no members", "gone without members", "--wait waits"},
 		{"--class tax --target compacted", "compacted source", "compacted is compacted", "--force redrives"},
 		{"--class tax --target narrow", "too few partitions", "narrow has 1 partitions", "--target names"},

@@ -11,17 +11,17 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// Where topics begin and end is known of all partitions or it is an error: a partition that could
-// not tell would be taken for one from which nothing expired, or on which nothing is old.
+// Every function returns an answer for all partitions or an error. A partition without an answer
+// would look like one from which nothing expired, or on which no record is old.
 
-// Starts are where those topics begin that exist.
+// Starts returns the start offsets of the topics that exist.
 func Starts(ctx context.Context, adm *kadm.Client, names []string) (kadm.ListedOffsets, error) {
 	listed, err := adm.ListStartOffsets(ctx, names...)
 	return listed, known("start", listed, err)
 }
 
-// Ends are the high watermarks of topics, each of which there must be: of what is left out nothing
-// would be read.
+// Ends returns the high watermarks of topics. A missing topic is an error, because none of its
+// records would be read.
 func Ends(ctx context.Context, adm *kadm.Client, names []string) (Positions, error) {
 	at, err := EndsOfExisting(ctx, adm, names)
 	for _, name := range names {
@@ -32,7 +32,7 @@ func Ends(ctx context.Context, adm *kadm.Client, names []string) (Positions, err
 	return at, err
 }
 
-// EndsOfExisting are the high watermarks of those topics that exist.
+// EndsOfExisting returns the high watermarks of the topics that exist.
 func EndsOfExisting(ctx context.Context, adm *kadm.Client, names []string) (Positions, error) {
 	listed, err := adm.ListEndOffsets(ctx, names...)
 	if err = known("end", listed, err); err != nil {
@@ -47,7 +47,7 @@ func EndsOfExisting(ctx context.Context, adm *kadm.Client, names []string) (Posi
 	return at, nil
 }
 
-// known makes sure that all was told, but for topics that do not exist.
+// known returns an error unless all partitions of existing topics have an offset.
 func known(what string, listed kadm.ListedOffsets, err error) error {
 	if err != nil {
 		return fmt.Errorf("list %s offsets: %w", what, err)
@@ -64,7 +64,7 @@ func known(what string, listed kadm.ListedOffsets, err error) error {
 // Positions are offsets by topic and partition.
 type Positions map[string]map[int32]int64
 
-// Set enters the offset of a partition.
+// Set sets the offset of a partition.
 func (p Positions) Set(topic string, partition int32, at int64) {
 	if p[topic] == nil {
 		p[topic] = map[int32]int64{}

@@ -1,9 +1,9 @@
-// Package inflight knows which letters of a run were sent and have no outcome yet, where the copy
-// of each is, and counts what became of the others.
+// Package inflight tracks the letters of a run that were sent and have no outcome yet, with the
+// position of each copy. It counts the other letters by outcome.
 //
-// A letter enters by [Letters.Sent]. Its copies are reported by [Letters.OnCopy], a consumer's
-// discard report by [Letters.Discard], in any order and also before the letter entered.
-// [Letters.Resolve] asks how far each group has committed, and takes out the letters that have an
+// A letter enters by [Letters.Sent]. [Letters.OnCopy] reports its copies and [Letters.Discard] a
+// consumer's discard report, in any order, also before the letter enters. [Letters.Resolve]
+// compares the letters with the committed offsets of their groups, and removes letters with an
 // outcome:
 //
 //	the group has not passed its copy    none yet
@@ -11,9 +11,9 @@
 //	the group passed it                  succeeded, or discarded if that was reported
 //	that will never be known             unknown
 //
-// It promises the outcome that a record of everything about each letter would give, in some thirty
-// bytes a letter. It knows nothing of Kafka clients, of runs or of the ledger's format.
+// The outcome equals that of a full record of each letter's history, but takes some thirty bytes a
+// letter. The package knows nothing of Kafka clients, runs or the ledger's format.
 //
-// Lock: Letters has one, since the watch and the sender work on it at the same time. No method
-// calls out while it is held, but for the progress that Resolve asks for.
+// Lock: Letters has a lock, because the watch and the sender use it concurrently. No method calls
+// out under the lock, except Resolve for the groups' progress.
 package inflight

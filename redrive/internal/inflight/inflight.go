@@ -12,24 +12,24 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// letterState is what is known of a letter beyond that it was sent.
+// letterState is the state of a letter beyond being sent.
 type letterState struct {
-	group string // whose it is; empty where that is not known
-	// where it is now: the copy of it that was written last; empty: its target
+	group string // the failing group; empty if unknown
+	// position of the last copy; empty while that is the copy on the target
 	at        headers.Position
 	hops      int    // of that copy
-	class     string // of its last failure; empty while it has not failed
+	class     string // of its last failure; empty before the first
 	deadAt    bool   // it is a dead letter again
-	discarded bool   // the ledger says that the consumer discarded it
+	discarded bool   // the consumer reported that it discarded the letter
 }
 
-// stage is how far a letter is.
+// stage is the progress of a letter.
 type stage uint8
 
 const (
-	fresh    stage = iota // on its target, for all that is known
+	fresh    stage = iota // on its target, as far as is known
 	retrying              // in a retry topic, after it failed again
-	landed                // it is a dead letter again, which is to be written down
+	landed                // a dead letter again, to be recorded
 	stages
 )
 
@@ -45,8 +45,8 @@ func (fl *letterState) stage() stage {
 	return fresh
 }
 
-// Counts count the letters of a run by what became of them; redrive.Counts has the same fields
-// and documents them.
+// Counts counts the letters of a run by outcome; redrive.Counts has the same fields and documents
+// them.
 type Counts struct {
 	Selected, Sent, Succeeded, Failed int64
 	FailedByClass                     map[string]int64
@@ -55,17 +55,17 @@ type Counts struct {
 	Skipped                           map[string]int64
 }
 
-// Letters are the letters of a run that are in flight, and the counts of the others. Most letters
-// go straight to their outcome: each of these takes a bit in a set and an entry of a queue, some
+// Letters holds the letters of a run that are in flight, and the counts of the others. Most letters
+// succeed without a further copy. Each of these takes a bit in a set and an entry of a queue, some
 // thirty bytes.
 type Letters struct {
 	mu  sync.Mutex
 	out letters.Set // sent, without an outcome
-	// seen has the letters of which a copy was seen, or that were discarded. A letter may be seen
-	// before the answer to its commit.
+	// seen has the letters with an observed copy or a discard report. A letter may be seen before
+	// the answer to its commit.
 	seen   map[letters.Place]*letterState
 	counts Counts
-	staged [stages]int64          // how many of out are that far
+	staged [stages]int64          // number of letters in out by stage
 	lines  queues                 // of out, the letters that are not dead again
 	done   []letters.Place        // of out, the letters that are dead again
 	lost   letters.Set            // letters whose entry does not name the position of the copy
@@ -73,15 +73,17 @@ type Letters struct {
 	judged FirstOutcomes
 }
 
-// FirstOutcomes is how many letters their groups have passed for the first time, and how many of
-// these had failed then. A failure shows when its copy is written, a success only when the group's
-// offset moves. Both count when the offset moves; otherwise a share of failures would mean nothing.
+// FirstOutcomes counts the letters that their groups have passed for the first time, and the
+// failures among them. A failure shows when its copy is written, but a success only when the
+// group's offset moves. Both count when the offset moves, because otherwise the share of failures
+// would mean nothing.
 type FirstOutcomes struct{ Letters, Failed int }
 
-// New continues a run: sent are the letters that were sent before, and have no outcome.
+// New returns the state of a run: its counts, and the letters that were sent earlier and have no
+// outcome.
 func New(counts Counts, sent []Sent) *Letters {
 	f := &Letters{out: letters.Set{}, seen: map[letters.Place]*letterState{}, counts: counts, failed: map[letters.Place]bool{}, lines: queues{}, lost: letters.Set{}}
-	// what lines are good at
+	// queues need their letters in the order of offsets
 	slices.SortFunc(sent, func(a, b Sent) int { return cmp.Compare(a.Offset, b.Offset) })
 	for _, l := range sent {
 		f.out.Add(l.At)
@@ -95,15 +97,16 @@ func New(counts Counts, sent []Sent) *Letters {
 	return f
 }
 
-// Sent is a letter whose copy is committed, with the queue and the offset of the copy. The topic is
-// empty if it is not known.
+// Sent is a letter with a committed copy, and the queue and the offset of that copy. The topic is
+// empty if it is unknown.
 type Sent struct {
 	At letters.Place
 	QueueKey
 	Offset int64
 }
 
-// SentTo is a letter of a group whose copy is at a position. The group is empty if it is not known.
+// SentTo returns a letter of a group with a copy at a position. The group is empty if it is
+// unknown.
 func SentTo(at letters.Place, group string, copied headers.Position) Sent {
 	return Sent{at, QueueKey{group, copied.Topic, copied.Partition}, copied.Offset}
 }
@@ -119,7 +122,7 @@ func (f *Letters) Sent(letters iter.Seq[Sent]) {
 	for l := range letters {
 		f.counts.Sent++
 		f.out.Add(l.At)
-		if fl := f.seen[l.At]; fl != nil { // the consumer was faster than the broker's answer
+		if fl := f.seen[l.At]; fl != nil { // the watch read a copy before the answer to the commit
 			fl.group, fl.hops = l.Group, max(fl.hops, 1)
 			f.enter(l.At, fl)
 		} else {
@@ -140,7 +143,7 @@ func (f *Letters) Leave(n int64) {
 	f.counts.Unfollowed += n
 }
 
-// enter counts a letter of which a copy was seen, and queues it where that copy is.
+// enter counts a letter with an observed copy, and queues it at that copy's position.
 func (f *Letters) enter(letter letters.Place, fl *letterState) {
 	f.staged[fl.stage()]++
 	switch {
@@ -151,7 +154,7 @@ func (f *Letters) enter(letter letters.Place, fl *letterState) {
 	}
 }
 
-// count finds the state of a letter. The caller calls changed after it has changed the state.
+// count returns the state of a letter. The caller calls changed after a change of the state.
 func (f *Letters) count(letter letters.Place) (fl *letterState, changed func()) {
 	sent := f.out.Has(letter)
 	if fl = f.seen[letter]; fl == nil {
@@ -187,7 +190,7 @@ type ObservedCopy struct {
 func (f *Letters) OnCopy(s ObservedCopy) (first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	written := s.Class == "" && s.Hops <= 1 && !s.Dead // by the run
+	written := s.Class == "" && s.Hops <= 1 && !s.Dead // a copy that the run wrote
 	if written && !f.position(s) {
 		return false
 	}
@@ -196,7 +199,7 @@ func (f *Letters) OnCopy(s ObservedCopy) (first bool) {
 	if written && (fl.hops > 1 || fl.class != "") { // it has moved on
 		return false
 	}
-	if s.Class == "" { // the copy that the run wrote, or one that waits behind its key's head
+	if s.Class == "" { // the run's copy, or a copy that waits behind an earlier record of its key
 		if written || fl.at.Topic == "" || s.Hops > fl.hops {
 			fl.at, fl.hops = s.At, s.Hops
 		}
@@ -213,7 +216,7 @@ func (f *Letters) OnCopy(s ObservedCopy) (first bool) {
 	return true
 }
 
-// position reports whether a copy that the run wrote is the one that counts. The watch reads
+// position reports whether an observed copy of the run is at the letter's position. The watch reads
 // uncommitted and sees copies of aborted transactions, too. Only the answer to the commit, or the
 // ledger's entry, names the position. If the entry does not, the last copy counts.
 func (f *Letters) position(s ObservedCopy) bool {
@@ -227,8 +230,8 @@ func (f *Letters) position(s ObservedCopy) bool {
 	return q != nil && q.has(queuedLetter{s.At.Offset, s.Letter.Offset, s.Letter.Partition})
 }
 
-// Discard records a consumer's report that it discarded a letter. That is the letter's outcome once
-// the group has passed it.
+// Discard records a consumer's discard report about a letter. It becomes the outcome once the group
+// has passed the letter.
 func (f *Letters) Discard(letter letters.Place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,14 +240,15 @@ func (f *Letters) Discard(letter letters.Place) {
 	fl.discarded = true
 }
 
-// Unfinished is how many letters are on their targets and were not passed: the run's own lag.
+// Unfinished returns the number of letters on their targets that their groups have not passed: the
+// run's own lag.
 func (f *Letters) Unfinished() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.staged[fresh]
 }
 
-// Counts are the counts now.
+// Counts returns the present counts.
 func (f *Letters) Counts() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -254,21 +258,21 @@ func (f *Letters) Counts() Counts {
 	return c
 }
 
-// Skip counts a letter that is not sent, by its reason.
+// Skip counts a skipped letter by its reason.
 func (f *Letters) Skip(why string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.counts.AddSkipped(why)
 }
 
-// Verdict is the outcome of a letter, as the ledger's entry.
+// Verdict is a letter's outcome, with its ledger entry.
 type Verdict struct {
 	Letter   letters.Place
 	Entry    dlq.Entry
-	Reported bool // a consumer has said that it discarded the letter
+	Reported bool // a consumer has reported that it discarded the letter
 }
 
-// FirstOutcomes are the first outcomes since the last call.
+// FirstOutcomes returns the first outcomes since its last call.
 func (f *Letters) FirstOutcomes() FirstOutcomes {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -277,12 +281,13 @@ func (f *Letters) FirstOutcomes() FirstOutcomes {
 	return j
 }
 
-// Resolve takes out the letters that have an outcome. passed compares a group's committed offset
-// with a position. The offset has to be read before the watch reads up to where the topics end.
+// Resolve removes the letters that have an outcome, and returns the outcomes. passed compares a
+// group's committed offset with a position. The offset must be read before the watch reads up to
+// the topics' ends.
 func (f *Letters) Resolve(passed func(group string, at headers.Position) Progress) (done []Verdict) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	settle := func(letter letters.Place, fl *letterState, e dlq.Entry) {
+	resolve := func(letter letters.Place, fl *letterState, e dlq.Entry) {
 		f.out.Remove(letter)
 		delete(f.seen, letter)
 		f.staged[fl.stage()]--
@@ -293,8 +298,8 @@ func (f *Letters) Resolve(passed func(group string, at headers.Position) Progres
 		done = append(done, Verdict{letter, e, fl != nil && fl.discarded})
 	}
 	for _, letter := range f.done {
-		if fl := f.seen[letter]; fl != nil && f.out.Has(letter) { // or it was in the list twice
-			settle(letter, fl, dlq.Entry{State: dlq.Failed, Class: fl.class, Target: fl.at})
+		if fl := f.seen[letter]; fl != nil && f.out.Has(letter) { // done may hold a letter twice
+			resolve(letter, fl, dlq.Entry{State: dlq.Failed, Class: fl.class, Target: fl.at})
 		}
 	}
 	f.done = nil
@@ -308,7 +313,7 @@ func (f *Letters) Resolve(passed func(group string, at headers.Position) Progres
 				at := headers.Position{Topic: line.Topic, Partition: line.Partition, Offset: next.offset}
 				s := passed(line.Group, at)
 				if s == Behind {
-					break // and so are all behind it
+					break // and all letters behind it
 				}
 				if failed && !counted {
 					f.failed[letter] = true
@@ -328,7 +333,7 @@ func (f *Letters) Resolve(passed func(group string, at headers.Position) Progres
 				case s == Unknown:
 					state = dlq.Unknown
 				}
-				settle(letter, fl, dlq.Entry{State: state, Target: at})
+				resolve(letter, fl, dlq.Entry{State: state, Target: at})
 			}
 			q.pop()
 		}
@@ -339,17 +344,17 @@ func (f *Letters) Resolve(passed func(group string, at headers.Position) Progres
 	return done
 }
 
-// Progress is where a group is, relative to a position.
+// Progress is the relation of a group's committed offset to a position.
 type Progress uint8
 
-// Where a group can be.
+// The relations.
 const (
-	Behind  Progress = iota // it has yet to come by
-	Past                    // its committed offset is past it
-	Unknown                 // it will never be known whether it ran
+	Behind  Progress = iota // the group has not passed the position
+	Past                    // the group has passed it
+	Unknown                 // it cannot be known whether the group ran the record
 )
 
-// Add counts the state of an entry.
+// Add counts an entry by its state.
 func (c *Counts) Add(e dlq.Entry) {
 	switch e.State {
 	case dlq.Succeeded:
@@ -367,7 +372,7 @@ func (c *Counts) Add(e dlq.Entry) {
 	}
 }
 
-// AddSkipped counts a letter that is not sent, by its reason.
+// AddSkipped counts a skipped letter by its reason.
 func (c *Counts) AddSkipped(why string) {
 	if c.Skipped == nil {
 		c.Skipped = map[string]int64{}
@@ -375,7 +380,7 @@ func (c *Counts) AddSkipped(why string) {
 	c.Skipped[why]++
 }
 
-// Topics are the topics on which letters are in flight.
+// Topics returns the topics on which letters are in flight.
 func (f *Letters) Topics() (names []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// QueueKey names a queue: a group passes its letters on one partition in the order of their
-// offsets.
+// QueueKey names a queue. A group passes its letters on a partition in the order of their offsets.
 type QueueKey struct {
 	Group, Topic string
 	Partition    int32
@@ -22,16 +21,16 @@ type queuedLetter struct {
 
 func (q queuedLetter) place() letters.Place { return letters.At(q.home, q.letter) }
 
-// queue holds the letters of one group on one partition, the least offset first. A letter that has
-// moved on stays in its old queue until it is met there. A queue has no pointers, so that millions
-// of letters cost the garbage collector nothing.
+// queue holds the letters of one group on one partition, the lowest offset first. A letter with a
+// later copy stays in its old queue until the queue reaches it. A queue has no pointers, so that
+// the garbage collector need not scan millions of letters.
 type queue struct {
 	waiting []queuedLetter
-	passed  int // of waiting, that are gone
+	passed  int // number of removed letters at the head of waiting
 }
 
-// add adds a letter. Letters come nearly in order: two transactions may be written at the same
-// time.
+// add adds a letter. Letters come nearly in order, because two transactions may be written at the
+// same time.
 func (q *queue) add(next queuedLetter) {
 	if len(q.waiting) == cap(q.waiting) && q.passed > len(q.waiting)/2 {
 		q.waiting, q.passed = append(q.waiting[:0], q.waiting[q.passed:]...), 0
@@ -58,7 +57,7 @@ func (q *queue) has(a queuedLetter) bool {
 
 func (q *queue) pop() { q.passed++ }
 
-// queues are the queues of a run.
+// queues are all queues of a run.
 type queues map[QueueKey]*queue
 
 func (qs queues) line(at QueueKey) *queue {
@@ -70,7 +69,7 @@ func (qs queues) line(at QueueKey) *queue {
 	return q
 }
 
-// is reports whether the last copy of a letter is still at an offset of this queue.
+// is reports whether the last copy of a letter is at an offset of this queue.
 func (l QueueKey) is(fl *letterState, offset int64) bool {
 	return fl.group == l.Group && fl.at.Topic == l.Topic && fl.at.Partition == l.Partition && fl.at.Offset == offset
 }

@@ -13,10 +13,10 @@ type Place struct {
 	Offset    int64
 }
 
-// At is the place with an offset of a partition.
+// At returns the place of a partition and an offset.
 func At(partition int32, offset int64) Place { return Place{partition, offset} }
 
-// In is the place in a topic.
+// In returns the position of a place in a topic.
 func (p Place) In(topic string) headers.Position {
 	return headers.Position{Topic: topic, Partition: p.Partition, Offset: p.Offset}
 }
@@ -46,7 +46,7 @@ func (s Set) Remove(at Place) bool {
 	return set != nil && set.Remove(at.Offset)
 }
 
-// Len is the number of letters in the set.
+// Len returns the number of letters in the set.
 func (s Set) Len() (n int64) {
 	for _, set := range s {
 		n += int64(set.Len())
@@ -54,7 +54,7 @@ func (s Set) Len() (n int64) {
 	return n
 }
 
-// Clone is a copy of the set.
+// Clone returns a copy of the set.
 func (s Set) Clone() Set {
 	c := make(Set, len(s))
 	for partition, set := range s {
@@ -65,7 +65,7 @@ func (s Set) Clone() Set {
 	return c
 }
 
-// All calls visit with each letter, partition by partition.
+// All yields each letter, partition by partition.
 func (s Set) All() iter.Seq[Place] {
 	return func(yield func(Place) bool) {
 		for partition, set := range s {

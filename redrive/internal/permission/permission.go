@@ -15,9 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// DeniedError names the permission that the user lacks. Package redrive exports it.
+// DeniedError names a permission that the user lacks. Package redrive exports it.
 type DeniedError struct {
-	// Operation is to be granted, by its name in Kafka's tools: READ, WRITE, DESCRIBE, …
+	// Operation is the operation to grant, in the words of Kafka's tools: READ, WRITE, DESCRIBE, …
 	Operation string
 	// Resource is topic, group, transactional-id or cluster. Name is empty for the cluster only.
 	Resource, Name string
@@ -38,12 +38,11 @@ func (e *DeniedError) Error() string {
 // Unwrap returns Err.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// Denied makes a *DeniedError of an error by which a broker denies an operation. It returns any
-// other error unchanged.
+// Denied turns a broker's denial into a *DeniedError. It returns any other error unchanged.
 func Denied(operation, resource, name string, err error) error {
 	switch {
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		// A broker also answers so to an idempotent producer that may write to no topic at all.
+		// The broker also denies it to an idempotent producer that may write to no topic at all.
 		// Before Kafka 3.0 that producer needs IDEMPOTENT_WRITE.
 		if operation != "WRITE" || resource != "topic" {
 			resource = "cluster"
@@ -52,14 +51,14 @@ func Denied(operation, resource, name string, err error) error {
 	default:
 		return err
 	}
-	if _, said := errors.AsType[*DeniedError](err); said {
+	if _, known := errors.AsType[*DeniedError](err); known {
 		return err
 	}
 	return &DeniedError{Operation: operation, Resource: resource, Name: name, Err: err}
 }
 
-// Lacking joins the permissions that errors name: each once, on a line of its own; nil if they name
-// none.
+// Lacking joins all permissions that errors name, each once and on a line of its own. It returns
+// nil if the errors name none.
 func Lacking(errs ...error) error {
 	var all []error
 	seen := map[[3]string]bool{}
@@ -76,7 +75,7 @@ func Lacking(errs ...error) error {
 
 // deniedIn finds all permissions that an error names; errors.As would find the first.
 func deniedIn(err error) (all []*DeniedError) {
-	if d, ok := err.(*DeniedError); ok { //nolint:errorlint // what it wraps is unwrapped here
+	if d, ok := err.(*DeniedError); ok { //nolint:errorlint // the switch below unwraps
 		return []*DeniedError{d}
 	}
 	switch err := err.(type) { //nolint:errorlint // the same
@@ -90,10 +89,9 @@ func deniedIn(err error) (all []*DeniedError) {
 	return all
 }
 
-// Check asks a broker, before anything is done, whether the user may perform operations on topics:
-// needs lists them by topic, by the names that [DeniedError] uses. Its error has a *DeniedError for
-// each that the user may not perform, a line each. Brokers before Kafka 2.3 do not report
-// permissions: they deny the operation later.
+// Check asks a broker whether the user may perform the operations that needs lists by topic, in the
+// words of [DeniedError]. Its error has a *DeniedError, on a line of its own, for each missing
+// permission. Brokers before Kafka 2.3 do not report permissions, and deny the operation later.
 func Check(ctx context.Context, cl *kgo.Client, needs map[string][]string) error {
 	req := kmsg.NewPtrMetadataRequest()
 	req.IncludeTopicAuthorizedOperations = true
@@ -126,20 +124,20 @@ func Check(ctx context.Context, cl *kgo.Client, needs map[string][]string) error
 }
 
 // IsUnsupported reports whether an error means that a broker is too old for a request. The client
-// does not export most of the errors by which it says so. Therefore all other causes are excluded.
+// does not export most errors with that meaning, so IsUnsupported excludes all other causes.
 func IsUnsupported(err error) bool {
-	if _, said := errors.AsType[*kerr.Error](err); said {
+	if _, known := errors.AsType[*kerr.Error](err); known {
 		return errors.Is(err, kerr.UnsupportedVersion)
 	}
-	// which the client does not call retryable where nobody listens
-	if _, away := errors.AsType[*net.OpError](err); away {
+	// the client does not count a refused connection as retryable
+	if _, refused := errors.AsType[*net.OpError](err); refused {
 		return false
 	}
 	return err != nil && !kgo.IsRetryableBrokerErr(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
 // IsDenied reports whether the user may not write to a topic or under a transactional id. A retry
-// does not help: the permission has to be granted.
+// does not help, because the permission has to be granted.
 func IsDenied(err error) bool {
 	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.TransactionalIDAuthorizationFailed)
 }

@@ -2,20 +2,20 @@ package tail
 
 import "encoding/binary"
 
-// batch is the head of a batch of records (KIP-98), which is read without its records.
+// batch is the header of a record batch (KIP-98).
 type batch struct {
-	last     int64 // offset
-	size     int   // in bytes, with its header
-	producer int64 // -1 where it was written without one
+	last     int64 // last offset
+	size     int   // bytes, with the header
+	producer int64 // -1 without a producer id
 	epoch    int16
-	control  bool // it marks the end of a transaction
+	control  bool // a marker that ends a transaction
 }
 
-// batchHeader is how many bytes come before the records.
+// batchHeader is the size of the header in bytes.
 const batchHeader = 61
 
-// parseBatch reads the head of the first batch. known is false for a format before Kafka 0.11; ok
-// is false if the batch is cut off.
+// parseBatch parses the header of the first batch. known is false for a format before Kafka 0.11,
+// and ok is false if the batch is cut off.
 func parseBatch(b []byte) (head batch, known, ok bool) {
 	if len(b) < 17 {
 		return batch{}, true, false

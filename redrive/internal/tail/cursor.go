@@ -4,12 +4,12 @@ import (
 	"slices"
 )
 
-// cursor is how far a partition was read.
+// cursor is the read position of a partition.
 type cursor struct {
 	at    int64
-	own   []extent // ahead of it, what the run wrote
-	limit int32    // bytes to ask for
-	stuck int64    // where an answer had nothing, though there is something; -1
+	own   []extent // offsets of the run's records from at on
+	limit int32    // bytes to fetch
+	stuck int64    // position at which an answer had no whole batch although records follow; -1
 }
 
 // pass moves past the records of the run.
@@ -17,7 +17,7 @@ func (p *cursor) pass() {
 	if len(p.own) == 0 {
 		return
 	}
-	if len(p.own) > 1 { // those of two transactions that were written at the same time
+	if len(p.own) > 1 { // two transactions may be written at the same time
 		slices.SortFunc(p.own, func(a, b extent) int { return int(min(max(a.from-b.from, -1), 1)) })
 	}
 	i := 0
@@ -27,12 +27,12 @@ func (p *cursor) pass() {
 	p.own = slices.Delete(p.own, 0, i)
 }
 
-// ask moves the cursor, and decides how many bytes are asked for the next time.
+// ask moves the cursor, and sets the bytes of the next fetch.
 func (p *cursor) ask(at int64, others bool, end int64) {
 	nothing := at <= p.at && p.at < end
 	p.at = max(p.at, at)
 	switch {
-	// a batch that is larger than the limit, and not one of the run's that will be passed over
+	// the next batch is larger than the limit; the run's own batches would have been skipped by now
 	case nothing && p.stuck == p.at:
 		p.limit = min(max(tailFill, p.limit*4), tailMost)
 	case others:

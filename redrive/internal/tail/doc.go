@@ -1,15 +1,15 @@
-// Package tail follows partitions and shows the records of other writers than the run.
+// Package tail follows partitions, and shows the records of writers other than the run.
 //
-// A run writes more to the topics that it watches than everybody else: all of its copies and
-// entries. To read these again would cost about as much as to send them. So the package fetches by
-// itself and not through the client: it passes over the offsets that the answers to produce
-// requests named ([Tail.Wrote]), and over batches that were written under the run's producer ids
-// ([Tail.Skip]).
+// A run writes more to the topics that it watches than all others: its copies and its entries.
+// Reading these again would cost about as much as sending them. So the package sends its own fetch
+// requests. It skips the acknowledged offsets of the run's records ([Tail.Wrote]), and batches with
+// the run's producer ids ([Tail.Skip]).
 //
-// It promises to show each record of another writer once, in the order of its partition, committed
-// or not, also while other brokers hang; and to say so where it may have missed one
-// ([Tail.Missed]). [Tail.Reach] returns once everything below some offsets was shown. It knows
+// It shows each record of another writer once, in the order of its partition, committed or not,
+// even while other brokers hang. [Tail.Missed] reports partitions of which it may have missed a
+// record. [Tail.Reach] returns once everything below given offsets was shown. The package knows
 // nothing of letters, runs or headers.
 //
-// Lock: a Tail has one, for positions and losses. Records are shown from one goroutine, without it.
+// Lock: a Tail has a lock for positions and losses. It shows records from one goroutine, without
+// the lock.
 package tail

@@ -18,57 +18,55 @@ import (
 )
 
 const (
-	// tailWait is how long a broker waits for something to come before it answers.
+	// tailWait is how long a broker waits for records before it answers.
 	tailWait = 200 * time.Millisecond
-	// tailPause is how far apart the brokers are asked where nothing comes but what the run writes
-	// itself.
+	// tailPause is the interval between requests while a broker has only records of the run.
 	tailPause = 50 * time.Millisecond
-	// describeEvery is how often it is looked whether a partition that has no leader has got one,
-	// or a topic is back that was deleted.
+	// describeEvery is the interval at which missing leaders and deleted topics are looked up.
 	describeEvery = time.Second
-	// resetTimeout bounds the asking for where a partition begins now, since nothing else is read
+	// resetTimeout bounds the lookup of a partition's start, because nothing else is read
 	// meanwhile.
 	resetTimeout = 2 * time.Second
-	// What is asked of a partition: little, to look at the heads of batches, much where others
-	// write to it, and more and more for a batch that is larger.
+	// Bytes to fetch from a partition: few for the heads of batches, many while others write to it,
+	// and more up to tailMost for a larger batch.
 	tailGlance = 16 << 10
 	tailFill   = 1 << 20
 	tailMost   = 128 << 20
-	tailTotal  = 50 << 20 // of one answer
+	tailTotal  = 50 << 20 // bytes of one answer
 )
 
-// Tail reads partitions from given positions on, uncommitted, and shows the records that the run
-// did not write.
+// Tail reads partitions uncommitted from given positions, and shows the records that the run did
+// not write.
 type Tail struct {
 	cl *kgo.Client
-	// of others; called from one goroutine, in the order of each partition
+	// gets others' records; called from one goroutine, in the order of each partition
 	onBatch func(*kgo.Record)
 	problem func(error)
 	stop    context.CancelFunc
 	stopped chan struct{}
 
-	producers map[int64]int16 // ids of the run, and the epochs from which they are its own
+	producers map[int64]int16 // producer ids of the run, with the first epoch that is its own
 
-	// Of the loop alone.
-	cluster   map[string]tailed // what is known of the cluster
-	described time.Time         // when it was asked for that last
-	stale     bool              // a broker could not tell something since
+	// The loop's fields.
+	cluster   map[string]tailed // last known leaders by topic
+	described time.Time         // last lookup of cluster
+	stale     bool              // a broker answered with an error since the lookup
 
 	mu      sync.Mutex
 	at      map[string]map[int32]*cursor
 	moved   chan struct{}  // closed when a position moves
-	lossy   map[int32]bool // partitions of which something may have been missed
-	missing error          // the permission without which nothing more can be read
+	lossy   map[int32]bool // partitions with possibly missed records
+	missing error          // a missing permission that stops the reading
 }
 
 // tailed is a topic as the cluster describes it.
 type tailed struct {
 	id      [16]byte
-	leaders []int32 // by partition; -1 where there is none
+	leaders []int32 // by partition; -1 without a leader
 }
 
-// New is a tail that reads nothing yet. It calls show from one goroutine, for each partition in
-// order, and problem with errors that it retries. It closes the client at its end.
+// New returns a tail that has no partitions yet. It calls show from one goroutine, in the order of
+// each partition. It calls problem with errors that it retries. Close closes the client.
 func New(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *Tail {
 	return &Tail{
 		cl: cl, onBatch: show, problem: problem, producers: map[int64]int16{}, cluster: map[string]tailed{}, stopped: make(chan struct{}),
@@ -76,18 +74,18 @@ func New(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *Tail {
 	}
 }
 
-// Skip sets the producer ids whose batches are passed over, with the epoch from which on each is
-// the run's. It is called before the reading begins.
+// Skip sets the producer ids whose batches are skipped, each with the first epoch of the run. It
+// must be called before Start.
 func (t *Tail) Skip(producers map[int64]int16) { t.producers = producers }
 
-// Lose records that something of a partition may have been missed.
+// Lose records that records of a partition may have been missed.
 func (t *Tail) Lose(partition int32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lossy[partition] = true
 }
 
-// LoseTopic is Lose for all partitions of a topic.
+// LoseTopic calls Lose for all partitions of a topic.
 func (t *Tail) LoseTopic(topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,20 +94,20 @@ func (t *Tail) LoseTopic(topic string) {
 	}
 }
 
-// Start begins to read.
+// Start starts the reading.
 func (t *Tail) Start(ctx context.Context) {
 	ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go t.loop(ctx)
 }
 
-// Close ends the reading, and closes the client.
+// Close stops the reading, and closes the client.
 func (t *Tail) Close() {
 	t.stop()
 	<-t.stopped
 	t.cl.Close()
 }
 
-// Add adds partitions, with the positions from which they are read.
+// Add adds partitions with their first positions. It ignores partitions that the tail has.
 func (t *Tail) Add(from bounds.Positions) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,7 +123,7 @@ func (t *Tail) Add(from bounds.Positions) {
 	}
 }
 
-// Wrote names records of the run by the offsets that brokers answered. They are passed over.
+// Wrote names records of the run by their acknowledged offsets. The tail skips them.
 func (t *Tail) Wrote(records iter.Seq[*kgo.Record]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,16 +161,16 @@ type description struct {
 	err  error
 }
 
-// loop asks each broker again as soon as it has answered, whatever the others do: a broker that
-// hangs hides nothing of the others. It goes through the answers one by one.
+// loop asks each broker again as soon as it has answered. So a broker that hangs does not delay
+// records from the others. It handles one answer at a time.
 func (t *Tail) loop(ctx context.Context) {
 	defer close(t.stopped)
 	var (
 		answers   = make(chan answer)
 		described = make(chan description)
-		asked     = map[int32]bool{}      // leaders that have yet to answer
-		next      = map[int32]time.Time{} // when the others are asked
-		asking    bool                    // the cluster, for its leaders
+		asked     = map[int32]bool{}      // leaders with an open request
+		next      = map[int32]time.Time{} // earliest next request of the others
+		asking    bool                    // a lookup of leaders is open
 		timer     = time.NewTimer(0)
 	)
 	defer timer.Stop()
@@ -228,7 +226,7 @@ func (t *Tail) loop(ctx context.Context) {
 	}
 }
 
-// fail reports an error of a broker, and has the leaders asked for again.
+// fail reports an error of a broker, and requests a lookup of the leaders.
 func (t *Tail) fail(err error) {
 	t.stale = true
 	if _, denied := errors.AsType[*permission.DeniedError](err); denied {
@@ -238,7 +236,7 @@ func (t *Tail) fail(err error) {
 	}
 }
 
-// denied records a permission that is missing. It ends the waiting of Reach.
+// denied records a missing permission, which ends Reach.
 func (t *Tail) denied(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -246,13 +244,13 @@ func (t *Tail) denied(err error) {
 	t.move()
 }
 
-// move wakes the callers of Reach. The caller has the lock.
+// move wakes the callers of Reach. The caller holds the lock.
 func (t *Tail) move() {
 	close(t.moved)
 	t.moved = make(chan struct{})
 }
 
-// answered takes an answer. It reports whether another writer than the run wrote something.
+// answered handles an answer. It reports whether it has records of other writers.
 func (t *Tail) answered(ctx context.Context, a answer) (others bool, err error) {
 	switch {
 	case a.err != nil:
@@ -267,7 +265,7 @@ func (t *Tail) answered(ctx context.Context, a answer) (others bool, err error) 
 	return others, err
 }
 
-// joined is the first error that a retry does not mend, or the first.
+// joined returns the first error that is not retriable, or else the first error.
 func joined(errs []error) (err error) {
 	for _, e := range errs {
 		if e != nil && (err == nil || kerr.IsRetriable(err)) {
@@ -277,7 +275,7 @@ func joined(errs []error) (err error) {
 	return err
 }
 
-// undescribed are the topics whose leaders have to be asked for now.
+// undescribed returns the topics whose leaders have to be looked up now.
 func (t *Tail) undescribed(now time.Time) (topics []string) {
 	since := now.Sub(t.described)
 	if !t.described.IsZero() && (since < tailWait || since < describeEvery && !t.stale) {
@@ -308,7 +306,7 @@ func describe(ctx context.Context, cl *kgo.Client, topics []string) (*kmsg.Metad
 	return req.RequestWith(ctx, cl)
 }
 
-// learn takes the cluster's answer about topics.
+// learn handles the cluster's answer about topics.
 func (t *Tail) learn(d description) error {
 	if d.err != nil {
 		return d.err
@@ -318,7 +316,7 @@ func (t *Tail) learn(d description) error {
 	for _, found := range d.resp.Topics {
 		if err := kerr.ErrorForCode(found.ErrorCode); err != nil {
 			delete(t.cluster, *found.Topic)
-			if !errors.Is(err, kerr.UnknownTopicOrPartition) { // else it was deleted
+			if !errors.Is(err, kerr.UnknownTopicOrPartition) { // a deleted topic is no error
 				errs = append(errs, fmt.Errorf("describe topic %q: %w", *found.Topic, permission.Denied("DESCRIBE", "topic", *found.Topic, err)))
 			}
 			continue
@@ -335,7 +333,7 @@ func (t *Tail) learn(d description) error {
 	return joined(errs)
 }
 
-// requests has a request for each leader that may be asked, from where its partitions were read to.
+// requests returns a fetch request for each leader that may be asked, from the present positions.
 func (t *Tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchRequest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -371,7 +369,7 @@ func (t *Tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchReques
 	return requests
 }
 
-// take goes through the answer of a broker.
+// take handles the fetch answer of a broker.
 func (t *Tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool, err error) {
 	names := map[[16]byte]string{}
 	if resp.Version >= 13 { // KIP-516
@@ -401,7 +399,7 @@ func (t *Tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool,
 	return others, joined(errs)
 }
 
-// takePartition shows the records of other writers in a partition, as far as the answer goes.
+// takePartition shows other writers' records of a partition.
 func (t *Tail) takePartition(topic string, found *kmsg.FetchResponseTopicPartition) (others bool, err error) {
 	t.mu.Lock()
 	state := t.at[topic][found.Partition]
@@ -442,7 +440,7 @@ func (t *Tail) takePartition(topic string, found *kmsg.FetchResponseTopicPartiti
 	return others, err
 }
 
-// reset continues at the start of a partition: retention was faster, or a broker lost records.
+// reset continues at the start of a partition, after retention or a broker's loss removed records.
 func (t *Tail) reset(ctx context.Context, topic string, partition int32) error {
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
 	defer cancel()
@@ -462,7 +460,7 @@ func (t *Tail) reset(ctx context.Context, topic string, partition int32) error {
 	return nil
 }
 
-// read shows the records of batches from an offset on, and returns where they end.
+// read shows the records of batches from an offset on, and returns the next offset.
 func (t *Tail) read(topic string, found *kmsg.FetchResponseTopicPartition, batches []byte, from int64) (at int64, err error) {
 	part := *found
 	part.RecordBatches = batches
@@ -474,8 +472,8 @@ func (t *Tail) read(topic string, found *kmsg.FetchResponseTopicPartition, batch
 	return at, fetched.Err
 }
 
-// Reach waits until everything below some positions was read. It returns an error if a permission
-// is missing, or when ctx ends.
+// Reach waits until everything below the positions was read. It returns an error if a permission is
+// missing or ctx ends.
 func (t *Tail) Reach(ctx context.Context, to bounds.Positions) error {
 	for {
 		t.mu.Lock()
@@ -496,7 +494,7 @@ func (t *Tail) Reach(ctx context.Context, to bounds.Positions) error {
 	}
 }
 
-// short names a partition that was not read up to its position.
+// short returns a partition that was not read up to its position.
 func (t *Tail) short(to bounds.Positions) (topic string, partition int32, short bool) {
 	for topic, partitions := range to {
 		for p, end := range partitions {
@@ -512,7 +510,7 @@ func (t *Tail) short(to bounds.Positions) (topic string, partition int32, short 
 	return "", 0, false
 }
 
-// Missed reports whether something of a partition may have been missed, on any topic.
+// Missed reports whether records of a partition number may have been missed, on any topic.
 func (t *Tail) Missed(partition int32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,33 +18,33 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// To initialise a transactional id aborts what is open under it. So the coordinator says, and a
-// partition may know nothing of it: one without a leader at that moment is passed over, as after a
-// broker was frozen for so long that its controller gave it up (seen with Kafka 4.3), and brokers
-// that do not ask the coordinator about each new transaction take a batch that comes late
-// (KIP-890). What stands there is under the producer id that the next owner gets too, and the
-// marker of the next commit makes it visible: letters twice, or the claim of a run that nobody has.
-// So the partitions themselves are asked, and those on which the id was used get a marker with the
-// new epoch. It ends what is open, and has them refuse what is older.
+// Initialising a transactional id aborts its open transaction. The coordinator reports that, but a
+// partition may miss it. A partition without a leader at that moment is skipped, as after a broker
+// was frozen until its controller removed it (seen with Kafka 4.3). And a broker that does not ask
+// the coordinator about each new transaction accepts a late batch (KIP-890). The open records have
+// the producer id that the next owner gets too. The marker of the next commit then makes them
+// visible: letters twice, or a claim without a process.
 //
-// It ends it as it ended elsewhere, since a commit can have passed over a partition as well: to
-// abort a copy of which the ledger tells would lose its letter, and to abort the ledger's entry
-// about a copy that is visible would send it again.
+// So the fence asks the partitions themselves. Partitions on which the id was used get a marker
+// with the new epoch. The marker ends the open transaction, and the partition refuses older epochs.
+//
+// The marker ends a transaction as it ended elsewhere, because a commit can miss a partition as
+// well. To abort a copy that has a ledger entry would lose its letter. To abort the ledger entry of
+// a visible copy would send the letter again.
 
 const (
 	fencePatience = 30 * time.Second
-	fenceRound    = 10 * time.Second // a round takes no longer
+	fenceRound    = 10 * time.Second // bounds a round
 	fenceEvery    = 50 * time.Millisecond
-	// fenceAgain is how long a marker may take before another one is asked for.
+	// fenceAgain is how long the fence waits for a marker before it asks for another one.
 	fenceAgain = time.Second
 )
 
-// Fence has the partitions of topics end what was written to them under the ids before, and refuse
-// what comes late. The ledger's partitions have to come first, in a call of their own: a committed
-// reader of the ledger waits for what is open there.
+// Fence ends open transactions of earlier owners on all partitions of topics, and makes the
+// partitions refuse late writes. The ledger's partitions have to come first, in a call of their
+// own, because an open transaction there blocks committed readers of the ledger.
 func (w *Writers) Fence(ctx context.Context, kafka []kgo.Opt, ledger string, topics ...string) error {
-	// The producers go on with the epochs that they have, which newer versions of EndTxn would
-	// raise.
+	// Newer versions of EndTxn would raise the producers' epochs, which must stay.
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(kmsg.EndTxn.Int16(), 4)
 	cl, err := client.New(slices.Concat(kafka, []kgo.Opt{kgo.MaxVersions(versions)})...)
@@ -63,7 +63,7 @@ func (w *Writers) Fence(ctx context.Context, kafka []kgo.Opt, ledger string, top
 		}
 		f := &idFence{
 			opts: kafka, cl: cl, adm: kadm.NewClient(cl), ledger: ledger,
-			txn: w.txn[which], id: id, epoch: epoch, ids: ids, blind: map[string]bool{}, stillFenced: map[gap]bool{},
+			txn: w.txn[which], id: id, epoch: epoch, ids: ids, blind: map[string]bool{}, judged: map[gap]bool{},
 		}
 		if err := f.raise(ctx, topics); err != nil {
 			return err
@@ -72,33 +72,32 @@ func (w *Writers) Fence(ctx context.Context, kafka []kgo.Opt, ledger string, top
 	return nil
 }
 
-// idFence is the fence of one id.
-// See DESIGN.md, "Fence".
+// idFence is the fence of one id. See DESIGN.md, "Fence".
 type idFence struct {
-	opts        []kgo.Opt
-	cl          *kgo.Client
-	adm         *kadm.Client
-	ledger      string
-	txn         string
-	id          int64
-	epoch       int16
-	ids         map[int64]int16 // those of both producers
-	asked       time.Time       // when markers were asked for last
-	blind       map[string]bool // topics that can't be asked, and have got their markers
-	stillFenced map[gap]bool    // of what is open, whether it is to be committed
+	opts   []kgo.Opt
+	cl     *kgo.Client
+	adm    *kadm.Client
+	ledger string
+	txn    string
+	id     int64
+	epoch  int16
+	ids    map[int64]int16 // epochs of both producers
+	asked  time.Time       // last request for markers
+	blind  map[string]bool // topics that cannot be asked, and have their markers
+	judged map[gap]bool    // judged gaps; true if the open transaction is to be committed
 }
 
 // gap is a partition without a marker of the current epoch.
 type gap struct {
 	topic     string
 	partition int32
-	open      int64 // where the first record stands that is open; -1 if none is, or nobody says
+	open      int64 // offset of the first open record; -1 if there is none, or it is unknown
 }
 
 func (g gap) String() string { return fmt.Sprintf("%s/%d", g.topic, g.partition) }
 
-// raise asks for markers until all are written. A marker may be written late or never, so raise
-// looks for it and asks again.
+// raise asks for markers until all are written. A marker may be late or lost, so raise checks and
+// asks again.
 func (f *idFence) raise(ctx context.Context, topics []string) error {
 	left := patience(fencePatience)
 	why := context.DeadlineExceeded
@@ -109,7 +108,7 @@ func (f *idFence) raise(ctx context.Context, topics []string) error {
 		switch {
 		case err == nil && len(gaps) == 0:
 			return nil
-		case err == nil && f.unjudged(gaps): // it takes a while where the ledger is long
+		case err == nil && f.unjudged(gaps): // slow in a long ledger
 			began = time.Now()
 			if err = f.judge(ctx, gaps); err == nil {
 				continue
@@ -120,14 +119,14 @@ func (f *idFence) raise(ctx context.Context, topics []string) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err == nil:
-			why = fmt.Errorf("no marker came to %v", gaps)
+			why = fmt.Errorf("no marker was written to %v", gaps)
 		case !isPassing(err):
 			return err
 		case !errors.Is(err, context.DeadlineExceeded):
 			why = err
 		}
 		if left <= 0 {
-			return fmt.Errorf("make sure that nothing of an earlier run is open under the transactional id %q: %w; see whether the brokers are well, and try again", f.txn, why)
+			return fmt.Errorf("end the open transactions of earlier runs under the transactional id %q: %w; check the brokers, and try again", f.txn, why)
 		}
 		select {
 		case <-ctx.Done():
@@ -137,14 +136,13 @@ func (f *idFence) raise(ctx context.Context, topics []string) error {
 	}
 }
 
-// patience is how much longer something is tried. A process that was frozen, or whose machine
-// slept, tried nothing meanwhile. Therefore a round counts for no longer than it may take.
+// patience is the time that is left for retries. A process that was frozen, or whose machine slept,
+// retried nothing meanwhile. Therefore a round counts for no longer than it may take.
 type patience time.Duration
 
 func (p *patience) spend(took time.Duration) { *p -= patience(min(took, fenceRound)) }
 
-// round looks where markers are missing. It asks for those that are judged, unless it did so just
-// now.
+// round finds the gaps, and asks for markers on the judged ones, unless it asked within fenceAgain.
 func (f *idFence) round(ctx context.Context, topics []string) (gaps []gap, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fenceRound)
 	defer cancel()
@@ -160,8 +158,8 @@ func (f *idFence) round(ctx context.Context, topics []string) (gaps []gap, err e
 	return gaps, nil
 }
 
-// gaps are the partitions on which the id was used in an older epoch or has something open, and all
-// partitions of topics that cannot be asked.
+// gaps returns the partitions on which the id was used in an older epoch or has an open
+// transaction. It includes all partitions of topics that cannot be asked.
 func (f *idFence) gaps(ctx context.Context, topics []string) (gaps []gap, blind map[string]bool, err error) {
 	found, err := f.adm.ListTopics(ctx, topics...)
 	if err != nil {
@@ -169,14 +167,14 @@ func (f *idFence) gaps(ctx context.Context, topics []string) (gaps []gap, blind 
 	}
 	blind = map[string]bool{}
 	for topic, d := range found {
-		// one that is not there, or that the user may not see, is an error of those who write to it
+		// a missing or hidden topic is an error of the later write
 		if d.Err != nil || f.blind[topic] {
 			continue
 		}
 		all := kadm.TopicsSet{}
 		all.Add(topic, d.Partitions.Numbers()...)
-		said, err := f.adm.DescribeProducers(ctx, all)
-		for _, p := range said[topic].Partitions {
+		producers, err := f.adm.DescribeProducers(ctx, all)
+		for _, p := range producers[topic].Partitions {
 			if err == nil && p.Err != nil {
 				err = fmt.Errorf("partition %d: %w", p.Partition, p.Err)
 			}
@@ -196,12 +194,12 @@ func (f *idFence) gaps(ctx context.Context, topics []string) (gaps []gap, blind 
 	return gaps, blind, nil
 }
 
-// close has each gap closed by a marker: of a commit if what is open was committed elsewhere, else
-// of an abort.
+// close writes a marker to each gap: a commit if the open transaction was committed elsewhere, else
+// an abort.
 func (f *idFence) close(ctx context.Context, gaps []gap) error {
 	var abort, commit []gap
 	for _, g := range gaps {
-		if f.stillFenced[g] {
+		if f.judged[g] {
 			commit = append(commit, g)
 		} else {
 			abort = append(abort, g)
@@ -213,7 +211,8 @@ func (f *idFence) close(ctx context.Context, gaps []gap) error {
 	return f.mark(ctx, abort, false)
 }
 
-// mark ends a transaction that has partitions and no records. Their leaders get its markers.
+// mark ends a transaction that has partitions and no records, so that their leaders get its
+// markers.
 func (f *idFence) mark(ctx context.Context, gaps []gap, commit bool) error {
 	if len(gaps) == 0 {
 		return nil
@@ -252,7 +251,7 @@ func (f *idFence) mark(ctx context.Context, gaps []gap, commit bool) error {
 	return nil
 }
 
-// lost wraps ErrUncertain into an answer that means that another process has initialised the id.
+// lost wraps ErrUncertain into an answer which means that another process has initialised the id.
 func (f *idFence) lost(err error) error {
 	if IsFenced(err) {
 		return fmt.Errorf("%w: %w", ErrUncertain, err)
@@ -260,9 +259,9 @@ func (f *idFence) lost(err error) error {
 	return err
 }
 
-// tooOld reports whether an error is of a broker that does not know the request. It asks the
-// brokers for their versions: if a broker that is down counted as too old, what is open on it would
-// be aborted unseen.
+// tooOld reports whether an error comes from a broker that does not know the request. It asks the
+// brokers for their versions. A broker that is down must not count as too old, because its open
+// transactions would be aborted without a check.
 func (f *idFence) tooOld(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(err, kerr.UnsupportedVersion) {
 		return err != nil
@@ -279,8 +278,7 @@ func (f *idFence) tooOld(ctx context.Context, err error) bool {
 	return false
 }
 
-// isPassing reports whether an error may be gone a little later. An answer that a broker would
-// repeat is not.
+// isPassing reports whether a retry may succeed. It excludes answers that a broker would repeat.
 func isPassing(err error) bool {
 	if answer, ok := errors.AsType[*kerr.Error](err); ok {
 		return answer.Retriable || errors.Is(err, kerr.ConcurrentTransactions)

@@ -15,36 +15,35 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/bounds"
 )
 
-// unjudged reports whether something is open of which it is not known whether it was committed
-// elsewhere.
+// unjudged reports whether a gap has an open transaction that is not judged yet.
 func (f *idFence) unjudged(gaps []gap) bool {
 	return slices.ContainsFunc(gaps, func(g gap) bool {
-		_, known := f.stillFenced[g]
+		_, known := f.judged[g]
 		return !known && g.open >= 0
 	})
 }
 
-// judge finds out which of what is open belongs to a transaction that was committed. Copies do if
-// the ledger has an entry about one. Entries do if all copies that they name are visible. What is
-// open on both sides was seen by nobody, and its letters are sent again. In doubt a letter is sent
-// twice rather than never.
+// judge decides which open transactions were committed elsewhere. Copies were if the ledger has an
+// entry about one of them. Entries were if all copies that they name are visible. A transaction
+// that is open on both sides had no reader, and its letters are sent again. In doubt a letter is
+// sent twice rather than never.
 func (f *idFence) judge(ctx context.Context, gaps []gap) error {
 	copies := map[headers.Position]gap{}
-	stands := map[gap]bool{}
+	commits := map[gap]bool{}
 	for _, g := range gaps {
 		if !f.unjudged([]gap{g}) {
 			continue
 		}
 		left, err := f.leftOpen(ctx, g)
 		if err == nil && g.topic == f.ledger {
-			stands[g], err = f.visible(ctx, left)
+			commits[g], err = f.visible(ctx, left)
 		}
 		if err != nil {
-			return fmt.Errorf("look at what is open on %v since offset %d: %w", g, g.open, err)
+			return fmt.Errorf("read the open records on %v from offset %d: %w", g, g.open, err)
 		}
 		if g.topic != f.ledger {
-			stands[g] = false
-			for _, r := range left { // the other producer's are between them
+			commits[g] = false
+			for _, r := range left { // with the other producer's records between them
 				copies[headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}] = g
 			}
 		}
@@ -52,19 +51,19 @@ func (f *idFence) judge(ctx context.Context, gaps []gap) error {
 	if len(copies) > 0 {
 		for r, err := range dlq.Records(ctx, f.ledger, nil, f.opts...) {
 			if err != nil {
-				return fmt.Errorf("look in the ledger for what is left open: %w", err)
+				return fmt.Errorf("read the ledger for entries about open copies: %w", err)
 			}
-			e := dlq.ParseLedgerRecord(r).Entry // a broken one has no target
-			if g, told := copies[e.Target]; told && e.State == dlq.Redriven {
-				stands[g] = true
+			e := dlq.ParseLedgerRecord(r).Entry // a damaged entry has no target
+			if g, redriven := copies[e.Target]; redriven && e.State == dlq.Redriven {
+				commits[g] = true
 			}
 		}
 	}
-	maps.Copy(f.stillFenced, stands)
+	maps.Copy(f.judged, commits)
 	return nil
 }
 
-// leftOpen are the records of the id that are open on a partition.
+// leftOpen returns the id's open records on a partition.
 func (f *idFence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, err error) {
 	ends, err := bounds.Ends(ctx, f.adm, []string{g.topic})
 	if err != nil {
@@ -91,11 +90,11 @@ func (f *idFence) leftOpen(ctx context.Context, g gap) (records []*kgo.Record, e
 	return records, nil
 }
 
-// visible reports whether entries name copies, and a committed reader sees all of these.
+// visible reports whether entries name copies that a committed reader sees, all of them.
 func (f *idFence) visible(ctx context.Context, entries []*kgo.Record) (bool, error) {
 	ranges := map[string][]dlq.Range{}
 	for _, r := range entries {
-		// a broken one has no state
+		// a damaged entry has no state
 		if e := dlq.ParseLedgerRecord(r).Entry; e.State == dlq.Redriven {
 			ranges[e.Target.Topic] = append(ranges[e.Target.Topic], dlq.At(e.Target.Partition, e.Target.Offset))
 		}
@@ -118,9 +117,9 @@ func (f *idFence) visible(ctx context.Context, entries []*kgo.Record) (bool, err
 	return len(ranges) > 0, nil
 }
 
-// readable reports whether nothing of the run is open before the ends of ranges; a committed reader
-// would wait for that. What other processes have open there is an error, which passes when they end
-// it.
+// readable reports whether the run has no open transaction before the ends of the ranges, which
+// would block a committed reader. An open transaction of another process is an error, until that
+// process ends it.
 func (f *idFence) readable(ctx context.Context, topic string, ranges []dlq.Range) (bool, error) {
 	stable, err := f.adm.ListCommittedOffsets(ctx, topic)
 	if err == nil {

@@ -13,30 +13,30 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// Timeout bounds a transaction on the broker: what a process that died left open holds back the
-// readers of a target for as long.
+// Timeout bounds a transaction on the broker. After a crash, the open transaction blocks a target's
+// readers for as long.
 const Timeout = 10 * time.Second
 
 // Writers are the two producers of a run, under transactional ids of the dead-letter topic. The
-// process that initialised the ids last has fenced all others. The producers are used in turn: a
-// broker takes some 20 ms to finish a transaction before its id can begin the next one, and the
-// other producer's transaction is filled meanwhile.
+// process that initialised the ids last has fenced all others. The producers take turns: a broker
+// takes some 20 ms to finish a transaction before its id can begin the next one, and meanwhile the
+// other producer's transaction is filled.
 type Writers struct {
 	Clients [2]*kgo.Client
-	txn     [2]string // their transactional ids
+	txn     [2]string // transactional ids
 }
 
-// ErrUncertain is wrapped by errors of writing: the last transaction may be committed or not, and
-// another process may have the run. The ledger tells, after the ids were initialised again.
-var ErrUncertain = errors.New("it is not known what was written last")
+// ErrUncertain is wrapped by errors of writing. The last transaction may be committed or not, and
+// another process may own the run. The ledger shows which, after the ids were initialised again.
+var ErrUncertain = errors.New("it is unknown whether the last transaction was committed")
 
-// ID is the transactional id of one of the two producers of a dead-letter topic.
+// ID returns the transactional id of one of the two producers of a dead-letter topic.
 func ID(dlq string, which int) string {
 	return "siding-redrive-" + dlq + [...]string{"-a", "-b"}[which]
 }
 
-// Open initialises the two ids. That aborts what other processes have open under them, and has
-// brokers refuse what these write next.
+// Open initialises the two ids. That aborts other processes' open transactions under them, and
+// fences these processes.
 func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duration) (*Writers, error) {
 	w := &Writers{}
 	for i := range w.Clients {
@@ -46,7 +46,7 @@ func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duratio
 			kgo.MaxBufferedRecords(1 << 20),
 			kgo.MaxBufferedBytes(256 << 20),
 		}, kafka...)
-		if timeout > Timeout { // a letter takes longer than the client gives a request
+		if timeout > Timeout { // a large letter needs more than the client's request timeout
 			opts = append(opts, kgo.RequestTimeoutOverhead(timeout))
 		}
 		cl, err := client.New(append(opts,
@@ -69,8 +69,8 @@ func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duratio
 	return w, nil
 }
 
-// IDs are the producer ids of the two producers with their epochs. Older epochs are of former
-// owners of the run.
+// IDs returns the producer ids of the two producers with their epochs. Earlier owners of the run
+// have older epochs.
 func (w *Writers) IDs(ctx context.Context) (map[int64]int16, error) {
 	ids := map[int64]int16{}
 	for _, cl := range w.Clients {
@@ -92,7 +92,7 @@ func (w *Writers) Close() {
 	}
 }
 
-// Write writes records in a transaction of their own.
+// Write writes records in one transaction.
 func (w *Writers) Write(ctx context.Context, which int, records ...*kgo.Record) error {
 	cl := w.Clients[which]
 	if err := cl.BeginTransaction(); err != nil {
