@@ -16,7 +16,7 @@ import (
 
 type ctxKey string
 
-// Telemetry asks three times a record.
+// Telemetry asks for values three times a record.
 func TestAttempt_LookupCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
 	a := bench(t, time.Minute).attemptNow()
 	a.from.values = valuesOf(a.from.values)
@@ -63,7 +63,7 @@ func TestAttempt_DeadlineIsAtMostATickLate(t *testing.T) {
 	})
 }
 
-// A handler that only asks Err, and never for Done, learns of its timeout.
+// A handler that only calls Err, and never Done, learns of its timeout.
 func TestAttempt_ErrReportsTheTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAttempt_HasNoDeadlineWithoutATimeout(t *testing.T) {
 	})
 }
 
-// A handler may keep its context: it stays valid, and is cancelled when the handler returned.
+// A handler may keep its context: it stays valid, and is cancelled when the handler returns.
 func TestAttempt_KeptContextIsValidAndCancelled(t *testing.T) {
 	t.Parallel()
 	for name, touch := range map[string]func(*attempt){
@@ -218,7 +218,7 @@ func TestAttempt_CauseReachesChildrenAndAfterFunc(t *testing.T) {
 	}
 }
 
-// An attempt that ran out of time before its lane drained failed; it was not cut off by the drain.
+// An attempt that timed out before its lane drained has failed. The drain did not cut it off.
 func TestAttempt_TimeoutBeforeADrainCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestAttempt_TimeoutBeforeADrainCounts(t *testing.T) {
 	})
 }
 
-// A drain that meets an attempt whose handler has returned does not cut it off.
+// A drain does not cut off an attempt whose handler has returned.
 func TestAttempt_DrainAtItsEndIsNone(t *testing.T) {
 	t.Parallel()
 	for range 200 {
@@ -257,7 +257,7 @@ func TestAttempt_DrainAtItsEndIsNone(t *testing.T) {
 	}
 }
 
-// Values come from the record's context, which kgo's hooks fill, then from the context of Run.
+// Values come from the record's context, which kgo's hooks fill, or else from the context of Run.
 func TestAttempt_ValuesOfTheRecordThenOfRun(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(context.WithValue(context.WithValue(context.Background(), ctxKey("hook"), "hook's"), ctxKey("both"), "hook's"))
@@ -313,7 +313,7 @@ func TestAttempt_UntouchedContextCostsNothing(t *testing.T) {
 	}
 }
 
-// An attempt is as large as a cache line, since a slab of them is what a healthy record costs.
+// An attempt is as large as a cache line: a healthy record costs an element of a slab of attempts.
 func TestAttempt_FitsACacheLine(t *testing.T) {
 	t.Parallel()
 	if got := unsafe.Sizeof(attempt{}); got > 64 {

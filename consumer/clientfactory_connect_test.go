@@ -27,7 +27,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// The bubble sees to it that no goroutine outlives Run.
+// The bubble fails the test if a goroutine outlives Run.
 func TestConsumer_WaitsForABrokerThatIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestConsumer_IsThereWhenABrokerComesLate(t *testing.T) {
 	})
 }
 
-// An error that does not pass by itself ends the start.
+// A permanent error ends the start.
 func TestConsumer_LastingErrorEndsTheStart(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Count: -1, Err: kerr.TopicAuthorizationFailed})
@@ -128,7 +128,7 @@ func TestConsumer_LastingErrorEndsTheStart(t *testing.T) {
 	})
 }
 
-// A static member that restarts has its partitions back, without a rebalance.
+// A static member that restarts gets its partitions back without a rebalance.
 func TestConsumerGroup_StaticMemberKeepsItsPartitions(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
@@ -144,7 +144,7 @@ func TestConsumerGroup_StaticMemberKeepsItsPartitions(t *testing.T) {
 	})
 }
 
-// counting counts what goes over connections, and records that were read.
+// counting counts the bytes on connections, and the records that were read.
 type counting struct{ connects, fetched atomic.Int32 }
 
 func (h *counting) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
@@ -205,7 +205,7 @@ func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}, roots
 }
 
-// Credentials that are wrong were taken for a broker that cannot be reached: Run tried for ever.
+// Run took wrong credentials for a broker that cannot be reached, and tried for ever.
 func TestConsumer_WrongCredentialsEndTheStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestConsumer_WrongCredentialsEndTheStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer cluster.Close()
-		// As Kafka does. The embedded broker hangs up, which is what one does that restarts.
+		// This is Kafka's answer. The embedded broker hangs up, as a restarting broker does.
 		cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.SASLAuthenticate}, TopLevel: true, Count: -1, Err: kerr.SaslAuthenticationFailed})
 		cfg := config(fine)
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -232,7 +232,7 @@ func TestConsumer_WrongCredentialsEndTheStart(t *testing.T) {
 	})
 }
 
-// The right to join was missing: the member was refused for ever, and Run never said so.
+// The permission to join was missing: the member was refused for ever, and Run never reported it.
 func TestConsumer_ForbiddenGroupEndsTheStart(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Count: -1, Err: kerr.GroupAuthorizationFailed})

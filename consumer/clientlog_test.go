@@ -15,8 +15,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 )
 
-// A broker that restarts is dialed several times a second by each client, and kgo has a line for
-// each time: 5,996 in nine minutes were seen.
+// Each client dials a restarting broker several times a second, and kgo logs a line each time:
+// 5,996 in nine minutes were seen.
 func TestClientLog_ThrottlesUnreachableBrokers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

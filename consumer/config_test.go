@@ -22,7 +22,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// valid is a configuration that New takes. Whoever dials with it fails the test: New does no I/O.
+// valid is a configuration that New accepts. A dial with it fails the test: New does no I/O.
 func valid(t *testing.T, opts ...kgo.Opt) Config {
 	t.Helper()
 	return Config{
@@ -41,7 +41,7 @@ func valid(t *testing.T, opts ...kgo.Opt) Config {
 	}
 }
 
-// problemsOf is what New says of a configuration, a line each.
+// problemsOf returns the problems that New finds in a configuration, a line each.
 func problemsOf(t *testing.T, cfg Config) []string {
 	t.Helper()
 	c, err := New(cfg)
@@ -177,7 +177,7 @@ func TestConfig_OneErrorNamesEveryProblem(t *testing.T) {
 	}
 }
 
-// setRefused has, for each option that siding refuses, a use of it that a user could make.
+// setRefused has a realistic use of each option that siding refuses.
 var setRefused = map[string]kgo.Opt{
 	"ConsumerGroup":      kgo.ConsumerGroup("mine"),
 	"ShareGroup":         kgo.ShareGroup("mine"),
@@ -221,7 +221,7 @@ func TestConfig_RefusesOptionsThatSidingOwns(t *testing.T) {
 			if !ok {
 				t.Fatalf("no example of %s", o.option)
 			}
-			// Alone it has no topic to go to, and kgo refuses it.
+			// Without a topic kgo refuses it.
 			problems := problemsOf(t, valid(t, opt, kgo.DefaultProduceTopic("mine")))
 			if want := fmt.Sprintf("option kgo.%s in Kafka is siding's: %s", o.option, o.why); !slices.Contains(problems, want) {
 				t.Errorf("got %q, want %q", problems, want)
@@ -257,7 +257,7 @@ func TestConfig_PassesOtherOptions(t *testing.T) {
 		"heartbeat":     kgo.HeartbeatInterval(time.Second),
 		"rebalance":     kgo.RebalanceTimeout(5 * time.Minute),
 		"batch size":    kgo.ProducerBatchMaxBytes(1 << 18),
-		// cannot be told from none; overridden
+		// looks like none; overridden
 		"a partitioner":   kgo.RecordPartitioner(kgo.RoundRobinPartitioner()),
 		"a nil callback":  kgo.AdjustFetchOffsetsFn(nil),
 		"acks as siding":  kgo.RequiredAcks(kgo.AllISRAcks()),
@@ -268,7 +268,7 @@ func TestConfig_PassesOtherOptions(t *testing.T) {
 			t.Parallel()
 			cfg := valid(t, opt)
 			if name == "TLS" {
-				// kgo wants one way of dialing only
+				// kgo accepts only one way of dialing
 				cfg.Kafka = []kgo.Opt{kgo.SeedBrokers("broker.invalid:9093"), opt}
 			}
 			if problems := problemsOf(t, cfg); problems != nil {
@@ -320,7 +320,7 @@ type hook struct{}
 
 func (hook) OnBrokerConnect(kgo.BrokerMetadata, time.Duration, net.Conn, error) {}
 
-// New leaves the user's slices alone, and keeps none of them.
+// New does not change the user's slices, and keeps none of them.
 func TestConfig_LeavesTheUsersSlicesAlone(t *testing.T) {
 	t.Parallel()
 	cfg := valid(t)
@@ -384,7 +384,7 @@ func TestConfig_ZeroIsTheDocumentedDefault(t *testing.T) {
 	}
 }
 
-// A limit that is negative is none.
+// A negative limit means no limit.
 func TestConfig_NegativeMeansNone(t *testing.T) {
 	t.Parallel()
 	p := Policy{Tiers: []time.Duration{}, Jitter: -1, MaxAge: -1, HandlerTimeout: -1, MaxRetryAfter: -1, Immediate: Immediate{Attempts: -1}}.withDefaults()

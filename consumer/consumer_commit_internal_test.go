@@ -17,8 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The broker checks that the member is in the group, not that it owns the partition. So the commit
-// itself must not name a lane that another membership was given, or that is gone.
+// The broker checks that the member is in the group, not that it owns the partition. So a commit
+// must not contain a lane that is gone, or that belongs to a later membership.
 func TestConsumerCommit_NamesOnlyLanesOfItsMembership(t *testing.T) {
 	t.Parallel()
 	c := idle(t, Config{}, func() {})
@@ -59,8 +59,8 @@ func TestConsumerCommit_NamesOnlyLanesOfItsMembership(t *testing.T) {
 	}
 }
 
-// The floor of a tier means nothing in a topic of the same name that was made anew, and the broker
-// tells them apart by their ids.
+// The floor of a tier means nothing in a recreated topic. The broker distinguishes the two by their
+// ids.
 func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 	t.Parallel()
 	c := idle(t, Config{}, func() {})
@@ -96,8 +96,8 @@ func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 	}
 }
 
-// A join that does not end holds up commits as a broker does that is down, and the log is the only
-// place that tells.
+// A join that does not end holds up commits, as a broker does that is down. Only the log reports
+// it.
 func TestConsumerCommit_LogsAWaitForAJoin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

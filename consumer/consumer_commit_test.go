@@ -27,7 +27,7 @@ func TestConsumerCommit_CompactedOffsetsHoldBackNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				var records, kept []*kgo.Record
-				// more than a chunk of the tracker lies between two that are kept
+				// more than a chunk of the tracker lies between two remaining records
 				for i := range 10_000 {
 					r := &kgo.Record{Topic: "orders", Key: []byte("often"), Value: fmt.Append(nil, i)}
 					if i == 7 || i == 9000 {
@@ -52,7 +52,7 @@ func TestConsumerCommit_CompactedOffsetsHoldBackNothing(t *testing.T) {
 	}
 }
 
-// watchCommits fails the test when what is committed goes back.
+// watchCommits fails the test when a committed offset goes back.
 func watchCommits(t *testing.T, k *consumertest.Kafka) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -85,8 +85,8 @@ func watchCommits(t *testing.T, k *consumertest.Kafka) {
 	})
 }
 
-// The broker checks membership, not ownership: an expelled member that has joined again could
-// commit over the progress that the others made meanwhile.
+// The broker checks membership, not ownership. So an expelled member that joins again could
+// overwrite the offsets that other members committed meanwhile.
 func TestConsumerCommit_ExpelledMemberRewindsNothing(t *testing.T) {
 	each(t, map[string]time.Duration{
 		"told by a heartbeat": 200 * time.Millisecond, "told by a refused commit": 8 * time.Second,

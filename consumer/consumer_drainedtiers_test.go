@@ -91,7 +91,8 @@ func TestDrainedTier_OutlivesAChangeOfThePolicy(t *testing.T) {
 	})
 }
 
-// A tier that left the configuration may have fewer partitions than its source, which grew since.
+// A tier that left the configuration may have fewer partitions than its source, if the source grew
+// later.
 func TestDrainedTier_MayHaveFewerPartitions(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
@@ -124,7 +125,7 @@ func TestDrainedTier_MayHaveFewerPartitions(t *testing.T) {
 	})
 }
 
-// Retry topics of a source that is not configured are reported once, and not read.
+// Retry topics of a source that is not configured are logged once, and not read.
 func TestDrainedTier_OfAnotherSourceIsReportedOnce(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("bills", 2)

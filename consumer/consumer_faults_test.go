@@ -32,15 +32,15 @@ func TestConsumer_LosesNothingUnderFaults(t *testing.T) {
 	}
 }
 
-// Leaders move in real time only: kgo asks a broker that is not the leader any more again and again
-// until its metadata is fresh, and in virtual time none passes meanwhile.
+// Leaders move in real time only. kgo asks a former leader again and again until its metadata is
+// fresh, and virtual time does not pass meanwhile.
 func TestConsumer_LosesNothingWhileLeadersMove(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			// The embedded broker forgets who is joining when the group's coordinator moves: what
-			// is asked then is answered by a timeout.
+			// The embedded broker forgets joining members when the group's coordinator moves: their
+			// requests time out.
 			soon := []kgo.Opt{kgo.RebalanceTimeout(6 * time.Second), kgo.RequestTimeoutOverhead(2 * time.Second)}
 			chaos(t, consumertest.Start(t), 1000+seed, soon, true)
 		})
@@ -69,15 +69,15 @@ func chaos(t *testing.T, k *consumertest.Kafka, seed uint64, opts []kgo.Opt, mov
 	cfg.Kafka = append(cfg.Kafka, opts...)
 	cfg.Order = consumer.Order(rnd.IntN(3))
 	cfg.DrainTimeout = 2 * time.Second
-	// with too little room, what is parked is fetched again
+	// with too little room, parked records are fetched again
 	cfg.MaxParkedBytes = []int64{0, 2_000, 20_000}[rnd.IntN(3)]
 	k.Run(cfg)
 	var guests []*consumertest.Consumer
 	pick := func(errs ...*kerr.Error) *kerr.Error { return errs[rnd.IntN(len(errs))] }
 	for range 25 {
 		records := many(rnd.IntN(60))
-		// Too large for the first tier, by its own size and not by a fault: after an unclean
-		// hand-over a record runs again, and must end where it ended before.
+		// The record is too large for the first tier, whatever the faults. So when it runs again
+		// after an unclean hand-over, it must end where it ended before.
 		if len(records) > 0 && rnd.IntN(4) == 0 {
 			records[rnd.IntN(len(records))].Value = noise(20_000)
 		}

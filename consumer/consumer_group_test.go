@@ -18,16 +18,16 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// A source is made anew while the member fetches its offsets on it. The fetch was cut off, and kgo
-// made it again in the next session, though the member had given the topic back by then: it read
-// the new topic from its end, and when the group gave the partition to the member, the two
-// positions got into each other's way. No record of the new topic ran.
+// A source was recreated while the member fetched its offsets there. kgo repeated the interrupted
+// fetch in the next session, though the member no longer had the topic, and read the new topic from
+// its end. When the group gave the partition to the member, the two positions overwrote each other.
+// No record of the new topic ran.
 func TestConsumerGroup_SourceRecreatedDuringOffsetFetch(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var fetching, lagging atomic.Bool
 		var syncs atomic.Int32
-		// The first session does not get beyond what the former group has committed. The second is
-		// without the topic.
+		// The first session stops at the offset fetch of the former group. The second does not have
+		// the topic.
 		k.Cluster.ControlKey(int16(kmsg.SyncGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
 			n := syncs.Add(1)
@@ -62,9 +62,9 @@ func TestConsumerGroup_SourceRecreatedDuringOffsetFetch(t *testing.T) {
 	})
 }
 
-// A broker that assigns (KIP-848) does so as soon as the group client subscribes to the new topic
-// again. When the client hears later how many partitions it has, kgo names them once more: they
-// would begin a second time, beside the first.
+// A broker that assigns (KIP-848) does so as soon as the group client subscribes to the new topic.
+// When the client later learns the number of partitions, kgo assigns them once more. They would
+// begin a second time, beside the first.
 func TestConsumerGroup_BeginsAPartitionOnce(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var lagging, assigned, named atomic.Bool
@@ -98,8 +98,8 @@ func TestConsumerGroup_BeginsAPartitionOnce(t *testing.T) {
 	})
 }
 
-// groupClientLags has the group client, which asks for nothing but the source, not hear of it while
-// it lags.
+// groupClientLags hides the source from the group client, the only one that asks for it alone,
+// while it lags.
 func groupClientLags(k *consumertest.Kafka, lagging *atomic.Bool) {
 	k.Cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		k.Cluster.KeepControl()
@@ -119,7 +119,7 @@ func groupClientLags(k *consumertest.Kafka, lagging *atomic.Bool) {
 	})
 }
 
-// A group that was renamed goes on where it was, with Config.FormerGroups.
+// With Config.FormerGroups a renamed group continues from its former offsets.
 func TestConsumerGroup_RenamedGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	for name, naming := range map[string]retrytopics.Naming{
@@ -183,7 +183,7 @@ func TestConsumerGroup_RenamedGoesOnWhereItWas(t *testing.T) {
 				if n := log.with("former group still has members"); n != 0 {
 					t.Errorf("the log says %d times that a former group has members, which has none", n)
 				}
-				// From here on the former name means nothing: the group has offsets of its own.
+				// From here on the former group does not count: the group has its own offsets.
 				stop(t, renamed)
 				cfg.FormerGroups, cfg.Handler = nil, fine
 				k.Run(cfg)
@@ -194,7 +194,7 @@ func TestConsumerGroup_RenamedGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// The log says when a former group still has members.
+// The consumer logs that a former group still has members.
 func TestConsumerGroup_LogsAFormerGroupWithMembers(t *testing.T) {
 	each(t, protocols, 1, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		cfg := config(fine)

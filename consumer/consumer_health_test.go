@@ -15,8 +15,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// A consumer that was in no group, since its coordinator refused it, had no lanes, and its health
-// was OK.
+// A consumer was in no group, since the coordinator refused it. It had no lanes, and its health was
+// OK.
 func TestHealth_OfAConsumerInNoGroupIsNotOK(t *testing.T) {
 	each(t, protocols, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		cfg := config(fine)
@@ -47,8 +47,7 @@ func TestHealth_OfAConsumerInNoGroupIsNotOK(t *testing.T) {
 	})
 }
 
-// A consumer that had ended counted as one that joins, and its health was not OK from a minute and
-// a half later on.
+// A consumer that had ended seemed to join, and its health was not OK a minute and a half later.
 func TestHealth_OfAConsumerThatEndedIsOK(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		c := k.Run(config(fine))
@@ -83,8 +82,8 @@ func TestHealth_OfCommitsThatFailIsNotOK(t *testing.T) {
 	})
 }
 
-// A partition that may not be read any more gives nothing, like an idle one, and its lane looked as
-// if it ran.
+// The consumer lost the permission to read a partition. Like an idle partition it delivered
+// nothing, and its lane seemed to run.
 func TestHealth_NamesAPartitionThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for name, topic := range sourceAndTier {

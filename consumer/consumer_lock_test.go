@@ -16,7 +16,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// lockProbe is a logger that notes the lines during which a lane or the table is locked.
+// lockProbe is a logger that records the lines that are logged under the lock of a lane or of the
+// table.
 type lockProbe struct {
 	slog.Handler
 	c      *Consumer
@@ -45,8 +46,8 @@ func (p *lockProbe) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A logger that asks for the consumer's health waited for ever: lines were written with the lane's
-// lock held, and with the table's.
+// A logger that asked for the consumer's health waited for ever: lines were logged under a lane's
+// lock, and under the table's.
 func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

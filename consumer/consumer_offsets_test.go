@@ -12,7 +12,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// told is a log that a test reads while it is written.
+// told is a log that a test can read while it is written.
 type told struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -30,9 +30,9 @@ func (l *told) String() string {
 	return l.buf.String()
 }
 
-// kgo sends a broker one request after the other. One that waits behind another's dial does not
-// look at its own context, so a look took as long as that dial, with the turn of the poll loop: 10
-// s with kgo's own dialer, and without a bound with a user's.
+// kgo sends a broker one request after another. A request that waits behind another one's dial
+// ignores its own context. So listing offsets held up the poll loop for as long as that dial: 10 s
+// with kgo's own dialer, without a bound with a user's.
 func TestConsumerOffsets_BoundsComeInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

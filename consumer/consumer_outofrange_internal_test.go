@@ -10,9 +10,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// A look holds up the poll loop, on the retry topics with everybody who changes what is read. There
-// was one for each position, so a broker that fell silent held the loop up for 5 s for each of its
-// partitions.
+// A request for a log's bounds holds up the poll loop, and on the retry topics every change of the
+// positions. There was one request for each position. So a silent broker held the loop up for 5 s
+// for each of its partitions.
 func TestConsumerOutOfRange_AsksOnceForAllPositions(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(*Consumer, []outOfRange){"sources": (*Consumer).moveSources, "tiers": (*Consumer).moveTiers} {

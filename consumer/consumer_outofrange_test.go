@@ -15,9 +15,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// The committed offset of a topic that was restored, or made anew, lies beyond the end of the log
-// that there is now. kgo went back to the start in silence, and the lane, which counted from the
-// committed offset, took all that it read for repetitions: nothing ran, and nothing was said.
+// The committed offset of a restored or recreated topic lies beyond the end of the new log. kgo
+// silently went back to the start. The lane, which counted from the committed offset, took all
+// records for repetitions: none ran, and nothing was logged.
 func TestConsumerOutOfRange_SourceCommittedBeyondItsEnd(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		setCommitted(t, k, "orders", 1000)
@@ -94,7 +94,7 @@ func TestConsumerOutOfRange_CountsExpiredOfATier(t *testing.T) {
 	})
 }
 
-// Retention overtakes a lane that does not read, because its handler or its operator holds it up.
+// Retention overtakes a lane that its handler or an operator holds up.
 func TestConsumerOutOfRange_LaneOvertakenByRetention(t *testing.T) {
 	each(t, map[string]func(c *consumertest.Consumer) (release func()){
 		"its handler is slow": func(*consumertest.Consumer) func() { return func() {} },
@@ -139,7 +139,7 @@ func TestConsumerOutOfRange_LaneOvertakenByRetention(t *testing.T) {
 	})
 }
 
-// A tier whose position retention overtook goes on at the log's start.
+// A tier whose position retention overtook continues at the log's start.
 func TestConsumerOutOfRange_TierOvertakenByRetention(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
@@ -153,7 +153,7 @@ func TestConsumerOutOfRange_TierOvertakenByRetention(t *testing.T) {
 		committed(t, k, "orders", 0, 4000)
 		stop(t, first)
 		time.Sleep(10 * time.Hour)
-		// What is overdue and has no room waits on the broker.
+		// Overdue records without room wait on the broker.
 		var log lines
 		expired := &expiredMeter{topic: "orders.retry.1m"}
 		release := make(chan struct{})
@@ -181,7 +181,7 @@ func TestConsumerOutOfRange_TierOvertakenByRetention(t *testing.T) {
 	})
 }
 
-// Records that gave up their bytes are only on the broker.
+// Evicted records are only on the broker.
 func TestConsumerOutOfRange_CountsExpiredParkedRecords(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var log lines
@@ -206,8 +206,8 @@ func TestConsumerOutOfRange_CountsExpiredParkedRecords(t *testing.T) {
 	})
 }
 
-// A follower that leads too early refuses positions that are in the log. Neither is anything
-// skipped then, nor run again.
+// A follower that leads too early refuses positions that are in the log. The consumer then neither
+// skips records nor runs them again.
 func TestConsumerOutOfRange_PositionInTheLogStays(t *testing.T) {
 	t.Parallel()
 	for name, topic := range sourceAndTier {
@@ -218,7 +218,7 @@ func TestConsumerOutOfRange_PositionInTheLogStays(t *testing.T) {
 				records := k.Produce(many(20)...)
 				handledOnce(k, records)
 				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange})
-				// The look at the log's bounds does not work at once either.
+				// The first request for the log's bounds fails too.
 				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Count: 2, Err: kerr.UnknownServerError})
 				for range 5 {
 					records = append(records, k.Produce(many(20)...)...)
@@ -237,11 +237,11 @@ func TestConsumerOutOfRange_PositionInTheLogStays(t *testing.T) {
 	}
 }
 
-// An unclean election leaves a log that is shorter than what was read of it: what is in it now was
-// never run.
+// An unclean election leaves a log that ends before the position. The records that it has there
+// later never ran.
 func TestConsumerOutOfRange_OtherLogIsReadFromItsStart(t *testing.T) {
 	t.Parallel()
-	// A tier's bounds are looked at again where its lane starts anew.
+	// A tier's bounds are requested again when its lane restarts.
 	for topic, looks := range map[string]int{"orders": 1, "orders.retry.300ms": 2} {
 		t.Run(topic, func(t *testing.T) {
 			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
@@ -271,7 +271,7 @@ func TestConsumerOutOfRange_OtherLogIsReadFromItsStart(t *testing.T) {
 	}
 }
 
-// shorten has the broker say for so many looks that the topic ends at end, and that its siblings
+// shorten makes the broker answer, so many times, that the topic ends at end and that its siblings
 // are empty.
 func shorten(k *consumertest.Kafka, topic string, end int64, looks int) {
 	k.Cluster.ControlKey(kmsg.ListOffsets.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
@@ -297,8 +297,8 @@ func shorten(k *consumertest.Kafka, topic string, end int64, looks int) {
 	})
 }
 
-// An unclean election took the end of a log, and as much was written since: the committed offset is
-// within the log, but what lies between was never run. Of a tier it was skipped.
+// An unclean election took the end of a log, and as much was written since. So the committed offset
+// is within the log, but the new records below it never ran. On a tier they were skipped.
 func TestConsumerOutOfRange_TruncatedLogIsReadFromThere(t *testing.T) {
 	t.Parallel()
 	for _, topic := range []string{"orders", "orders.retry.300ms"} {
@@ -349,7 +349,7 @@ func truncated(t *testing.T, topic string, notice func(*testing.T, *consumertest
 			k.Handled(r, 2)
 		}
 		handledOnce(k, records[:5])
-		// not before: what runs when a lane starts anew may run again
+		// not before: records in flight when a lane restarts may run again
 		for _, r := range k.Produce(many(20)...) {
 			k.Handled(r, 1)
 		}
@@ -357,9 +357,9 @@ func truncated(t *testing.T, topic string, notice func(*testing.T, *consumertest
 }
 
 // The end of a transaction may be written under a later leader than its records, as when brokers
-// restart one after the other. The floor passed it with the epoch of the last record; that epoch
-// ends before the floor, so the next start took the log for truncated, said so at ERROR and read it
-// again.
+// restart one after the other. The floor passed it with the epoch of the last record, but that
+// epoch ends before the floor. So the next start took the log for truncated, logged that at ERROR
+// and read it again.
 func TestConsumerOutOfRange_LaterEpochIsNoTruncation(t *testing.T) {
 	t.Parallel()
 	for name, topic := range sourceAndTier {

@@ -22,12 +22,12 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// soonGranted is how long after a right was granted all may work that waited for it: copies are
-// tried again within 15 s, and a record that is retried waits 5 s.
+// soonGranted is how long after a permission is granted everything that waited for it must work:
+// copies are tried again within 15 s, and a retried record waits 5 s.
 const soonGranted = 30 * time.Second
 
-// endsWithout are the rights without which Run ends at the start, with an error that names what is
-// missing.
+// endsWithout are the permissions without which Run ends at the start, with an error that names the
+// missing one.
 var endsWithout = []string{
 	"READ on billing", "READ on orders",
 	"DESCRIBE_CONFIGS on orders", "DESCRIBE_CONFIGS on orders.retry.5s", "DESCRIBE_CONFIGS on orders.dlq",
@@ -82,8 +82,8 @@ func TestConsumer_GrantedPermissionNeedsNoRestart(t *testing.T) {
 	})
 }
 
-// documentedRights reads the table: what is always needed, what more unless the mode is Off, what
-// more with Create.
+// documentedRights reads the table: the permissions that are always needed, those needed unless the
+// mode is Off, and those needed with Create.
 func documentedRights(t *testing.T) (always, verify, create []kfake.ACL) {
 	t.Helper()
 	_, table, ok := strings.Cut(read(t, "../docs/operations.md"), "\n## Permissions\n")
@@ -121,7 +121,7 @@ func documentedRights(t *testing.T) (always, verify, create []kfake.ACL) {
 	return always, verify, create
 }
 
-// granted runs a consumer without some rights, and grants them. It reports whether they were
+// granted runs a consumer without some permissions, then grants them. It reports whether they were
 // missed.
 func granted(t *testing.T, mode retrytopics.Mode, rights, missing []kfake.ACL, ends bool) (missed bool) {
 	synctest.Test(t, func(t *testing.T) {
@@ -149,8 +149,8 @@ func granted(t *testing.T, mode retrytopics.Mode, rights, missing []kfake.ACL, e
 	return missed
 }
 
-// withdrawn takes rights away while a consumer runs, and gives them back. It reports whether they
-// were missed.
+// withdrawn takes permissions away while a consumer runs, and gives them back. It reports whether
+// they were missed.
 func withdrawn(t *testing.T, mode retrytopics.Mode, rights, gone []kfake.ACL) (missed bool) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serviceWith(t, mode, slices.Concat(rights, gone)...)
@@ -191,7 +191,7 @@ func withdrawn(t *testing.T, mode retrytopics.Mode, rights, gone []kfake.ACL) (m
 	return missed
 }
 
-// serviceWith starts a broker and prepares a consumer with these rights.
+// serviceWith starts a broker and prepares a consumer with these permissions.
 func serviceWith(t *testing.T, mode retrytopics.Mode, rights ...kfake.ACL) *grantee {
 	t.Helper()
 	var vn kfake.VirtualNetwork
@@ -201,8 +201,8 @@ func serviceWith(t *testing.T, mode retrytopics.Mode, rights ...kfake.ACL) *gran
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	// A fetch that is refused is answered at once, kgo asks again at once, and in virtual time none
-	// passes meanwhile.
+	// The broker refuses a fetch at once, and kgo asks again at once, so virtual time does not pass
+	// meanwhile.
 	cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		time.Sleep(50 * time.Millisecond)
@@ -221,7 +221,7 @@ func serviceWith(t *testing.T, mode retrytopics.Mode, rights ...kfake.ACL) *gran
 	return &grantee{t: t, admin: kadm.NewClient(cl), client: cl, kafka: as("billing"), mode: mode}
 }
 
-// grantee is a consumer whose rights change, and somebody whose rights do not.
+// grantee is a consumer whose permissions change, and a client with fixed ones.
 type grantee struct {
 	t        *testing.T
 	admin    *kadm.Client
@@ -234,7 +234,7 @@ type grantee struct {
 	expelled bool // it lost the right on its group meanwhile
 }
 
-// source makes the topics that the consumer does not make.
+// source creates the topics that the consumer does not create.
 func (s *grantee) source() {
 	topics := []string{"orders"}
 	if s.mode != retrytopics.Create {
@@ -279,7 +279,7 @@ func (s *grantee) start() {
 	})
 }
 
-// produce writes a record that is retried and one that is dead-lettered.
+// produce writes a record that will be retried and a record that will be dead-lettered.
 func (s *grantee) produce(partition int32) {
 	s.t.Helper()
 	for _, value := range []string{"later", "never"} {
@@ -298,14 +298,14 @@ func (s *grantee) grow(to int) {
 	time.Sleep(time.Second)
 }
 
-// isDone reports whether all records of a partition were retried or dead-lettered, and that is
-// committed.
+// isDone reports whether all records of a partition were retried or dead-lettered, and their
+// offsets are committed.
 func (s *grantee) isDone(partition int32, records int64) bool {
 	return s.committed("orders", partition) == records && s.committed("orders.retry.5s", partition) == records/2
 }
 
-// done waits until all records of a partition were retried or dead-lettered, once each, and that is
-// committed.
+// done waits until all records of a partition were retried or dead-lettered, once each, and their
+// offsets are committed.
 func (s *grantee) done(partition int32, records int64) {
 	s.t.Helper()
 	since := time.Now()
@@ -325,14 +325,14 @@ func (s *grantee) done(partition int32, records int64) {
 		s.t.Fatal(err)
 	}
 	for _, topic := range []string{"orders.retry.5s", "orders.dlq"} {
-		// A member that is expelled runs again what was not committed.
+		// An expelled member runs uncommitted records again.
 		if o, _ := ends.Lookup(topic, partition); o.Offset < records/2 || o.Offset > records/2 && !s.expelled {
 			s.t.Errorf("%d copies on %s/%d, want %d, one of each", o.Offset, topic, partition, records/2)
 		}
 	}
 }
 
-// over is done, and ends the consumer.
+// over calls done, then ends the consumer.
 func (s *grantee) over(partition int32, records int64) {
 	s.t.Helper()
 	s.done(partition, records)
@@ -368,7 +368,7 @@ func (s *grantee) withdraw(rights ...kfake.ACL) {
 	}
 }
 
-// rule is a right of the service as a client names it.
+// rule is a permission of the service as a client names it.
 func rule(right kfake.ACL) *kadm.ACLBuilder {
 	b := kadm.NewACLs().Allow("User:billing").AllowHosts("*").ResourcePatternType(kadm.ACLPatternLiteral).Operations(right.Operation)
 	if right.Resource == kmsg.ACLResourceTypeGroup {

@@ -14,8 +14,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// holdUp is a hook that holds a poll up once, when kgo has counted its records as polled and not
-// returned them yet.
+// holdUp is a hook that holds up a poll once, after kgo counted its records as polled and before it
+// returns them.
 type holdUp struct {
 	armed         atomic.Bool
 	took, release chan struct{}
@@ -41,8 +41,8 @@ func onBoth(n int) (all []*kgo.Record) {
 	return all
 }
 
-// blocksAt is a handler that waits at an offset of each partition until it may go on, or is
-// cancelled.
+// blocksAt is a handler that waits at an offset of each partition until the test lets it go on, or
+// it is cancelled.
 func blocksAt(offset int64, goOn <-chan struct{}) consumer.Handler {
 	return func(ctx context.Context, r *kgo.Record) error {
 		time.Sleep(50 * time.Millisecond) // what is finished is noted as time passes
@@ -57,8 +57,8 @@ func blocksAt(offset int64, goOn <-chan struct{}) consumer.Handler {
 	}
 }
 
-// stoodAt waits until the consumer's lanes have all been read to an offset, with a record on its
-// way that is not finished, and what is finished below is committed.
+// stoodAt waits until all lanes were read to an offset, a record of each is unfinished, and the
+// floors below are committed.
 func stoodAt(t *testing.T, c *consumertest.Consumer, lanes int, floor, next int64) {
 	t.Helper()
 	eventually(t, "all is read and the finished committed", func() bool {
@@ -72,10 +72,10 @@ func stoodAt(t *testing.T, c *consumertest.Consumer, lanes int, floor, next int6
 	})
 }
 
-// A poll has taken records of a partition when the group takes it back, and gives it again to the
-// same member, before they are dispatched. The new lane begins at the committed offset, below them.
-// It took them for its first, and those in between, which came next, for repetitions: committed
-// past, and never run. A rebalance waited for the poll loop, and the poll loop for the drain.
+// The group revokes a partition and gives it to the same member again, before records of a poll are
+// dispatched. The new lane begins at the committed offset, below them. It took these records for
+// its first, and the ones in between, which came next, for repetitions: it committed past them
+// without running them. A rebalance waited for the poll loop, and the poll loop for the drain.
 func TestConsumerPoll_RecordsInHandReachNoLaterLane(t *testing.T) {
 	each(t, balancers, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		k.Patience = 2 * time.Minute
@@ -104,9 +104,9 @@ func TestConsumerPoll_RecordsInHandReachNoLaterLane(t *testing.T) {
 	})
 }
 
-// An expelled member joins again, keeps its partitions, and starts anew from what is committed.
-// Until the coordinator says where that is, polls go on from where they were; what they bring is
-// not the new lanes', and comes again.
+// An expelled member joins again, keeps its partitions, and restarts at the committed offsets.
+// Until the coordinator answers with these, polls continue at the old positions. Their records are
+// not for the new lanes, and come again.
 func TestConsumerPoll_RecordsBeforeExpulsionAreDropped(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.Patience = 2 * time.Minute
@@ -115,7 +115,7 @@ func TestConsumerPoll_RecordsBeforeExpulsionAreDropped(t *testing.T) {
 		first, then := blocksAt(10, more), blocksAt(15, goOn)
 		cfg := config(func(ctx context.Context, r *kgo.Record) error { return errors.Join(first(ctx, r), then(ctx, r)) })
 		cfg.DrainTimeout, cfg.Logger = time.Second, log.logger()
-		// The heartbeat comes late: it is a refused commit that tells the member.
+		// The heartbeat comes late: the member learns of it by a refused commit.
 		cfg.Kafka = []kgo.Opt{kgo.WithHooks(hold), kgo.FetchMinBytes(1 << 20), kgo.HeartbeatInterval(8 * time.Second)}
 		stay := k.Run(cfg)
 		k.Produce(onBoth(20)...)

@@ -82,7 +82,7 @@ func TestConsumerTopics_NewPartitionsBeginInTenSeconds(t *testing.T) {
 	})
 }
 
-// A retry topic with fewer partitions than its source, which may not grow, is refused.
+// A retry topic that has fewer partitions than its source, and may not grow, is refused.
 func TestConsumer_RefusesATierThatMayNotGrow(t *testing.T) {
 	onOrders(t, 3, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(fine)

@@ -32,8 +32,7 @@ func TestConsumer_ReadyAwaitsTheLanesOfAllTopics(t *testing.T) {
 	})
 }
 
-// A lane that cannot start at all keeps nobody from being ready for longer than a minute, be it the
-// only one.
+// A lane that cannot start delays Ready by at most a minute, even if it is the only lane.
 func TestConsumer_ReadyAwaitsNoLaneThatCannotStart(t *testing.T) {
 	each(t, map[string]kfake.Fault{
 		"its start cannot be asked for": {Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: "payments"},

@@ -19,8 +19,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// copyStopped ends the consumer, which is to take no longer than most. Where it does, relief lets
-// it end.
+// copyStopped ends the consumer, which must take no longer than most. If it does, relief lets it
+// end.
 func copyStopped(t *testing.T, c *consumertest.Consumer, most time.Duration, relief func()) error {
 	t.Helper()
 	returned := make(chan error, 1)
@@ -35,9 +35,9 @@ func copyStopped(t *testing.T, c *consumertest.Consumer, most time.Duration, rel
 	}
 }
 
-// Run looked for stuck handlers on the lanes that it held at the end, and waited for all workers.
-// So a handler that ignored its cancelling on a lane that went before, to another member or with
-// the membership, held up Run for ever.
+// Run looked for stuck handlers on the lanes that it had at the end, but waited for all workers. So
+// a handler that ignored its cancellation held up Run for ever, if its lane had gone to another
+// member or was lost before.
 func TestStuckError_NamesHandlersOfEarlierLanes(t *testing.T) {
 	t.Parallel()
 	for how, goes := range map[string]func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer, cfg consumer.Config){
@@ -97,13 +97,13 @@ func TestStuckError_NamesHandlersOfEarlierLanes(t *testing.T) {
 	}
 }
 
-// A member that was expelled starts its lanes anew, within kgo's callback, from offsets that it
-// asks for until it has them. kgo ends the callback's context only after it returned: Run, told to
-// end meanwhile, never did while the coordinator refused.
+// An expelled member restarts its lanes within kgo's callback, and asks for their offsets until it
+// has them. kgo ends the callback's context only after the callback returned. So Run, cancelled
+// meanwhile, did not end while the coordinator refused.
 func TestConsumer_EndsWhileItsOffsetsAreRefused(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(handle)
-		// a refused commit tells it first
+		// the member learns of it by a refused commit first
 		cfg.Kafka = []kgo.Opt{kgo.HeartbeatInterval(8 * time.Second)}
 		c := k.Run(cfg)
 		k.Produce(many(20)...)
@@ -120,7 +120,7 @@ func TestConsumer_EndsWhileItsOffsetsAreRefused(t *testing.T) {
 	})
 }
 
-// Run returns in time where no broker is there.
+// Run returns in time if no broker is up.
 func TestConsumer_EndsWithoutABroker(t *testing.T) {
 	each(t, protocols, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		cfg := config(busyOnce)
@@ -135,8 +135,8 @@ func TestConsumer_EndsWithoutABroker(t *testing.T) {
 	})
 }
 
-// A broker that takes requests and answers none: only the client's timeouts, one after the other,
-// end what waits for it.
+// The broker accepts requests and answers none: only the client's timeouts, one after another, end
+// the waits for it.
 func TestConsumer_EndsThoughTheBrokerIsSilent(t *testing.T) {
 	each(t, protocols, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		var silent atomic.Bool
@@ -152,7 +152,8 @@ func TestConsumer_EndsThoughTheBrokerIsSilent(t *testing.T) {
 	})
 }
 
-// overSilence is a client's dialer whose connections, once silent, swallow what is written to them.
+// overSilence is a client's dialer whose connections, once silent, discard all bytes that are
+// written.
 func overSilence(t *testing.T, k *consumertest.Kafka, silent *atomic.Bool) kgo.Opt {
 	t.Helper()
 	dial := client(t, k).OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
@@ -174,8 +175,7 @@ func (c swallowing) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A broker that does not answer is no error to kgo before the commit's time is over; that was not
-// said at all.
+// To kgo a silent broker is no error before the commit times out. That was not logged at all.
 func TestConsumerCommit_LogsACommitWithoutAnswer(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var log lines

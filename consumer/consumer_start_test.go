@@ -15,8 +15,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Lanes were opened in one call, which ended at the first trouble: a sibling of one lane that
-// refused kept every other lane of the assignment from its first record.
+// Lanes were opened in one call, which ended at the first error. So one refused sibling kept all
+// lanes of the assignment from starting.
 func TestConsumerStart_StuckLaneHoldsUpNoOther(t *testing.T) {
 	each(t, map[string]kfake.Fault{
 		"its commit is refused":        {Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: "bills.retry.300ms", Partitions: []int32{1}},
@@ -42,8 +42,8 @@ func TestConsumerStart_StuckLaneHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// Where a partition's log starts and ends is asked for when it is assigned; one that has no leader
-// cannot say.
+// The bounds of a partition's log are requested when it is assigned; without a leader there is no
+// answer.
 func TestConsumerStart_MissingLeaderHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	for name, topic := range sourceAndTier {
@@ -67,8 +67,8 @@ func TestConsumerStart_MissingLeaderHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// The group has no offset on the partition, and nobody says where its log starts. The member left
-// the group and joined again, over and over: no lane of any topic ran.
+// The group had no offset on the partition, and no broker answered where its log starts. The member
+// left the group and joined again, over and over: no lane of any topic ran.
 func TestConsumerStart_UnknownStartHoldsUpNoOther(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("bills", 1)

@@ -12,9 +12,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// A lane may be asked for its start twice before kgo has it: for a member that was expelled, and
-// again when kgo fetches the offsets that the session before did not come to. The first time it is
-// not known, and the fetch pauses; the second time it is, and nobody let the fetch go on.
+// The start of a lane may be requested twice before kgo has it: for an expelled member, and again
+// when kgo fetches the offsets that the session before did not reach. The first time it is not
+// known, and the fetch pauses. The second time it is known, but nothing resumed the fetch.
 func TestConsumerStartOffset_KnownStartEndsThePause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

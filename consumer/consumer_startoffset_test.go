@@ -15,8 +15,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// The source grew while the right to read a former group's offsets was withdrawn. An error while
-// starts were looked for ended the member's session, over and over: no lane ran, and health was OK.
+// The source grew while the permission to read a former group's offsets was withdrawn. An error in
+// the search for starts ended the member's session, over and over: no lane ran, and health was OK.
 func TestConsumerStartOffset_FormerGroupDelaysFreshOnly(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(fine)
@@ -48,8 +48,8 @@ func TestConsumerStartOffset_FormerGroupDelaysFreshOnly(t *testing.T) {
 	})
 }
 
-// No log could say where it starts and ends, which a partition with a committed offset needs not be
-// told.
+// No broker answered for the bounds of the logs. A partition with a committed offset does not need
+// them.
 func TestConsumerStartOffset_CommittedRunsWithoutItsLog(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		before := k.Run(config(fine))
@@ -65,8 +65,8 @@ func TestConsumerStartOffset_CommittedRunsWithoutItsLog(t *testing.T) {
 	})
 }
 
-// The right to read a source was away for a moment, and a rebalance fell into it: kgo drops a
-// partition whose offset it is refused, and asks no more in that session.
+// The permission to read a source was missing for a moment, during a rebalance. kgo drops a
+// partition whose offset is refused, and does not ask again in that session.
 func TestConsumerStartOffset_RefusedOffsetIsAskedAgain(t *testing.T) {
 	each(t, balancers, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		cfg := config(fine)
@@ -104,15 +104,14 @@ func TestConsumerStartOffset_RefusedOffsetIsAskedAgain(t *testing.T) {
 	})
 }
 
-// A member that was expelled starts its lanes anew. It asked for their offsets in a callback of
-// kgo, all or nothing and without end: one topic without rights kept every lane of the member from
-// reading.
+// An expelled member restarts its lanes. It asked for all their offsets together in a callback of
+// kgo, without end. So one topic without permissions kept every lane of the member from reading.
 func TestConsumerStartOffset_ExpelledMemberAsksForEach(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("bills", 1)
 		cfg := config(fine)
 		cfg.Topics = []string{"orders", "bills"}
-		// a refused commit tells first
+		// the member learns of it by a refused commit first
 		cfg.Kafka = []kgo.Opt{kgo.HeartbeatInterval(8 * time.Second)}
 		c := k.Run(cfg)
 		k.Produce(many(20)...)
@@ -131,13 +130,13 @@ func TestConsumerStartOffset_ExpelledMemberAsksForEach(t *testing.T) {
 	})
 }
 
-// The starts of a group's first partitions are committed by one member sooner than by another. What
-// is committed already does not make the others' partitions added ones.
+// One member commits the starts of its first partitions sooner than another. These commits do not
+// make the other's partitions look like added ones.
 func TestStart_FreshGroupBeginsAtTheEndTogether(t *testing.T) {
 	each(t, protocols, 12, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		old := k.Produce(many(100)...)
-		// A part of them waits to learn its end, and is committed later than the others: when
-		// further members begin.
+		// Some partitions wait for the ends of their logs, and are committed later than the others:
+		// when further members begin.
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Partitions: []int32{2, 5, 8, 11}, Count: -1, Err: kerr.LeaderNotAvailable})
 		cfg := config(fine)
 		cfg.Start, cfg.Kafka = consumer.StartLatest(), opts

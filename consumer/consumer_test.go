@@ -11,8 +11,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// One of kgo's options has the clients that are made of it write to what it holds. The race
-// detector fails this.
+// The clients that are made from one of kgo's options write to its value. The race detector fails
+// this test.
 func TestNew_ConsumersMayShareTheirOptions(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		opts := []kgo.Opt{kgo.ProducerBatchCompression(kgo.SnappyCompression(), kgo.NoCompression())}

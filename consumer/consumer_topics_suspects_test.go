@@ -16,8 +16,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// answerLooks answers in the broker's place, while on, when a consumer looks how all of its topics
-// are.
+// answerLooks answers a consumer's polls of its topics in the broker's place, while on.
 func answerLooks(k *consumertest.Kafka, on *atomic.Bool, answer func(*kmsg.MetadataResponseTopic) error) {
 	k.Cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		k.Cluster.KeepControl()
@@ -38,8 +37,8 @@ func answerLooks(k *consumertest.Kafka, on *atomic.Bool, answer func(*kmsg.Metad
 	})
 }
 
-// A fetch is refused once, and the look that follows learns nothing: the topic was paused for the
-// suspicion, and stayed so for ever when the next look found it as it was.
+// A fetch is refused once, and the poll that follows learns nothing. The topic was paused for the
+// suspicion, and stayed paused for ever when the next poll found it unchanged.
 func TestConsumerTopics_SuspicionStandsUntilResolved(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(*kmsg.MetadataResponseTopic) error{
@@ -73,8 +72,8 @@ func TestConsumerTopics_SuspicionStandsUntilResolved(t *testing.T) {
 	}
 }
 
-// A broker that lags behind denies a topic that is still the one that it was. What runs may finish
-// and is committed before the client forgets the topic: it was cancelled, and ran again, on all
+// A broker that lags denies a topic that was not recreated. Running records may finish and are
+// committed before the client forgets the topic. They were cancelled, and ran again, on all
 // partitions every five seconds.
 func TestConsumerTopics_ForgottenSourceIsRevokedInOrder(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
@@ -105,8 +104,8 @@ func TestConsumerTopics_ForgottenSourceIsRevokedInOrder(t *testing.T) {
 	})
 }
 
-// A cluster that restarts denies a topic for some seconds. A drained tier that was retired for it
-// was not read again.
+// A restarting cluster denies a topic for some seconds. A drained tier was retired for it, and not
+// read again.
 func TestDrainedTier_DeniedForSecondsIsStillDrained(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var log lines
@@ -129,9 +128,9 @@ func TestDrainedTier_DeniedForSecondsIsStillDrained(t *testing.T) {
 	})
 }
 
-// kgo keeps back a commit of a topic whose id is not the one that it began with, and answers in the
-// broker's place. Where the topic was made anew before it was first looked at, and its lane is full
-// and waits for the commit of its start, nothing else tells: the lane waited for ever.
+// kgo holds back a commit for a topic whose id has changed, and answers in the broker's place. That
+// is the only sign if the topic was recreated before the first poll, and its lane is full and waits
+// for the commit of its start. The lane waited for ever.
 func TestConsumerTopics_WithheldCommitShowsARecreation(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.Produce(many(50)...)
@@ -139,7 +138,7 @@ func TestConsumerTopics_WithheldCommitShowsARecreation(t *testing.T) {
 		cfg := config(fine)
 		cfg.Logger, cfg.MaxInFlight, cfg.Kafka = log.logger(), 10, []kgo.Opt{kgo.MetadataMaxAge(time.Second)}
 		blind := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Count: -1, When: func(req kmsg.Request) bool {
-			// all that the consumer uses: it is the look's
+			// all topics of the consumer: it is the request of a poll
 			return len(req.(*kmsg.MetadataRequest).Topics) == 4
 		}})
 		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: kerr.UnknownServerError})

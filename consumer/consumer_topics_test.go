@@ -88,7 +88,7 @@ func TestConsumerTopics_RecreatedTierIsReadAgain(t *testing.T) {
 	}
 }
 
-// Nothing runs on a topic that is not there, and nothing is lost when it is again.
+// No record of a missing topic runs, and none is lost when the topic exists again.
 func TestConsumerTopics_DeletedTierIsMissed(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		var done ran
@@ -135,7 +135,7 @@ func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
 		})
 		time.Sleep(10 * time.Minute)
 		other := k.Run(cfg)
-		// A retry that finished above its tier's floor may run again when its lane changes hands.
+		// A retry that finished above its tier's floor may run again when its lane moves.
 		eventually(t, "lanes have changed hands", func() bool { return len(c.Health().Lanes) == 2 && len(other.Health().Lanes) == 2 })
 		handledOnce(k, k.Produce(many(20)...))
 		k.Conserved()
@@ -150,7 +150,7 @@ func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
 	})
 }
 
-// What gave up its bytes cannot be fetched again from a topic that is not there.
+// Evicted records cannot be fetched again from a missing topic.
 func TestDrainedTier_DeletedBeyondTheBudgetIsLogged(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var log lines
@@ -177,13 +177,13 @@ func TestDrainedTier_DeletedBeyondTheBudgetIsLogged(t *testing.T) {
 		if n := log.with("level=ERROR", "gone with it", "retry_topic=orders.retry.10m"); n != 1 {
 			t.Errorf("the log says %d times what is gone, want once", n)
 		}
-		if n := log.with("could not be fetched again"); n > 1 {
+		if n := log.with("could not fetch parked records again"); n > 1 {
 			t.Errorf("the log says %d times that records cannot be fetched again", n)
 		}
 	})
 }
 
-// A source that is deleted holds up no other.
+// A deleted source does not hold up other sources.
 func TestConsumerTopics_DeletedSourceHoldsUpNoOther(t *testing.T) {
 	each(t, balancers, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		k.CreateTopic("bills", 2)
@@ -224,8 +224,8 @@ func TestConsumerTopics_DeletedSourceHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// Under Provision.Mode Off a dead-letter topic that nobody had made yet was said to have been
-// deleted, with all that it held.
+// Under Provision.Mode Off the consumer logged that a dead-letter topic was deleted with all its
+// letters, although it had never been created.
 func TestConsumerTopics_UnseenTopicIsNotCalledDeleted(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
-// The path of a copy is hot where everything fails.
+// The path of a copy is hot when everything fails.
 func TestCopyLane_CostsNothingWithoutHooks(t *testing.T) { // not parallel: it counts allocations
 	c := idle(t, Config{}, func() {})
 	l := copyLane{held(c, 0, "m")}

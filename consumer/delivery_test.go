@@ -36,7 +36,7 @@ func TestDeliveryOf_ADerivedContext(t *testing.T) {
 	}
 }
 
-// With a context of another origin DeliveryOf knows what the record itself has.
+// With a context of another origin DeliveryOf returns what the record itself has.
 func TestDeliveryOf_AForeignContext(t *testing.T) {
 	t.Parallel()
 	f := DeliveryOf(context.Background(), &kgo.Record{Topic: "orders", Partition: 1, Offset: 9})
@@ -45,7 +45,7 @@ func TestDeliveryOf_AForeignContext(t *testing.T) {
 	}
 }
 
-// The name of the group changed in the keys as it was renamed, though its records were the same.
+// When a group was renamed, its name changed in the keys, though the records were the same.
 func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 	t.Parallel()
 	l := bench(t, time.Minute)
@@ -71,7 +71,7 @@ func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 		if got := DeliveryOf(a, rec).IdempotencyKey(); got != tt.want {
 			t.Errorf("with the place %s: key %s, want %s", name, got, tt.want)
 		}
-		// A copy in a tier says what was believed on the source.
+		// A copy in a tier has the headers that were accepted on the source.
 		seen := copySource{Source: forward.Source{Offset: 7}, redrive: redrive}
 		meta := l.meta(&seen, nil)
 		tier := l.attemptNow()

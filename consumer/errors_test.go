@@ -33,7 +33,7 @@ func TestErrHandlerTimeout_AndErrDrainingByErrorsIs(t *testing.T) {
 	}
 }
 
-// The user's ErrorText makes the text of an error, and its panic does not end the consumer.
+// The user's ErrorText formats an error, and its panic does not end the consumer.
 func TestTextOf_ErrorTextMayPanic(t *testing.T) {
 	t.Parallel()
 	var cfg Config

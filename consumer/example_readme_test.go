@@ -140,7 +140,7 @@ func TestDoc_LinksLeadSomewhere(t *testing.T) {
 
 const readme = "../README.md"
 
-// documents are the README and what else is written for people.
+// documents are the README and the pages for users.
 func documents(t *testing.T) []string {
 	t.Helper()
 	docs, err := filepath.Glob("../docs/*.md")

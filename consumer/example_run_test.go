@@ -18,8 +18,8 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// consume runs a consumer on the topic orders, which holds these values, until ctx ends. What it
-// adds to cfg is the group, the topic and the broker.
+// consume runs a consumer on the topic orders, which has these values, until ctx ends. It adds the
+// group, the topic and the broker to cfg.
 func consume(ctx context.Context, cfg consumer.Config, values ...string) error {
 	brokers, stop := start(values...)
 	defer stop()
@@ -33,7 +33,7 @@ func consume(ctx context.Context, cfg consumer.Config, values ...string) error {
 	return c.Run(ctx)
 }
 
-// Pause and Resume hold a topic back at run time, while what it depends on is maintained, say.
+// Pause and Resume hold a topic back at run time, for example while a database is maintained.
 func ExampleConsumer_Pause() {
 	brokers, stop := start("order-1")
 	defer stop()
@@ -65,7 +65,7 @@ func ExampleConsumer_Pause() {
 	// order-1: charged
 }
 
-// With OrderKey the records of a key run one after the other, and keys at the same time.
+// With OrderKey the records of one key run one after another, and different keys run concurrently.
 func ExampleOrder() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -95,7 +95,7 @@ func ExampleOrder() {
 	// cart-2 [opened closed]
 }
 
-// Faults of milliseconds are tried again in place: the runs are part of one delivery, and the
+// Faults of milliseconds are retried in place. These runs are part of one delivery, and the
 // partition waits for them.
 func ExampleImmediate() {
 	ctx, end := context.WithCancel(context.Background())
@@ -118,8 +118,8 @@ func ExampleImmediate() {
 	// Output: order-1: handled on run 3 of attempt 1
 }
 
-// A handler has to obey its context, which ends at the timeout; the cause tells that from a lane
-// that is given up.
+// A handler has to obey its context, which ends at the timeout. The cause tells a timeout from a
+// revoked lane.
 func ExamplePolicy_timeout() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -144,8 +144,7 @@ func ExamplePolicy_timeout() {
 	// the second time it is quick
 }
 
-// What an error says is written to headers, logs and spans. ErrorText keeps out what must not be
-// there.
+// The text of an error is written to headers, logs and spans. ErrorText removes secrets from it.
 func ExampleConfig_errorText() {
 	brokers, stop := start("order-1")
 	defer stop()
@@ -185,7 +184,7 @@ func (g guard) OnLaneState(change consumer.LaneChange) {
 	}
 }
 
-// Where a record must not be skipped, the lane halts on it until somebody has looked. The other
+// If a record must not be skipped, its lane halts on it until an operator has decided. The other
 // lanes go on.
 func ExampleDisposition() {
 	ctx, end := context.WithCancel(context.Background())
@@ -210,8 +209,8 @@ func ExampleDisposition() {
 	// Output: orders/0 is stopped: halted on offset 0 of orders: payment.currency
 }
 
-// A group that is new on a topic begins where Config.Start says. A group that was there goes on
-// where it was.
+// A group that is new on a topic begins at Config.Start. A group with committed offsets continues
+// from them.
 func ExampleStart() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -229,7 +228,7 @@ func ExampleStart() {
 	// Output: order-1 is of the last minute
 }
 
-// What no route is for is dead-lettered with reason unroutable, unless it is to be dropped.
+// A record without a route is dead-lettered with reason unroutable, unless it is to be dropped.
 func ExampleMux_Otherwise() {
 	mux := consumer.NewMux(consumer.ByTopic)
 	mux.Handle("orders", func(context.Context, *kgo.Record) error { return nil })
@@ -239,8 +238,8 @@ func ExampleMux_Otherwise() {
 	// Output: unroutable discard
 }
 
-// A handler that ignores its context can't be ended. Run says where it hangs, and its record runs
-// again elsewhere.
+// A handler that ignores its context cannot be ended. Run reports where it hangs, and its record
+// runs again elsewhere.
 func ExampleStuckError() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()

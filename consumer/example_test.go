@@ -62,8 +62,7 @@ func Example() {
 	// end: <nil>
 }
 
-// Everything that is wrong with a configuration is in one error, before anything is connected or
-// created.
+// One error has all problems of a configuration, before anything is connected or created.
 func ExampleNew_invalid() {
 	_, err := consumer.New(consumer.Config{
 		Topics:  []string{"orders"},
@@ -79,7 +78,7 @@ func ExampleNew_invalid() {
 	// option kgo.ConsumeTopics in Kafka is siding's: set Config.Topics
 }
 
-// A topic can have a policy of its own, which replaces Policy whole.
+// A topic can have its own policy, which replaces Policy as a whole.
 func ExampleConfig_policies() {
 	cfg := consumer.Config{
 		Group:   "billing",
@@ -108,15 +107,15 @@ func ExampleConfig_policies() {
 	// []
 }
 
-// Refused is an error as AWS sends it: HTTP status 400, which says that the request is wrong, and a
-// code that may say it is not.
+// Refused is an error as AWS sends it. HTTP status 400 means that the request is wrong, but the
+// code may mean that it is not.
 type Refused struct{ code string }
 
 func (e Refused) Error() string     { return e.code }
 func (e Refused) ErrorCode() string { return e.code }
 func (Refused) HTTPStatusCode() int { return http.StatusBadRequest }
 
-// Rules say what foreign errors mean, and Unknown what it means when nobody knows.
+// Rules classify errors of other libraries, and Unknown is for errors that no rule matches.
 func ExampleConfig_classifier() {
 	cfg := consumer.Config{
 		Classifier: classify.Classifier{
@@ -145,8 +144,8 @@ type Order struct {
 	Cents int    `json:"cents"`
 }
 
-// A typed handler. What cannot be decoded is terminal, and its bytes go to the dead-letter topic as
-// they came.
+// A typed handler. A record that cannot be decoded fails terminally, and goes to the dead-letter
+// topic byte for byte.
 func ExampleDecode() {
 	handler := consumer.Decode(consumer.JSON[Order], func(_ context.Context, _ *kgo.Record, o Order) error {
 		fmt.Printf("%d cents for a %s\n", o.Cents, o.SKU)
@@ -163,8 +162,8 @@ func ExampleDecode() {
 	// decode terminal
 }
 
-// A schema that is newer than the service is known by a reason of its own: a later version brings
-// exactly these letters back.
+// A schema that is newer than the service has its own reason: a later version of the service
+// redrives exactly these letters.
 func ExampleDecode_unsupportedVersion() {
 	type order struct {
 		Schema struct{ Version int }
@@ -206,7 +205,7 @@ func (uniqueViolation) Error() string    { return "duplicate key value violates 
 func (uniqueViolation) SQLState() string { return "23505" }
 
 // A record may be delivered more than once. A handler that must not act twice stores the record's
-// key with what it did: that the key is there already means that an earlier delivery did the work.
+// key together with its work. If the key is there already, an earlier delivery did the work.
 func ExampleDelivery_IdempotencyKey() {
 	tx := handledKeys{}
 	handler := func(ctx context.Context, r *kgo.Record) error {
@@ -242,8 +241,8 @@ func ExampleJSON_tombstone() {
 	// true
 }
 
-// Messages of several types on one topic. What nobody handles is dead-lettered with reason
-// unroutable, or as Otherwise says.
+// Messages of several types on one topic. A type without a handler is dead-lettered with reason
+// unroutable, or treated as Otherwise says.
 func ExampleMux() {
 	mux := consumer.NewMux(consumer.ByHeader("type"))
 	mux.Handle("placed", func(_ context.Context, r *kgo.Record) error {
@@ -268,8 +267,8 @@ func ExampleMux() {
 	// unroutable terminal
 }
 
-// A handler that must not act twice keeps the key with what it did: it is the same at every
-// delivery, retries included.
+// A handler that must not act twice stores the key together with its work. The key is the same at
+// every delivery, retries included.
 func ExampleDeliveryOf() {
 	brokers, stop := start("order-7")
 	defer stop()
@@ -310,8 +309,8 @@ func ExampleDeliveryOf() {
 	// charged before
 }
 
-// Health says what each lane does, and why it waits. The handler serves it as JSON, with 503 where
-// somebody should look.
+// Health reports what each lane does, and why it waits. The handler serves it as JSON, with 503 if
+// an operator should look.
 func ExampleConsumer_Health() {
 	c, err := consumer.New(consumer.Config{
 		Group:   "billing",
@@ -330,7 +329,7 @@ func ExampleConsumer_Health() {
 	// {"ok":true,"started":false,"lanes":[],"group":{"joined":false}}
 }
 
-// pager is a hook that rings for dead letters.
+// pager is a hook that alerts about dead letters.
 type pager struct{ rings chan string }
 
 // OnDeadLettered must not block: all copies wait for it. So a ring that nobody answers is dropped.
@@ -341,8 +340,8 @@ func (p pager) OnDeadLettered(e consumer.Routed) {
 	}
 }
 
-// A hook has the methods of what it wants to know. This one is told of dead letters, when they are
-// safe.
+// A hook has a method for each event that it wants. This one is called for dead letters, when they
+// are safe.
 func ExampleHook() {
 	brokers, stop := start("A-1")
 	defer stop()
@@ -372,7 +371,7 @@ func ExampleHook() {
 	// orders/0/0 terminal (sku.unknown: no such SKU)
 }
 
-// Probes of a service: liveness asks nothing of the lanes, since a restart helps none of them.
+// Probes of a service. Liveness does not depend on the lanes, since a restart helps none of them.
 func ExampleConsumer_HealthHandler() {
 	c, err := consumer.New(consumer.Config{
 		Group:   "billing",

@@ -21,8 +21,8 @@ func unconnected(t *testing.T) *kgo.Client {
 	return cl
 }
 
-// A worker that finds room and the poll loop that finds a feed full may speak in either order: the
-// last word counts.
+// A worker that finds room and the poll loop that finds a feed full may call in either order: the
+// last call counts.
 func TestFetchPauser_FollowsTheFeedsLastState(t *testing.T) {
 	t.Parallel()
 	cl := unconnected(t)
@@ -57,7 +57,7 @@ func TestFetchPauser_FollowsTheFeedsLastState(t *testing.T) {
 	g.apply(other)
 	want("room everywhere")
 
-	// A pause outlives the assignment in kgo, so a feed that is forgotten is resumed, and for good.
+	// A pause outlives the assignment in kgo. So a feed that is forgotten is resumed, and stays so.
 	f.full.Store(true)
 	g.apply(f)
 	g.close(f)
@@ -68,7 +68,7 @@ func TestFetchPauser_FollowsTheFeedsLastState(t *testing.T) {
 	want("forgotten without a pause")
 }
 
-// Whichever goroutine comes last, the fetch ends paused where the feed is full.
+// Whichever goroutine comes last, the fetch ends paused if the feed is full.
 func TestFetchPauser_EndsAsTheFeedIs(t *testing.T) {
 	t.Parallel()
 	cl := unconnected(t)
@@ -89,9 +89,9 @@ func TestFetchPauser_EndsAsTheFeedIs(t *testing.T) {
 	}
 }
 
-// A feed that a poll's fetches fill twice is named twice in one call. It found room between the two
-// looks at it, and the pause that was decided at the second one was made before the resumption that
-// was decided at the first: full, and read on.
+// A feed that a poll's fetches fill twice is named twice in one call. It had room between its two
+// checks. The pause of the second check was made before the resumption of the first: the feed was
+// full, and its fetch went on.
 func TestFetchPauser_FeedNamedTwiceEndsAsItIs(t *testing.T) {
 	t.Parallel()
 	cl := unconnected(t)

@@ -25,8 +25,8 @@ type registryError int
 func (e registryError) Error() string   { return fmt.Sprint("the registry answers ", int(e)) }
 func (e registryError) StatusCode() int { return int(e) }
 
-// A registry's outage was class decode, terminal: one minute without it emptied the topic into the
-// dead-letter topic.
+// An outage of the registry had class decode, which is terminal. One minute of it moved the whole
+// topic to the dead-letter topic.
 func TestDecode_OutageOfWhatItNeedsIsRetried(t *testing.T) {
 	t.Parallel()
 	registry := httptest.NewServer(nil)
@@ -67,8 +67,7 @@ func TestDecode_OutageOfWhatItNeedsIsRetried(t *testing.T) {
 	}
 }
 
-// A decoder gets the attempt's context; its failures, panics and timeouts have classes of their
-// own.
+// A decoder gets the attempt's context. Its failures, panics and timeouts have their own classes.
 func TestDecode_TellsItsFailuresApart(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		decode := func(ctx context.Context, r *kgo.Record) (string, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// idle is a consumer with the machinery of a running one, and a broker that never answers.
+// idle is a consumer with all parts of a running one, and a broker that never answers.
 func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 	t.Helper()
 	cfg.Group, cfg.Topics, cfg.Kafka = "billing", []string{"orders"}, []kgo.Opt{kgo.SeedBrokers("localhost:1")}
@@ -47,7 +47,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 	return c
 }
 
-// writeWith has the consumer's copies go by clients that open makes.
+// writeWith makes the consumer write copies with clients from open.
 func writeWith(c *Consumer, open func() (*kgo.Client, error)) {
 	c.copyClients = forward.NewClients(c.ctx, c.clock, open, open)
 }
@@ -91,8 +91,8 @@ func feedAt(l *lane, i int) *feed {
 	return &l.tiers()[i-1].feed
 }
 
-// parkDue parks records in a lane's first tier that are due, and has them ready. The caller holds
-// the lane's lock if others may.
+// parkDue parks due records in a lane's first tier, and makes them ready. The caller holds the
+// lane's lock if other goroutines use the lane.
 func parkDue(l *lane, records ...*kgo.Record) {
 	f := l.tiers()[0]
 	for _, r := range records {
@@ -101,7 +101,7 @@ func parkDue(l *lane, records ...*kgo.Record) {
 	f.parked.Promote()
 }
 
-// waitingFor is a record of the tier of 5 s that is due at a time.
+// waitingFor returns a record of the tier of 5 s that is due at the given time.
 func waitingFor(offset int64, written, due time.Time) *kgo.Record {
 	m := headers.Meta{
 		Original: headers.Position{Topic: "orders", Partition: 3}, Group: "billing", Attempts: 1, Class: "busy", Message: "busy",
@@ -110,7 +110,7 @@ func waitingFor(offset int64, written, due time.Time) *kgo.Record {
 	return &kgo.Record{Topic: "orders.retry.5s", Partition: 3, Offset: offset, Timestamp: written, Headers: m.Append(nil)}
 }
 
-// bench is a lane with a clock and no Kafka: what an attempt needs.
+// bench is a lane with a clock and without Kafka: enough for an attempt.
 func bench(t *testing.T, timeout time.Duration) *lane {
 	t.Helper()
 	c := &Consumer{values: context.WithValue(context.Background(), ctxKey("run"), "run's"), clock: &clock.Clock{Base: time.Now()}}

@@ -64,7 +64,7 @@ func stop(t *testing.T, c *consumertest.Consumer) {
 	}
 }
 
-// handledOnce waits until each record was handled, and none twice.
+// handledOnce waits until each record was handled, and fails if one was handled twice.
 func handledOnce(k *consumertest.Kafka, records []*kgo.Record) {
 	for _, r := range records {
 		k.Handled(r, 1)
@@ -80,7 +80,7 @@ var errBusy = errors.New("payment gateway is busy")
 
 const unlimited = 1 << 20
 
-// protocols are the two ways to be a member.
+// protocols are the two group protocols.
 var protocols = map[string][]kgo.Opt{"classic": nil, "KIP-848": {kgo.ServerSideBalancer()}}
 
 // balancers are the ways in which a group shares its partitions.
@@ -106,7 +106,7 @@ func many(n int) []*kgo.Record {
 
 func fine(context.Context, *kgo.Record) error { return nil }
 
-// busyOnce fails each record's first attempt.
+// busyOnce is a handler that fails each record's first attempt.
 func busyOnce(ctx context.Context, r *kgo.Record) error {
 	if consumer.DeliveryOf(ctx, r).Attempt == 1 {
 		return classify.Retryable(errBusy)
@@ -114,7 +114,7 @@ func busyOnce(ctx context.Context, r *kgo.Record) error {
 	return nil
 }
 
-// busy is for a record that never succeeds, and fails the test where an attempt is early.
+// busy is for a record that never succeeds, and fails the test if an attempt is early.
 func busy(t *testing.T) consumer.Handler {
 	return func(ctx context.Context, r *kgo.Record) error {
 		if facts := consumer.DeliveryOf(ctx, r); time.Now().UnixMilli() < facts.NotBefore.UnixMilli() {
@@ -153,7 +153,7 @@ func sortOfBad(ctx context.Context, r *kgo.Record) error {
 	return nil
 }
 
-// quietly makes rare what a consumer asks by itself: a virtual hour takes as long as it has
+// quietly makes the consumer's own requests rare, since a virtual hour takes as much time as it has
 // requests.
 func quietly(cfg *consumer.Config) {
 	cfg.Kafka = append(cfg.Kafka, kgo.FetchMaxWait(time.Minute), kgo.HeartbeatInterval(10*time.Second))
@@ -170,8 +170,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// runsUntilParked runs a consumer until the records are parked in a tier, which is a long one, and
-// stops it.
+// runsUntilParked runs a consumer until the records are parked in a long tier, and stops it.
 func runsUntilParked(t *testing.T, k *consumertest.Kafka, cfg consumer.Config, tier time.Duration, records ...*kgo.Record) {
 	t.Helper()
 	c := k.Run(cfg)
@@ -210,7 +209,7 @@ func admin(t *testing.T, k *consumertest.Kafka, change func(context.Context, *ka
 	}
 }
 
-// produceTo writes a record to a partition that the kit's client has not heard of yet.
+// produceTo writes a record to a partition that the kit's client does not know yet.
 func produceTo(t *testing.T, k *consumertest.Kafka, partition int32, value string) *kgo.Record {
 	t.Helper()
 	cl := client(t, k, kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -234,7 +233,7 @@ func keyAmong(p, partitions int) []byte {
 	}
 }
 
-// noise is n bytes that compression makes no smaller.
+// noise returns n bytes that do not compress.
 func noise(n int) []byte {
 	random := rand.NewChaCha8([32]byte{1})
 	b := make([]byte, n)
@@ -242,7 +241,7 @@ func noise(n int) []byte {
 	return b
 }
 
-// prose is n bytes of text that compression makes little smaller.
+// prose returns n bytes of text that hardly compress.
 func prose(n int) string {
 	b := noise(n)
 	for i := range b {
@@ -324,7 +323,7 @@ func expel(t *testing.T, k *consumertest.Kafka, which int) {
 	}
 }
 
-// content is what a topic holds now.
+// content returns the records of a topic.
 func content(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
 	t.Helper()
 	cl := client(t, k, kgo.ConsumeTopics(topic), kgo.FetchMaxWait(100*time.Millisecond))
@@ -341,7 +340,7 @@ func content(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Reco
 	return all
 }
 
-// setCommitted commits an offset for the group from outside of it, as an operator's tool does.
+// setCommitted commits an offset for the group as an operator's tool does, without being a member.
 func setCommitted(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
 	t.Helper()
 	admin(t, k, func(ctx context.Context, cl *kadm.Client) error {
@@ -376,13 +375,14 @@ func blocked(c *consumertest.Consumer) (all []consumer.LaneHealth) {
 	return all
 }
 
-// denied has the broker deny, while on, that it knows the id of a topic, on one partition or on all
-// (-1).
+// denied makes the broker deny, while on, that it knows the id of a topic, on one partition or on
+// all (-1).
 func denied(k *consumertest.Kafka, topic string, partition int32, on *atomic.Bool) {
 	refuse(k, topic, partition, kerr.UnknownTopicID, on)
 }
 
-// refuse has the broker refuse the fetches of a topic, while on, for one partition or for all (-1).
+// refuse makes the broker refuse the fetches of a topic, while on, for one partition or for all
+// (-1).
 func refuse(k *consumertest.Kafka, topic string, partition int32, why *kerr.Error, on *atomic.Bool) {
 	id := k.Cluster.TopicInfo(topic).TopicID
 	k.Cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -408,7 +408,7 @@ func refuse(k *consumertest.Kafka, topic string, partition int32, why *kerr.Erro
 	})
 }
 
-// ran counts what became of records, by partition and offset.
+// ran counts the outcomes of records, by partition and offset.
 type ran struct {
 	mu sync.Mutex
 	n  map[[2]int64]int
@@ -484,7 +484,7 @@ func (j *lateness) of(tier time.Duration) (worst time.Duration, early int) {
 	return j.worst[tier], j.early
 }
 
-// lines is a log that a test reads.
+// lines is a log that a test can read.
 type lines struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -561,8 +561,8 @@ func laneOf(t *testing.T, c *consumertest.Consumer, topic string, partition int3
 	return consumer.LaneHealth{}
 }
 
-// waitsBecause checks that a lane waits for its start, and that health says why and is not OK once
-// that takes long.
+// waitsBecause checks that a lane waits for its start, that health gives the reason, and that it is
+// not OK once that takes long.
 func waitsBecause(t *testing.T, c *consumertest.Consumer, topic string, partition int32, why string) {
 	t.Helper()
 	l, ok := laneOf(t, c, topic, partition), c.Health().OK

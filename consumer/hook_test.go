@@ -23,7 +23,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// told is what the hooks of one event note.
+// told records the calls of the hooks of one event.
 type told struct {
 	mu sync.Mutex
 	of []consumer.Routed
@@ -55,7 +55,7 @@ func (h *letters) OnDeadLettered(e consumer.Routed) { h.note(e) }
 func (h *parked) OnParked(e consumer.Routed)        { h.note(e) }
 func (h *discards) OnDiscarded(e consumer.Routed)   { h.note(e) }
 
-// states notes what a lane came into.
+// states records the states that a lane enters.
 type states struct {
 	mu sync.Mutex
 	of []consumer.LaneChange
@@ -146,7 +146,7 @@ func TestHookParked_IsCalledForEachCopy(t *testing.T) {
 			return classify.Retryable(errBusy)
 		})
 		cfg.Hooks = []consumer.Hook{hook}
-		// half of which is shorter than what is asked for
+		// half of it is shorter than the wait that is asked for
 		cfg.Provision.TierRetention = 65 * time.Minute
 		k.Run(cfg)
 		r := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("x")})[0]
@@ -169,8 +169,8 @@ func TestHookParked_IsCalledForEachCopy(t *testing.T) {
 	})
 }
 
-// A hook gets a broken record of a tier with its place there, since its headers are not to be
-// believed.
+// A hook gets a broken record of a tier with its position in the tier, since its headers cannot be
+// trusted.
 func TestHookDeadLettered_BrokenRecordWhereItWasFound(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &letters{}
@@ -282,8 +282,8 @@ func TestHookLaneState_FromAssignmentToEnd(t *testing.T) {
 		busy := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("busy")})[0]
 		k.Handled(busy, 1)
 		time.Sleep(time.Second)
-		// No handler runs while the lane is blocked: the looks are not those of the clock that
-		// handlers have.
+		// No handler runs while the lane is blocked, so the clock of the handlers does not do the
+		// checks.
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: -1, Err: kerr.TopicAuthorizationFailed})
 		poison := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("poison")})[0]
 		time.Sleep(time.Minute)
@@ -307,13 +307,13 @@ func TestHookLaneState_FromAssignmentToEnd(t *testing.T) {
 	})
 }
 
-// A partition that is assigned again is another lane, which begins without a state.
+// A partition that is assigned again gets another lane, which begins without a state.
 func TestHookLaneState_ReturningPartitionIsANewLane(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &states{}
 		cfg := config(handle)
 		cfg.Hooks = []consumer.Hook{hook}
-		// Expelled, and back within the time between two looks.
+		// The member is expelled, and back before the next check.
 		c := k.Run(cfg)
 		time.Sleep(10 * time.Second)
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Count: 1, Err: kerr.UnknownMemberID})

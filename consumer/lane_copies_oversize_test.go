@@ -21,8 +21,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// oversizeConfig retries a record whose value begins with "busy" once, and fails one that begins
-// with "bad" for good; both say a lot about it.
+// oversizeConfig retries a record once whose value begins with "busy", and fails a record
+// terminally whose value begins with "bad". Both errors are long.
 func oversizeConfig() consumer.Config {
 	cfg := config(func(_ context.Context, r *kgo.Record) error {
 		switch {
@@ -165,7 +165,7 @@ func TestLane_CopiesBesideALargeOneGoOnWhole(t *testing.T) {
 	})
 }
 
-// A batch may have as many bytes as its topic takes, and kgo counts them before compression.
+// A batch may have as many bytes as its topic accepts, and kgo counts them before compression.
 func TestLane_NoLocalLimitRefusesWhatTheBrokerTakes(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]kgo.Opt{
@@ -264,7 +264,7 @@ func TestLane_OnOversizeStopHaltsOnTheRecord(t *testing.T) {
 	})
 }
 
-// A key has no limit of its own, and neither have the producer's headers.
+// Neither a key nor the producer's headers have a limit of their own.
 func TestLane_HugeKeyBlocksUntilItFits(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, 9_000)
@@ -343,8 +343,8 @@ func TestLane_LargeMalformedRecordOmitsItsValue(t *testing.T) {
 	})
 }
 
-// A lane that is given up while a copy waits for its turn alone, or is sent alone, leaves the
-// record to the next owner.
+// A lane is revoked while a copy waits for its turn alone, or is sent alone. It leaves the record
+// to the next owner.
 func TestLane_RevokedOverLargeCopiesLosesNone(t *testing.T) {
 	each(t, map[string]kfake.Fault{
 		"no leader":      {Err: kerr.NotLeaderForPartition},
@@ -386,8 +386,8 @@ func TestLane_RevokedOverLargeCopiesLosesNone(t *testing.T) {
 	})
 }
 
-// A storm of large records goes on one at a time, within the lane's bounds, and other lanes do not
-// wait for it.
+// The copies of a storm of large records go one at a time, within the lane's bounds, and other
+// lanes do not wait for them.
 func TestLane_LargeCopiesHoldUpNoOtherLane(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, unlimited)
@@ -424,8 +424,8 @@ func TestLane_LargeCopiesHoldUpNoOtherLane(t *testing.T) {
 	})
 }
 
-// A batch of kgo's own size would be refused by a topic with less room each time, and its copies
-// would go on one at a time.
+// A topic with a lower limit would refuse every batch of kgo's default size, and its copies would
+// go one at a time.
 func TestLane_BatchIsNoLargerThanItsTopicTakes(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, 9_000, unlimited)

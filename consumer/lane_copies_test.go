@@ -15,8 +15,8 @@ import (
 )
 
 // The copies of a lane were within its share of MaxInFlightBytes when they were sent, and over it
-// when a second lane was assigned. The lane was passed over then without a note of it, so that the
-// acknowledgement that made room woke nobody.
+// when a second lane was assigned. The lane was then skipped without being marked as full, so that
+// the acknowledgement that made room woke no worker.
 func TestLane_WakesWhenItsCopiesHaveRoomAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 )
 
 // broughtBack is a record on the first retry topic as a redrive run writes it: from a letter, due
-// at once, with no attempt.
+// at once, without attempts.
 func broughtBack(from headers.Position, value []byte) *kgo.Record {
 	m := headers.Meta{
 		Original: headers.Position{Topic: "orders", Partition: 1, Offset: 7}, Group: "billing", NotBefore: time.Now(), Hops: 1,
@@ -33,10 +33,11 @@ func broughtBack(from headers.Position, value []byte) *kgo.Record {
 	return &kgo.Record{Topic: "orders.retry.300ms", Partition: 1, Value: value, Headers: m.Append(nil)}
 }
 
-// letter is where the letter was.
+// letter is the position of the letter.
 var letter = headers.Position{Topic: "orders.dlq", Partition: 1, Offset: 40}
 
-// discardReports is what the ledger was told, as "partition/offset state run by class".
+// discardReports returns the discard reports in the ledger, as "partition/offset state run by
+// class".
 func discardReports(t *testing.T, k *consumertest.Kafka) (all []string) {
 	t.Helper()
 	for _, r := range content(t, k, "orders.dlq.ledger") {
@@ -50,8 +51,7 @@ func discardReports(t *testing.T, k *consumertest.Kafka) (all []string) {
 	return all
 }
 
-// A record that a handler or a policy discarded was in no place, so no test with one could ask for
-// conservation.
+// A discarded record was counted nowhere, so no test with one could check conservation.
 func TestLane_CountsWhatWasDiscarded(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.Patience = time.Minute
@@ -72,7 +72,7 @@ func TestLane_CountsWhatWasDiscarded(t *testing.T) {
 	})
 }
 
-// givesUp fails a record in the way that its value says.
+// givesUp fails a record in the way that its value names.
 func givesUp(_ context.Context, r *kgo.Record) error {
 	err := classify.As(errors.New("no such SKU"), "sku")
 	switch {
@@ -93,7 +93,7 @@ func givingUp(p consumer.Policy) consumer.Config {
 	return cfg
 }
 
-// It leaves no copy behind, and would count as one that succeeded.
+// A discarded record leaves no copy, and would count as succeeded.
 func TestLane_ReportsADiscardedRedriveToTheLedger(t *testing.T) {
 	type row struct {
 		policy consumer.Policy
@@ -171,7 +171,7 @@ func TestLane_ReportsNoOtherDiscardToTheLedger(t *testing.T) {
 	})
 }
 
-// A dead-letter topic whose letters somebody else has put where they are.
+// The letters of this dead-letter topic were written by another producer.
 func TestLane_DiscardReportGoesToTheLettersPartition(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
@@ -181,7 +181,7 @@ func TestLane_DiscardReportGoesToTheLettersPartition(t *testing.T) {
 		if got, want := discardReports(t, k), []string{"0/5 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
 			t.Errorf("the ledger says %q, want %q", got, want)
 		}
-		// One that somebody made up names a partition that there is not.
+		// A made-up header names a partition that does not exist.
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Partition: 99, Offset: 5}, []byte("discard")))
 		committed(t, k, "orders.retry.300ms", 1, 2)
 		if got := discardReports(t, k); len(got) != 1 {
@@ -225,8 +225,7 @@ func TestLane_WaitsForALedgerThatRefuses(t *testing.T) {
 	})
 }
 
-// Without a ledger there is no run either. A header that somebody made up must not hold up a lane
-// for ever.
+// Without a ledger there is no run either. A made-up header must not hold up a lane for ever.
 func TestLane_GoesOnWhereThereIsNoLedger(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)
@@ -244,8 +243,8 @@ func TestLane_GoesOnWhereThereIsNoLedger(t *testing.T) {
 	})
 }
 
-// The process dies after the ledger has it and before the offset moved: the record runs again, and
-// the entry is written again.
+// The process dies after it wrote the report and before it committed: the record runs again, and
+// the report is written again.
 func TestLane_DiscardReportedTwiceIsOne(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		makeSiblings(t, k, unlimited, unlimited)

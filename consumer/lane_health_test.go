@@ -21,7 +21,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
 )
 
-// healthy is a lane with everything that its health looks at.
+// healthy is a lane with everything that its health depends on.
 func healthy(t *testing.T) *lane {
 	t.Helper()
 	c := &Consumer{topics: topicmonitor.New(nil), membership: session.NewMembership(), lanes: map[topicPartition]*lane{}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
@@ -127,7 +127,7 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 	}
 }
 
-// Health counts what a lane holds, and has nothing of a lane that is gone.
+// Health counts the records of a lane, and has no lane that is gone.
 func TestLaneHealth_CountsAndForgets(t *testing.T) {
 	t.Parallel()
 	l := healthy(t)

@@ -2,9 +2,9 @@ package consumer
 
 import "testing"
 
-// A lane starts anew where its log was truncated. Did it so while the group takes the partition
-// back, the successor stayed in the table when the lane was gone, with its tiers read: the next
-// owner's double.
+// A lane whose log was truncated restarts. If the group revoked the partition meanwhile, the
+// successor stayed in the table after the lane was gone, and read its tiers at the same time as the
+// next owner.
 func TestLane_RevokedHasNoSuccessor(t *testing.T) {
 	t.Parallel()
 	c := idle(t, Config{}, func() {})

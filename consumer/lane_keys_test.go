@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// One record at a time per key over all feeds of the lane, in the order in which they became ready,
-// and all of them run.
+// Over all feeds of a lane, one record of each key runs at a time, in the order in which they
+// became ready. All of them run.
 func TestKeyQueue_RunsAllInOrderOneAtATime(t *testing.T) {
 	t.Parallel()
 	keys := [][]byte{nil, {}, []byte("a"), []byte("b"), []byte("c")}

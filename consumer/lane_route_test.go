@@ -14,8 +14,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// docs/adopting.md tells those who leave to set MaxAttempts to 1 and to keep Tiers: then nothing
-// more is parked, what is parked still runs at its time, and the retry topics run empty.
+// docs/adopting.md says how to stop using siding: set MaxAttempts to 1 and keep Tiers. Then no more
+// records are parked, parked records still run when they are due, and the retry topics run empty.
 func TestLane_OneAttemptRunsTheTiersEmpty(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := consumer.Config{

@@ -13,9 +13,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// docs/operations.md tells how to go on without a record that a lane halts on. An operator has only
-// what health says: so that names the topic where the record stands, which is a retry topic where
-// it failed there.
+// docs/operations.md says how to skip a record that a lane halts on. An operator has only the
+// health. So it names the topic in which the record is: a retry topic, if the record failed there.
 func TestLane_HaltedOnATierGoesOnBehindItsOffset(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := consumer.Config{

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// What keeps a copy from being written, by how it begins and how it is over.
+// Each case has a way to keep copies from being written, and the way to end that.
 var unwritable = map[string]struct {
 	fault kfake.Fault // of the copies to partition 1
 	says  string      // by health

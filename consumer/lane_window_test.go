@@ -75,7 +75,7 @@ func TestLane_BlockedRunsAHandfulUnderEachOwner(t *testing.T) {
 	})
 }
 
-// of makes records of one of two partitions.
+// of returns records of one of two partitions.
 func of(partition int, value string, n int) []*kgo.Record {
 	all := make([]*kgo.Record, n)
 	for i := range all {
@@ -84,8 +84,8 @@ func of(partition int, value string, n int) []*kgo.Record {
 	return all
 }
 
-// Where all records of a lane fail, what is acknowledged lets twice as many out each time: so the
-// first of them cost some trips to the broker, and no more.
+// If all records of a lane fail, each acknowledgement doubles the copies that may be in flight. So
+// only the first copies wait for round trips to the broker.
 func TestLane_AcknowledgedCopiesOpenItsWindow(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(func(context.Context, *kgo.Record) error { return errors.New("no such SKU") })

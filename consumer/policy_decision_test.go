@@ -52,7 +52,7 @@ func TestNext_GoesOneTierUpAndStaysOnTheLast(t *testing.T) {
 	}
 }
 
-// The next wait is no shorter than the last one, whatever tiers were configured meanwhile.
+// The next wait is never shorter than the last, whatever tiers were configured meanwhile.
 func TestNext_NeverGoesDown(t *testing.T) {
 	t.Parallel()
 	s := mustSiblings(t, retrytopics.Cautious...)

@@ -50,8 +50,8 @@ func TestPolicy_RetryAfterSpreadsItsRecords(t *testing.T) {
 	})
 }
 
-// In place, too, what is asked for is the least wait and not the wait; MaxRetryAfter counts there
-// as well.
+// In place too, RetryAfter is the least wait, not the wait itself. MaxRetryAfter counts there as
+// well.
 func TestPolicy_RetryAfterIsTheLeastWaitInPlace(t *testing.T) {
 	const asked, lanes = 100 * time.Millisecond, 50
 	type row struct {

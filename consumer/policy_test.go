@@ -20,7 +20,7 @@ func siblingsFor(t *testing.T, delays ...time.Duration) retrytopics.Siblings {
 	return s
 }
 
-// The policy decides where a failed record goes, and with which reason.
+// The policy decides the destination and the reason of a failed record.
 func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 	t.Parallel()
 	const s5, s30, m5 = 5 * time.Second, 30 * time.Second, 5 * time.Minute
@@ -108,7 +108,7 @@ func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 	}
 }
 
-// Jitter makes a delay longer, never shorter, and by at most its share.
+// Jitter only makes a delay longer, by at most its share.
 func TestPolicy_JitterIsLaterAndBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -175,7 +175,7 @@ func TestPolicy_WaitInPlaceDoublesUpToMax(t *testing.T) {
 		{Immediate{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}, 6, 200 * time.Millisecond},
 		{Immediate{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}, 1 << 40, 200 * time.Millisecond},
 		{Immediate{Base: time.Second, Max: 200 * time.Millisecond}, 1, 200 * time.Millisecond},
-		// What would overflow.
+		// These would overflow.
 		{Immediate{Base: time.Minute, Max: 200 * time.Millisecond}, 30, 200 * time.Millisecond},
 		{Immediate{Base: time.Second, Max: math.MaxInt64}, 30, time.Second << 29},
 		{Immediate{Base: time.Minute, Max: math.MaxInt64}, 60, math.MaxInt64},

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A partition that is taken off a client and put on again, at an earlier offset, while a poll's
-// records are in hand: the new lane took those for its first, and refused the ones in between as
+// A client loses a partition and gets it again, at a lower offset, while a poll's records are not
+// dispatched yet. The new lane took those for its first, and refused the ones in between as
 // repetitions.
 func TestPollGuard_ChangesOnlyBetweenTwoPolls(t *testing.T) {
 	t.Parallel()

@@ -12,9 +12,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
-// The lane that has a partition next may come to the client before the lane that had it has left:
-// kgo passed over its start, the tier was read on where the lane before had come to, and the
-// records that had waited there were lost.
+// The next lane of a partition may come to the client before the former lane has left. kgo ignored
+// the new start, and read the tier on from the former lane's position. The records that had waited
+// there were lost.
 func TestRetryPoll_LaneBeginsBesideTheOneBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// Between two runs in place no handler runs. The lane was reported as stuck, others had to wait for
-// the slot, and a pause did not keep the next run from starting.
+// No handler runs between two in-place retries. The lane was reported as stuck, others had to wait
+// for the slot, and a pause did not stop the next run.
 func TestRunner_WaitInPlaceIsNoRun(t *testing.T) {
 	each(t, map[string]consumer.Order{
 		"partition": consumer.OrderPartition, "key": consumer.OrderKey,
@@ -82,9 +82,8 @@ func TestRunner_WaitInPlaceIsNoRun(t *testing.T) {
 	})
 }
 
-// Many lanes wait in place at the same time for few slots: each has its next run, no more run at
-// once than there are slots, and a lane that is given up while its worker waits for a slot does not
-// wait for it.
+// Many lanes wait in place for few slots. Each gets its next run, and no more run at once than
+// there are slots. A revoked lane does not wait for its worker to get a slot.
 func TestRunner_LendsAndReclaimsItsSlot(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -127,9 +126,9 @@ func TestRunner_LendsAndReclaimsItsSlot(t *testing.T) {
 	})
 }
 
-// A record that waits in place counts towards no bound of its lane. With a slot lent for each, an
-// outage of what the handler needs had as many in hand as came: 3,000 of 3,000, with four slots and
-// room for 100 records.
+// A record that waits in place counted towards no bound of its lane, and lent its slot. So when the
+// handler's database was down, all records were taken: 3,000 of 3,000, with four slots and room for
+// 100 records.
 func TestRunner_AsManyWaitInPlaceAsThereAreSlots(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		const slots = 4

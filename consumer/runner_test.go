@@ -15,8 +15,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A handler that calls runtime.Goexit, as a test's FailNow does, ended the worker's goroutine with
-// the lane's unit in hand: the lane stood still, and with Concurrency 1 the whole consumer.
+// A handler that called runtime.Goexit, as a test's FailNow does, ended the worker's goroutine in
+// the middle of a unit. The lane stood still, and with Concurrency 1 the whole consumer.
 func TestRunner_GoexitFailsItsRecordOnly(t *testing.T) {
 	t.Parallel()
 	for name, order := range orders {
@@ -44,8 +44,8 @@ func TestRunner_GoexitFailsItsRecordOnly(t *testing.T) {
 	}
 }
 
-// An attempt that its lane's drain cancelled has not failed, whatever its handler returned: a
-// terminal verdict on it would discard a record that nothing was wrong with.
+// An attempt that its lane's drain cancelled has not failed, whatever its handler returned. A
+// terminal verdict would discard a record without a fault.
 func TestRunner_DrainedAttemptIsNoFailure(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		started := make(chan struct{})

@@ -23,7 +23,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// observed keeps what is observed, of each instrument the last value.
+// observed keeps the last observed value of each instrument.
 type observed struct {
 	metricnoop.Observer
 	values map[string]int64
@@ -33,14 +33,14 @@ func (o observed) ObserveInt64(i metric.Int64Observable, n int64, _ ...metric.Ob
 	o.values[i.(named).name] = n
 }
 
-// named is an instrument with no more than a name.
+// named is an instrument with only a name.
 type named struct {
 	metric.Int64Observable
 	name string
 }
 
-// Copies that redrive wrote name no due time. The metric took the 0 for no record at all: it was
-// absent while hundreds of overdue ones waited, or told the due time of one that comes later.
+// Copies of redrive name no due time. The metric took the 0 for no record at all. So it was absent
+// while hundreds of overdue copies waited, or had the due time of a later record.
 func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 	t.Parallel()
 	written, never := time.Now().Add(-time.Hour), time.UnixMilli(0)
@@ -80,8 +80,8 @@ func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 	}
 }
 
-// What OpenTelemetry's SDK makes of the telemetry is tested in examples/telemetry, since the root
-// module does without it.
+// The tests with OpenTelemetry's SDK are in examples/telemetry, since the root module does not
+// require it.
 
 func instrument(c *Consumer) (err error) {
 	c.telemetry, err = newTelemetry(c.values, &c.cfg, c.observe)
@@ -93,7 +93,7 @@ func measured(t testing.TB, n int) (run func(), c *Consumer) {
 	return measuredIn(context.Background(), t, n)
 }
 
-// measuredIn is one of a consumer whose Run was given a context.
+// measuredIn is such a lane, of a consumer whose Run has the given context.
 func measuredIn(values context.Context, t testing.TB, n int) (run func(), c *Consumer) {
 	c = &Consumer{groups: groupNames{"billing"}, values: values, membership: session.NewMembership(), clock: &clock.Clock{Base: time.Now()}, workerPool: &workerPool{}}
 	c.cfg.Group = "billing"
@@ -162,7 +162,7 @@ func TestTelemetry_FindsALateSDK(t *testing.T) {
 	}
 }
 
-// late is a tracer provider that has spans from some time on.
+// late is a tracer provider that has no spans at first.
 type late struct {
 	tracenoop.TracerProvider
 	there atomic.Bool
@@ -237,7 +237,7 @@ func TestTelemetry_LeavesForeignSpansAlone(t *testing.T) {
 	}
 }
 
-// A retry may be hours behind what it is a retry of, so an attempt joins no trace.
+// A retry may be hours after its record's first attempt, so an attempt joins no trace.
 func TestTelemetry_AttemptSpanIsARoot(t *testing.T) {
 	t.Parallel()
 	others := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
@@ -270,7 +270,7 @@ func TestTelemetry_AttemptSpanIsARoot(t *testing.T) {
 	}
 }
 
-// rooting is a tracer provider that notes what the parent of a span would be.
+// rooting is a tracer provider that records what the parent of a span would be.
 type rooting struct {
 	tracenoop.TracerProvider
 	parent trace.SpanContext
@@ -364,7 +364,7 @@ func (r registration) Unregister() error {
 	return nil
 }
 
-// A provider outlives the consumer, and would keep it alive.
+// A provider outlives the consumer, and would keep it in memory.
 func TestTelemetry_MeterForgetsAnEndedConsumer(t *testing.T) {
 	t.Parallel()
 	callbacks, registered := new(atomic.Int32), make(chan struct{})
@@ -407,12 +407,12 @@ func TestTelemetry_ClassNamesAreBounded(t *testing.T) {
 	}
 }
 
-// wanted is a counter that somebody reads.
+// wanted is a counter that a reader collects.
 type wanted struct{ metricnoop.Int64Counter }
 
 func (wanted) Enabled(context.Context) bool { return true }
 
-// The attributes of a failure were made anew for each. They are kept, as many as there are names of
+// The attributes were made for each failure. Now they are kept, as many as there are names of
 // classes.
 func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
 	_, c := measured(t, 1)

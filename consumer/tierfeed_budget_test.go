@@ -56,8 +56,8 @@ func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
 	}
 }
 
-// A record that is due soon lies behind many that asked for longer. With the tier's fetch paused
-// over a full budget, it was read when these were done.
+// A record that is due soon comes in the log after many with longer waits. When a full budget
+// paused the tier's fetch, the record was read only after these had finished.
 func TestTierFeed_RunsInTimeBehindRecordsDueLater(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var late lateness
@@ -93,8 +93,8 @@ func TestTierFeed_RunsInTimeBehindRecordsDueLater(t *testing.T) {
 	})
 }
 
-// A lane whose dead letters are refused has a tier full of overdue records. They take no room of
-// the others.
+// A lane whose dead letters are refused has a tier full of overdue records. They do not take the
+// room of other lanes.
 func TestTierFeed_OfABlockedLaneLeavesOthersTheirRoom(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("bills", 1)
@@ -137,14 +137,15 @@ func TestTierFeed_OfABlockedLaneLeavesOthersTheirRoom(t *testing.T) {
 				t.Errorf("%v: the latest is %v late, and %d are early; want 100ms at most, and none", tier, worst, early)
 			}
 		}
-		// Each record that was due before what its feed held had a pass over its block for itself.
+		// Each record that was due before all records of its feed needed its own pass over its
+		// block.
 		if n := again.Hits(); n > 2500 {
 			t.Errorf("%d fetches for 2,500 parked records that gave up their bytes", n)
 		}
 	})
 }
 
-// A fetch of evicted records that fails is tried again, and no record is lost over it.
+// A failed fetch of evicted records is tried again, and no record is lost.
 func TestTierFeed_FetchesEvictedRecordsInSpiteOfErrors(t *testing.T) {
 	t.Parallel()
 	for _, err := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownServerError, kerr.OffsetOutOfRange, kerr.TopicAuthorizationFailed} {

@@ -13,8 +13,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// Workers that took all that was ready left the rest of what was due asleep until one of them
-// returned.
+// When workers had taken all ready records, the other due records slept until a worker returned.
 func TestTierFeed_RunsDueRecordsWhileSlotsAreFree(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var late lateness
@@ -37,7 +36,8 @@ func TestTierFeed_RunsDueRecordsWhileSlotsAreFree(t *testing.T) {
 	})
 }
 
-// The ready ones of a tier were all of one key, and nobody else's came to be ready behind them.
+// The ready records of a tier were all of one key, and kept records of other keys from becoming
+// ready.
 func TestTierFeed_ABusyKeyHoldsUpNoOther(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var other atomic.Int64

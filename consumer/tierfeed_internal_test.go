@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// The host's clock is set while a record is with a worker, or while it waits: the worker finds a
-// record that is not due. It is parked again; a copy is written only when the least stay is over,
-// by the monotonic clock.
+// The host's clock is set while a record is with a worker, or while it waits. The worker finds that
+// the record is not due, and it is parked again. A copy is written only when the least stay is
+// over, by the monotonic clock.
 func TestTierFeed_ParksAgainWhatIsNotDue(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

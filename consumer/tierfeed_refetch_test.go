@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// A broker told no topic id, or none in fetches, and was upgraded. It then asked for one, and
+// A broker had no topic ids, or none in fetches, and was upgraded. It then required an id, and
 // records that were read before could not be fetched again: their lane tried until another record
 // came.
 func TestTierFeed_FetchesFromUpgradedBrokers(t *testing.T) {
@@ -56,7 +56,7 @@ func TestTierFeed_FetchesFromUpgradedBrokers(t *testing.T) {
 	})
 }
 
-// versionsOf is what a broker of a version answers.
+// versionsOf returns the API versions of a broker of a version.
 func versionsOf(v *kversion.Versions, r kmsg.Request) kmsg.Response {
 	resp := r.ResponseKind().(*kmsg.ApiVersionsResponse)
 	for key := range int16(100) {

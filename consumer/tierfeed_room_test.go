@@ -39,7 +39,7 @@ func TestTierFeed_PausedForLackOfRoomGoesOn(t *testing.T) {
 		for _, l := range c.Health().Lanes {
 			waits += l.Queued + l.Running
 		}
-		// the first fetch may be larger than the bound; those behind it wait on the broker
+		// the first fetch may be larger than the bound; later records wait on the broker
 		if waits > 250 {
 			t.Errorf("%d of %d records are in memory, want what came before the fetches paused", waits, len(records))
 		}
@@ -50,7 +50,7 @@ func TestTierFeed_PausedForLackOfRoomGoesOn(t *testing.T) {
 }
 
 // The budget has room for some twenty records. Tiers are read to their ends nevertheless, and each
-// record comes back.
+// record is fetched again.
 func TestTierFeed_HoldsManyTimesItsBudget(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
@@ -76,9 +76,9 @@ func TestTierFeed_HoldsManyTimesItsBudget(t *testing.T) {
 	})
 }
 
-// Of a backlog that is overdue, after a night without a consumer, every record went straight to the
-// queue, which has no bound for a tier: all of it was read into memory. The tier's fetch pauses,
-// and goes on as records finish.
+// After a night without a consumer the whole backlog of a tier is overdue. Every record went
+// straight to the queue, which had no bound for a tier, so all of it was read into memory. Now the
+// tier's fetch pauses, and resumes as records finish.
 func TestTierFeed_ReadsAnOverdueBacklogWithinItsBudget(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)

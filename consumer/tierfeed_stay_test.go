@@ -18,8 +18,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// skew has the broker stamp what it takes by a clock that is off. A request takes it a millisecond:
-// virtual time would stand still in a loop of copies.
+// skew makes the broker stamp records by a clock that is off. Each request takes a millisecond;
+// otherwise virtual time would stand still in a loop of copies.
 func skew(k *consumertest.Kafka, by time.Duration) {
 	k.Cluster.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		k.Cluster.KeepControl()
@@ -122,8 +122,8 @@ func TestTierFeed_ALongRetryAfterIsAHandfulOfCopies(t *testing.T) {
 		all := k.Produce(many(records)...)
 		eventually(t, "all are parked", func() bool { return waiting(c) == records })
 		for range tt.restarts {
-			// All before the first is due: what ran above an unfinished record runs again after a
-			// restart.
+			// All come before the first is due: records that ran above an unfinished one run again
+			// after a restart.
 			time.Sleep(asked / time.Duration(tt.restarts+1))
 			stop(t, c)
 			c = k.Run(cfg)

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// What of a unit did not run goes to the front of its feed again.
+// The records of a unit that did not run return to the front of their feed.
 func TestUnit_WhatDidNotRunGoesToTheFront(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -69,7 +69,7 @@ func TestWorkerPool_ServesFeedsInTurn(t *testing.T) {
 	})
 }
 
-// At most the limit of workers run, and all of them are used.
+// At most the limit of workers run, and all of them work.
 func TestWorkerPool_UsesAsManyWorkersAsItsLimit(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 4, 0} {

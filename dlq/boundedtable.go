@@ -2,10 +2,9 @@ package dlq
 
 import "slices"
 
-// boundedTable has rows by key, and room for limit of them: those whose keys sort first. Which they
-// are, and what is in them, does not depend on the order in which keys come: one that is among the
-// first of all is among the first of those that came so far, so it is never put out, and nothing of
-// it is missing.
+// boundedTable holds at most limit rows: those whose keys sort first. Neither the rows nor their
+// contents depend on the order in which keys come. A key that is among the first of all keys is
+// always among the first so far, so its row is never removed.
 type boundedTable[R any] struct {
 	limit int
 	rows  map[string]*R
@@ -16,8 +15,8 @@ func newBoundedTable[R any](limit int) *boundedTable[R] {
 	return &boundedTable[R]{limit: limit, rows: map[string]*R{}}
 }
 
-// row makes the row of a key that has none. It returns nil where there is no room for it, and the
-// row that had to give way, if one did.
+// row makes the row of a key that has none; it is nil if there is no room. out is the row that was
+// removed for it, if any.
 func (t *boundedTable[R]) row(key string) (row, out *R) {
 	if len(t.keys) == t.limit && key > t.keys[t.limit-1] {
 		return nil, nil

@@ -11,25 +11,24 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Cursor is a place in a dead-letter topic, and the end of what is read. The
-// zero value is the start of any topic, read up to its end.
+// Cursor is a place in a dead-letter topic, and the end of a read. The zero value reads any topic
+// from its start to its end.
 //
-// A Cursor has no lock: use it in one goroutine at a time.
+// A Cursor is not safe for concurrent use.
 type Cursor struct {
-	// Topic is the dead-letter topic. Empty means the one that is read.
+	// Topic is the dead-letter topic. If it is empty, the cursor fits any topic.
 	Topic string
-	// At has the offset of the next letter of each partition. A partition that
-	// is not in it is read from its start.
+	// At has, by partition, the offset of the next letter. A partition that is missing is read from
+	// its start.
 	At map[int32]int64
-	// End has the offset behind the last letter of each partition. Once it has
-	// any, only the partitions in it are read, up to there: letters that come
-	// later are not part of the read. [Freeze] fills it.
+	// End has, by partition, the offset after the last letter. If it is not empty, only its
+	// partitions are read, up to these offsets; later letters are not part of the read. [Freeze]
+	// fills it.
 	End map[int32]int64
 }
 
-// Advance moves the cursor behind a letter that was dealt with. Letters of a
-// partition come in the order of their offsets; what the filter left out before
-// this one is passed too.
+// Advance moves the cursor to the offset after a letter. Letters of a partition come in the order
+// of their offsets, so this also passes the letters before it that the filter did not select.
 func (c *Cursor) Advance(l *Letter) { c.advance(l.Record) }
 
 func (c *Cursor) advance(r *kgo.Record) {
@@ -39,9 +38,9 @@ func (c *Cursor) advance(r *kgo.Record) {
 	c.At[r.Partition] = max(c.At[r.Partition], r.Offset+1)
 }
 
-// Done reports whether nothing is left before the ends. A cursor without ends
-// is never done. A read that came to its end has read all, whatever Done says:
-// letters that a filter leaves out advance nothing.
+// Done reports whether the cursor has reached all its ends. A cursor without ends is never done.
+// Done can stay false after a complete read, because letters that a filter does not select advance
+// no cursor.
 func (c Cursor) Done() bool {
 	for p, end := range c.End {
 		if c.At[p] < end {
@@ -57,8 +56,8 @@ const cursorVersion = "v1"
 //
 //	v1/orders.dlq/0:17-42,1:0-3
 //
-// for each partition its number, the next offset and the end, either of which
-// can be left out. It needs no quoting in a shell.
+// For each partition it has the number, the next offset and the end. Either offset can be missing.
+// The text needs no quoting in a shell.
 func (c Cursor) String() string {
 	partitions := slices.AppendSeq(slices.Collect(maps.Keys(c.At)), maps.Keys(c.End))
 	slices.Sort(partitions)
@@ -80,7 +79,7 @@ func (c Cursor) String() string {
 	return b.String()
 }
 
-// ParseCursor reads the text form of a cursor. The error says what is wrong.
+// ParseCursor parses the text form of a cursor. The error names the part that is wrong.
 func ParseCursor(s string) (Cursor, error) {
 	c, err := parseCursor(s)
 	if err != nil {
@@ -113,7 +112,7 @@ func parseCursor(s string) (Cursor, error) {
 			return Cursor{}, fmt.Errorf("%q is not the number of a partition", number)
 		}
 		if c.has(int32(p)) {
-			return Cursor{}, fmt.Errorf("partition %d is there twice", p)
+			return Cursor{}, fmt.Errorf("partition %d is named twice", p)
 		}
 		if err := errors.Join(setOffset(&c.At, int32(p), at), setOffset(&c.End, int32(p), end)); err != nil {
 			return Cursor{}, err

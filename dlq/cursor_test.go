@@ -46,7 +46,7 @@ func TestParseCursor_RefusesABrokenOne(t *testing.T) {
 		{"v1/orders.dlq/0:1-2,", `"" is not partition:next-end`},
 		{"v1/orders.dlq/x:1-2", `"x" is not the number of a partition`},
 		{"v1/orders.dlq/2147483648:1-2", "is not the number of a partition"},
-		{"v1/orders.dlq/0:1-2,0:1-2", "partition 0 is there twice"},
+		{"v1/orders.dlq/0:1-2,0:1-2", "partition 0 is named twice"},
 		{"v1/orders.dlq/0:x-2", `"x" is not an offset`},
 		{"v1/orders.dlq/0:1--2", `"-2" is not an offset`},
 		{"v1/orders.dlq/0:1-9223372036854775808", "is not an offset"},

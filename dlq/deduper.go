@@ -7,42 +7,44 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// Of more groups, and of more lineages, copies are not known: what no cluster has, but anyone could
-// forge, must not take all memory.
+// Copies of further groups and lineages are not recognized. No cluster has so many, but a producer
+// could forge them and fill the memory.
 const (
 	maxGroups   = 1_000
 	maxLineages = 1 << 16
 )
 
-// lineage is what letters of a partition share that come from records of the same partition of the
-// same source, by way of the same group and the same redrive run. Those with the same original
-// offset as well are of one record. See DESIGN.md, "Duplicate letters".
+// lineage groups the letters of a partition that have the same source partition, the same consumer
+// group and the same redrive run. Letters of a lineage with the same original offset are of one
+// record. See DESIGN.md, "Duplicate letters".
 type lineage struct {
 	lineageKey
-	open     offsetset.Set // original offsets of the letters that are open
-	openAt   places        // where these stand
+	open     offsetset.Set // original offsets of the open letters
+	openAt   places        // the offsets of these letters
 	resolved resolved
 }
 
-// resolved are the letters of a lineage about whose record something was done, by their original
-// offset: of several the last.
+// resolved are the letters of a lineage whose record was redriven or discarded, by original offset.
+// Of several letters with the same one, the last counts.
 type resolved struct {
 	offsets offsetset.Set
-	at      places // where they stand
-	latest  places // of several, where the one stands that was resolved last
-	// Unix seconds before which a copy failed that was settled with the latest
+	at      places // the offsets of these letters
+	latest  places // of several letters of a record, the offset of the one that was resolved last
+	// since is in Unix seconds: a copy that failed before is resolved together with the latest
+	// letter.
 	since offsetset.Numbers
-	// failed is when the letter's record failed, in Unix milliseconds, in two parts: of nearly all
-	// letters the upper one is the same.
+	// These two are the time at which the letter's record failed, in Unix milliseconds. It is
+	// stored in two halves, since nearly all letters share the upper one.
 	failedHigh, failedLow offsetset.Numbers
 }
 
-// is reports whether a letter is of the lineage, which is of the letter's partition.
+// is reports whether a letter belongs to the lineage, given that it is in the lineage's partition
+// of the dead-letter topic.
 func (l *lineage) is(g *headerView) bool {
 	return l.partition == g.partition && l.group == string(g.group) && l.source == string(g.source) && l.topic == string(g.topic) && l.redrive == string(g.redrive)
 }
 
-// lineageKey finds a lineage.
+// lineageKey identifies a lineage.
 type lineageKey struct {
 	at        int32 // the letters' partition
 	group     string
@@ -52,22 +54,23 @@ type lineageKey struct {
 	redrive   string
 }
 
-// copied says of what a letter is the copy, as far as the letters before it and their entries tell.
+// copied is the kind of letter that a letter is a copy of, judged by earlier letters and their
+// entries.
 type copied uint8
 
 const (
 	noCopy     copied = iota
 	copyOfOpen        // of a letter that is open
-	// of a letter that was open still when this one failed, and about whose record something was
-	// done since
+	// of a letter that was still open when this one failed, and that was redriven or discarded
+	// since
 	copyOfResolved
 )
 
-// places say where letters stand, by their original offset: how far that is from there, where as a
-// rule all are as far as their neighbors.
+// places are the offsets of letters, by original offset. They are stored as distances between the
+// two, because neighbors mostly have the same distance.
 type places struct {
 	distances offsetset.Numbers // modulo 2³²
-	first     int64             // where the first of them stands, plus one
+	first     int64             // the offset of the first letter, plus one
 }
 
 func (p *places) add(original, offset int64) {
@@ -77,8 +80,8 @@ func (p *places) add(original, offset int64) {
 	p.distances.Set(original, uint32(offset-original))
 }
 
-// before says how far before an offset a letter stands that was added; 0 where that may be 2³² or
-// more.
+// before returns how far before offset a letter stands that was added; 0 if the distance may be 2³²
+// or more.
 func (p *places) before(original, offset int64) uint32 {
 	if offset-p.first >= math.MaxUint32 {
 		return 0
@@ -86,8 +89,8 @@ func (p *places) before(original, offset int64) uint32 {
 	return uint32(offset-original) - p.distances.Of(original)
 }
 
-// resolve keeps a letter that was resolved, and since when copies of it are letters of their own.
-// latest says that no letter of the record was resolved later.
+// resolve adds a resolved letter. A copy that failed at since or later is a letter of its own.
+// latest reports that no letter of the record was resolved later.
 func (l *lineage) resolve(g *headerView, since uint32) (latest bool) {
 	r := &l.resolved
 	latest = r.offsets.Add(g.offset) || since >= r.since.Of(g.offset)
@@ -100,8 +103,8 @@ func (l *lineage) resolve(g *headerView, since uint32) (latest bool) {
 	return latest
 }
 
-// add keeps a letter that no entry resolves, unless it is a copy. written is when the broker
-// has it from.
+// add adds a letter that no entry resolves, unless it is a copy. written is the timestamp of its
+// record.
 func (l *lineage) add(g *headerView, written time.Time) copied {
 	if r := &l.resolved; r.offsets.Len() > 0 && r.offsets.Has(g.offset) && r.covers(g, written) {
 		return copyOfResolved
@@ -112,7 +115,7 @@ func (l *lineage) add(g *headerView, written time.Time) copied {
 	return noCopy
 }
 
-// place keeps where a resolved letter stands.
+// place stores the offset of a resolved letter.
 func (r *resolved) place(g *headerView, offset int64, latest bool) {
 	r.at.add(g.offset, offset)
 	if latest {
@@ -120,9 +123,9 @@ func (r *resolved) place(g *headerView, offset int64, latest bool) {
 	}
 }
 
-// name keeps where a letter stands that was added, or says of a copy how far behind its letter
-// it stands, 0 where that is too far. The letter is the one by which it is a copy: another one may
-// be resolved still when that is open again.
+// name stores the offset of an added letter. For a copy it returns how far after its letter the
+// copy stands, 0 if that is too far. That letter is the one whose resolution makes it a copy: of
+// several letters of a record, another one may still be resolved when that one is open again.
 func (l *lineage) name(c copied, g *headerView, offset int64) (behind uint32) {
 	switch c {
 	case copyOfOpen:
@@ -142,25 +145,25 @@ func (r *resolved) same(g *headerView) bool {
 	return g.failedAt >= 0 && r.failedLow.Of(g.offset) == uint32(g.failedAt) && r.failedHigh.Of(g.offset) == uint32(g.failedAt>>32)
 }
 
-// covers reports whether a letter failed before the one with its original offset was resolved, by
-// the clock of its host and by that of its broker: either may be wrong, and what is taken for a
-// copy is not seen again. Or whether both are of one failure, as those of an archive are that was
-// imported.
+// covers reports whether the resolution of an earlier letter also resolves this one. It does if
+// both are of one failure, for example imported from an archive. Otherwise this one must have
+// failed before the earlier one was resolved, by the clocks of both its host and its broker: either
+// may be wrong, and a letter that is taken for a copy is not shown again.
 func (r *resolved) covers(g *headerView, written time.Time) bool {
 	return r.same(g) || max(g.failedAt, written.UnixMilli()) < int64(r.since.Of(g.offset))*1000
 }
 
-// seconds are the whole Unix seconds of a time, or the nearest that there are.
+// seconds returns the whole Unix seconds of a time, or the nearest value that fits.
 func seconds(at time.Time) uint32 { return uint32(min(max(at.Unix(), 0), math.MaxUint32)) }
 
-// deduper finds copies among letters that are shown to it in the order of their partitions. It
-// keeps two bytes a letter at most, a bit where original offsets are dense, and more where of many
-// thousands in a row only a few were dead-lettered. Of a letter that is settled it keeps six bytes
-// more, and another six where its neighbors were settled at other seconds; where it is to name the
-// letter of a copy, six for each that is not as far from its original offset as its neighbors.
+// deduper finds copies among letters, which it gets in the order of their partitions. It takes at
+// most two bytes a letter, and bits where original offsets are dense. It takes more than two bytes
+// where only a few in many thousands are dead letters. A resolved letter takes six bytes more, and
+// another six if its neighbors were resolved at other seconds. To name the letters of copies it
+// takes six bytes for each letter that is not as far from its original offset as its neighbors.
 type deduper struct {
 	all map[lineageKey]*lineage
-	// by the letters' partition: most letters are of the one of that before them
+	// last is by the letters' partition: most letters have the lineage of the letter before them.
 	last   map[int32]*lineage
 	groups map[string]bool
 }
@@ -169,7 +172,7 @@ func newDeduper() *deduper {
 	return &deduper{all: map[lineageKey]*lineage{}, last: map[int32]*lineage{}, groups: map[string]bool{}}
 }
 
-// of is the lineage of a letter; nil where the letter can't be the copy of another one.
+// of returns the lineage of a letter; nil if the letter cannot be recognized as a copy.
 func (ls *deduper) of(partition int32, g *headerView) *lineage {
 	if !g.located() {
 		return nil
@@ -184,7 +187,7 @@ func (ls *deduper) of(partition int32, g *headerView) *lineage {
 }
 
 func (ls *deduper) find(partition int32, g *headerView) *lineage {
-	// Written like this a look-up makes no strings.
+	// With the key inline, the look-up allocates no strings.
 	if l := ls.all[lineageKey{partition, string(g.group), string(g.topic), string(g.source), g.partition, string(g.redrive)}]; l != nil {
 		return l
 	}

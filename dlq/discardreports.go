@@ -6,11 +6,11 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// discardReports are the letters that consumers report as discarded, by the run that redrove them,
-// and the letters that each run redrove and whose outcome is not known. A report counts where both
-// name the same run. Otherwise a record of another cluster, of a deleted topic, or of a forger
-// would resolve a letter that it has nothing to do with. Either may be read first, since a consumer
-// may be faster than the commit of the entry.
+// discardReports has two sets of letters by run: those that consumers report as discarded, and
+// those that the run redrove and whose outcome is not known. A report counts if the letter is in
+// both. Otherwise a record of another cluster, of a deleted topic, or of a forger could resolve a
+// letter. Either record may be read first, since a consumer may be faster than the commit of the
+// entry.
 // See DESIGN.md, "Discard reports".
 type discardReports struct {
 	reported, redriven byRun
@@ -21,7 +21,7 @@ type byRun map[string]map[int32]*offsetset.Set
 
 func (b byRun) add(run string, at place) {
 	if b[run] == nil {
-		b[strings.Clone(run)] = map[int32]*offsetset.Set{} // it is part of a record
+		b[strings.Clone(run)] = map[int32]*offsetset.Set{} // run is part of a record's memory
 	}
 	if b[run][at.partition] == nil {
 		b[run][at.partition] = &offsetset.Set{}
@@ -47,5 +47,5 @@ func (b byRun) has(run string, at place) bool {
 	return s != nil && s.Has(at.offset)
 }
 
-// maxDiscardReports bounds the runs whose reports are kept; no cluster has so many.
+// maxDiscardReports bounds the runs whose reports are kept. No cluster has so many.
 const maxDiscardReports = 1 << 16

@@ -219,7 +219,7 @@ func TestDiscardReports_BrokenOnesCountForNothing(t *testing.T) {
 		if c.err == "" {
 			continue
 		}
-		for _, want := range []string{c.err, ordersLedger + "/1/5", "it counts for nothing and can stay"} {
+		for _, want := range []string{c.err, ordersLedger + "/1/5", "it is ignored and can stay"} {
 			if !strings.Contains(n.Err.Error(), want) {
 				t.Errorf("%s %s: %v; want that it says %q", c.key, c.value, n.Err, want)
 			}

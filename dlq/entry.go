@@ -15,65 +15,64 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// State is what became of a dead letter. The empty one says that nothing did.
+// State is what became of a dead letter. The empty state is that of a letter without an entry.
 type State string
 
-// The states that a ledger knows. A letter without an entry, or with one that says unknown, is
-// open.
+// The states of letters in a ledger. A letter without an entry is open, and so is an [Unknown] one.
 const (
-	Redriven  State = "redriven"  // on its target; the outcome is not known yet
+	Redriven  State = "redriven"  // written to its target; the outcome is not known yet
 	Succeeded State = "succeeded" // redriven, and processed
-	Failed    State = "failed"    // redriven, and failed again: that is a new letter
+	Failed    State = "failed"    // redriven, and failed again, as a new letter
 	Discarded State = "discarded" // by the handler, or by an operator
-	Expired   State = "expired"   // taken by retention before anything became of it
-	Duplicate State = "duplicate" // the same as a letter before it
+	Expired   State = "expired"   // deleted by retention while open
+	Duplicate State = "duplicate" // a copy of an earlier letter
 	Unknown   State = "unknown"   // redriven, but its outcome cannot be known
 
-	Unfollowed State = "unfollowed" // redriven to a place whose consumers report no outcome
+	Unfollowed State = "unfollowed" // redriven to a target whose consumers report no outcome
 )
 
-// states are those that an entry can have.
+// states are the states that an entry can have.
 var states = [...]State{Redriven, Succeeded, Failed, Discarded, Expired, Duplicate, Unknown, Unfollowed}
 
-// Resolves reports whether a letter of that state is not open any more.
+// Resolves reports whether a letter of that state is no longer open.
 func (s State) Resolves() bool { return s != "" && s != Unknown }
 
-// resolves reports whether something was done about the record of a letter of that state, and so
-// about its copies that failed before.
+// resolves reports whether the state is about the letter's record, which was redriven or discarded.
+// Such a state also resolves copies of the letter that failed before.
 func (s State) resolves() bool { return s.Resolves() && s != Duplicate && s != Expired }
 
-// Entry is what a ledger says about a dead letter. The last entry about a letter counts. The zero
-// value revokes the entry before it, and the letter is open again.
+// Entry is a ledger's entry about a dead letter. The last entry about a letter counts. The zero
+// value revokes the entry before it: the letter is open again.
 type Entry struct {
-	// TopicID is the id of the dead-letter topic. An entry about a topic of the same name, deleted
-	// since, means nothing. It is zero where brokers have no ids, or the writer did not know it;
-	// such an entry is believed.
+	// TopicID is the id of the dead-letter topic. An entry about a deleted topic of the same name
+	// is ignored. TopicID is zero if the brokers have no ids or the writer did not know it; such an
+	// entry counts.
 	TopicID [16]byte
 	// State is one of the constants.
 	State State
-	// Run is the redrive run that the entry is about, if it is about one.
+	// Run is the id of the redrive run that the entry is about, if any.
 	Run string
 	// At is when the entry was recorded.
 	At time.Time
-	// Since is when the letter was resolved, if that was before At: the outcome of a redriven
-	// letter becomes known later. A copy that failed after Since is a letter of its own, see
+	// Since is when the letter was resolved, if that was before At: an outcome becomes known some
+	// time after the redrive. A copy that failed after Since is a letter of its own, see
 	// [Ledger.Letters]. Zero means At.
 	Since time.Time
-	// By and Why are the words of the person who decided it.
+	// By is the operator who resolved the letter, and Why the operator's reason.
 	By, Why string
 	// Target is the place to which the letter was redriven: topic, partition and offset. In the
-	// entry of a [Duplicate] it is the letter that this one is a copy of, and the entry counts only
-	// while that letter is redriven or discarded: the letter may expire, or its outcome stay
-	// unknown. A Duplicate without a target counts whatever becomes of other letters.
+	// entry of a [Duplicate] it is the original letter. Then the entry counts only while that
+	// letter has an entry that it was redriven or discarded, and its outcome is not unknown. A
+	// Duplicate without a target always counts.
 	Target headers.Position
-	// Class is that of the error with which it failed again.
+	// Class is the class of the error with which the letter failed again.
 	Class string
 	// Edited names what the redrive changed: "headers", "value" or both.
 	Edited []string
 }
 
-// behind is how far behind its letter a copy stands, both in the partition of a place; 0 where the
-// letter is not named. ok is false for a letter that cannot be it.
+// behind returns how far after its letter a copy at the given place stands; 0 if the entry does not
+// name the letter. ok is false if the named letter cannot be the copy's.
 func (e *Entry) behind(topic string, at place) (behind uint32, ok bool) {
 	if e.Target.Topic == "" {
 		return 0, true
@@ -83,8 +82,7 @@ func (e *Entry) behind(topic string, at place) (behind uint32, ok bool) {
 	return uint32(distance), ok
 }
 
-// entryJSON is an entry as a ledger has it, field by field: version 1, but for the states that came
-// later.
+// entryJSON has the fields of an entry's JSON: version 1, and the states that came later.
 type entryJSON struct {
 	V             int
 	TopicID       string
@@ -96,11 +94,11 @@ type entryJSON struct {
 	Edited        []string
 }
 
-// entryVersion is the newest that is read. Who does not know a state must not take its letter for
-// an open one, so it has a version of its own.
+// entryVersion is the newest version that can be read. A new state gets a new version, so that an
+// older siding rejects the entry instead of taking its letter for open.
 const entryVersion = 2
 
-// version is the one in which an entry is written: the first that has its state.
+// version returns the version of an entry with the state: the first version that has it.
 func (s State) version() byte {
 	if s == Unfollowed {
 		return 2
@@ -108,22 +106,23 @@ func (s State) version() byte {
 	return 1
 }
 
-// Record returns the record that says so of the letter at a place: its key is the letter's offset
-// in decimal, and its partition the letter's. That of the zero Entry has no value.
+// Record returns the ledger's record of the entry, about the letter at partition and offset. Its
+// key is the offset in decimal, and its partition the letter's. The record of the zero Entry has no
+// value.
 func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record {
 	r := &kgo.Record{Topic: ledger, Partition: partition}
 	if e.State == "" {
 		r.Key = strconv.AppendInt(nil, offset, 10)
 		return r
 	}
-	// one allocation for both, as a rule
+	// one allocation for key and value, as a rule
 	text := strconv.AppendInt(make([]byte, 0, 288), offset, 10)
 	r.Key = text[:len(text):len(text)]
 	r.Value = e.append(text[len(text):])
 	return r
 }
 
-// runKey begins the keys of what a run keeps.
+// runKey begins the keys of a run's records.
 const runKey = "run/"
 
 // discardReportKey stands between the run and the offset in the key of a discard report.
@@ -143,8 +142,8 @@ func (e *Entry) DiscardReport(ledger string, partition int32, offset int64) *kgo
 	return r
 }
 
-// append appends the JSON of the entry; a run writes one with each letter, so it is not left to
-// reflection.
+// append appends the JSON of the entry. A run writes one entry per letter, so encoding/json would
+// be too slow.
 func (e *Entry) append(b []byte) []byte {
 	b = append(b, `{"v":`...)
 	b = append(b, '0'+e.State.version())
@@ -163,7 +162,7 @@ func (e *Entry) append(b []byte) []byte {
 	b = appendField(b, "why", e.Why)
 	if e.Target.Topic != "" {
 		b = appendField(b, "target", e.Target.Topic)
-		b = append(b[:len(b)-1], '/') // it goes on where the quote was
+		b = append(b[:len(b)-1], '/') // the position continues inside the quotes
 		b = strconv.AppendInt(b, int64(e.Target.Partition), 10)
 		b = append(b, '/')
 		b = strconv.AppendInt(b, e.Target.Offset, 10)
@@ -210,7 +209,7 @@ func appendText(b []byte, s string) []byte {
 	if !plain(s) {
 		text, err := json.Marshal(s)
 		if err != nil {
-			panic(err) // it is a string
+			panic(err) // a string always encodes
 		}
 		return append(b, text...)
 	}
@@ -219,7 +218,7 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// plain reports whether a text stands in JSON as it is.
+// plain reports whether a text needs no escapes in JSON.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
@@ -229,23 +228,23 @@ func plain(s string) bool {
 	return true
 }
 
-// ErrNewerVersion is about an entry that a newer siding wrote: what it says is not known, so
-// nothing should be done to its letter.
+// ErrNewerVersion reports an entry that a newer siding wrote. Its meaning is not known, so leave
+// its letter alone.
 var ErrNewerVersion = errors.New("a newer siding wrote it: take that one")
 
-// errKey is about a key that no letter can have.
+// errKey reports a key that no letter can have.
 var errKey = errors.New("its key is neither an offset nor a run's")
 
-// errDiscardReport is about what a consumer should have said otherwise.
-var errDiscardReport = errors.New("no consumer reports that about a redriven letter")
+// errDiscardReport reports a broken discard report.
+var errDiscardReport = errors.New("it is not a consumer's discard report")
 
-// EntryError is about a record of a ledger that is no entry.
+// EntryError reports a record of a ledger that is not an entry.
 type EntryError struct {
-	// At is where the record stands.
+	// At is the position of the record in the ledger's topic.
 	At headers.Position
-	// Key is the record's, cut to 64 bytes: the offset of its letter, if it has one.
+	// Key is the record's key, cut to 64 bytes. It is the offset of a letter, if there is one.
 	Key string
-	// Err says what is wrong. It is [ErrNewerVersion] by errors.Is, or the record is broken.
+	// Err is the fault. It wraps [ErrNewerVersion], or else the record is broken.
 	Err error
 }
 
@@ -254,12 +253,12 @@ func newEntryError(r *kgo.Record, err error) *EntryError {
 	return &EntryError{at, string(r.Key[:min(len(r.Key), 64)]), err}
 }
 
-// Error names the place, the key and the fault, and says what can be done about it.
+// Error names the position, the key, the fault and the remedy.
 func (e *EntryError) Error() string {
 	what := "; its letter counts as open until a new entry is written, or a record with that key and without a value"
 	switch {
 	case errors.Is(e.Err, errDiscardReport):
-		what = "; it counts for nothing and can stay"
+		what = "; it is ignored and can stay"
 	case errors.Is(e.Err, ErrNewerVersion):
 		what = ""
 	case errors.Is(e.Err, errKey):
@@ -271,9 +270,9 @@ func (e *EntryError) Error() string {
 // Unwrap returns Err.
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// readEntry reads an entry, and the offset of the letter that it is about; a record without a value
-// gives the zero Entry. Fields that it does not know are passed over. The error is an *EntryError;
-// then the offset is -1 where the key is none, and of the entry there is the topic id at most.
+// readEntry returns an entry, and the offset of its letter. A record without a value gives the zero
+// Entry. Unknown fields are ignored. The error is an *EntryError. With an error, offset is -1 if
+// the key is not an offset, and e has at most the topic id.
 func readEntry(r *kgo.Record) (offset int64, e Entry, err error) {
 	offset, ok := parseOffset(r.Key)
 	if !ok {
@@ -287,8 +286,8 @@ func readEntry(r *kgo.Record) (offset int64, e Entry, err error) {
 	return offset, e, nil
 }
 
-// parseOffset reads an offset in the one form in which it is written: another would be another key,
-// and both would be kept.
+// parseOffset parses an offset in its only written form. Another form would be another key, and
+// compaction would keep both.
 func parseOffset(key []byte) (int64, bool) {
 	n, ok := parseNumber(key)
 	if !ok || key[0] == '0' && len(key) > 1 {
@@ -297,8 +296,8 @@ func parseOffset(key []byte) (int64, bool) {
 	return n, true
 }
 
-// parseEntry also returns the topic id of one that is wrong otherwise, so that it is known whether
-// that matters.
+// parseEntry also returns the topic id of a broken entry, so that the caller can ignore those about
+// other topics.
 func parseEntry(value []byte) (e Entry, err error) {
 	j, err := scanEntry(string(value))
 	if j.TopicID != "" {

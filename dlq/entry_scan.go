@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// scanEntry reads the JSON of an entry, and passes over fields that it does not know. Each command
-// that asks about a ledger reads all of it, which may be millions of entries. Nearly every value is
-// a text without escapes: the scan takes it as it stands, and leaves only other values to
-// encoding/json, which takes six times as long for a whole entry.
+// scanEntry reads the JSON of an entry, and ignores unknown fields. Each command about a ledger
+// reads all its entries, possibly millions. Nearly every value is a text without escapes, which the
+// scan takes unchanged. It leaves other values to encoding/json, which takes six times as long for
+// a whole entry.
 //
-// A value of the wrong type is an error, and the fields beside it are read. Of text that is no JSON
-// nothing is read.
+// A value of the wrong type is an error, but the other fields are read. If the text is not JSON, no
+// field is.
 func scanEntry(s string) (entryJSON, error) {
 	f := fieldScanner{rest: s}
 	if !f.take('{') {
@@ -25,19 +25,19 @@ func scanEntry(s string) (entryJSON, error) {
 		}
 	}
 	if f.space(); f.broken || f.rest != "" {
-		// encoding/json says what is wrong with it, and where.
+		// The error of encoding/json names the fault and its place.
 		return entryJSON{}, json.Unmarshal([]byte(s), &json.RawMessage{})
 	}
 	return f.entry, f.err
 }
 
-// fieldScanner reads the fields of an entry, one after the other.
+// fieldScanner reads the fields of an entry, one after another.
 type fieldScanner struct {
 	entry  entryJSON
-	name   string // of the field that is being read
+	name   string // of the current field
 	rest   string
-	broken bool  // it is no JSON
-	err    error // of the first value that is of another type
+	broken bool  // the text is not JSON
+	err    error // of the first value of a wrong type
 }
 
 func (f *fieldScanner) field() {
@@ -98,7 +98,7 @@ func (f *fieldScanner) digit(to *int) {
 	*to = value(f, *to)
 }
 
-// value reads any value, as encoding/json does into was: null leaves that as it is.
+// value reads any value, as encoding/json does into was: null leaves was unchanged.
 func value[T any](f *fieldScanner, was T) T {
 	d := json.NewDecoder(strings.NewReader(f.rest))
 	err := d.Decode(&was)
@@ -113,7 +113,7 @@ func value[T any](f *fieldScanner, was T) T {
 	return was
 }
 
-// take passes over a character, if it is the next one.
+// take skips a character, if it is the next one.
 func (f *fieldScanner) take(c byte) bool {
 	if f.space(); f.rest == "" || f.rest[0] != c {
 		return false
@@ -122,7 +122,7 @@ func (f *fieldScanner) take(c byte) bool {
 	return true
 }
 
-// must is take of a character without which it is no JSON.
+// must takes a character without which the text is not JSON.
 func (f *fieldScanner) must(c byte) { f.broken = !f.take(c) || f.broken }
 
 func (f *fieldScanner) space() {

@@ -14,7 +14,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A cursor as text goes into a URL or a flag, so that the next page is another process's.
+// A cursor as text fits into a URL or a flag, so that another process can read the next page.
 func ExampleParseCursor() {
 	cursor, err := dlq.ParseCursor("v1/orders.dlq/0:17-42,1:3-3")
 	if err != nil {
@@ -32,7 +32,7 @@ func ExampleParseCursor() {
 	// true
 }
 
-// What a list shows is fixed when it begins.
+// The letters of a list are fixed when it begins.
 func ExampleFreeze() {
 	opts, stop := broker()
 	defer stop()
@@ -62,7 +62,7 @@ func ExampleFreeze() {
 	// Output: v1/orders.dlq/0:0-2 2 letters
 }
 
-// Fields that are set have all to fit; Match asks what they can't.
+// A letter has to match all fields that are set. Match is for other conditions.
 func ExampleFilter_Selects() {
 	filter := dlq.Filter{
 		Reasons: []headers.Reason{headers.ReasonExhausted, headers.ReasonExpired},
@@ -81,8 +81,7 @@ func ExampleFilter_Selects() {
 	// false
 }
 
-// A record whose headers can't be believed goes to the dead-letter topic as it was found, with the
-// reason why.
+// A record with broken headers goes to the dead-letter topic unchanged, with the reason.
 func ExampleWriter_WriteMalformed() {
 	opts, stop := broker()
 	defer stop()

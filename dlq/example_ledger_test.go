@@ -12,7 +12,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// What is there, what can be given up, and what is left.
+// Summarize the open letters, discard some, and list the rest.
 func ExampleLedger() {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq", "orders.dlq.ledger"))
 	if err != nil {
@@ -61,8 +61,7 @@ func ExampleLedger() {
 	//   2 orders.SKUError
 }
 
-// Dead letters are archived before what is resolved of them is deleted, and can be brought back
-// into the topic.
+// Dead letters are archived before the resolved ones are pruned, and can be imported again.
 func ExampleExport() {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq", "orders.dlq.ledger"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Code that is no consumer can park what it can't process, too.
+// Code other than consumers can also write input that it cannot process to a dead-letter topic.
 func ExampleWriter_Write() {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq"))
 	if err != nil {
@@ -40,7 +40,7 @@ func ExampleWriter_Write() {
 	// Output: written: <nil>
 }
 
-// A list is read page by page. Letters that come meanwhile don't move it.
+// A list is read page by page. Letters that come meanwhile do not change it.
 func ExampleRead() {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq"))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 const exportVersion = 1
 
-// exported is a line of an export, version 1. Bytes are in base64 (standard, padded), or null where
-// there are none, which is not the same as empty. The place is where the letter stood.
+// exported is a line of an export, version 1. Bytes are in base64 (standard, padded). A nil key or
+// value is null, and an empty one is "". Topic, Partition and Offset are where the letter was.
 type exported struct {
 	V         int              `json:"v"`
 	Topic     string           `json:"topic"`
@@ -30,14 +30,14 @@ type exported struct {
 	Headers   []exportedHeader `json:"headers"`
 }
 
-// exportedHeader has its key as text, or, where that is no UTF-8, in base64.
+// exportedHeader has its key as text, or in base64 if that is not UTF-8.
 type exportedHeader struct {
 	Key      *string `json:"key,omitempty"`
 	KeyBytes blob    `json:"keyBytes,omitzero"`
 	Value    blob    `json:"value"`
 }
 
-// blob is bytes that are there, or null, or were not said.
+// blob is bytes, null, or a missing field.
 type blob struct {
 	bytes []byte
 	text  bool
@@ -67,19 +67,19 @@ func (b *blob) UnmarshalJSON(text []byte) error {
 
 func (b blob) IsZero() bool { return !b.text }
 
-// Export writes letters as JSON lines, one each, byte for byte: [Import] makes the
-// same records of them.
+// Export writes letters as JSON lines, one a letter, byte for byte: [Import] restores the same
+// records.
 //
 //	{"v":1,"topic":"orders.dlq","partition":0,"offset":17,"timestamp":1763000000000,
 //	 "key":"b3JkZXItNw==","value":null,"headers":[{"key":"dlq-reason","value":"dGVybWluYWw="}]}
 //
-// on one line, where bytes are in base64 and null is not the same as empty;
-// headers come in their order, with duplicates; the timestamp is in Unix
-// milliseconds. A header's key that is no UTF-8 is in base64 as keyBytes.
+// All of it is on one line. Bytes are in base64, and null differs from empty. Headers keep their
+// order, with duplicates. The timestamp is in Unix milliseconds. A header's key that is not UTF-8
+// is in base64, as keyBytes.
 //
-// It takes what [Read] and [Ledger.Letters] yield. An error that is
-// yielded does not end it, but is returned; one of w does. n is how many letters were
-// taken; with an error of w, fewer were written.
+// letters comes from [Read] or [Ledger.Letters]. An error of letters does not end the export, and
+// is returned at its end. An error of w ends it. n is how many letters were taken; after an error
+// of w, fewer may have been written.
 func Export(w io.Writer, letters iter.Seq2[*Letter, error]) (n int64, err error) {
 	out := bufio.NewWriterSize(w, 64<<10)
 	lines := json.NewEncoder(out)
@@ -118,8 +118,8 @@ func exportLine(r *kgo.Record) *exported {
 	return line
 }
 
-// parseExported reads a line, without its end. What a record needs must be said: a value that is
-// missing is not a null.
+// parseExported reads a line, without its end. All fields of a record must be there: a missing
+// value is not a null.
 func parseExported(line []byte) (*kgo.Record, error) {
 	var e exported
 	err := json.Unmarshal(line, &e)
@@ -127,18 +127,18 @@ func parseExported(line []byte) (*kgo.Record, error) {
 	case e.V > exportVersion:
 		return nil, fmt.Errorf("it is of version %d, and this one knows %d: %w", e.V, exportVersion, ErrNewerVersion)
 	case err != nil:
-		return nil, fmt.Errorf("no letter: %w", err)
+		return nil, fmt.Errorf("not a letter: %w", err)
 	case e.V < 1:
-		return nil, errors.New("no letter: it names no version")
+		return nil, errors.New("not a letter: the version is missing")
 	case e.Partition == nil || *e.Partition < 0:
-		return nil, errors.New("no letter: it names no partition")
+		return nil, errors.New("not a letter: the partition is missing")
 	case e.Timestamp == nil || !e.Key.text || !e.Value.text || e.Headers == nil:
-		return nil, errors.New("no letter: one of timestamp, key, value and headers is missing")
+		return nil, errors.New("not a letter: one of timestamp, key, value and headers is missing")
 	}
 	r := &kgo.Record{Topic: e.Topic, Partition: *e.Partition, Offset: e.Offset, Timestamp: time.UnixMilli(*e.Timestamp), Key: e.Key.bytes, Value: e.Value.bytes}
 	for i, h := range e.Headers {
 		if (h.Key == nil) == (h.KeyBytes.bytes == nil) || !h.Value.text {
-			return nil, fmt.Errorf("no letter: header %d has no key or no value", i)
+			return nil, fmt.Errorf("not a letter: header %d has no key or no value", i)
 		}
 		key := string(h.KeyBytes.bytes)
 		if h.Key != nil {
@@ -149,12 +149,12 @@ func parseExported(line []byte) (*kgo.Record, error) {
 	return r, nil
 }
 
-// maxLine is the longest line of an export that is read: a record can have 2 GiB, but no broker
-// that anyone runs takes that.
+// maxLine is the longest line of an export that can be read, in bytes. A record could have 2 GiB,
+// but no real broker accepts that.
 const maxLine = 512 << 20
 
-// exportLines yields the letters of an export, each with the number of its line, from 1 on. An
-// error is the last.
+// exportLines yields the letters of an export, each with the number of its line, from 1 on. It ends
+// after an error.
 func exportLines(r io.Reader) iter.Seq2[int64, parsed] {
 	return func(yield func(int64, parsed) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
@@ -188,8 +188,8 @@ type parsed struct {
 	err    error
 }
 
-// readLine reads up to the end of a line, which is not part of it. What it has of one that does not
-// end comes with io.EOF.
+// readLine returns the next line, without its end. If the last line does not end, it returns that
+// line with io.EOF.
 func readLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

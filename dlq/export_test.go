@@ -47,7 +47,7 @@ func TestExport_LettersReturnByteForByte(t *testing.T) {
 
 func TestExport_ReturnsErrorsOfLettersAndWriter(t *testing.T) {
 	t.Parallel()
-	stall, full := errors.New("partition 1 gives nothing"), errors.New("no space left on device")
+	stall, full := errors.New("partition 1 delivered nothing"), errors.New("no space left on device")
 	var b bytes.Buffer
 	n, err := Export(&b, func(yield func(*Letter, error) bool) {
 		_ = yield(nil, stall) && yield(newLetter(letters()[0]), nil)

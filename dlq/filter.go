@@ -10,40 +10,38 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Filter selects dead letters. A letter is selected when it fits every field
-// that is set, and one of the values of a list. The zero value selects all.
+// Filter selects dead letters. A letter is selected if it matches every field that is set; it
+// matches a list if it matches one of its values. The zero value selects all letters.
 type Filter struct {
 	Classes, Fingerprints, Groups []string
 	Reasons                       []headers.Reason
-	// Keys are keys of records, byte for byte. No record without a key fits, and
-	// the empty string is the empty key.
+	// Keys are keys of records, byte for byte. The empty string is the empty key; a record without
+	// a key matches none.
 	Keys []string
-	// Ranges are places in the topic. What is outside of them is not read either.
+	// Ranges are parts of the topic. The read fetches as little as possible outside of them.
 	Ranges []Range
-	// Headers are of the record, the user's and siding's: each that is named must
-	// be there with one of its values, or with any where it has none here. Of a
-	// header that is there several times one has to fit.
+	// Headers are headers of the record, the user's and siding's. The record must have each header
+	// that is named, with one of the listed values, or with any value if the list is empty. If a
+	// record has a header several times, one of them has to match.
 	Headers map[string][]string
-	// MinAttempts and MaxAttempts bound how often the record was delivered, both
-	// within. Zero is no bound.
+	// MinAttempts and MaxAttempts bound how often the record was delivered, both inclusive. Zero
+	// means no bound.
 	MinAttempts, MaxAttempts int
-	// Since and Until bound the time of the last failure: Since is within,
-	// Until is not. A letter that does not say when it failed counts with its
-	// record's timestamp. Zero is no bound.
+	// Since (inclusive) and Until (exclusive) bound the time of the last failure. For a letter
+	// without that time, its record's timestamp counts. Zero means no bound.
 	Since, Until time.Time
-	// Match is asked last, about letters that fit the rest. Nil fits all.
+	// Match is called last, for letters that match all other fields. Nil matches all.
 	Match func(*Letter) bool
 }
 
 // Range is a part of a partition of a dead-letter topic.
 type Range struct {
 	Partition int32
-	// From is the first offset, and Until that behind the last one. An Until of
-	// zero is no bound.
+	// From is the first offset, and Until the offset after the last. Until zero means no bound.
 	From, Until int64
 }
 
-// At is the range of one letter.
+// At returns the range of one letter.
 func At(partition int32, offset int64) Range { return Range{partition, offset, offset + 1} }
 
 func (r *Range) has(partition int32, offset int64) bool {
@@ -64,7 +62,7 @@ func (f *Filter) Selects(l *Letter) bool {
 		(f.Match == nil || f.Match(l))
 }
 
-// all reports whether it selects everything, without looking.
+// all reports whether the filter is the zero value, which selects all letters.
 func (f *Filter) all() bool {
 	return len(f.Classes)+len(f.Fingerprints)+len(f.Groups)+len(f.Reasons)+len(f.Keys)+len(f.Ranges)+len(f.Headers) == 0 &&
 		f.MinAttempts <= 0 && f.MaxAttempts == 0 && f.Since.IsZero() && f.Until.IsZero() && f.Match == nil
@@ -88,8 +86,8 @@ func (f *Filter) carries(h []kgo.RecordHeader) bool {
 	return true
 }
 
-// narrow takes away what the filter's ranges leave out: whole partitions, and of the others what is
-// before the first or behind the last.
+// narrow reduces left to the filter's ranges. It removes partitions without a range, and shortens
+// the others to the hull of their ranges.
 func (f *Filter) narrow(left map[int32]span) {
 	if len(f.Ranges) == 0 {
 		return

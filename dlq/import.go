@@ -15,35 +15,30 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
-// ImportOptions says how letters are imported.
+// ImportOptions are the options of an import. The zero value has the defaults.
 type ImportOptions struct {
-	// KeepTimestamps writes letters with the timestamps that they had. It is refused
-	// where the topic's retention would delete one at once; a topic with
-	// message.timestamp.type=LogAppendTime, as siding makes them, has its own
-	// notwithstanding. Default: the time of the import, as for any new letter.
+	// KeepTimestamps writes letters with their exported timestamps; the default is the time of the
+	// import. Import refuses it if the topic's retention would delete a letter at once. It has no
+	// effect on a topic with message.timestamp.type=LogAppendTime, which siding's own topics have.
 	KeepTimestamps bool
 }
 
-// Import writes the letters of an export into a dead-letter topic, as new letters:
-// key, value and headers byte for byte, each into the partition that it was in,
-// letters of a partition in their order. It returns when all replicas in sync have
-// them.
+// Import writes the letters of an export to a dead-letter topic, as new letters. Key, value and
+// headers are the same byte for byte, and so are the partitions and the order within them. Import
+// returns when all replicas in sync have the letters.
 //
-// A letter that the topic still holds is a duplicate of that one then, see
-// [Ledger.Letters], and shares its fate. Importing into the topic is for what was
-// pruned or expired, or comes from another cluster. It also makes it harmless to
-// import a file once more, but for letters that siding did not write.
+// A letter that is still in the topic is imported as its duplicate (see [Ledger.Letters]), and is
+// resolved with it. So importing a file twice does no harm, except for letters that siding did not
+// write. Use Import for letters that were pruned, expired, or come from another cluster.
 //
-// The file is read twice: first to check all of it, so that nothing is written of
-// one that is cut short, has a broken line, or a letter of a partition that the topic
-// has not. The error then names the line.
+// Import reads the file twice, and checks all of it first. It writes nothing if the file is cut
+// short, or has a broken line, or a letter in a partition that the topic does not have. The error
+// then names the line. A pipe cannot be read twice; save it to a file first.
 //
-// It is no transaction, as a large file fits none. If writing goes wrong, the error
-// names the first line that was not written, and n is how many letters were; of what
-// was in flight when ctx ended, some may have been as well. They stay, and are open.
-// Import the file once more then: it writes all of it, and letters that are there
-// already become copies. A pipe can't be read
-// twice; save it to a file first.
+// Import is not a transaction: a large file would not fit into one. If a write fails, the error
+// names the first line that was not written, and n is how many letters were written. Letters in
+// flight when ctx ended may have been written too. Written letters stay, and are open. To finish,
+// import the file again: the letters that are already there become duplicates.
 func Import(ctx context.Context, topic string, file io.ReadSeeker, how ImportOptions, opts ...kgo.Opt) (n int64, err error) {
 	i := importer{topic: topic, file: file, how: how, opts: opts}
 	n, err = i.run(ctx)
@@ -60,12 +55,12 @@ type importer struct {
 	opts  []kgo.Opt
 
 	partitions int
-	oldest     time.Time // a letter that is older would be gone at once; zero where none would
+	oldest     time.Time // retention would delete older letters at once; zero if it deletes none
 
 	mu      sync.Mutex
 	written int64
-	line    int64 // the first that was not written
-	err     error // why
+	line    int64 // the first line that was not written
+	err     error // why it was not written
 }
 
 func (i *importer) run(ctx context.Context) (int64, error) {
@@ -87,7 +82,7 @@ func (i *importer) run(ctx context.Context) (int64, error) {
 	return i.write(ctx)
 }
 
-// read looks at what the topic can take.
+// read reads the topic's number of partitions, and its retention if that matters.
 func (i *importer) read(ctx context.Context) error {
 	adm, err := client.NewAdmin(i.opts...)
 	if err != nil {
@@ -121,10 +116,10 @@ func (i *importer) read(ctx context.Context) error {
 	return nil
 }
 
-// maxRetention is longer than any that is meant, and no overflow.
+// maxRetention caps a topic's retention, so that it does not overflow a time.Duration.
 const maxRetention = 100 * 365 * 24 * time.Hour
 
-// check makes sure that a line can be written.
+// check returns an error if a line cannot be written.
 func (i *importer) check(ctx context.Context, p parsed) error {
 	switch {
 	case p.err != nil:
@@ -132,10 +127,10 @@ func (i *importer) check(ctx context.Context, p parsed) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case int(p.record.Partition) >= i.partitions:
-		return fmt.Errorf("letter %s/%d/%d is of a partition that the topic has not, which has %d: give it more",
+		return fmt.Errorf("letter %s/%d/%d: the topic has only %d partitions: add partitions to it",
 			p.record.Topic, p.record.Partition, p.record.Offset, i.partitions)
 	case p.record.Timestamp.Before(i.oldest):
-		return fmt.Errorf("letter %s/%d/%d has the timestamp %s, and the topic's retention would delete it at once: raise that, or don't keep timestamps",
+		return fmt.Errorf("letter %s/%d/%d has the timestamp %s, and the topic's retention would delete it at once: raise the retention, or do not keep timestamps",
 			p.record.Topic, p.record.Partition, p.record.Offset, p.record.Timestamp.UTC().Format(time.RFC3339))
 	}
 	return nil
@@ -148,7 +143,7 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 	}
 	var under sync.WaitGroup
 	for line, p := range exportLines(i.file) {
-		if err := i.check(ctx, p); err != nil { // again: the file may have changed
+		if err := i.check(ctx, p); err != nil { // the file may have changed since the first check
 			i.failed(line, err)
 		}
 		if i.stopped() {
@@ -170,7 +165,7 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 			i.written++
 		})
 	}
-	_ = cl.Flush(ctx) // an error is that of ctx; what did not come through fails one by one
+	_ = cl.Flush(ctx) // its error is that of ctx; each letter that was not written reports its own
 	cl.Close()
 	under.Wait()
 	if i.err != nil {
@@ -179,7 +174,7 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 	return i.written, nil
 }
 
-// failed keeps the error about the first line that was not written.
+// failed keeps the error of the first line that was not written.
 func (i *importer) failed(line int64, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

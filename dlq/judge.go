@@ -6,18 +6,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// judge finds the state of letters that it gets in the order of their partitions.
+// judge finds the states of letters, which it gets in the order of their partitions.
 type judge struct {
 	ledger  *Ledger
 	deduper *deduper
 	view    headerView // of the last letter
-	copy    copied     // of what it is the copy, where no entry resolves it
-	names   bool       // it says of which letter a copy is
-	// how far behind that letter the copy is, if the judge names it; 0 from 2³² on
+	copy    copied     // of the last letter, if no entry resolves it
+	names   bool       // whether it also finds the letter of a copy
+	// behind is how far after its letter the last copy stands, if names is set; 0 if that is 2³² or
+	// more.
 	behind uint32
 }
 
-// newJudge returns a judge; one that names also says of which letter a copy is.
+// newJudge returns a judge. With names it also finds the letters of copies.
 func newJudge(l *Ledger, names bool) *judge {
 	return &judge{ledger: l, deduper: newDeduper(), names: names}
 }
@@ -43,8 +44,8 @@ func (j *judge) state(r *kgo.Record) State {
 	return state
 }
 
-// unresolved takes a letter that no entry resolves, and returns of what it is the copy. written is
-// when the broker got it.
+// unresolved judges a letter that no entry resolves: it returns the kind of letter that this one is
+// a copy of. written is the timestamp of its record.
 func (j *judge) unresolved(r *kgo.Record, written time.Time) copied {
 	j.copy, j.behind = noCopy, 0
 	j.view.read(r.Headers)

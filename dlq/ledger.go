@@ -9,11 +9,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Ledger is what became of the letters of a dead-letter topic, as the records of its ledger topic
-// say. The last entry about a letter counts. A letter without an entry is open, and so is one whose
-// entry is broken. Entries about a deleted dead-letter topic of the same name are ignored. A
-// consumer's report that it discarded a letter counts only if the letter's last entry says that the
-// same run redrove it: see [Entry.DiscardReport].
+// Ledger has the states of the letters of a dead-letter topic, from the records of its ledger
+// topic. The last entry about a letter counts. A letter is open if it has no entry, or a broken
+// one. Entries about a deleted dead-letter topic of the same name are ignored. A consumer's report
+// that it discarded a letter counts only if the letter's last entry says that the same run redrove
+// it: see [Entry.DiscardReport].
 //
 // A Ledger takes at most two bytes of memory for a letter with an entry, and two more for one that
 // is [Redriven] or that a consumer reports about. It takes bits where such letters are dense, and
@@ -26,7 +26,7 @@ type Ledger struct {
 	opts        []kgo.Opt
 
 	id, ledgerID kadm.TopicID
-	begun, whole bool // a Read found the topic; the last one came to the end
+	begun, whole bool // a Read found the topic; the last Read came to the end
 	missing      bool
 	at           Cursor
 
@@ -37,57 +37,57 @@ type Ledger struct {
 	reports discardReports
 }
 
-// NewLedger returns the ledger of a dead-letter topic, with nothing read yet:
-// [github.com/sidingkafka/siding/retrytopics.Naming] knows the name of its topic.
-// The options say how to reach the cluster, and may tune fetching; each method
-// that reads or writes has clients of its own for as long as it runs.
+// NewLedger returns the ledger of the dead-letter topic, without reading it. ledger is the name of
+// the ledger's topic, see [github.com/sidingkafka/siding/retrytopics.Naming]. opts connect to the
+// cluster, and may tune fetching. Each method that reads or writes opens its own clients, and
+// closes them before it returns.
 func NewLedger(topic, ledger string, opts ...kgo.Opt) *Ledger {
 	l := &Ledger{topic: topic, name: ledger, opts: opts}
 	l.forget()
 	return l
 }
 
-// forget makes it one of which nothing was read.
+// forget drops everything that was read.
 func (l *Ledger) forget() {
 	l.at, l.states, l.runs, l.broken = Cursor{}, map[int32]*stateSets{}, map[string][]byte{}, map[place]*EntryError{}
 	l.reports, l.whole = discardReports{byRun{}, byRun{}}, false
 }
 
-// Topic is the name of the dead-letter topic, and Name that of the ledger's.
+// Topic returns the name of the dead-letter topic.
 func (l *Ledger) Topic() string { return l.topic }
 
-// Name is the name of the ledger's topic.
+// Name returns the name of the ledger's topic.
 func (l *Ledger) Name() string { return l.name }
 
-// TopicID is the id of the dead-letter topic, for new entries. It is zero before
-// the first Read, and where brokers have no ids.
+// TopicID returns the id of the dead-letter topic, for new entries. It is zero before the first
+// Read, and if the brokers have no ids.
 func (l *Ledger) TopicID() [16]byte { return l.id }
 
-// Missing reports whether the last Read found no ledger topic, as beside a
-// dead-letter topic that siding did not make: then every letter is open, and
-// nothing can be recorded before the topic is created.
+// Missing reports whether the last Read found no ledger topic, for example because siding did not
+// create the dead-letter topic. Then every letter is open, and no entry can be written until the
+// ledger's topic is created.
 func (l *Ledger) Missing() bool { return l.missing }
 
-// State is what became of a letter; empty if nothing did, or is known. A [Duplicate] of
-// which the entry names the letter is one only while that letter is settled by
-// something that was done about its record; else it is [Unknown] if the letter is,
-// or empty, and the methods that read letters judge it like one without an entry.
+// State returns the state of a letter, by its last entry; empty if there is none that can be read.
+// The entry of a [Duplicate] may name the original letter. Then it counts only while that letter
+// was redriven or discarded. Otherwise the state is [Unknown] if that letter's is, or else empty,
+// and the methods that read letters treat the duplicate like a letter without an entry.
 func (l *Ledger) State(partition int32, offset int64) State { return l.states[partition].state(offset) }
 
-// pending reports whether a letter was redriven and has no outcome, or its entry names such a
-// letter as the one that it is a copy of.
+// pending reports whether a letter was redriven and has no outcome, or is by its entry the copy of
+// such a letter.
 func (l *Ledger) pending(partition int32, offset int64) bool {
 	f := l.states[partition]
 	return f.reportedAt(f.letterOf(offset)) == Redriven
 }
 
-// since is the Unix second at which a letter was settled that is, and whose state resolves its
-// record.
+// since returns the Unix second at which a letter was redriven or discarded. The letter's state
+// must be such a one.
 func (l *Ledger) since(partition int32, offset int64) uint32 {
 	return l.states[partition].since.Of(offset)
 }
 
-// Count is how many letters are in a state, with those that have expired since.
+// Count returns how many letters have a state. It includes letters that retention deleted since.
 func (l *Ledger) Count(s State) (n int64) {
 	fate := stateCode(s)
 	if fate < stateOf {
@@ -107,8 +107,7 @@ func (l *Ledger) Count(s State) (n int64) {
 	return n
 }
 
-// Pending is how many letters a run has brought back of which the ledger says no more
-// than that: they are [Redriven], and have no outcome.
+// Pending returns how many letters of a run are [Redriven] and have no outcome yet.
 func (l *Ledger) Pending(run string) (n int64) {
 	for partition, brought := range l.reports.redriven[run] {
 		for offset := range brought.All() {
@@ -120,9 +119,9 @@ func (l *Ledger) Pending(run string) (n int64) {
 	return n
 }
 
-// Broken is how many letters have a last entry that can't be read, and the first
-// of what those are, 100 at most, by partition and offset; after them there are
-// records whose key says nothing.
+// Broken returns how many letters have a last entry that cannot be read, and at most 100 such
+// records. These are sorted by the letters' partition and offset; records whose key names no letter
+// come last.
 func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 	for _, f := range l.states {
 		letters += int64(f.sets[stateBroken].Len() + f.sets[stateNewer].Len())
@@ -136,9 +135,9 @@ func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 	return letters, some
 }
 
-// Unreadable reports whether the last entry about a letter can't be read: its
-// letter counts as open, and whether it was redriven is not known. A
-// [Duplicate] goes by its letter.
+// Unreadable reports whether the last entry about a letter cannot be read. Such a letter counts as
+// open, and may have been redriven. For a [Duplicate] whose entry names the original letter, it
+// reports about that letter.
 func (l *Ledger) Unreadable(partition int32, offset int64) bool {
 	f := l.states[partition]
 	if f == nil {
@@ -148,9 +147,9 @@ func (l *Ledger) Unreadable(partition int32, offset int64) bool {
 	return f.sets[stateBroken].Has(offset) || f.sets[stateNewer].Has(offset)
 }
 
-// Runs are the redrive runs of the topic: the last value under the key of each
-// run's id. They are the ledger's, not to be written into.
+// Runs returns the redrive runs of the topic: by run id, the last value of that key. The values are
+// the ledger's; do not modify them.
 func (l *Ledger) Runs() map[string][]byte { return maps.Clone(l.runs) }
 
-// At is where the reading stands, in the ledger's topic.
+// At returns how far the ledger's topic was read.
 func (l *Ledger) At() Cursor { return Cursor{Topic: l.name, At: maps.Clone(l.at.At)} }

@@ -10,29 +10,31 @@ import (
 )
 
 // Discard discards the open letters that the filter selects, from the cursor on. It records each as
-// [Discarded], with who says so and why, which must not be empty. It records their copies as
-// [Duplicate], whatever the filter says about these, so that they stay resolved when the letter
-// before them has expired. The letters themselves stay in the topic. A ledger that was not read
-// before is read first; what Discard writes counts when it is read again.
+// [Discarded], with the operator (by) and the reason (why), which must not be empty. It records
+// copies of these letters as [Duplicate], whether or not the filter selects them, so that they stay
+// resolved when the letter has expired. The letters themselves stay in the topic. If the ledger was
+// not read yet, Discard reads it first. Entries that Discard writes count after the next Read.
 //
-// Freeze a cursor, count, ask, and pass the same cursor: letters that come meanwhile are then not
-// discarded unseen. Discard does not check whether a redrive run is under way: see [Ledger.Runs].
+// To ask for confirmation, freeze a cursor, count the letters, and pass the same cursor to Discard.
+// So letters that come meanwhile are not discarded unseen. Discard does not check for active
+// redrive runs: see [Ledger.Runs].
 //
-// done, if not nil, is called once for each entry, with the place of its letter: when all replicas
-// in sync have the entry, or with the error why it was not written. Calls are not concurrent.
-// Nothing is written if the ledger's topic does not exist, has too few partitions, or has entries
-// that a newer siding wrote. Otherwise the error names the first ten letters that were not
-// recorded, or says why not all letters were read; discarded is how many were recorded. Entries in
-// flight when ctx ended may have been written too. To continue, read the ledger and discard again.
+// done, if not nil, is called once for each entry, with the position of its letter: when all
+// replicas in sync have the entry, or with the error why it was not written. Calls are not
+// concurrent. Nothing is written if the ledger's topic does not exist, has too few partitions, or
+// has entries that a newer siding wrote. Otherwise the error names the first ten letters whose
+// entries were not written, or the reason why not all letters were read. discarded is how many
+// letters are recorded as discarded. Entries in flight when ctx ended may have been written too. To
+// continue, read the ledger and discard again.
 func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why string, done func(letter headers.Position, err error)) (discarded int64, err error) {
 	fail := func(err error) error { return fmt.Errorf("dlq: discard letters of %q: %w", l.topic, err) }
 	if by == "" || why == "" {
-		return 0, fail(errors.New("say who discards them, and why"))
+		return 0, fail(errors.New("by and why must not be empty"))
 	}
 	if err := l.ensure(ctx); err != nil {
 		return 0, err
 	}
-	if err := l.newer(); err != nil { // of a Read before
+	if err := l.newer(); err != nil { // the last Read may have returned this error already
 		return 0, fail(err)
 	}
 	n, err := newLedgerWriter(ctx, l, done)

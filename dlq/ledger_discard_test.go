@@ -127,7 +127,7 @@ func TestLedger_DiscardNamesLettersThatFailed(t *testing.T) {
 		if n != 3 || ok != 3 || failed != 15 || err == nil {
 			t.Fatalf("%d discarded, %d and %d are told, %v", n, ok, failed, err)
 		}
-		if text := err.Error(); !strings.Contains(text, "orders.dlq/0/0") || !strings.Contains(text, "and 5 letters more") || strings.Contains(text, "orders.dlq/1/") {
+		if text := err.Error(); !strings.Contains(text, "orders.dlq/0/0") || !strings.Contains(text, "and 5 more letters") || strings.Contains(text, "orders.dlq/1/") {
 			t.Error(text)
 		}
 	})

@@ -9,8 +9,8 @@ import (
 )
 
 // Letters yields the letters that the filter selects, from the cursor on, like [Read], each with
-// its [Letter.State]. The scope decides whether resolved letters are among them. A ledger that was
-// not read before is read first.
+// its [Letter.State]. The scope decides whether resolved letters are among them. If the ledger was
+// not read yet, it is read first.
 //
 // A consumer that crashes before it commits writes a letter once more. Two letters of a partition
 // are of one record if they have the same group, original coordinates (topic, its id, partition,
@@ -25,11 +25,11 @@ import (
 // entry and the entry's record, in whole seconds. So a wrong clock shows a letter too many rather
 // than one too few. A later failure is open, for example after its group was rewound.
 //
-// A letter that does not name its origin, or not the topic id of it, is a copy of no other letter;
-// letters that siding did not write are such. Duplicates are known of up to 1,000 groups, and up to
-// 65,536 combinations of these with partitions and redrive ids. They are known of what the read has
-// seen: a read that begins at a cursor also reads the 4,096 offsets before it, so that each page of
-// a list comes as fast as the first.
+// A letter without an original position, or without the topic id of it, is never a duplicate;
+// letters that siding did not write have none. Duplicates are recognized for up to 1,000 groups,
+// and up to 65,536 combinations of these with partitions and redrive ids. The original letter must
+// be among the letters that were read: a read that begins at a cursor also reads the 4,096 offsets
+// before it. So each page of a list comes as fast as the first.
 func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor, scope Scope) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		if err := l.ensure(ctx); err != nil {

@@ -9,26 +9,24 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ImportPreview is what an import of a file would do to a topic.
+// ImportPreview is what an import of a file into a topic would do.
 type ImportPreview struct {
-	// Letters are those of the file.
+	// Letters is how many letters the file has.
 	Letters int64
-	// Copies are those among them that the topic holds, or that the file has twice, see
-	// [Ledger.Letters]: they share the fate of the one that was first, so that nothing
-	// becomes open by them.
+	// Copies is how many of these are duplicates (see [Ledger.Letters]) of letters in the topic or
+	// earlier in the file. They reopen nothing: each is resolved with the first letter.
 	Copies int64
-	// Reopened are those of this topic that had an outcome at the place where they
-	// were, by what it was. Imported, they are open.
+	// Reopened counts, by state, the letters that were exported from this topic and are resolved
+	// there, and are no duplicates. Imported, they are open.
 	Reopened map[State]int64
-	// Broken says what is wrong with a line of the file. Nothing of such a file is
-	// imported; the counts are of what comes before the line.
+	// Broken is the error of the first broken line of the file, if any. Nothing of such a file is
+	// imported; the counts are of the lines before it.
 	Broken error
 }
 
-// PreviewImport says what an [Import] of a file into the topic would do to it, as it is now,
-// and leaves the file where it stood. It reads all of the topic, and the ledger if it
-// was not read before. progress, if not nil, is told how many offsets of the topic of
-// how many were passed.
+// PreviewImport returns what an [Import] of a file into the topic would do now. It reads all of the
+// topic, and the ledger if that was not read yet. It restores the position of file. progress, if
+// not nil, is called with the number of offsets of the topic that were read, and their total.
 func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress func(read, total int64)) (ImportPreview, error) {
 	o := ImportPreview{Reopened: map[State]int64{}}
 	if err := l.ensure(ctx); err != nil {
@@ -64,7 +62,7 @@ func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress
 	return o, nil
 }
 
-// judged has seen all letters of the topic.
+// judged returns a judge that has seen all letters of the topic.
 func (l *Ledger) judged(ctx context.Context, progress func(read, total int64)) (*judge, error) {
 	j := newJudge(l, false)
 	s := scan{topic: l.topic, opts: l.opts, progress: progress}

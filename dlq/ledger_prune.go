@@ -13,35 +13,33 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
-// Prunable is what can be deleted from the beginning of a dead-letter topic's
-// partitions.
+// Prunable is which letters can be deleted from the beginning of a dead-letter topic's partitions.
 type Prunable struct {
-	// Until has, for each partition of which something can be deleted, the offset of
-	// the first letter that stays, or the end. It fits the End of a [Cursor], to
-	// read what would go.
+	// Until has, for each partition with letters to delete, the offset of the first letter that
+	// stays, or the end. It can be the End of a [Cursor], to read the letters that would be
+	// deleted.
 	Until map[int32]int64
-	// Letters is how many would go, and Open how many of them are open or have no
-	// outcome: only where it was asked for by age.
+	// Letters is how many letters would be deleted. Open is how many of these are open or have no
+	// outcome: zero unless they are selected by age.
 	Letters, Open int64
-	// Copies is how many letters stay that are copies of resolved letters and have no
-	// entry: see [Ledger.Prune].
+	// Copies is how many letters that stay are copies of resolved letters without an entry of their
+	// own: see [Ledger.Prune].
 	Copies int64
-	// Pending is how many letters stay that were redriven and have no recorded
-	// outcome, and copies of such letters. What is behind
-	// the first of a partition stays with it.
+	// Pending is how many letters that stay were redriven and have no recorded outcome, or are
+	// copies of such letters. All letters after the first of these in a partition stay too.
 	Pending int64
 
-	duplicates map[int32]*duplicates // that Copies counts
+	duplicates map[int32]*duplicates // the letters that Copies counts
 }
 
-// Prunable reads the topic once and returns what can be deleted. In each partition that is what is
-// before the first letter that has to stay: a letter without an entry of its own that resolves it,
-// or one that was redriven and has no outcome ([Redriven]), if it was written at before or later.
-// With the zero time each such letter stays. A ledger that was not read before is read first.
-// progress may be nil; it gets how many offsets of how many were passed, not counting the ledger's.
+// Prunable reads the topic once and returns which letters can be deleted: in each partition those
+// before the first letter that has to stay. A letter has to stay if no entry of its own resolves
+// it, or if it was redriven and has no outcome ([Redriven]). Such a letter may be deleted only if
+// it was written earlier than before; with the zero time all of them stay. If the ledger was not
+// read yet, it is read first. progress, if not nil, is called with the number of offsets that were
+// read, and their total, without those of the ledger.
 //
-// With an error nothing may be deleted: a partition that was not read to its end may hold open
-// letters.
+// After an error delete nothing: a partition that was not read to its end may hold open letters.
 func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(read, total int64)) (*Prunable, error) {
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
@@ -56,18 +54,16 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 		},
 	}
 	if _, err := s.all(ctx, Cursor{}, p.add); err != nil {
-		return nil, fmt.Errorf("dlq: look what can be pruned of %q: %w", l.topic, err)
+		return nil, fmt.Errorf("dlq: find what can be pruned from %q: %w", l.topic, err)
 	}
 	return p.prunable(), nil
 }
 
-// Prune deletes what a look at the topic found, by moving the start of its
-// partitions (DeleteRecords); what is deleted is lost. Letters that stay and are
-// copies of resolved ones are first recorded as [Duplicate], or they
-// would count as open once these are gone; nothing is deleted when that does not
-// succeed. The next look finds their entries.
-// An error names the partitions of which nothing was deleted; to try again does no
-// harm.
+// Prune deletes the letters that [Ledger.Prunable] found, by moving the start of the partitions
+// (DeleteRecords). They cannot be restored. Prune first records the letters that Copies counts as
+// [Duplicate], because they would count as open once their originals are deleted. If that fails it
+// deletes nothing. An error names the partitions in which nothing was deleted. Prune can be called
+// again after an error.
 func (l *Ledger) Prune(ctx context.Context, p *Prunable) error {
 	if err := l.prune(ctx, p); err != nil {
 		return fmt.Errorf("dlq: prune %q: %w", l.topic, err)
@@ -107,7 +103,7 @@ func (l *Ledger) prune(ctx context.Context, p *Prunable) error {
 	return errors.Join(errs...)
 }
 
-// noteDuplicates writes them down.
+// noteDuplicates records the letters that Copies counts as duplicates.
 func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
 	any := false
 	for _, set := range p.duplicates {

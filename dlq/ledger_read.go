@@ -14,21 +14,20 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
-// Read reads the ledger up to where it ends when the reading begins, committed
-// records only. The first call reads all of it, a later one goes on where the one
-// before stopped, however that ended.
+// Read reads the ledger's committed records, up to the end that the topic has when Read begins. The
+// first call reads from the start. Each later call continues where the last one stopped, also after
+// an error.
 //
-// progress, if not nil, is told how many offsets of how many were passed, at the
-// beginning, from time to time, and at the end. each, if not nil, gets every
-// record as it comes, with those of runs and with broken ones, but for entries
-// about another topic id; it must not use the ledger.
+// progress, if not nil, is called with the number of offsets that were read, and their total: at
+// the beginning, from time to time, and at the end. each, if not nil, is called with every record,
+// also those of runs and broken ones, except entries about another topic id. It must not use the
+// ledger.
 //
-// Broken entries don't end the reading: see [Ledger.Broken]. An error that wraps
-// [ErrNewerVersion] says that all was read, and names the first letter of which the
-// last entry is from a newer siding: it is best left alone. After any other error
-// something is missing, and letters may look open that are not; the next call goes
-// on. It is an error when the dead-letter topic does not exist, or was recreated
-// since the first call: begin with a new Ledger then.
+// Broken entries do not end the reading: see [Ledger.Broken]. An error that wraps [ErrNewerVersion]
+// means that all was read, but that a newer siding wrote the last entry about a letter. It names
+// the first such letter: leave it alone. After any other error entries are missing, and resolved
+// letters may look open, until another call succeeds. Read returns an error if the dead-letter
+// topic does not exist, or was recreated since the first call: then begin with a new Ledger.
 func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), each func(*LedgerRecord)) error {
 	if err := l.find(ctx); err != nil {
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
@@ -55,7 +54,7 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 	return l.newer()
 }
 
-// find polls the two topics and keeps what it finds.
+// find polls the two topics and stores their ids.
 func (l *Ledger) find(ctx context.Context) error {
 	s, err := l.poll(ctx)
 	if err != nil {
@@ -68,7 +67,7 @@ func (l *Ledger) find(ctx context.Context) error {
 	return nil
 }
 
-// ensure reads the ledger unless that was done, as every method does that needs it.
+// ensure reads the ledger, unless the last Read came to its end.
 func (l *Ledger) ensure(ctx context.Context) error {
 	if l.whole {
 		return nil
@@ -76,17 +75,18 @@ func (l *Ledger) ensure(ctx context.Context) error {
 	return l.Read(ctx, nil, nil)
 }
 
-// ledgerPoll is a look at the two topics.
+// ledgerPoll is the result of a poll of the two topics.
 type ledgerPoll struct {
 	id, ledgerID     kadm.TopicID
 	letters, entries int // partitions
 	missing          bool
 }
 
-// poll looks at them, and makes sure that the letters' is still the one that it was.
+// poll describes the two topics. It returns an error if the dead-letter topic was recreated since
+// the last find.
 func (l *Ledger) poll(ctx context.Context) (s ledgerPoll, err error) {
 	if l.topic == "" || l.name == "" {
-		return s, errors.New("there is no topic, or no ledger")
+		return s, errors.New("the name of the topic or of the ledger is empty")
 	}
 	adm, err := client.NewAdmin(l.opts...)
 	if err != nil {
@@ -104,14 +104,14 @@ func (l *Ledger) poll(ctx context.Context) (s ledgerPoll, err error) {
 	case letters.Err != nil:
 		return s, fmt.Errorf("describe topic %q: %w", l.topic, letters.Err)
 	case l.begun && l.id != letters.ID:
-		return s, fmt.Errorf("the dead-letter topic %q was recreated meanwhile: begin again", l.topic)
+		return s, fmt.Errorf("the dead-letter topic %q was recreated: begin with a new Ledger", l.topic)
 	case ledger.Err != nil && !errors.Is(ledger.Err, kerr.UnknownTopicOrPartition):
 		return s, fmt.Errorf("describe topic %q: %w", l.name, ledger.Err)
 	}
 	return ledgerPoll{letters.ID, ledger.ID, len(letters.Partitions), len(ledger.Partitions), ledger.Err != nil}, nil
 }
 
-// take keeps what a record of the ledger says, and reports whether it is about this topic.
+// take stores a record of the ledger, and reports whether it is about this topic.
 func (l *Ledger) take(n *LedgerRecord) bool {
 	if run, ok := n.DiscardReport(); ok {
 		l.addReport(run, n)
@@ -126,7 +126,8 @@ func (l *Ledger) take(n *LedgerRecord) bool {
 	}
 	at := place{n.Record.Partition, n.Letter}
 	if n.Letter < 0 {
-		// Nothing else can be said of it; it is told apart from letters by where it stands itself.
+		// The record is about no letter. Its own offset, made negative, tells it apart from the
+		// letters.
 		at.offset = -1 - n.Record.Offset
 	}
 	delete(l.broken, at)
@@ -155,11 +156,11 @@ func (l *Ledger) take(n *LedgerRecord) bool {
 	return true
 }
 
-// maxBroken is how many broken entries of a ledger are kept, to be shown.
+// maxBroken is how many broken entries of a ledger are kept, for display.
 const maxBroken = 100
 
-// keepBroken keeps a broken entry to be shown. One about a letter takes the room of a record that
-// is about none: those do no harm.
+// keepBroken keeps a broken entry for display. If there is no room, an entry about a letter
+// replaces a record that is about none, which does no harm.
 func (l *Ledger) keepBroken(at place, e *EntryError) {
 	if len(l.broken) >= maxBroken {
 		for other := range l.broken {
@@ -183,8 +184,8 @@ func (l *Ledger) stateCodeOf(partition int32) *stateSets {
 	return f
 }
 
-// keep keeps the state of a run. Whatever else it has is under longer keys, and for who asked to
-// get each note.
+// keep stores the state of a run. Other records of a run have longer keys, and only go to the
+// callback of Read.
 func (l *Ledger) keep(n *LedgerRecord) {
 	switch {
 	case n.Record.Partition != 0 || strings.Contains(n.Run, "/"):
@@ -195,7 +196,7 @@ func (l *Ledger) keep(n *LedgerRecord) {
 	}
 }
 
-// newer is the error about entries that a newer siding wrote.
+// newer returns the error about entries that a newer siding wrote, if there are any.
 func (l *Ledger) newer() error {
 	n := 0
 	for _, f := range l.states {
@@ -213,8 +214,8 @@ func (l *Ledger) newer() error {
 	return fmt.Errorf("dlq: read ledger %q: %d letters: %w", l.name, n, ErrNewerVersion)
 }
 
-// addReport takes down what a consumer says, or says no longer. Of a record that is broken as well:
-// compaction has taken the one before it.
+// addReport adds a consumer's discard report. A report without an entry, revoked or broken, removes
+// the report before it, which compaction deletes.
 func (l *Ledger) addReport(run string, n *LedgerRecord) {
 	at := place{n.Record.Partition, n.Letter}
 	if n.Entry.State != "" {
@@ -229,13 +230,13 @@ func (l *Ledger) addReport(run string, n *LedgerRecord) {
 	}
 }
 
-// addRedriven takes down which run brought a letter back, if its last entry says that one did.
+// addRedriven stores which run redrove a letter, if its last entry says so.
 func (l *Ledger) addRedriven(at place, e *Entry) {
 	if e.State == Redriven && l.reports.redriven.has(e.Run, at) {
 		return
 	}
 	f := l.stateCodeOf(at.partition)
-	// by the entry, or as it was believed
+	// The letter is redriven by its former entry, or discarded by a report that was confirmed.
 	if f.sets[stateCode(Redriven)].Has(at.offset) || f.sets[stateCode(Discarded)].Has(at.offset) {
 		for run := range l.reports.redriven {
 			l.reports.redriven.remove(run, at)
@@ -246,7 +247,7 @@ func (l *Ledger) addRedriven(at place, e *Entry) {
 	}
 }
 
-// confirmReports marks the letters as discarded for which report and redriving run agree.
+// confirmReports marks the letters as discarded that a report and the entry's run agree about.
 func (l *Ledger) confirmReports() {
 	for run, said := range l.reports.reported {
 		for partition, brought := range l.reports.redriven[run] {

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// Summarize reads the topic once, from the cursor on, up to where it ends when that
-// begins, or where the cursor ends, and counts the letters that the filter selects.
-// If the ledger was not read before, it is read first; progress is not told of
-// that. It may be nil, and is told how many offsets of how many were passed.
+// Summarize reads the topic once and counts the letters that the filter selects. It reads from the
+// cursor to the cursor's end, or to the end that the topic has when the reading begins. If the
+// ledger was not read yet, it is read first. progress, if not nil, is called with the number of
+// offsets that were read, and their total, without those of the ledger.
 //
-// It takes at most two bytes a letter besides those of the ledger, to know
-// duplicates, as [Ledger.Letters] says, and is cheapest without a filter.
+// To recognize duplicates (see [Ledger.Letters]) it takes at most two bytes a letter, besides those
+// of the ledger. It is fastest without a filter.
 //
-// A summary that comes with an error is of what could be read: nil where nothing
-// could, and without the rest of a partition that gives nothing, as [Read] says.
+// With an error, the summary lacks the rest of each partition that stalled, as in [Read]. It is nil
+// if the read did not come to its end otherwise.
 func (l *Ledger) Summarize(ctx context.Context, f Filter, from Cursor, progress func(read, total int64)) (*Summary, error) {
 	if err := l.ensure(ctx); err != nil {
 		return nil, err

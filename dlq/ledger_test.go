@@ -341,7 +341,7 @@ func TestLedger_UnreadableTopicIsAnError(t *testing.T) {
 		// One partition gives nothing: what the others say is kept, and it is an error.
 		stalled := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq.ledger", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
 		l := k.ledger("orders.dlq")
-		wantError(t, l.Read(t.Context(), nil, nil), "partition 1 gives nothing")
+		wantError(t, l.Read(t.Context(), nil, nil), "partition 1 delivered nothing")
 		stalled.Remove()
 		read(t, l)
 		if !l.State(0, 0).Resolves() || !l.State(1, 0).Resolves() {

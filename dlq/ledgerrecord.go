@@ -7,34 +7,32 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// LedgerRecord is a record of a ledger: an [Entry] about a letter, something that a
-// redrive run keeps about itself, or what a consumer says of a letter that a run
-// brought back: see [LedgerRecord.DiscardReport].
+// LedgerRecord is a record of a ledger: an [Entry] about a letter, a record of a redrive run, or a
+// consumer's discard report about a letter that a run redrove (see [LedgerRecord.DiscardReport]).
 type LedgerRecord struct {
-	// Record is the note as it stands there. One that is kept keeps the whole
-	// fetch in memory that it came with.
+	// Record is the record as it was read. It keeps the whole fetch that it came with in memory.
 	Record *kgo.Record
-	// Run is the key of what a run keeps, or of a discard report, without "run/"; empty
-	// for an entry.
+	// Run is the key of a run's record or of a discard report, without "run/". It is empty for an
+	// entry.
 	Run string
-	// Letter is the offset of the letter that an entry or a discard report is about, in
-	// the partition of the record; -1 where the key names none.
+	// Letter is the offset of the letter that an entry or a discard report is about, in the
+	// partition of the record; -1 if the key names none.
 	Letter int64
-	// Entry is what it says. It is zero where it was taken back, by a record
-	// without a value: of an entry, the letter is open again.
+	// Entry is the content of an entry or a discard report. A record without a value gives the zero
+	// Entry, which revokes the one before it.
 	Entry Entry
-	// Err says that the record is no entry, as an [*EntryError].
+	// Err is an [*EntryError] if the record is none of the three.
 	Err error
 }
 
-// RunRecord returns the record that keeps something about a run in a ledger: its
-// state under the run's id, anything else under "id/…", but for [Entry.DiscardReport]. A
-// nil value takes it away. All of them are on partition 0.
+// RunRecord returns a record of a run. name is the run's id for its state, and "id/…" for other
+// records; for discard reports use [Entry.DiscardReport]. A nil value deletes the record before it.
+// All records of runs are on partition 0.
 func RunRecord(ledger, name string, value []byte) *kgo.Record {
 	return &kgo.Record{Topic: ledger, Key: []byte(runKey + name), Value: value}
 }
 
-// ParseLedgerRecord reads a record of a ledger.
+// ParseLedgerRecord parses a record of a ledger. It never returns nil; errors are in Err.
 func ParseLedgerRecord(r *kgo.Record) *LedgerRecord {
 	if name, ok := strings.CutPrefix(string(r.Key), runKey); ok && name != "" {
 		n := &LedgerRecord{Record: r, Run: name, Letter: -1}
@@ -46,22 +44,23 @@ func ParseLedgerRecord(r *kgo.Record) *LedgerRecord {
 	return n
 }
 
-// resolvedAt is the Unix second since when the letter of an entry is settled. The broker's clock
-// and the writer's both say so: where one of them is ahead, a letter that failed since would be
-// taken for a copy.
+// resolvedAt returns the Unix second at which the letter of an entry was resolved, by the earlier
+// of the broker's clock and the writer's. If a clock that is ahead counted, a letter that failed
+// later would be taken for a copy.
 func (n *LedgerRecord) resolvedAt() uint32 {
 	at := n.Entry.At
 	if written := n.Record.Timestamp; written.Before(at) {
 		at = written
 	}
 	if since := n.Entry.Since; !since.IsZero() && since.Before(n.Entry.At) {
-		at = at.Add(-n.Entry.At.Sub(since)) // so much before, whatever the writer's clock said
+		// the distance holds, even if the writer's clock was wrong
+		at = at.Add(-n.Entry.At.Sub(since))
 	}
 	return seconds(at)
 }
 
-// parseDiscardReport reads what a consumer says, if the key is of that form. Whatever else is in
-// the run's part of the key, no run keeps anything under such a one.
+// parseDiscardReport parses a discard report, if the key has the form of one. No run has other
+// records under such a key.
 func (n *LedgerRecord) parseDiscardReport() {
 	at := strings.LastIndex(n.Run, discardReportKey)
 	if at < 1 {
@@ -87,8 +86,8 @@ func (n *LedgerRecord) parseDiscardReport() {
 	n.Entry = e
 }
 
-// DiscardReport reports whether a note is what [Entry.DiscardReport] returns, right or broken,
-// and of which run it is.
+// DiscardReport reports whether the record is a discard report (see [Entry.DiscardReport]), valid
+// or broken, and about a letter of which run.
 func (n *LedgerRecord) DiscardReport() (run string, ok bool) {
 	at := strings.LastIndex(n.Run, discardReportKey)
 	if at < 1 || n.Letter < 0 {

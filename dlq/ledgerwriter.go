@@ -12,15 +12,15 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
-// maxNamed is how many letters an error names; it counts the rest.
+// maxNamed is how many letters an error names. It counts the others.
 const maxNamed = 10
 
-// ledgerWriter writes entries to a ledger. Its fields are for promises, which kgo calls one at a
-// time, until close returned.
+// ledgerWriter writes entries to a ledger. Until close returns, its counts belong to promises,
+// which kgo calls one at a time.
 type ledgerWriter struct {
 	ledger   *Ledger
 	cl       *kgo.Client
-	inFlight sync.WaitGroup // entries that are under way
+	inFlight sync.WaitGroup // entries in flight
 	done     func(headers.Position, error)
 
 	discarded int64
@@ -28,8 +28,8 @@ type ledgerWriter struct {
 	named     []error
 }
 
-// newLedgerWriter returns one that has a ledger to write to. done, if not nil, gets every letter
-// once.
+// newLedgerWriter returns a writer, or an error if the ledger's topic is missing or has too few
+// partitions. done, if not nil, is called once for every entry.
 func newLedgerWriter(ctx context.Context, l *Ledger, done func(headers.Position, error)) (*ledgerWriter, error) {
 	seen, err := l.poll(ctx)
 	switch {
@@ -37,9 +37,9 @@ func newLedgerWriter(ctx context.Context, l *Ledger, done func(headers.Position,
 		return nil, err
 	case seen.missing:
 		return nil, fmt.Errorf("the ledger %q does not exist: create it first, compacted, with the partitions of %q (retrytopics.Ensure does)", l.name, l.topic)
-	// every letter has its partition in the ledger, or nothing is written
+	// an entry goes to its letter's partition, so the ledger needs all of them
 	case seen.entries < seen.letters:
-		return nil, fmt.Errorf("the ledger %q has %d partitions, %q has %d: give it as many first", l.name, seen.entries, l.topic, seen.letters)
+		return nil, fmt.Errorf("the ledger %q has %d partitions, %q has %d: add partitions to the ledger first", l.name, seen.entries, l.topic, seen.letters)
 	}
 	cl, err := client.New(writeOpts(l.opts)...)
 	if err != nil {
@@ -48,17 +48,17 @@ func newLedgerWriter(ctx context.Context, l *Ledger, done func(headers.Position,
 	return &ledgerWriter{ledger: l, cl: cl, done: done}, nil
 }
 
-// writeOpts are those of a client whose records are safe when it says so, on the partition that
-// they name.
+// writeOpts returns the options of a client that writes records to the partitions that they name,
+// and whose acknowledgement means that all replicas in sync have them.
 func writeOpts(opts []kgo.Opt) []kgo.Opt {
 	return append(opts[:len(opts):len(opts)],
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.ConsumeTopics(), // options that say what to read are not for this one
+		kgo.ConsumeTopics(), // the user's options may name topics to read
 	)
 }
 
-// write records an entry about a letter; it waits while too many are in flight.
+// write writes an entry about a letter. It blocks while too many entries are in flight.
 func (n *ledgerWriter) write(ctx context.Context, at place, e Entry) {
 	n.inFlight.Add(1)
 	n.cl.Produce(ctx, e.Record(n.ledger.name, at.partition, at.offset), func(_ *kgo.Record, err error) {
@@ -78,8 +78,8 @@ func (n *ledgerWriter) write(ctx context.Context, at place, e Entry) {
 	})
 }
 
-// ended is the error of a record that was not written. Where the context has ended that is why,
-// whatever the client met as it gave up.
+// ended returns the error of a record that was not written. If the context has ended, that is the
+// cause, whatever the client reports.
 func ended(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
@@ -91,14 +91,14 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// close waits for what is under way, and returns how many letters are discarded, and why entries
+// close waits for the entries in flight. It returns how many letters are discarded, and why entries
 // were not written.
 func (n *ledgerWriter) close(ctx context.Context) (discarded int64, err error) {
 	_ = n.cl.Flush(ctx) // an error is that of ctx; what did not come through fails one by one
 	n.cl.Close()
 	n.inFlight.Wait()
 	if more := n.failed - int64(len(n.named)); more > 0 {
-		n.named = append(n.named, fmt.Errorf("and %d letters more", more))
+		n.named = append(n.named, fmt.Errorf("and %d more letters", more))
 	}
 	return n.discarded, errors.Join(n.named...)
 }

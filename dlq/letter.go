@@ -8,29 +8,27 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Letter is a record on a dead-letter topic.
+// Letter is a record of a dead-letter topic.
 type Letter struct {
-	// Record is the letter as it stands there. It is the reader's to keep, but
-	// one that is kept keeps the whole fetch in memory that it came with.
+	// Record is the letter as it was read. The caller may keep it, but it keeps the whole fetch
+	// that it came with in memory.
 	Record *kgo.Record
-	// Meta is what its headers say.
+	// Meta is the content of its headers.
 	Meta headers.Meta
-	// MetaErr says what is wrong with them, as a *headers.FieldError, and then
-	// Meta has what could be read. A record that siding did not write lacks the
-	// reason, so it is an error too.
+	// MetaErr is a *headers.FieldError if the headers are broken; then Meta has the fields that
+	// could be read. It is also set if the reason is missing, as in a record that siding did not
+	// write.
 	MetaErr error
-	// State is what became of it, and [Duplicate] where it is the copy of a
-	// letter before it; empty if nothing did, and after [Read], which does not
-	// look.
+	// State is the letter's state: that of its entry, or [Duplicate] if it is the copy of an
+	// earlier letter. It is empty if there is no entry. [Read] does not set it.
 	State State
-	// CopyOf is the offset, in the same partition, of the letter that a
-	// [Duplicate] is the copy of, set by [Ledger.Letters] with
-	// [WithCopies] only.
+	// CopyOf is the offset, in the same partition, of the original letter of a [Duplicate]. Only
+	// [Ledger.Letters] with [WithCopies] sets it.
 	CopyOf int64
 }
 
-// FailedAt is when the record failed last: as its headers say, or else when the
-// letter was written.
+// FailedAt returns when the record last failed, by its headers. Without that header it returns when
+// the letter was written.
 func (l *Letter) FailedAt() time.Time {
 	if l.Meta.FailedAt.IsZero() {
 		return l.Record.Timestamp

@@ -1,17 +1,17 @@
 package dlq
 
 // partitionQueue is the letters of one partition that are not written yet. Normally the client has
-// all of them. When a batch was too large, those that were in it go one at a time, when nothing
-// else of the writer is under way to the partition; what comes meanwhile is held behind them.
+// all of them. If a batch was too large, its letters go one at a time, with nothing else of the
+// writer in flight to the partition. Later letters are held until then.
 type partitionQueue struct {
 	inFlight int
 	alone    []*pendingLetter // to be sent one at a time
 	held     []*pendingLetter
-	single   bool // the one that is under way is alone
+	single   bool // the letter in flight was sent alone
 }
 
-// take takes a letter in. now reports whether it goes to the client at once; it is refused where
-// max are held.
+// take adds a letter. now reports whether it goes to the client at once. ok is false if max letters
+// are held already.
 func (l *partitionQueue) take(d *pendingLetter, max int) (now, ok bool) {
 	if !l.single && len(l.alone) == 0 {
 		l.inFlight++
@@ -24,10 +24,10 @@ func (l *partitionQueue) take(d *pendingLetter, max int) (now, ok bool) {
 	return false, true
 }
 
-// back takes a letter from the client.
+// back notes that the client gave a letter back.
 func (l *partitionQueue) back() { l.inFlight, l.single = l.inFlight-1, false }
 
-// next returns what goes to the client now.
+// next returns the letters to give to the client now.
 func (l *partitionQueue) next() (all []*pendingLetter) {
 	if l.inFlight > 0 {
 		return nil

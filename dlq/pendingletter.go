@@ -13,26 +13,27 @@ import (
 // pendingLetter is a letter that is not written yet.
 type pendingLetter struct {
 	ctx     context.Context
-	r       *kgo.Record // the caller's
+	r       *kgo.Record // belongs to the caller
 	headers []kgo.RecordHeader
 	done    func(error)
 
-	omit    bool                      // its value can be found elsewhere
-	located func() []kgo.RecordHeader // the headers that say where, unless all of them do
+	omit    bool                      // the value may be omitted: it can be read elsewhere
+	located func() []kgo.RecordHeader // headers that name that place; nil if d.headers do
 
-	alone bool          // a batch that it was in was too large
-	step  oversize.Step // what of it was omitted
+	alone bool          // its batch was too large
+	step  oversize.Step // how much of it is omitted
 }
 
-// letter is a fresh record, since producing one changes it, and the caller's is still needed when
-// this fails.
+// letter makes the record to produce. It is a new one each time: producing changes a record, and
+// the caller's is needed for the next try.
 func (d *pendingLetter) letter(topic string) *kgo.Record {
 	h, value := d.step.Of(d.headers, d.r.Value)
 	return &kgo.Record{Topic: topic, Partition: d.r.Partition, Key: d.r.Key, Value: value, Headers: h}
 }
 
 // shrink omits the next part of a letter that was refused alone. limit is the client's own, in
-// bytes before compression: a value is not left out for that one, since the broker might take it.
+// bytes before compression. The value is not omitted because of that limit: the broker might accept
+// the letter.
 func (d *pendingLetter) shrink(limit int) bool {
 	step, more := d.step.Next(d.headers, d.r.Value, d.omit && d.size() <= limit)
 	if !more {
@@ -45,7 +46,8 @@ func (d *pendingLetter) shrink(limit int) bool {
 	return true
 }
 
-// size is no less than the letter takes as a batch of its own, before compression.
+// size returns an upper bound of the letter's size as a batch of its own, in bytes before
+// compression.
 func (d *pendingLetter) size() int {
 	const (
 		batch  = 61 // what comes before the records
@@ -60,7 +62,7 @@ func (d *pendingLetter) size() int {
 	return n
 }
 
-// from is where the record stands that the letter is made from.
+// from returns the position of the record that the letter is made from.
 func (d *pendingLetter) from() string {
 	return fmt.Sprintf("%s/%d/%d", d.r.Topic, d.r.Partition, d.r.Offset)
 }

@@ -4,18 +4,18 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// place is where a letter stands in its topic.
+// place is the partition and offset of a letter.
 type place struct {
 	partition int32
 	offset    int64
 }
 
-// position is the place of a letter in words.
+// position returns a place with its topic.
 func position(topic string, at place) headers.Position {
 	return headers.Position{Topic: topic, Partition: at.partition, Offset: at.offset}
 }
 
-// last orders true behind false.
+// last compares two values: true comes after false.
 func last(a, b bool) int {
 	switch {
 	case a == b:

@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// pruning is a look at what can be pruned.
+// pruning collects which letters can be pruned.
 type pruning struct {
 	judge  *judge
 	before time.Time
@@ -17,7 +17,7 @@ type pruning struct {
 
 type prunedPart struct {
 	start, until  int64
-	stays         bool // until is a letter
+	stays         bool // until is a letter that has to stay
 	letters, open int64
 	pending       int64
 	duplicates    duplicates
@@ -26,16 +26,17 @@ type prunedPart struct {
 // duplicates are copies of letters in one partition.
 type duplicates struct {
 	offsetset.Set
-	behind offsetset.Numbers // how far behind its letter each stands
+	behind offsetset.Numbers // how far each is after its letter
 }
 
 func (p *pruning) add(r *kgo.Record) {
 	part := p.parts[r.Partition]
 	state := p.judge.state(r)
 	copied := p.judge.copy == copyOfResolved
-	// A copy of a letter that is open, and goes by its age, is what is left of it.
+	// A copy of an open letter counts as open: the letter may be old enough to be deleted, and then
+	// the copy is all that is left of the record.
 	open := p.judge.copy == copyOfOpen || !state.Resolves()
-	// it is all that there is of the record, if its copy was lost
+	// A pending letter may be all that is left of the record, if the redriven copy was lost.
 	pending := p.judge.ledger.pending(r.Partition, r.Offset)
 	if !part.stays && (open || pending || copied) && !r.Timestamp.Before(p.before) {
 		part.stays, part.until = true, r.Offset

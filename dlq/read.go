@@ -8,24 +8,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Read yields the dead letters of a topic that the filter selects, from the
-// cursor on, up to where the topic ends when the read begins, or where the
-// cursor ends. Letters of a partition come in order, partitions interleave. What
-// expired is not there, and no error.
+// Read yields the dead letters of a topic that the filter selects. It reads from the cursor to the
+// cursor's end, or to the end that the topic has when the read begins. Letters of a partition come
+// in order, and partitions interleave. Letters that expired are skipped without an error.
 //
-// It reads what is committed: letters of an aborted transaction are not yielded,
-// and one still open at the end is waited for. A record whose headers are broken
-// or not siding's is yielded with [Letter.MetaErr] set.
+// Read yields committed letters only. It waits for transactions that are open before the end. A
+// record whose headers are broken or not siding's is yielded with [Letter.MetaErr] set.
 //
-// An error comes with a nil letter and ends the read, except when one partition
-// gives nothing for a minute although it is not at its end (no leader, or a
-// transaction that never ends): then the other partitions are still read. The
-// letters before an error are good.
+// An error comes with a nil letter and ends the read. There is one exception: a partition that
+// delivers nothing for a minute before its end (no leader, or a transaction that never ends) gives
+// an error, and the other partitions are still read. The letters before an error are valid.
 //
-// The options say how to reach the cluster, and may tune fetching; what makes the
-// read what it is overrides them. Each range over the result is a read of its own
-// with a client of its own, which is closed when the loop ends, however it ends.
-// To go on later, keep a cursor from [Freeze] and advance it letter by letter.
+// opts connect to the cluster, and may tune fetching; Read overrides options that would change its
+// result. Each range over the result is a new read with its own client, which is closed when the
+// loop ends. To continue later, keep a cursor from [Freeze] and advance it letter by letter.
 func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.Opt) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		s := scan{
@@ -40,11 +36,10 @@ func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.
 	}
 }
 
-// Records yields what [Read] does, of the ranges that are given, or of the whole
-// topic where none is, as the records that stand there: their headers are not
-// looked at, which costs more than all the rest. It is for who reads many letters
-// and knows already which are wanted, and fetches as much at a time as the options
-// say, or kgo by itself.
+// Records yields the letters of ranges, or of the whole topic without ranges, as plain records. It
+// reads like [Read], but does not parse headers, which costs more than all the rest. Use it to read
+// many letters that are selected already. Its fetches have the size that opts set, or kgo's
+// default.
 func Records(ctx context.Context, topic string, ranges []Range, opts ...kgo.Opt) iter.Seq2[*kgo.Record, error] {
 	f := Filter{Ranges: ranges}
 	return func(yield func(*kgo.Record, error) bool) {

@@ -177,7 +177,7 @@ func TestRead_NamesAStalledPartitionAndReadsOthers(t *testing.T) {
 		if want := []string{"0:0"}; !slices.Equal(got, want) {
 			t.Errorf("read %q, want %q", got, want)
 		}
-		if len(errs) != 1 || !strings.Contains(errs[0].Error(), "partition 1 gives nothing between offset 0 and its end at 2") {
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), "partition 1 delivered nothing between offset 0 and its end at 2") {
 			t.Errorf("errors = %v, want one about partition 1", errs)
 		}
 		if took := time.Since(start); took < stallLimit || took > 2*stallLimit {
@@ -323,10 +323,10 @@ func TestRead_RefusesTheCursorOfAnotherTopic(t *testing.T) {
 			{"one.dlq", Cursor{End: map[int32]int64{0: 3}}, "was the topic recreated?"},
 			{"one.dlq", Cursor{At: map[int32]int64{0: 3}}, "was the topic recreated?"},
 			{"one.dlq", Cursor{At: map[int32]int64{0: -1}}, "the cursor is at -1"},
-			{"one.dlq", Cursor{End: map[int32]int64{4: 0}}, "partition 4, the topic has not"},
-			{"one.dlq", Cursor{At: map[int32]int64{4: 0}}, "partition 4, the topic has not"},
+			{"one.dlq", Cursor{End: map[int32]int64{4: 0}}, "partition 4, which the topic does not have"},
+			{"one.dlq", Cursor{At: map[int32]int64{4: 0}}, "partition 4, which the topic does not have"},
 			{"none.dlq", Cursor{}, "does not exist"},
-			{"", Cursor{}, "there is no topic"},
+			{"", Cursor{}, "the topic name is empty"},
 		} {
 			got, errs := k.read(t.Context(), c.topic, Filter{}, c.cursor)
 			if len(got) > 0 || len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want) {

@@ -15,34 +15,33 @@ import (
 )
 
 const (
-	// idleLimit is how long nothing comes before the bounds are looked at again.
+	// idleLimit is how long a read waits for records before it checks the bounds again.
 	idleLimit = time.Second
-	// stallLimit is how long a partition may give nothing although its end is
-	// not reached: longer than siding's transactions live and leaders take to
-	// move.
+	// stallLimit is how long a partition may deliver nothing before its end. It is longer than
+	// siding's transactions live, and than leaders take to move.
 	stallLimit = time.Minute
 )
 
-// scan is a read of a topic's records, committed ones, up to the end that it had when it began, or
-// that the cursor has.
+// scan is a read of a topic's committed records, up to the cursor's end, or the end that the topic
+// has when the scan begins.
 type scan struct {
 	topic string
 	opts  []kgo.Opt
-	// soon is for a reader who waits for the first record: of a full fetch, kgo's default, that
-	// would be long in coming.
+	// soon makes fetches small, so that the first record comes soon: a full fetch, kgo's default,
+	// would take long.
 	soon bool
-	// narrow takes away what needs no reading. It may be nil.
+	// narrow removes the offsets that need no reading. It may be nil.
 	narrow func(map[int32]span)
 	// keep takes a record and problem an error; both report whether to go on.
 	keep    func(*kgo.Record) bool
 	problem func(error) bool
-	// progress is told how many offsets of how many were passed, when the read begins and from time
-	// to time. It may be nil.
+	// progress is called with the number of offsets that were read, and their total, when the read
+	// begins and from time to time. It may be nil.
 	progress func(read, total int64)
 }
 
-// all passes each record to take. It returns all that went wrong, and reports whether the read came
-// to its end, though perhaps without partitions that stalled.
+// all passes each record to take. whole reports whether the read came to its end, perhaps without
+// the rest of stalled partitions. err joins all errors.
 func (s *scan) all(ctx context.Context, from Cursor, take func(*kgo.Record)) (whole bool, err error) {
 	var errs []error
 	s.keep = func(r *kgo.Record) bool {
@@ -57,7 +56,8 @@ func (s *scan) all(ctx context.Context, from Cursor, take func(*kgo.Record)) (wh
 	return whole, errors.Join(errs...)
 }
 
-// run reports whether the read came to its end, though perhaps with problems.
+// run reads, and reports whether the read came to its end, perhaps without the rest of stalled
+// partitions.
 func (s *scan) run(ctx context.Context, from Cursor) bool {
 	left, err := freeze(ctx, s.topic, from, s.opts)
 	if err != nil {
@@ -88,8 +88,8 @@ func (s *scan) options(left map[int32]span) []kgo.Opt {
 	for p, s := range left {
 		at[p] = kgo.NewOffset().At(s.at)
 	}
-	// A fetch of a partition with nothing to give holds up those with it on
-	// the same broker.
+	// A fetch that waits for records of one partition holds up the other partitions of the same
+	// broker.
 	tuned := []kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond)}
 	if s.soon {
 		tuned = append(tuned, kgo.FetchMaxBytes(1<<20), kgo.FetchMaxPartitionBytes(256<<10))
@@ -100,31 +100,31 @@ func (s *scan) options(left map[int32]span) []kgo.Opt {
 		[]kgo.Opt{
 			kgo.ConsumeTopics(),
 			kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: at}),
-			// The start of the log, where what we want next expired meanwhile.
+			// If the next offset expired meanwhile, read on at the start of the log.
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-			// The last offsets may be markers of transactions: without seeing
-			// them we would wait for ever for what comes behind.
+			// The last offsets may be transaction markers. Without them the read would wait for
+			// ever for a record at the end.
 			kgo.KeepControlRecords(),
 		},
 	)
 }
 
-// reader is one read under way.
+// reader is a running scan.
 type reader struct {
 	*scan
 	cl    *kgo.Client
-	left  map[int32]span // partitions that are not at their end
-	total int64          // offsets that there were to read
+	left  map[int32]span // the partitions that are not at their end
+	total int64          // offsets to read, at the beginning
 
-	// Time is what was spent waiting for the cluster: how long the letters take
-	// their receiver says nothing about a partition.
+	// These count only the time spent waiting for the cluster. The time that the receiver takes for
+	// the letters is not a partition's fault.
 	waited    time.Duration
-	delivered map[int32]time.Duration // when a partition last gave something
-	polledAt  time.Duration           // when look was last called
+	delivered map[int32]time.Duration // when a partition last delivered records
+	polledAt  time.Duration           // at the last checkProgress
 }
 
-// run reads until every partition is at its end, and reports whether it came so far.
+// run reads until every partition is at its end. It returns false if the read ended before that.
 func (r *reader) run(ctx context.Context) bool {
 	for len(r.left) > 0 {
 		fetches := r.poll(ctx)
@@ -137,8 +137,8 @@ func (r *reader) run(ctx context.Context) bool {
 			case errors.Is(e.Err, context.DeadlineExceeded):
 				// Nothing came for a while.
 			case isDataLoss(e.Err):
-				// The broker lost what we had read or were about to; kgo goes on
-				// at the start of the log, and take passes over what we had.
+				// The broker lost records that were read or would be next. kgo continues at the
+				// start of the log, and take skips the offsets that were read.
 			default:
 				r.problem(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
 				return false
@@ -160,7 +160,7 @@ func (r *reader) run(ctx context.Context) bool {
 	return true
 }
 
-// partition passes on what was fetched of a partition, and reports whether to go on.
+// partition passes on the fetched records of a partition, and reports whether to go on.
 func (r *reader) partition(p int32, records []*kgo.Record) bool {
 	s, ok := r.left[p]
 	if !ok || len(records) == 0 {
@@ -180,7 +180,7 @@ func (r *reader) partition(p int32, records []*kgo.Record) bool {
 	return true
 }
 
-// report tells how far the read is.
+// report calls progress.
 func (r *reader) report() {
 	if r.progress == nil {
 		return
@@ -205,9 +205,9 @@ func (r *reader) finish(partition int32) {
 	r.cl.PauseFetchPartitions(map[string][]int32{r.topic: {partition}})
 }
 
-// checkProgress finishes partitions that will give nothing more: those whose letters
-// expired up to the end, which no record will ever tell, and, with a problem,
-// those that stall. It reports whether to go on.
+// checkProgress finishes partitions that will deliver nothing more. Some have no letters left
+// before their end, because all expired. Others stall, which is a problem. It reports whether to go
+// on.
 func (r *reader) checkProgress(ctx context.Context) bool {
 	start := time.Now()
 	defer func() {
@@ -227,7 +227,7 @@ func (r *reader) checkProgress(ctx context.Context) bool {
 	ask, cancel := context.WithTimeout(ctx, stallLimit/2)
 	defer cancel()
 	adm := kadm.NewClient(r.cl)
-	// Errors are not reported: the partition stalls then, and that is.
+	// An error is ignored: the partition then stalls, and that is reported.
 	starts, _ := adm.ListStartOffsets(ask, r.topic)
 	for _, p := range idle {
 		if o, ok := starts.Lookup(r.topic, p); ok && o.Err == nil && o.Offset >= r.left[p].end {
@@ -245,7 +245,7 @@ func (r *reader) checkProgress(ctx context.Context) bool {
 	return true
 }
 
-// stalled says why a partition gives nothing, as far as can be told.
+// stalled returns the error about a stalled partition, with the likely reason.
 func (r *reader) stalled(ctx context.Context, adm *kadm.Client, p int32) error {
 	s := r.left[p]
 	why := "its leader may be gone"
@@ -255,10 +255,10 @@ func (r *reader) stalled(ctx context.Context, adm *kadm.Client, p int32) error {
 		case o.Err != nil:
 			why = o.Err.Error()
 		case o.Offset < s.end:
-			why = fmt.Sprintf("a transaction that is open since offset %d holds it back (kafka-transactions.sh find-hanging)", o.Offset)
+			why = fmt.Sprintf("a transaction open since offset %d holds it back (kafka-transactions.sh find-hanging)", o.Offset)
 		}
 	}
-	return fmt.Errorf("partition %d gives nothing between offset %d and its end at %d for %s: %s", p, s.at, s.end, stallLimit, why)
+	return fmt.Errorf("partition %d delivered nothing between offset %d and its end at %d for %s: %s", p, s.at, s.end, stallLimit, why)
 }
 
 func isDataLoss(err error) bool {

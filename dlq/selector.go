@@ -6,41 +6,41 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Scope says which of the letters that a filter selects [Ledger.Letters] yields.
+// Scope is the kind of letters that [Ledger.Letters] yields, of those that a filter selects.
 type Scope uint8
 
 const (
-	// OpenOnly yields the letters that are open: no resolved ones, and no duplicates.
+	// OpenOnly yields the open letters, without duplicates.
 	OpenOnly Scope = iota
-	// WithResolved yields every letter, resolved ones and duplicates too.
+	// WithResolved yields all letters, also resolved ones and duplicates.
 	WithResolved
-	// WithCopies is for a caller that resolves what it reads. It yields the open
-	// letters, and their copies behind them: these have the state [Duplicate] and
-	// [Letter.CopyOf], and the filter is not asked about them. Copies of letters that
-	// are resolved already come too. A copy about which the ledger has no entry becomes
-	// open when its letter expires, so the caller writes an entry about it as well.
+	// WithCopies is for callers that resolve the letters they read. It yields the open letters that
+	// the filter selects, and after each its copies, which the filter need not select. It also
+	// yields copies of letters that are resolved already. A copy has the state [Duplicate] and
+	// [Letter.CopyOf]. Without an entry of its own it becomes open when its letter expires, so the
+	// caller writes one.
 	//
-	// A letter that Filter.Match does not take keeps its copies back: they are all that is
-	// left once it has expired. To find all copies, each partition that the filter names
-	// is read from its beginning, up to where the cursor ends.
+	// Copies of an open letter that the filter does not select are not yielded: they are all that
+	// is left of the record once that letter expires. To find all copies, each partition of the
+	// filter is read from its beginning to the cursor's end.
 	WithCopies
 )
 
-// selector picks the letters of a scope out of those that a read passes.
+// selector selects the letters of a scope during a read.
 type selector struct {
 	filter *Filter
 	scope  Scope
 	judge  *judge
-	chosen *deduper        // with the letters that were yielded as the open ones; of WithCopies
-	begin  map[int32]int64 // letters before it only tell which of those that follow are copies
+	chosen *deduper        // has the open letters that were yielded, for WithCopies
+	begin  map[int32]int64 // earlier letters are only read to recognize their copies
 }
 
 func newSelector(f *Filter, l *Ledger, scope Scope) *selector {
 	return &selector{filter: f, scope: scope, judge: newJudge(l, scope == WithCopies), chosen: newDeduper(), begin: map[int32]int64{}}
 }
 
-// narrow leaves what the filter's ranges name, and what is read before that to know copies. Copies
-// that are yielded may be anywhere behind their letter, so their partitions are read whole.
+// narrow leaves the filter's ranges, and the offsets before them that are read to recognize copies.
+// WithCopies reads whole partitions, because a copy may be anywhere after its letter.
 func (c *selector) narrow(left map[int32]span) {
 	all := maps.Clone(left)
 	c.filter.narrow(left)
@@ -56,7 +56,7 @@ func (c *selector) narrow(left map[int32]span) {
 	}
 }
 
-// offer returns the letter if it is of the scope.
+// offer returns the letter if it is selected; nil otherwise.
 func (c *selector) offer(r *kgo.Record) *Letter {
 	state := c.judge.state(r)
 	switch {
@@ -78,7 +78,7 @@ func (c *selector) offer(r *kgo.Record) *Letter {
 	return letter
 }
 
-// copied returns a copy whose letter was yielded, or is resolved.
+// copied returns a copy whose letter was yielded or is resolved; nil for any other copy.
 func (c *selector) copied(r *kgo.Record) *Letter {
 	if c.judge.copy == copyOfOpen {
 		if l := c.chosen.of(r.Partition, &c.judge.view); l == nil || !l.open.Has(c.judge.view.offset) {

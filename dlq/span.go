@@ -14,14 +14,13 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
-// lookBack is how many offsets before its cursor a read of letters begins, to know which of those
-// that follow are duplicates. The two are written as far apart as a lane is deep: it has 1,000
-// copies in flight at most.
+// lookBack is how many offsets before its cursor a read of letters begins, to recognize duplicates
+// after the cursor. A lane writes the two at most 1,000 copies apart, the most that it has in
+// flight.
 const lookBack = 4_096
 
-// Freeze returns the cursor of a read of the topic from its start to where it
-// ends now. Reading with it again, or with it advanced, never shows a letter that
-// came later. The options say how to reach the cluster.
+// Freeze returns a cursor from the topic's start to its present end. A read with that cursor, also
+// after it advanced, never yields a letter that came later. opts connect to the cluster.
 func Freeze(ctx context.Context, topic string, opts ...kgo.Opt) (Cursor, error) {
 	spans, err := freeze(ctx, topic, Cursor{}, opts)
 	if err != nil {
@@ -40,7 +39,8 @@ type span struct {
 	start   int64 // where the partition begins
 }
 
-// take moves on behind a record, and reports whether it is one of those to read.
+// take advances the span to the offset after a record, and reports whether the record is part of
+// the read.
 func (s *span) take(record *kgo.Record) bool {
 	if record.Offset < s.at {
 		return false
@@ -49,7 +49,7 @@ func (s *span) take(record *kgo.Record) bool {
 	return record.Offset < s.end && !record.Attrs.IsControl()
 }
 
-// back is the span with what is looked at before it.
+// back returns the span extended by lookBack offsets before it.
 func (s span) back() span {
 	if s.at < s.end {
 		s.at = max(s.start, s.at-lookBack)
@@ -61,7 +61,7 @@ func (s span) back() span {
 // has none, and checks it against them.
 func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map[int32]span, error) {
 	if topic == "" {
-		return nil, errors.New("there is no topic")
+		return nil, errors.New("the topic name is empty")
 	}
 	if from.Topic != "" && from.Topic != topic {
 		return nil, fmt.Errorf("the cursor is of topic %q", from.Topic)
@@ -71,14 +71,13 @@ func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map
 		return nil, err
 	}
 	defer adm.Close()
-	// The starts first: a start read after the ends could lie behind them.
+	// Starts are listed first: a start that is listed after the ends could be beyond them.
 	starts, err := offsets(ctx, adm.ListStartOffsets, topic)
 	if err != nil {
 		return nil, fmt.Errorf("list start offsets: %w", err)
 	}
-	// The end is the high watermark, not the last stable offset, so that every
-	// letter that was acknowledged before is within, also behind an open
-	// transaction.
+	// The end is the high watermark, not the last stable offset. So the span has every letter that
+	// was acknowledged before, also those after the begin of an open transaction.
 	ends, err := offsets(ctx, adm.ListEndOffsets, topic)
 	if err != nil {
 		return nil, fmt.Errorf("list end offsets: %w", err)
@@ -95,18 +94,18 @@ func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map
 		end, ok := ends[p]
 		switch {
 		case !ok:
-			errs = append(errs, fmt.Errorf("the cursor has partition %d, the topic has not", p))
+			errs = append(errs, fmt.Errorf("the cursor has partition %d, which the topic does not have", p))
 		case max(s.at, s.end) > end || s.at < 0 || s.end < 0:
 			errs = append(errs, fmt.Errorf("the cursor is at %d and ends at %d in partition %d, which ends at %d: was the topic recreated?", s.at, s.end, p, end))
 		}
-		// What expired meanwhile is not there to be read.
+		// Letters that expired meanwhile cannot be read.
 		s.start = starts[p]
 		s.at = max(s.at, s.start)
 		spans[p] = s
 	}
 	for p := range from.At {
 		if _, ok := ends[p]; !ok && len(from.End) == 0 {
-			errs = append(errs, fmt.Errorf("the cursor has partition %d, the topic has not", p))
+			errs = append(errs, fmt.Errorf("the cursor has partition %d, which the topic does not have", p))
 		}
 	}
 	return spans, errors.Join(errs...)
@@ -118,7 +117,7 @@ func offsets(ctx context.Context, list func(context.Context, ...string) (kadm.Li
 	if err != nil {
 		return nil, err
 	}
-	// kadm tells a missing topic by a partition -1.
+	// kadm reports a missing topic by a partition -1.
 	if none, ok := listed.Lookup(topic, -1); ok || len(listed[topic]) == 0 {
 		if none.Err == nil || errors.Is(none.Err, kerr.UnknownTopicOrPartition) {
 			return nil, errors.New("the topic does not exist")

@@ -6,25 +6,25 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// stateSets are the states of the letters of one partition, two bytes a letter at most, and six
-// more for each that was settled at another second than those beside it, or is the copy of a letter
-// that is farther away than those beside it have theirs. See DESIGN.md, "The ledger".
+// stateSets has the states of the letters of one partition. It takes at most two bytes a letter. A
+// letter takes six bytes more if it was resolved at another second than its neighbors, or is at
+// another distance from its original letter. See DESIGN.md, "The ledger".
 type stateSets struct {
-	sets  [2 + len(states)]offsetset.Set // an offset is in one, or in none
+	sets  [2 + len(states)]offsetset.Set // an offset is in at most one
 	since offsetset.Numbers              // Unix seconds at which the letters were resolved
-	// how far behind its letter a copy stands; 0 where its entry does not name the letter
+	// behind is how far a copy is after its letter; 0 if its entry does not name the letter.
 	behind offsetset.Numbers
 }
 
-// The first two sets are of letters about which the last entry can't be read; then come those of
-// the states.
+// The first two sets have the letters whose last entry cannot be read. The sets of the states
+// follow.
 const (
 	stateBroken = iota
 	stateNewer
 	stateOf
 )
 
-// none takes away what is said of a letter.
+// none removes a letter from all sets.
 const none = -1
 
 func (f *stateSets) set(offset int64, fate int) {
@@ -38,8 +38,8 @@ func (f *stateSets) set(offset int64, fate int) {
 	}
 }
 
-// resolve keeps an entry, and since when its letter is resolved: an outcome does not change
-// that.
+// resolve stores an entry's state, and since when its letter is resolved. The outcome of a redriven
+// letter does not move that time.
 func (f *stateSets) resolve(offset int64, s State, since uint32) {
 	if s.resolves() {
 		if f.reportedAt(offset).resolves() {
@@ -50,16 +50,16 @@ func (f *stateSets) resolve(offset int64, s State, since uint32) {
 	f.set(offset, stateCode(s))
 }
 
-// duplicate keeps the entry of a copy, which stands so far behind its letter; 0 where that is
-// not named.
+// duplicate stores the entry of a copy, and how far it is after its letter; 0 if the entry does not
+// name the letter.
 func (f *stateSets) duplicate(offset int64, behind uint32) {
 	f.behind.Set(offset, behind)
 	f.set(offset, stateCode(Duplicate))
 }
 
-// state is empty for a letter without an entry that can be read. A copy is resolved only while its
-// letter is resolved: the letter may have expired, or the run that was to bring it back may have
-// ended before. That of an unknown one is unknown.
+// state returns the state of a letter; empty without a readable entry. A copy is resolved only
+// while its letter was redriven or discarded: the letter may have expired, or its run may have
+// ended before it was redriven. A copy of an unknown letter is unknown.
 func (f *stateSets) state(offset int64) State {
 	s := f.reportedAt(offset)
 	if s == Duplicate {
@@ -75,7 +75,8 @@ func (f *stateSets) state(offset int64) State {
 	return s
 }
 
-// letterOf is the letter of a copy whose entry names it, and any other letter itself.
+// letterOf returns the letter that a copy's entry names. For any other letter it returns its own
+// offset.
 func (f *stateSets) letterOf(offset int64) int64 {
 	if f.reportedAt(offset) != Duplicate {
 		return offset
@@ -83,7 +84,7 @@ func (f *stateSets) letterOf(offset int64) int64 {
 	return offset - int64(f.behind.Of(offset))
 }
 
-// reportedAt is what the entry of a letter says.
+// reportedAt returns the state in a letter's entry.
 func (f *stateSets) reportedAt(offset int64) State {
 	if f == nil {
 		return ""
@@ -96,7 +97,7 @@ func (f *stateSets) reportedAt(offset int64) State {
 	return ""
 }
 
-// stateCode is the set of a state.
+// stateCode returns the index of a state's set.
 func stateCode(s State) int {
 	if s == "" {
 		return none

@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 )
 
-// summarizer is a summary under way.
+// summarizer computes a summary, letter by letter.
 type summarizer struct {
 	judge      *judge
 	filter     Filter
@@ -32,10 +32,10 @@ type summarizer struct {
 	lastKey []byte
 }
 
-// summarizedLetter is a partition of a summary.
+// summarizedLetter is the count of one partition.
 type summarizedLetter struct {
 	PartitionCount
-	begin int64 // letters before it are looked at for the copies that come later
+	begin int64 // earlier letters are only read to recognize their copies
 }
 
 func newSummarizer(l *Ledger, f Filter) *summarizer {
@@ -46,7 +46,7 @@ func newSummarizer(l *Ledger, f Filter) *summarizer {
 }
 
 func (t *summarizer) add(r *kgo.Record) {
-	// of each, or a duplicate of one that is not selected would not be known
+	// The judge sees every letter, to recognize duplicates of letters that are not selected.
 	state := t.judge.state(r)
 	p := t.partitions[r.Partition]
 	if r.Offset < p.begin {
@@ -85,7 +85,7 @@ func (t *summarizer) add(r *kgo.Record) {
 	}
 }
 
-// failure returns the row of a letter.
+// failure returns the row of a letter's failure.
 func (t *summarizer) failure(g *headerView) *Failure {
 	t.key = append(append(append(t.key[:0], g.fingerprint...), '/'), g.class...)
 	if t.last != nil && string(t.key) == string(t.lastKey) {
@@ -100,8 +100,8 @@ func (t *summarizer) failure(g *headerView) *Failure {
 	return row
 }
 
-// newFailure returns the row of a letter whose class and fingerprint have none, or are broken and
-// so count as none.
+// newFailure returns the row of a letter whose class and fingerprint have no row yet. A broken
+// class or fingerprint counts as empty.
 func (t *summarizer) newFailure(g *headerView) *Failure {
 	class, fingerprint := string(g.class), string(g.fingerprint)
 	if class != "" && !classify.ValidClass(class) {
@@ -128,7 +128,7 @@ func (t *summarizer) newFailure(g *headerView) *Failure {
 	return row
 }
 
-// fold returns the row of what has none of its own.
+// fold returns the row for failures of a class that have no row of their own.
 func (t *summarizer) fold(class string) *Failure {
 	if row := t.folded.rows[class]; row != nil {
 		return row
@@ -152,7 +152,7 @@ func (t *summarizer) group(g *headerView) *int64 {
 	switch {
 	case len(group) > maxName:
 		return &t.otherGroup
-	case !utf8.ValidString(group): // as if there were none
+	case !utf8.ValidString(group): // counts as none
 		g.broken, group = true, ""
 		if n := t.groups.rows[group]; n != nil {
 			return n

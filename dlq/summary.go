@@ -9,74 +9,72 @@ import (
 // Bounds of a summary.
 const (
 	maxFailures = 1_000 // pairs of class and fingerprint
-	maxFolded   = 100   // classes whose other fingerprints are told apart from those of others
+	maxFolded   = 100   // classes with a row for their folded fingerprints
 	maxSample   = 256   // bytes of a sample message
 )
 
-// Summary is what a dead-letter topic holds.
+// Summary counts the letters of a dead-letter topic.
 type Summary struct {
 	// Topic is the dead-letter topic.
 	Topic string
-	// Open letters are those that nothing became of yet, Resolved ones those that
-	// the ledger settles, and Duplicates copies of letters before them about which
-	// the ledger says nothing. Only letters that the filter selects are counted.
+	// Open counts the open letters, Resolved those that an entry resolves, and Duplicates the
+	// copies of earlier letters that have no entry of their own. All count only letters that the
+	// filter selects.
 	Open, Resolved, Duplicates int64
-	// Foreign are open letters that siding did not write, as they have no reason,
-	// and Malformed those with headers of siding that a summary needs and that are
-	// broken.
+	// Foreign counts the open letters that siding did not write: they have no reason. Malformed
+	// counts the open letters with broken headers, of those that a summary needs.
 	Foreign, Malformed int64
-	// Failures count the open letters by class and fingerprint, most first. The
-	// same letters give the same failures, whatever order they are read in. There
-	// are 1,000 at most: those that sort first by fingerprint, and then by class.
-	// Letters of others are folded into one failure of their class without a
-	// fingerprint, for 100 classes at most: those that sort first; and the rest of
-	// all into one without either. These have Folded set.
+	// Failures counts the open letters by class and fingerprint, the most frequent first. It does
+	// not depend on the order in which letters are read. It has at most 1,000 pairs, those that
+	// sort first by fingerprint, then by class. Other letters are folded into one failure of their
+	// class, without a fingerprint. That is for at most 100 classes, those that sort first. All
+	// remaining letters are folded into one failure without class and fingerprint. These failures
+	// have Folded set.
 	Failures []Failure
-	// Groups count the open letters by the consumer group that failed, most first.
-	// There are 1,000 at most, those that sort first, and one without a name that
-	// is Folded for the rest. Without a name and not folded are letters that name
-	// no group.
+	// Groups counts the open letters by the consumer group that failed, the most letters first. It
+	// has at most 1,000 groups, those that sort first. All others are in one GroupCount with Folded
+	// set. Letters without a group are in one with an empty name and without Folded.
 	Groups []GroupCount
-	// Partitions has every partition that was read, in their order.
+	// Partitions has every partition that was read, in order.
 	Partitions []PartitionCount
 }
 
-// Failure is a kind of failure: open letters of the same class and fingerprint,
-// both empty for letters that have none.
+// Failure counts the open letters of one class and fingerprint. Either is empty for letters that
+// have none.
 type Failure struct {
 	Class, Fingerprint string
-	// Folded says that it stands for what has no row of its own.
+	// Folded reports that this failure has the letters of all pairs without a Failure of their own.
 	Folded bool
-	// Count is how many open letters there are, First and Last when the first and
-	// the last of them failed.
+	// Count is the number of open letters. First and Last are when the first and the last of them
+	// failed.
 	Count       int64
 	First, Last time.Time
-	// Sample is the message of the one that failed first, valid UTF-8 of at most
-	// 256 bytes, and Partition and Offset are where it stands.
+	// Sample is the message of the letter that failed first: valid UTF-8, at most 256 bytes.
+	// Partition and Offset are that letter's.
 	Sample    string
 	Partition int32
 	Offset    int64
 }
 
-// GroupCount is how many open letters a consumer group has.
+// GroupCount is the number of open letters of a consumer group.
 type GroupCount struct {
 	Group  string
 	Folded bool
 	Open   int64
 }
 
-// PartitionCount is what one partition of a dead-letter topic holds.
+// PartitionCount counts the letters of one partition of a dead-letter topic.
 type PartitionCount struct {
 	Partition                  int32
 	Open, Resolved, Duplicates int64
-	// OldestOffset is the first open letter, and Oldest when it was written, which
-	// is what retention goes by. They mean nothing where none is open.
+	// OldestOffset is the offset of the first open letter, and Oldest when it was written, which
+	// retention goes by. They are zero if no letter is open.
 	OldestOffset int64
 	Oldest       time.Time
 }
 
-// Oldest is the partition with the open letter that was written first; ok is false
-// where none is open.
+// Oldest returns the partition with the open letter that was written first. ok is false if no
+// letter is open.
 func (s *Summary) Oldest() (oldest PartitionCount, ok bool) {
 	for _, p := range s.Partitions {
 		if p.Open > 0 && (!ok || p.Oldest.Before(oldest.Oldest)) {
@@ -97,13 +95,13 @@ func (f *Failure) add(message []byte, at time.Time, partition int32, offset int6
 	}
 }
 
-// after reports whether the first letter is behind another one: by time, then by place, so that it
-// does not matter which is seen first.
+// after reports whether the first letter comes after another one: by time, then by place. So the
+// result does not depend on the order of reading.
 func (f *Failure) after(at time.Time, partition int32, offset int64) bool {
 	return cmp.Or(at.Compare(f.First), cmp.Compare(partition, f.Partition), cmp.Compare(offset, f.Offset)) < 0
 }
 
-// merge adds what another row counted.
+// merge adds the counts of another row.
 func (f *Failure) merge(other *Failure) {
 	if f.Count == 0 || f.after(other.First, other.Partition, other.Offset) {
 		f.First, f.Partition, f.Offset, f.Sample = other.First, other.Partition, other.Offset, other.Sample

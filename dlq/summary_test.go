@@ -263,7 +263,7 @@ func TestSummary_WithoutAPartitionSaysSo(t *testing.T) {
 		l := k.readLedger(t, "orders.dlq")
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
 		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
-		if err == nil || !strings.Contains(err.Error(), "partition 1 gives nothing") || s == nil || s.Open != 2 {
+		if err == nil || !strings.Contains(err.Error(), "partition 1 delivered nothing") || s == nil || s.Open != 2 {
 			t.Errorf("summary %+v, %v; want that of partition 0, and an error", s, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -14,13 +14,13 @@ import (
 	"github.com/sidingkafka/siding/internal/oversize"
 )
 
-// Writer writes dead letters to one topic. It is for consumers, and as well for
-// code that is none and has something it cannot process, such as an HTTP ingest.
-// It is safe for concurrent use and has nothing to close.
+// Writer writes dead letters to one topic. It is for consumers, and for other code with input that
+// it cannot process, such as an HTTP endpoint. It is safe for concurrent use, and need not be
+// closed.
 type Writer struct {
 	cl    *kgo.Client
 	topic string
-	err   error // why this writer can't write
+	err   error // why this writer cannot write
 
 	limit   int // bytes of a batch that the client sends, before compression
 	maxHeld int
@@ -30,33 +30,31 @@ type Writer struct {
 }
 
 // NewWriter returns a writer to the topic, which should exist: see
-// [github.com/sidingkafka/siding/retrytopics.Ensure].
+// [github.com/sidingkafka/siding/retrytopics.Ensure]. It reports no error: if cl or topic cannot be
+// used, each write fails with the reason.
 //
-// The client is the caller's, and may be shared. It needs
+// The caller owns the client, and may share it with other code. It needs
 //
-//   - kgo.RecordPartitioner(kgo.ManualPartitioner()), so that a letter keeps its
-//     partition number. With any other partitioner the letter goes where that one
-//     wants it;
-//   - acknowledgement by all replicas in sync, which is kgo's default: a writer
-//     refuses to write with less, since its letters could be lost after done said
-//     that they are safe;
-//   - kgo.ProducerBatchMaxBytes of the topic's max.message.bytes at least, where
-//     that was raised. The client counts bytes before compression, and refuses
-//     what is larger, whatever the broker would have said.
+//   - kgo.RecordPartitioner(kgo.ManualPartitioner()), so that a letter keeps its partition number.
+//     Another partitioner chooses the partition by its own rules;
+//   - acknowledgement by all replicas in sync, which is kgo's default: with less, each write fails,
+//     since an acknowledged letter could be lost;
+//   - kgo.ProducerBatchMaxBytes of at least the topic's max.message.bytes, if that was raised. The
+//     client counts bytes before compression, and refuses larger letters by itself.
 //
-// Only one writer should write to the topic through the client, and nothing else:
-// a letter that is too large has to go alone, see Write.
+// Nothing else should write to the topic through the client, not even a second Writer: a letter
+// that is too large has to be sent alone, see Write.
 //
-// Idempotent writing, kgo's default, should stay on, or a retried request can
-// write a letter twice. With a kgo.TransactionalID the letters belong to the
-// client's transaction, and done means only that the broker has them.
+// Idempotent writing, kgo's default, should stay on; otherwise a retried request can write a letter
+// twice. With a kgo.TransactionalID the letters belong to the client's transaction. Then done only
+// means that the brokers have them, not that they are committed.
 func NewWriter(cl *kgo.Client, topic string) *Writer {
 	w := &Writer{cl: cl, topic: topic, queues: map[int32]*partitionQueue{}}
 	switch {
 	case cl == nil:
-		w.err = errors.New("there is no client")
+		w.err = errors.New("the client is nil")
 	case topic == "":
-		w.err = errors.New("there is no topic")
+		w.err = errors.New("the topic name is empty")
 	case cl.OptValue(kgo.RequiredAcks) != kgo.AllISRAcks():
 		w.err = errors.New("the client does not wait for all replicas in sync (kgo.RequiredAcks): a letter could be lost after it was acknowledged")
 	default:
@@ -65,7 +63,8 @@ func NewWriter(cl *kgo.Client, topic string) *Writer {
 	return w
 }
 
-// clientLimits are how large a batch to the topic the client sends, and how many records it holds.
+// clientLimits returns the largest batch that the client sends to the topic, in bytes, and how many
+// records it buffers.
 func clientLimits(cl *kgo.Client, topic string) (bytes, records int) {
 	batch, _ := cl.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32)
 	request, _ := cl.OptValue(kgo.BrokerMaxWriteBytes).(int32)
@@ -78,46 +77,40 @@ func clientLimits(cl *kgo.Client, topic string) (bytes, records int) {
 	return bytes, int(held)
 }
 
-// requestOverhead is more than a request takes besides its only batch.
+// requestOverhead is an upper bound of a request's bytes besides its only batch.
 const requestOverhead = 1 << 10
 
-// Write copies r to the dead-letter topic: key and value byte for byte (nil stays
-// nil, empty stays empty), the user's headers in their order with duplicates, and
-// the partition number. The reserved headers of r are replaced by those of m,
-// which is taken as it is, but for the reason: a letter needs one, and without it
-// is terminal. The copy's timestamp is the time of writing. r is not changed, and
-// must not be until done was called.
+// Write copies r to the dead-letter topic: key and value byte for byte (nil stays nil, empty stays
+// empty), the user's headers in their order with duplicates, and the partition number. It replaces
+// the reserved headers of r by those of m. If m has no reason, it is terminal. The copy's timestamp
+// is the time of writing. Write does not change r; the caller must not change it before done is
+// called.
 //
-// A letter that is too large for its topic is written nevertheless, with as much
-// of it as fits. Brokers and clients refuse whole batches, so a letter whose batch
-// was refused is sent again alone, while later letters to the partition wait; only
-// refused alone it is written without history, stack and message, and if need be
-// without its value: where m.Original says at which place that still can be read,
-// and the letter is too large for the broker and not only for the client. It then
-// has dlq-value-omitted, and a warning with the place goes to the client's logger
-// (kgo.WithLogger). What is left of a letter is what its reader finds: to done it
-// is written.
+// A letter that is too large for its topic is written with as much of it as fits. Brokers and
+// clients refuse whole batches. So a letter whose batch was refused is sent again alone, while
+// later letters to the partition wait. If it is refused again, Write omits its history, stack and
+// message, and then its value. The value is omitted only if m.Original names the place where it can
+// still be read, and only if the broker refused the letter, not the client alone. Such a letter has
+// the header dlq-value-omitted, and the client's logger (kgo.WithLogger) gets a warning with the
+// place. done gets nil for a letter that was written in part.
 //
-// Write never blocks. done is called once: with nil when all replicas in sync
-// have the letter, else with an error that wraps the client's and names both
-// places. Then the record is still the caller's to keep:
+// Write never blocks. done is called once: with nil when all replicas in sync have the letter, or
+// with an error that wraps the client's and names both places. After an error the letter is not
+// written, and the caller must keep the record:
 //
-//   - kgo.ErrMaxBuffered: the client's buffer is full; try again when earlier
-//     letters are done;
-//   - kerr.MessageTooLarge: the letter is too large, and nothing is left that it
-//     could do without; raise the topic's max.message.bytes, and the client's
-//     kgo.ProducerBatchMaxBytes with it;
-//   - an error of ctx: it ended before the letter was sent. A letter that is on
-//     its way can't be called back.
+//   - kgo.ErrMaxBuffered: the client's buffer is full; try again when earlier letters are done;
+//   - kerr.MessageTooLarge: the letter is too large, and nothing is left that it could do without;
+//     raise the topic's max.message.bytes, and the client's kgo.ProducerBatchMaxBytes with it;
+//   - an error of ctx: it ended before the letter was sent. A letter in flight cannot be called
+//     back.
 //
-// Wait for done, not for the client's Flush, which knows nothing of letters that
-// wait to be sent alone.
+// Wait for done, not for the client's Flush, which does not await letters that wait to be sent
+// alone.
 //
-// done must neither block nor wait for other letters, and may run before Write has
-// returned. The client calls it from its own goroutine, one at a time; for a letter
-// that the client never got (r is nil, the Writer can't write, or too many letters
-// wait to be sent alone) Write itself does, on the caller's goroutine, where calls
-// may be concurrent with those of the client.
+// done must not block or wait for other letters, and may run before Write returns. The client calls
+// it from its own goroutine, one letter at a time. If the client never gets the letter, Write calls
+// done on the caller's goroutine, perhaps concurrently with a call of the client. That is so if r
+// is nil, the Writer cannot write, or too many letters wait to be sent alone.
 func (w *Writer) Write(ctx context.Context, r *kgo.Record, m headers.Meta, done func(error)) {
 	if m.Reason == "" {
 		m.Reason = headers.ReasonTerminal
@@ -125,12 +118,10 @@ func (w *Writer) Write(ctx context.Context, r *kgo.Record, m headers.Meta, done 
 	w.send(&pendingLetter{ctx: ctx, r: r, done: done, omit: m.Original.Topic != ""}, m.Append)
 }
 
-// WriteMalformed copies r like [Writer.Write], but keeps all its headers as found,
-// broken ones and duplicates too, and replaces only the reason, the class, the
-// message, which gets the text of cause, and the time of failure, which is at.
-// It is for a record whose reserved headers can't be believed. If its value has to
-// be left out, the message begins with r's own topic, partition and offset, where
-// it is.
+// WriteMalformed copies r like [Writer.Write], but keeps its headers, also broken ones and
+// duplicates. It replaces only the reason, the class, the message (by the text of cause) and the
+// time of failure (by at). Use it for a record whose reserved headers are broken. If the value has
+// to be omitted, the message begins with r's own topic, partition and offset, where it can be read.
 func (w *Writer) WriteMalformed(ctx context.Context, r *kgo.Record, cause error, at time.Time, done func(error)) {
 	d := &pendingLetter{ctx: ctx, r: r, done: done, omit: r != nil && r.Topic != ""}
 	d.located = func() []kgo.RecordHeader {
@@ -144,7 +135,7 @@ func (w *Writer) send(d *pendingLetter, story func([]kgo.RecordHeader) []kgo.Rec
 		d.done = func(error) {}
 	}
 	if d.r == nil {
-		d.done(fmt.Errorf("dlq: write to %q: there is no record", w.topic))
+		d.done(fmt.Errorf("dlq: write to %q: the record is nil", w.topic))
 		return
 	}
 	if w.err != nil {
@@ -172,7 +163,7 @@ func (w *Writer) produce(d *pendingLetter) {
 	w.cl.TryProduce(d.ctx, d.letter(w.topic), func(_ *kgo.Record, err error) { w.back(d, err) })
 }
 
-// back takes a letter back from the client, and sees to what goes there next.
+// back handles a letter that the client gave back, and hands it the next ones.
 func (w *Writer) back(d *pendingLetter, err error) {
 	w.mu.Lock()
 	l := w.queues[d.r.Partition]
@@ -190,8 +181,8 @@ func (w *Writer) back(d *pendingLetter, err error) {
 		d.done(w.failed(d, err))
 	}
 	if len(next) > 0 {
-		// Not from here: this is the goroutine that the client finishes records on, and a buffer
-		// that is full of failures would have it wait for itself.
+		// This goroutine is the one on which the client finishes records. With a buffer full of
+		// failed records, producing here would wait for itself.
 		go func() {
 			for _, d := range next {
 				w.produce(d)
@@ -200,13 +191,14 @@ func (w *Writer) back(d *pendingLetter, err error) {
 	}
 }
 
-// again puts a letter that was too large in line, to be sent alone; the caller holds the lock.
+// again queues a letter that was too large, to be sent alone, and reports whether it did. The
+// caller holds the lock.
 func (w *Writer) again(l *partitionQueue, d *pendingLetter, err error) bool {
 	switch {
 	case !oversize.Refused(err):
 		return false
 	case !d.alone:
-		d.alone = true // of several, any may be the one
+		d.alone = true // the batch had several letters, and any may be too large
 		l.alone = append(l.alone, d)
 		return true
 	case d.shrink(w.limit):
@@ -229,7 +221,7 @@ func (w *Writer) warn(d *pendingLetter) {
 		"to", w.topic, "partition", d.r.Partition, "value_at", at, "bytes", len(d.r.Value))
 }
 
-// failed names the places of a letter that was not written; nil stays nil.
+// failed adds the places of a letter that was not written to its error; nil stays nil.
 func (w *Writer) failed(d *pendingLetter, err error) error {
 	if err == nil {
 		return nil

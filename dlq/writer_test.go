@@ -136,8 +136,8 @@ func TestWriter_CallsDoneOnceWithTheReason(t *testing.T) {
 		{name: "too large for the client", topic: "one.dlq", r: &kgo.Record{Value: make([]byte, 2000)}, opts: []kgo.Opt{kgo.ProducerBatchMaxBytes(1000), kgo.MaxBufferedBytes(1000)}, want: kerr.MessageTooLarge},
 		{name: "canceled", topic: "one.dlq", ctx: canceled, r: &kgo.Record{}, want: context.Canceled},
 		{name: "closed client", topic: "one.dlq", r: &kgo.Record{}, close: true, want: kgo.ErrClientClosed},
-		{name: "no record", topic: "one.dlq", says: "there is no record"},
-		{name: "no topic", r: &kgo.Record{}, opts: []kgo.Opt{kgo.DefaultProduceTopic("one.dlq")}, says: "there is no topic"},
+		{name: "no record", topic: "one.dlq", says: "the record is nil"},
+		{name: "no topic", r: &kgo.Record{}, opts: []kgo.Opt{kgo.DefaultProduceTopic("one.dlq")}, says: "the topic name is empty"},
 		{name: "leader alone", topic: "one.dlq", r: &kgo.Record{}, opts: []kgo.Opt{kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite()}, says: "could be lost after it was acknowledged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// What is no reason to abort is looked at beside what is one and differs from it in one thing.
+// Each case without a reason to abort stands beside a case with one that differs in one thing.
 func TestAlarm_FiresOnFirstFailuresOfNewTraffic(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -87,8 +87,8 @@ func TestAlarm_ToleratesFailures(t *testing.T) {
 	}
 }
 
-// During the canary nothing is tolerated, whatever the class; later so few failures with other
-// classes are no reason.
+// During the canary no failure is tolerated, whatever its class. Later, so few failures of other
+// classes are no reason to abort.
 func TestAlarm_FiresOnAnyClassInTheCanary(t *testing.T) {
 	t.Parallel()
 	for at, aborts := range map[int64]bool{0: true, 1: true, 2: false} {
@@ -138,7 +138,8 @@ func TestAlarm_FiresWhenTheTopicFillsFaster(t *testing.T) {
 	})
 }
 
-// A run that waits for its group brings nothing back meanwhile, and so drains nothing.
+// A run that waits for its group redrives no letter meanwhile. The alarm must not blame it for not
+// draining the topic.
 func TestAlarm_StaysSilentWhileTheRunIsHeldBack(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -239,9 +240,8 @@ func TestAlarm_FiresOnAShareOfAnyClass(t *testing.T) {
 	}
 }
 
-// A failure is seen as its copy is written, a success only as the group's offset moves. Behind a
-// letter that takes long the failures are seen alone for a while, and are no larger a share for
-// that.
+// A failure is seen when its copy is written, a success only when the group's offset moves. After a
+// slow letter only failures are seen for a while, which must not raise their share.
 func TestAlarm_CountsFailuresAndSuccessesAlike(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

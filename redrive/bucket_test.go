@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A timer that fires late lost what a full bucket could not take: with a burst of one, half of
+// A late timer lost the tokens that a full bucket could not hold: with a burst of one, half of
 // 1,000 a second.
 func TestBucket_KeepsItsRateWhoeverComesLate(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestBucket_KeepsItsRateWhoeverComesLate(t *testing.T) {
 	}
 }
 
-// What was not taken during a pause is not made up for.
+// Tokens that were not taken during a pause are not made up for.
 func TestBucket_HasNoMoreThanItsSizeAfterAPause(t *testing.T) {
 	t.Parallel()
 	for _, waits := range []bool{false, true} {

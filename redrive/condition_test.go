@@ -28,7 +28,7 @@ func heldError(t *testing.T, err error, words string) *redrive.RefusedError {
 	return e
 }
 
-// asWritten writes a run's record again, as some process would whose clock is wrong.
+// asWritten writes a run's record again, as a process with a wrong clock would.
 func asWritten(t *testing.T, k *consumertest.Kafka, id string, change map[string]any) {
 	t.Helper()
 	var rec map[string]any
@@ -46,7 +46,7 @@ func asWritten(t *testing.T, k *consumertest.Kafka, id string, change map[string
 	k.Produce(dlq.RunRecord("orders.dlq.ledger", id, text))
 }
 
-// heldUp opens a transaction on a topic and aborts it some time later: who reads committed waits.
+// heldUp opens a transaction on a topic and aborts it some time later: committed readers wait.
 func heldUp(t *testing.T, k *consumertest.Kafka, topic string, during time.Duration) (ended <-chan struct{}) {
 	t.Helper()
 	cl, err := kgo.NewClient(append(k.Opts(), kgo.TransactionalID("somebody"))...)
@@ -115,7 +115,7 @@ func TestResume_LeavesARunThatGoesOn(t *testing.T) {
 	})
 }
 
-// Who says that it stopped is not listened for.
+// The claim does not wait for a process that recorded that it stopped.
 func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -172,8 +172,8 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 	}
 }
 
-// A colleague takes the run between the look and the claim: what counts is the ledger as the claim
-// reads it.
+// Another operator takes the run between the check and the claim. The ledger as the claim reads it
+// counts.
 func TestResume_ChecksAgainAsItClaims(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -202,7 +202,7 @@ func TestResume_ChecksAgainAsItClaims(t *testing.T) {
 	})
 }
 
-// Where the ledger can't be read in time, nobody knows.
+// If the ledger cannot be read in time, the state is not known.
 func TestResume_TakesNothingWhereItCannotLook(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -16,8 +16,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// The copy on the source stands at an offset of its own, and that went into the key: a handler that
-// had acted before it failed acted once more.
+// The copy on the source has another offset, which went into the key. So a handler that had acted
+// before it failed acted once more.
 func TestCopier_KeepsTheIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -68,8 +68,8 @@ func TestCopier_KeepsTheIdempotencyKey(t *testing.T) {
 	})
 }
 
-// A letter of the former topic came back with the place of its record there, which is another
-// record's on the new one: who had acted on that one took this one for done.
+// A letter of the former topic was redriven with its position there, which is another record's in
+// the new topic. A handler that had acted on that record took the letter for done.
 func TestCopier_KeepsKeysApartOnARecreatedSource(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

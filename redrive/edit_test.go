@@ -12,8 +12,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// What records are changed to may be personal data. It stood in the record of a run long after the
-// run was over.
+// An edit may contain personal data. It stayed in the record of a run long after the run was over.
 func TestEdit_GoesFromTheLedgerAsItsRunEnds(t *testing.T) {
 	t.Parallel()
 	const secret = "jane.doe@example.org"

@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// Each time a run takes itself back its watch begins anew, and it ended when that failed.
+// Each time a run claims itself again its watch restarts, and the run ended when that failed.
 func TestEngine_WaitsUntilItCanWatch(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -47,7 +47,7 @@ func TestEngine_WaitsUntilItCanWatch(t *testing.T) {
 	})
 }
 
-// Who stops a run does not want to wait for brokers that hang, and may resume it as ever.
+// An operator who stops a run does not wait for brokers that hang, and can resume the run.
 func TestEngine_CanBeStoppedBeforeItWatches(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -83,7 +83,7 @@ func TestEngine_CanBeStoppedBeforeItWatches(t *testing.T) {
 	})
 }
 
-// unledgered has the ledger without a leader, once a run has nothing left to await.
+// unledgered takes the ledger's leader away once a run has nothing left to await.
 func unledgered(k *consumertest.Kafka) (on func(redrive.Event), f func() *kfake.FaultHandle) {
 	var watching time.Time
 	var fault *kfake.FaultHandle

@@ -77,8 +77,7 @@ func TestEngine_WaitsWhileTheGroupIsBehind(t *testing.T) {
 	})
 }
 
-// The group's lag on a target that was named is read after the outcomes, and that can fail by
-// itself.
+// The group's lag on a named target is read after the outcomes, and that alone can fail.
 func TestEngine_RecordsVerdictsOfAPollThatFailed(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -111,7 +110,7 @@ func TestEngine_RecordsVerdictsOfAPollThatFailed(t *testing.T) {
 	})
 }
 
-// The run is to abort, and just then its transaction does not go through.
+// The run is to abort, and just then its transaction fails.
 func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -140,7 +139,7 @@ func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
 	})
 }
 
-// A look at the outcomes takes as long as the brokers do; who aborts has no time for that.
+// A poll of the outcomes takes as long as the brokers do. An abort must not wait for it.
 func TestEngine_AbortsWithoutWaitingForAPoll(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -163,7 +162,7 @@ func TestEngine_AbortsWithoutWaitingForAPoll(t *testing.T) {
 	})
 }
 
-// The window says nothing of a dead-letter topic that cannot be read meanwhile.
+// The window does not count while the dead-letter topic cannot be read.
 func TestEngine_IsNotDoneWithoutAPoll(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -201,7 +200,7 @@ func TestEngine_IsNotDoneWithoutAPoll(t *testing.T) {
 	})
 }
 
-// Whoever asks why the run ended is to hear that the class is back, whatever else went wrong then.
+// The cause of the run's end is that the class is back, whatever else failed afterwards.
 func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -221,7 +220,7 @@ func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
 	})
 }
 
-// writes picks the requests in which these words are written, by a client that does not compress.
+// writes matches produce requests that contain these words, of a client that does not compress.
 func writes(words string) func(kmsg.Request) bool {
 	return func(req kmsg.Request) bool {
 		for _, t := range req.(*kmsg.ProduceRequest).Topics {

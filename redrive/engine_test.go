@@ -8,8 +8,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
-// The answer to the last commit was lost: the run takes itself back, and is over. Another record of
-// it would have no selection.
+// The answer to the last commit was lost. The run claims itself again, and is over: another record
+// of it would have no selection.
 func TestRunEngine_WritesNothingAfterTheFinalRecord(t *testing.T) {
 	t.Parallel()
 	doomed := &FailedAgainError{Cause: "tax"}
@@ -21,8 +21,8 @@ func TestRunEngine_WritesNothingAfterTheFinalRecord(t *testing.T) {
 	}
 }
 
-// The flights let go of a letter when a look finds its outcome, which is before the loop hears of
-// it: a run that ended in between left the letter without an outcome for ever.
+// A letter leaves the in-flight letters when a poll finds its outcome, before the loop gets the
+// outcome. A run that ended in between left the letter without an outcome for ever.
 func TestEngine_IsNotOverWhileAPollIsUnderWay(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

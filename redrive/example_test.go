@@ -17,7 +17,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A fix was rolled out: what failed for its reason is redriven, and all of it succeeds.
+// A fix was rolled out: the letters with that failure are redriven, and all succeed.
 func Example() {
 	s, err := startShop()
 	if err != nil {
@@ -51,7 +51,7 @@ func Example() {
 	// done 3 succeeded, <nil>
 }
 
-// The fix does not work: the run stops at the first letter, and the others stay as they were.
+// The fix does not work: the run aborts at the first letter, and the others stay open.
 func ExampleFailedAgainError() {
 	s, err := startShop()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
-// One partition, of which the offset 10 is asked for, over some looks.
+// The cases are some polls of one partition; the outcome needs offset 10.
 func TestGroupOffsets_WhoMovedAnOffsetDecides(t *testing.T) {
 	t.Parallel()
 	const topic, none, fails = "orders.retry.5s", -1, -2

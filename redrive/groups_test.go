@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// In the classic protocol a group of KIP-848 is none: it had no members for the moment that its
-// coordinator was away, and what it committed meanwhile was called unknown.
+// To the classic protocol a KIP-848 group does not exist. So it seemed to have no members while its
+// coordinator was away, and the outcomes of its commits were recorded as unknown.
 func TestMembers_AreUnknownWithoutACoordinator(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -23,7 +23,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// virtual runs a sub-test beside the others, with a broker in virtual time.
+// virtual runs a parallel sub-test with a broker in virtual time.
 func virtual(t *testing.T, name string, test func(t *testing.T, k *consumertest.Kafka)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -32,7 +32,7 @@ func virtual(t *testing.T, name string, test func(t *testing.T, k *consumertest.
 	})
 }
 
-// switched is a handler that can be exchanged.
+// switched is a handler that can be replaced.
 type switched struct {
 	h        atomic.Pointer[consumer.Handler]
 	consumer *consumertest.Consumer
@@ -92,7 +92,7 @@ func records(n int, value string) (all []*kgo.Record) {
 	return all
 }
 
-// service is a consumer that has a bug until it is fixed, and remembers what it did.
+// service is a consumer that has a bug until it is fixed, and records what it did.
 type service struct {
 	bugs atomic.Pointer[map[string]bool] // error classes that its handler still has
 	mu   sync.Mutex
@@ -196,7 +196,7 @@ func lacks(t *testing.T, err error, operation, resource, name string) {
 	}
 }
 
-// stopped runs until so many are sent, and stops.
+// stopped runs until so many letters are sent, and stops.
 func stopped(t *testing.T, r *redrive.Redriver, p *redrive.Plan, pace redrive.Pace, at int64) redrive.Outcome {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -212,7 +212,7 @@ func stopped(t *testing.T, r *redrive.Redriver, p *redrive.Plan, pace redrive.Pa
 	return o
 }
 
-// on are the records of a topic's first partition, as a committed reader finds them.
+// on returns the records of a topic's first partition that a committed reader sees.
 func on(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
 	t.Helper()
 	return at(t, k, topic, 0)
@@ -268,7 +268,7 @@ func readLedger(t *testing.T, k *consumertest.Kafka) *dlq.Ledger {
 	return l
 }
 
-// states counts the letters of the dead-letter topic by what the ledger says of them.
+// states counts the letters of the dead-letter topic by their state in the ledger.
 func states(t *testing.T, k *consumertest.Kafka) map[dlq.State]int {
 	t.Helper()
 	got := map[dlq.State]int{}
@@ -317,8 +317,8 @@ func incompressible() []byte {
 	return b
 }
 
-// letters makes n dead letters of the class tax on a source of one partition. What is redriven
-// meets another handler, unless that is nil.
+// letters makes n dead letters of the class tax on a source of one partition. The handler runs the
+// redriven ones, unless it is nil.
 func letters(t *testing.T, k *consumertest.Kafka, n int, then consumer.Handler) *switched {
 	t.Helper()
 	k.CreateTopic("orders", 1)
@@ -333,8 +333,8 @@ func letters(t *testing.T, k *consumertest.Kafka, n int, then consumer.Handler) 
 	return s
 }
 
-// fixed is a service that had a bug, of which n dead letters of the class tax are left on three
-// partitions, and has others by now.
+// fixed is a service whose bug is fixed, and left n dead letters of the class tax on three
+// partitions. Its handler may have other bugs.
 func fixed(t *testing.T, k *consumertest.Kafka, n int, others ...string) *service {
 	t.Helper()
 	k.CreateTopic("orders", 3)
@@ -380,7 +380,7 @@ func succeeds(t *testing.T, letters int64) func(redrive.Outcome, error) {
 	}
 }
 
-// underWay begins a run, and returns when more than so many letters are sent. How the run ends
+// underWay begins a run, and returns when more than so many letters are sent. The result of the run
 // comes later.
 func underWay(t *testing.T, r *redrive.Redriver, p *redrive.Plan, sent int64) (ended <-chan error) {
 	t.Helper()

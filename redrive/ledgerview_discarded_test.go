@@ -16,7 +16,7 @@ import (
 
 func discarding(context.Context, *kgo.Record) error { return classify.Discard(errors.New("not ours")) }
 
-// saidDiscarded counts what consumers said of letters, and how much of that still stands.
+// saidDiscarded counts the discard reports of consumers, and how many of them remain.
 func saidDiscarded(t *testing.T, k *consumertest.Kafka) (said, stands int) {
 	t.Helper()
 	last := map[string]bool{}
@@ -36,7 +36,7 @@ func saidDiscarded(t *testing.T, k *consumertest.Kafka) (said, stands int) {
 	return len(last), stands
 }
 
-// A ledger is compacted, and each has a key of its own: they would stay for ever.
+// A ledger is compacted, and each report has its own key: they would stay for ever.
 func TestApplyVerdict_RemovesTheDiscardReport(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -55,7 +55,8 @@ func TestApplyVerdict_RemovesTheDiscardReport(t *testing.T) {
 	})
 }
 
-// Nobody writes these down: the ledger, the status and the next plan go by what the consumer said.
+// No run records these outcomes: the ledger, the status and the next plan go by the consumer's
+// report.
 func TestStatus_CountsDiscardReportsAfterTheRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

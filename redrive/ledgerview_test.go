@@ -11,7 +11,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// However entries follow each other, of each letter the last one counts, as in a map of all.
+// In whatever order entries come, the last entry about each letter counts, as in a map of all
+// entries.
 func TestLedgerView_TheLastEntryOfALetterCounts(t *testing.T) {
 	t.Parallel()
 	states := []dlq.State{dlq.Redriven, dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Failed, dlq.Discarded, dlq.Expired, dlq.Duplicate, dlq.Unknown}
@@ -48,8 +49,8 @@ func TestLedgerView_TheLastEntryOfALetterCounts(t *testing.T) {
 	}
 }
 
-// Of another letter the run itself knows more, or the ledger, and of one that it has not sent a
-// consumer can't know anything.
+// About other letters the run or the ledger knows more. About a letter that was not sent a consumer
+// knows nothing.
 func TestLedgerView_BelievesReportsAboutSentLettersOnly(t *testing.T) {
 	t.Parallel()
 	s, reported := newLedgerView(), letters.Set{}
@@ -71,7 +72,7 @@ func TestLedgerView_BelievesReportsAboutSentLettersOnly(t *testing.T) {
 	}
 }
 
-// As a map of entries they took half a gigabyte, for whoever asked for the status of a run.
+// As a map of entries they took half a gigabyte for the status of a run.
 func TestLedgerView_OfAMillionLettersIsSmall(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()

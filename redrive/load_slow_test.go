@@ -18,8 +18,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// line carries so many bytes a second in each direction, for all connections together: what is sent
-// first arrives first.
+// line carries so many bytes a second in each direction, for all connections together, in the order
+// of sending.
 type line struct {
 	rate     atomic.Int64 // bytes a second
 	up, down lane
@@ -131,8 +131,8 @@ func slowly(t *testing.T, k *consumertest.Kafka, l *line, more ...kgo.Opt) *redr
 }
 
 // Transactions were bounded by the number of their letters alone. The letters that were read while
-// the canary ran took longer than the broker gives a transaction, and so they did each time: the
-// run sent its canary, and never anything else. It said that another process had touched it.
+// the canary ran took longer than the broker allows a transaction, each time. So the run sent only
+// its canary, and reported that another process had touched it.
 func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -198,8 +198,8 @@ func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 	}
 }
 
-// openFor tells, once ctx has ended, for how long a committed reader of a topic's first partition
-// was held up at most.
+// openFor returns, once ctx has ended, the longest time for which a committed reader of a topic's
+// first partition was held up.
 func openFor(ctx context.Context, k *consumertest.Kafka, topic string) <-chan time.Duration {
 	told := make(chan time.Duration, 1)
 	go func() {

@@ -42,7 +42,7 @@ func TestLoad_FollowsWhatTheConnectionCarries(t *testing.T) {
 	})
 }
 
-// What expired goes again with less; what can't be less has longer.
+// After a timeout transactions have fewer bytes; a single letter gets more time.
 func TestLoad_WhatExpiresTakesLessOrHasLonger(t *testing.T) {
 	t.Parallel()
 	l := newLoad(32 << 20)

@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// fetched counts the bytes of the batches that were read of a topic, as they are in memory.
+// fetched counts the bytes in memory of the batches that were read from a topic.
 type fetched struct {
 	topic string
 	bytes atomic.Int64
@@ -25,7 +25,7 @@ func (f *fetched) OnFetchBatchRead(_ kgo.BrokerMetadata, topic string, _ int32, 
 	}
 }
 
-// Letters were read ahead by their number: of 900 KB each, some 1.5 GB of them.
+// Letters were read ahead by their number: with 900 KB each, some 1.5 GB.
 func TestMemoryBudget_FewLargeLettersAreInMemory(t *testing.T) {
 	t.Parallel()
 	const n, size = 90, 900_000

@@ -45,7 +45,7 @@ func without(t *testing.T, k *consumertest.Kafka, n int) (*redrive.Redriver, *re
 	return r, p
 }
 
-// Each was read by a client of its own.
+// Each original was read by its own client.
 func TestOriginals_ReadWithOneClient(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -73,7 +73,7 @@ func TestOriginals_ReadWithOneClient(t *testing.T) {
 	})
 }
 
-// It asked the broker again and again, and the run went on for ever.
+// The run asked the broker again and again, and never ended.
 func TestOriginals_WithoutPermissionEndTheRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -90,8 +90,8 @@ func TestOriginals_WithoutPermissionEndTheRun(t *testing.T) {
 	})
 }
 
-// The letter stayed, since its record was gone from the source, and hid the copy that had the
-// value: nothing brought the record back.
+// The letter was not sent, since its record was gone from the source, and it hid the copy that had
+// the value. So the record was never redriven.
 func TestOriginals_ThatAreGoneAreReadFromCopies(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

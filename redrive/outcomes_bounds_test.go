@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// deleteBefore takes the records before an offset away, as retention does.
+// deleteBefore deletes the records before an offset, as retention does.
 func deleteBefore(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
 	t.Helper()
 	adm := kadm.NewClient(clientOf(t, k))
@@ -24,8 +24,8 @@ func deleteBefore(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
 	}
 }
 
-// A partition that could not say where it begins was taken for one that still has the letter, which
-// succeeded then.
+// If the start of a partition was not known, the run assumed that it still had the letter, which
+// then counted as succeeded.
 func TestOutcomes_WaitWhereAPartitionsStartIsUnknown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

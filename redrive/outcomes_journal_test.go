@@ -21,8 +21,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// ways are what a handler does with a record, run by run, and what the ledger is to say of its
-// letter in the end.
+// ways are what a handler does with a record, run by run, and the final state of its letter.
 var ways = []struct {
 	does string // a letter for each run; the last one is repeated
 	ends dlq.State
@@ -41,7 +40,7 @@ var ways = []struct {
 	{"p", dlq.Failed},
 }
 
-// journal is a handler that keeps what it did.
+// journal is a handler that records what it did.
 type journal struct {
 	mu   sync.Mutex
 	way  map[string]int
@@ -82,8 +81,8 @@ func TestOutcomes_AgreeWithTheHandlersJournal(t *testing.T) {
 			var s switched
 			s.set(failing("tax"))
 			k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{
-				// What asks to come back in an hour waits apart: the outcome of a letter is known
-				// when all before it are finished.
+				// A record that asks for a wait of an hour gets a tier of its own: an outcome is
+				// known when all letters before it are finished.
 				Tiers: []time.Duration{5 * time.Second, 30 * time.Second, 35 * time.Second, 2 * time.Hour}, MaxAttempts: 3,
 			}})
 			var records []*kgo.Record

@@ -22,7 +22,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// mixture is a dead-letter topic with everything that real ones hold.
+// mixture is a dead-letter topic with all kinds of letters that real ones have.
 type mixture struct {
 	*testing.T
 	k    *consumertest.Kafka
@@ -182,7 +182,7 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 			m.put("early", dead("early", 0, 0, 100+i))
 			m.put("plain", dead("plain", 2, 2, 100+i, identified))
 			m.put("duplicate", dead("duplicate", 2, 2, 100+i, identified))
-			// on a partition that the source has not
+			// on a partition that the source does not have
 			m.put("elsewhere", dead("elsewhere", 4, 1, 100+i))
 			m.put("audit's", dead("audit", 1, 1, 200+i, group("audit")))
 			m.put("foreign", &kgo.Record{Partition: 3, Value: []byte("foreign"), Headers: []kgo.RecordHeader{{Key: "kafka_dlt-original-topic", Value: []byte("orders")}}})
@@ -236,7 +236,7 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 		clear(ran)
 		mu.Unlock()
 
-		// What is left goes where somebody says.
+		// The remaining letters go to a named target.
 		k.CreateTopic("replay", 5)
 		p, err = r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}})
 		if err != nil || p.Letters != 42 {

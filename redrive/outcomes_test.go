@@ -60,8 +60,8 @@ func TestRun_ThatEndsBeforeARetryIsDueCountsItAsRetrying(t *testing.T) {
 	})
 }
 
-// Were the topics' ends read before the group's offsets, the failure between the two would be seen
-// by neither: the watch, which reads all the time, is slow here.
+// If the topics' ends were read before the group's offsets, neither would see a failure between the
+// two. The watch, which reads all the time, is slow here.
 func TestOutcomes_SeeAFailureDuringAPoll(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -100,8 +100,8 @@ func TestOutcomes_SeeAFailureDuringAPoll(t *testing.T) {
 	})
 }
 
-// Somebody sets the group's offset past what was redriven, while its consumer is stopped:
-// nobody ran it.
+// An operator sets the group's offset past the redriven letters while the consumer is stopped: none
+// of them ran.
 func TestOutcomes_BehindAnOffsetThatWasSetAreUnknown(t *testing.T) {
 	t.Parallel()
 	const looks = 3 * time.Second
@@ -142,7 +142,7 @@ func TestOutcomes_BehindAnOffsetThatWasSetAreUnknown(t *testing.T) {
 	}
 }
 
-// A service that is deployed anew commits what it did, and is gone before the next look.
+// A service that is redeployed commits its work, and is gone before the next poll.
 func TestOutcomes_BelieveTheLastCommitOfAConsumer(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -167,7 +167,7 @@ func TestOutcomes_BelieveTheLastCommitOfAConsumer(t *testing.T) {
 	})
 }
 
-// forgetGroup deletes the group, and with it what it had committed.
+// forgetGroup deletes the group and its committed offsets.
 func forgetGroup(t *testing.T, k *consumertest.Kafka) {
 	t.Helper()
 	adm := kadm.NewClient(clientOf(t, k))

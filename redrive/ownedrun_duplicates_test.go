@@ -19,7 +19,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// copied makes a letter, and n records later the same once more: the consumer crashed before it
+// copied makes a letter, and n records later a duplicate of it: the consumer crashed before it
 // committed.
 func copied(t *testing.T, k *consumertest.Kafka, n int) {
 	t.Helper()
@@ -32,7 +32,7 @@ func copied(t *testing.T, k *consumertest.Kafka, n int) {
 	s.set(succeeding)
 }
 
-// outlived has retention take the first letter, and checks whether its copy is open.
+// outlived makes retention delete the first letter, and checks whether its copy is open.
 func outlived(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
 	t.Helper()
 	end := k.Cluster.PartitionInfo("orders.dlq", 0).HighWatermark
@@ -44,7 +44,7 @@ func outlived(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
 	}
 }
 
-// It was noted only where the selection had it as well.
+// The copy was recorded only if it was in the selection too.
 func TestDuplicate_OfARedrivenLetterIsNeverOpen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -67,7 +67,7 @@ func TestDuplicate_OfARedrivenLetterIsNeverOpen(t *testing.T) {
 	}
 }
 
-// Alone it would be judged by what the filter leaves of the topic, and be a letter of its own.
+// Judged only among the letters that the filter selects, the copy would be a letter of its own.
 func TestDuplicate_IsKnownHoweverFarBehindItsLetter(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -77,7 +77,7 @@ func TestDuplicate_IsKnownHoweverFarBehindItsLetter(t *testing.T) {
 	})
 }
 
-// A claim tells of the copies of letters that are not sent yet. Where retention takes such a letter
+// A claim records the copies of letters that are not sent yet. If retention deletes such a letter
 // first, its copy is all that is left of the record.
 func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 	t.Parallel()
@@ -130,7 +130,7 @@ func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 	}
 }
 
-// slow has something happen while an answer with records is on its way.
+// slow runs a function while an answer with records is in flight.
 type slow struct {
 	once      atomic.Bool
 	meanwhile func()
@@ -142,8 +142,8 @@ func (s *slow) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Du
 	}
 }
 
-// A plan reads the ledger, and then the letters. What somebody settled in between, and failed again
-// after that, is no copy of a letter that was open.
+// A plan reads the ledger, then the letters. A letter that was resolved in between, and failed
+// again after that, must not look like the copy of an open letter.
 func TestDuplicate_OfALetterResolvedDuringThePlanIsOpen(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -184,8 +184,8 @@ func TestDuplicate_OfALetterResolvedDuringThePlanIsOpen(t *testing.T) {
 	})
 }
 
-// What becomes of a letter that was redriven is unknown, and it has expired: its copy may be
-// processed twice, like itself.
+// The outcome of a redriven letter is unknown, and the letter has expired. Its copy may be
+// processed twice, like the letter itself.
 func TestDuplicate_OfALetterThatIsUnknownIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -203,7 +203,8 @@ func TestDuplicate_OfALetterThatIsUnknownIsWarnedOf(t *testing.T) {
 	})
 }
 
-// What a process knew and had not written yet, whoever took the run from it did not know.
+// A process that took over a run did not know the outcomes that the former owner had not written
+// yet.
 func TestDuplicate_IsRecordedBeforeItsLetterIsSent(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -211,7 +212,7 @@ func TestDuplicate_IsRecordedBeforeItsLetterIsSent(t *testing.T) {
 		r := redriver(t, k)
 		var f *kfake.FaultHandle
 		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, func(redrive.Event) {
-			// the first transaction with letters does not stand, and the run is taken back
+			// the first transaction with letters is aborted, and the run claims itself again
 			if f == nil {
 				f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1})
 			}

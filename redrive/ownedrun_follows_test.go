@@ -15,8 +15,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// They all fail again there, into that topic's own dead-letter topic: a run that looked at the
-// group's offsets called them succeeded.
+// The letters all fail again there, into that topic's own dead-letter topic. A run that went by the
+// group's offsets recorded them as succeeded.
 func TestFollows_NoLetterOnAnotherTopic(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -51,7 +51,7 @@ func TestFollows_NoLetterOnAnotherTopic(t *testing.T) {
 	})
 }
 
-// They were open again after each run, since what became of them was unknown, and so every run sent
+// The letters were open again after each run, since their outcome was unknown. So every run sent
 // them once more.
 func TestFollows_UnfollowedLettersAreSentOnce(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestFollows_UnfollowedLettersAreSentOnce(t *testing.T) {
 	})
 }
 
-// The canary is of those that are followed, and the end waits for no other.
+// The canary has only letters whose outcome is followed, and the end waits for no others.
 func TestFollows_LettersWithAGroupOnTheSource(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -105,8 +105,8 @@ func TestFollows_LettersWithAGroupOnTheSource(t *testing.T) {
 	})
 }
 
-// Where some letters did not say whose they are, a run that was resumed took all that it had sent
-// for such: it counted no failure, and left them without an outcome.
+// If some letters named no group, a resumed run treated all sent letters like them: it counted no
+// failure, and left them without an outcome.
 func TestFollows_TheSameLettersAfterAResume(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -131,8 +131,8 @@ func TestFollows_TheSameLettersAfterAResume(t *testing.T) {
 	})
 }
 
-// Who failed on the source need not run to have letters looked at elsewhere: the plan was refused,
-// and a run that was to wait for members waited for ever.
+// The group that failed on the source need not run while its letters go to another target. But the
+// plan was refused, and a run that was to wait for members waited for ever.
 func TestFollows_NeedsNoMembersOnAnotherTopic(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -149,8 +149,8 @@ func TestFollows_NeedsNoMembersOnAnotherTopic(t *testing.T) {
 	})
 }
 
-// Nothing more becomes of them, so they were redriven without an outcome for ever: prune spared
-// them, and all that was behind them.
+// These letters get no outcome, so they stayed redriven for ever. Prune kept them, and all letters
+// after them.
 func TestFollows_UnfollowedLettersDoNotBlockPrune(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]bool{"as a run writes them": false, "as runs wrote them before": true} {

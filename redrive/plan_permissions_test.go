@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A value that was left out of a letter is read where its record was first read.
+// A value that was omitted from a letter is read at its original position.
 func TestPlan_NeedsToReadOmittedValues(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

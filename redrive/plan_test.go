@@ -126,7 +126,7 @@ func TestPlan_NamesBadInput(t *testing.T) {
 	})
 }
 
-// The operator who forces a run knows of it, but another person may read the plan.
+// The operator who forces a run knows that, but another person may read the plan.
 func TestPlan_WarnsWhenItIsForced(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -139,8 +139,7 @@ func TestPlan_WarnsWhenItIsForced(t *testing.T) {
 	})
 }
 
-// An entry that can't be read may have said that its letter was redriven. Nobody goes on over
-// that without a word.
+// An entry that cannot be read may be about a redriven letter. A plan must not ignore that.
 func TestPlan_NamesLettersWithUnreadableEntries(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

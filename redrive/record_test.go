@@ -19,9 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "write a golden file that is not there")
 
-// A run that was begun by one version is resumed, looked at or aborted by a later one. What
-// testdata holds was written by version 1 and is never edited: a version that writes something
-// which this one would misread takes another number, and reads both.
+// A later version can resume, show or abort a run of an earlier one. Version 1 wrote the files in
+// testdata, which are never edited. A version that writes records which this one would misread
+// takes another number, and reads both.
 func TestRecord_IsAsInItsGoldenFile(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 11, 21, 3, 0, 0, 250e6, time.UTC)
@@ -84,7 +84,8 @@ func TestRecord_IsAsInItsGoldenFile(t *testing.T) {
 	}
 }
 
-// What a newer version wrote is left alone, and its own is read whatever a newer one added.
+// A record of a newer version is left alone. A record of this version is read, whatever fields a
+// newer siding added.
 func TestRecord_OfANewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := parseRecord([]byte(`{"v":2,"id":"x","state":"canary"}`)); err == nil || !strings.Contains(err.Error(), "take a newer siding") {
@@ -98,7 +99,7 @@ func TestRecord_OfANewerVersionIsRefused(t *testing.T) {
 	}
 }
 
-// Without one of its pieces a selection would be a smaller one, and nobody would know.
+// Without one of its pieces a selection would be smaller, unnoticed.
 func TestJoinPieces_NeedsAllPieces(t *testing.T) {
 	t.Parallel()
 	chosen := letters.Set{}

@@ -88,8 +88,8 @@ func (l *leftover) describe(req *kmsg.DescribeProducersRequest) kmsg.Response {
 	return resp
 }
 
-// What an earlier run left open became visible with the first commit of the next: letters twice, or
-// a claim that nobody had.
+// A transaction that an earlier run left open became visible with the first commit of the next run:
+// letters came twice, or a claim without an owner.
 func TestClaim_EndsWhatAnEarlierRunLeftOpen(t *testing.T) {
 	t.Parallel()
 	for name, l := range map[string]*leftover{
@@ -143,8 +143,8 @@ func TestClaim_NamesWhatItCannotEnd(t *testing.T) {
 	})
 }
 
-// A broker that is down was taken for one that does not know the request: what was open on it was
-// aborted unseen, committed or not.
+// A broker that was down was taken for one that does not know the request. Its open transactions
+// were aborted unseen, committed or not.
 func TestClaim_FenceWaitsForABrokerThatIsDown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -18,8 +18,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// distant is a connection over which each request takes a while: about as long as on a network,
-// with the broker's own time.
+// distant is a connection that delays each request, about as long as a network and a broker do.
 type distant struct{ net.Conn }
 
 func (c distant) Write(b []byte) (int, error) {
@@ -27,8 +26,9 @@ func (c distant) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Each waited for 200 ms and initialised the ids again, by which it fenced the others, which waited
-// for 200 ms: two took half a minute until one had the run, and four more than a hundred seconds.
+// Each claim waited for 200 ms and initialised the ids again. That fenced the others, which did the
+// same. Two operators took half a minute until one had the run, and four took more than a hundred
+// seconds.
 func TestClaim_OfSixOperatorsOneRunsWithinTenSeconds(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -81,7 +81,7 @@ func TestClaim_OfSixOperatorsOneRunsWithinTenSeconds(t *testing.T) {
 		if len(refused) != operators-1 || settled > 10*time.Second {
 			t.Errorf("after %v %d were refused, want 5 within 10s", settled, len(refused))
 		}
-		// Two ids each; who has lost looks into the ledger before it initialises them again.
+		// Each has two ids; the loser reads the ledger before it initialises them again.
 		if n := inits.Load(); n > 18 {
 			t.Errorf("ids were initialised %d times, want 12 and a few", n)
 		}
@@ -97,7 +97,7 @@ func TestClaim_OfSixOperatorsOneRunsWithinTenSeconds(t *testing.T) {
 	})
 }
 
-// dialed has the clients of some options use other connections.
+// dialed makes the clients of some options use other connections.
 func dialed(t *testing.T, opts []kgo.Opt, conn func(net.Conn) net.Conn) []kgo.Opt {
 	t.Helper()
 	cl, err := kgo.NewClient(opts...)

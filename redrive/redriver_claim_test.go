@@ -32,7 +32,7 @@ func selections(t *testing.T, k *consumertest.Kafka) map[string]bool {
 	return kept
 }
 
-// The ledger is compacted: what has a key of its own stays for ever.
+// The ledger is compacted: a record with its own key stays for ever.
 func TestClaim_ThatFailsLeavesNoSelection(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -59,7 +59,7 @@ func TestClaim_ThatFailsLeavesNoSelection(t *testing.T) {
 	})
 }
 
-// A process crashed before its claim, as one of a large selection can.
+// A process crashed before its claim, which can happen with a large selection.
 func TestClaim_RemovesSelectionsThatNoRunClaimed(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

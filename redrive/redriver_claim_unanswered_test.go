@@ -53,8 +53,8 @@ func unanswered(t *testing.T, k *consumertest.Kafka, nth int64, follows func()) 
 // The first transaction of a run has its selection and its claim.
 const claims = 1
 
-// Of a claim that stood, though its commit was answered with an error, the run was told that
-// somebody has an unfinished one.
+// A claim was committed although its commit got an error as the answer. The run then reported that
+// another process has an unfinished run.
 func TestClaim_CountsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, nth := range map[string]int64{"the claim": claims, "what comes after": claims + 1} {
@@ -94,7 +94,7 @@ func TestClaim_ThatWasNotCommittedIsRepeated(t *testing.T) {
 	})
 }
 
-// Somebody resumes a run before its own process knows that its claim stands.
+// An operator resumes a run before its own process knows that its claim was committed.
 func TestClaim_TakenByAnotherIsNotTakenBack(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

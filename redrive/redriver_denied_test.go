@@ -16,8 +16,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A right that is taken away while a run goes on does not come back by trying again: the run ends
-// unfinished, says which one it is, and whoever has it granted resumes.
+// A permission that is taken away during a run does not come back by trying again. The run ends
+// unfinished and names the permission. An operator grants it and resumes.
 func TestRun_ThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
 	t.Parallel()
 	for _, topic := range []string{"orders.retry.5s", "orders.dlq.ledger"} {
@@ -40,7 +40,7 @@ func TestRun_ThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
 	}
 }
 
-// It said so once in ten seconds, and waited for somebody to grant it again.
+// The run logged it every ten seconds, and waited until the permission was granted again.
 func TestRun_ThatMayNotPollEndsAndCanBeResumed(t *testing.T) {
 	t.Parallel()
 	watch := func(req kmsg.Request) bool { return req.(*kmsg.FetchRequest).IsolationLevel == 0 }
@@ -79,8 +79,8 @@ func TestRun_ThatMayNotPollEndsAndCanBeResumed(t *testing.T) {
 	}
 }
 
-// The words of whoever ends a run from elsewhere are kept with it, and the topic is named once in
-// what is refused afterwards.
+// The cause that another process gives when it ends a run is kept in the run's record. Later
+// refusals name the topic once.
 func TestAbort_KeepsItsReasonAndIsFinal(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -118,8 +118,7 @@ func TestAbort_KeepsItsReasonAndIsFinal(t *testing.T) {
 	})
 }
 
-// A run that was done became one that was aborted, with the cause of whoever came while it wrote
-// that down.
+// A finished run became an aborted one, if an abort came while the run recorded its end.
 func TestAbort_ThatComesTooLateLeavesTheRunDone(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

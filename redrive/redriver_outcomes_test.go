@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// overWithPending makes n letters, and a run that is over before any has an outcome.
+// overWithPending makes n letters, and a run that ends before any of them has an outcome.
 func overWithPending(t *testing.T, k *consumertest.Kafka, n int) (*redrive.Redriver, *switched, redrive.Outcome) {
 	t.Helper()
 	s := letters(t, k, n, blocked)
@@ -27,7 +27,7 @@ func overWithPending(t *testing.T, k *consumertest.Kafka, n int) (*redrive.Redri
 	return r, s, o
 }
 
-// lost has retention take the copies that nobody has run.
+// lost makes retention delete the copies that have not run.
 func lost(t *testing.T, k *consumertest.Kafka, s *switched) {
 	t.Helper()
 	s.stop(t)
@@ -36,7 +36,8 @@ func lost(t *testing.T, k *consumertest.Kafka, s *switched) {
 	}
 }
 
-// Status said unknown, the ledger redriven: no plan had them, and prune deleted them.
+// The letters were unknown in the status, and redriven in the ledger. No plan selected them, and
+// prune deleted them.
 func TestWriteOutcomes_OpensUnknownLettersAgain(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -99,8 +100,8 @@ func TestWriteOutcomes_WritesLateOutcomesOnce(t *testing.T) {
 	})
 }
 
-// To settle takes the ids of whoever has them, and what is written then is about the letters of
-// others.
+// Recording outcomes takes the ids from the process that has them, and writes entries about its
+// letters.
 func TestWriteOutcomes_DoesNothingDuringARun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -121,8 +122,8 @@ func TestWriteOutcomes_DoesNothingDuringARun(t *testing.T) {
 	})
 }
 
-// Between finding an outcome and writing it another process did both, and a run brought the letters
-// back.
+// Between finding an outcome and writing it, another process did both, and a run redrove the
+// letters.
 func TestWriteOutcomes_LeavesLaterOutcomes(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -71,8 +71,8 @@ var errands = []func(context.Context, []kgo.Opt) error{
 	},
 }
 
-// One right too few and the operator stands there at night, one too many and somebody holds what
-// nobody reviewed. So each errand is done with exactly the table, and with each right missing.
+// A missing permission stops an operator at night, and a needless one was never reviewed. So each
+// errand is done with exactly the table, and with each permission missing.
 func TestRedriver_NeedsTheDocumentedPermissions(t *testing.T) {
 	t.Parallel()
 	columns := documentedRights(t)
@@ -142,8 +142,8 @@ func documentedRights(t *testing.T) (columns [][]kfake.ACL) {
 	return columns
 }
 
-// guarded is a cluster on which ann has some permissions, and admin all. It returns the options of
-// a client of theirs; in a bubble only.
+// guarded starts a cluster on which ann has some permissions, and admin has all. It returns the
+// options of their clients. It works only in a bubble.
 func guarded(t *testing.T, rights []kfake.ACL) (as func(user string) []kgo.Opt) {
 	t.Helper()
 	var vn kfake.VirtualNetwork
@@ -180,8 +180,8 @@ func doneWith(t *testing.T, errand func(context.Context, []kgo.Opt) error, right
 	return err
 }
 
-// history makes that what is looked at is there: the ledger has entries, and an open letter and one
-// that was discarded have a copy each that is a minute younger.
+// history prepares the topics: the ledger has entries, and an open letter and a discarded one each
+// have a copy that is a minute younger.
 func history(t *testing.T, admin []kgo.Opt) {
 	t.Helper()
 	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", admin...)

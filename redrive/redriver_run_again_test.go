@@ -17,8 +17,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A run's id is in the headers of its copies, and in the ledger's entries about them: two runs of
-// one id would take each other's for theirs.
+// A run's id is in the headers of its copies, and in the ledger's entries about them. Two runs with
+// one id would take each other's copies for their own.
 func TestRun_RunsAPlanOnceAndLeavesItAsItIs(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -40,7 +40,7 @@ func TestRun_RunsAPlanOnceAndLeavesItAsItIs(t *testing.T) {
 	})
 }
 
-// It tried for ever to take its transactional ids again, and said nothing.
+// The run tried for ever to take its transactional ids again, and reported nothing.
 func TestRetake_EndsWhereItMayNotAndReportsWhereItCannot(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]kfake.Fault{

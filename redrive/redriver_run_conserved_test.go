@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// Users' tests may bring records back, and ask the same as ever.
+// Users' tests may redrive records, and check conservation as ever.
 func TestRun_ConservesRecords(t *testing.T) {
 	t.Parallel()
 	for name, target := range map[string]redrive.Target{"to a retry topic": {}, "to the source": {Topic: "orders"}} {

@@ -94,7 +94,7 @@ func TestRun_OfTwoOperatorsIsOne(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := fixed(t, k, 100)
-		// Neither has claimed before both have looked whether another process did.
+		// Neither claims before both have checked that no other process did.
 		both := make(chan struct{})
 		inits := 0
 		k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -166,7 +166,7 @@ func TestResume_TakesTheRunFromItsProcess(t *testing.T) {
 	})
 }
 
-// It was with its canary again, of all letters that it had sent.
+// The run began with a canary again, of all letters that it had sent.
 func TestResume_DoesNotWaitForRetries(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -20,8 +20,9 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// hidden has 4 letters that were tried three times, and a redriver of ann, who may do all that a
-// run wants but see the second retry topic. What comes back fails as before.
+// hidden makes 4 letters that were tried three times, and a redriver of ann. She has all
+// permissions that a run needs, but cannot see the second retry topic. Redriven letters fail as
+// before.
 func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *redrive.Redriver)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,8 +65,8 @@ func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *re
 	})
 }
 
-// What fails into a retry topic that the run may not see looks as if it had succeeded. Dead letters
-// that came back say otherwise, to whoever asks.
+// A letter that fails into a retry topic which the run cannot see seems to have succeeded. The
+// status reports the failure once the record is a dead letter again.
 func TestStatus_CountsLettersThatFailedUnseen(t *testing.T) {
 	t.Parallel()
 	hidden(t, func(t *testing.T, k *consumertest.Kafka, ann *redrive.Redriver) {
@@ -90,7 +91,7 @@ func TestStatus_CountsLettersThatFailedUnseen(t *testing.T) {
 	})
 }
 
-// To say that all succeeded, without having looked, would be the one wrong answer.
+// To report, without a check, that all succeeded would be the one wrong answer.
 func TestStatus_NeedsToReadDeadLetters(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

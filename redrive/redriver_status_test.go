@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// asked is what Status and Runs say, which write nothing.
+// asked is the results of Status and Runs, which write nothing.
 func asked(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver, id string) redrive.Outcome {
 	t.Helper()
 	topics := []string{"orders.dlq", "orders.dlq.ledger", "orders.retry.5s", "orders.retry.30s", "orders"}
@@ -118,7 +118,8 @@ func TestStatus_ShowsARunningRun(t *testing.T) {
 	})
 }
 
-// What was not sent, and why, is the run's own word: the ledger says nothing of it.
+// Only the run's record has the letters that were not sent, and why: the ledger has no entries
+// about them.
 func TestStatus_KeepsSkippedLetters(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -178,7 +179,7 @@ func TestStatus_OfAMissingRunIsAnError(t *testing.T) {
 	})
 }
 
-// Of a run that was stopped its record has the state in which it was.
+// The record of a stopped run has the state in which it stopped.
 func TestStatus_ShowsThatARunWasStopped(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

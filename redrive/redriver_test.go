@@ -10,8 +10,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// The clients of a Redriver are made of the same options, and one of kgo's has its clients write to
-// what it holds. The race detector fails this.
+// The clients of a Redriver are made from the same options, and write to the value of one of kgo's.
+// The race detector fails this test.
 func TestRedriver_MethodsMayRunConcurrently(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// However the end of a transaction is answered, or not, each letter is on its target once.
+// Whether and how the end of a transaction is answered, each letter is on its target once.
 func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]kfake.Fault{
@@ -42,8 +42,8 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 			if err != nil || o.State != redrive.Done || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
 				t.Errorf("the run ended with %v, and %+v", err, o)
 			}
-			// An open transaction of its own, which holds up who reads the target, ends before the
-			// broker ends it.
+			// The run ends its open transaction, which holds up committed readers of the target,
+			// before the broker does.
 			if took := time.Since(began); took > 38*time.Second {
 				t.Errorf("it took %v, with a window of 30 s", took)
 			}

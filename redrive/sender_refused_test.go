@@ -18,7 +18,7 @@ import (
 // fast is a pace at which many letters share a batch.
 var fast = redrive.Pace{Canary: -1, Ramp: -1, Rate: 1000, Burst: 100}
 
-// The tier takes one letter at a time, or nine, and not a hundred.
+// The tier accepts batches of one letter, or nine, but not of a hundred.
 func TestSender_SplitsABatchThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -10,7 +10,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// A transaction that the alarm stops may have outcomes in it, which nobody would find again.
+// A transaction that the alarm stops may contain outcomes, which no poll would find again.
 func TestSender_KeepsTheNotesOfAStoppedTransaction(t *testing.T) {
 	t.Parallel()
 	s := &sender{run: &ownedRun{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r"}}}

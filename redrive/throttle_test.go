@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 )
 
-// A broker that says something else each time is no reason to keep it all.
+// A broker with another message each time must not fill the memory.
 func TestThrottle_ForgetsMessages(t *testing.T) {
 	t.Parallel()
 	told := map[string]int{}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A broker that is behind does not know a topic for a moment; and looks that follow each other at
-// once are no time.
+// A broker that lags does not know a topic for a moment, and polls in quick succession are no
+// longer than that.
 func TestAbsence_IsCertainAfterAWhile(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)

@@ -17,20 +17,19 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// remake deletes the dead-letter topic, makes it anew, and has n other letters written to it.
+// remake recreates the dead-letter topic, and writes n other letters to it.
 func remake(t *testing.T, k *consumertest.Kafka, s *switched, n int) {
 	t.Helper()
 	k.DeleteTopic("orders.dlq")
 	k.CreateTopic("orders.dlq", 1)
 	s.set(failing("new"))
-	// one that was refused at first may be the last to come
+	// a letter that was refused at first may come last
 	for _, r := range k.Produce(records(n, "new")...) {
 		k.DeadLettered(r, "terminal")
 	}
 }
 
-// nothingNew checks that no letter of the topic that was recreated was sent, and that all of them
-// are open.
+// nothingNew checks that no letter of the recreated topic was sent, and that all of them are open.
 func nothingNew(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver, n int64) {
 	t.Helper()
 	for _, c := range on(t, k, "orders.retry.5s") {
@@ -178,8 +177,8 @@ func TestTopicID_ARunOfARecreatedTopicIsNotResumed(t *testing.T) {
 	})
 }
 
-// What was redriven went with the topic. The engine that had the run knew that, and whoever
-// came later did not.
+// The redriven letters were deleted with the topic. The engine that had the run knew that, but
+// later processes did not.
 func TestTopicID_LettersInARecreatedTierAreUnknown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

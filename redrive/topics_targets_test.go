@@ -20,8 +20,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// On a retry topic a record without siding's headers would be dead-lettered as malformed, whoever
-// named it.
+// On a retry topic a record without siding's headers would be dead-lettered as malformed, even if
+// an operator named the topic.
 func TestTarget_MayBeAnotherRetryTopic(t *testing.T) {
 	t.Parallel()
 	for _, tier := range []string{"", "orders.retry.5s", "orders.retry.30s"} {
@@ -79,7 +79,8 @@ func TestTarget_OnWhichRecordsCannotRunIsRefused(t *testing.T) {
 	})
 }
 
-// Dead letters that siding did not write, on a target of which nobody says that they were run.
+// These dead letters were not written by siding, and go to a target whose consumers report no
+// outcome.
 func TestTarget_TakesLettersWithoutAGroup(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -178,7 +179,8 @@ func TestTarget_GetsRecordsWithAllAttempts(t *testing.T) {
 	}
 }
 
-// What fails on the source goes to a retry topic that nobody watches, and counted as succeeded.
+// Records that failed on the source went to a retry topic that the run did not watch, and counted
+// as succeeded.
 func TestMisnamed_RetryTopicsRefuseTheSource(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -212,8 +214,8 @@ func TestMisnamed_RetryTopicsRefuseTheSource(t *testing.T) {
 	}
 }
 
-// A service without retry topics is none whose retry topics are named otherwise, whatever else it
-// consumes.
+// A service without retry topics must not look like a service with other names for them, whatever
+// else it consumes.
 func TestMisnamed_IsNoServiceWithoutRetryTopics(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -17,8 +17,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// byHand is a member of the group that does what a consumer does, one thing after the other, as it
-// is told.
+// byHand is a member of the group that does the steps of a consumer one by one, when the test calls
+// them.
 type byHand struct {
 	t  *testing.T
 	cl *kgo.Client
@@ -43,7 +43,7 @@ func takeOver(t *testing.T, k *consumertest.Kafka, s *switched) *byHand {
 	return &byHand{t, cl}
 }
 
-// commit commits where the group stands on a retry topic.
+// commit commits the group's offset on a retry topic.
 func (h *byHand) commit(topic string, at int64) {
 	h.t.Helper()
 	member, generation := h.cl.GroupMetadata()
@@ -111,8 +111,8 @@ func TestWatch_AHeldLetterIsPendingUntilItRan(t *testing.T) {
 	})
 }
 
-// A copy that a consumer finds to be malformed is a dead letter with its headers as they were:
-// those of one that has not run.
+// A copy that a consumer finds malformed becomes a dead letter with unchanged headers: those of a
+// letter that has not run.
 func TestWatch_ALetterWithBrokenHeadersHasFailed(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string][]kgo.RecordHeader{

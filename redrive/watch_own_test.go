@@ -8,9 +8,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// The consumer whose clock is behind the engine's writes a copy again that is not due by it,
-// without an attempt: the letter has moved, and would count as one that succeeded once the first
-// copy is passed.
+// A consumer whose clock is behind the engine's writes a copy again that is not due yet, without an
+// attempt. The letter has moved, but would count as succeeded once the first copy is passed.
 func TestWatch_KnowsTheCopiesThatTheRunWrote(t *testing.T) {
 	t.Parallel()
 	copyOf := func(run, attempts, hops string, more ...string) (h []kgo.RecordHeader) {

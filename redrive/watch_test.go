@@ -18,7 +18,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// The watch of a run that is resumed reads from where it began: what came then did not come now.
+// The watch of a resumed run reads from where it first began: earlier failures must not look new.
 func TestWatch_OldFailuresAbortNoResumedRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -36,7 +36,7 @@ func TestWatch_OldFailuresAbortNoResumedRun(t *testing.T) {
 	})
 }
 
-// The clock of whoever brings letters back may be wrong by as much as it likes.
+// The clock of the process that redrives letters may be wrong by any amount.
 func TestWatch_SeesNewFailuresWhateverTheClocks(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"behind": -time.Hour, "ahead": time.Hour} {
@@ -63,7 +63,8 @@ func TestWatch_SeesNewFailuresWhateverTheClocks(t *testing.T) {
 	}
 }
 
-// The watch reads uncommitted: what a transaction left that was aborted is no letter's place.
+// The watch reads uncommitted records. A record of an aborted transaction is not a letter's
+// position.
 func TestWatch_IgnoresCopiesOfAbortedTransactions(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -151,8 +152,8 @@ func TestWatch_SeesFailuresWhileNoEngineRan(t *testing.T) {
 	})
 }
 
-// Where the topics ended when the watch began says what is old; all that a topic had was new, once
-// that could not be told.
+// The topics' ends at the start of the watch separate old records from new ones. When the ends were
+// not known, all records counted as new.
 func TestWatch_WaitsWhereAPartitionsEndIsUnknown(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

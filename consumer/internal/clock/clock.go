@@ -6,24 +6,26 @@ import (
 	"time"
 )
 
-// Tick is how often the coarse clock moves. A clock read costs more than a tenth of what a bare
-// loop spends on a record, so attempts take their start from a clock that a ticker moves.
+// Tick is how often the coarse clock moves. A bare loop spends more than a tenth of its time per
+// record on reading the system clock. So attempts take their start from a clock that a ticker
+// moves.
 const Tick = 20 * time.Millisecond
 
-// checkEvery and lingerFor count ticks: how often running attempts are looked over, and how long
-// the ticker outlives the last worker, so that a stream of short batches does not start and stop it
-// each time.
+// Both count ticks. checkEvery is the interval between two checks of the running attempts. The
+// ticker outlives the last worker by lingerFor, so that short batches do not start and stop it each
+// time.
 const (
 	checkEvery = 25
 	lingerFor  = 50
 )
 
-// Clock is the coarse clock. It ticks only while workers run: an idle consumer wakes nobody.
+// Clock is the coarse clock. It ticks only while workers run: an idle consumer uses no CPU. Its
+// methods are safe for concurrent use.
 type Clock struct {
 	Base time.Time
-	// nanoseconds since base, behind the truth by at most a tick and the scheduler's delay
+	// Reading is in nanoseconds since Base. It lags by at most a tick and the scheduler's delay.
 	Reading atomic.Int64
-	check   func() // looks over the running attempts
+	check   func() // of the running attempts
 
 	mu      sync.Mutex
 	workers int
@@ -32,13 +34,13 @@ type Clock struct {
 	done    <-chan struct{}
 }
 
-// New makes a clock that ends with done. It counts its goroutine in wg, and calls check now and
-// then while workers run.
+// New makes a clock that ends when done is closed. It counts its goroutine in wg. While workers run
+// it calls check every 25 ticks, half a second.
 func New(wg *sync.WaitGroup, done <-chan struct{}, check func()) *Clock {
 	return &Clock{Base: time.Now(), wg: wg, done: done, check: check}
 }
 
-// Enter is called by a worker before its first record, leave after its last.
+// Enter is called by a worker before its first record. It brings the clock up to date.
 func (k *Clock) Enter() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -83,11 +85,11 @@ func (k *Clock) tick() {
 	}
 }
 
-// At is the wall and monotonic time of a coarse reading.
+// At returns the wall and monotonic time of a coarse reading.
 func (k *Clock) At(reading int64) time.Time { return k.Base.Add(time.Duration(reading)) }
 
-// About is the time, behind the truth by no more than the coarse clock is. It is for what comes by
-// the thousand, workers or not.
+// About returns the time. It lags by at most a tick and the scheduler's delay while the clock
+// ticks, and is exact otherwise. Use it for events that come by the thousand.
 func (k *Clock) About() time.Time {
 	if k.ticking.Load() {
 		return k.At(k.Reading.Load())

@@ -10,13 +10,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// Bounds are where the logs of some topics start and end.
+// Bounds are the start and end offsets of the logs of some topics.
 type Bounds struct {
 	start, end kadm.ListedOffsets
 	err        error // no broker answered
 }
 
-// Of is where the log of a partition starts and ends.
+// Of returns where the log of a partition starts and ends. The error names the partition whose
+// leader did not answer, or that the broker refused.
 func (b Bounds) Of(topic string, partition int32) (start, end int64, err error) {
 	if b.err != nil {
 		return 0, 0, b.err
@@ -28,31 +29,32 @@ func (b Bounds) Of(topic string, partition int32) (start, end int64, err error) 
 	return start, end, err
 }
 
-// IsPartial reports whether some brokers answered.
+// IsPartial reports whether err means that some brokers answered and others did not.
 func IsPartial(err error) bool {
 	var shards *kadm.ShardErrors
 	return errors.As(err, &shards) && !shards.AllFailed
 }
 
-// OffsetIn is the offset of a partition in a list of offsets.
+// OffsetIn returns the offset of a partition in a list of offsets. Its errors name the partition.
 func OffsetIn(listed kadm.ListedOffsets, topic string, partition int32) (int64, error) {
 	o, ok := listed.Lookup(topic, partition)
 	switch {
 	case !ok:
-		return 0, fmt.Errorf("list of offsets: the broker says nothing of %s/%d", topic, partition)
+		return 0, fmt.Errorf("list of offsets: the answers do not contain %s/%d", topic, partition)
 	case o.Err != nil:
 		return 0, fmt.Errorf("list of offsets: %s/%d: %w", topic, partition, o.Err)
 	}
 	return o.Offset, nil
 }
 
-// Slack is how much later than its context an answer may come that kgo does not cut off: the
-// answers of the brokers that are there come with the end of the context, for which the others were
-// awaited.
+// Slack is how much later than its context an answer may come. kgo awaits the silent brokers until
+// the context ends, and only then returns the answers of the others.
 const Slack = 100 * time.Millisecond
 
-// Bounds asks where the logs of topics start and end. It returns little later than ctx ends. kgo
-// may not: what waits behind another request to the same broker does not look at its context.
+// Bounds asks the brokers where the logs of topics start and end. It returns [Slack] after ctx ends
+// at the latest. kgo alone may take longer: a request that waits behind another one to the same
+// broker does not see its context end. An error means that no broker answered; errors about single
+// partitions come from [Bounds.Of].
 func (c *Cluster) Bounds(ctx context.Context, topics ...string) (Bounds, error) {
 	if len(topics) == 0 {
 		return Bounds{}, nil
@@ -70,21 +72,21 @@ func (c *Cluster) Bounds(ctx context.Context, topics ...string) (Bounds, error) 
 	}
 }
 
-// askBounds does so for as long as kgo takes.
+// askBounds asks for both ends of the logs, and waits for as long as kgo takes.
 func (c *Cluster) askBounds(ctx context.Context, topics []string) (b Bounds) {
-	// At the same time: a broker that is silent until ctx ends would leave no time for the second.
+	// Both requests go at once: a broker that is silent until ctx ends would leave no time for a
+	// second one.
 	var wg sync.WaitGroup
 	var endErr error
 	wg.Go(func() {
-		// The high watermark, whatever the isolation level: an open transaction's records are
-		// there, if not to be read yet.
+		// This is the high watermark, whatever the isolation level: records of an open transaction
+		// count, though no consumer can read them yet.
 		b.end, endErr = c.admin.ListEndOffsets(ctx, topics...)
 	})
 	var startErr error
 	b.start, startErr = c.admin.ListStartOffsets(ctx, topics...)
 	wg.Wait()
-	// A partition that is led by a broker which is away is missing in the answers; the others go
-	// on.
+	// If a broker does not answer, only the partitions that it leads are missing from the answers.
 	if startErr != nil && !IsPartial(startErr) {
 		b.err = fmt.Errorf("list of start offsets: %w", startErr)
 	} else if endErr != nil && !IsPartial(endErr) {

@@ -10,13 +10,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Cluster is a cluster that is asked through a client. Its methods are safe for concurrent use.
+// Cluster asks the brokers of a cluster through a client. Its methods are safe for concurrent use.
 type Cluster struct {
 	client *kgo.Client
 	admin  *kadm.Client
 }
 
-// New asks through a client, which it does not close.
+// New returns a Cluster that asks through client. The caller closes client.
 func New(client *kgo.Client) *Cluster { return &Cluster{client, kadm.NewClient(client)} }
 
 // Topic is a topic as a broker describes it.
@@ -26,8 +26,9 @@ type Topic struct {
 	Err        error
 }
 
-// Describe asks a broker about topics. kadm would answer from what it heard some seconds ago, and
-// with one error for all where one topic may not be described.
+// Describe asks a broker about topics. A topic's own error is in its Err: UnknownTopicOrPartition
+// if the broker does not list it. Describe does not use kadm, whose answer may be some seconds old,
+// and is one error for all topics if one of them may not be described.
 func (c *Cluster) Describe(ctx context.Context, topics []string) (map[string]Topic, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	for _, t := range topics {

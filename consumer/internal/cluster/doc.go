@@ -1,5 +1,3 @@
-// Package cluster asks the brokers what topics there are, where logs begin and end, and where
-// groups are. It promises answers that are as fresh as a broker's, that come little later than the
-// context ends, and that name what could not be learned: a broker or a permission that is missing
-// holds up only the partitions that it is about. It knows nothing of lanes, and changes nothing.
+// Package cluster asks the brokers which topics there are, where logs begin and end, and which
+// offsets groups committed. It changes nothing.
 package cluster

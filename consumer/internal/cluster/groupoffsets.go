@@ -11,12 +11,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// GroupOffsets are the offsets of a group, as far as its coordinator told them.
+// GroupOffsets are the offsets of a group, as its coordinator reported them.
 type GroupOffsets struct {
 	group   string
-	at      map[place]kgo.EpochOffset // offset -1 where there is none
+	at      map[place]kgo.EpochOffset // offset -1: the group has none
 	refused map[place]error
-	err     error // about all of them
+	err     error // about all partitions
 }
 
 type place struct {
@@ -24,7 +24,8 @@ type place struct {
 	partition int32
 }
 
-// Of is the group's offset on a partition, -1 where it has none.
+// Of returns the group's offset on a partition, -1 if it has none. Its errors name the group and
+// the partition.
 func (o GroupOffsets) Of(topic string, partition int32) (kgo.EpochOffset, error) {
 	offset, ok := o.at[place{topic, partition}]
 	err := cmp.Or(o.err, o.refused[place{topic, partition}])
@@ -32,16 +33,18 @@ func (o GroupOffsets) Of(topic string, partition int32) (kgo.EpochOffset, error)
 	case err != nil:
 		return offset, fmt.Errorf("fetch of the offset of group %q on %s/%d: %w", o.group, topic, partition, err)
 	case !ok:
-		return offset, fmt.Errorf("fetch of the offset of group %q on %s/%d: the broker says nothing of it; has it the topic, and may this user see it?",
+		return offset, fmt.Errorf("fetch of the offset of group %q on %s/%d: the answer does not contain it; does the topic exist, and may this user describe it?",
 			o.group, topic, partition)
 	}
 	return offset, nil
 }
 
-// Former are the offsets of the groups that a group was before, the latest first.
+// Former are the offsets of the groups whose work a group continues (its former names), the latest
+// first.
 type Former []GroupOffsets
 
-// Of is the offset of the first of the groups that has one on the partition.
+// Of returns the offset of the first group that has one on the partition. known is false if none
+// has.
 func (f Former) Of(topic string, partition int32) (offset kgo.EpochOffset, known bool, err error) {
 	for _, group := range f {
 		if offset, err = group.Of(topic, partition); err != nil || offset.Offset >= 0 {
@@ -51,9 +54,9 @@ func (f Former) Of(topic string, partition int32) (offset kgo.EpochOffset, known
 	return kgo.EpochOffset{}, false, nil
 }
 
-// OffsetsOf asks for a group's stable offsets: those of an open transaction that may still commit
-// are awaited, not guessed at. It names the partitions: of a topic that may not be seen a broker
-// says nothing where it is asked for all, as if there were no offset.
+// OffsetsOf asks for a group's stable offsets: it waits for open transactions that may still commit
+// some. It asks by partition, because a request for all of them omits topics that the user may not
+// describe, as if the group had no offset there. Its errors come from [GroupOffsets.Of].
 func (c *Cluster) OffsetsOf(ctx context.Context, group string, partitions map[string][]int32) GroupOffsets {
 	found := GroupOffsets{group: group, at: map[place]kgo.EpochOffset{}, refused: map[place]error{}}
 	if len(partitions) == 0 {
@@ -75,11 +78,11 @@ func (c *Cluster) OffsetsOf(ctx context.Context, group string, partitions map[st
 		found.err = err
 		return found
 	case len(resp.Groups) != 1:
-		found.err = errors.New("the broker answers for no group")
+		found.err = errors.New("the answer contains no group")
 		return found
 	}
 	err = cmp.Or(kerr.ErrorForCode(resp.ErrorCode), kerr.ErrorForCode(resp.Groups[0].ErrorCode))
-	// it is new, or has been away for so long that it is forgotten
+	// The group is new, or was empty for so long that the brokers deleted it.
 	if errors.Is(err, kerr.GroupIDNotFound) {
 		for topic, ps := range partitions {
 			for _, p := range ps {
@@ -101,7 +104,7 @@ func (c *Cluster) OffsetsOf(ctx context.Context, group string, partitions map[st
 	return found
 }
 
-// FormerOffsets asks for the offsets of the groups that a group was before.
+// FormerOffsets asks for the offsets of each of groups, the former names of one group.
 func (c *Cluster) FormerOffsets(ctx context.Context, groups []string, partitions map[string][]int32) (all Former) {
 	for _, group := range groups {
 		all = append(all, c.OffsetsOf(ctx, group, partitions))

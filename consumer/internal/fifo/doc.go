@@ -1,4 +1,4 @@
-// Package fifo is a first-in, first-out queue that reuses its memory. It promises that a queue
-// whose length stays bounded stops allocating, and that it keeps no element that was taken out. It
-// knows nothing of records, lanes or Kafka, and is not safe for concurrent use.
+// Package fifo is a first-in, first-out queue that reuses its memory. A queue whose length stays
+// bounded stops allocating. It keeps no reference to an element that was taken out. It is not safe
+// for concurrent use.
 package fifo

@@ -1,6 +1,6 @@
 package fifo
 
-// Queue is a queue that reuses its room.
+// Queue is a queue that reuses its memory. The zero value is empty.
 type Queue[T any] struct {
 	items []T
 	first int
@@ -31,10 +31,10 @@ func (q *Queue[T]) PushFront(v T) {
 	q.items[0] = v
 }
 
-// Head is the front element; the queue must not be empty.
+// Head returns the front element, in place. The queue must not be empty.
 func (q *Queue[T]) Head() *T { return &q.items[q.first] }
 
-// Pop takes out the front element; the queue must not be empty.
+// Pop takes out the front element. The queue must not be empty.
 func (q *Queue[T]) Pop() T {
 	var zero T
 	v := q.items[q.first]

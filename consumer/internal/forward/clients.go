@@ -8,8 +8,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 )
 
-// Clients are the clients of a process by which its lanes' copies go: one that batches them, and
-// one that sends large copies alone, made when it is first needed.
+// Clients are the clients that write the copies of a process: one batches them, the other sends
+// large copies alone. Each is made when it is first needed. The methods are safe for concurrent
+// use.
 type Clients struct {
 	batched producers
 	single  singleSender
@@ -17,13 +18,14 @@ type Clients struct {
 	clock   *clock.Clock
 }
 
-// NewClients returns clients that batched and alone make. Waits for brokers end with ctx.
+// NewClients returns clients that batched and alone will make. Waits for brokers end with ctx.
 func NewClients(ctx context.Context, clk *clock.Clock, batched, alone func() (*kgo.Client, error)) *Clients {
 	return &Clients{batched: producers{open: batched}, single: singleSender{producers: producers{open: alone}}, ctx: ctx, clock: clk}
 }
 
-// Client returns the client that batches copies. It may be replaced at any time, and closed once
-// its last copy has come back.
+// Client returns the client that batches copies. The next call may return another one: a client can
+// be replaced, and is then closed after the promise of its last copy. An error means that none can
+// be made.
 func (cl *Clients) Client() (*kgo.Client, error) {
 	p, err := cl.batched.current()
 	if err != nil {
@@ -32,7 +34,7 @@ func (cl *Clients) Client() (*kgo.Client, error) {
 	return p.Client, nil
 }
 
-// Close closes the clients; no other is made.
+// Close closes the clients, and makes no other.
 func (cl *Clients) Close() {
 	cl.single.producers.close()
 	cl.batched.close()

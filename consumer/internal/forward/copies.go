@@ -10,61 +10,61 @@ import (
 	"github.com/sidingkafka/siding/internal/oversize"
 )
 
-// Copies are a lane's copies in flight. The lane's lock guards them, and exported methods but Init
-// and Send are called with it.
+// Copies are a lane's copies in flight. The lane's lock guards them. The caller holds it for all
+// exported methods except Init and Send.
 //
 // They are bounded in number and bytes, so that one lane without a leader cannot fill the producer.
-// A lane that reached a bound waits until half of it is free: else it would stop and go at every
-// acknowledgement. The zero value has none.
+// A lane that reached a bound waits until half of it is free; otherwise it would stop and go at
+// every acknowledgement. Call Init before Send.
 // See DESIGN.md, "Copies".
 type Copies struct {
 	Config
-	promiseFunc func(*kgo.Record, error) // promise, as a value that is made once
+	promiseFunc func(*kgo.Record, error) // the method promise as a value, made once
 
 	state        state
 	outstanding  int
 	bytes        int64
 	full         bool
 	acknowledged int // since the lane was assigned, as far as it matters
-	// refused counts the outstanding ones that were refused at least once, other than to be sent
-	// alone.
+	// refused counts the outstanding copies that were refused at least once. A refusal after which
+	// the copy is sent alone does not count.
 	refused int
-	// waiting are the outstanding ones that kgo has not: until their next try, or (nil) their turn
-	// alone.
+	// waiting are the outstanding copies that kgo does not have. Each has the timer of its next
+	// try; nil means that it waits for its turn to be sent alone.
 	waiting  map[*Copy]*time.Timer
-	trouble  string    // why the last one was refused
-	progress time.Time // of the last acknowledgement, or of the first copy after a quiet time
+	trouble  string    // why the last refused copy was refused
+	progress time.Time // of the last acknowledgement, or of the first copy when none was in flight
 	omitted  int       // dead letters that were written without their value
 }
 
-// Config is what a lane's copies are given.
+// Config is what a lane gives to its copies.
 type Config struct {
 	Lane       Lane
 	Observer   Observer
 	Clients    *Clients
-	Context    context.Context // ends when the lane abandons what was not sent
+	Context    context.Context // ends when the lane abandons the copies that were not sent
 	Partition  int32
 	DLQ        string // the lane's dead-letter topic
 	OnOversize Oversize
 }
 
-// state is the place of a lane's copies in its life.
+// state is the stage of the lane's life in which its copies are.
 type state uint8
 
 const (
 	open     state = iota // refused copies are tried again
-	draining              // nothing is tried again; what kgo has may still be safe
-	closed                // the next owner has the records: what comes back is ignored
+	draining              // no copy is tried again; those that kgo has may still become safe
+	closed                // the next owner has the records: promises are ignored
 )
 
-// Init gives the copies what they need, before the first is sent.
+// Init sets the configuration. It is called once, before the first Send.
 func (s *Copies) Init(cfg Config) {
 	s.Config = cfg
 	s.promiseFunc = s.promise
 }
 
-// Send has a copy written. It does not wait; the copy's record is finished when the copy is safe.
-// The lane is not locked.
+// Send writes a copy. It does not wait: the copy's record is finished later, when the copy is safe.
+// The caller does not hold the lane's lock.
 func (s *Copies) Send(c *Copy) {
 	if !c.note {
 		c.rec.Partition = s.Partition
@@ -82,17 +82,17 @@ func (s *Copies) Send(c *Copy) {
 	s.produce(&c.rec, c)
 }
 
-// produce hands a copy to kgo, which takes it without waiting.
+// produce hands a copy to kgo, without waiting.
 func (s *Copies) produce(r *kgo.Record, c *Copy) {
 	if err := c.via.produce(copyContext{c}, &s.Clients.batched, r, s.promiseFunc); err != nil {
 		s.arrived(c, err)
 	}
 }
 
-// promise is kgo's promise of every copy of the lane.
+// promise is the callback that kgo calls once for every copy of the lane that it was given.
 func (s *Copies) promise(r *kgo.Record, err error) {
 	c := copyOf(r)
-	by := c.via // a copy that is sent alone next gets another
+	by := c.via // arrived may hand the copy to another client
 	if err == nil {
 		s.Observer.Acknowledged(c, r)
 	}
@@ -100,8 +100,9 @@ func (s *Copies) promise(r *kgo.Record, err error) {
 	by.back()
 }
 
-// arrived sees to a copy that is safe, or was refused for good; kgo repeats by itself what is worth
-// repeating. It takes the lane's lock, and reports and sends without.
+// arrived handles a copy that is safe, or that kgo gave back with an error. kgo has repeated
+// retriable errors by itself. arrived takes the lane's lock, and releases it before it reports and
+// sends.
 func (s *Copies) arrived(c *Copy, err error) {
 	s.Lane.Lock()
 	became := s.landed(c, err)
@@ -124,7 +125,7 @@ func (s *Copies) arrived(c *Copy, err error) {
 	}
 }
 
-// landed keeps the books of a copy that came back; the caller holds the lock.
+// landed keeps the books of a copy that kgo gave back. The caller holds the lock.
 func (s *Copies) landed(c *Copy, err error) Outcome {
 	switch {
 	case s.state == closed:
@@ -144,24 +145,24 @@ func (s *Copies) landed(c *Copy, err error) Outcome {
 	return s.refuse(c, c.rec.Topic+": "+err.Error(), err)
 }
 
-// growthChecks is how often a client looks its topics up for the partition of a copy before the
-// copy counts as refused: for some three seconds, in which siblings that grew with their source
-// appear.
+// growthChecks is how often a client refreshes its metadata for the partition of a copy before the
+// copy counts as refused. They take some three seconds, in which the new partitions of siblings
+// that grew with their source appear.
 const growthChecks = 12
 
-// isNewPartition reports whether kgo refuses a copy because it knows of fewer partitions, which it
-// learns by itself within five minutes. Only the text of the error says so.
+// isNewPartition reports whether kgo refuses a copy because its metadata has fewer partitions. kgo
+// alone would refresh it within five minutes. Only the text of the error identifies this case.
 func isNewPartition(err error) bool {
 	return strings.HasPrefix(err.Error(), "invalid record partitioning choice")
 }
 
-// finish takes a copy off the books, and finishes its record if that is safe; the caller holds the
+// finish takes a copy off the books, and finishes its record if safe is set. The caller holds the
 // lock.
 func (s *Copies) finish(c *Copy, safe bool) (became Outcome) {
 	s.remove(c)
 	s.progress = s.Clients.clock.About()
 	if safe {
-		s.acknowledged = min(s.acknowledged+1, 24) // beyond any bound
+		s.acknowledged = min(s.acknowledged+1, 24) // more than any bound needs
 		c.from.Finish(c.offset)
 		if c.shrunk.Omits() {
 			s.omitted++
@@ -181,14 +182,14 @@ func (s *Copies) remove(c *Copy) {
 	}
 }
 
-// firstCopies is how many copies a new lane has in flight before the first is acknowledged. Each
-// acknowledgement doubles it, up to the bound. So where copies cannot be written, a lane that comes
-// from another owner runs no further than that before it knows.
+// firstCopies is how many copies a new lane may have in flight before the first is acknowledged.
+// Each acknowledgement doubles it, up to the bound. So where copies cannot be written, a lane that
+// moved here from another process runs few records before it finds out.
 const firstCopies = 8
 
-// Room reports whether a record may run whose failure would send another copy, within bounds for
-// their number and bytes. One refused copy holds up its lane: the next records would most likely
-// join it.
+// Room reports whether the lane may run a record, whose failure would send another copy. count and
+// bytes bound the copies in flight. One refused copy holds up its lane, because the next copies
+// would most likely be refused too.
 func (s *Copies) Room(count int, bytes int64) bool {
 	count = min(count, firstCopies<<s.acknowledged)
 	if s.full {
@@ -198,14 +199,14 @@ func (s *Copies) Room(count int, bytes int64) bool {
 	return s.refused == 0 && !s.full
 }
 
-// Outstanding returns how many copies are neither safe nor given up.
+// Outstanding returns how many copies are on the books: neither safe nor abandoned.
 func (s *Copies) Outstanding() int { return s.outstanding }
 
 // Omitted returns how many dead letters were written without their value.
 func (s *Copies) Omitted() int { return s.omitted }
 
-// Trouble returns since when and why copies hold up the lane: one was refused, or there was no
-// answer for longer than patience. why is empty if they do not.
+// Trouble returns since when and why copies hold up the lane: one was refused, or none was
+// acknowledged for longer than patience. why is empty if they do not.
 func (s *Copies) Trouble(now time.Time, patience time.Duration) (since time.Time, why string) {
 	switch {
 	case s.refused > 0:
@@ -216,8 +217,8 @@ func (s *Copies) Trouble(now time.Time, patience time.Duration) (since time.Time
 	return time.Time{}, ""
 }
 
-// Drain gives up the copies that kgo has not: their records stay uncommitted, and the next owner
-// forwards them. What kgo has may still be safe.
+// Drain abandons the copies that kgo does not have: their records stay uncommitted, and the next
+// owner forwards them. Copies that kgo has may still become safe.
 func (s *Copies) Drain() {
 	s.state = max(s.state, draining)
 	for c, t := range s.waiting {
@@ -229,7 +230,7 @@ func (s *Copies) Drain() {
 	s.waiting = nil
 }
 
-// Close is Drain, and ignores what comes back.
+// Close drains, and ignores the promises of the copies that kgo still has.
 func (s *Copies) Close() {
 	s.state = closed
 	s.Drain()

@@ -4,12 +4,12 @@ import (
 	"github.com/sidingkafka/siding/internal/oversize"
 )
 
-// Oversize is what becomes of a record that its dead-letter topic has no room for.
+// Oversize is the treatment of a record that is too large for its dead-letter topic.
 type Oversize uint8
 
-// The ways to treat such a record.
+// The treatments of such a record.
 const (
-	Omit Oversize = iota // it is written without its value
+	Omit Oversize = iota // its letter is written without the value
 	Drop                 // it is discarded
 	Halt                 // its lane halts on it
 )
@@ -18,7 +18,7 @@ const (
 // DESIGN.md, "Copies that are too large", has the steps.
 func (s *Copies) tooLarge(c *Copy, err error) Outcome {
 	if !c.alone {
-		c.alone = true // of several, any may be the one
+		c.alone = true // the batch had several copies, and any may be too large
 		return s.queue(c, c.shrunk)
 	}
 	letter := c.rec.Topic == s.DLQ
@@ -29,28 +29,30 @@ func (s *Copies) tooLarge(c *Copy, err error) Outcome {
 		s.queue(c, oversize.Whole)
 		return Diverted
 	case (!more || step.Omits()) && s.OnOversize == Drop:
-		return Dropped // it is finished after it was reported
+		return Dropped // arrived reports it first, then finishes it
 	case (!more || step.Omits()) && s.OnOversize == Halt:
 		s.Lane.Halt(c)
 		s.finish(c, false)
 		return Halted
 	case !more:
-		// Nothing is left to omit. An operator may raise the topic's limit far enough for all of
-		// it.
+		// Nothing is left to omit. The next try is of the whole copy: an operator may have raised
+		// the topic's limit far enough for it.
 		c.shrunk = oversize.Whole
 		return s.refuse(c, c.rec.Topic+": "+err.Error()+": the record's own key and headers are too large for it: raise its max.message.bytes", err)
 	}
 	return s.queue(c, step)
 }
 
-// queue notes that a copy is to be sent alone; the caller holds the lock, and sends it afterwards.
+// queue notes that a copy will be sent alone. The caller holds the lock, and hands the copy to the
+// single sender after releasing it.
 func (s *Copies) queue(c *Copy, step oversize.Step) Outcome {
 	c.shrunk = step
 	s.wait(c, nil)
 	return queued
 }
 
-// drop finishes the record of a copy that is too large, or has a ledger told of it first.
+// drop finishes the record of a copy that is too large. If the ledger has to record the discard,
+// drop sends that note first, and the note finishes the record.
 func (s *Copies) drop(c *Copy) {
 	note := s.Lane.DiscardNote(c.written)
 	s.Lane.Lock()

@@ -6,7 +6,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/backoff"
 )
 
-// refuse plans the next try of a copy; the caller holds the lock.
+// refuse schedules the next try of a copy. The caller holds the lock.
 func (s *Copies) refuse(c *Copy, why string, err error) Outcome {
 	if c.tries++; c.tries == 1 {
 		s.refused++
@@ -18,13 +18,13 @@ func (s *Copies) refuse(c *Copy, why string, err error) Outcome {
 	return refused
 }
 
-// retryWait is how long a copy waits that was refused so many times.
+// retryWait returns how long a copy waits after its refusal number tries.
 func retryWait(tries int32) time.Duration {
 	return backoff.Of(int(tries), refreshAhead, 15*time.Second)
 }
 
-// scheduleRetry has a copy tried again after a while, and its client made ready for that a moment
-// before; the caller holds the lock.
+// scheduleRetry tries a copy again after wait. It makes the copy's client ready for that
+// refreshAhead before. The caller holds the lock.
 func (s *Copies) scheduleRetry(c *Copy, wait time.Duration) {
 	s.wait(c, time.AfterFunc(wait-refreshAhead, func() {
 		c.producers().makeReady(s.Clients.ctx, c.rec.Topic)
@@ -36,7 +36,8 @@ func (s *Copies) scheduleRetry(c *Copy, wait time.Duration) {
 	}))
 }
 
-// wait notes a copy that kgo has not; the caller holds the lock.
+// wait adds a copy to those that wait, with the timer of its next try, if any. The caller holds the
+// lock.
 func (s *Copies) wait(c *Copy, t *time.Timer) {
 	if s.waiting == nil {
 		s.waiting = map[*Copy]*time.Timer{}
@@ -44,7 +45,7 @@ func (s *Copies) wait(c *Copy, t *time.Timer) {
 	s.waiting[c] = t
 }
 
-// retry sends a refused copy again, unless its lane gave it up.
+// retry sends a refused copy again, unless its lane abandoned it.
 func (s *Copies) retry(c *Copy) {
 	if c.alone {
 		s.Clients.single.send(c)
@@ -53,7 +54,7 @@ func (s *Copies) retry(c *Copy) {
 	}
 }
 
-// takesTurn reports whether the lane still wants a copy sent that waited.
+// takesTurn ends the wait of a copy, and reports whether its lane still wants it sent.
 func (s *Copies) takesTurn(c *Copy) bool {
 	s.Lane.Lock()
 	defer s.Lane.Unlock()

@@ -78,11 +78,11 @@ func TestCopies_GiveUpANoteThatNoLedgerTakes(t *testing.T) {
 		s.Send(NewNote(l, 0, kgo.Record{Topic: "orders.dlq.ledger"}))
 		time.Sleep(30 * time.Second)
 		if l.finishedNow()[0] {
-			t.Error("the note was given up in half a minute: the ledger may have been about to appear")
+			t.Error("the note was abandoned in half a minute: the ledger may have been about to appear")
 		}
 		time.Sleep(30 * time.Second)
 		if !l.finishedNow()[0] || len(l.outcomes) != 1 || l.outcomes[0] != NoteLost {
-			t.Errorf("finished: %v, reported %v; want it given up, and reported once", l.finishedNow()[0], l.outcomes)
+			t.Errorf("finished: %v, reported %v; want it abandoned, and reported once", l.finishedNow()[0], l.outcomes)
 		}
 	})
 }

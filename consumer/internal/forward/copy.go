@@ -11,42 +11,43 @@ import (
 	"github.com/sidingkafka/siding/internal/oversize"
 )
 
-// Copy is a record that is written to a sibling. It is safe when all in-sync replicas have it; only
-// then is the record finished that it stands for.
+// Copy is a record that is written to a sibling. It is safe when all in-sync replicas have it. Only
+// then is its original record finished.
 //
-// It is also the context of its produced record, by which kgo's promise finds it, whatever the
-// user's hooks wrap around.
+// The context of the produced record leads back to the Copy. So kgo's promise finds it, even if a
+// user's hook wraps that context.
 type Copy struct {
-	of        *Copies // since it is sent
+	of        *Copies // set by Send
 	from      Origin
 	offset    int64
-	rec       kgo.Record // kgo's from the first try on
+	rec       kgo.Record // belongs to kgo from the first try on
 	written   []kgo.RecordHeader
 	size      int64
-	tries     int32         // that were refused
-	checks    int8          // for its partition, see growthChecks
-	partition int32         // the lane's; of a note the letter's
-	alone     bool          // it goes by the single sender: a batch that it was in was too large
+	tries     int32         // refused ones
+	checks    int8          // of its partition, see growthChecks
+	partition int32         // the lane's; a note's is that of the letter
+	alone     bool          // it goes through the single sender: its batch was too large
 	note      bool          // for a ledger, see NewNote
-	shrunk    oversize.Step // what of it is omitted
-	via       handover      // the client that has it, or had it last
+	shrunk    oversize.Step // how much of it is omitted
+	via       handover      // to the client that has it, or had it last
 }
 
-// NewCopy makes the copy of a record, by offset, that is sent as it is given.
+// NewCopy makes the copy of the record at an offset of from. rec is sent as it is.
 func NewCopy(from Origin, offset int64, rec kgo.Record) *Copy {
 	return &Copy{from: from, offset: offset, rec: rec}
 }
 
-// NewNote makes the note for a ledger that has to be safe before a record, by offset, is finished.
-// It goes to the partition that it names, and is given up where no ledger takes it.
+// NewNote makes a note for a ledger, which must be safe before the record at an offset of from is
+// finished. It goes to the partition that rec names. If no ledger accepts it, it is abandoned and
+// the record finished.
 func NewNote(from Origin, offset int64, rec kgo.Record) *Copy {
 	return &Copy{from: from, offset: offset, rec: rec, note: true}
 }
 
-// From returns where the copy's record was read.
+// From returns the partition that the original record was read from.
 func (c *Copy) From() Origin { return c.from }
 
-// Offset returns the offset at which it was read.
+// Offset returns the offset at which the original record was read.
 func (c *Copy) Offset() int64 { return c.offset }
 
 // To returns the topic that the copy is written to.
@@ -55,16 +56,16 @@ func (c *Copy) To() string { return c.rec.Topic }
 // Key returns the record's key.
 func (c *Copy) Key() []byte { return c.rec.Key }
 
-// Value returns the record's value, whether or not it fits into the copy.
+// Value returns the record's value, also if the copy omits it.
 func (c *Copy) Value() []byte { return c.rec.Value }
 
-// Size returns about how many bytes the whole copy has in memory.
+// Size returns the approximate memory of the whole copy, in bytes. It is zero before Send.
 func (c *Copy) Size() int64 { return c.size }
 
 // IsNote reports whether the copy is a note for a ledger.
 func (c *Copy) IsNote() bool { return c.note }
 
-// Whole returns the copy's headers as they were made.
+// Whole returns the copy's headers before anything was omitted.
 func (c *Copy) Whole() []kgo.RecordHeader { return c.written }
 
 // Headers returns the headers that the copy is written with.
@@ -75,14 +76,14 @@ func (c *Copy) Headers() []kgo.RecordHeader {
 
 type copyKey struct{}
 
-// copyOf returns the copy that kgo was given as the record; nil for any other record.
+// copyOf returns the copy that a record of kgo stands for; nil for any other record.
 func copyOf(r *kgo.Record) *Copy {
 	c, _ := r.Context.Value(copyKey{}).(*Copy)
 	return c
 }
 
-// copyContext is a copy as the context of its record. It ends when the lane abandons what was not
-// sent.
+// copyContext is the context of a copy's record. It ends when the lane abandons the copies that
+// were not sent.
 type copyContext struct{ c *Copy }
 
 var _ context.Context = copyContext{}
@@ -97,10 +98,10 @@ func (x copyContext) Value(key any) any {
 	return nil
 }
 
-// at is where the copy goes.
+// at returns the partition that the copy is written to.
 func (c *Copy) at() partition { return partition{c.rec.Topic, c.partition} }
 
-// producers are the clients that the copy goes by.
+// producers returns the clients that write the copy.
 func (c *Copy) producers() *producers {
 	if c.alone {
 		return &c.of.Clients.single.producers
@@ -108,20 +109,20 @@ func (c *Copy) producers() *producers {
 	return &c.of.Clients.batched
 }
 
-// nextRecord is the record of the next try, a fresh one, since kgo changes and keeps what it is
-// given.
+// nextRecord makes the record of the next try. It is a new one each time: kgo changes and keeps a
+// record that it was given.
 func (c *Copy) nextRecord() *kgo.Record {
 	h, value := c.shrunk.Of(c.written, c.rec.Value)
 	return &kgo.Record{Topic: c.rec.Topic, Partition: c.partition, Key: c.rec.Key, Value: value, Headers: h}
 }
 
-// noteTries is how often a note is tried for which there is no place: for three quarters of a
-// minute. The lane waits so long, and health says what for.
+// noteTries is how often a note is tried whose ledger or partition does not exist: for three
+// quarters of a minute. The lane waits meanwhile, and its health gives the reason.
 const noteTries = 8
 
-// unwritable reports whether a note need not be tried again. Without a ledger, or with one that
-// takes no entry, no run can be told anything, and made-up headers must not hold up a lane for
-// ever. A run has no outcome without its ledger, so none is wrong.
+// unwritable reports whether to abandon a note. Made-up headers may name a ledger that does not
+// exist or that accepts no entry, and must not hold up a lane for ever. No outcome becomes wrong by
+// it: a run without its ledger has none.
 func (c *Copy) unwritable(err error) bool {
 	if !c.note {
 		return false
@@ -131,7 +132,7 @@ func (c *Copy) unwritable(err error) bool {
 	return oversize.Refused(err) && c.alone || nowhere && c.tries >= noteTries
 }
 
-// RecordSize returns what a record takes in memory, roughly, in bytes.
+// RecordSize returns the approximate memory of a record, in bytes.
 func RecordSize(r *kgo.Record) int64 {
 	n := len(r.Key) + len(r.Value) + 64
 	for i := range r.Headers {

@@ -6,15 +6,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// HeaderLender is a producer's hook before those of the user. It gives them headers of their own: a
-// hook may assign to the elements, not only append.
+// HeaderLender is a producer's hook that runs before the user's. It gives them a clone of the
+// headers, because a hook may also assign to the elements.
 type HeaderLender struct{}
 
 // OnProduceRecordBuffered implements kgo.HookProduceRecordBuffered.
 func (HeaderLender) OnProduceRecordBuffered(r *kgo.Record) { r.Headers = slices.Clone(r.Headers) }
 
-// HeaderKeeper is a producer's hook behind those of the user. It puts a copy's headers back as they
-// were made.
+// HeaderKeeper is a producer's hook that runs after the user's. It restores a copy's own headers.
 type HeaderKeeper struct{}
 
 // OnProduceRecordBuffered implements kgo.HookProduceRecordBuffered.

@@ -7,17 +7,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Lane is what copies need of the lane that they belong to.
+// Lane is the lane that copies belong to.
 type Lane interface {
-	// The lane's lock guards the books of its copies.
+	// Locker is the lane's lock, which guards the books of its copies.
 	sync.Locker
-	// Changed is called with the lane locked when its books changed: another record may run now, or
-	// none, and a drain may be over.
+	// Changed is called with the lane locked when its books changed: the lane may have to run more
+	// records or pause, and a drain may be over.
 	Changed()
-	// Halt is called with the lane locked for a copy that its dead-letter topic has no room for.
+	// Halt is called with the lane locked for a copy that is too large for its dead-letter topic.
 	Halt(c *Copy)
-	// DiscardNote returns the ledger's record about a record that is discarded, given the headers
-	// of its copy; nil where the ledger need not know. The lane is not locked.
+	// DiscardNote returns the ledger's record about a discarded record, given the headers of its
+	// copy; nil if the ledger needs none. The lane is not locked.
 	DiscardNote(written []kgo.RecordHeader) *kgo.Record
 }
 
@@ -27,22 +27,24 @@ type Origin interface {
 	Finish(offset int64)
 }
 
-// Observer is told what becomes of copies. It is called without the lane's lock, from kgo's
-// promises among others, and does not keep the copy.
+// Observer reports the outcomes of copies. Its methods are called without the lane's lock,
+// concurrently, and from kgo's promises among others. They must not wait, and must not keep the
+// copy.
 type Observer interface {
-	// Acknowledged is called for each copy that is safe, before its record counts as finished. r is
-	// the copy as it was written.
+	// Acknowledged is called for each safe copy, before its original record is finished. r is the
+	// copy as it was written.
 	Acknowledged(c *Copy, r *kgo.Record)
-	// Refused is called when a copy is refused until later.
+	// Refused is called when a copy is refused and will be tried again.
 	Refused(c *Copy, r Refusal)
-	// Became is called when a copy takes or ends on a way of its own.
+	// Became is called with the outcome of every other copy that is not simply done: [Diverted],
+	// [Omitted], [Dropped], [Halted] or [NoteLost]. err is why, if a broker or kgo refused it.
 	Became(c *Copy, o Outcome, err error)
 }
 
-// Refusal is why a copy has to be tried again.
+// Refusal describes a copy that has to be tried again.
 type Refusal struct {
-	To   string        // the topic
+	To   string        // the copy's topic
 	Try  int           // the first is 1
-	Wait time.Duration // until the next
+	Wait time.Duration // until the next try
 	Err  error
 }

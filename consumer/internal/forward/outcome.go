@@ -1,16 +1,16 @@
 package forward
 
-// Outcome is what became of a copy when kgo called its promise.
+// Outcome is the result of a copy's promise.
 type Outcome uint8
 
 // The outcomes of a copy.
 const (
-	done     Outcome = iota // safe, or not its lane's any more, or tried again in silence
-	refused                 // until later
+	done     Outcome = iota // safe, abandoned by its lane, or tried again unreported
+	refused                 // to be tried again later
 	queued                  // to be sent alone
 	Diverted                // too large for a retry topic: a dead letter now, to be sent alone
 	Omitted                 // safe, without its value
 	Dropped                 // too large for the dead-letter topic: the record is discarded
-	Halted                  // the same, and the lane halts on the record
-	NoteLost                // a note that no ledger takes: its record is finished without it
+	Halted                  // too large for the dead-letter topic: the lane halts on the record
+	NoteLost                // no ledger accepts the note: its record is finished without it
 )

@@ -17,30 +17,32 @@ type producer struct {
 	*kgo.Client
 	of       *producers
 	staleIDs staleTopicIDs
-	suspect  atomic.Bool  // a copy was refused, perhaps for want of a producer id
-	copies   atomic.Int64 // that it was given and that have not come back
+	suspect  atomic.Bool  // a copy was refused, perhaps because the client has no producer id
+	copies   atomic.Int64 // given to the client, promise not called yet
 	closing  sync.Once
 }
 
-// back notes that a copy has come back.
+// back notes that the promise of a copy was called.
 func (p *producer) back() {
 	if p.copies.Add(-1) == 0 {
 		p.closeUnused()
 	}
 }
 
-// closeUnused closes a client that was replaced and has no copy. It does not wait: kgo calls back
-// while it closes.
+// closeUnused closes the client if it was replaced and has no copy. It does not wait, because kgo
+// calls promises while it closes.
 func (p *producer) closeUnused() {
 	if now := p.of.now.Load(); now != nil && now != p && p.copies.Load() == 0 {
 		go p.of.closeOne(p)
 	}
 }
 
-// refused notes why a copy was refused that the client was handed in a generation.
+// refused notes why a copy was refused. generation is that of the client's topic ids when it was
+// given the copy.
 //
-// kgo passes a broker's refusal of a producer id on. A refusal of a topic or a record is none: kgo
-// may not have asked for its id yet, and would be waited for.
+// kgo fails copies with a broker's refusal of its producer id. Errors about one topic or record are
+// not such a refusal. They must not mark the client as suspect: kgo may not have asked for its id
+// yet, and replace would wait for that.
 func (p *producer) refused(topic string, generation int32, err error) {
 	aboutOne := errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.InvalidTimestamp) ||
 		errors.Is(err, kerr.PolicyViolation) || errors.Is(err, kerr.InvalidTopicException) || oversize.Refused(err)
@@ -52,20 +54,20 @@ func (p *producer) refused(topic string, generation int32, err error) {
 	}
 }
 
-// refusesForGood reports whether a broker answered with an error that kgo does not try again.
+// refusesForGood reports whether err is a broker's error that kgo does not retry.
 func refusesForGood(err error) bool {
 	var code *kerr.Error
 	return errors.As(err, &code) && !code.Retriable
 }
 
-// handover is a copy's latest stay with a client. The zero value has no client.
+// handover is a copy's latest handover to a client. The zero value has no client.
 type handover struct {
 	to         *producer
 	generation int32 // of the client's topic ids
 }
 
-// produce hands a copy to the current client, which calls the promise; that calls back. An error
-// means that no client can be made.
+// produce hands a copy to the current client. The promise must call back. An error means that no
+// client can be made, and that the promise will not be called.
 func (h *handover) produce(ctx context.Context, ps *producers, r *kgo.Record, promise func(*kgo.Record, error)) error {
 	p, err := ps.take()
 	if err != nil {
@@ -76,7 +78,7 @@ func (h *handover) produce(ctx context.Context, ps *producers, r *kgo.Record, pr
 	return nil
 }
 
-// back notes that the copy has come back.
+// back notes that the promise of the copy was called.
 func (h handover) back() { h.to.back() }
 
 // refused notes why the copy was refused.

@@ -15,17 +15,17 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/backoff"
 )
 
-// producers give each copy the client that writes it.
+// producers gives each copy the client that writes it.
 //
-// kgo keeps a refusal of its producer id for the client's life, and fails everything that it is
-// given from then on; a broker refuses an id while the user may write to no topic at all. Such a
-// client is replaced once a broker gives ids again: copies get the new one from then on, and the
-// old one is closed when the last of its copies has come back.
+// A broker refuses a producer id while the user may write to no topic at all. kgo keeps that
+// refusal for the client's life, and fails every record from then on. So such a client is replaced
+// once a broker gives ids again. Later copies get the new client; the old one is closed after the
+// promise of its last copy.
 // See DESIGN.md, "Replacing a producer".
 type producers struct {
 	open func() (*kgo.Client, error)
 
-	now atomic.Pointer[producer] // nil before the first copy, and at the end
+	now atomic.Pointer[producer] // nil before the first copy, and after close
 
 	mu        sync.Mutex // not held over a wait for a broker
 	over      bool
@@ -33,20 +33,20 @@ type producers struct {
 	refreshed time.Time
 	asking    bool
 	asked     time.Time // when a broker was last asked for an id
-	asks      int       // how often lately
+	asks      int       // how often, since the last quiet minute
 }
 
 const (
-	// refreshAhead is how long before the next try of a refused copy its client is made ready: told
-	// what changed, or replaced.
+	// refreshAhead is how long before the next try of a refused copy its client is made ready: its
+	// metadata is refreshed, or it is replaced.
 	refreshAhead = 250 * time.Millisecond
-	// askTimeout bounds a question for a producer id.
+	// askTimeout bounds a request for a producer id.
 	askTimeout = 10 * time.Second
-	// askAtMost bounds the time between two of them.
+	// askAtMost bounds the time between two such requests.
 	askAtMost = 5 * time.Second
 )
 
-// current returns the current client, and makes the first.
+// current returns the current client. It makes the first one.
 func (ps *producers) current() (*producer, error) {
 	if p := ps.now.Load(); p != nil {
 		return p, nil
@@ -59,7 +59,7 @@ func (ps *producers) current() (*producer, error) {
 	return ps.next()
 }
 
-// next makes another client the current one; the caller holds the lock.
+// next makes a new client, and makes it the current one. The caller holds the lock.
 func (ps *producers) next() (*producer, error) {
 	if ps.over {
 		return nil, kgo.ErrClientClosed
@@ -77,7 +77,7 @@ func (ps *producers) next() (*producer, error) {
 	return p, nil
 }
 
-// take returns the client for a copy. The copy's promise calls back.
+// take returns the client for a copy, and counts the copy. The copy's promise must call back.
 func (ps *producers) take() (*producer, error) {
 	for {
 		p, err := ps.current()
@@ -99,7 +99,7 @@ func (ps *producers) closeOne(p *producer) {
 	delete(ps.unclosed, p)
 }
 
-// close closes all clients; no other is made.
+// close closes all clients, and makes no other.
 func (ps *producers) close() {
 	ps.mu.Lock()
 	ps.over = true
@@ -111,13 +111,13 @@ func (ps *producers) close() {
 	}
 }
 
-// makeReady makes the client ready for another try of a refused copy: it looks its topics up again,
-// forgets one that was recreated, and is replaced if it needs to be. It may wait for a broker, so
-// it is not for kgo's callbacks.
+// makeReady prepares the client for another try of a refused copy. It refreshes the client's
+// metadata, makes it forget the topic if that was recreated, and replaces a suspect client. It may
+// wait for a broker, so kgo's callbacks must not call it.
 func (ps *producers) makeReady(ctx context.Context, topic string) {
 	p := ps.now.Load()
 	if p == nil {
-		return // making one is what failed
+		return // no client could be made: the copy's next try makes one
 	}
 	ps.refresh(p)
 	p.staleIDs.purge(topic)
@@ -128,8 +128,8 @@ func (ps *producers) makeReady(ctx context.Context, topic string) {
 	}
 }
 
-// refresh has the client look its topics up now: how many partitions they have, and whether it may
-// write to them. However many copies wait, it does so once for all.
+// refresh makes the client refresh its metadata now: partitions and permissions may have changed.
+// Copies that wait at the same time share one refresh.
 func (ps *producers) refresh(p *producer) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -139,10 +139,10 @@ func (ps *producers) refresh(p *producer) {
 	}
 }
 
-// replace replaces a client whose producer id is refused for good, once a broker gives one.
+// replace replaces a client whose producer id was refused for good, once a broker gives one.
 func (ps *producers) replace(ctx context.Context, p *producer) {
 	if _, _, err := p.ProducerID(ctx); !refusesForGood(err) {
-		p.suspect.Store(false) // it was the copy, or its topic
+		p.suspect.Store(false) // the refusal was about the copy or its topic
 		return
 	}
 	if !ps.mayAsk(p) {
@@ -163,14 +163,14 @@ func (ps *producers) replace(ctx context.Context, p *producer) {
 	}
 }
 
-// mayAsk reports whether a broker may be asked for a producer id again: one question at a time, and
-// fewer the longer it lasts.
+// mayAsk reports whether to ask a broker for a producer id again: one request at a time, and at
+// longer and longer intervals.
 func (ps *producers) mayAsk(p *producer) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	since := time.Since(ps.asked)
 	if since > time.Minute {
-		ps.asks = 0 // an id is refused another time: until one is given, there is a try each 15 s
+		ps.asks = 0 // a new outage: within one, copies are tried every 15 s at least
 	}
 	if ps.asking || ps.now.Load() != p || ps.asks > 0 && since < backoff.Of(ps.asks, refreshAhead, askAtMost) {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Source is a record as it was read, of which copies are made. One worker uses it, for one record
-// after the other; the zero value is ready.
+// Source is a record as it was read, and makes its copies. One worker uses it, for one record after
+// another; it is not safe for concurrent use. The zero value is ready.
 type Source struct {
 	Key, Value []byte
 	Headers    []kgo.RecordHeader // the user's
@@ -18,13 +18,15 @@ type Source struct {
 
 	slab  []Copy // room for the next copies
 	grown int
-	enc   *headers.Encoder // of a worker that forwarded already
+	enc   *headers.Encoder // nil until the worker forwards
 }
 
-// encoders go from worker to worker: a storm's records have most of their headers in common.
+// encoders go from worker to worker, because the records of a storm have most of their headers in
+// common.
 var encoders = sync.Pool{New: func() any { return new(headers.Encoder) }}
 
-// Copy makes the record's copy for a sibling. now spares kgo another look at the clock.
+// Copy makes the record's copy for topic, with m in its headers. now is its timestamp, so that kgo
+// need not read the clock.
 func (s *Source) Copy(from Origin, topic string, m *headers.Meta, now time.Time) *Copy {
 	if s.enc == nil {
 		s.enc = encoders.Get().(*headers.Encoder)
@@ -35,7 +37,7 @@ func (s *Source) Copy(from Origin, topic string, m *headers.Meta, now time.Time)
 	return c
 }
 
-// Release gives back what other workers can use.
+// Release gives the encoder back to other workers.
 func (s *Source) Release() {
 	if s.enc != nil {
 		encoders.Put(s.enc)
@@ -43,8 +45,8 @@ func (s *Source) Release() {
 	}
 }
 
-// room returns room for a copy: for one at first, then for more at a time. A worker that forwards
-// once will most likely do so again.
+// room returns memory for a copy. It allocates one at first, then more at a time: a worker that
+// forwards once most likely forwards again.
 func (s *Source) room() *Copy {
 	if len(s.slab) == 0 {
 		s.grown = min(2*s.grown+1, 31)

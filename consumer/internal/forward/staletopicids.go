@@ -7,25 +7,25 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// staleTopicIDs has a client write again to topics that were recreated: kgo keeps the id that it
-// saw first, and refuses the topic under another id until it is told to forget the topic.
+// staleTopicIDs makes a client write again to recreated topics. kgo keeps the id that it saw first,
+// and refuses the topic under another id until it is made to forget the topic.
 //
-// Forgetting fails everything that the client has for the topic, and what of that is in flight may
-// be written twice in the end. So a topic is forgotten once for each time that it was recreated,
-// when everything that kgo had for it has failed. A refusal while kgo forgets, or of a copy that
-// was handed over before, says nothing of the topic as it is now.
+// Forgetting fails everything that the client has for the topic, and records in flight may be
+// written twice in the end. So a topic is forgotten once each time that it was recreated. A refusal
+// does not count if it comes while kgo forgets the topic, or for a copy that was handed over
+// before: it is about the old topic.
 type staleTopicIDs struct {
 	client     *kgo.Client
-	generation atomic.Int32 // grows with each topic that was forgotten
+	generation atomic.Int32 // counts the topics that were forgotten
 
 	mu       sync.Mutex // not held over a wait for kgo
 	stale    map[string]bool
 	purging  map[string]bool  // kgo is forgetting it
-	purgedAt map[string]int32 // generation after the last time
+	purgedAt map[string]int32 // generation after the topic was last forgotten
 }
 
-// mark notes that a copy, handed over in a generation of the client, was refused because its topic
-// has another id.
+// mark notes that a copy was refused because its topic has another id. generation is the client's
+// when the copy was handed over.
 func (r *staleTopicIDs) mark(topic string, generation int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,8 +38,8 @@ func (r *staleTopicIDs) mark(topic string, generation int32) {
 	r.stale[topic] = true
 }
 
-// purge has the client forget a topic that was recreated. It waits for kgo, so it is not for kgo's
-// callbacks.
+// purge makes the client forget a recreated topic. It waits for kgo, so kgo's callbacks must not
+// call it.
 func (r *staleTopicIDs) purge(topic string) {
 	r.mu.Lock()
 	if !r.stale[topic] {

@@ -1,4 +1,3 @@
 // Package logthrottle keeps a message that would come with every record or poll from filling the
-// log. It promises one message a key and interval, with the number of those that it held back, in
-// bounded memory. It knows nothing of what is logged.
+// log. It lets one message through a key and interval, counts the others, and bounds its memory.
 package logthrottle

@@ -6,36 +6,37 @@ import (
 	"time"
 )
 
-// Throttle keeps a message that would come with every poll or every record from filling the log.
+// Throttle decides which of many equal messages is logged. The zero value is ready. Its methods are
+// safe for concurrent use.
 type Throttle struct {
 	mu      sync.Mutex
 	last    map[string]*throttled
 	swept   time.Time
-	pending throttled // all keys that there is no room for
+	pending throttled // all keys beyond maxThrottled
 }
 
 type throttled struct {
-	next time.Time // when it may be said again
-	more int       // times that it was not said since
+	next time.Time // when it may be logged again
+	more int       // times that it was held back since
 }
 
-// maxThrottled bounds the keys that are remembered. Further ones share a place, so that neither
-// memory nor the log grows with them.
+// maxThrottled bounds the keys in memory. Further keys share one entry, so that neither memory nor
+// the log grows with them.
 const maxThrottled = 1000
 
-// Every is the usual interval, and that of the messages that share a place.
+// Every is the usual interval. Keys beyond the bound, which share one entry, always have it.
 const Every = 10 * time.Second
 
-// Once runs f unless it did so for the same key within the interval.
+// Once runs f, unless the same key had its turn within the interval.
 func (q *Throttle) Once(key string, every time.Duration, f func()) {
 	if _, due := q.Due([]byte(key), every); due {
 		f()
 	}
 }
 
-// Due reports whether the message of that key is to be said now: the first time, and then once an
-// interval. times is how often it came since it was last said, this time included. Of a key that is
-// known nothing is kept.
+// Due reports whether the message of the key is to be logged now: the first time, then once an
+// interval. times counts its arrivals since it was last logged, this one included. Due keeps no
+// reference to key.
 func (q *Throttle) Due(key []byte, every time.Duration) (times int, due bool) {
 	now := time.Now()
 	q.mu.Lock()
@@ -55,7 +56,7 @@ func (q *Throttle) Due(key []byte, every time.Duration) (times int, due bool) {
 	return s.arrive(now, every)
 }
 
-// arrive notes that the message came.
+// arrive counts a message.
 func (s *throttled) arrive(now time.Time, every time.Duration) (times int, due bool) {
 	if now.Before(s.next) {
 		s.more++

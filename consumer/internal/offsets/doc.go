@@ -1,5 +1,5 @@
-// Package offsets knows, for one partition, which of the delivered records are finished, and so up
-// to where the partition may be committed. It promises that the floor never passes a record that is
-// not finished, whatever the order in which records finish and whatever offsets are missing. It
-// also owns what goes into a commit's metadata. It knows nothing of lanes, clients or goroutines.
+// Package offsets tracks which delivered records of one partition are finished, and up to where the
+// partition may be committed. The floor never passes an unfinished record, whatever the order in
+// which records finish and whichever offsets are missing. The package also owns the metadata of a
+// commit.
 package offsets

@@ -6,20 +6,18 @@ import (
 	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
-// Tracker knows, for one physical partition, which of the delivered records are unfinished. Records
-// finish in any order; only the floor, below which everything is finished, may be committed.
+// Tracker tracks the unfinished records of one physical partition. Records finish in any order;
+// only the floor, below which everything is finished, may be committed.
 //
 // It tracks offsets, not counts: compaction and transaction markers leave gaps, and a tracker that
-// counts records would stall on the first of them. A gap holds nothing, so it is finished by
-// definition.
+// counts records would stall on the first of them. A gap holds no record, so it counts as finished.
 //
 // The pending set is a bitmap in chunks of 4,096 offsets, kept in ascending order. Chunks exist
 // only where records were delivered, so a sparse (compacted) partition costs at most one chunk a
-// record. On the ordinary path, a contiguous batch that finishes in order, delivering and finishing
-// are a handful of word writes a batch.
+// record. Ordinarily a batch is contiguous and finishes in order: then it costs a handful of word
+// writes.
 //
-// A tracker is not safe for concurrent use; its lane's lock guards it. It also owns what goes into
-// the commit's metadata, which is only a mark in this version.
+// A tracker is not safe for concurrent use; its lane's lock guards it.
 // See DESIGN.md, "The committed floor".
 type Tracker struct {
 	Next      int64 // where the next delivered record may start: all delivered records lie below
@@ -41,14 +39,14 @@ type chunk struct {
 	words [chunkBits / 64]uint64
 }
 
-// New makes the tracker of a partition that is read from position; committed is the group's offset,
-// -1 where there is none.
+// New makes the tracker of a partition that is read from position. committed is the group's offset,
+// -1 if it has none.
 func New(position, committed int64) Tracker {
 	return Tracker{Next: position, Committed: committed}
 }
 
-// Deliver notes that the record at offset was handed out. Offsets must ascend; one below next is a
-// repetition, is not taken, and the result says so.
+// Deliver notes that the record at offset was handed out. Offsets must ascend. Deliver returns
+// false, and changes nothing, for an offset below Next: that record was delivered before.
 func (t *Tracker) Deliver(offset int64) bool {
 	if offset < t.Next {
 		return false
@@ -62,7 +60,8 @@ func (t *Tracker) Deliver(offset int64) bool {
 	return true
 }
 
-// DeliverRange is deliver for the contiguous offsets first … last.
+// DeliverRange is Deliver for contiguous offsets, from first to last. It does not check that they
+// are new.
 func (t *Tracker) DeliverRange(first, last int64) {
 	for first <= last {
 		c := t.at(first)
@@ -76,18 +75,17 @@ func (t *Tracker) DeliverRange(first, last int64) {
 	t.Next = last + 1
 }
 
-// Skip notes that nothing below offset will be delivered any more: the records there were passed
-// over by the reader.
+// Skip notes that the reader passed over all records below offset that were not delivered.
 func (t *Tracker) Skip(offset int64) {
 	t.Next = max(t.Next, offset)
 }
 
-// Finish notes that the record at offset is done. Finishing one that is not pending changes
-// nothing.
+// Finish notes that the record at offset is finished. It changes nothing if the record is not
+// pending.
 func (t *Tracker) Finish(offset int64) { t.FinishRange(offset, offset) }
 
-// FinishRange finishes every delivered record in first … last, gaps included, and returns how many
-// there were.
+// FinishRange finishes every delivered record from first to last, and returns their number. The
+// range may have gaps.
 func (t *Tracker) FinishRange(first, last int64) int {
 	finished := 0
 	for i := t.search(first); i < len(t.chunks); i++ {
@@ -124,9 +122,8 @@ func (t *Tracker) Floor() int64 {
 // Dirty reports whether the floor lies beyond what is committed.
 func (t *Tracker) Dirty() bool { return t.Floor() > t.Committed }
 
-// at returns the chunk for offset, which is never below an existing chunk's first offset by more
-// than the order of deliveries allows: deliveries ascend, so it is the last chunk or a new one
-// behind it.
+// at returns the chunk for offset. Deliveries ascend, so it is the last chunk, or a new one after
+// it.
 func (t *Tracker) at(offset int64) *chunk {
 	base := offset &^ chunkMask
 	if n := len(t.chunks); n > 0 && t.chunks[n-1].base == base {
@@ -156,8 +153,8 @@ func (t *Tracker) search(offset int64) int {
 	return lo
 }
 
-// trim drops the finished chunks in front. An empty chunk behind an unfinished one stays until its
-// turn comes.
+// trim drops the finished chunks in front. An empty chunk after an unfinished one stays until the
+// floor reaches it.
 func (t *Tracker) trim() {
 	n := 0
 	for n < len(t.chunks) && t.chunks[n].count == 0 {
@@ -197,6 +194,6 @@ func clearRange(words *[chunkBits / 64]uint64, from, n int) (cleared int) {
 // mask has its low n bits set, 1 ≤ n ≤ 64.
 func mask(n int) uint64 { return ^uint64(0) >> (64 - n) }
 
-// Metadata is what a commit of the floor carries besides: that a consumer made it, and nobody's
-// tool.
+// Metadata returns the metadata of a commit of the floor: a mark that a siding consumer made the
+// commit, and not an operator's tool.
 func (t *Tracker) Metadata() string { return commitmark.Mark }

@@ -6,32 +6,33 @@ import (
 	"time"
 )
 
-// Membership is the lock of commits, which also knows whether the member is joining. kgo holds
-// commits back then, on a lock that no context ends; so siding waits by itself.
+// Membership is the lock of commits, and tracks whether the member is joining. While it joins, kgo
+// would hold a commit back, on a lock that no context ends. So siding does the waiting itself. The
+// methods are safe for concurrent use.
 //
-// kgo ends every session with a revoke or a loss, and begins every one with an assignment, each of
-// which may be empty. So a join is under way from the end of the one callback to the beginning of
-// the next. See DESIGN.md, "Membership and commits".
+// kgo ends every session with a revoke or a loss, and begins every session with an assignment; each
+// may be empty. So a join lasts from the end of a revoke or loss to the beginning of the next
+// assignment. See DESIGN.md, "Membership and commits".
 type Membership struct {
-	lock    chan struct{} // holds one token; a channel, so that waiting for it can be given up
+	lock    chan struct{} // holds one token; a channel, so that a context can end the wait for it
 	joining bool          // guarded by lock
 	settled chan struct{} // closed when a join is over; guarded by lock
 
 	mu       sync.Mutex
-	cancel   context.CancelFunc // ends the commit that is under way
-	reported Health             // what health tells; its Since is zero before Run
+	cancel   context.CancelFunc // ends the commit in flight
+	reported Health             // what Health returns; its Since is zero before Run
 	within   time.Duration      // how long a join or failing commits may take
-	ever     bool               // it has joined once
-	refuse   int                // times that the member was refused before
+	ever     bool               // the member has joined once
+	refuse   int                // times that a broker refused the member
 }
 
-// NewMembership makes the membership of a consumer that has yet to join.
+// NewMembership makes the membership of a consumer that has not joined yet.
 func NewMembership() *Membership {
 	return &Membership{lock: make(chan struct{}, 1), joining: true, settled: make(chan struct{})}
 }
 
-// Hold takes the lock at a moment when the member is not joining. The context that it returns ends
-// with ctx, and when the membership is lost.
+// Hold waits until the member is not joining, and takes the lock. held ends with ctx, and when the
+// membership is lost. The caller calls release. The error is that of ctx.
 func (m *Membership) Hold(ctx context.Context) (held context.Context, release func(), err error) {
 	for {
 		select {
@@ -60,7 +61,7 @@ func (m *Membership) Hold(ctx context.Context) (held context.Context, release fu
 	}, nil
 }
 
-// SetJoining says whether a join is under way; it waits for the commit that is.
+// SetJoining notes that a join begins or is over. It waits for the commit in flight.
 func (m *Membership) SetJoining(joining bool) {
 	m.lock <- struct{}{}
 	defer func() { <-m.lock }()
@@ -80,22 +81,23 @@ func (m *Membership) SetJoining(joining bool) {
 	m.ever = m.ever || !joining
 }
 
-// Begin is called by Run. A join that takes longer than within is trouble, and so are commits that
-// fail for that long.
+// Begin is called by Run. A join that takes longer than within makes the health bad, and so do
+// commits that fail for that long.
 func (m *Membership) Begin(within time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reported.Since, m.within = time.Now(), within
 }
 
-// End is called when Run ended cleanly: who joins no more is not late.
+// End is called when Run ended cleanly. It resets the health, so that the member's leaving does not
+// look like a late join.
 func (m *Membership) End() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reported = Health{}
 }
 
-// NoteJoinError notes what a try to join, or a session, ended with.
+// NoteJoinError notes the error that ended a session or a try to join.
 func (m *Membership) NoteJoinError(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,8 +106,9 @@ func (m *Membership) NoteJoinError(err error) {
 	}
 }
 
-// Refused notes that the group's coordinator, or a broker, refused who asks. It reports whether
-// that keeps the member from starting: it was refused time and again, and never joined.
+// Refused notes that the group's coordinator, or a broker, refused this user. It reports whether
+// the consumer should give up its start: the member never joined, and was refused more than three
+// times.
 func (m *Membership) Refused() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,7 +116,7 @@ func (m *Membership) Refused() bool {
 	return !m.ever && m.refuse > 3
 }
 
-// NoteCommit notes how a commit of all that is finished went, which began at that time.
+// NoteCommit notes the result of a commit of all floors that began at the given time.
 func (m *Membership) NoteCommit(began time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +131,8 @@ func (m *Membership) NoteCommit(began time.Time, err error) {
 	}
 }
 
-// Health tells how the consumer stands in its group, and whether that is as it should be.
+// Health returns the state of the membership. ok is false if a join or failing commits last longer
+// than Begin allows.
 func (m *Membership) Health(now time.Time) (h Health, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +141,8 @@ func (m *Membership) Health(now time.Time) (h Health, ok bool) {
 	return h, !late(h.CommitsFailSince) && (h.Joined || !late(h.Since))
 }
 
-// Lost is set(true) after a loss: the commit that is under way is void, and is not waited for.
+// Lost is SetJoining(true) after a loss. It ends the commit in flight, which is void, instead of
+// waiting for it.
 func (m *Membership) Lost() {
 	m.mu.Lock()
 	if m.cancel != nil {
@@ -147,8 +152,8 @@ func (m *Membership) Lost() {
 	m.SetJoining(true)
 }
 
-// Health says whether the member is in its group, and whether its commits succeed. The fields
-// are those of the consumer's GroupHealth, which converts from it.
+// Health is the state of a membership. Its fields are those of the consumer's GroupHealth, which is
+// converted from it and documents them.
 type Health struct {
 	Joined           bool
 	Since            time.Time

@@ -2,28 +2,28 @@ package session
 
 import "sync"
 
-// Subscription is what the group client reads for the group: which partitions the group gave it,
-// and the sources that it was told to forget since they were made anew. It is told of such a source
-// again only when the group has taken all of its partitions back and the next session has begun. By
-// then what kgo had under way for the old topic is over. Before, an offset of the old topic that
-// was fetched late would become a second position on the same partition of the new one, the two
-// would overwrite each other, and the records between them might never be read.
+// Subscription tracks the partitions that the group gave to the client, and the recreated sources
+// that the client has forgotten. The client subscribes to such a source again only after the group
+// revoked all of its partitions and the next session began. By then nothing of the old topic is in
+// flight in kgo. Earlier, a late offset of the old topic would become a second position on the same
+// partition of the new one. The two would overwrite each other, and the records between them might
+// never be read. The methods are safe for concurrent use.
 type Subscription struct {
 	mu       sync.Mutex
 	held     map[string]map[int32]bool
-	sessions int             // that have begun
-	left     map[string]bool // sources that are to be subscribed to again
+	sessions int             // begun so far
+	left     map[string]bool // forgotten sources, to be subscribed to again
 }
 
-// NewSubscription makes the subscription of a member that was given nothing yet.
+// NewSubscription makes the subscription of a member without partitions.
 func NewSubscription() *Subscription {
 	return &Subscription{held: map[string]map[int32]bool{}, left: map[string]bool{}}
 }
 
-// Begin notes the partitions that a session begins with. It returns those of them that the member
-// did not have: kgo may name one twice, and names those of a source that it was told of again once
-// more when it hears how many there are, though it reads them already. And it returns the sources
-// to subscribe to again.
+// Begin notes the partitions that a session begins with. It returns the fresh ones, which the
+// member did not have, and the sources to subscribe to again. Partitions may come twice: kgo adds
+// those of a source that was subscribed to again once more when it learns their number, though it
+// reads them already.
 func (s *Subscription) Begin(added map[string][]int32) (fresh map[string][]int32, again []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *Subscription) Begin(added map[string][]int32) (fresh map[string][]int32
 	return fresh, again
 }
 
-// End notes the partitions that the group took back.
+// End notes the partitions that the group revoked.
 func (s *Subscription) End(lost map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,9 +60,9 @@ func (s *Subscription) End(lost map[string][]int32) {
 	}
 }
 
-// Leave runs forget, which has the client forget a source, and has the group take its partitions
-// back. It reports whether to subscribe to the source again at once, since none was held; else
-// begin says when.
+// Leave runs forget, which makes the client forget a source and the group revoke its partitions. It
+// reports whether to subscribe to the source again at once, because no partition was held.
+// Otherwise a later Begin returns the source.
 func (s *Subscription) Leave(source string, forget func()) (now bool) {
 	s.mu.Lock()
 	held, sessions := len(s.held[source]) > 0, s.sessions
@@ -70,7 +70,7 @@ func (s *Subscription) Leave(source string, forget func()) (now bool) {
 	forget()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// the session that would say so began meanwhile
+	// In the second case the session whose Begin would return the source began meanwhile.
 	if !held || len(s.held[source]) == 0 && s.sessions > sessions {
 		delete(s.left, source)
 		return true

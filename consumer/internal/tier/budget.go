@@ -12,40 +12,40 @@ import (
 )
 
 // Budget bounds the bytes of the records that all tiers of a process hold in memory. Beyond it the
-// records that are due last are evicted, and fetched again when they are due soon. Whatever the
-// others hold, each tier has room for its next record, so that a long tier cannot starve a short
-// one.
+// records that are due last are evicted, and fetched again shortly before they are due. Each tier
+// always has room for its next record, so that a long tier cannot starve a short one.
 //
-// While half of the budget is free a tier may use any of it. Beyond that each has its share: so a
-// blocked lane with a pile of overdue records does not take the others' room.
+// Up to half of the budget is first come, first served. The other half is divided equally, so that
+// a blocked lane with many overdue records cannot starve the others.
 //
-// Its exported methods need no lock.
+// Its exported methods are safe for concurrent use, and need no lane's lock.
 // See DESIGN.md, "Parked records".
 type Budget struct {
 	limit  int64
 	resume func([]Lane)
-	work   chan struct{} // has room for one: rebalance has something to do
+	work   chan struct{} // capacity 1: a call for rebalance
 
 	evictedBytes, refetchedBytes atomic.Int64
 
 	mu         sync.Mutex
 	bytes      int64
-	holders    map[*Tier]struct{} // that hold a record
+	holders    map[*Tier]struct{} // tiers that hold a record
 	horizon    int64              // Unix ms; no record due later is kept; MaxInt64 with room
 	short      bool               // a record found no room since the last eviction
-	freed      int64              // counts what may have made room
-	lastFutile int64              // freed, when an eviction found nothing
-	starved    map[*Tier]int64    // that found no room to fetch, and what freed was then
-	paused     map[*Tier]struct{} // whose fetch waits for room
+	freed      int64              // counts the events that may have made room
+	lastFutile int64              // freed at the last eviction that found nothing
+	starved    map[*Tier]int64    // tiers that found no room to fetch, and freed at that time
+	paused     map[*Tier]struct{} // tiers whose fetch waits for room
 }
 
-// soon is how long before their time evicted records are fetched again, in milliseconds: long
-// enough for a leader to move meanwhile. An answer also has records that are due somewhat later.
-// What is due within twice that time is kept, and is evicted for no record that is due later.
+// soon is how long before they are due evicted records are fetched again, in milliseconds: long
+// enough for a leader to move meanwhile. An answer also contains records that are due somewhat
+// later. Records that are due within twice that time are kept, and are never evicted for records
+// that are due later.
 const soon = 3_000
 
-// NewBudget makes a budget of so many bytes. resume is called, without a lock, with lanes whose
-// [Lane.Reopen] was called.
+// NewBudget makes a budget of limit bytes. It calls resume, without a lock, with the lanes whose
+// [Lane.Reopen] it called.
 func NewBudget(limit int64, resume func([]Lane)) *Budget {
 	return &Budget{
 		limit: limit, resume: resume, lastFutile: -1, work: make(chan struct{}, 1), horizon: math.MaxInt64,
@@ -53,13 +53,15 @@ func NewBudget(limit int64, resume func([]Lane)) *Budget {
 	}
 }
 
-// Evicted counts the bytes of records that were evicted, or not kept when they were read.
+// Evicted returns the total bytes of the records that were evicted, or not kept when they were
+// read.
 func (b *Budget) Evicted() int64 { return b.evictedBytes.Load() }
 
-// Refetched counts the bytes of records that were read again.
+// Refetched returns the total bytes of the records that were fetched again.
 func (b *Budget) Refetched() int64 { return b.refetchedBytes.Load() }
 
-// Run makes room where it is needed, and gives it to the tiers that wait for it, until ctx ends.
+// Run makes room when a record found none, and notifies the tiers that wait for room. It returns
+// when ctx ends.
 func (b *Budget) Run(ctx context.Context) {
 	for {
 		select {
@@ -86,7 +88,7 @@ func (b *Budget) admits(due, size int64) bool {
 	return true
 }
 
-// room is what a tier, which holds so many bytes, may fetch again.
+// room returns how much a tier that holds held bytes may fetch again.
 func (b *Budget) room(held int64) room {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,11 +103,11 @@ func (b *Budget) room(held int64) room {
 	return r
 }
 
-// share is what each tier may hold while more than half of the budget is in use; the caller holds
-// the lock.
+// share returns what each tier may hold while more than half of the budget is in use, in bytes. The
+// caller holds the lock.
 func (b *Budget) share() int64 { return b.limit / 2 / int64(max(len(b.holders), 1)) }
 
-// hold notes that a tier, which held no record, is about to.
+// hold notes that a tier without records takes its first.
 func (b *Budget) hold(t *Tier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,7 +145,7 @@ func (b *Budget) emptied(t *Tier) {
 	b.notifyRoom()
 }
 
-// notifyRoom notes that there may be room; the caller holds the lock.
+// notifyRoom notes that there may be room. The caller holds the lock.
 func (b *Budget) notifyRoom() {
 	b.freed++
 	if len(b.starved)+len(b.paused) > 0 {
@@ -151,8 +153,8 @@ func (b *Budget) notifyRoom() {
 	}
 }
 
-// waitForRoom has rebalance start a tier's fetch of evicted records when there may be more room
-// than there was at freed.
+// waitForRoom makes rebalance start a tier's fetch of evicted records once there may be more room.
+// freed is [room].freed of the room that did not suffice.
 func (b *Budget) waitForRoom(t *Tier, freed int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,21 +163,22 @@ func (b *Budget) waitForRoom(t *Tier, freed int64) {
 	b.poke()
 }
 
-// fed notes that a tier waits for no room any more.
+// fed notes that a tier no longer waits for room.
 func (b *Budget) fed(t *Tier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.starved, t)
 }
 
-// pause has rebalance resume the fetch of a tier that paused.
+// pause makes rebalance resume a tier's paused fetch when it can.
 func (b *Budget) pause(t *Tier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.paused[t] = struct{}{}
 }
 
-// caughtUp has a tier's paused fetch looked at: none of its evicted records is due soon.
+// caughtUp makes rebalance check a tier's paused fetch: none of the tier's evicted records is due
+// soon any more.
 func (b *Budget) caughtUp(t *Tier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,14 +187,14 @@ func (b *Budget) caughtUp(t *Tier) {
 	}
 }
 
-// reopened notes that the fetch of a tier goes on.
+// reopened notes that a tier's fetch is no longer paused.
 func (b *Budget) reopened(t *Tier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.paused, t)
 }
 
-// remove lets go of a tier, which waits for no room any more.
+// remove ends all waits of a tier.
 func (b *Budget) remove(t *Tier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,8 +210,8 @@ func (b *Budget) poke() {
 	}
 }
 
-// rebalance makes room where a record found none, and lets the tiers go on for which there is some.
-// It locks one lane after the other, and holds no lock of its own meanwhile.
+// rebalance makes room if a record found none, and resumes the tiers for which there is room. It
+// locks one lane after another, without the budget's lock.
 func (b *Budget) rebalance() {
 	b.mu.Lock()
 	// An eviction that found nothing finds nothing again until bytes are taken or given back.
@@ -244,9 +247,9 @@ func (b *Budget) rebalance() {
 	}
 }
 
-// evictFarthest evicts the records that are due farthest away, until a quarter of the budget is
-// free. Those that are due soon come last, and only those of a tier that holds more than its share.
-// It reports whether it evicted any.
+// evictFarthest evicts the records that are due last, until a quarter of the budget is free.
+// Records that are due soon come at the end, and only those of tiers that hold more than their
+// share. evictFarthest reports whether it evicted any, or a quarter was free already.
 func (b *Budget) evictFarthest() bool {
 	now := time.Now().UnixMilli()
 	b.mu.Lock()
@@ -296,16 +299,17 @@ func (b *Budget) evictFarthest() bool {
 	return over < wanted
 }
 
-// room is how much of the budget there is for a tier.
+// room is how much a tier may fetch again. Sizes are in bytes.
 type room struct {
 	bytes  int64
-	early  int64 // of these, for records that are not due soon
-	over   int64 // what the tier holds beyond its share
-	enough int64 // to begin with: else a block would be fetched for every record of it
-	freed  int64 // to be given to waitForRoom if it is not enough
+	early  int64 // the part of bytes for records that are not due soon
+	over   int64 // how much the tier holds beyond its share
+	enough int64 // less is not worth a fetch: a block would be fetched once for each of its records
+	freed  int64 // for waitForRoom, if the room does not suffice
 }
 
-// suffices reports whether there is room for a record, and for much of what is wanted.
+// suffices reports whether there is room for a record of each bytes, and for enough of the want
+// bytes to be worth a fetch.
 func (r room) suffices(each, want int64) bool {
 	return r.bytes >= each && r.bytes >= min(r.enough, want)
 }

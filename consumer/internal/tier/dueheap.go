@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// dueHeap holds the parked records of a tier, the one that is due first on top.
+// dueHeap is a heap of a tier's parked records, by due time, then by offset.
 type dueHeap []packedRecord
 
 func (h dueHeap) less(i, j int) bool {
 	return h[i].due < h[j].due || h[i].due == h[j].due && h[i].offset < h[j].offset
 }
 
-// sort puts the heap in order. What is sorted is a heap too.
+// sort sorts the heap. A sorted slice is a heap too.
 func (h dueHeap) sort() {
 	slices.SortFunc(h, func(a, b packedRecord) int {
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.offset, b.offset))

@@ -8,20 +8,21 @@ import (
 	"slices"
 )
 
-// evictedIndex knows the evicted records of a tier, their offsets and due times, so that they can
-// be fetched again in time. A million of them must not need the memory that was saved by evicting
-// them. So an offset is one bit, in blocks of 512 consecutive ones, and a block knows when the
-// first of its records is due at the earliest: what is fetched again is a run of the log anyway,
-// and a record says when it is due once it was fetched.
+// evictedIndex has the offsets of a tier's evicted records and about when they are due, so that
+// they can be fetched again in time. The index of a million records must not need the memory that
+// their eviction saved. So an offset is one bit, in blocks of 512 consecutive offsets. A block has
+// one due time, before which none of its records is due. That suffices: a fetch reads a run of the
+// log anyway, and a fetched record has its own due time.
 //
 // Blocks lie in pages, both in ascending order, and no page or block is empty. In a tier that many
-// groups share there may be as many blocks as records. They come in any order, since those that are
-// due last are evicted first. So a change of a block moves the blocks of its page, and no others.
+// groups share there may be as many blocks as records. They come in any order, since the records
+// that are due last are evicted first. Pages bound the cost of that: inserting or deleting a block
+// moves only the blocks of its page.
 type evictedIndex struct {
 	n     int
 	bytes int64 // of the records, packed
 	pages []evictedPage
-	least int64 // due time of the block that is due first, if known
+	least int64 // the earliest due time of a block, if known
 	known bool
 }
 
@@ -34,14 +35,14 @@ const (
 
 // evictedPage is a run of blocks.
 type evictedPage struct {
-	due    int64 // of the block that is due first
+	due    int64 // the earliest of its blocks'
 	blocks []evictedBlock
 }
 
-// evictedBlock has the offsets in [base, base+evictedBits).
+// evictedBlock is the set of evicted offsets in [base, base+evictedBits).
 type evictedBlock struct {
 	base  int64
-	due   int64 // Unix milliseconds; none of its records is due before
+	due   int64 // Unix milliseconds; none of its records is due earlier
 	n     int
 	words [evictedBits / 64]uint64
 }
@@ -59,11 +60,12 @@ func (a *evictedIndex) add(offset, due, size int64) {
 	a.bytes += size
 }
 
-// block returns a block. It makes it if need be, and has it be due no later than due.
+// block returns the block at base, which it makes if there is none. It lowers the block's due time
+// to due.
 func (a *evictedIndex) block(base, due int64) *evictedBlock {
 	a.known = a.known && a.least <= due
 	p, i := a.search(base)
-	if p == len(a.pages) { // behind all others, like a record that was just read
+	if p == len(a.pages) { // after all others: a record that was just read
 		if p == 0 || len(a.pages[p-1].blocks) == evictedPageOf {
 			a.pages = append(a.pages, evictedPage{due: due})
 		} else {
@@ -84,7 +86,7 @@ func (a *evictedIndex) block(base, due int64) *evictedBlock {
 	return b
 }
 
-// split makes two pages of one.
+// split divides a page into two.
 func (a *evictedIndex) split(p int) {
 	page := &a.pages[p]
 	behind := evictedPage{blocks: append(make([]evictedBlock, 0, evictedPageOf), page.blocks[evictedPageOf/2:]...)}
@@ -94,7 +96,7 @@ func (a *evictedIndex) split(p int) {
 	a.pages = slices.Insert(a.pages, p+1, behind)
 }
 
-// minDue computes when the page is due.
+// minDue computes the page's due time.
 func (p *evictedPage) minDue() {
 	p.due = math.MaxInt64
 	for i := range p.blocks {
@@ -102,8 +104,8 @@ func (p *evictedPage) minDue() {
 	}
 }
 
-// remove removes a record that was fetched again, or that the log has no more. Its offset must be
-// in the index.
+// remove removes a record that was fetched again, or that retention deleted. Its offset must be in
+// the index.
 func (a *evictedIndex) remove(offset, size int64) {
 	p, i := a.search(offset &^ evictedMask)
 	page := &a.pages[p]
@@ -125,10 +127,10 @@ func (a *evictedIndex) remove(offset, size int64) {
 	}
 }
 
-// each is the size of a record, on average.
+// each returns the average size of a record, in bytes.
 func (a *evictedIndex) each() int64 { return a.bytes / int64(max(a.n, 1)) }
 
-// next is the first offset at from or behind it.
+// next returns the first offset that is not lower than from.
 func (a *evictedIndex) next(from int64) (offset int64, ok bool) {
 	for b := range a.from(from &^ evictedMask) {
 		start := max(from-b.base, 0)
@@ -145,7 +147,7 @@ func (a *evictedIndex) next(from int64) (offset int64, ok bool) {
 	return 0, false
 }
 
-// first is the block that is due first, nil if there is none.
+// first returns the block that is due first, nil if there is none.
 func (a *evictedIndex) first() (b *evictedBlock) {
 	var page *evictedPage
 	for i := range a.pages {
@@ -164,7 +166,8 @@ func (a *evictedIndex) first() (b *evictedBlock) {
 	return b
 }
 
-// due is when the first record is due, at the earliest.
+// due returns a time before which no record is due, in Unix milliseconds; MaxInt64 if there is
+// none.
 func (a *evictedIndex) due() int64 {
 	if !a.known {
 		a.known, a.least = true, math.MaxInt64
@@ -175,7 +178,8 @@ func (a *evictedIndex) due() int64 {
 	return a.least
 }
 
-// run is about how many bytes lie in consecutive blocks, from base on, that are due by a time.
+// run returns roughly how many bytes lie in the consecutive blocks from base on that are due by a
+// time.
 func (a *evictedIndex) run(base, by int64) (bytes int64) {
 	for b := range a.from(base) {
 		if b.base != base || b.due > by {
@@ -187,8 +191,8 @@ func (a *evictedIndex) run(base, by int64) (bytes int64) {
 	return bytes
 }
 
-// visit begins a pass over a block, which must be there, and returns when the block was due. A
-// record that is added to the block during the pass counts by its own due time.
+// visit begins a pass over a block, which must exist, and returns the block's due time. Until
+// leave, the block has only the due times of the records that are added meanwhile.
 func (a *evictedIndex) visit(base int64) (due int64) {
 	p, i := a.search(base)
 	b := &a.pages[p].blocks[i]
@@ -197,14 +201,15 @@ func (a *evictedIndex) visit(base int64) (due int64) {
 	return due
 }
 
-// leave ends a pass. due is when the first of the records is due that the pass saw and left there.
+// leave ends a pass. due is the earliest due time of the records that the pass saw and left
+// evicted.
 func (a *evictedIndex) leave(base, due int64) {
 	if p, i := a.search(base); p < len(a.pages) && a.pages[p].blocks[i].base == base {
 		a.block(base, due)
 	}
 }
 
-// from are the blocks at base and behind it, in order.
+// from returns the blocks whose base is not lower than base, in order.
 func (a *evictedIndex) from(base int64) iter.Seq[*evictedBlock] {
 	return func(yield func(*evictedBlock) bool) {
 		for p, i := a.search(base); p < len(a.pages); p, i = p+1, 0 {
@@ -217,8 +222,8 @@ func (a *evictedIndex) from(base int64) iter.Seq[*evictedBlock] {
 	}
 }
 
-// search finds the first block at base or behind it: its page, or the number of pages if there is
-// none, and its place in the page.
+// search finds the first block whose base is not lower than base: its page, and its place in the
+// page. If there is none, page is the number of pages.
 func (a *evictedIndex) search(base int64) (page, at int) {
 	page, _ = slices.BinarySearchFunc(a.pages, base, func(p evictedPage, base int64) int {
 		return compareBase(p.blocks[len(p.blocks)-1], base)

@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	// refetchTimeout ends a request; the next one asks for the leader again.
+	// refetchTimeout bounds a request. The next one looks up the leader again.
 	refetchTimeout = 10 * time.Second
-	// refetchesPerBroker bounds the answers that are in memory at a time beside the budget. A
-	// broker that does not answer holds up its own partitions only.
+	// refetchesPerBroker bounds the requests to a broker at a time, and so the answers in memory,
+	// which the budget does not count. A broker that does not answer holds up only its own
+	// partitions.
 	refetchesPerBroker = 2
 )
 
-// ErrOutOfLog reports that a partition's log ends before the offset that was to be read: the log is
-// another one than it was.
+// ErrOutOfLog reports that a partition's log ends before the offset to read: it is no
+// longer the log that was read before.
 var ErrOutOfLog = errors.New("the log ends before it")
 
-// Fetcher reads single pieces of logs. Its Fetch is safe for concurrent use.
+// Fetcher reads single pieces of logs. Fetch is safe for concurrent use.
 type Fetcher struct {
 	client  *kgo.Client
 	through func() (*kgo.Client, error)
@@ -32,9 +33,9 @@ type Fetcher struct {
 	brokers      perBroker
 }
 
-// NewFetcher makes a fetcher. client knows the leaders, and how its user decompresses and checks.
-// through returns the client whose connections carry the requests. bounds finds where a log starts
-// and ends.
+// NewFetcher makes a fetcher. client supplies the leaders and the user's options for decompression
+// and checksums. through returns the client whose connections carry the requests. bounds returns
+// where a log starts and ends.
 func NewFetcher(client *kgo.Client, through func() (*kgo.Client, error), bounds func(context.Context, string, int32) (start, end int64, err error)) *Fetcher {
 	f := &Fetcher{client: client, through: through, bounds: bounds, decompressor: kgo.DefaultDecompressor()}
 	f.brokers.limit = refetchesPerBroker
@@ -44,13 +45,13 @@ func NewFetcher(client *kgo.Client, through func() (*kgo.Client, error), bounds 
 	return f
 }
 
-// byName is a fetch in the last version in which topics go by name: of a broker that was upgraded
-// while the lane knew no id.
+// byName is a fetch in the last version that names topics, rather than their ids. It is needed if
+// the brokers were upgraded after the lane read from them: the lane then has no topic id.
 type byName struct{ *kmsg.FetchRequest }
 
 func (byName) MaxVersion() int16 { return 12 }
 
-// Fetch is what [Env] says of it.
+// Fetch implements Fetch of [Env].
 func (f *Fetcher) Fetch(ctx context.Context, p Partition, from, bytes int64) ([]*kgo.Record, int64, error) {
 	got, next, err := f.fetch(ctx, p, from, bytes)
 	if err != nil && !errors.Is(err, errCrowded) {
@@ -62,7 +63,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Partition, from, bytes int64) ([]
 func (f *Fetcher) fetch(ctx context.Context, p Partition, from, bytes int64) ([]*kgo.Record, int64, error) {
 	leader, epoch, err := f.client.PartitionLeader(p.Topic, p.Partition)
 	if err != nil || leader < 0 {
-		return nil, 0, errors.Join(errors.New("the leader is not known"), err)
+		return nil, 0, errors.Join(errors.New("the client knows no leader of the partition"), err)
 	}
 	release, err := f.brokers.acquire(ctx, leader)
 	if err != nil {
@@ -84,7 +85,7 @@ func (f *Fetcher) fetch(ctx context.Context, p Partition, from, bytes int64) ([]
 		return nil, 0, err
 	}
 	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		return nil, 0, errors.New("the broker answers about something else")
+		return nil, 0, errors.New("the answer is not about this partition alone")
 	}
 	part := &resp.Topics[0].Partitions[0]
 	if errors.Is(kerr.ErrorForCode(part.ErrorCode), kerr.OffsetOutOfRange) {
@@ -100,12 +101,12 @@ func (f *Fetcher) fetch(ctx context.Context, p Partition, from, bytes int64) ([]
 	case read.Err != nil:
 		return nil, 0, read.Err
 	default:
-		return nil, 0, errors.New("there is nothing")
+		return nil, 0, errors.New("the answer contains no record")
 	}
 	return read.Records, next, nil
 }
 
-// request asks for committed records.
+// request returns a fetch request for committed records.
 func request(p Partition, epoch int32, from, bytes int64) kmsg.Request {
 	fetch := kmsg.NewPtrFetchRequest()
 	fetch.MinBytes, fetch.MaxBytes, fetch.IsolationLevel, fetch.SessionEpoch = 1, int32(bytes), 1, -1
@@ -121,8 +122,8 @@ func request(p Partition, epoch int32, from, bytes int64) kmsg.Request {
 	return fetch
 }
 
-// startBehind is where a log starts that a fetch met outside of its bounds: what lay before is
-// gone.
+// startBehind returns where a log starts whose records at from were deleted. It is called after a
+// broker answered that from is out of range.
 func (f *Fetcher) startBehind(ctx context.Context, p Partition, from int64) (int64, error) {
 	start, end, err := f.bounds(ctx, p.Topic, p.Partition)
 	switch {

@@ -1,10 +1,10 @@
 package tier
 
-// Item is a record that is due. It stays packed until [Tier.Unpack]: unpacked it is larger, by its
-// headers many times, and what waits is what was admitted by its packed size.
+// Item is a record that is due. It stays packed until [Tier.Unpack], because it was admitted by its
+// packed size. Unpacked it is larger: its headers take many times as much.
 type Item struct {
 	packed packedRecord
-	size   int64 // that the budget counts
+	size   int64 // in the budget, in bytes
 }
 
 // Key returns the record's key. It needs no lock.

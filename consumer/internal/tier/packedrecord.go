@@ -10,23 +10,24 @@ import (
 	"github.com/sidingkafka/siding/internal/reserved"
 )
 
-// packedRecord is a parked record in one piece of memory without pointers, which is a third of what
-// the record and its headers take. A fetched record that is kept as it is keeps its whole fetch.
+// packedRecord is a parked record in one piece of memory without pointers: a third of what the
+// record and its headers take. A fetched record cannot be kept as it is, since it would keep its
+// whole fetch in memory.
 type packedRecord struct {
 	due    int64 // Unix milliseconds
 	offset int64
 	data   []byte
-	ctx    context.Context // of the record, by the hooks of the client's user
+	ctx    context.Context // of the record, which the user's hooks may have set
 }
 
-// size is what the packed record counts in the budget.
+// size returns the packed record's bytes in the budget.
 func (p *packedRecord) size() int64 { return packedSize(cap(p.data)) }
 
-// packedSize is the memory of a packed record with so many bytes of data (see packedLen): with its
-// place in the heap, and with what allocators round up.
+// packedSize returns the memory of a packed record with data bytes of data (see packedLen). It
+// includes the record's place in the heap, and the rounding of the allocator.
 func packedSize(data int) int64 { return int64(data + data/16 + 80) }
 
-// pack copies a record.
+// pack copies a record into one piece of memory.
 func pack(r *kgo.Record, due int64) packedRecord {
 	b := make([]byte, 0, packedLen(r))
 	b = binary.AppendVarint(b, r.Timestamp.UnixMilli())
@@ -35,7 +36,7 @@ func pack(r *kgo.Record, due int64) packedRecord {
 	b = appendBytes(b, r.Value)
 	b = binary.AppendUvarint(b, uint64(len(r.Headers)))
 	for i := range r.Headers {
-		// A reserved key is its number, and no text.
+		// A reserved key is written as a number, without its text.
 		h := &r.Headers[i]
 		code := reserved.Of(h.Key)
 		b = append(b, byte(code))
@@ -48,7 +49,7 @@ func pack(r *kgo.Record, due int64) packedRecord {
 	return packedRecord{due: due, offset: r.Offset, data: b, ctx: r.Context}
 }
 
-// packedLen is at least the length of the data that pack makes of a record, and hardly more.
+// packedLen returns an upper bound of the length of the packed data, and a close one.
 func packedLen(r *kgo.Record) int {
 	const number = 3 // bytes of a length, nearly always
 	n := 6 + 2 + number + len(r.Key) + number + len(r.Value) + number
@@ -61,7 +62,7 @@ func packedLen(r *kgo.Record) int {
 	return n
 }
 
-// unpack returns the record as it was read from a partition. It shares the packed record's memory.
+// unpack returns the record as it was read. The result shares the packed record's memory.
 func (p *packedRecord) unpack(topic string, partition int32) *kgo.Record {
 	u := unpacker(p.data)
 	r := &kgo.Record{
@@ -81,8 +82,9 @@ func (p *packedRecord) unpack(topic string, partition int32) *kgo.Record {
 	return r
 }
 
-// unpackedSize is the memory that an unpacked record takes beside its packed one, which holds its
-// key and values: the record itself, its headers, and a copy of each header key that has no number.
+// unpackedSize returns the memory that an unpacked record takes beside the packed one, which holds
+// its key and values. It counts the record itself, its headers, and a copy of each header key that
+// is not reserved.
 func unpackedSize(r *kgo.Record) int64 {
 	n := 192 + 40*len(r.Headers)
 	for i := range r.Headers {
@@ -93,7 +95,7 @@ func unpackedSize(r *kgo.Record) int64 {
 	return int64(n)
 }
 
-// key is the record's key.
+// key returns the record's key.
 func (p *packedRecord) key() []byte {
 	u := unpacker(p.data)
 	u.varint()
@@ -101,7 +103,7 @@ func (p *packedRecord) key() []byte {
 	return u.bytes()
 }
 
-// appendBytes adds bytes behind their length. It keeps nil apart from empty.
+// appendBytes appends the length of b, then b. nil and empty stay distinct.
 func appendBytes(to, b []byte) []byte {
 	if b == nil {
 		return append(to, 0)

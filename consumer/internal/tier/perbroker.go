@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// perBroker bounds how many requests a broker has at a time.
+// perBroker bounds the requests in flight to each broker.
 type perBroker struct {
 	limit int
 	mu    sync.Mutex
 	slots map[int32]chan struct{}
 }
 
-// errCrowded says that others had the slots for so long that the leader may be another one by now.
-var errCrowded = errors.New("others are served")
+// errCrowded reports that other requests had the broker's slots for so long that the leader may
+// have changed.
+var errCrowded = errors.New("the broker has too many requests in flight")
 
-// acquire waits for a slot, for as long as an answer may take. release gives it back.
+// acquire waits for a slot, at most refetchTimeout. release gives it back.
 func (p *perBroker) acquire(ctx context.Context, broker int32) (release func(), err error) {
 	p.mu.Lock()
 	slots := p.slots[broker]

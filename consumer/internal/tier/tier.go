@@ -15,38 +15,41 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Lane is what a tier needs of the lane that owns it. Its lock guards the tier. The methods are
-// called with it held, except where they say otherwise.
+// Lane is the lane that owns a tier. Its lock guards the tier. The tier holds the lock when it
+// calls the methods, except where they say otherwise.
 type Lane interface {
 	sync.Locker
-	// Closing reports whether the lane is revoked: nothing becomes ready any more.
+	// Closing reports whether the lane is revoked: no record becomes ready any more.
 	Closing() bool
-	// Enqueue takes a record that is due: it is ready, or waits for its key.
+	// Enqueue takes a due record, which becomes ready or waits for its key.
 	Enqueue(*Item)
-	// Ready returns how many records of the tier wait for nothing but a worker.
+	// Ready returns how many records of the tier wait only for a worker.
 	Ready() int
-	// Wake calls for workers if there is work.
+	// Wake starts workers if there is work for them.
 	Wake()
-	// Reopen notes that the fetch of the partition, for which Admit found no room, may go on.
+	// Reopen notes that the lane may resume fetching the partition, for which Admit found no room.
 	Reopen()
 	// OutOfLog is called, without the lock, when the partition's log ends before a record that was
-	// read of it: the log is another one.
+	// read from it: it is no longer the same log.
 	OutOfLog()
-	// Context ends when the lane is gone. It is called with the lock or without.
+	// Context returns a context that ends when the lane is gone. It is called with or without the
+	// lock.
 	Context() context.Context
 }
 
-// Env is what a process gives to its tiers. It is not changed once a tier has it.
+// Env is what a process gives to all its tiers. It must not change after [New].
 type Env struct {
 	Budget *Budget
 	// MaxDue bounds the due records of a tier that wait in memory for a worker or for their key.
 	MaxDue int
-	// Fetch reads committed records of a partition from an offset on: about so many bytes. It
-	// returns the offset behind what it read, and ErrOutOfLog if the log ends before from.
+	// Fetch reads committed records of a partition, from an offset on: about so many bytes. next is
+	// the offset after the last record read. The error is ErrOutOfLog if the log ends before from.
 	Fetch func(ctx context.Context, p Partition, from, bytes int64) (got []*kgo.Record, next int64, err error)
-	// Retention is how long a tier's topic keeps a record, negative for ever. It may change.
+	// Retention returns how long a tier's topic keeps a record; negative means for ever. The answer
+	// may change.
 	Retention func(topic string, delay time.Duration) time.Duration
-	// Expired is told, without a lock, how many parked records the log of a partition has no more.
+	// Expired is called, without a lock, with the number of parked records that a partition's log
+	// no longer has.
 	Expired func(topic string, partition int32, n int64)
 	// Go runs a goroutine that ends soon after the lane's context.
 	Go       func(func())
@@ -58,8 +61,8 @@ type Config struct {
 	Topic     string
 	Partition int32
 	Delay     time.Duration
-	// Wait is how long an ordinary failure waits in the tier at most, MaxWait how long one that
-	// asks for a time of its own.
+	// Wait is the longest that an ordinary failure waits in the tier. MaxWait is the longest for a
+	// failure whose error asks for a wait of its own.
 	Wait, MaxWait time.Duration
 	Provision     retrytopics.Spec
 	Log           *slog.Logger
@@ -68,51 +71,52 @@ type Config struct {
 // Partition names a partition for a fetch.
 type Partition struct {
 	Topic     string
-	ID        [16]byte // of the topic; zero if no broker told it, before Kafka 2.8
+	ID        [16]byte // of the topic; zero before Kafka 2.8, whose brokers have none
 	Partition int32
 }
 
-// Tier holds the records of one retry partition that wait. See the package's comment for its lock.
+// Tier holds the waiting records of one retry partition. See the package's comment for its lock.
 type Tier struct {
 	env     *Env
 	lane    Lane
 	cfg     Config
-	tracker *offsets.Tracker // of the partition: a record that is lost is finished
+	tracker *offsets.Tracker // of the partition: the tier finishes expired records in it
 
-	id            [16]byte    // of the topic that was read last
-	retired       atomic.Bool // the topic was deleted: nothing is read of it any more
+	id            [16]byte    // of the topic at the last Read
+	retired       atomic.Bool // the topic was deleted, and is no longer read
 	parked        dueHeap
 	evicted       evictedIndex
-	timer         *time.Timer // for the next of parked and evicted
-	inMemory      int         // records in memory that no worker took yet, due or not
-	inMemoryBytes int64       // of those, in the budget
+	timer         *time.Timer // for the next of the parked and evicted records
+	inMemory      int         // records in memory without a worker, due or not
+	inMemoryBytes int64       // the bytes of these in the budget
 	refetching    bool        // some of the evicted records are being fetched again
-	starved       bool        // they would be, if there were room
-	starvedOf     int64       // size of the smallest of them that is due soon and found no room
-	readMarks     []readMark  // when what was read, in order
+	starved       bool        // they would be fetched, if there were room
+	starvedOf     int64       // size of the smallest record that is due soon and found no room
+	readMarks     []readMark  // in order
 }
 
-// New makes the tier of a partition. Records that are gone when they are fetched again are finished
-// in the tracker, which the lane's lock guards.
+// New makes the tier of a partition. The tier finishes expired records in tracker, which the lane's
+// lock guards.
 func New(env *Env, lane Lane, cfg Config, tracker *offsets.Tracker) *Tier {
 	return &Tier{env: env, lane: lane, cfg: cfg, tracker: tracker}
 }
 
-// Read notes that the records from an offset on are read now, of the topic with that id.
+// Read notes that the records from an offset on are read now, from the topic with the given id. It
+// is called before they are admitted.
 func (t *Tier) Read(id [16]byte, from int64, now time.Time) {
 	t.id = id
 	t.markRead(from, now)
 }
 
 // Admit takes a record that was just read. It reports whether the record is overdue and found no
-// room: then what follows it in the log can as well wait on the broker.
+// room. Then the lane should pause fetching: the records after it can as well wait on the broker.
 func (t *Tier) Admit(r *kgo.Record, now time.Time) (refused bool) {
 	due := t.dueOf(r, now, now)
 	return !t.admit(r, due) && due <= now.UnixMilli()
 }
 
-// admit keeps a copy of a record, or only notes when it is due. A record that is due before all
-// that the tier holds is its next one, for which there is always room.
+// admit parks a copy of a record, or without room only notes when it is due. There is always room
+// for the tier's next record, which is due before all that the tier holds.
 func (t *Tier) admit(r *kgo.Record, due int64) (kept bool) {
 	if size := packedSize(packedLen(r)); !t.isNext(due) && !t.env.Budget.admits(due, size) {
 		t.evicted.add(r.Offset, due, size)
@@ -123,12 +127,12 @@ func (t *Tier) admit(r *kgo.Record, due int64) (kept bool) {
 	return true
 }
 
-// isNext reports whether a record due at that time would be the tier's next one.
+// isNext reports whether a record that is due at the given time would be the tier's next one.
 func (t *Tier) isNext(due int64) bool {
 	return t.dueCount() == 0 && (len(t.parked) == 0 || due < t.parked[0].due)
 }
 
-// keep takes a record into the heap and the budget.
+// keep adds a record to the heap and the budget.
 func (t *Tier) keep(p packedRecord) {
 	if t.inMemory == 0 {
 		t.env.Budget.hold(t)
@@ -139,8 +143,8 @@ func (t *Tier) keep(p packedRecord) {
 	t.parked.push(p)
 }
 
-// forget takes records off the tier's books. The budget has their bytes back when they are no
-// longer used.
+// forget takes records off the tier's books. It does not return their bytes to the budget: a worker
+// may still use them.
 func (t *Tier) forget(n int, bytes int64) {
 	if n == 0 {
 		return
@@ -152,10 +156,10 @@ func (t *Tier) forget(n int, bytes int64) {
 	}
 }
 
-// AwaitRoom has [Lane.Reopen] called when the fetch of the partition may go on.
+// AwaitRoom makes the budget call [Lane.Reopen] when the lane may resume fetching the partition.
 func (t *Tier) AwaitRoom() { t.env.Budget.pause(t) }
 
-// reopen reports whether a fetch that awaited room may go on. It takes the lane's lock.
+// reopen resumes a fetch that awaits room, and reports whether it did. It takes the lane's lock.
 func (t *Tier) reopen(roomy bool) bool {
 	t.lane.Lock()
 	defer t.lane.Unlock()
@@ -167,9 +171,9 @@ func (t *Tier) reopen(roomy bool) bool {
 	return true
 }
 
-// Repark parks a record again that a worker found not to be due, which happens when the host's
-// clock is set. It reports false if the record has to be written again instead. It takes the lane's
-// lock.
+// Repark parks a record again if a worker finds that it is not due, which happens when the host's
+// clock is set back. It returns false if the record has to be written again instead. It takes the
+// lane's lock.
 func (t *Tier) Repark(r *kgo.Record, now time.Time) bool {
 	t.lane.Lock()
 	defer t.lane.Unlock()
@@ -186,7 +190,7 @@ func (t *Tier) Repark(r *kgo.Record, now time.Time) bool {
 	return true
 }
 
-// Drop lets go of all that waits: the lane is revoked.
+// Drop drops all waiting records. It is called when the lane is revoked.
 func (t *Tier) Drop() {
 	if t.timer != nil {
 		t.timer.Stop()
@@ -202,8 +206,8 @@ func (t *Tier) dropEvicted() {
 	t.env.Budget.remove(t)
 }
 
-// Retire has the tier go on without its topic, which was deleted. It returns how many records are
-// gone with it: those that were evicted. It takes the lane's lock.
+// Retire notes that the tier's topic was deleted. It returns the number of evicted records, which
+// are lost. The tier goes on with the records in memory. Retire takes the lane's lock.
 func (t *Tier) Retire() (lost int) {
 	t.lane.Lock()
 	defer t.lane.Unlock()
@@ -216,10 +220,11 @@ func (t *Tier) Retire() (lost int) {
 // Retired reports whether Retire was called. It needs no lock.
 func (t *Tier) Retired() bool { return t.retired.Load() }
 
-// Waiting counts the records that were read and wait for their time, in memory or not.
+// Waiting returns the number of records that are not due yet, parked in memory or evicted.
 func (t *Tier) Waiting() int { return len(t.parked) + t.evicted.n }
 
-// Check reports what is wrong with the headers of a record of the tier. It needs no lock.
+// Check returns an error if the headers of a record are not those of a retry copy in this tier. It
+// needs no lock.
 func (t *Tier) Check(m *headers.Meta, written, now time.Time) error {
 	return m.CheckRetry(later(written, now), t.longestWait())
 }

@@ -11,22 +11,22 @@ import (
 // from which they can be evicted.
 const maxReady = 256
 
-// dueCount is how many of the tier's records are due and wait for a worker, or for their key.
+// dueCount returns how many of the tier's records are due and wait for a worker, or for their key.
 func (t *Tier) dueCount() int { return t.inMemory - len(t.parked) }
 
-// mayPromote reports whether another record may become ready. Those that wait for their key have a
-// bound of their own, so that a busy key does not hold up the others.
+// mayPromote reports whether another record may become ready. Records that wait for their key do
+// not count as ready, so that a busy key does not hold up the others. MaxDue bounds both together.
 func (t *Tier) mayPromote() bool { return t.lane.Ready() < maxReady && t.dueCount() < t.env.MaxDue }
 
-// popDue takes the first record out of the heap.
+// popDue removes the first record from the heap.
 func (t *Tier) popDue() *Item {
 	it := &Item{packed: t.parked.pop()}
 	it.size = it.packed.size()
 	return it
 }
 
-// Due is when the first record of those that wait is due, in Unix milliseconds; MaxInt64 if none
-// waits.
+// Due returns when the next waiting record is due, in Unix milliseconds; MaxInt64 if none waits.
+// While that record is evicted, the time may be too early.
 func (t *Tier) Due() int64 {
 	due := t.evicted.due()
 	if len(t.parked) > 0 {
@@ -35,12 +35,12 @@ func (t *Tier) Due() int64 {
 	return due
 }
 
-// maxTimer bounds how long a timer sleeps. It runs on the monotonic clock, and due times are
-// wall-clock times, which may be stepped.
+// maxTimer bounds how long a timer sleeps. Timers run on the monotonic clock, but due times are
+// wall-clock times, and the wall clock may be stepped.
 const maxTimer = time.Minute
 
-// arm sets the timer for what comes next: a record that is due, or some that have to be fetched
-// again.
+// arm sets the timer for the next event: a record becomes due, or evicted records have to be
+// fetched again.
 func (t *Tier) arm() {
 	next := int64(math.MaxInt64)
 	if len(t.parked) > 0 && t.mayPromote() {
@@ -60,15 +60,15 @@ func (t *Tier) arm() {
 	t.timer.Reset(nap)
 }
 
-// wakeDue is what the timer calls.
+// wakeDue is the timer's callback.
 func (t *Tier) wakeDue() {
 	t.lane.Lock()
 	defer t.lane.Unlock()
 	t.Promote()
 }
 
-// Promote makes the records ready that are due, has those fetched again that soon are, and sets the
-// timer. It reads the clock once, and by that reading no record is early.
+// Promote makes due records ready, starts the fetch of evicted records that are due soon, and sets
+// the timer. It reads the clock once, and by that reading no record is early.
 func (t *Tier) Promote() {
 	if t.lane.Closing() {
 		return
@@ -86,12 +86,12 @@ func (t *Tier) Promote() {
 func (t *Tier) Take(it *Item) {
 	t.forget(1, it.size)
 	if n := t.lane.Ready(); n == maxReady/2 || n == 0 {
-		t.arm() // others may be due, and wait for room among the ready ones
+		t.arm() // other due records may wait until fewer are ready
 	}
 }
 
-// Unpack returns the record of an item that a worker has, as it was read. From then on it counts in
-// the budget with all its memory. It needs no lock.
+// Unpack returns the record of an item, as it was read. The item belongs to a worker, by Take. From
+// then on the budget counts the unpacked record too. Unpack needs no lock.
 func (t *Tier) Unpack(it *Item) *kgo.Record {
 	r := it.packed.unpack(t.cfg.Topic, t.cfg.Partition)
 	more := unpackedSize(r)
@@ -100,7 +100,7 @@ func (t *Tier) Unpack(it *Item) *kgo.Record {
 	return r
 }
 
-// Done takes a record back from its worker.
+// Done notes that a worker no longer uses a record. It returns the record's bytes to the budget.
 func (t *Tier) Done(it *Item) {
 	t.env.Budget.giveBack(it.size)
 	if t.lane.Ready() <= maxReady/2 {

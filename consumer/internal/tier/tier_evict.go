@@ -2,8 +2,9 @@ package tier
 
 import "slices"
 
-// evict evicts the records that are due last: as many as it takes, of those due at cutoff or later,
-// but not the tier's next one, which would be fetched again at once.
+// evict evicts the records that are due last, until it freed want bytes. It evicts only records
+// that are due at cutoff or later, and never the tier's next one, which would be fetched again at
+// once. It returns the bytes that it freed.
 func (t *Tier) evict(cutoff, want int64) (freed int64) {
 	if want <= 0 || t.lane.Closing() || t.retired.Load() ||
 		!slices.ContainsFunc(t.parked, func(p packedRecord) bool { return p.due >= cutoff }) {
@@ -23,7 +24,7 @@ func (t *Tier) evict(cutoff, want int64) (freed int64) {
 	}
 	gone := len(t.parked) - n
 	if gone == 0 {
-		return 0 // and there is no more room to tell others of
+		return 0 // without a notice to the tiers that wait for room
 	}
 	t.parked = t.parked[:n]
 	t.forget(gone, freed)

@@ -13,16 +13,16 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/backoff"
 )
 
-// Evicted records are fetched again block by block, by requests of siding's own: a consuming client
-// reads ahead, and what it reads beyond would be thrown away again.
+// Evicted records are fetched again block by block, by siding's own requests. A consuming client
+// would read ahead, and throw away all that it read beyond the block.
 
-// maxRefetch bounds a request, in bytes. Less is asked for if less is wanted.
+// maxRefetch bounds a request, in bytes.
 const maxRefetch = 1 << 20
 
 // mayFetch reports whether evicted records could be fetched again now.
 func (t *Tier) mayFetch() bool { return !t.refetching && (!t.starved || t.isNext(t.evicted.due())) }
 
-// refetch has evicted records fetched again that are due soon.
+// refetch starts the fetch of evicted records if some are due soon.
 func (t *Tier) refetch(now int64) {
 	if !t.mayFetch() || t.evicted.due() > now+soon {
 		return
@@ -40,7 +40,7 @@ func (t *Tier) feed() {
 	}
 }
 
-// retryRefetch is called for a starved tier when there may be room. It takes the lane's lock.
+// retryRefetch starts the fetch of a starved tier if there is room now. It takes the lane's lock.
 func (t *Tier) retryRefetch() {
 	t.lane.Lock()
 	defer t.lane.Unlock()
@@ -57,18 +57,18 @@ func (t *Tier) retryRefetch() {
 	t.arm()
 }
 
-// room is what the tier may fetch again.
+// room returns how much the tier may fetch again.
 func (t *Tier) room() room { return t.env.Budget.room(t.inMemoryBytes) }
 
 // refetchLoop fetches evicted records until none is due soon, or there is no room for more.
 func (t *Tier) refetchLoop() {
-	fits := true // what was fetched last
+	fits := true // something of the last block found room
 	for failures := 0; ; {
 		block, due, want, ok := t.nextBlock(fits)
 		if !ok {
 			return
 		}
-		if failures > 2 { // let the others have their turn, should only this one be broken
+		if failures > 2 { // only this block may be broken: let the others go first
 			due = max(due, time.Now().Add(refetchTimeout).UnixMilli())
 		}
 		var err error
@@ -78,7 +78,7 @@ func (t *Tier) refetchLoop() {
 		}
 		if err != nil {
 			failures++
-			fits = true // it is not for lack of room
+			fits = true // the block failed, but not for lack of room
 			if !t.refetchFailed(err, failures) {
 				return
 			}
@@ -88,9 +88,10 @@ func (t *Tier) refetchLoop() {
 	}
 }
 
-// nextBlock chooses what to fetch, and about how many bytes of it. Without room, or if nothing of
-// the last block fitted, the tier's own records that are due later make some; else it waits. ok is
-// false if nothing is to be fetched now.
+// nextBlock chooses the block to fetch, and about how many bytes from there. If there is no room,
+// or nothing of the last block found any (fits is false), it evicts the tier's records that are due
+// later. If that is not enough the tier waits for room. ok is false if there is nothing to fetch
+// now.
 func (t *Tier) nextBlock(fits bool) (block, due, want int64, ok bool) {
 	t.lane.Lock()
 	defer t.lane.Unlock()
@@ -119,14 +120,14 @@ func (t *Tier) nextBlock(fits bool) (block, due, want int64, ok bool) {
 	}
 	t.refetching, t.starvedOf = true, 0
 	block = first.base
-	// A pass sees the whole block, however little room there is. Asked for in pieces, what comes
-	// first would take the room of what is due first, which would then be fetched by a pass for
-	// each record.
+	// A pass reads the whole block, however little room there is. Read in pieces, the records with
+	// the lowest offsets would take the room of those that are due first. Each of those would then
+	// need a pass of its own.
 	whole := min(int64(first.n)*t.evicted.each(), maxRefetch)
 	return block, t.evicted.visit(block), max(min(want, room.bytes), whole, 1), true
 }
 
-// wantedBlock is about how many bytes to fetch from the block on that is due first.
+// wantedBlock returns about how many bytes to fetch, beginning with the block that is due first.
 func (t *Tier) wantedBlock(now int64) int64 {
 	b := t.evicted.first()
 	if b == nil {
@@ -135,11 +136,12 @@ func (t *Tier) wantedBlock(now int64) int64 {
 	return max(min(t.evicted.run(b.base, now+2*soon), maxRefetch), 1)
 }
 
-// refetchFailed waits before the next try. It reports false if the lane is gone meanwhile.
+// refetchFailed logs a failed fetch, and waits before the next try. It returns false if the lane is
+// gone meanwhile.
 func (t *Tier) refetchFailed(err error, failures int) bool {
 	wait := backoff.Of(failures, 100*time.Millisecond, 5*time.Second)
 	t.env.Throttle.Once("refetch "+t.cfg.Topic, time.Minute, func() {
-		t.cfg.Log.Warn("siding: parked records could not be fetched again, trying on", "retry_topic", t.cfg.Topic, "wait", wait, "error", err)
+		t.cfg.Log.Warn("siding: could not fetch parked records again, will retry", "retry_topic", t.cfg.Topic, "wait", wait, "error", err)
 	})
 	if errors.Is(err, ErrOutOfLog) {
 		t.lane.OutOfLog()
@@ -154,13 +156,14 @@ func (t *Tier) refetchFailed(err error, failures int) bool {
 	}
 }
 
-// refetchBlock fetches a block, whose pass nextBlock began, and takes what else is wanted from the
-// answers. due is when the block was due. It reports whether it took anything.
+// refetchBlock fetches a block, whose pass nextBlock began, and parks its records and other evicted
+// ones in the answers. due is the block's due time before the pass. any reports whether a record
+// left the index.
 func (t *Tier) refetchBlock(block, due, want int64) (any bool, err error) {
-	left := int64(math.MaxInt64) // when the first is due of what stays evicted
+	left := int64(math.MaxInt64) // the earliest due time of the records that stay evicted
 	defer func() {
 		if err != nil {
-			left = due // not all of it was seen
+			left = due // the pass did not see the whole block
 		}
 		t.lane.Lock()
 		defer t.lane.Unlock()
@@ -210,9 +213,9 @@ type candidate struct {
 	due, size int64
 }
 
-// restore takes what was fetched again of the offsets from up to next: the soonest first, as long
-// as there is room. It returns when the first is due of those below end that stay evicted, and how
-// many the log has no more.
+// restore parks the evicted records among got, which is what the log has of the offsets from up to
+// next. The records that are due first go first, as long as there is room. due is the earliest due
+// time of the records below end that stay evicted. lost is how many the log no longer has.
 func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int64) {
 	var found []candidate
 	now := time.Now()
@@ -244,7 +247,7 @@ func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 			continue
 		}
 		if r.due <= early {
-			room.early = 0 // what is left is for those that are due soon
+			room.early = 0 // the room left is for records that are due soon
 			if t.starvedOf == 0 || r.size < t.starvedOf {
 				t.starvedOf = r.size
 			}
@@ -256,10 +259,10 @@ func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 	return due, lost
 }
 
-// evictFor evicts records of the tier for those found that are due soon and before them, and have
-// no room. So the tier holds the first of the records that it has seen. Else each of the others
-// would be fetched by a pass over its block when it is the tier's next one. What was found comes in
-// order.
+// evictFor makes room for the found records that are due soon: it evicts parked records of the tier
+// that are due after them. So the tier always holds those of its records that are due first.
+// Otherwise each found record would need a pass over its block when it is the tier's next one.
+// found is sorted by due time. evictFor returns the bytes that it freed.
 func (t *Tier) evictFor(found []candidate, room, early int64) (freed int64) {
 	sorted, n, want, cutoff := false, len(t.parked), int64(0), int64(0)
 	var taken int64

@@ -1,12 +1,11 @@
-// Package topicmonitor watches the topics that a consumer uses: that they exist, and that they are
-// still the ones that it began with. A topic that is deleted and recreated has the old name and
-// another id. kgo keeps to the id that it saw first, and refuses the topic until it is told to
-// forget it, since positions in the one log mean nothing in the other.
+// Package topicmonitor watches the topics that a consumer uses: whether they exist, and whether
+// they were recreated. A recreated topic has the old name and another id. kgo keeps the id that it
+// saw first, and refuses the topic until it is made to forget it, since positions in the old log
+// mean nothing in the new one.
 //
-// The package promises to notice a change within a poll interval, or soon after a client met with
-// another id or with none, and to report it once. It knows nothing of lanes and of clients: the
-// Owner decides what a change means for them.
+// The package notices a change within a poll interval, or soon after a client's error about a topic
+// or its id, and reports it once. The Owner decides what a change means for lanes and clients.
 //
-// The goroutine of Loop alone calls the Owner and alone changes what is known of a topic. The lock
-// guards what other goroutines suspect and ask; it is a leaf.
+// Only the goroutine of Loop calls the Owner and changes a Topic. The lock guards the suspicions of
+// other goroutines and the list of missing topics. No other lock is taken under it.
 package topicmonitor

@@ -14,39 +14,41 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// Owner uses the topics. Its methods are called on the goroutine of Loop, and do not wait.
+// Owner uses the topics. Its methods are called on the goroutine of Loop. Only Describe may wait.
 type Owner interface {
-	// Uses are the topics to watch, by name.
+	// Uses returns the topics to watch, by name.
 	Uses() map[string]Use
 	// Describe asks a broker about topics.
 	Describe(ctx context.Context, topics []string) (map[string]cluster.Topic, error)
-	// PollFailed takes the error of a poll that no broker answered.
+	// PollFailed is called with the error of a poll that no broker answered.
 	PollFailed(err error)
-	// Sized is called with each poll that finds the topic; before is how many partitions it had.
+	// Sized is called after each poll that finds the topic. before is its number of partitions at
+	// the poll before, 0 if none found it yet.
 	Sized(t *Topic, before int32)
-	// Missing is called when a topic is not there any more, or was never.
+	// Missing is called when a topic does not exist: it was deleted, or never created.
 	Missing(t *Topic)
-	// Found is called when a topic that was missing is there.
+	// Found is called when a missing topic exists.
 	Found(t *Topic)
 	// Recreated is called when a topic was deleted and recreated.
 	Recreated(t *Topic)
-	// Reread is called when a client has another id of a topic than the brokers.
+	// Reread is called when a client has an outdated id of a topic, so that the clients must forget
+	// the topic and read it again.
 	Reread(t *Topic)
 }
 
 const (
-	// pollEvery is how often topics are polled without a reason to. New partitions of a source are
-	// to begin within ten seconds, and the members hear of a rebalance by a heartbeat, three
+	// pollEvery is how often topics are polled without a suspicion. New partitions of a source are
+	// to begin within ten seconds, and the members learn of a rebalance by a heartbeat, three
 	// seconds later.
 	pollEvery = 5 * time.Second
-	// pollSoon is how soon they are polled again when something changes. A broker learns of a topic
-	// a moment after the controller made it, so one that is not there counts as missing only after
-	// some polls.
+	// pollSoon is how soon they are polled again while something changes. A broker learns of a
+	// topic a moment after the controller created it. So a topic that a poll does not find counts
+	// as missing only after missedPolls.
 	pollSoon = 500 * time.Millisecond
-	// missedPolls is how many in a row.
+	// missedPolls is how many polls in a row must miss a topic.
 	missedPolls = 4
-	// drainedGone is how long a drained tier has to be missing before it is retired, which cannot
-	// be taken back: a cluster that restarts may deny its topics for some seconds.
+	// drainedGone is how long a drained tier has to be missing before it is retired. That is final,
+	// and a restarting cluster may deny its topics for some seconds.
 	drainedGone = 30 * time.Second
 	// clearEvery bounds how often the clients are made to forget a topic whose id has not changed.
 	clearEvery = 5 * time.Second
@@ -55,13 +57,13 @@ const (
 // Monitor watches topics. Its methods are safe for concurrent use; Loop runs once.
 type Monitor struct {
 	owner Owner
-	wake  chan struct{} // has room for one
+	wake  chan struct{} // capacity 1
 
 	mu       sync.Mutex
-	suspects map[string]bool // that a client met with trouble about
-	missing  map[string]bool // that do not exist
+	suspects map[string]bool // topics with a client's error; true: about the topic's id
+	missing  map[string]bool // topics that do not exist
 
-	known map[string]*Topic // the loop's
+	known map[string]*Topic // belongs to the goroutine of Loop
 }
 
 // New makes a monitor that does nothing before Loop.
@@ -69,7 +71,7 @@ func New(owner Owner) *Monitor {
 	return &Monitor{owner: owner, wake: make(chan struct{}, 1), suspects: map[string]bool{}, missing: map[string]bool{}, known: map[string]*Topic{}}
 }
 
-// Suspect has a topic polled soon if that may be what the error is about.
+// Suspect polls a topic soon, if err may mean that it is missing or recreated.
 func (m *Monitor) Suspect(topic string, err error) {
 	if !errors.Is(err, kerr.UnknownTopicID) && !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.InconsistentTopicID) {
 		return
@@ -83,7 +85,7 @@ func (m *Monitor) Suspect(topic string, err error) {
 	}
 }
 
-// Absent lists the topics that do not exist, sorted.
+// Absent returns the topics that do not exist, sorted.
 func (m *Monitor) Absent() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,7 +117,7 @@ func (m *Monitor) Loop(ctx context.Context) {
 		if m.poll(ctx) {
 			next = 0
 		}
-		select { // however many suspect something meanwhile
+		select { // no poll is sooner, however many suspicions come
 		case <-ctx.Done():
 			return
 		case <-time.After(pollSoon):
@@ -124,9 +126,9 @@ func (m *Monitor) Loop(ctx context.Context) {
 	}
 }
 
-// poll compares what is there with what is known. It reports whether to poll again soon. A
-// suspicion stands until something was done about it: the topic may be paused for it, and is not
-// read until then.
+// poll compares what the brokers describe with what is known. It reports whether to poll again
+// soon. A suspicion about an id remains until it is resolved, because the topic may be paused until
+// then.
 func (m *Monitor) poll(ctx context.Context) (soon bool) {
 	m.mu.Lock()
 	suspects := m.suspects
@@ -148,7 +150,7 @@ func (m *Monitor) poll(ctx context.Context) (soon bool) {
 		if ctx.Err() == nil {
 			m.owner.PollFailed(err)
 		}
-		return false // at the next poll, which is soon where something is suspected
+		return false // the next poll tries again, soon if there is a suspicion
 	}
 	for _, topic := range slices.Sorted(maps.Keys(uses)) {
 		t := m.known[topic]
@@ -166,7 +168,7 @@ func (m *Monitor) poll(ctx context.Context) (soon bool) {
 	return soon
 }
 
-// compare compares a topic with what a broker says of it. It reports whether that resolves a
+// compare compares a topic with a broker's description. It reports whether that resolves a
 // suspicion, and whether to poll again soon.
 func (m *Monitor) compare(t *Topic, now cluster.Topic, suspected bool) (resolved, soon bool) {
 	switch {
@@ -190,15 +192,15 @@ func (m *Monitor) compare(t *Topic, now cluster.Topic, suspected bool) (resolved
 		t.former[t.ID] = true
 		t.ID, t.cleared = now.ID, time.Now()
 		m.owner.Recreated(t)
-		if t.Use.Kind == Drained { // the group has nothing in the new one
+		if t.Use.Kind == Drained { // the group has no records in the new topic
 			delete(m.known, t.Name)
 		}
 		return true, false
 	case !suspected || t.Revoking.Load() || time.Since(t.cleared) < clearEvery:
-		// There is nothing to do, or when that has passed.
+		// There is nothing to do, or not before this condition ends.
 	default:
-		// A client has another id than the brokers: it learned of the topic from one that lagged
-		// behind.
+		// A client has another id than the brokers: it learned of the topic from a broker that
+		// lagged.
 		t.cleared = time.Now()
 		m.owner.Reread(t)
 		return true, false
@@ -206,7 +208,8 @@ func (m *Monitor) compare(t *Topic, now cluster.Topic, suspected bool) (resolved
 	return false, false
 }
 
-// miss counts a poll that did not find a topic, and reports the topic as missing after some.
+// miss counts a poll that did not find a topic. After enough of them it reports the topic as
+// missing.
 func (m *Monitor) miss(t *Topic) (resolved, soon bool) {
 	if t.missed++; t.missed == 1 {
 		t.absent = time.Now()
@@ -222,5 +225,5 @@ func (m *Monitor) miss(t *Topic) (resolved, soon bool) {
 		m.setMissing(t.Name, true)
 		m.owner.Missing(t)
 	}
-	return true, false // it is read again when it is there
+	return true, false // Found has the topic read again
 }
