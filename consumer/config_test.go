@@ -122,13 +122,13 @@ func TestConfig_InvalidIsRefusedWithTheReason(t *testing.T) {
 			func(c *Config) { c.Kafka = append(c.Kafka, kgo.RebalanceTimeout(20*time.Second)) },
 			[]string{"DrainTimeout is 20s", "20s (kgo.RebalanceTimeout)"},
 		},
-		"no acks":    {func(c *Config) { c.Kafka = append(c.Kafka, kgo.RequiredAcks(kgo.NoAck())) }, []string{"Kafka", "leave out", "acks"}},
-		"no commits": {func(c *Config) { c.Kafka = append(c.Kafka, kgo.DisableAutoCommit()) }, []string{"Kafka", "leave out", "commits"}},
+		"no acks":    {func(c *Config) { c.Kafka = append(c.Kafka, kgo.RequiredAcks(kgo.NoAck())) }, []string{"Kafka", "remove the options", "acks"}},
+		"no commits": {func(c *Config) { c.Kafka = append(c.Kafka, kgo.DisableAutoCommit()) }, []string{"Kafka", "remove the options", "commits"}},
 		"a callback of the group": {
 			func(c *Config) {
 				c.Kafka = append(c.Kafka, kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) {}))
 			},
-			[]string{"Kafka", "leave out", "callbacks"},
+			[]string{"Kafka", "remove the options", "callbacks"},
 		},
 		"an option that kgo refuses": {func(c *Config) { c.Kafka = append(c.Kafka, kgo.SessionTimeout(time.Millisecond)) }, []string{"Kafka", "session timeout"}},
 	} {

@@ -257,12 +257,12 @@ func (c *Consumer) replaceStale(ctx context.Context, member string, added map[st
 		defer c.mu.Unlock()
 		stale = c.pick(isStale)
 		for _, l := range stale {
-			anew := c.newLane(l.topic, l.partition, member)
+			lane := c.newLane(l.topic, l.partition, member)
 			if l.isRead() {
-				anew.intake = intakeReseeking
+				lane.intake = intakeReseeking
 			}
-			c.lanes[topicPartition{l.topic, l.partition}] = anew
-			renewed = append(renewed, anew)
+			c.lanes[topicPartition{l.topic, l.partition}] = lane
+			renewed = append(renewed, lane)
 		}
 	})
 	c.log.Warn("siding: the member was expelled and has joined again; its partitions restart from the committed offsets", "partitions", len(stale))

@@ -123,7 +123,7 @@ func TestConsumerStartOffset_ExpelledMemberAsksForEach(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		k.Handled(k.Produce(&kgo.Record{Topic: "bills", Value: []byte("z")})[0], 1)
 		time.Sleep(time.Minute)
-		waitsBecause(t, c, "orders", 0, "may this user see it?")
+		waitsBecause(t, c, "orders", 0, "may this user describe it?")
 		fault.Remove()
 		handledOnce(k, k.Produce(many(5)...))
 		k.Conserved()

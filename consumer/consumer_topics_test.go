@@ -174,7 +174,7 @@ func TestDrainedTier_DeletedBeyondTheBudgetIsLogged(t *testing.T) {
 		if lost := expired.n.Load(); kept == 0 || lost == 0 || int64(kept)+lost != int64(len(first)) {
 			t.Errorf("%d records of the tier ran and %d count as lost, want %d together", kept, lost, len(first))
 		}
-		if n := log.with("level=ERROR", "gone with it", "retry_topic=orders.retry.10m"); n != 1 {
+		if n := log.with("level=ERROR", "deleted with records that were still parked", "retry_topic=orders.retry.10m"); n != 1 {
 			t.Errorf("the log says %d times what is gone, want once", n)
 		}
 		if n := log.with("could not fetch parked records again"); n > 1 {

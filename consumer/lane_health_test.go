@@ -87,7 +87,7 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 		"halted":                            {[]change{state(laneHalted), func(l *lane) { l.why = "halted on offset 7: x" }}, StateStopped, "halted on offset 7", false},
 		"draining":                          {[]change{state(laneDraining)}, StateDraining, "", true},
 		"draining hides what is stuck":      {[]change{state(laneDraining), run(time.Hour)}, StateDraining, "", true},
-		"parked records":                    {[]change{park}, StateWaiting, "to be due", true},
+		"parked records":                    {[]change{park}, StateWaiting, "until records are due", true},
 		"parked records and one that runs":  {[]change{park, run(0)}, StateRunning, "", true},
 		"parked records and one that waits": {[]change{park, func(l *lane) { l.tiers()[0].ready.Push(&item{}) }}, StateRunning, "", true},
 		"parked records and queued ones":    {[]change{park, func(l *lane) { l.source.queued = 1 }}, StateRunning, "", true},

@@ -142,10 +142,10 @@ func (o topicOwner) Reread(t *topicmonitor.Topic) {
 	case topicmonitor.Tier:
 		source, id := t.Use.Source, t.ID
 		c.betweenPolls(func() {
-			anew := o.restart(source, t.Name, id)
+			lanes := o.restart(source, t.Name, id)
 			c.wg.Go(func() {
 				c.retryPoll.reread(t.Name)
-				c.startLanes(anew)
+				c.startLanes(lanes)
 			})
 		})
 	case topicmonitor.Drained:
@@ -157,7 +157,7 @@ func (o topicOwner) Reread(t *topicmonitor.Topic) {
 // new lanes. It runs in a turn of the source's poll loop. Records of the old topic may be running,
 // and their offsets must not finish those of the new one. So the lanes' unfinished work is void,
 // and they restart from their floors.
-func (o topicOwner) restart(source, tier string, id kadm.TopicID) (anew []*lane) {
+func (o topicOwner) restart(source, tier string, id kadm.TopicID) (lanes []*lane) {
 	for _, l := range o.c.lanesOn(source) {
 		l.mu.Lock()
 		stale := slices.ContainsFunc(l.tiers(), func(f *tierFeed) bool { return f.topic == tier && f.id != id })
@@ -165,11 +165,11 @@ func (o topicOwner) restart(source, tier string, id kadm.TopicID) (anew []*lane)
 		l.mu.Unlock()
 		if stale && placed {
 			if renewed := o.c.replacement(l, at); renewed != nil {
-				anew = append(anew, renewed)
+				lanes = append(lanes, renewed)
 			}
 		}
 	}
-	return anew
+	return lanes
 }
 
 // resubscribe makes the group client drop a source, and subscribe again once the group has taken

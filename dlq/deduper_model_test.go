@@ -179,7 +179,7 @@ func (w *lineageWorld) planRun(t *rapid.T) {
 	w.plan = &modelPlan{chosen, copies}
 }
 
-// claim leaves out what somebody settled since the plan, and copies of that.
+// claim leaves out what somebody resolved since the plan, and copies of that.
 func (w *lineageWorld) claim(t *rapid.T) {
 	if w.plan == nil {
 		t.Skip("another action: there is no plan")
@@ -188,15 +188,15 @@ func (w *lineageWorld) claim(t *rapid.T) {
 	p, ledger := w.plan, w.ledger()
 	w.plan = nil
 	run := &modelRun{id: fmt.Sprint("r", len(w.runs)), started: w.now.Add(w.operator)}
-	settled := map[int64]bool{}
+	resolved := map[int64]bool{}
 	for _, l := range p.chosen {
-		if settled[l.Offset] = ledger.State(0, l.Offset).Resolves(); !settled[l.Offset] {
+		if resolved[l.Offset] = ledger.State(0, l.Offset).Resolves(); !resolved[l.Offset] {
 			run.left = append(run.left, l)
 		}
 	}
 	w.runs = append(w.runs, run)
 	for _, c := range p.copies {
-		if !settled[c.CopyOf] && !ledger.State(0, c.Record.Offset).Resolves() {
+		if !resolved[c.CopyOf] && !ledger.State(0, c.Record.Offset).Resolves() {
 			w.note(c.Record, Entry{State: Duplicate, Run: run.id, Target: letterAt(c.CopyOf)})
 		}
 	}
@@ -219,7 +219,7 @@ func draw(w *lineageWorld, from *[]*kgo.Record) *kgo.Record {
 	return l
 }
 
-// send sends a letter of a run that nobody has settled meanwhile. Only one run at a time is under
+// send sends a letter of a run that nobody has resolved meanwhile. Only one run at a time is under
 // way.
 func (w *lineageWorld) send(t *rapid.T) {
 	run := w.run(t, func(r *modelRun) int { return len(r.left) })

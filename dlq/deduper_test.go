@@ -40,7 +40,7 @@ func (k *kafka) prune(t *testing.T, before time.Time) int64 {
 // and prune deleted them.
 func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
 	t.Parallel()
-	for name, settled := range map[string]bool{"the old ones are settled": true, "the old ones are open": false} {
+	for name, resolved := range map[string]bool{"the old ones are resolved": true, "the old ones are open": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onKafka(t, func(t *testing.T, k *kafka) {
@@ -50,7 +50,7 @@ func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
 				time.Sleep(time.Minute)
 				want := []string{"0:3", "0:4", "0:5"}
 				stays := int64(3)
-				if settled {
+				if resolved {
 					for offset := range int64(3) {
 						k.note(t, "one.dlq", 0, offset, Entry{State: Succeeded, Run: "r"})
 					}
@@ -107,7 +107,7 @@ func TestLineage_AFailureAfterItsLettersOutcomeIsOpen(t *testing.T) {
 	}
 }
 
-// A copy about which no entry says anything is nothing that prune may take for settled.
+// A copy about which no entry says anything is nothing that prune may take for resolved.
 func TestLineage_PruneSparesACopyWithoutAnEntry(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -233,9 +233,9 @@ func TestLineage_FindFollowsTheEntrysTarget(t *testing.T) {
 	})
 }
 
-// Of several letters of a record that are settled, the entry about a copy names the one by which it
+// Of several letters of a record that are resolved, the entry about a copy names the one by which it
 // is a copy. Here that is the first one, which a run brought back once more after the copy had
-// failed; the second one was settled before the copy failed.
+// failed; the second one was resolved before the copy failed.
 func TestLineage_EntryNamesTheLetterThatMadeItACopy(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

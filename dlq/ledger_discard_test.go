@@ -95,8 +95,8 @@ func TestLedger_DiscardNeedsAWritableLedger(t *testing.T) {
 			k.fill(t, "orders.dlq", p, 1)
 		}
 		for _, c := range []struct{ ledger, by, why, want string }{
-			{"orders.dlq.ledger", "", "test", "say who"},
-			{"orders.dlq.ledger", "ada", "", "say who"},
+			{"orders.dlq.ledger", "", "test", "by and why must not be empty"},
+			{"orders.dlq.ledger", "ada", "", "by and why must not be empty"},
 			{"none.ledger", "ada", "test", `"none.ledger" does not exist: create it`},
 			{"one.dlq.ledger", "ada", "test", `"one.dlq.ledger" has 1 partitions, "orders.dlq" has 3`},
 		} {

@@ -37,11 +37,11 @@ func TestLedger_CopyOfALetterIsNotOpen(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		first, second headers.Meta
-		settled       bool // the first one is
+		resolved      bool // the first one is
 		want          []string
 	}{
 		"the same place, group and run": {first: from(7), second: from(7), want: []string{"0:0"}},
-		"and it is settled":             {first: from(7), second: from(7), settled: true},
+		"and it is resolved":            {first: from(7), second: from(7), resolved: true},
 		"it failed otherwise":           {first: from(7), second: changed(from(7), func(m *headers.Meta) { m.Class = "timeout" }), want: []string{"0:0"}},
 		"by one run":                    {first: changed(from(7), redriven("r")), second: changed(from(7), redriven("r")), want: []string{"0:0"}},
 		"another place":                 {first: from(7), second: from(8), want: []string{"0:0", "0:1"}},
@@ -50,7 +50,7 @@ func TestLedger_CopyOfALetterIsNotOpen(t *testing.T) {
 		"another id of the topic":       {first: from(7), second: changed(from(7), ofSource(2)), want: []string{"0:0", "0:1"}},
 		"no id of the topic":            {first: changed(from(7), ofSource(0)), second: changed(from(7), ofSource(0)), want: []string{"0:0", "0:1"}},
 		"another partition":             {first: from(7), second: changed(from(7), func(m *headers.Meta) { m.Original.Partition = 1 }), want: []string{"0:0", "0:1"}},
-		"brought back meanwhile":        {first: from(7), second: changed(from(7), redriven("r")), settled: true, want: []string{"0:1"}},
+		"brought back meanwhile":        {first: from(7), second: changed(from(7), redriven("r")), resolved: true, want: []string{"0:1"}},
 		"by another run":                {first: changed(from(7), redriven("r")), second: changed(from(7), redriven("q")), want: []string{"0:0", "0:1"}},
 		"it does not say from where":    {first: headers.Meta{Group: "billing"}, second: headers.Meta{Group: "billing"}, want: []string{"0:0", "0:1"}},
 		"headers that nobody believes": {
@@ -62,7 +62,7 @@ func TestLedger_CopyOfALetterIsNotOpen(t *testing.T) {
 			onKafka(t, func(t *testing.T, k *kafka) {
 				k.write(t, "one.dlq", &kgo.Record{Value: []byte("first")}, c.first)
 				k.write(t, "one.dlq", &kgo.Record{Value: []byte("second")}, c.second)
-				if c.settled {
+				if c.resolved {
 					time.Sleep(time.Second)
 					k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 				}

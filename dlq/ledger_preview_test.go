@@ -81,7 +81,7 @@ func TestImportPreview_EndsAtABrokenLine(t *testing.T) {
 }
 
 // An import is no transaction. What a first attempt wrote of the file is there, and what the second
-// one writes of it again are copies, also of what was settled in between; only of what siding did
+// one writes of it again are copies, also of what was resolved in between; only of what siding did
 // not write nobody can know.
 func TestImportPreview_AfterAHalfImportCountsOnce(t *testing.T) {
 	t.Parallel()

@@ -44,7 +44,7 @@ func TestLedger_LastEntryCounts(t *testing.T) {
 			}
 			// another partition, and the same 16 bits
 			if l.State(1, 70_000).Resolves() || l.State(2, 4_464).Resolves() {
-				t.Error("a letter is settled of which nothing is said")
+				t.Error("a letter is resolved of which nothing is said")
 			}
 			k.note(t, "orders.dlq", 2, 70_000, Entry{})
 		}
@@ -325,7 +325,7 @@ func TestLedger_UnreadableTopicIsAnError(t *testing.T) {
 			want string
 		}{
 			{NewLedger("none.dlq", "none.dlq.ledger", k.opts()...), `"none.dlq" does not exist`},
-			{NewLedger("", "", k.opts()...), "no topic"},
+			{NewLedger("", "", k.opts()...), "is empty"},
 			{NewLedger("one.dlq", "one.dlq.ledger", kgo.SeedBrokers()), "seed broker"},
 		} {
 			wantError(t, c.l.Read(t.Context(), nil, nil), c.want)

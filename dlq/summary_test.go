@@ -26,7 +26,7 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 			m.Class, m.Group, m.Message, m.FailedAt = class, group, fmt.Sprintf("%s %d", class, offset), at.Add(failed)
 			k.write(t, "orders.dlq", &kgo.Record{Partition: p}, m)
 		}
-		letter(0, 1, "sku", "billing", 1*time.Hour) // settled
+		letter(0, 1, "sku", "billing", 1*time.Hour) // resolved
 		letter(0, 2, "sku", "billing", 3*time.Hour)
 		letter(0, 3, "busy", "billing", 9*time.Hour)
 		letter(0, 2, "sku", "billing", 0) // a copy
@@ -131,7 +131,7 @@ func TestSummary_AgreesWithAList(t *testing.T) {
 			}
 		}
 		if s.Open != open || s.Resolved+s.Duplicates != resolved || open == 0 || s.Duplicates == 0 || s.Malformed == 0 {
-			t.Errorf("the summary has %d open, %d settled, the list %d and %d", s.Open, s.Resolved+s.Duplicates, open, resolved)
+			t.Errorf("the summary has %d open, %d resolved, the list %d and %d", s.Open, s.Resolved+s.Duplicates, open, resolved)
 		}
 		got := map[string]int64{}
 		for _, f := range s.Failures {

@@ -70,7 +70,7 @@ func TestStatus_CountsDiscardReportsAfterTheRun(t *testing.T) {
 			t.Errorf("the run is %+v, %v", is, err)
 		}
 		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil {
-			t.Errorf("%d letters are settled, %v", n, err)
+			t.Errorf("%d letters are resolved, %v", n, err)
 		}
 		if n := readLedger(t, k).Count(dlq.Discarded); n != 20 {
 			t.Errorf("%d are discarded", n)

@@ -192,7 +192,7 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 			tombstone.Key, tombstone.Value = nil, nil
 			m.put("tombstone", tombstone)
 			m.put("empty", dead("", 0, 0, 500+i))
-			m.put("settled", dead("settled", 1, 1, 600+i))
+			m.put("resolved", dead("resolved", 1, 1, 600+i))
 		}
 		broken := dead("broken", 2, 2, 700)
 		broken.Headers = append(broken.Headers, kgo.RecordHeader{Key: headers.Attempts, Value: []byte("many")})
@@ -206,7 +206,7 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 
 		r, p := planned(t, k)
 		ledger := ledgerOf(k)
-		if n, err := ledger.Discard(t.Context(), dlq.Filter{Match: func(l *dlq.Letter) bool { return string(l.Record.Value) == "settled" }}, dlq.Cursor{}, "eve", "tests", nil); n != 20 || err != nil {
+		if n, err := ledger.Discard(t.Context(), dlq.Filter{Match: func(l *dlq.Letter) bool { return string(l.Record.Value) == "resolved" }}, dlq.Cursor{}, "eve", "tests", nil); n != 20 || err != nil {
 			t.Fatal(n, err)
 		}
 		early := kadm.Offsets{}
@@ -219,13 +219,13 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := o.Counts
-		if got.Selected != p.Letters || got.Sent != got.Succeeded || got.Sent+got.Skipped["expired"]+got.Skipped["settled meanwhile"]+got.Skipped["value lost"] != got.Selected || got.Pending != 0 {
+		if got.Selected != p.Letters || got.Sent != got.Succeeded || got.Sent+got.Skipped["expired"]+got.Skipped["resolved meanwhile"]+got.Skipped["value lost"] != got.Selected || got.Pending != 0 {
 			t.Errorf("the plan has %d letters, and the run says %+v", p.Letters, got)
 		}
 		want := map[string]int{
 			"early: gone, expired": 6, "early: succeeded": 14, "empty: gone, expired": 5, "empty: succeeded": 15,
 			"plain: succeeded": 20, "duplicate: duplicate": 20, "elsewhere: succeeded": 20, "audit's: succeeded": 20, "tombstone: succeeded": 20,
-			"settled: discarded": 20, "omitted: succeeded": 1,
+			"resolved: discarded": 20, "omitted: succeeded": 1,
 			"foreign: ": 20, "bare: ": 20, "broken: ": 1, "lost: ": 1, "too often: ": 1,
 		}
 		same(t, "letters", m.states(), want)

@@ -169,11 +169,11 @@ func TestFollows_UnfollowedLettersDoNotBlockPrune(t *testing.T) {
 					k.Produce(e.Record("orders.dlq.ledger", 0, offset))
 				}
 				if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 20 || err != nil {
-					t.Errorf("%d letters are settled, %v", n, err)
+					t.Errorf("%d letters are resolved, %v", n, err)
 				}
 			}
 			if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil {
-				t.Errorf("once more %d letters are settled, %v", n, err)
+				t.Errorf("once more %d letters are resolved, %v", n, err)
 			}
 			l := readLedger(t, k)
 			if found, err := l.Prunable(t.Context(), time.Time{}, nil); err != nil || found.Letters != 20 || found.Pending != 0 {

@@ -80,7 +80,7 @@ const (
 	SkippedRefused = "refused by the target"
 	// an operator discarded the letter, or another run resolved it. The text is in ledgers of
 	// earlier versions.
-	SkippedResolved = "settled meanwhile"
+	SkippedResolved = "resolved meanwhile"
 )
 
 // unclassified is the class of errors without a type of their own. Only their fingerprints

@@ -62,7 +62,7 @@ func TestClaim_OfSixOperatorsOneRunsWithinTenSeconds(t *testing.T) {
 				results <- result{fmt.Sprint("operator ", i), o, err, time.Since(began)}
 			}()
 		}
-		winner, refused, settled := "", map[string]string{}, time.Duration(0)
+		winner, refused, resolved := "", map[string]string{}, time.Duration(0)
 		for range operators {
 			switch res := <-results; {
 			case res.err == nil && res.o.Counts.Succeeded == 50 && winner == "":
@@ -74,12 +74,12 @@ func TestClaim_OfSixOperatorsOneRunsWithinTenSeconds(t *testing.T) {
 					continue
 				}
 				refused[res.by] = e.Error()
-				settled = max(settled, res.at)
+				resolved = max(resolved, res.at)
 			}
 		}
-		t.Logf("settled after %v, and %d initialised ids", settled, inits.Load())
-		if len(refused) != operators-1 || settled > 10*time.Second {
-			t.Errorf("after %v %d were refused, want 5 within 10s", settled, len(refused))
+		t.Logf("resolved after %v, and %d initialised ids", resolved, inits.Load())
+		if len(refused) != operators-1 || resolved > 10*time.Second {
+			t.Errorf("after %v %d were refused, want 5 within 10s", resolved, len(refused))
 		}
 		// Each has two ids; the loser reads the ledger before it initialises them again.
 		if n := inits.Load(); n > 18 {

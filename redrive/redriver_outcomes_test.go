@@ -49,7 +49,7 @@ func TestWriteOutcomes_OpensUnknownLettersAgain(t *testing.T) {
 		n, err := r.WriteOutcomes(t.Context(), "orders.dlq")
 		l := readLedger(t, k)
 		if err != nil || n != 20 || l.Count(dlq.Unknown) != 20 {
-			t.Errorf("%d letters are settled, %v; of %d it is not known", n, err, l.Count(dlq.Unknown))
+			t.Errorf("%d letters are resolved, %v; of %d it is not known", n, err, l.Count(dlq.Unknown))
 		}
 		if found, err := l.Prunable(t.Context(), time.Time{}, nil); err != nil || found.Letters != 0 || found.Pending != 0 {
 			t.Errorf("prunable %+v, %v, want none", found, err)
@@ -70,7 +70,7 @@ func TestWriteOutcomes_WritesLateOutcomesOnce(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		r, s, o := overWithPending(t, k, 20)
 		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil {
-			t.Errorf("%d letters are settled that nobody has run, %v", n, err)
+			t.Errorf("%d letters are resolved that nobody has run, %v", n, err)
 		}
 		s.set(succeeding)
 		s.stop(t)
@@ -88,7 +88,7 @@ func TestWriteOutcomes_WritesLateOutcomesOnce(t *testing.T) {
 		}
 		wg.Wait()
 		if n := of[0] + of[1] + of[2]; n != 20 {
-			t.Errorf("%d letters are settled, want 20", of)
+			t.Errorf("%d letters are resolved, want 20", of)
 		}
 		is, err := r.Status(t.Context(), "orders.dlq", o.ID)
 		if c := is.Counts; err != nil || c.Succeeded != 20 || c.Pending != 0 || c.Sent != 20 {
@@ -111,13 +111,13 @@ func TestWriteOutcomes_DoesNothingDuringARun(t *testing.T) {
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Wait: true}})
 		o := stopped(t, r, p, redrive.Pace{}, 0)
 		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil || readLedger(t, k).Count(dlq.Redriven) != 20 {
-			t.Errorf("%d letters are settled, %v", n, err)
+			t.Errorf("%d letters are resolved, %v", n, err)
 		}
 		if err := r.Abort(t.Context(), "orders.dlq", o.ID); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 20 || err != nil {
-			t.Errorf("after its end %d letters are settled, %v", n, err)
+			t.Errorf("after its end %d letters are resolved, %v", n, err)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestWriteOutcomes_LeavesLaterOutcomes(t *testing.T) {
 		lost(t, k, s)
 		meanwhile := func() {
 			if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 20 || err != nil {
-				t.Errorf("%d letters are settled, %v", n, err)
+				t.Errorf("%d letters are resolved, %v", n, err)
 			}
 			s.set(succeeding)
 			s.run(k)
@@ -152,7 +152,7 @@ func TestWriteOutcomes_LeavesLaterOutcomes(t *testing.T) {
 			return nil, nil, false
 		})
 		if n, err := redriver(t, k).WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil {
-			t.Errorf("%d letters are settled too late, %v", n, err)
+			t.Errorf("%d letters are resolved too late, %v", n, err)
 		}
 		if l := readLedger(t, k); l.Count(dlq.Unknown) != 0 || l.Count(dlq.Succeeded)+l.Count(dlq.Redriven) != 20 {
 			t.Errorf("%d have succeeded, and of %d it is not known", l.Count(dlq.Succeeded), l.Count(dlq.Unknown))

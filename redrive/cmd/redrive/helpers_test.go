@@ -317,7 +317,7 @@ func guarded(t *testing.T, rights []kfake.ACL) *broker {
 	for _, topic := range []string{"orders", "orders.retry.5s", "orders.dlq", "orders.dlq.ledger"} {
 		b.topic(t, topic, 1, nil)
 	}
-	// One that is settled, one that is open, and a copy of the first, of which the ledger is told
+	// One that is resolved, one that is open, and a copy of the first, of which the ledger is told
 	// when that goes.
 	for _, offset := range []int64{7, 8, 7} {
 		b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Original: headers.Position{Topic: "orders", Offset: offset, Timestamp: noon}}))

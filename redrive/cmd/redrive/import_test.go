@@ -37,9 +37,9 @@ func TestImport_MakesTheExportedRecordsAgain(t *testing.T) {
 	if got = b.redrive(t, "import", "orders.dlq", save(t, got.stdout)); got.code != exitDone || !strings.Contains(got.stdout, "COPIES    2: the topic holds their letters") || strings.Contains(got.stdout, "AGAIN") {
 		t.Errorf("import: %+v", got)
 	}
-	// Those that are settled as well: they are, and will be.
-	settled := b.redrive(t, "export", "orders.dlq", "--all", "--offset", "0:0")
-	if got = b.redrive(t, "import", "orders.dlq", save(t, settled.stdout), "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":1,"reopened":0,"copies":1}`+"\n" {
+	// Those that are resolved as well: they are, and will be.
+	resolved := b.redrive(t, "export", "orders.dlq", "--all", "--offset", "0:0")
+	if got = b.redrive(t, "import", "orders.dlq", save(t, resolved.stdout), "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":1,"reopened":0,"copies":1}`+"\n" {
 		t.Errorf("import: %+v", got)
 	}
 	b.wantOpen(t, before)

@@ -73,12 +73,12 @@ func prune(ctx context.Context, s *session, topic string, before time.Time, p pr
 	if err != nil {
 		return err
 	}
-	unsettled := writeOutcomes(ctx, s.tool, r, topic)
+	unresolved := writeOutcomes(ctx, s.tool, r, topic)
 	ledger, err := idleLedger(ctx, s, f, toInspect, []string{"DELETE"}, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
-	unsettled()
+	unresolved()
 	found, err := ledger.Prunable(ctx, before, progress(s.tool, "reading "+topic))
 	switch {
 	case err != nil:

@@ -57,7 +57,7 @@ func TestPrune_ByAgeAsksForOpenLettersAndArchives(t *testing.T) {
 	was := b.hold(t, "orders.dlq")
 	file := filepath.Join(t.TempDir(), "archive.jsonl")
 	env := map[string]string{"SIDING_BROKERS": b.addr}
-	// Of partition 0 the settled one, an open one and its copy; of partition 1 the first.
+	// Of partition 0 the resolved one, an open one and its copy; of partition 1 the first.
 	args := []string{"prune", "orders.dlq", "--older-than", "150m", "--archive", file, "-o", "json"}
 	got := invocation{env: env, stdin: "4\n"}.run(t, args...)
 	if got.code != exitRefused || !strings.Contains(got.stderr, "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome; type 3 to continue:") {

@@ -17,11 +17,11 @@ func newRun(t *tool) *cobra.Command {
 		Use:   "run TOPIC",
 		Short: "Redrive dead letters, and stop when they fail again",
 		Long: `Run redrives open dead letters: first a canary, whose outcome it waits for, then more and more up to the rate.
-It aborts by itself, with exit code 3, in four cases: a letter of the run, or new traffic, fails with a class of the
-run; or more than a tenth of the last 50 letters fail with any class; or the dead-letter topic fills faster than the
-run drains it. A run that ends with fewer failures has exit code 3 as well. It is 5 if no letter failed and some have
-no outcome yet. Ctrl-C stops the run cleanly; resume continues it, from any machine. Without filters run redrives all
-open letters.
+It aborts by itself, with exit code 3, in these cases: the canary fails; or a letter of the run, or new traffic, fails
+with a class of the run; or more than a tenth of the last 50 letters fail with any class; or the dead-letter topic
+fills faster than the run drains it, or was recreated. A run that ends with fewer failures has exit code 3 as well. It
+is 5 if no letter failed and some have no outcome yet. Ctrl-C stops the run cleanly; resume continues it, from any
+machine. Without filters run redrives all open letters.
 
 The ledger beside the dead-letter topic records the run, with --by and --why, and what became of each letter.`,
 		Example: `  redrive run orders.dlq --class http.503 --why OPS-4711
@@ -68,12 +68,12 @@ func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *se
 	if err != nil {
 		return nil, err
 	}
-	unsettled := writeOutcomes(ctx, s.tool, r, topic)
+	unresolved := writeOutcomes(ctx, s.tool, r, topic)
 	s.screen.Status("reading %s …", topic)
 	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), Edit: e})
 	warnOfDoubts(s.tool, sel)
 	if err == nil {
-		unsettled()
+		unresolved()
 	}
 	return p, err
 }

@@ -14,14 +14,14 @@ import (
 
 // modelled is what a naive model knows of a letter: all of it, by itself.
 type modelled struct {
-	sent, settled bool
-	line          QueueKey
-	offset        int64 // on the line
-	hops          int
-	class         string
-	dead          bool
-	discarded     bool
-	state         dlq.State
+	sent, resolved bool
+	line           QueueKey
+	offset         int64 // on the line
+	hops           int
+	class          string
+	dead           bool
+	discarded      bool
+	state          dlq.State
 }
 
 // A letter has the outcome that one with a book of its own would have, in whatever order its
@@ -81,7 +81,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 			"fail": func(t *rapid.T) {
 				at := letters.At(0, rapid.Int64Range(0, total-1).Draw(t, "letter"))
 				m := model[at]
-				if _, ok := written[at]; !ok && !m.sent || m.settled || m.dead || m.discarded {
+				if _, ok := written[at]; !ok && !m.sent || m.resolved || m.dead || m.discarded {
 					t.Skip("another letter: this one is not sent, or has its end")
 				}
 				m.hops, m.class = max(m.hops, 1)+1, "tax"
@@ -96,7 +96,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 			"discard": func(t *rapid.T) {
 				at := letters.At(0, rapid.Int64Range(0, total-1).Draw(t, "letter"))
 				m := model[at]
-				if !m.sent || m.settled || m.dead {
+				if !m.sent || m.resolved || m.dead {
 					t.Skip("another letter: this one is not sent, or has its end")
 				}
 				m.discarded = true
@@ -110,7 +110,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 				want := map[letters.Place]dlq.State{}
 				for at, m := range model {
 					switch {
-					case !m.sent || m.settled:
+					case !m.sent || m.resolved:
 						continue
 					case m.dead:
 						m.state = dlq.Failed
@@ -121,7 +121,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 					default:
 						m.state = dlq.Succeeded
 					}
-					m.settled = true
+					m.resolved = true
 					want[at] = m.state
 				}
 				before := sum
@@ -135,7 +135,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 					delete(want, v.Letter)
 				}
 				if len(want) > 0 {
-					t.Fatalf("not settled: %v", want)
+					t.Fatalf("not resolved: %v", want)
 				}
 				tried, failed := 0, 0
 				for _, m := range model {
@@ -156,7 +156,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 					switch {
 					case !m.sent:
 						continue
-					case !m.settled:
+					case !m.resolved:
 						want.Pending++
 						if m.class != "" && !m.dead {
 							want.Retrying++

@@ -46,7 +46,7 @@ func TestOnCopy_TheCopyThatTheLedgerNamesCounts(t *testing.T) {
 			return Behind
 		})
 		if len(done) != 0 || asked != c.want || whose != c.group {
-			t.Errorf("%s: it waits for %q at %d, want %q at %d; settled are %v", name, whose, asked, c.group, c.want, done)
+			t.Errorf("%s: it waits for %q at %d, want %q at %d; resolved are %v", name, whose, asked, c.group, c.want, done)
 		}
 	}
 }
