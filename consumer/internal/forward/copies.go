@@ -66,20 +66,30 @@ func (s *Copies) Init(cfg Config) {
 // Send writes a copy. It does not wait: the copy's record is finished later, when the copy is safe.
 // The caller does not hold the lane's lock.
 func (s *Copies) Send(c *Copy) {
+	s.prepare(c)
+	s.Lane.Lock()
+	s.add(c)
+	s.Lane.Unlock()
+	s.produce(&c.rec, c)
+}
+
+// prepare completes a new copy.
+func (s *Copies) prepare(c *Copy) {
 	if !c.note {
 		c.rec.Partition = s.Partition
 	}
 	c.of, c.partition, c.written = s, c.rec.Partition, c.rec.Headers
 	c.size = RecordSize(&c.rec)
-	s.Lane.Lock()
+}
+
+// add takes a new copy on the books. The caller holds the lock, and then hands the copy to kgo.
+func (s *Copies) add(c *Copy) {
 	if s.outstanding == 0 {
 		s.progress = time.Now()
 	}
 	s.outstanding++
 	s.bytes += c.size
 	s.Lane.Changed()
-	s.Lane.Unlock()
-	s.produce(&c.rec, c)
 }
 
 // produce hands a copy to kgo, without waiting.

@@ -54,14 +54,21 @@ func (s *Copies) queue(c *Copy, step oversize.Step) Outcome {
 // drop finishes the record of a copy that is too large. If the ledger has to record the discard,
 // drop sends that note first, and the note finishes the record.
 func (s *Copies) drop(c *Copy) {
-	note := s.Lane.DiscardNote(c.written)
+	var note *Copy
+	if r := s.Lane.DiscardNote(c.written); r != nil {
+		note = NewNote(c.from, c.offset, *r)
+		s.prepare(note)
+	}
 	s.Lane.Lock()
 	gone := s.state == closed
 	if !gone {
+		if note != nil {
+			s.add(note) // before c is off the books: a drain ends when they are empty
+		}
 		s.finish(c, note == nil)
 	}
 	s.Lane.Unlock()
 	if note != nil && !gone {
-		s.Send(NewNote(c.from, c.offset, *note))
+		s.produce(&note.rec, note)
 	}
 }

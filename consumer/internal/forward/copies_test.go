@@ -86,3 +86,34 @@ func TestCopies_GiveUpANoteThatNoLedgerTakes(t *testing.T) {
 		}
 	})
 }
+
+// A lane that drains commits as soon as no copy is on its books. The record of a dropped copy is
+// finished by its note, so the books must not be empty between the two.
+func TestCopies_NoteTakesThePlaceOfADroppedCopy(t *testing.T) {
+	t.Parallel()
+	kgos := &handedOver{to: map[*Copy]bool{}}
+	s, l := testCopies(t, Drop, kgos.silent(false), kgos.silent(true))
+	l.note = &kgo.Record{Topic: "orders.dlq.ledger"}
+	ended := 0
+	l.changed = func() {
+		if s.Outstanding() == 0 {
+			ended++
+		}
+	}
+	c := sendsAlone(t, s, l, "orders.dlq", 0)[0]
+	s.Clients.single.promise(&kgo.Record{Topic: "orders.dlq", Context: copyContext{c}}, kerr.MessageTooLarge)
+	l.Lock()
+	s.Drain()
+	note := s.Outstanding()
+	l.Unlock()
+	if ended > 0 || note != 1 || l.finishedNow()[0] {
+		t.Fatalf("the books were empty %d times, then had %d copies; finished: %v; want the note alone, and not finished", ended, note, l.finishedNow()[0])
+	}
+	kgos.take(c)
+	for c := range kgos.all() {
+		s.promise(&kgo.Record{Topic: "orders.dlq.ledger", Context: copyContext{c}}, nil)
+	}
+	if !l.finishedNow()[0] || ended != 1 || s.bytes != 0 {
+		t.Errorf("after the note, finished: %v, and the books were empty %d times, with %d bytes", l.finishedNow()[0], ended, s.bytes)
+	}
+}

@@ -68,9 +68,15 @@ type testLane struct {
 	outcomes []Outcome
 	refusals []Refusal
 	note     *kgo.Record
+	changed  func() // may be nil
 }
 
-func (l *testLane) Changed()                                   {}
+func (l *testLane) Changed() {
+	if l.changed != nil {
+		l.changed()
+	}
+}
+
 func (l *testLane) Halt(*Copy)                                 { l.halted++ }
 func (l *testLane) DiscardNote([]kgo.RecordHeader) *kgo.Record { return l.note }
 func (l *testLane) Acknowledged(*Copy, *kgo.Record)            {}
