@@ -16,8 +16,15 @@ import (
 // Evicted records are fetched again block by block, by siding's own requests. A consuming client
 // would read ahead, and throw away all that it read beyond the block.
 
-// maxRefetch bounds a request, in bytes.
-const maxRefetch = 1 << 20
+const (
+	// maxRefetch bounds a request, in bytes.
+	maxRefetch = 1 << 20
+	// maxRefetchWait bounds the wait before the next try while the fetches of all blocks fail.
+	maxRefetchWait = 5 * time.Second
+	// maxBlockWait bounds it while those of one block fail. It is shorter than soon, so another
+	// block that becomes due is fetched in time. The failing block is put off for longer.
+	maxBlockWait = 2 * time.Second
+)
 
 // mayFetch reports whether evicted records could be fetched again now.
 func (t *Tier) mayFetch() bool { return !t.refetching && (!t.starved || t.isNext(t.evicted.due())) }
@@ -63,12 +70,12 @@ func (t *Tier) room() room { return t.env.Budget.room(t.inMemoryBytes) }
 // refetchLoop fetches evicted records until none is due soon, or there is no room for more.
 func (t *Tier) refetchLoop() {
 	fits := true // something of the last block found room
-	for failures := 0; ; {
+	for {
 		block, due, want, ok := t.nextBlock(fits)
 		if !ok {
 			return
 		}
-		if failures > 2 { // only this block may be broken: let the others go first
+		if t.failures > 2 { // only this block may be broken: let the others go first
 			due = max(due, time.Now().Add(refetchTimeout).UnixMilli())
 		}
 		var err error
@@ -77,14 +84,15 @@ func (t *Tier) refetchLoop() {
 			continue
 		}
 		if err != nil {
-			failures++
+			again := t.failures > 0 && t.failedBlock == block
+			t.failures, t.failedBlock = t.failures+1, block
 			fits = true // the block failed, but not for lack of room
-			if !t.refetchFailed(err, failures) {
+			if !t.refetchFailed(err, again) {
 				return
 			}
 			continue
 		}
-		failures = 0
+		t.failures = 0
 	}
 }
 
@@ -136,10 +144,14 @@ func (t *Tier) wantedBlock(now int64) int64 {
 	return max(min(t.evicted.run(b.base, now+2*soon), maxRefetch), 1)
 }
 
-// refetchFailed logs a failed fetch, and waits before the next try. It returns false if the lane is
-// gone meanwhile.
-func (t *Tier) refetchFailed(err error, failures int) bool {
-	wait := backoff.Of(failures, 100*time.Millisecond, 5*time.Second)
+// refetchFailed logs a failed fetch, and waits before the next try. again reports that the fetch
+// before it failed too, of the same block. It returns false if the lane is gone meanwhile.
+func (t *Tier) refetchFailed(err error, again bool) bool {
+	most := maxRefetchWait
+	if again {
+		most = maxBlockWait
+	}
+	wait := backoff.Of(t.failures, 100*time.Millisecond, most)
 	t.env.Throttle.Once("refetch "+t.cfg.Topic, time.Minute, func() {
 		t.cfg.Log.Warn("siding: could not fetch parked records again, will retry", "retry_topic", t.cfg.Topic, "wait", wait, "error", err)
 	})

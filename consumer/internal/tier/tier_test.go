@@ -106,31 +106,72 @@ func TestTier_FinishesWhatTheLogHasNoMore(t *testing.T) {
 	})
 }
 
-// A fetch that fails is tried again. That the log is another one is for the lane to see to.
+// A fetch that fails is tried again, at longer and longer intervals. That the log is another one is
+// for the lane to see to.
 func TestTier_TriesFetchesAgain(t *testing.T) {
+	t.Parallel()
+	for range 5 { // the dues are random, and with them when the tries begin and end
+		synctest.Test(t, func(t *testing.T) {
+			env := testEnv()
+			var failures atomic.Int64
+			var other atomic.Bool // the log is another one
+			env.Fetch = func(context.Context, Partition, int64, int64) ([]*kgo.Record, int64, error) {
+				failures.Add(1)
+				if other.Load() {
+					return nil, 0, ErrOutOfLog
+				}
+				return nil, 0, errors.New("the broker is away")
+			}
+			_, l, _ := evicting(t, env)
+			time.Sleep(3 * time.Minute)
+			synctest.Wait()
+			// 6 while the wait grows to five seconds, then 24 within two minutes
+			if n := failures.Load(); n < 20 || n > 32 || l.outOfLog.Load() != 0 {
+				t.Fatalf("%d tries in two minutes, and %d that say that the log is another one", n, l.outOfLog.Load())
+			}
+			other.Store(true)
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			if l.outOfLog.Load() == 0 {
+				t.Error("the lane is not told that the log ends before its records")
+			}
+		})
+	}
+}
+
+// A block that cannot be fetched makes no record of the others late.
+func TestTier_FetchesBesideABrokenBlock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		env := testEnv()
-		var failures atomic.Int64
-		var other atomic.Bool // the log is another one
-		env.Fetch = func(context.Context, Partition, int64, int64) ([]*kgo.Record, int64, error) {
-			failures.Add(1)
-			if other.Load() {
-				return nil, 0, ErrOutOfLog
+		var records log
+		env.Fetch = func(ctx context.Context, p Partition, from, bytes int64) ([]*kgo.Record, int64, error) {
+			if from < evictedBits {
+				return nil, 0, errors.New("a batch is corrupt")
 			}
-			return nil, 0, errors.New("the broker is away")
+			return records.fetch(ctx, p, from, bytes)
 		}
-		_, l, _ := evicting(t, env)
-		time.Sleep(3 * time.Minute)
-		synctest.Wait()
-		if n := failures.Load(); n < 10 || n > 300 || l.outOfLog.Load() != 0 {
-			t.Fatalf("%d tries in two minutes, and %d that say that the log is another one", n, l.outOfLog.Load())
+		f, l, all := evicting(t, env)
+		records = all
+		ran := map[int64]bool{}
+		for end := time.Now().Add(62 * time.Minute); time.Now().Before(end); {
+			time.Sleep(500 * time.Millisecond)
+			synctest.Wait()
+			for l.count() > 0 {
+				l.work(f, func(r *kgo.Record) {
+					due := time.UnixMilli(f.dueOf(r, time.Now(), time.Now()))
+					if late := time.Since(due); late < 0 || late > time.Second && r.Offset >= evictedBits {
+						t.Errorf("offset %d is handed out %v after it was due", r.Offset, late)
+					}
+					ran[r.Offset] = true
+				})
+				synctest.Wait()
+			}
 		}
-		other.Store(true)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if l.outOfLog.Load() == 0 {
-			t.Error("the lane is not told that the log ends before its records")
+		for offset := range all {
+			if !ran[offset] && offset >= evictedBits {
+				t.Fatalf("offset %d is not handed out", offset)
+			}
 		}
 	})
 }
