@@ -35,6 +35,9 @@ func TestConsumer_LosesNothingUnderFaults(t *testing.T) {
 // Leaders move in real time only. kgo asks a former leader again and again until its metadata is
 // fresh, and virtual time does not pass meanwhile.
 func TestConsumer_LosesNothingWhileLeadersMove(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes twenty seconds of real time")
+	}
 	t.Parallel()
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

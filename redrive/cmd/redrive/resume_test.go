@@ -10,6 +10,9 @@ import (
 // Resume looked for three seconds who has the run. Where somebody's open transaction in the ledger
 // held the reading up for longer, it took a colleague's run without a word.
 func TestResume_AsksWhereTheLedgerIsSlow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes eighteen seconds of real time")
+	}
 	t.Parallel()
 	s := inTrouble(t)
 	s.fix("tax")
