@@ -92,12 +92,10 @@ func some(of map[string]int64) map[string]int64 {
 
 // counts is a row for each count, the highest count first.
 func counts[K cmp.Ordered](key, title string, of map[K]int64) output.Rows {
-	rows := output.Rows{}
 	names := slices.SortedFunc(maps.Keys(of), func(a, b K) int {
 		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
 	})
-	for _, name := range names {
-		rows = append(rows, []output.Field{output.NewField("letters", "LETTERS", of[name]).Right(), output.NewField(key, title, name)})
-	}
-	return rows
+	return output.RowsOf(names, func(name K) []output.Field {
+		return []output.Field{output.NewField("letters", "LETTERS", of[name]).Right(), output.NewField(key, title, name)}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
 func newRuns(t *tool) *cobra.Command {
@@ -26,13 +27,8 @@ the outcomes anew. A run is listed for as long as the ledger keeps its records.`
 					return err
 				}
 				runs, unread := r.Runs(cmd.Context(), args[0])
-				list := t.screen.List()
-				for _, o := range runs {
-					if err := list.Row(runFields(o, t.now())...); err != nil {
-						return err
-					}
-				}
-				if err := list.Close(); err != nil {
+				rows := output.RowsOf(runs, func(o redrive.Outcome) []output.Field { return runFields(o, t.now()) })
+				if err := t.screen.Rows(rows); err != nil {
 					return err
 				}
 				if len(runs) == 0 && unread == nil {

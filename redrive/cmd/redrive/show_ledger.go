@@ -96,32 +96,28 @@ func (f letterOutcome) lines(look output.Look) string {
 	return b.String() + "\n"
 }
 
-func (f letterOutcome) rows() output.Rows {
-	rows := output.Rows{}
-	for _, n := range f.notes {
-		e := &n.Entry
-		var at time.Time
-		var state, target, wrong any = "open", nil, nil
-		if e.State != "" {
-			state, at = string(e.State), e.At
-		}
-		if e.Target.Topic != "" {
-			target = e.Target.String()
-		}
-		if n.Err != nil {
-			state, wrong = nil, n.Err.Error()
-		}
-		rows = append(rows, []output.Field{
-			output.NewField("state", "", state),
-			output.NewField("at", "", at),
-			output.NewField("run", "", orNil(e.Run)),
-			output.NewField("by", "", orNil(e.By)),
-			output.NewField("why", "", orNil(e.Why)),
-			output.NewField("target", "", target),
-			output.NewField("class", "", orNil(e.Class)),
-			output.NewField("edited", "", e.Edited),
-			output.NewField("error", "", wrong),
-		})
+func entryFields(n *dlq.LedgerRecord) []output.Field {
+	e := &n.Entry
+	var at time.Time
+	var state, target, wrong any = "open", nil, nil
+	if e.State != "" {
+		state, at = string(e.State), e.At
 	}
-	return rows
+	if e.Target.Topic != "" {
+		target = e.Target.String()
+	}
+	if n.Err != nil {
+		state, wrong = nil, n.Err.Error()
+	}
+	return []output.Field{
+		output.NewField("state", "", state),
+		output.NewField("at", "", at),
+		output.NewField("run", "", orNil(e.Run)),
+		output.NewField("by", "", orNil(e.By)),
+		output.NewField("why", "", orNil(e.Why)),
+		output.NewField("target", "", target),
+		output.NewField("class", "", orNil(e.Class)),
+		output.NewField("edited", "", e.Edited),
+		output.NewField("error", "", wrong),
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -48,18 +50,17 @@ func showLetter(t *tool, l *dlq.Letter, became letterOutcome, as output.Renderin
 		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+became.lines(t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as))
 		return err
 	}
-	field, all := output.NewField, output.Rows{}
-	for _, h := range l.Record.Headers {
+	headerFields := func(h kgo.RecordHeader) []output.Field {
 		value, encoding := ofHeaders(as).Value(h.Value)
-		all = append(all, []output.Field{field("key", "", h.Key), field("value", "", value), field("encoding", "", encoding)})
+		return []output.Field{output.NewField("key", "", h.Key), output.NewField("value", "", value), output.NewField("encoding", "", encoding)}
 	}
 	key, keyEncoding := as.Value(l.Record.Key)
 	value, encoding := as.Value(l.Record.Value)
 	return t.screen.Object(append(fields,
-		output.NewField("ledger", "", became.rows()),
+		output.NewField("ledger", "", output.RowsOf(became.notes, entryFields)),
 		output.NewField("key", "", key),
 		output.NewField("keyEncoding", "", keyEncoding),
-		output.NewField("headers", "", all),
+		output.NewField("headers", "", output.RowsOf(l.Record.Headers, headerFields)),
 		output.NewField("value", "", value),
 		output.NewField("encoding", "", encoding),
 	)...)
@@ -101,7 +102,7 @@ func shownFields(l *dlq.Letter) []output.Field {
 		output.NewField("attempts", "ATTEMPTS", m.Attempts),
 		output.NewField("firstFailedAt", "FIRST FAILED", m.FirstFailedAt),
 		output.NewField("failedAt", "LAST FAILED", m.FailedAt),
-		output.NewField("history", "", historyRows(m.History)),
+		output.NewField("history", "", output.RowsOf(m.History, attemptFields)),
 		output.NewField("redriveId", "REDRIVEN BY", orNil(m.Redrive.ID)),
 		output.NewField("redriveCount", "REDRIVEN", output.Pair{Table: timesText(m.Redrive.Count), JSON: m.Redrive.Count}),
 		output.NewField("redriveFrom", "REDRIVEN FROM", from),
@@ -136,12 +137,8 @@ func historyLines(all []headers.Attempt, look output.Look) string {
 	return b.String() + "\n"
 }
 
-func historyRows(all []headers.Attempt) output.Rows {
-	field, rows := output.NewField, output.Rows{}
-	for _, a := range all {
-		rows = append(rows, []output.Field{field("attempt", "", a.Number), field("class", "", a.Class), field("at", "", a.At)})
-	}
-	return rows
+func attemptFields(a headers.Attempt) []output.Field {
+	return []output.Field{output.NewField("attempt", "", a.Number), output.NewField("class", "", a.Class), output.NewField("at", "", a.At)}
 }
 
 func headerLines(l *dlq.Letter, as output.Rendering) string {

@@ -58,11 +58,11 @@ func summarize(ctx context.Context, s *session, topic string, sel *selection.Sel
 }
 
 func showSummary(t *tool, sum *dlq.Summary) error {
-	failures, groups := failureRows(sum), groupRows(sum)
+	failures, groups := output.RowsOf(sum.Failures, failureFields), output.RowsOf(sum.Groups, groupFields)
 	fields := append(totals(sum),
 		output.NewField("failures", "", failures),
 		output.NewField("groups", "", groups),
-		output.NewField("partitions", "", partitionRows(sum)),
+		output.NewField("partitions", "", output.RowsOf(sum.Partitions, partitionFields)),
 	)
 	if err := t.screen.Object(fields...); err != nil {
 		return err
@@ -86,48 +86,36 @@ func totals(sum *dlq.Summary) []output.Field {
 	}
 }
 
-func failureRows(sum *dlq.Summary) output.Rows {
-	field, rows := output.NewField, output.Rows{}
-	for _, f := range sum.Failures {
-		rows = append(rows, []output.Field{
-			field("count", "COUNT", f.Count).Right(),
-			field("class", "CLASS", orOther(f.Class, f.Folded)),
-			field("fingerprint", "FINGERPRINT", orOther(f.Fingerprint, f.Folded)).Spare(1),
-			field("other", "", f.Folded),
-			field("first", "FIRST", output.Ago(f.First)).Spare(2),
-			field("last", "LAST", output.Ago(f.Last)),
-			field("samplePlace", "SHOW", placeText(f.Partition, f.Offset)),
-			field("sample", "SAMPLE", orNil(f.Sample)).MayCut(),
-		})
+func failureFields(f dlq.Failure) []output.Field {
+	field := output.NewField
+	return []output.Field{
+		field("count", "COUNT", f.Count).Right(),
+		field("class", "CLASS", orOther(f.Class, f.Folded)),
+		field("fingerprint", "FINGERPRINT", orOther(f.Fingerprint, f.Folded)).Spare(1),
+		field("other", "", f.Folded),
+		field("first", "FIRST", output.Ago(f.First)).Spare(2),
+		field("last", "LAST", output.Ago(f.Last)),
+		field("samplePlace", "SHOW", placeText(f.Partition, f.Offset)),
+		field("sample", "SAMPLE", orNil(f.Sample)).MayCut(),
 	}
-	return rows
 }
 
-func groupRows(sum *dlq.Summary) output.Rows {
-	field, rows := output.NewField, output.Rows{}
-	for _, g := range sum.Groups {
-		rows = append(rows, []output.Field{
-			field("open", "OPEN", g.Open).Right(), field("group", "GROUP", orOther(g.Group, g.Folded)), field("other", "", g.Folded),
-		})
-	}
-	return rows
+func groupFields(g dlq.GroupCount) []output.Field {
+	field := output.NewField
+	return []output.Field{field("open", "OPEN", g.Open).Right(), field("group", "GROUP", orOther(g.Group, g.Folded)), field("other", "", g.Folded)}
 }
 
-func partitionRows(sum *dlq.Summary) output.Rows {
-	field, rows := output.NewField, output.Rows{}
-	for _, p := range sum.Partitions {
-		var at, oldest any
-		if p.Open > 0 {
-			at, oldest = p.OldestOffset, p.Oldest
-		}
-		rows = append(rows, []output.Field{
-			field("partition", "", p.Partition),
-			field("open", "", p.Open),
-			field("resolved", "", p.Resolved),
-			field("duplicates", "", p.Duplicates),
-			field("oldestOffset", "", at),
-			field("oldest", "", oldest),
-		})
+func partitionFields(p dlq.PartitionCount) []output.Field {
+	var at, oldest any
+	if p.Open > 0 {
+		at, oldest = p.OldestOffset, p.Oldest
 	}
-	return rows
+	return []output.Field{
+		output.NewField("partition", "", p.Partition),
+		output.NewField("open", "", p.Open),
+		output.NewField("resolved", "", p.Resolved),
+		output.NewField("duplicates", "", p.Duplicates),
+		output.NewField("oldestOffset", "", at),
+		output.NewField("oldest", "", oldest),
+	}
 }

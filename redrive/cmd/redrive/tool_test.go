@@ -103,9 +103,9 @@ func TestTool_TablesFitATerminalOf80Columns(t *testing.T) {
 	}{
 		"list":                    {letterFields(letter), []string{"PLACE", "CLASS", "KEY", "MESSAGE"}, "payment.Declined"},
 		"runs":                    {runFields(run, noon), []string{"RUN", "STATE", "SUCCEEDED", "FAILED", "PENDING"}, run.ID},
-		"summary":                 {failureRows(failures("payment.Declined", long))[0], []string{"COUNT", "CLASS", "FINGERPRINT", "LAST", "SHOW", "SAMPLE"}, "3649751aadbf4e23"},
-		"summary of a long class": {failureRows(failures("java.lang.IllegalStateException", long))[0], []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "java.lang.IllegalStateException"},
-		"summary of a longer one": {failureRows(failures(strings.Repeat("com.example.", 10), long))[0], []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "11:1234567"},
+		"summary":                 {failureFields(failure("payment.Declined", long)), []string{"COUNT", "CLASS", "FINGERPRINT", "LAST", "SHOW", "SAMPLE"}, "3649751aadbf4e23"},
+		"summary of a long class": {failureFields(failure("java.lang.IllegalStateException", long)), []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "java.lang.IllegalStateException"},
+		"summary of a longer one": {failureFields(failure(strings.Repeat("com.example.", 10), long)), []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, "11:1234567"},
 		"topics":                  {topic, []string{"TOPIC", "OPEN", "TOP CLASS"}, "payment.Declined"},
 	} {
 		for _, width := range []int{80, 1000} {
@@ -141,9 +141,9 @@ func TestTool_TablesFitATerminalOf80Columns(t *testing.T) {
 	}
 }
 
-// failures is a summary with one.
-func failures(class, sample string) *dlq.Summary {
-	return &dlq.Summary{Failures: []dlq.Failure{{
+// failure is one of a summary.
+func failure(class, sample string) dlq.Failure {
+	return dlq.Failure{
 		Class: class, Fingerprint: "3649751aadbf4e23", Count: 123456, First: noon, Last: noon, Partition: 11, Offset: 1234567, Sample: sample,
-	}}}
+	}
 }

@@ -76,7 +76,9 @@ func listDeadLetterTopics(ctx context.Context, s *session, quick bool) error {
 			return err
 		}
 	}
-	return closeList(s.tool, list, problems)
+	err = list.Close()
+	warnOfProblems(s.tool, problems)
+	return err
 }
 
 // topicFields are a topic as a row. JSON has the same fields, whether the topic was read or not. A
@@ -159,13 +161,9 @@ func topClass(sum *dlq.Summary) (string, bool) {
 	return slices.MaxFunc(classes, func(a, b string) int { return cmp.Compare(counts[a], counts[b]) }), true
 }
 
-// closeList ends a list and prints what could not be read as warnings.
-func closeList(t *tool, list *output.List, problems []error) error {
-	if err := list.Close(); err != nil {
-		return err
-	}
+// warnOfProblems warns of what a list could not show.
+func warnOfProblems(t *tool, problems []error) {
 	for _, p := range problems {
 		t.screen.Warn("%v", p)
 	}
-	return nil
 }

@@ -141,10 +141,10 @@ func listParked(ctx context.Context, s *session) error {
 		s.screen.Say("no retry topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindRetry))
 	}
 	backlogs, problems := readBacklogs(ctx, s, names(tiers))
-	field, list := output.NewField, s.screen.List()
+	field, rows := output.NewField, output.Rows{}
 	for _, tier := range tiers {
 		for _, b := range backlogs[tier.topic] {
-			err := list.Row(
+			rows = append(rows, []output.Field{
 				field("topic", "TOPIC", tier.topic),
 				field("source", "SOURCE", tier.Source),
 				field("delayMs", "DELAY", tier.Delay),
@@ -152,11 +152,10 @@ func listParked(ctx context.Context, s *session) error {
 				field("group", "GROUP", b.group),
 				field("parked", "PARKED", b.parked).Right(),
 				field("exact", "", b.exact),
-			)
-			if err != nil {
-				return err
-			}
+			})
 		}
 	}
-	return closeList(s.tool, list, problems)
+	err = s.screen.Rows(rows)
+	warnOfProblems(s.tool, problems)
+	return err
 }

@@ -4,6 +4,15 @@ package output
 // objects, and [Screen.Tables] as a table of its own.
 type Rows [][]Field
 
+// RowsOf are the rows of several things, each with its fields.
+func RowsOf[T any](things []T, fields func(T) []Field) Rows {
+	rows := make(Rows, len(things))
+	for i, thing := range things {
+		rows[i] = fields(thing)
+	}
+	return rows
+}
+
 // MarshalJSON writes an array of objects.
 func (r Rows) MarshalJSON() ([]byte, error) {
 	b := []byte{'['}

@@ -166,15 +166,20 @@ func (s *Screen) Tables(all ...Rows) error {
 		if _, err := io.WriteString(s.Data(), "\n"); err != nil {
 			return err
 		}
-		list := s.List()
-		for _, fields := range rows {
-			if err := list.Row(fields...); err != nil {
-				return err
-			}
-		}
-		if err := list.Close(); err != nil {
+		if err := s.Rows(rows); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Rows writes a list whose rows are all known.
+func (s *Screen) Rows(rows Rows) error {
+	list := s.List()
+	for _, fields := range rows {
+		if err := list.Row(fields...); err != nil {
+			return err
+		}
+	}
+	return list.Close()
 }
