@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -28,14 +27,16 @@ type incident struct {
 	cluster *kfake.Cluster
 	broker  string
 	cl      *kgo.Client
-	adm     *kadm.Client
 	cancel  context.CancelFunc
 	ended   chan struct{} // the service's
 	err     error         // of the service, once it ended
+	failed  chan struct{} // is closed once all records are dead letters
 
-	mu  sync.Mutex
-	has map[string]string // the bugs that are not fixed yet: the message by class
-	ran map[string]int    // how often a record was processed, by its key
+	mu    sync.Mutex
+	has   map[string]string // the bugs that are not fixed yet: the message by class
+	left  int               // records that are no dead letters yet
+	calls int               // that succeeded
+	keys  map[string]bool   // of the records that were processed
 }
 
 // startIncident starts a broker and a service that reads from it.
@@ -44,18 +45,19 @@ func startIncident(bugs ...bug) (*incident, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
-	i := &incident{bugs: bugs, cluster: cluster, broker: cluster.ListenAddrs()[0], ended: make(chan struct{}), has: map[string]string{}, ran: map[string]int{}}
+	i := &incident{bugs: bugs, cluster: cluster, broker: cluster.ListenAddrs()[0], ended: make(chan struct{}), failed: make(chan struct{}), has: map[string]string{}, keys: map[string]bool{}}
 	for _, b := range bugs {
 		i.has[b.class] = b.message
+		i.left += b.records
 	}
 	if i.cl, err = kgo.NewClient(kgo.SeedBrokers(i.broker)); err != nil {
 		cluster.Close()
 		return nil, err
 	}
-	i.adm = kadm.NewClient(i.cl)
 	service, err := consumer.New(consumer.Config{
 		Group: "billing", Topics: []string{"orders"}, Kafka: []kgo.Opt{kgo.SeedBrokers(i.broker)}, Handler: i.handle,
 		Policy: consumer.Policy{Tiers: []time.Duration{time.Second, 5 * time.Second}}, Logger: slog.New(slog.DiscardHandler),
+		Hooks: []consumer.Hook{i},
 	})
 	if err != nil {
 		i.cl.Close()
@@ -86,8 +88,18 @@ func (i *incident) handle(_ context.Context, r *kgo.Record) error {
 	if message, ok := i.has[class]; ok {
 		return classify.Terminal(classify.As(errors.New(message), class))
 	}
-	i.ran[string(r.Key)]++
+	i.calls++
+	i.keys[string(r.Key)] = true
 	return nil
+}
+
+// OnDeadLettered implements [consumer.HookDeadLettered].
+func (i *incident) OnDeadLettered(consumer.Routed) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.left--; i.left == 0 {
+		close(i.failed)
+	}
 }
 
 // fix removes a bug.
@@ -97,18 +109,11 @@ func (i *incident) fix(class string) {
 	delete(i.has, class)
 }
 
-// processed returns how many records the service processed once, and how many more than once.
-func (i *incident) processed() (once, more int) {
+// processed returns how many records the service processed, and in how many calls.
+func (i *incident) processed() (records, calls int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for _, n := range i.ran {
-		if n == 1 {
-			once++
-		} else {
-			more++
-		}
-	}
-	return once, more
+	return len(i.keys), i.calls
 }
 
 // fail produces the records and waits until all of them are dead letters. It returns their number.
@@ -122,22 +127,12 @@ func (i *incident) fail(ctx context.Context) (int, error) {
 	if err := i.cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
 		return 0, fmt.Errorf("produce: %w", err)
 	}
-	for {
-		var there int64
-		listed, err := i.adm.ListEndOffsets(ctx, "orders.dlq")
-		if err != nil {
-			return 0, fmt.Errorf("list end offsets: %w", err)
-		}
-		listed.Each(func(o kadm.ListedOffset) { there += max(o.Offset, 0) })
-		if there >= int64(len(records)) {
-			return len(records), nil
-		}
-		select {
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case <-i.ended:
-			return 0, fmt.Errorf("the service ended: %w", i.err)
-		case <-time.After(50 * time.Millisecond):
-		}
+	select {
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	case <-i.ended:
+		return 0, fmt.Errorf("the service ended: %w", i.err)
+	case <-i.failed:
+		return len(records), nil
 	}
 }

@@ -23,8 +23,8 @@ func TestRun_RedrivesAFixedClassAndRecordsIt(t *testing.T) {
 	if strings.ContainsAny(got.stderr, "\r\x1b") {
 		t.Errorf("there is a bar without a terminal: %q", got.stderr)
 	}
-	if once, more := s.processed(); once != 60 || more != 0 {
-		t.Errorf("%d were processed once, %d more often", once, more)
+	if records, calls := s.processed(); records != 60 || calls != 60 {
+		t.Errorf("%d were processed, in %d calls", records, calls)
 	}
 	if again := outcomeOf(t, s.redrive(t, "status", o.Run, "-o", "json").stdout); again.Succeeded != 60 || again.State != "done" {
 		t.Errorf("status: %+v", again)
@@ -82,8 +82,8 @@ func TestRun_CountsLettersThatExpiredSince(t *testing.T) {
 	if got.code != exitDone || end.State != "done" || end.Sent != o.Sent || end.Succeeded != o.Sent || end.Skipped["expired"] != 60-o.Sent {
 		t.Errorf("%+v", got)
 	}
-	if once, more := s.processed(); once != int(o.Sent) || more != 0 {
-		t.Errorf("%d were processed once, %d more often", once, more)
+	if records, calls := s.processed(); records != int(o.Sent) || calls != records {
+		t.Errorf("%d were processed, in %d calls", records, calls)
 	}
 	if got := s.redrive(t, "status", o.Run); !strings.Contains(got.stdout, "NOT SENT      ") || !strings.Contains(got.stdout, " letters: expired\n") {
 		t.Errorf("%+v", got)
