@@ -72,15 +72,13 @@ func importLetters(ctx context.Context, s *session, topic string, file *os.File,
 	if err != nil {
 		return err
 	}
-	ledger, err := idleLedger(ctx, s, f, toCount, []string{"WRITE"}, nil)
+	needs := []string{"WRITE"}
+	if how.KeepTimestamps { // then dlq.Import reads the retention
+		needs = append(needs, "DESCRIBE_CONFIGS")
+	}
+	ledger, err := idleLedger(ctx, s, f, toCount, needs, nil)
 	if err != nil {
 		return err
-	}
-	if how.KeepTimestamps { // then dlq.Import reads the retention
-		configs, err := s.admin.DescribeTopicConfigs(ctx, topic)
-		if _, err := retentionOf(configs, err, topic); err != nil {
-			return onTopic("DESCRIBE_CONFIGS", topic, err)
-		}
 	}
 	outlook, err := ledger.PreviewImport(ctx, file, progress(s.tool, "reading "+topic))
 	if err != nil {

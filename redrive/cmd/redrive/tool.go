@@ -97,40 +97,30 @@ func progress(t *tool, what string) func(read, total int64) {
 	}
 }
 
-// with does something on the cluster once it answers.
+// with does something on the cluster that the options name, once the cluster answers. It takes the
+// errors of the verb's own flags, so that the user sees all errors at once.
 func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error) error {
-	s, err := t.connect(ctx, wrong...)
-	if err != nil {
-		return err
-	}
-	defer s.admin.Close()
-	return do(s)
-}
-
-// connect makes a session on the cluster that the options name, once the cluster answers. It takes
-// the errors of the verb's own flags, so that the user sees all errors at once.
-func (t *tool) connect(ctx context.Context, wrong ...error) (*session, error) {
 	c, err := t.flags.Cluster(t.env)
 	if err := errors.Join(append(wrong, err)...); err != nil {
-		return nil, usage(err)
+		return usage(err)
 	}
 	for _, w := range c.Warnings {
 		t.screen.Warn("%s", w)
 	}
 	t.screen.Status("asking %s …", c.Brokers)
-	err = c.Reach(ctx)
-	if err != nil {
-		return nil, err
+	if err := c.Reach(ctx); err != nil {
+		return err
 	}
 	s := &session{tool: t, Cluster: c, opts: c.Opts()}
 	if t.verbose {
 		s.log = slog.New(slog.NewTextHandler(t.screen.Words(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 		s.opts = append(s.opts, kgo.WithLogger(kslog.New(s.log)))
 	}
-	cl, err := kgo.NewClient(s.opts...)
+	s.cl, err = kgo.NewClient(s.opts...)
 	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
+		return fmt.Errorf("client: %w", err)
 	}
-	s.cl, s.admin = cl, kadm.NewClient(cl)
-	return s, nil
+	defer s.cl.Close()
+	s.admin = kadm.NewClient(s.cl)
+	return do(s)
 }
