@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
@@ -48,18 +47,11 @@ func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 		speed.add(now, e.Counts.Sent)
 		if !e.State.Finished() && !t.screen.HasStatus() && now.Sub(said) >= reportEvery {
 			said = now
-			t.screen.Say("%s, %s", e.State, soFar(e.Counts, speed.perSecond()))
+			t.screen.Say("%s, %s", e.State, soFar(e.Counts, speed.perSecond))
 		}
-		showProgress(t, e, speed.perSecond())
+		// the bar comes last: a narrow terminal cuts it off, and not the failures
+		t.screen.Status("%s: %s  %s", e.State, soFar(e.Counts, speed.perSecond), output.Bar(e.Counts.Sent, e.Counts.Selected))
 	}
-}
-
-// showProgress writes the status line. In a narrow terminal it omits the bar, never the failures.
-func showProgress(t *tool, e redrive.Event, perSecond float64) {
-	numbers := soFar(e.Counts, perSecond)
-	bar := output.Bar(e.Counts.Sent, e.Counts.Selected)
-	percent := strings.TrimSpace(bar[strings.LastIndexByte(bar, ']')+1:])
-	t.screen.StatusOf(fmt.Sprintf("%s %s  %s", e.State, bar, numbers), fmt.Sprintf("%s %s, %s", e.State, percent, numbers), fmt.Sprintf("%s: %s", e.State, numbers), numbers)
 }
 
 var stateWords = map[redrive.State]string{
@@ -76,29 +68,21 @@ func soFar(c redrive.Counts, perSecond float64) string {
 	return text
 }
 
-// A speed measures the records a second over the last seconds.
-type speed struct{ samples []sample }
-
-type sample struct {
-	at   time.Time
-	sent int64
+// A speed is the records a second over the last whole interval.
+type speed struct {
+	perSecond float64
+	since     time.Time
+	sent      int64 // until then
 }
 
-// over is how long a speed looks back.
-const over = 3 * time.Second
+// over is how often a speed is measured.
+const over = 2 * time.Second
 
 func (s *speed) add(at time.Time, sent int64) {
-	s.samples = append(s.samples, sample{at, sent})
-	for len(s.samples) > 2 && at.Sub(s.samples[1].at) >= over {
-		s.samples = s.samples[1:]
+	switch d := at.Sub(s.since); {
+	case s.since.IsZero():
+		s.since, s.sent = at, sent
+	case d >= over:
+		*s = speed{max(0, float64(sent-s.sent)/d.Seconds()), at, sent}
 	}
-}
-
-func (s *speed) perSecond() float64 {
-	first, last := s.samples[0], s.samples[len(s.samples)-1]
-	d := last.at.Sub(first.at).Seconds()
-	if d <= 0 {
-		return 0
-	}
-	return max(0, float64(last.sent-first.sent)/d)
 }

@@ -12,18 +12,6 @@ func (s *Screen) Status(format string, args ...any) {
 	s.setStatus(fmt.Sprintf(format, escapeAll(args)...))
 }
 
-// StatusOf is Status with the first of several forms for which the terminal is wide enough. Where
-// none is, the last one is cut.
-func (s *Screen) StatusOf(forms ...string) {
-	room := s.room()
-	for i, form := range forms {
-		if form = Escape(form); room == 0 || width(form) <= room || i == len(forms)-1 {
-			s.Status("%s", form)
-			return
-		}
-	}
-}
-
 // HasStatus reports whether [Screen.Status] shows anything.
 func (s *Screen) HasStatus() bool { return s.wordsTTY }
 
@@ -36,13 +24,10 @@ func (s *Screen) setStatus(status string) {
 	if s.hasStatus {
 		fmt.Fprint(s.words, "\r\x1b[K")
 	}
-	if room := s.room(); room > 0 {
+	// less than the terminal, whose last column would move the cursor
+	if room := s.width(s.words) - 1; room > 0 {
 		status = cut(status, room)
 	}
 	fmt.Fprint(s.words, status)
 	s.hasStatus = status != ""
 }
-
-// room is how wide a status may be: less than the terminal, whose last column would move the
-// cursor. Zero is any width.
-func (s *Screen) room() int { return max(0, s.width(s.words)-1) }

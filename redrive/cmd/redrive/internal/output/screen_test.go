@@ -50,23 +50,6 @@ func TestStatus_MakesRoom(t *testing.T) {
 	}
 }
 
-// At 80 columns the end of a run's status was cut off, which told whether anything failed; the bar
-// at its beginning was not.
-func TestStatusOf_TakesTheFirstFormThatFits(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		width int
-		want  string
-	}{{0, "[##] 12 sent"}, {13, "[##] 12 sent"}, {12, "12 sent"}, {8, "12 sent"}, {7, "12 se…"}} {
-		s, _, words := fixed(Table)
-		s.wordsTTY, s.Width = true, c.width
-		s.StatusOf("[##] 12 sent", "12 sent")
-		if got := words.String(); got != c.want {
-			t.Errorf("at %d: got %q, want %q", c.width, got, c.want)
-		}
-	}
-}
-
 func TestScreen_AJoinedErrorStaysOnItsLine(t *testing.T) {
 	t.Parallel()
 	s, _, words := fixed(Table)
