@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -103,30 +102,11 @@ func findTopic(ctx context.Context, s *session, topic string) (sibling, error) {
 	}
 	switch d := all[topic]; {
 	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
-		return sibling{}, noSuchTopic(ctx, s, topic)
+		return sibling{}, fmt.Errorf("topic %s does not exist: redrive topics --quick lists those that there are", topic)
 	case d.Err != nil:
 		return sibling{}, onTopic("DESCRIBE", topic, d.Err)
 	}
 	return siblings(all, s.Naming, retrytopics.KindDLQ)[0], nil
-}
-
-func noSuchTopic(ctx context.Context, s *session, topic string) error {
-	there := "the cluster has no dead-letter topics that this user may see"
-	all, err := s.admin.ListTopics(ctx)
-	if err == nil {
-		if list := names(siblings(all, s.Naming, retrytopics.KindDLQ)); len(list) > 0 {
-			const most = 5
-			more := ""
-			if len(list) > most {
-				list, more = slices.Clip(list[:most]), ", … (redrive topics lists all)"
-			}
-			there = "there are " + strings.Join(list, ", ") + more
-			if len(list) == 1 {
-				there = "there is " + list[0]
-			}
-		}
-	}
-	return fmt.Errorf("topic %s does not exist: %s", topic, there)
 }
 
 // templateOf is how topics of a kind are named.

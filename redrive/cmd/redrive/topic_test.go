@@ -21,7 +21,7 @@ func TestFindTopic_NamesWhatIsNoDeadLetterTopic(t *testing.T) {
 			code int
 			says string
 		}{
-			"order.dlq": {exitError, "redrive: topic order.dlq does not exist: there is orders.dlq\n"},
+			"order.dlq": {exitError, "redrive: topic order.dlq does not exist: redrive topics --quick lists those that there are\n"},
 			"orders":    {exitUsage, "redrive: orders is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean orders.dlq?\n"},
 		} {
 			if verb == "status" || verb == "abort" || verb == "resume" {
