@@ -42,6 +42,8 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 		SilenceErrors: true,
 		Args:          noSuchVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRun: t.begin,
 	}
 	root.SetIn(t.stdin)
 	root.SetOut(t.stdout)
@@ -79,29 +81,15 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	nameShell(root)
 	completeFlags(t, root)
 	refuseEmpty(root)
-	for _, cmd := range root.Commands() {
-		noteStart(t, cmd)
-	}
 	return root
 }
 
-// noteStart has a verb, and the verbs below it, record that it began. An error before that is an
-// error of usage.
-func noteStart(t *tool, cmd *cobra.Command) {
-	for _, sub := range cmd.Commands() {
-		noteStart(t, sub)
-	}
-	verb := cmd.RunE
-	if verb == nil {
-		return
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		t.started = true
-		t.screen.Look = output.Look{Now: t.now, Zone: t.now().Location()}
-		if t.utc {
-			t.screen.Look.Zone = time.UTC
-		}
-		return verb(cmd, args)
+// begin is called once the command line is read. An error before that is an error of usage.
+func (t *tool) begin(*cobra.Command, []string) {
+	t.started = true
+	t.screen.Look = output.Look{Now: t.now, Zone: t.now().Location()}
+	if t.utc {
+		t.screen.Look.Zone = time.UTC
 	}
 }
 
@@ -113,14 +101,10 @@ func nameShell(root *cobra.Command) {
 		panic(err) // cobra has made it
 	}
 	completion.Use = "completion SHELL"
-	completion.Args = cobra.ArbitraryArgs
-	completion.RunE = func(cmd *cobra.Command, _ []string) error {
-		var shells []string
-		for _, shell := range cmd.Commands() {
-			shells = append(shells, shell.Name())
-		}
-		return usage(fmt.Errorf("completion takes the name of a shell: %s", strings.Join(shells, ", ")))
+	completion.Args = func(*cobra.Command, []string) error {
+		return errors.New("completion takes the name of a shell: bash, zsh, fish, powershell")
 	}
+	completion.RunE = func(*cobra.Command, []string) error { return nil } // cobra checks arguments of what runs
 }
 
 func noSuchVerb(cmd *cobra.Command, args []string) error {

@@ -36,17 +36,20 @@ than 100,000 or the user may not read them: <= marks such a number (exact is fal
   redrive topics --parked
   redrive topics -o json | jq '.[] | select(.lastHour > 0) | .topic'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			var both error
+			if parked && quick {
+				both = errors.New("--parked and --quick: retry topics are not read, so omit one")
+			}
 			return t.with(cmd.Context(), func(s *session) error {
 				if parked {
 					return listParked(cmd.Context(), s)
 				}
 				return listDeadLetterTopics(cmd.Context(), s, quick)
-			})
+			}, both)
 		},
 	}
 	cmd.Flags().BoolVar(&parked, "parked", false, "the retry topics, with the records that each group has parked there")
 	cmd.Flags().BoolVar(&quick, "quick", false, "only what the brokers know, without reading the topics")
-	cmd.MarkFlagsMutuallyExclusive("parked", "quick")
 	return cmd
 }
 
