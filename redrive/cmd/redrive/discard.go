@@ -62,7 +62,7 @@ func discard(ctx context.Context, s *session, topic string, sel *selection.Selec
 	if err != nil {
 		return err
 	}
-	sum, err := ledger.Summarize(ctx, c.Filter, c.bounds, progress(s.tool, "counting letters of "+topic))
+	sum, err := ledger.Summarize(ctx, c.Filter, c.frozen, progress(s.tool, "counting letters of "+topic))
 	warnOfDoubts(s.tool, sel)
 	switch {
 	case err != nil:

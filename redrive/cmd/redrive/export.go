@@ -40,7 +40,7 @@ func export(ctx context.Context, s *session, topic string, sel *selection.Select
 	if err != nil {
 		return err
 	}
-	found, err := chosen(ctx, s, c, c.bounds, all)
+	found, err := chosen(ctx, s, c, c.frozen, all)
 	if err != nil {
 		return err
 	}

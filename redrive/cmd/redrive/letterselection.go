@@ -15,11 +15,10 @@ import (
 type letterSelection struct {
 	sibling
 	*selection.Selection
-	frozen dlq.Cursor // all of the topic
-	bounds dlq.Cursor // the part in which letters can fit
+	frozen dlq.Cursor
 }
 
-// choose finds the topic and the part that has to be read.
+// choose finds the topic and its present end.
 func choose(ctx context.Context, s *session, topic string, sel *selection.Selection) (*letterSelection, error) {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
@@ -32,7 +31,7 @@ func choose(ctx context.Context, s *session, topic string, sel *selection.Select
 	if err != nil {
 		return nil, onTopic("DESCRIBE", topic, err)
 	}
-	return &letterSelection{sibling: f, Selection: sel, frozen: frozen, bounds: sel.Narrow(frozen)}, nil
+	return &letterSelection{sibling: f, Selection: sel, frozen: frozen}, nil
 }
 
 // warnOfDoubts warns of letters on which the expression of --where failed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -71,9 +72,11 @@ func list(ctx context.Context, s *session, topic string, sel *selection.Selectio
 	if err != nil {
 		return err
 	}
-	at := c.bounds
+	at := c.frozen
 	if from != nil {
-		if at = sel.Narrow(*from); len(at.End) == 0 {
+		at = *from
+		has := func(r dlq.Range) bool { _, ok := at.End[r.Partition]; return ok }
+		if ranges := sel.Filter.Ranges; len(ranges) > 0 && !slices.ContainsFunc(ranges, has) {
 			return usage(errors.New("--cursor: the filters choose none of its partitions"))
 		}
 	}

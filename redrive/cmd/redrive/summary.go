@@ -42,7 +42,7 @@ func summarize(ctx context.Context, s *session, topic string, sel *selection.Sel
 	if err != nil {
 		return err
 	}
-	sum, err := ledger.Summarize(ctx, sel.Filter, c.bounds, progress(s.tool, "reading "+topic))
+	sum, err := ledger.Summarize(ctx, sel.Filter, c.frozen, progress(s.tool, "reading "+topic))
 	warnOfDoubts(s.tool, sel)
 	if sum != nil {
 		// The counts of the other partitions are useful where one can't be read.
