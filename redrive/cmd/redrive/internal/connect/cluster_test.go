@@ -39,7 +39,7 @@ func TestCluster_ReportsEveryProblemAtOnce(t *testing.T) {
 				`--sasl: "plan" is not a known mechanism: choose PLAIN, SCRAM-SHA-256`, `naming DLQ "{topic}": there is no text`, `naming Retry "{topic}.r": {delay} must occur once`,
 			},
 		},
-		{"a file that is not there", world{args: []string{"--brokers", "a", "--tls-ca", "/none/ca.pem"}}, []string{"--tls-ca: read /none/ca.pem: no such file"}},
+		{"a file that is not there", world{args: []string{"--brokers", "a", "--tls-ca", "/none/ca.pem"}}, []string{"--tls-ca: open /none/ca.pem: no such file"}},
 		{"a file of something else", world{args: []string{"--brokers", "a", "--tls-ca", noCert}}, []string{"no.pem holds no certificate in PEM form"}},
 		{"a certificate alone", world{args: []string{"--brokers", "a", "--tls-cert", certFile}}, []string{"--tls-cert is given without its key: give --tls-key too"}},
 		{"a key alone", world{env: map[string]string{"SIDING_BROKERS": "a", "SIDING_TLS_KEY": keyFile}}, []string{"SIDING_TLS_KEY is given without its certificate: give --tls-cert too"}},
@@ -68,7 +68,7 @@ func TestCluster_ReportsEveryProblemAtOnce(t *testing.T) {
 
 		{"no such profile", world{args: []string{"--profile", "prod"}, config: "profiles: {b: {}, a: {}}"}, []string{`there is no profile "prod": there are a, b`}},
 		{"no file for the profile", world{args: []string{"--profile", "prod"}}, []string{`profile "prod": the configuration file`, "does not exist: write it, or give --config"}},
-		{"no such file", world{args: []string{"--config", "/none.yaml"}}, []string{"configuration: read /none.yaml: no such file"}},
+		{"no such file", world{args: []string{"--config", "/none.yaml"}}, []string{"configuration: open /none.yaml: no such file"}},
 		{"no YAML", world{config: "profiles:\n\t- x"}, []string{"config.yaml: yaml: line 2"}},
 		{"a list", world{config: "- x"}, []string{"config.yaml:1: keys with values are expected here"}},
 		{

@@ -50,7 +50,7 @@ func Profiles(path string) []string {
 func readFile(path string) (*file, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, unread(err)
+		return nil, err
 	}
 	f := &file{path: path}
 	d := yaml.NewDecoder(bytes.NewReader(b))

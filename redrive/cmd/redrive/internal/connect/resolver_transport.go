@@ -46,7 +46,7 @@ func (r *resolver) transport() {
 	case cert.given():
 		pair, err := tls.LoadX509KeyPair(cert.text, key.text)
 		if err != nil {
-			r.problem("%s and %s: %w", cert.from, key.from, unread(err))
+			r.problem("%s and %s: %w", cert.from, key.from, err)
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}
@@ -60,7 +60,7 @@ func (r *resolver) transport() {
 func authorities(file string) (*x509.CertPool, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, unread(err)
+		return nil, err
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(b) {

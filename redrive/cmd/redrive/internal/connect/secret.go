@@ -37,20 +37,11 @@ func (s Secret) reveal() (string, error) {
 			// Not quoted: it may be the secret itself, put there by mistake.
 			return "", fmt.Errorf("%s: read the file that it names: %w; it takes a file's name, not the secret", s.from, pe.Err)
 		}
-		return "", fmt.Errorf("%s: %w", s.from, unread(err))
+		return "", fmt.Errorf("%s: %w", s.from, err)
 	}
 	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
 	if len(b) == 0 {
 		return "", fmt.Errorf("%s: %s is empty", s.from, s.file)
 	}
 	return string(b), nil
-}
-
-// unread is an error of reading a file in a user's words.
-func unread(err error) error {
-	pe, ok := errors.AsType[*fs.PathError](err)
-	if !ok {
-		return err
-	}
-	return fmt.Errorf("read %s: %w", pe.Path, pe.Err)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -98,15 +97,7 @@ func (f *Flags) addHeaders(e *redrive.Edit) (errs []error) {
 // read reads a file, or stdin for "-".
 func read(file string, stdin io.Reader) ([]byte, error) {
 	if file == "-" {
-		b, err := io.ReadAll(stdin)
-		if err != nil {
-			return nil, fmt.Errorf("read stdin: %w", err)
-		}
-		return b, nil
+		return io.ReadAll(stdin)
 	}
-	b, err := os.ReadFile(file)
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return nil, fmt.Errorf("read %s: %w", pe.Path, pe.Err)
-	}
-	return b, err
+	return os.ReadFile(file)
 }

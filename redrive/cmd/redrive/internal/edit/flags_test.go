@@ -76,9 +76,9 @@ func TestFlags_ReportEveryProblem(t *testing.T) {
 		}},
 		{[]string{"--patch", `{"a":`}, []string{"--patch: the patch is no JSON: unexpected end"}},
 		{[]string{"--patch", `{"a":{"b":1,"b":2}}`}, []string{"--patch: the patch has the member /a/b twice"}},
-		{[]string{"--patch", `[1]`}, []string{"--patch: read [1]: no such file or directory; JSON given here begins with {"}},
+		{[]string{"--patch", `[1]`}, []string{"--patch: open [1]: no such file or directory; JSON given here begins with {"}},
 		{[]string{"--patch", "-"}, []string{"--patch: the patch is no JSON"}},
-		{[]string{"--value-file", "/none"}, []string{"--value-file: read /none: no such file"}},
+		{[]string{"--value-file", "/none"}, []string{"--value-file: open /none: no such file"}},
 	} {
 		_, err := compile(t, "", c.args...)
 		lines := strings.Split(fmt.Sprint(err), "\n")
