@@ -21,17 +21,16 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		return err
 	}
 	name, value := invalid.GetFlag().Name, invalid.GetValue()
-	switch invalid.GetFlag().Value.Type() {
-	case "int", "int64":
-		return fmt.Errorf("--%s: %q is not a whole number, or is too large", name, value)
-	case "float64":
-		return fmt.Errorf("--%s: %q is not a number", name, value)
-	case "duration":
-		return fmt.Errorf("--%s: %q is not a duration such as 30s, 5m or 1h30m", name, value)
-	case "bool":
-		return fmt.Errorf("--%s is a switch: give it without a value, or as --%s=true or --%s=false (got %q)", name, name, name, value)
+	if kind := kinds[invalid.GetFlag().Value.Type()]; kind != "" {
+		return fmt.Errorf("--%s: %q is not %s", name, value, kind)
 	}
 	return err
+}
+
+// kinds is what a flag takes, by its type.
+var kinds = map[string]string{
+	"int": "a whole number, or is too large", "int64": "a whole number, or is too large", "float64": "a number",
+	"duration": "a duration such as 30s, 5m or 1h30m", "bool": "true or false: a switch needs no value",
 }
 
 // unknownFlag explains why no flag takes a secret, and suggests flags for a mistyped one.

@@ -26,7 +26,7 @@ func TestRoot_AWrongCommandLineIsAnErrorOfUsage(t *testing.T) {
 		{[]string{"list", "x", "--limit", "ten"}, []string{"redrive: --limit: \"ten\" is not a whole number, or is too large\n"}},
 		{[]string{"run", "x", "--rate", "slow"}, []string{"redrive: --rate: \"slow\" is not a number\n"}},
 		{[]string{"run", "x", "--window", "5"}, []string{"redrive: --window: \"5\" is not a duration such as 30s, 5m or 1h30m\n"}},
-		{[]string{"list", "x", "--all=perhaps"}, []string{"redrive: --all is a switch: give it without a value, or as --all=true or --all=false (got \"perhaps\")\n"}},
+		{[]string{"list", "x", "--all=perhaps"}, []string{"redrive: --all: \"perhaps\" is not true or false: a switch needs no value\n"}},
 		{[]string{"topics", "-x"}, []string{"redrive: unknown shorthand flag: 'x' in -x\n"}},
 		{[]string{"topics", "-o", "xml"}, []string{"choose table, json, jsonl"}},
 		{[]string{"topics"}, []string{"redrive: no brokers are given"}},
