@@ -30,9 +30,9 @@ const none = "-"
 
 // Look is how tables show times.
 type Look struct {
-	// Now is what Ago is measured from. Nil means time.Now.
+	// Now is what Ago is measured from.
 	Now func() time.Time
-	// Zone is nil for local time.
+	// Zone is that of times.
 	Zone *time.Location
 }
 
@@ -75,26 +75,18 @@ func (l Look) Time(t time.Time) string {
 	if t.IsZero() {
 		return none
 	}
-	zone := l.Zone
-	if zone == nil {
-		zone = time.Local
-	}
 	form := "2006-01-02 15:04:05"
-	if zone == time.UTC {
+	if l.Zone == time.UTC {
 		form += "Z"
 	}
-	return t.In(zone).Format(form)
+	return t.In(l.Zone).Format(form)
 }
 
 func (l Look) ago(t time.Time) string {
 	if t.IsZero() {
 		return none
 	}
-	now := time.Now
-	if l.Now != nil {
-		now = l.Now
-	}
-	d := now().Sub(t).Round(time.Second)
+	d := l.Now().Sub(t).Round(time.Second)
 	switch {
 	case d > 0:
 		return Duration(d) + " ago"

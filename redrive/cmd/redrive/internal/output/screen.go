@@ -37,7 +37,7 @@ func NewScreen(stdout, stderr io.Writer, env func(string) string) *Screen {
 	smart := env("TERM") != "dumb"
 	colour := env("NO_COLOR") == "" && smart
 	return &Screen{
-		Format: Table, data: stdout, words: stderr, wordsTTY: isTerminal(stderr) && smart,
+		Format: Table, Look: Look{Now: time.Now, Zone: time.Local}, data: stdout, words: stderr, wordsTTY: isTerminal(stderr) && smart,
 		bold: paint("1", colour && isTerminal(stdout)), warning: paint("33", colour && isTerminal(stderr)),
 	}
 }
