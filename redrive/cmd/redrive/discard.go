@@ -13,23 +13,10 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-// A decision to discard letters has a reason and is confirmed.
-type decision struct {
-	*operator
-	yes bool
-}
-
-func (d *decision) check() error {
-	err := d.operator.check()
-	if d.why == "" {
-		err = errors.Join(err, errors.New("--why is missing: the ledger records the reason"))
-	}
-	return err
-}
-
 func newDiscard(t *tool) *cobra.Command {
 	var flags *selection.Flags
-	var d decision
+	var o *operator
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "discard TOPIC --why REASON",
 		Short: "Discard open dead letters, with a reason",
@@ -44,16 +31,20 @@ that it has read already; discard warns of that, and show reports what became of
   redrive discard orders.dlq --offset 3:41 --by ada --why duplicate --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
-			return t.with(cmd.Context(), func(s *session) error { return discard(cmd.Context(), s, args[0], sel, d) }, d.check(), err)
+			var noReason error
+			if o.why == "" {
+				noReason = errors.New("--why is missing: the ledger records the reason")
+			}
+			return t.with(cmd.Context(), func(s *session) error { return discard(cmd.Context(), s, args[0], sel, o, yes) }, o.check(), noReason, err)
 		},
 	}
 	flags = addSelection(cmd)
-	section(cmd, sectionLedger, func(set *pflag.FlagSet) { d.operator = addOperator(t, set) })
-	cmd.Flags().BoolVar(&d.yes, "yes", false, "do not ask for confirmation")
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addOperator(t, set) })
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
-func discard(ctx context.Context, s *session, topic string, sel *selection.Selection, d decision) error {
+func discard(ctx context.Context, s *session, topic string, sel *selection.Selection, o *operator, yes bool) error {
 	c, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
@@ -70,7 +61,7 @@ func discard(ctx context.Context, s *session, topic string, sel *selection.Selec
 	case sum.Open == 0:
 		return refuse("nothing was discarded: no open letter of %s fits: redrive summary %s shows what is open", topic, topic)
 	}
-	if !d.yes {
+	if !yes {
 		if err := confirm(ctx, s.tool, fmt.Sprintf("%s of %s will be discarded", letters(sum.Open), topic), sum.Open); err != nil {
 			return err
 		}
@@ -79,7 +70,7 @@ func discard(ctx context.Context, s *session, topic string, sel *selection.Selec
 		return err
 	}
 	var done int64
-	n, err := ledger.Discard(ctx, c.Filter, c.frozen, d.by, d.why, func(headers.Position, error) {
+	n, err := ledger.Discard(ctx, c.Filter, c.frozen, o.by, o.why, func(headers.Position, error) {
 		if done++; done%1000 == 0 {
 			s.screen.Status("discarding %s", output.Bar(done, sum.Open))
 		}
@@ -96,7 +87,7 @@ func discard(ctx context.Context, s *session, topic string, sel *selection.Selec
 	return s.screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("discarded", "DISCARDED", n),
-		output.NewField("by", "BY", d.by),
-		output.NewField("why", "WHY", d.why),
+		output.NewField("by", "BY", o.by),
+		output.NewField("why", "WHY", o.why),
 	)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -61,9 +60,4 @@ func exitCode(err error) int {
 func isA[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
-}
-
-// interrupted reports whether Ctrl-C ended the context.
-func interrupted(ctx context.Context) bool {
-	return errors.Is(context.Cause(ctx), errInterrupted)
 }

@@ -102,7 +102,10 @@ func prune(ctx context.Context, s *session, topic string, before time.Time, p pr
 		archive = p.archive
 	}
 	if err := stillIdle(ctx, ledger); err != nil {
-		return notDeleted(err, p.archive)
+		if p.archive != "" {
+			err = fmt.Errorf("%w; nothing was deleted, and the letters in %s are still in the topic", err, p.archive)
+		}
+		return err
 	}
 	s.screen.Status("deleting …")
 	err = ledger.Prune(ctx, found)
@@ -125,20 +128,8 @@ func reportPending(t *tool, topic string, found *dlq.Prunable) {
 	if found.Pending == 0 {
 		return
 	}
-	have := "have"
-	if found.Pending == 1 {
-		have = "has"
-	}
-	t.screen.Say("%s of %s %s no outcome yet, and all behind them stays as well: redrive runs %s lists the runs, "+
-		"status RUN reports what is known; --older-than deletes by age alone", letters(found.Pending), topic, have, topic)
-}
-
-// notDeleted adds to an error that the archived letters are still in the topic.
-func notDeleted(err error, archive string) error {
-	if archive == "" {
-		return err
-	}
-	return fmt.Errorf("%w; nothing was deleted, and the letters in %s are still in the topic", err, archive)
+	t.screen.Say("%s of %s without an outcome yet, and all behind them stays as well: redrive runs %s lists the runs, "+
+		"status RUN reports what is known; --older-than deletes by age alone", letters(found.Pending), topic, topic)
 }
 
 func showPruned(t *tool, topic string, p *dlq.Prunable, archive any) error {

@@ -43,7 +43,7 @@ func TestPrune_SparesPendingLettersAndSaysWhatToDo(t *testing.T) {
 	if want := `{"topic":"orders.dlq","deleted":0,"open":0,"pending":1,"archive":null}` + "\n"; got.code != exitDone || got.stdout != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
-	for _, says := range []string{"nothing of orders.dlq can be deleted", "1 letter of orders.dlq has no outcome yet", "redrive runs orders.dlq", "status RUN", "--older-than"} {
+	for _, says := range []string{"nothing of orders.dlq can be deleted", "1 letter of orders.dlq without an outcome yet", "redrive runs orders.dlq", "status RUN", "--older-than"} {
 		if !strings.Contains(got.stderr, says) {
 			t.Errorf("it says %q, and nothing of %q", got.stderr, says)
 		}

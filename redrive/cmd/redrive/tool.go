@@ -58,7 +58,7 @@ func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
 	switch {
 	case err == nil:
 		return
-	case interrupted(ctx):
+	case errors.Is(context.Cause(ctx), errInterrupted):
 		if !isA[*unansweredError](err) {
 			err = errInterrupted
 		}
