@@ -70,10 +70,10 @@ func letters(n int64) string {
 }
 
 // said is counts in words.
-func said(of map[string]int64) string {
+func said[K ~string](of map[K]int64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		parts = append(parts, letters(of[name])+": "+name)
+		parts = append(parts, letters(of[name])+": "+string(name))
 	}
 	if len(parts) == 0 {
 		return "-"

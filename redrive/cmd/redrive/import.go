@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -85,7 +82,7 @@ func importLetters(ctx context.Context, s *session, topic string, file *os.File,
 		return readFailed(topic, err)
 	}
 	if n := reopened(outlook); n > 0 && !yes && outlook.Broken == nil {
-		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", letters(n), file.Name(), outcomes(outlook))
+		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", letters(n), file.Name(), said(outlook.Reopened))
 		if err := confirm(ctx, s.tool, what, n); err != nil {
 			return err
 		}
@@ -119,13 +116,4 @@ func reopened(o dlq.ImportPreview) (n int64) {
 		n += of
 	}
 	return n
-}
-
-// outcomes is the outcomes of these letters in words.
-func outcomes(o dlq.ImportPreview) string {
-	var parts []string
-	for _, state := range slices.Sorted(maps.Keys(o.Reopened)) {
-		parts = append(parts, fmt.Sprintf("%d %s", o.Reopened[state], state))
-	}
-	return strings.Join(parts, ", ")
 }

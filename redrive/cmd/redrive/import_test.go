@@ -105,7 +105,7 @@ func TestImport_AsksBeforeItReopensLetters(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	const open = "0:3 1:0 1:1 1:2"
-	asks := file + " had an outcome (1 discarded, 1 succeeded) and will be open again, so a run would redrive them a second time; type 2 to continue:"
+	asks := file + " had an outcome (1 letter: discarded; 1 letter: succeeded) and will be open again, so a run would redrive them a second time; type 2 to continue:"
 	env := map[string]string{"SIDING_BROKERS": b.addr}
 	for _, typed := range []string{"", "3\n"} {
 		got := invocation{env: env, stdin: typed}.run(t, "import", "orders.dlq", file)

@@ -39,6 +39,10 @@ the same options and plans again.`,
 
 func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace) error {
 	field := output.NewField
+	var takes any
+	if pace.Rate > 0 {
+		takes = p.Duration(pace)
+	}
 	classes, partitions := counts("class", "CLASS", p.ByClass), counts("partition", "PARTITION", p.ByPartition)
 	err := t.screen.Object(
 		field("topic", "TOPIC", p.Selection.Topic),
@@ -46,7 +50,7 @@ func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace) error {
 		field("targets", "TARGET", output.Pair{Table: targetsOf(p), JSON: counts("topic", "TOPIC", p.Targets)}),
 		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
 		field("watched", "WATCHED", output.Pair{Table: strings.Join(p.Watched, ", "), JSON: p.Watched}),
-		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: sendingMs(p, pace)}),
+		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: takes}),
 		field("skipped", "LEFT OUT", output.Pair{Table: said(p.Skipped), JSON: some(p.Skipped)}),
 		editText(p.Selection.Edit),
 		field("classes", "", classes),
@@ -69,12 +73,4 @@ func sendingTakes(p *redrive.Plan, pace redrive.Pace) string {
 		return "as long as it takes, at no fixed rate"
 	}
 	return fmt.Sprintf("%s at %g/s", output.Duration(p.Duration(pace).Round(time.Second)), pace.Rate)
-}
-
-// sendingMs is how long the sending would take, or nil without a rate.
-func sendingMs(p *redrive.Plan, pace redrive.Pace) any {
-	if pace.Rate < 0 {
-		return nil
-	}
-	return p.Duration(pace)
 }
