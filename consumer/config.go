@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -113,17 +114,15 @@ type Config struct {
 
 func (cfg Config) withDefaults() Config {
 	if cfg.Order != OrderPartition {
-		def(&cfg.Concurrency, 64)
+		cfg.Concurrency = cmp.Or(cfg.Concurrency, 64)
 	}
 	cfg.Concurrency = max(cfg.Concurrency, 0)
-	def(&cfg.CommitInterval, time.Second)
-	def(&cfg.DrainTimeout, 20*time.Second)
-	def(&cfg.MaxInFlight, 10_000)
-	def(&cfg.MaxInFlightBytes, 64<<20)
-	def(&cfg.MaxParkedBytes, 64<<20)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.CommitInterval = cmp.Or(cfg.CommitInterval, time.Second)
+	cfg.DrainTimeout = cmp.Or(cfg.DrainTimeout, 20*time.Second)
+	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 10_000)
+	cfg.MaxInFlightBytes = cmp.Or(cfg.MaxInFlightBytes, 64<<20)
+	cfg.MaxParkedBytes = cmp.Or(cfg.MaxParkedBytes, 64<<20)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	return cfg
 }
 
@@ -234,13 +233,8 @@ func (cfg Config) siblings() (map[string]retrytopics.Siblings, error) {
 	var all []retrytopics.Siblings
 	var problems []error
 	for _, t := range cfg.Topics {
-		group := cfg.Group
-		if group == "" {
-			// Another check reports the missing group; this one reports the other problems of the
-			// names.
-			group = "group"
-		}
-		s, err := cfg.Naming.Siblings(t, group, cfg.policyOf(t).Tiers...)
+		// Another check reports a missing group; this one reports the other problems of the names.
+		s, err := cfg.Naming.Siblings(t, cmp.Or(cfg.Group, "group"), cfg.policyOf(t).Tiers...)
 		if err != nil {
 			problems = append(problems, err)
 			continue

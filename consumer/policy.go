@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -113,15 +114,15 @@ func (p Policy) withDefaults() Policy {
 		p.Tiers = retrytopics.Default
 	}
 	p.Tiers = append([]time.Duration{}, p.Tiers...)
-	def(&p.MaxAttempts, 1+len(p.Tiers))
-	def(&p.MaxAge, -1)
-	def(&p.MaxRetryAfter, time.Hour)
-	def(&p.HandlerTimeout, time.Minute)
-	def(&p.Jitter, 0.1)
+	p.MaxAttempts = cmp.Or(p.MaxAttempts, 1+len(p.Tiers))
+	p.MaxAge = cmp.Or(p.MaxAge, -1)
+	p.MaxRetryAfter = cmp.Or(p.MaxRetryAfter, time.Hour)
+	p.HandlerTimeout = cmp.Or(p.HandlerTimeout, time.Minute)
+	p.Jitter = cmp.Or(p.Jitter, 0.1)
 	p.Jitter = max(p.Jitter, 0)
 	p.Immediate.Attempts = max(p.Immediate.Attempts, 0)
-	def(&p.Immediate.Base, 10*time.Millisecond)
-	def(&p.Immediate.Max, 200*time.Millisecond)
+	p.Immediate.Base = cmp.Or(p.Immediate.Base, 10*time.Millisecond)
+	p.Immediate.Max = cmp.Or(p.Immediate.Max, 200*time.Millisecond)
 	return p
 }
 
@@ -147,14 +148,6 @@ func (p Policy) problems(of string) (all []error) {
 		}
 	}
 	return all
-}
-
-// def sets v to its default if it is zero.
-func def[T comparable](v *T, to T) {
-	var zero T
-	if *v == zero {
-		*v = to
-	}
 }
 
 // Delays returns the delays of the policy's tiers, those of the default tiers if Tiers is nil.

@@ -21,13 +21,8 @@ type gauges struct {
 // newTelemetry makes the instruments, which observe fills. values is the context that Run was
 // called with. The global providers are read here, in Run, so that they may be set after New.
 func newTelemetry(values context.Context, cfg *Config, observe func(metric.Observer, *gauges)) (*telemetry, error) {
-	tracers, meters := cfg.TracerProvider, cfg.MeterProvider
-	if tracers == nil {
-		tracers = otel.GetTracerProvider()
-	}
-	if meters == nil {
-		meters = otel.GetMeterProvider()
-	}
+	tracers := cmp.Or(cfg.TracerProvider, otel.GetTracerProvider())
+	meters := cmp.Or(cfg.MeterProvider, otel.GetMeterProvider())
 	meter := meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
 	t := &telemetry{
 		tracer:  tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
