@@ -163,7 +163,7 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 		add("Topics is empty")
 	}
 	if cfg.Order > OrderNone {
-		add("Order is %v: OrderPartition, OrderKey or OrderNone", cfg.Order)
+		add("Order is Order(%d): OrderPartition, OrderKey or OrderNone", cfg.Order)
 	}
 	for _, d := range []struct {
 		name string

@@ -1,9 +1,5 @@
 package consumer
 
-import (
-	"fmt"
-)
-
 // Order says which records may run at the same time.
 type Order uint8
 
@@ -18,15 +14,3 @@ const (
 	// OrderNone sets no order; only Config.Concurrency bounds the running records.
 	OrderNone
 )
-
-func (o Order) String() string {
-	switch o {
-	case OrderPartition:
-		return "partition"
-	case OrderKey:
-		return "key"
-	case OrderNone:
-		return "none"
-	}
-	return fmt.Sprintf("Order(%d)", uint8(o))
-}

@@ -25,18 +25,6 @@ const (
 	Stop
 )
 
-func (d Disposition) String() string {
-	switch d {
-	case DeadLetter:
-		return "dead-letter"
-	case Discard:
-		return "discard"
-	case Stop:
-		return "stop"
-	}
-	return fmt.Sprintf("Disposition(%d)", uint8(d))
-}
-
 // Policy says how often, when and for how long a record is tried, and what happens to it then. The
 // zero value of a field is its default; a negative value means none.
 type Policy struct {
@@ -144,7 +132,7 @@ func (p Policy) problems(of string) (all []error) {
 	}
 	for name, d := range map[string]Disposition{"OnExhausted": p.OnExhausted, "OnTerminal": p.OnTerminal, "OnOversize": p.OnOversize} {
 		if d > Stop {
-			add("%s is %v: DeadLetter, Discard or Stop", name, d)
+			add("%s is Disposition(%d): DeadLetter, Discard or Stop", name, d)
 		}
 	}
 	return all
