@@ -34,7 +34,7 @@ type Consumer struct {
 	siblings map[string]retrytopics.Siblings
 	policies map[string]*Policy
 	hooks    hooks
-	groups   groupNames
+	groups   []string // the group, then its former names, the latest first
 	host     string
 
 	running    atomic.Bool
@@ -114,7 +114,7 @@ func New(cfg Config) (*Consumer, error) {
 		log:      cfg.Logger.With("group", cfg.Group),
 		siblings: siblings,
 		policies: map[string]*Policy{},
-		groups:   append(groupNames{cfg.Group}, cfg.FormerGroups...),
+		groups:   append([]string{cfg.Group}, cfg.FormerGroups...),
 		ready:    make(chan struct{}),
 		joined:   make(chan struct{}),
 		source:   newPollGuard(),

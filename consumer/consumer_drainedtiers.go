@@ -137,7 +137,7 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	inGroup, former := c.cluster.OffsetsOf(ctx, c.groups.own(), topics), c.cluster.FormerOffsets(ctx, c.groups.former(), topics)
+	inGroup, former := c.cluster.OffsetsOf(ctx, c.cfg.Group, topics), c.cluster.FormerOffsets(ctx, c.cfg.FormerGroups, topics)
 	// Of returns the error for a lane that needs it
 	logs, _ := c.cluster.Bounds(ctx, keys(topics)...)
 	var extended []*lane

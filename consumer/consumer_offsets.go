@@ -19,7 +19,7 @@ import (
 func (c *Consumer) committedOf(ctx context.Context, lanes []*lane) func(*lane) (kgo.EpochOffset, error) {
 	ctx, cancel := context.WithTimeout(ctx, offsetsTimeout)
 	defer cancel()
-	inGroup := c.cluster.OffsetsOf(ctx, c.groups.own(), sourcesOf(lanes))
+	inGroup := c.cluster.OffsetsOf(ctx, c.cfg.Group, sourcesOf(lanes))
 	return func(l *lane) (kgo.EpochOffset, error) { return inGroup.Of(l.topic, l.partition) }
 }
 

@@ -72,7 +72,7 @@ func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
 		return missing
 	}
 	tiers := tiersOf(lanes)
-	inGroup, former := c.cluster.OffsetsOf(c.ctx, c.groups.own(), tiers), c.cluster.FormerOffsets(c.ctx, c.groups.former(), tiers)
+	inGroup, former := c.cluster.OffsetsOf(c.ctx, c.cfg.Group, tiers), c.cluster.FormerOffsets(c.ctx, c.cfg.FormerGroups, tiers)
 	logs, _ := c.cluster.Bounds(c.ctx, topics...) // Of returns the error for a lane that needs it
 	var failures []error
 	for _, l := range lanes {

@@ -63,7 +63,7 @@ func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func
 			}
 		})
 	}
-	s.former = c.cluster.FormerOffsets(ctx, c.groups.former(), fresh)
+	s.former = c.cluster.FormerOffsets(ctx, c.cfg.FormerGroups, fresh)
 	asking.Wait()
 	return s
 }

@@ -73,7 +73,7 @@ func withFeeds(l *lane) *lane {
 		l.c.tierEnv = l.c.newTierEnv()
 	}
 	if l.c.groups == nil {
-		l.c.groups = groupNames{"billing"}
+		l.c.groups = []string{"billing"}
 	}
 	if l.policy == nil {
 		l.policy = &Policy{}

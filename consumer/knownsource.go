@@ -21,7 +21,7 @@ type knownSource struct {
 func (s knownSource) lacks(partition int32) bool { return s.consumed || partition >= s.partitions }
 
 // loadKnownSources reads the state of the sources, before the consumer joins the group.
-func loadKnownSources(ctx context.Context, cl *cluster.Cluster, groups groupNames, topics []string) (map[string]knownSource, error) {
+func loadKnownSources(ctx context.Context, cl *cluster.Cluster, groups []string, topics []string) (map[string]knownSource, error) {
 	for began := time.Now(); ; {
 		known, begun, err := tryLoadKnownSources(ctx, cl, groups, topics)
 		if err != nil || begun || time.Since(began) >= startsAskedFor {
@@ -37,7 +37,7 @@ func loadKnownSources(ctx context.Context, cl *cluster.Cluster, groups groupName
 
 // tryLoadKnownSources reads it once. begun reports whether each topic that the group consumes has
 // an offset on all of its partitions.
-func tryLoadKnownSources(ctx context.Context, cl *cluster.Cluster, names groupNames, topics []string) (all map[string]knownSource, begun bool, err error) {
+func tryLoadKnownSources(ctx context.Context, cl *cluster.Cluster, names []string, topics []string) (all map[string]knownSource, begun bool, err error) {
 	now, err := cl.Describe(ctx, topics)
 	if err != nil {
 		return nil, false, err
@@ -51,7 +51,7 @@ func tryLoadKnownSources(ctx context.Context, cl *cluster.Cluster, names groupNa
 			partitions[topic] = append(partitions[topic], p)
 		}
 	}
-	groups := append(cluster.Former{cl.OffsetsOf(ctx, names.own(), partitions)}, cl.FormerOffsets(ctx, names.former(), partitions)...)
+	groups := cl.FormerOffsets(ctx, names, partitions)
 	all = map[string]knownSource{}
 	begun = true
 	for topic, t := range now {

@@ -94,9 +94,9 @@ type lane struct {
 func (l *lane) newOrigin(topic string, delay time.Duration) *origin {
 	from := &origin{
 		source: l.topic, topicID: l.topicID, topic: topic, partition: l.partition, delay: delay,
-		group: l.c.groups.oldest(), policy: l.policy, clock: l.c.clock, values: l.c.values,
+		group: l.c.groups[len(l.c.groups)-1], policy: l.policy, clock: l.c.clock, values: l.c.values,
 	}
-	from.sig = newSignals(from, l.c.groups.own())
+	from.sig = newSignals(from, l.c.cfg.Group)
 	return from
 }
 

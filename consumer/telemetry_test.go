@@ -95,7 +95,7 @@ func measured(t testing.TB, n int) (run func(), c *Consumer) {
 
 // measuredIn is such a lane, of a consumer whose Run has the given context.
 func measuredIn(values context.Context, t testing.TB, n int) (run func(), c *Consumer) {
-	c = &Consumer{groups: groupNames{"billing"}, values: values, membership: session.NewMembership(), clock: &clock.Clock{Base: time.Now()}, workerPool: &workerPool{}}
+	c = &Consumer{groups: []string{"billing"}, values: values, membership: session.NewMembership(), clock: &clock.Clock{Base: time.Now()}, workerPool: &workerPool{}}
 	c.cfg.Group = "billing"
 	c.cfg.Handler = func(context.Context, *kgo.Record) error { return nil }
 	l := &lane{c: c, topic: "orders", policy: &Policy{HandlerTimeout: time.Minute}}

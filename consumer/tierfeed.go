@@ -76,7 +76,7 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 		f.epoch = r.LeaderEpoch
 		// A record without a group is broken, and belongs to no other group. Any other broken
 		// record belongs to the group that it names.
-		if group, _, _ := reserved.Peek(r.Headers); len(group) > 0 && !l.c.groups.has(group) {
+		if group, _, _ := reserved.Peek(r.Headers); len(group) > 0 && !slices.ContainsFunc(l.c.groups, func(name string) bool { return string(group) == name }) {
 			f.tracker.Finish(r.Offset)
 			foreign++
 			continue

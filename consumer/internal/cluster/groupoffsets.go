@@ -39,8 +39,7 @@ func (o GroupOffsets) Of(topic string, partition int32) (kgo.EpochOffset, error)
 	return offset, nil
 }
 
-// Former are the offsets of the groups whose work a group continues (its former names), the latest
-// first.
+// Former are the offsets of the groups whose work a group continues, the latest of its names first.
 type Former []GroupOffsets
 
 // Of returns the offset of the first group that has one on the partition. known is false if none
@@ -104,7 +103,7 @@ func (c *Cluster) OffsetsOf(ctx context.Context, group string, partitions map[st
 	return found
 }
 
-// FormerOffsets asks for the offsets of each of groups, the former names of one group.
+// FormerOffsets asks for the offsets of each of groups, names of one group.
 func (c *Cluster) FormerOffsets(ctx context.Context, groups []string, partitions map[string][]int32) (all Former) {
 	for _, group := range groups {
 		all = append(all, c.OffsetsOf(ctx, group, partitions))
