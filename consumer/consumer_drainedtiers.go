@@ -64,7 +64,7 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 	if len(left) == 0 {
 		return failure
 	}
-	now, err := c.cluster.Describe(ctx, keys(left))
+	now, err := c.cluster.Describe(ctx, slices.Collect(maps.Keys(left)))
 	if err != nil {
 		return errors.Join(failure, err)
 	}
@@ -76,7 +76,9 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 		}
 	}
 	c.mu.Unlock()
-	ends := sync.OnceValues(func() (kadm.ListedOffsets, error) { return c.admin.ListEndOffsets(ctx, keys(left)...) })
+	ends := sync.OnceValues(func() (kadm.ListedOffsets, error) {
+		return c.admin.ListEndOffsets(ctx, slices.Collect(maps.Keys(left))...)
+	})
 	for _, topic := range slices.Sorted(maps.Keys(left)) {
 		tier, t := left[topic], now[topic]
 		tell := func(state string, log func(about ...any)) {
@@ -133,13 +135,13 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 	if len(lacking) == 0 {
 		return nil
 	}
-	now, err := c.cluster.Describe(ctx, keys(topics))
+	now, err := c.cluster.Describe(ctx, slices.Collect(maps.Keys(topics)))
 	if err != nil {
 		return err
 	}
 	inGroup, former := c.cluster.OffsetsOf(ctx, c.cfg.Group, topics), c.cluster.FormerOffsets(ctx, c.cfg.FormerGroups, topics)
 	// Of returns the error for a lane that needs it
-	logs, _ := c.cluster.Bounds(ctx, keys(topics)...)
+	logs, _ := c.cluster.Bounds(ctx, slices.Collect(maps.Keys(topics))...)
 	var extended []*lane
 	var failures []error
 	for _, f := range lacking {
@@ -183,9 +185,9 @@ func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfigur
 			continue
 		}
 		inGroup.KeepFunc(func(o kadm.OffsetResponse) bool { return o.At >= 0 && !configured[o.Topic] })
-		topics := keys(inGroup)
+		topics := slices.Collect(maps.Keys(inGroup))
 		// configured sources first: a topic's name may fit several sources
-		sources := keys(c.siblings)
+		sources := slices.Collect(maps.Keys(c.siblings))
 		for _, topic := range topics {
 			if source, ok := c.cfg.Naming.SourceOf(topic); ok && c.siblings[source].Source == "" {
 				sources = append(sources, source)

@@ -71,14 +71,6 @@ func (c *Consumer) addAbandoned(l *lane) {
 
 func contains(m map[string][]int32, l *lane) bool { return slices.Contains(m[l.topic], l.partition) }
 
-func keys[V any](m map[string]V) []string {
-	all := make([]string, 0, len(m))
-	for k := range m {
-		all = append(all, k)
-	}
-	return all
-}
-
 // tiersOf returns the retry partitions of lanes.
 func tiersOf(lanes []*lane) map[string][]int32 {
 	all := map[string][]int32{}

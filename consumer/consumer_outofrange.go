@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,7 +54,7 @@ func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, offsetsTimeout)
 	defer cancel()
-	b, unknown := c.cluster.Bounds(ctx, keys(topics)...)
+	b, unknown := c.cluster.Bounds(ctx, slices.Collect(maps.Keys(topics))...)
 	var left []outOfRange
 	var failures []error
 	for _, o := range lost {

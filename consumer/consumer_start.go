@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -44,7 +45,7 @@ func (c *Consumer) tryStartLanes(lanes []*lane) error {
 		}
 	}
 	// A lane without positions or commits must not hold up the others.
-	err := c.loadPositions(lanes, keys(topics))
+	err := c.loadPositions(lanes, slices.Collect(maps.Keys(topics)))
 	err = errors.Join(err, c.commit(c.ctx, lanes))
 	ready := make([]*lane, 0, len(lanes))
 	for _, l := range lanes {
@@ -195,5 +196,5 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []st
 	if len(missing) == 0 {
 		return ids, ready, nil
 	}
-	return ids, ready, errors.Join(joinFew(missing), c.provisioner.ensure(ctx, keys(sources)))
+	return ids, ready, errors.Join(joinFew(missing), c.provisioner.ensure(ctx, slices.Collect(maps.Keys(sources))))
 }
