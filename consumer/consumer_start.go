@@ -36,16 +36,8 @@ func (c *Consumer) startLanes(lanes []*lane) {
 }
 
 func (c *Consumer) tryStartLanes(lanes []*lane) error {
-	topics := map[string]bool{}
-	for _, l := range lanes {
-		for _, f := range l.tiers() {
-			if !f.parked.Retired() {
-				topics[f.topic] = true
-			}
-		}
-	}
 	// A lane without positions or commits must not hold up the others.
-	err := c.loadPositions(lanes, slices.Collect(maps.Keys(topics)))
+	err := c.loadPositions(lanes)
 	err = errors.Join(err, c.commit(c.ctx, lanes))
 	ready := make([]*lane, 0, len(lanes))
 	for _, l := range lanes {
@@ -67,14 +59,15 @@ func (c *Consumer) tryStartLanes(lanes []*lane) error {
 
 // loadPositions finds the start of each tier of the lanes: the group's stable committed offset,
 // else that of a former group, else the log's start. Config.Start has no say in this.
-func (c *Consumer) loadPositions(lanes []*lane, topics []string) error {
-	ids, lanes, missing := c.siblingsReady(c.ctx, lanes, topics)
+func (c *Consumer) loadPositions(lanes []*lane) error {
+	ids, lanes, missing := c.siblingsReady(c.ctx, lanes)
 	if len(lanes) == 0 {
 		return missing
 	}
 	tiers := tiersOf(lanes)
 	inGroup, former := c.cluster.OffsetsOf(c.ctx, c.cfg.Group, tiers), c.cluster.FormerOffsets(c.ctx, c.cfg.FormerGroups, tiers)
-	logs, _ := c.cluster.Bounds(c.ctx, topics...) // Of returns the error for a lane that needs it
+	// Of returns the error for a lane that needs it
+	logs, _ := c.cluster.Bounds(c.ctx, slices.Collect(maps.Keys(tiers))...)
 	var failures []error
 	for _, l := range lanes {
 		if err := c.loadLanePositions(l, ids, inGroup, former, logs); err != nil {
@@ -155,13 +148,12 @@ func (c *Consumer) tierAt(f *tierFeed, inGroup cluster.GroupOffsets, former clus
 // siblingsReady checks that every tier and dead-letter topic has the lanes' partitions, and
 // provisions them if not. It returns the topics' ids, and the lanes whose siblings are complete.
 // The other lanes wait.
-func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane, topics []string) (ids map[string]kadm.TopicID, ready []*lane, err error) {
-	asked := slices.Clone(topics)
+func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane) (ids map[string]kadm.TopicID, ready []*lane, err error) {
+	asked := tiersOf(lanes)
 	for _, l := range lanes {
-		asked = append(asked, l.siblings.DLQ)
+		asked[l.siblings.DLQ] = nil
 	}
-	slices.Sort(asked)
-	now, err := c.cluster.Describe(ctx, slices.Compact(asked))
+	now, err := c.cluster.Describe(ctx, slices.Collect(maps.Keys(asked)))
 	if err != nil {
 		return nil, nil, err
 	}
