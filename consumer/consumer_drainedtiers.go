@@ -145,12 +145,13 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 	var extended []*lane
 	var failures []error
 	for _, f := range lacking {
-		at, epoch, err := c.tierAt(f, inGroup, former, logs)
+		at, err := c.tierAt(f, inGroup, former, logs)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
-		f.tracker, f.epoch, f.id = at, epoch, now[f.topic].ID
+		f.start(at)
+		f.id = now[f.topic].ID
 		if f.join() {
 			extended = append(extended, f.lane)
 		}

@@ -9,8 +9,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
 // outOfRange is a poll's error about a position.
@@ -125,7 +123,7 @@ func (c *Consumer) replacement(l *lane, at int64) *lane {
 		return nil
 	}
 	anew := c.newLane(l.topic, l.partition, member)
-	anew.source.tracker, anew.source.epoch = offsets.New(at, -1), -1
+	anew.source.start(beginAt(at))
 	if reads {
 		anew.intake = intakeOpen // from the position that is set below, in the same turn
 	}

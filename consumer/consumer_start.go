@@ -10,7 +10,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
-	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
 // startLanes starts new lanes. A lane may run once its siblings exist, each of its partitions has a
@@ -87,13 +86,13 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGro
 		return nil
 	}
 	tiers := l.tiers()
-	at, epochs := make([]offsets.Tracker, len(tiers)), make([]int32, len(tiers))
+	at := make([]startPosition, len(tiers))
 	for i, f := range tiers {
 		if f.parked.Retired() {
 			continue
 		}
 		var err error
-		if at[i], epochs[i], err = c.tierAt(f, inGroup, former, logs); err != nil {
+		if at[i], err = c.tierAt(f, inGroup, former, logs); err != nil {
 			return err
 		}
 	}
@@ -107,10 +106,11 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGro
 	}
 	if l.state == laneStarting && c.lanes[held] == l {
 		for i, f := range tiers {
-			if to, ok := c.truncations[held][f.topic]; ok && to < at[i].Next {
-				at[i], epochs[i] = offsets.New(to, -1), -1
+			if to, ok := c.truncations[held][f.topic]; ok && to < at[i].next.Offset {
+				at[i] = beginAt(to)
 			}
-			f.tracker, f.epoch, f.id = at[i], epochs[i], ids[f.topic]
+			f.start(at[i])
+			f.id = ids[f.topic]
 		}
 		delete(c.truncations, held)
 		l.positionsLoaded, l.why = true, "committing its start"
@@ -119,30 +119,16 @@ func (c *Consumer) loadLanePositions(l *lane, ids map[string]kadm.TopicID, inGro
 }
 
 // tierAt returns where a lane's tier starts.
-func (c *Consumer) tierAt(f *tierFeed, inGroup cluster.GroupOffsets, former cluster.Former, logs cluster.Bounds) (at offsets.Tracker, epoch int32, err error) {
-	physical := topicPartition{f.topic, f.lane.partition}
-	committed, err := inGroup.Of(physical.topic, physical.partition)
+func (c *Consumer) tierAt(f *tierFeed, inGroup cluster.GroupOffsets, former cluster.Former, logs cluster.Bounds) (startPosition, error) {
+	at := topicPartition{f.topic, f.lane.partition}
+	committed, err := inGroup.Of(at.topic, at.partition)
 	if err != nil {
-		return at, -1, err
+		return beginAt(0), err
 	}
-	if committed.Offset >= 0 {
-		at = offsets.New(c.clampToLog(logs, physical.topic, physical.partition, committed.Offset))
-		if at.Next != committed.Offset {
-			committed.Epoch = -1
-		}
-		return at, committed.Epoch, nil
-	}
-	left, known, err := former.Of(physical.topic, physical.partition)
-	if err != nil {
-		return at, -1, err
-	}
-	var start int64
-	if known {
-		start, _ = c.clampToLog(logs, physical.topic, physical.partition, left.Offset)
-	} else if start, _, err = logs.Of(physical.topic, physical.partition); err != nil {
-		return at, -1, err
-	}
-	return offsets.New(start, -1), -1, nil
+	return c.findStart(at, committed, former, logs, func() (int64, error) {
+		start, _, err := logs.Of(at.topic, at.partition)
+		return start, err
+	})
 }
 
 // siblingsReady checks that every tier and dead-letter topic has the lanes' partitions, and

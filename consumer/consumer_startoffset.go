@@ -18,11 +18,16 @@ import (
 // permission was revoked) must not delay the others. So kgo is given a placeholder offset and the
 // partition is paused. Once the start is known, kgo is given that.
 
-// startPosition is the offset from which a source partition is read, and the offset that counts as
+// startPosition is the offset from which a partition is read, and the offset that counts as
 // committed: -1 for none.
 type startPosition struct {
 	next      kgo.EpochOffset
 	committed int64
+}
+
+// beginAt is a start without a committed offset.
+func beginAt(offset int64) startPosition {
+	return startPosition{kgo.EpochOffset{Epoch: -1, Offset: offset}, -1}
 }
 
 // startFinder holds the brokers' answers about the starts of source partitions. A failed query
@@ -71,59 +76,58 @@ func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func
 // of returns where a lane's source starts. With an error, the position is a placeholder that must
 // not be read from.
 func (s *startFinder) of(l *lane) (startPosition, error) {
-	c, at := s.c, topicPartition{l.topic, l.partition}
-	unknown := startPosition{kgo.EpochOffset{Epoch: -1}, -1}
 	committed, err := s.committed(l)
 	if err != nil {
-		return unknown, err
+		return beginAt(0), err
 	}
+	former, recreated, logs := s.former, s.c.isRecreated(l.topic), s.topics[l.topic].logs
+	if recreated {
+		former = nil // recreated while consumed: every record in the new topic is new
+	}
+	at := topicPartition{l.topic, l.partition}
+	start, err := s.c.findStart(at, committed, former, logs, func() (int64, error) { return s.configuredStart(l, recreated) })
 	if committed.Offset >= 0 {
-		position, counts := c.clampToLog(s.topics[l.topic].logs, at.topic, at.partition, committed.Offset)
-		c.warnStaleOffset(at, committed.Offset, position, s.topics[l.topic].logs)
+		s.c.warnStaleOffset(at, committed.Offset, start.next.Offset, logs)
+	}
+	return start, err
+}
+
+// findStart returns where a partition starts: at the group's committed offset, else at that of a
+// former group, else where fresh says. With an error, the position is a placeholder.
+func (c *Consumer) findStart(at topicPartition, committed kgo.EpochOffset, former cluster.Former, logs cluster.Bounds, fresh func() (int64, error)) (startPosition, error) {
+	if committed.Offset >= 0 {
+		position, counts := c.clampToLog(logs, at.topic, at.partition, committed.Offset)
 		if position != committed.Offset {
 			committed.Epoch = -1
 		}
 		return startPosition{kgo.EpochOffset{Epoch: committed.Epoch, Offset: position}, counts}, nil
 	}
-	position, err := s.fresh(l)
-	if err != nil {
-		return unknown, err
-	}
-	return startPosition{kgo.EpochOffset{Epoch: -1, Offset: position}, -1}, nil
-}
-
-// fresh returns the start of a source on which the group has no offset.
-func (s *startFinder) fresh(l *lane) (int64, error) {
-	if s.c.isRecreated(l.topic) {
-		// recreated while consumed: every record in the new topic is new
-		start, _, err := s.topics[l.topic].logs.Of(l.topic, l.partition)
-		return start, err
-	}
 	// Before the former groups' answer: their failure must not let a later StartLatest skip records
 	// that are written meanwhile.
-	begin, beginErr := s.configuredStart(l)
-	left, known, err := s.former.Of(l.topic, l.partition)
+	begin, beginErr := fresh()
+	left, known, err := former.Of(at.topic, at.partition)
 	switch {
 	case err != nil:
-		return 0, err
+		return beginAt(0), err
 	case known:
-		position, _ := s.c.clampToLog(s.topics[l.topic].logs, l.topic, l.partition, left.Offset)
-		return position, nil
+		begin, _ = c.clampToLog(logs, at.topic, at.partition, left.Offset)
+	case beginErr != nil:
+		return beginAt(0), beginErr
 	}
-	return begin, beginErr
+	return beginAt(begin), nil
 }
 
 // configuredStart returns where Config.Start puts a partition. The lane keeps the first answer:
-// StartLatest means the end at the first query. A partition that was added to a source which the
-// group already consumes begins at its start.
-func (s *startFinder) configuredStart(l *lane) (int64, error) {
+// StartLatest means the end at the first query. A partition of a recreated source begins at its
+// start, and so does one that was added to a source which the group already consumes.
+func (s *startFinder) configuredStart(l *lane, recreated bool) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.begin >= 0 {
+	if l.begin >= 0 && !recreated {
 		return l.begin, nil
 	}
 	t := s.topics[l.topic]
-	if s.c.knownSources[l.topic].lacks(l.partition) {
+	if recreated || s.c.knownSources[l.topic].lacks(l.partition) {
 		start, _, err := t.logs.Of(l.topic, l.partition)
 		return start, err
 	}

@@ -27,6 +27,11 @@ type feed struct {
 	ready fifo.Queue[*item] // single records that are ready
 }
 
+// start sets where the partition starts.
+func (f *feed) start(at startPosition) {
+	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
+}
+
 // mayCut reports whether a worker may take a unit, if the feed has one.
 func (f *feed) mayCut() bool { return !f.busy || f.lane.c.cfg.Order != OrderPartition }
 

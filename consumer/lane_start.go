@@ -2,8 +2,6 @@ package consumer
 
 import (
 	"slices"
-
-	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
 // startedAt records that kgo has a start for the lane's source. If the start is not known yet, kgo
@@ -21,7 +19,7 @@ func (l *lane) setStart(at startPosition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state == laneStarting && !l.positionsLoaded {
-		l.source.tracker, l.source.epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
+		l.source.start(at)
 	}
 }
 
