@@ -277,14 +277,7 @@ func (l *lane) drain(deadline time.Time) (stuck []*attempt) {
 	if !l.await(deadline, func() bool { return l.copies.Outstanding() == 0 }) {
 		l.abandoned(ErrDraining)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for u := range l.units {
-		if a := u.current.Load(); a != nil {
-			stuck = append(stuck, a)
-		}
-	}
-	return stuck
+	return l.running()
 }
 
 // await waits until cond, evaluated under the lock, holds or the lane is gone. It reports false at
