@@ -344,10 +344,8 @@ const readyPoll = 50 * time.Millisecond
 // awaitReady closes Ready as soon as hasStarted allows it.
 func (c *Consumer) awaitReady() {
 	for !c.hasStarted(time.Now()) {
-		select {
-		case <-c.ctx.Done():
+		if !backoff.Wait(c.ctx, readyPoll) {
 			return
-		case <-time.After(readyPoll):
 		}
 	}
 	c.readyOnce()
@@ -422,12 +420,8 @@ func (c *Consumer) retry(ctx context.Context, what string, do func() error) bool
 		}
 		wait := backoff.Of(n, 100*time.Millisecond, 10*time.Second)
 		c.log.Warn("siding: trying again", "what", what, "wait", wait, "error", err)
-		t := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if !backoff.Wait(ctx, wait) {
 			return false
-		case <-t.C:
 		}
 	}
 }

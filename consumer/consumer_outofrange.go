@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sidingkafka/siding/consumer/internal/backoff"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -222,10 +223,8 @@ func (c *Consumer) recheckLater(lost []outOfRange, err error, again func([]outOf
 	first := lost[0].at
 	c.log.Warn("siding: trying again", "what", "moving positions that are out of range", "positions", len(lost), "topic", first.topic, "partition", first.partition, "wait", time.Second, "error", err)
 	c.wg.Go(func() {
-		select {
-		case <-c.ctx.Done():
+		if !backoff.Wait(c.ctx, time.Second) {
 			return
-		case <-time.After(time.Second):
 		}
 		c.mu.Lock()
 		for _, o := range lost {

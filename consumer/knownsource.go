@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sidingkafka/siding/consumer/internal/backoff"
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
@@ -27,10 +28,8 @@ func loadKnownSources(ctx context.Context, cl *cluster.Cluster, groups []string,
 		if err != nil || begun || time.Since(began) >= startsAskedFor {
 			return known, err
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Wait(ctx, startsAskEvery) {
 			return nil, ctx.Err()
-		case <-time.After(startsAskEvery):
 		}
 	}
 }

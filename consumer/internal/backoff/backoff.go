@@ -1,7 +1,10 @@
-// Package backoff computes the wait before another try.
+// Package backoff computes the wait before another try, and waits.
 package backoff
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Of returns the wait before the given try: base before the first, which is 1, then twice as long
 // before each, up to limit.
@@ -10,4 +13,14 @@ func Of(try int, base, limit time.Duration) time.Duration {
 		return limit
 	}
 	return base << (try - 1)
+}
+
+// Wait waits for d. It reports false if ctx ends first.
+func Wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }

@@ -158,14 +158,7 @@ func (t *Tier) refetchFailed(err error, again bool) bool {
 	if errors.Is(err, ErrOutOfLog) {
 		t.lane.OutOfLog()
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-t.lane.Context().Done():
-		return false
-	}
+	return backoff.Wait(t.lane.Context(), wait)
 }
 
 // refetchBlock fetches a block, whose pass nextBlock began, and parks its records and other evicted
