@@ -11,13 +11,8 @@ import (
 
 // Health returns the state of the consumer, with every lane, sorted by topic and partition.
 func (c *Consumer) Health() Health {
-	h := Health{Lanes: []LaneHealth{}, Missing: c.topics.Absent()}
+	h := Health{Started: isClosed(c.ready), Lanes: []LaneHealth{}, Missing: c.topics.Absent()}
 	h.OK = len(h.Missing) == 0
-	select {
-	case <-c.ready:
-		h.Started = true
-	default:
-	}
 	now := time.Now()
 	group, ok := c.membership.Health(now)
 	h.Group = GroupHealth(group)

@@ -378,14 +378,7 @@ func (l *lane) isStarting() bool {
 	return l.state == laneStarting
 }
 
-func (l *lane) isGone() bool {
-	select {
-	case <-l.gone:
-		return true
-	default:
-		return false
-	}
-}
+func (l *lane) isGone() bool { return isClosed(l.gone) }
 
 func (l *lane) setWhy(why string) {
 	l.mu.Lock()
@@ -395,20 +388,9 @@ func (l *lane) setWhy(why string) {
 	}
 }
 
-// waitFor waits for d. It reports false if the lane is revoked or lost meanwhile.
-func (l *lane) waitFor(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return !l.closing()
-	case <-l.stopping:
-		return false
-	}
-}
-
-// waitOn waits until c is closed. It reports false if the lane is revoked or lost meanwhile.
-func (l *lane) waitOn(c <-chan struct{}) bool {
+// waitOn waits until c is closed or has a value. It reports false if the lane is revoked or lost
+// meanwhile.
+func waitOn[T any](l *lane, c <-chan T) bool {
 	select {
 	case <-c:
 		return !l.closing()
@@ -418,9 +400,11 @@ func (l *lane) waitOn(c <-chan struct{}) bool {
 }
 
 // closing reports whether the lane is draining or gone.
-func (l *lane) closing() bool {
+func (l *lane) closing() bool { return isClosed(l.stopping) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-l.stopping:
+	case <-c:
 		return true
 	default:
 		return false

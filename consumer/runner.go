@@ -311,9 +311,9 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 func (r *runner) waitInPlace(d time.Duration) bool {
 	r.unit.current.Store(nil)
 	lent := r.c.workerPool.lend()
-	for on := r.lane.waitFor(d); on; {
+	for on := waitOn(r.lane, time.After(d)); on; {
 		if resumed := r.c.untilResumed(r.lane.topic); resumed != nil {
-			on = r.lane.waitOn(resumed)
+			on = waitOn(r.lane, resumed)
 			continue
 		}
 		if lent && !r.c.workerPool.reclaim(r.lane.stopping) {
