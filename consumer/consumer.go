@@ -39,7 +39,6 @@ type Consumer struct {
 
 	running    atomic.Bool
 	ready      chan struct{}
-	isReady    sync.Once
 	isAssigned sync.Once
 
 	// Set by Run.
@@ -264,7 +263,7 @@ func (c *Consumer) connect() (err error) {
 
 // prepare waits for the broker, provisions the siblings, and makes the group client, which joins.
 func (c *Consumer) prepare(ctx context.Context) error {
-	if err := c.retryUntil(ctx, func(err error) bool { return !refusesUs(err) }, "connecting to Kafka", func() error {
+	if err := c.retryUntilFinal(ctx, func(err error) bool { return !refusesUs(err) }, "connecting to Kafka", func() error {
 		err := c.retryCl.Ping(ctx)
 		if err != nil {
 			c.membership.NoteJoinError(err)
@@ -273,19 +272,22 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := c.retryUntilFinal(ctx, "provisioning siblings", func() error { return c.provisioner.ensure(ctx, c.cfg.Topics) }); err != nil {
-		return err
-	}
-	if err := c.retryUntilFinal(ctx, "finding drained retry topics", func() error { return c.findDrainedTiers(ctx) }); err != nil {
-		return err
-	}
-	if err := c.retryUntilFinal(ctx, "reading the group's offsets", func() (err error) {
-		if c.cfg.Start.kind != startEarliest { // StartEarliest does not depend on them
-			c.knownSources, err = loadKnownSources(ctx, c.cluster, c.groups, c.cfg.Topics)
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"provisioning siblings", func() error { return c.provisioner.ensure(ctx, c.cfg.Topics) }},
+		{"finding drained retry topics", func() error { return c.findDrainedTiers(ctx) }},
+		{"reading the group's offsets", func() (err error) {
+			if c.cfg.Start.kind != startEarliest { // StartEarliest does not depend on them
+				c.knownSources, err = loadKnownSources(ctx, c.cluster, c.groups, c.cfg.Topics)
+			}
+			return err
+		}},
+	} {
+		if err := c.retryUntilFinal(ctx, transient, step.what, step.do); err != nil {
+			return err
 		}
-		return err
-	}); err != nil {
-		return err
 	}
 	c.warnOfFormerGroups(ctx)
 	group, err := c.clients.groupClient(kgo.OnPartitionsAssigned(c.assigned), kgo.OnPartitionsRevoked(c.revoked),
@@ -299,16 +301,10 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// retryUntilFinal repeats a step of the start until it succeeds or fails permanently. A broker
-// learns of a new topic a moment after the controller created it. An error is therefore permanent
-// only when it has persisted for some 0.7 s.
-func (c *Consumer) retryUntilFinal(ctx context.Context, what string, step func() error) error {
-	return c.retryUntil(ctx, transient, what, step)
-}
-
-// retryUntil is retryUntilFinal with another test: passes reports the errors that pass by
-// themselves.
-func (c *Consumer) retryUntil(ctx context.Context, passes func(error) bool, what string, step func() error) error {
+// retryUntilFinal repeats a step of the start until it succeeds or fails permanently. passes reports
+// the errors that pass by themselves. A broker learns of a new topic a moment after the controller
+// created it. Another error is therefore permanent only when it has persisted for some 0.7 s.
+func (c *Consumer) retryUntilFinal(ctx context.Context, passes func(error) bool, what string, step func() error) error {
 	var final error
 	looks := 0
 	ok := c.retry(ctx, what, func() error {
@@ -336,8 +332,6 @@ func (c *Consumer) retryUntil(ctx context.Context, passes func(error) bool, what
 // whatever is assigned later.
 func (c *Consumer) Ready() <-chan struct{} { return c.ready }
 
-func (c *Consumer) readyOnce() { c.isReady.Do(func() { close(c.ready) }) }
-
 // readyPoll is the interval at which awaitReady checks the lanes of the first assignment.
 const readyPoll = 50 * time.Millisecond
 
@@ -348,7 +342,7 @@ func (c *Consumer) awaitReady() {
 			return
 		}
 	}
-	c.readyOnce()
+	close(c.ready)
 }
 
 // hasStarted reports whether every lane has started, or has been starting for longer than

@@ -135,8 +135,7 @@ func TestLaneHealth_CountsAndForgets(t *testing.T) {
 	if c.Health().Started {
 		t.Error("started before the first assignment")
 	}
-	c.readyOnce()
-	c.readyOnce()
+	close(c.ready)
 	f := l.source
 	f.tracker.DeliverRange(10, 14)
 	f.tracker.FinishRange(10, 11)
