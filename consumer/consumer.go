@@ -56,7 +56,6 @@ type Consumer struct {
 	sourcePauser  fetchPauser
 	retryPauser   fetchPauser
 	tierEnv       *tier.Env
-	fetcher       *tier.Fetcher
 	clock         *clock.Clock
 	workerPool    *workerPool
 	knownSources  map[string]knownSource
@@ -256,7 +255,9 @@ func (c *Consumer) connect() (err error) {
 	c.membership.Begin(rebalance + joinsLate)
 	c.retryPoll = newRetryPoll(c, c.retryCl)
 	c.retryPauser.client = c.retryCl
-	c.fetcher = c.newFetcher()
+	// Evicted records are not fetched through the retry client, whose fetch connections are busy with
+	// long polls.
+	c.tierEnv.Fetch = tier.NewFetcher(c.retryCl, c.copyClients.Client, c.cluster).Fetch
 	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: runUnit, clock: c.clock}
 	return nil
 }

@@ -19,7 +19,8 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/offsets":     {"internal/commitmark"},
 	"consumer/internal/session":     {},
 	"consumer/internal/tier": {
-		"consumer/internal/backoff", "consumer/internal/logthrottle", "consumer/internal/offsets", "headers", "internal/reserved", "retrytopics",
+		"consumer/internal/backoff", "consumer/internal/cluster", "consumer/internal/logthrottle", "consumer/internal/offsets",
+		"headers", "internal/reserved", "retrytopics",
 	},
 	"consumer/internal/topicmonitor": {"consumer/internal/cluster"},
 

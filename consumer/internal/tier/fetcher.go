@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,17 +28,17 @@ var ErrOutOfLog = errors.New("the log ends before it")
 type Fetcher struct {
 	client  *kgo.Client
 	through func() (*kgo.Client, error)
-	bounds  func(ctx context.Context, topic string, partition int32) (start, end int64, err error)
+	cluster *cluster.Cluster
 
 	decompressor kgo.Decompressor
 	brokers      perBroker
 }
 
 // NewFetcher makes a fetcher. client supplies the leaders and the user's options for decompression
-// and checksums. through returns the client whose connections carry the requests. bounds returns
-// where a log starts and ends.
-func NewFetcher(client *kgo.Client, through func() (*kgo.Client, error), bounds func(context.Context, string, int32) (start, end int64, err error)) *Fetcher {
-	f := &Fetcher{client: client, through: through, bounds: bounds, decompressor: kgo.DefaultDecompressor()}
+// and checksums. through returns the client whose connections carry the requests. cl is
+// asked where logs start and end.
+func NewFetcher(client *kgo.Client, through func() (*kgo.Client, error), cl *cluster.Cluster) *Fetcher {
+	f := &Fetcher{client: client, through: through, cluster: cl, decompressor: kgo.DefaultDecompressor()}
 	f.brokers.limit = refetchesPerBroker
 	if own, ok := client.OptValue(kgo.WithDecompressor).(kgo.Decompressor); ok && own != nil {
 		f.decompressor = own
@@ -125,7 +126,8 @@ func request(p Partition, epoch int32, from, bytes int64) kmsg.Request {
 // startBehind returns where a log starts whose records at from were deleted. It is called after a
 // broker answered that from is out of range.
 func (f *Fetcher) startBehind(ctx context.Context, p Partition, from int64) (int64, error) {
-	start, end, err := f.bounds(ctx, p.Topic, p.Partition)
+	logs, _ := f.cluster.Bounds(ctx, p.Topic) // Of returns the error
+	start, end, err := logs.Of(p.Topic, p.Partition)
 	switch {
 	case err != nil:
 		return 0, err
