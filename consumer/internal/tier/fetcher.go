@@ -39,7 +39,6 @@ type Fetcher struct {
 // asked where logs start and end.
 func NewFetcher(client *kgo.Client, through func() (*kgo.Client, error), cl *cluster.Cluster) *Fetcher {
 	f := &Fetcher{client: client, through: through, cluster: cl, decompressor: kgo.DefaultDecompressor()}
-	f.brokers.limit = refetchesPerBroker
 	if own, ok := client.OptValue(kgo.WithDecompressor).(kgo.Decompressor); ok && own != nil {
 		f.decompressor = own
 	}

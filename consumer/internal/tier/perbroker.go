@@ -9,9 +9,7 @@ import (
 
 // perBroker bounds the requests in flight to each broker.
 type perBroker struct {
-	limit int
-	mu    sync.Mutex
-	slots map[int32]chan struct{}
+	slots sync.Map // by broker's id: a channel with refetchesPerBroker places
 }
 
 // errCrowded reports that other requests had the broker's slots for so long that the leader may
@@ -20,22 +18,12 @@ var errCrowded = errors.New("the broker has too many requests in flight")
 
 // acquire waits for a slot, at most refetchTimeout. release gives it back.
 func (p *perBroker) acquire(ctx context.Context, broker int32) (release func(), err error) {
-	p.mu.Lock()
-	slots := p.slots[broker]
-	if slots == nil {
-		if p.slots == nil {
-			p.slots = map[int32]chan struct{}{}
-		}
-		slots = make(chan struct{}, p.limit)
-		p.slots[broker] = slots
-	}
-	p.mu.Unlock()
-	t := time.NewTimer(refetchTimeout)
-	defer t.Stop()
+	found, _ := p.slots.LoadOrStore(broker, make(chan struct{}, refetchesPerBroker))
+	slots := found.(chan struct{})
 	select {
 	case slots <- struct{}{}:
 		return func() { <-slots }, nil
-	case <-t.C:
+	case <-time.After(refetchTimeout):
 		return nil, errCrowded
 	case <-ctx.Done():
 		return nil, ctx.Err()

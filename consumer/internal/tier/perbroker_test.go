@@ -11,7 +11,7 @@ import (
 func TestPerBroker_BoundsEachBroker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := perBroker{limit: 2}
+		p := perBroker{}
 		var release func()
 		for range 2 {
 			var err error
