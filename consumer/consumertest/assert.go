@@ -101,10 +101,11 @@ func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) e
 	return found
 }
 
-// read reads a topic from its start until do returns true, or ctx ends.
+// read reads a topic from its start, transaction markers included, until do returns true, or ctx
+// ends.
 func (k *Kafka) read(ctx context.Context, topic string, do func(*kgo.Record) (done bool)) error {
 	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond))...)
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond), kgo.KeepControlRecords())...)
 	if err != nil {
 		return err
 	}

@@ -145,28 +145,16 @@ func (k *Kafka) scan(ctx context.Context, topic string, do func(*kgo.Record, hea
 	if len(left) == 0 {
 		return nil
 	}
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond), kgo.KeepControlRecords())...)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	for len(left) > 0 {
-		fetches := cl.PollFetches(ctx)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		fetches.EachRecord(func(r *kgo.Record) {
-			if end, ok := left[r.Partition]; ok && r.Offset < end {
-				if !r.Attrs.IsControl() {
-					m, _ := headers.Parse(r.Headers) // a malformed record is no copy
-					do(r, m)
-				}
-				if r.Offset == end-1 {
-					delete(left, r.Partition)
-				}
+	return k.read(ctx, topic, func(r *kgo.Record) (done bool) {
+		if end, ok := left[r.Partition]; ok && r.Offset < end {
+			if !r.Attrs.IsControl() {
+				m, _ := headers.Parse(r.Headers) // a malformed record is no copy
+				do(r, m)
 			}
-		})
-	}
-	return nil
+			if r.Offset == end-1 {
+				delete(left, r.Partition)
+			}
+		}
+		return len(left) == 0
+	})
 }
