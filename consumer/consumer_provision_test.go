@@ -91,8 +91,8 @@ func TestConsumer_RefusesATierThatMayNotGrow(t *testing.T) {
 		k.CreateTopic("orders.retry.300ms", 2)
 		cfg.Provision.Mode = retrytopics.Verify
 		err := k.Begin(cfg).Wait()
-		var undone *retrytopics.UndoneError
-		if !errors.As(err, &undone) || !slices.Equal(undone.Topics, []string{"orders.retry.300ms"}) {
+		var refused *retrytopics.ProvisionError
+		if !errors.As(err, &refused) || !slices.Equal(refused.Topics, []string{"orders.retry.300ms"}) {
 			t.Errorf("Run returned %v, want that the topic is too small", err)
 		}
 	})

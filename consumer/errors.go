@@ -85,8 +85,8 @@ func refusesUs(err error) bool {
 // transient reports whether an error at the start may pass by itself, such as an unreachable broker
 // or a leader election.
 func transient(err error) bool {
-	var undone *retrytopics.UndoneError
-	if errors.As(err, &undone) {
+	var refused *retrytopics.ProvisionError
+	if errors.As(err, &refused) {
 		return false
 	}
 	var code *kerr.Error

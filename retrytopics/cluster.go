@@ -92,7 +92,7 @@ func describeConfigs(ctx context.Context, adm *kadm.Client, topics map[string]*t
 // denied names the operation that failed. If a permission was missing, it names the permission and
 // the topics: kadm stops at the first refusal without naming its topic, so denied asks for each
 // topic by itself.
-func denied(err error, op, right string, names []string, ask func(string) error) error {
+func denied(err error, op, operation string, names []string, ask func(string) error) error {
 	if _, ok := errors.AsType[*kadm.AuthError](err); !ok {
 		return fmt.Errorf("%s: %w", op, err)
 	}
@@ -105,7 +105,7 @@ func denied(err error, op, right string, names []string, ask func(string) error)
 	if len(refused) == 0 {
 		refused = names // granted meanwhile, or denied by the cluster
 	}
-	return fmt.Errorf("%s %q: grant the operation %s on them: %w", op, refused, right, err)
+	return fmt.Errorf("%s %q: grant the operation %s on them: %w", op, refused, operation, err)
 }
 
 func withMessage(err error, message string) error {

@@ -27,7 +27,7 @@ import (
 // are invalid, a source topic does not exist, or a permission to describe is missing. So it does if
 // an existing sibling would lose records: compacted, limited by size, or kept shorter than its
 // delay needs. If siblings are missing or too small and may not be provisioned, the error is an
-// [*UndoneError] with the commands to run. The report holds the changes before an error.
+// [*ProvisionError] with the commands to run. The report holds the changes before an error.
 //
 // Ensure requests all topics at once: one metadata request, one for configs, and one for each
 // distinct shape of topic to create.
@@ -48,10 +48,10 @@ func Ensure(ctx context.Context, adm *kadm.Client, spec Spec, siblings ...Siblin
 	return e.report, nil
 }
 
-// settleTimeout bounds the wait for topics that the cluster confirmed. A controller shows them
+// visibleTimeout bounds the wait for topics that the cluster confirmed. A controller shows them
 // within a second; after a minute something else is wrong, and a caller without a deadline should
 // get an error.
-const settleTimeout = time.Minute
+const visibleTimeout = time.Minute
 
 // ensurer is one call of Ensure.
 type ensurer struct {
@@ -68,14 +68,14 @@ func (e *ensurer) run(ctx context.Context, siblings []Siblings) error {
 	for _, s := range siblings {
 		e.names = append(append(e.names, s.Source), s.Topics()...)
 	}
-	if err := e.look(ctx, siblings); err != nil {
+	if err := e.readCluster(ctx, siblings); err != nil {
 		return err
 	}
-	missing, small := e.undone()
+	missing, small := e.incomplete()
 	if e.spec.Mode == Verify {
 		errs := []error{e.compare(e.wants)}
 		if len(missing)+len(small) > 0 {
-			errs = append(errs, undone(missing, small, nil))
+			errs = append(errs, provisionError(missing, small, nil))
 		}
 		return errors.Join(errs...)
 	}
@@ -89,11 +89,11 @@ func (e *ensurer) run(ctx context.Context, siblings []Siblings) error {
 	if err != nil {
 		return err
 	}
-	return e.settle(ctx, missing, small, foreign)
+	return e.awaitVisible(ctx, missing, small, foreign)
 }
 
-// look reads the cluster and derives the wanted siblings.
-func (e *ensurer) look(ctx context.Context, siblings []Siblings) error {
+// readCluster reads the cluster and derives the wanted siblings.
+func (e *ensurer) readCluster(ctx context.Context, siblings []Siblings) error {
 	var err error
 	if e.topics, err = describe(ctx, e.adm, e.names); err != nil {
 		return err
@@ -117,8 +117,8 @@ func (e *ensurer) look(ctx context.Context, siblings []Siblings) error {
 	return nil
 }
 
-// undone returns the siblings that do not exist or have too few partitions.
-func (e *ensurer) undone() (missing, small []wanted) {
+// incomplete returns the siblings that do not exist or have too few partitions.
+func (e *ensurer) incomplete() (missing, small []wanted) {
 	for _, w := range e.wants {
 		switch t := e.topics[w.topic]; {
 		case t == nil:
@@ -169,7 +169,7 @@ func (e *ensurer) provision(ctx context.Context, missing, small []wanted) (forei
 			}
 			switch {
 			case err == nil, errors.Is(err, kerr.RequestTimedOut):
-				// Timed out: the controller continues, and settle waits.
+				// Timed out: the controller continues, and awaitVisible waits.
 				e.report.Created = append(e.report.Created, w.topic)
 			case errors.Is(err, kerr.TopicAlreadyExists):
 				foreign = append(foreign, w)
@@ -196,7 +196,7 @@ func (e *ensurer) provision(ctx context.Context, missing, small []wanted) (forei
 			case err == nil, errors.Is(err, kerr.RequestTimedOut):
 				e.report.Grown = append(e.report.Grown, Growth{Topic: w.topic, From: e.topics[w.topic].partitions, To: w.partitions})
 			case errors.Is(err, kerr.InvalidPartitions):
-				// Another instance grew it; settle checks whether it is large enough.
+				// Another instance grew it; awaitVisible checks whether it is large enough.
 			case isDenied(err):
 				noGrowth = append(noGrowth, w)
 				why = append(why, fmt.Errorf("grow topic %q: grant the operation ALTER on it: %w", w.topic, withMessage(err, r.ErrMessage)))
@@ -206,16 +206,16 @@ func (e *ensurer) provision(ctx context.Context, missing, small []wanted) (forei
 		}
 	}
 	if len(why) > 0 {
-		errs = append(errs, undone(noCreate, noGrowth, errors.Join(why...)))
+		errs = append(errs, provisionError(noCreate, noGrowth, errors.Join(why...)))
 	}
 	return foreign, errors.Join(errs...)
 }
 
-// settle waits until the cluster shows the created and grown topics. A topic that another instance
+// awaitVisible waits until the cluster shows the created and grown topics. A topic that another instance
 // created is treated as an existing one, and grown if it is too small: that instance may have read
 // the source before it grew.
-func (e *ensurer) settle(ctx context.Context, missing, small, foreign []wanted) error {
-	wait, cancel := context.WithTimeoutCause(ctx, settleTimeout, fmt.Errorf("not visible after %s", settleTimeout))
+func (e *ensurer) awaitVisible(ctx context.Context, missing, small, foreign []wanted) error {
+	wait, cancel := context.WithTimeoutCause(ctx, visibleTimeout, fmt.Errorf("not visible after %s", visibleTimeout))
 	defer cancel()
 	askedToGrow := map[string]bool{}
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -300,8 +300,8 @@ func isDenied(err error) bool {
 	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed)
 }
 
-func undone(missing, small []wanted, why error) *UndoneError {
-	u := &UndoneError{Err: why, Topics: slices.Concat(topicsOf(missing), topicsOf(small))}
+func provisionError(missing, small []wanted, why error) *ProvisionError {
+	u := &ProvisionError{Err: why, Topics: slices.Concat(topicsOf(missing), topicsOf(small))}
 	for _, w := range missing {
 		u.Commands = append(u.Commands, w.createCommand())
 	}

@@ -138,15 +138,15 @@ func TestEnsure_SiblingsGrowWithTheirSource(t *testing.T) {
 		}
 
 		_, err := Ensure(t.Context(), adm, Spec{Mode: Verify}, s)
-		var undone *UndoneError
-		if !errors.As(err, &undone) {
-			t.Fatalf("verify: error %v, want an UndoneError", err)
+		var refused *ProvisionError
+		if !errors.As(err, &refused) {
+			t.Fatalf("verify: error %v, want a ProvisionError", err)
 		}
-		if want := []string{"orders.retry.5s", "orders.dlq.ledger"}; !slices.Equal(undone.Topics, want) {
-			t.Errorf("verify: topics %q, want %q", undone.Topics, want)
+		if want := []string{"orders.retry.5s", "orders.dlq.ledger"}; !slices.Equal(refused.Topics, want) {
+			t.Errorf("verify: topics %q, want %q", refused.Topics, want)
 		}
-		if want := `kafka-topics.sh --bootstrap-server "$BOOTSTRAP" --alter --topic orders.retry.5s --partitions 6`; undone.Commands[0] != want {
-			t.Errorf("verify: command %q, want %q", undone.Commands[0], want)
+		if want := `kafka-topics.sh --bootstrap-server "$BOOTSTRAP" --alter --topic orders.retry.5s --partitions 6`; refused.Commands[0] != want {
+			t.Errorf("verify: command %q, want %q", refused.Commands[0], want)
 		}
 
 		r, err := Ensure(t.Context(), adm, Spec{}, s)
@@ -212,12 +212,12 @@ func TestEnsure_ListsCommandsItHasNoPermissionFor(t *testing.T) {
 				kfake.Fault{Keys: []kmsg.Key{kmsg.CreatePartitions}, Topic: "orders.dlq.ledger", Err: denial, Count: -1},
 			)
 			r, err := Ensure(t.Context(), adm, Spec{}, mustSiblings(t, Naming{}, "orders", time.Second))
-			var undone *UndoneError
-			if !errors.As(err, &undone) || !errors.Is(err, denial) {
-				t.Fatalf("error %v, want an UndoneError that is %v", err, denial)
+			var refused *ProvisionError
+			if !errors.As(err, &refused) || !errors.Is(err, denial) {
+				t.Fatalf("error %v, want a ProvisionError that is %v", err, denial)
 			}
-			if want := []string{"orders.dlq", "orders.dlq.ledger"}; !slices.Equal(undone.Topics, want) || len(undone.Commands) != 2 {
-				t.Errorf("topics %q with commands %q, want %q with one each", undone.Topics, undone.Commands, want)
+			if want := []string{"orders.dlq", "orders.dlq.ledger"}; !slices.Equal(refused.Topics, want) || len(refused.Commands) != 2 {
+				t.Errorf("topics %q with commands %q, want %q with one each", refused.Topics, refused.Commands, want)
 			}
 			for _, want := range []string{"grant the operation CREATE", "grant the operation ALTER"} {
 				if !strings.Contains(err.Error(), want) {
@@ -436,7 +436,7 @@ func TestEnsure_TheWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		deadline, want time.Duration
-	}{{3 * time.Second, 3 * time.Second}, {time.Hour, settleTimeout}} {
+	}{{3 * time.Second, 3 * time.Second}, {time.Hour, visibleTimeout}} {
 		onKafka(t, func(t *testing.T, cluster *kafka, adm *kadm.Client) {
 			createTopic(t, cluster, "orders", 2, nil)
 			cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "orders.dlq", Err: kerr.UnknownTopicOrPartition, Count: -1})

@@ -2,9 +2,9 @@ package retrytopics
 
 import "strings"
 
-// UndoneError lists siblings that are missing or have too few partitions, if [Ensure] may not
+// ProvisionError lists siblings that are missing or have too few partitions, if [Ensure] may not
 // change that: by [Verify], or as the cluster denies it.
-type UndoneError struct {
+type ProvisionError struct {
 	// Topics names them.
 	Topics []string
 	// Commands has one command for each topic, for an operator with the permission, in a shell
@@ -15,7 +15,7 @@ type UndoneError struct {
 }
 
 // Error names the topics and lists the commands, one per line.
-func (e *UndoneError) Error() string {
+func (e *ProvisionError) Error() string {
 	var b strings.Builder
 	b.WriteString("topics are missing or have too few partitions")
 	if e.Err != nil {
@@ -31,4 +31,4 @@ func (e *UndoneError) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *UndoneError) Unwrap() error { return e.Err }
+func (e *ProvisionError) Unwrap() error { return e.Err }

@@ -14,7 +14,7 @@ import (
 )
 
 // If a service may not create topics, an operator with the permission runs the commands.
-func ExampleUndoneError() {
+func ExampleProvisionError() {
 	adm, stop := cluster("orders")
 	defer stop()
 	orders, err := retrytopics.Naming{}.Siblings("orders", "billing")
@@ -23,9 +23,9 @@ func ExampleUndoneError() {
 		return
 	}
 	_, err = retrytopics.Ensure(context.Background(), adm, retrytopics.Spec{Mode: retrytopics.Verify}, orders)
-	if undone, ok := errors.AsType[*retrytopics.UndoneError](err); ok {
-		fmt.Println(undone.Topics)
-		fmt.Println(undone.Commands[0])
+	if refused, ok := errors.AsType[*retrytopics.ProvisionError](err); ok {
+		fmt.Println(refused.Topics)
+		fmt.Println(refused.Commands[0])
 	}
 	// Output:
 	// [orders.dlq orders.dlq.ledger]

@@ -58,7 +58,7 @@ var start = map[string]func(*testing.T, *fixture){
 		cfg := f.config(ok)
 		cfg.Provision.Mode = retrytopics.Verify
 		err := f.Begin(cfg).Wait()
-		var undone *retrytopics.UndoneError
+		var undone *retrytopics.ProvisionError
 		if !errors.As(err, &undone) {
 			t.Fatalf("Run returned %v, want an UndoneError", err)
 		}
