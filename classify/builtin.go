@@ -19,7 +19,7 @@ type opinion struct {
 	decided bool // verdict is one
 }
 
-func says(class string, v Verdict) opinion { return opinion{class, v, true} }
+func withVerdict(class string, v Verdict) opinion { return opinion{class, v, true} }
 
 // builtin returns the opinion on err itself, not on the errors that it wraps. vague is true if an
 // opinion on a wrapped error should win.
@@ -27,20 +27,20 @@ func builtin(err error, s *shape) (o opinion, vague bool) {
 	defer survive()
 	switch err {
 	case context.DeadlineExceeded:
-		return says(ClassTimeout, VerdictRetry), false
+		return withVerdict(ClassTimeout, VerdictRetry), false
 	case context.Canceled:
-		return says(ClassCanceled, VerdictRetry), false
+		return withVerdict(ClassCanceled, VerdictRetry), false
 	case io.EOF, io.ErrUnexpectedEOF:
-		return says(classEOF, VerdictRetry), false
+		return withVerdict(classEOF, VerdictRetry), false
 	case driver.ErrBadConn, sql.ErrConnDone:
-		return says(classConnection, VerdictRetry), false
+		return withVerdict(classConnection, VerdictRetry), false
 	}
 	if errno, ok := err.(syscall.Errno); ok {
 		// Every Errno has the methods of a net.Error, ENOENT included.
 		return ofErrno(errno), false
 	}
 	if s.has&isDecode != 0 {
-		return says(ClassDecode, VerdictTerminal), false
+		return withVerdict(ClassDecode, VerdictTerminal), false
 	}
 	if s.has&hasErrorCode != 0 {
 		if o := ofAWS(err.(errorCode).ErrorCode()); o.class != "" {
@@ -74,13 +74,13 @@ func builtin(err error, s *shape) (o opinion, vague bool) {
 		// The dialer's own types for an ended context are recognized by errors.Is.
 		switch is := err.(interface{ Is(error) bool }); {
 		case is.Is(context.DeadlineExceeded):
-			return says(ClassTimeout, VerdictRetry), false
+			return withVerdict(ClassTimeout, VerdictRetry), false
 		case is.Is(context.Canceled):
-			return says(ClassCanceled, VerdictRetry), false
+			return withVerdict(ClassCanceled, VerdictRetry), false
 		}
 	}
 	if s.has&isDNS != 0 {
-		return says("net.dns", VerdictRetry), false
+		return withVerdict("net.dns", VerdictRetry), false
 	}
 	if s.has&isNet != 0 {
 		return ofNet(err), true
@@ -91,20 +91,20 @@ func builtin(err error, s *shape) (o opinion, vague bool) {
 func ofErrno(errno syscall.Errno) opinion {
 	switch errno {
 	case syscall.ECONNREFUSED:
-		return says("net.refused", VerdictRetry)
+		return withVerdict("net.refused", VerdictRetry)
 	case syscall.ECONNRESET:
-		return says("net.reset", VerdictRetry)
+		return withVerdict("net.reset", VerdictRetry)
 	case syscall.ECONNABORTED:
-		return says("net.aborted", VerdictRetry)
+		return withVerdict("net.aborted", VerdictRetry)
 	case syscall.EPIPE:
-		return says("net.pipe", VerdictRetry)
+		return withVerdict("net.pipe", VerdictRetry)
 	case syscall.ETIMEDOUT:
-		return says("net.timeout", VerdictRetry)
+		return withVerdict("net.timeout", VerdictRetry)
 	case syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.ENETDOWN:
-		return says("net.unreachable", VerdictRetry)
+		return withVerdict("net.unreachable", VerdictRetry)
 	case syscall.EAGAIN, syscall.EINTR, // the same call may succeed now
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM: // resources come back
-		return says("os.unavailable", VerdictRetry)
+		return withVerdict("os.unavailable", VerdictRetry)
 	}
 	return opinion{}
 }
@@ -114,9 +114,9 @@ func ofNet(err error) opinion {
 		return opinion{} // a malformed URL stays malformed
 	}
 	if err.(netError).Timeout() {
-		return says("net.timeout", VerdictRetry)
+		return withVerdict("net.timeout", VerdictRetry)
 	}
-	return says("net.error", VerdictRetry)
+	return withVerdict("net.error", VerdictRetry)
 }
 
 func statusOf(err error, s *shape) int {
@@ -141,14 +141,14 @@ func ofHTTP(code int) opinion {
 		return opinion{class: class}
 	case code == 501, // Not Implemented
 		code == 505: // HTTP Version Not Supported
-		return says(class, VerdictTerminal)
+		return withVerdict(class, VerdictTerminal)
 	case code > 500,
 		code == 408, // Request Timeout
 		code == 425, // Too Early
 		code == 429: // Too Many Requests
-		return says(class, VerdictRetry)
+		return withVerdict(class, VerdictRetry)
 	}
-	return says(class, VerdictTerminal)
+	return withVerdict(class, VerdictTerminal)
 }
 
 // ofSQL decides by the class of the SQLSTATE, its first two characters. The names come from the SQL

@@ -53,7 +53,7 @@ func (c *Classifier) Classify(err error) Result {
 	message := text(err)
 
 	// Each source fills what the earlier ones left open.
-	got := f.word
+	got := f.marked
 	if c != nil && !got.complete() {
 		for i := range c.Rules {
 			if r := &c.Rules[i]; r.matches(err, message) {
@@ -65,7 +65,7 @@ func (c *Classifier) Classify(err error) Result {
 	got.fill(f.specific)
 	got.fill(f.vague)
 	if f.decode && (!got.decided || got.verdict == VerdictTerminal) {
-		got.fill(says(ClassDecode, VerdictTerminal))
+		got.fill(withVerdict(ClassDecode, VerdictTerminal))
 	}
 	byDefault := !got.decided
 	if c != nil {
@@ -104,7 +104,7 @@ func (o *opinion) fill(next opinion) {
 // findings collects the results of one walk over a tree of errors.
 type findings struct {
 	left     int // errors that may still be visited
-	word     opinion
+	marked   opinion
 	specific opinion
 	vague    opinion
 	after    time.Duration
@@ -125,14 +125,14 @@ func (f *findings) search(err error) (name string) {
 	f.left--
 	switch e := err.(type) {
 	case *markedError:
-		f.word.fill(opinion{e.class, e.verdict, true})
+		f.marked.fill(opinion{e.class, e.verdict, true})
 		if f.kind == "" {
 			f.kind = e.kind
 		}
 		f.wait(e.after)
 		return f.search(e.err)
 	case *namedError:
-		f.word.fill(opinion{class: e.class})
+		f.marked.fill(opinion{class: e.class})
 		return f.search(e.err)
 	case *decodeError:
 		f.decode = true
@@ -221,7 +221,7 @@ func (f *findings) panicError(e *PanicError) {
 	if f.within > 0 {
 		class = ClassDecode + "." + class
 	}
-	f.specific.fill(says(CleanClass(class), VerdictTerminal))
+	f.specific.fill(withVerdict(CleanClass(class), VerdictTerminal))
 }
 
 func (f *findings) stack() string {

@@ -104,15 +104,15 @@ func (n *tree) all(inDecoder bool) []seen {
 	return nodes
 }
 
-// word is the handler's mark on a node; builtin is the opinion on the node by itself.
-func (n seen) word() opinion {
+// marked is the handler's mark on a node; builtin is the opinion on the node by itself.
+func (n seen) marked() opinion {
 	switch n.kind {
 	case "mark", "after":
 		return opinion{verdict: n.verdict, decided: true}
 	case "as":
 		return opinion{class: n.class}
 	case "unsupported":
-		return says("unsupported-version", VerdictTerminal)
+		return withVerdict("unsupported-version", VerdictTerminal)
 	}
 	return opinion{}
 }
@@ -120,15 +120,15 @@ func (n seen) word() opinion {
 func (n seen) builtin() opinion {
 	switch {
 	case n.kind == "http":
-		return says("http.503", VerdictRetry)
+		return withVerdict("http.503", VerdictRetry)
 	case n.inDecoder:
 		return opinion{} // no other opinion is plainly an outage
 	case n.kind == "http500":
 		return opinion{class: "http.500"}
 	case n.kind == "eof":
-		return says("net.eof", VerdictRetry)
+		return withVerdict("net.eof", VerdictRetry)
 	case n.kind == "decode":
-		return says("decode", VerdictTerminal)
+		return withVerdict("decode", VerdictTerminal)
 	}
 	return opinion{}
 }
@@ -143,22 +143,22 @@ func TestClassifier_FollowsTheModel(t *testing.T) {
 		has := func(kind string) bool {
 			return slices.ContainsFunc(nodes, func(n seen) bool { return n.kind == kind })
 		}
-		var said []opinion
+		var opinions []opinion
 		for _, n := range nodes {
-			said = append(said, n.word())
+			opinions = append(opinions, n.marked())
 		}
 		for _, n := range nodes {
-			said = append(said, n.builtin())
+			opinions = append(opinions, n.builtin())
 		}
 		var want Result
-		verdict := slices.IndexFunc(said, func(o opinion) bool { return o.decided })
+		verdict := slices.IndexFunc(opinions, func(o opinion) bool { return o.decided })
 		if verdict >= 0 {
-			want.Verdict = said[verdict].verdict
+			want.Verdict = opinions[verdict].verdict
 		}
-		class := slices.IndexFunc(said, func(o opinion) bool { return o.class != "" })
+		class := slices.IndexFunc(opinions, func(o opinion) bool { return o.class != "" })
 		switch {
 		case class >= 0:
-			want.Class = said[class].class
+			want.Class = opinions[class].class
 		case has("undecodable") && want.Verdict == VerdictTerminal:
 			want.Class = ClassDecode
 		default:

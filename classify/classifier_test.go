@@ -231,7 +231,7 @@ func TestClassifier_DefaultIsNotAnExplicitVerdict(t *testing.T) {
 		{"changed", &Classifier{Unknown: VerdictRetry}, errBare, VerdictRetry, true},
 		{"changed to none", &Classifier{Unknown: 77}, errBare, VerdictTerminal, true},
 		{"a class is no verdict", &Classifier{Unknown: VerdictRetry}, As(errBare, "x"), VerdictRetry, true},
-		{"said", &Classifier{Unknown: VerdictRetry}, Terminal(errBare), VerdictTerminal, false},
+		{"marked", &Classifier{Unknown: VerdictRetry}, Terminal(errBare), VerdictTerminal, false},
 		{"rule", &Classifier{Rules: []Rule{Is(errBare, VerdictTerminal, "")}, Unknown: VerdictRetry}, errBare, VerdictTerminal, false},
 		{"built-in", &Classifier{Unknown: VerdictDiscard}, context.Canceled, VerdictRetry, false},
 	} {

@@ -30,17 +30,17 @@ func ofClient(err error, s *shape) opinion {
 
 // plain are sentinel errors that only their text identifies.
 var plain = map[string]opinion{
-	"invalid connection": says(classConnection, VerdictRetry), // go-sql-driver: lost during a query
-	"conn closed":        says(classConnection, VerdictRetry), // pgx
+	"invalid connection": withVerdict(classConnection, VerdictRetry), // go-sql-driver: lost during a query
+	"conn closed":        withVerdict(classConnection, VerdictRetry), // pgx
 
-	"redis: connection pool timeout":          says("redis.pool", VerdictRetry),
-	"redis: connection pool exhausted":        says("redis.pool", VerdictRetry),
-	"redis: connection pool has no free turn": says("redis.pool", VerdictRetry),
+	"redis: connection pool timeout":          withVerdict("redis.pool", VerdictRetry),
+	"redis: connection pool exhausted":        withVerdict("redis.pool", VerdictRetry),
+	"redis: connection pool has no free turn": withVerdict("redis.pool", VerdictRetry),
 
 	// From franz-go, in a handler that writes to Kafka itself.
-	"records have timed out before they were able to be produced":    says("kafka.produce", VerdictRetry),
-	"record failed after being retried too many times":               says("kafka.produce", VerdictRetry),
-	"the maximum amount of records are buffered, cannot buffer more": says("kafka.produce", VerdictRetry),
+	"records have timed out before they were able to be produced":    withVerdict("kafka.produce", VerdictRetry),
+	"record failed after being retried too many times":               withVerdict("kafka.produce", VerdictRetry),
+	"the maximum amount of records are buffered, cannot buffer more": withVerdict("kafka.produce", VerdictRetry),
 }
 
 // fieldsOf returns the struct that err is or points to.
@@ -130,10 +130,10 @@ func ofRedis(text string) opinion {
 	word, _, _ := strings.Cut(text, " ")
 	switch word {
 	case "LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "BUSY", "OOM":
-		return says("redis."+word, VerdictRetry)
+		return withVerdict("redis."+word, VerdictRetry)
 	}
 	if text == "ERR max number of clients reached" {
-		return says("redis.MAXCLIENTS", VerdictRetry)
+		return withVerdict("redis.MAXCLIENTS", VerdictRetry)
 	}
 	return opinion{}
 }
@@ -147,7 +147,7 @@ func ofAWS(code string) opinion {
 		"ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded", "BandwidthLimitExceeded",
 		"LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete", "EC2ThrottledException",
 		"RequestTimeout", "RequestTimeoutException":
-		return says("aws."+code, VerdictRetry)
+		return withVerdict("aws."+code, VerdictRetry)
 	}
 	return opinion{}
 }

@@ -39,12 +39,12 @@ func ofGRPC(err error) opinion {
 	}
 	switch code {
 	case 1, 4, 8, 10, 14:
-		return says(name, VerdictRetry)
+		return withVerdict(name, VerdictRetry)
 	case 2, 13: // Unknown and Internal carry no meaning
 		return opinion{class: name}
 	}
 	if code < uint64(len(grpcCodes)) {
-		return says(name, VerdictTerminal)
+		return withVerdict(name, VerdictTerminal)
 	}
 	return opinion{class: name}
 }

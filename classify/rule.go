@@ -26,7 +26,7 @@ func Is(target error, v Verdict, class string) Rule {
 	return Rule{Verdict: v, Class: class, match: func(err error, _ string) bool {
 		left := maxErrors
 		return anyIn(err, &left, func(e error) bool {
-			return byValue && e == target || saysIs(e, target)
+			return byValue && e == target || matchesIs(e, target)
 		})
 	}}
 }
@@ -99,7 +99,7 @@ func safely(f func(error) bool, err error) (ok bool) {
 	return f(err)
 }
 
-func saysIs(err, target error) bool {
+func matchesIs(err, target error) bool {
 	is, ok := err.(interface{ Is(error) bool })
 	return ok && is.Is(target)
 }

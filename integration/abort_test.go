@@ -73,7 +73,7 @@ func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 				t.Errorf("%d letters are visible of %d written: there was nothing in the open transaction", len(visible), len(all))
 			}
 			if len(visible) >= c.letters {
-				t.Errorf("all %d letters were sent before it aborted; it says\n%s", c.letters, p.said())
+				t.Errorf("all %d letters were sent before it aborted; it prints\n%s", c.letters, p.output())
 			}
 		})
 	}
@@ -127,8 +127,8 @@ func TestARunGoesOnWhileOthersFail(t *testing.T) {
 	s.await("copies of what failed before the run", func() bool { return s.count(topic+".retry.1s") >= 20 })
 
 	p := s.begin("run", topic+".dlq", "--group", topic, "--rate", "100", "--ramp", "0", "--window", "3s")
-	if !p.says("sending\n") {
-		t.Fatalf("it does not send, and says\n%s", p.said())
+	if !p.prints("sending\n") {
+		t.Fatalf("it does not send, and prints\n%s", p.output())
 	}
 	produce("other", 3)
 	produce("otherbusy", 3)

@@ -175,13 +175,13 @@ func (v *victim) liveAndDie() {
 		if turn < v.kills {
 			v.kill(p, turn)
 		}
-		switch code, said := p.end(), p.said(); {
+		switch code, out := p.end(), p.output(); {
 		case code == -1, code == 0:
 		// The process was killed while the transaction with the claim, or with the end, was being
 		// committed.
-		case code == 4 && strings.Contains(said, "unfinished run"), code == 1 && strings.Contains(said, "it cannot be resumed"):
+		case code == 4 && strings.Contains(out, "unfinished run"), code == 1 && strings.Contains(out, "it cannot be resumed"):
 		default:
-			v.t.Fatalf("%s ended with code %d, and says\n%s", p, code, said)
+			v.t.Fatalf("%s ended with code %d, and prints\n%s", p, code, out)
 		}
 		v.Ended = append(v.Ended, fmt.Sprintf("%s: %d after %v", p.Args[1], p.code, time.Since(began).Round(time.Millisecond)))
 	}
@@ -229,9 +229,9 @@ func (v *victim) kill(p *process, turn int) {
 	}
 	switch {
 	case phase != "claim":
-		p.says(begun[phase]...)
+		p.prints(begun[phase]...)
 	case p.Args[1] == "run" && v.rnd.IntN(2) == 0: // it prints this after the plan, and then claims
-		p.says("run " + v.topic)
+		p.prints("run " + v.topic)
 		window = 200 * time.Millisecond
 	}
 	after := time.Duration(v.rnd.Int64N(int64(window)))

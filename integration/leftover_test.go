@@ -51,13 +51,13 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 			return e.Record(ledger, int32(letter%2), letter)
 		}
 		stale := func(r *kgo.Record) headers.Position { return s.stale("siding-redrive-"+topic+".dlq-a", r) }
-		told := stale(&kgo.Record{Topic: target, Partition: 0, Value: []byte("told")})
-		untold := stale(&kgo.Record{Topic: target, Partition: 1, Value: []byte("untold")})
+		recorded := stale(&kgo.Record{Topic: target, Partition: 0, Value: []byte("recorded")})
+		unrecorded := stale(&kgo.Record{Topic: target, Partition: 1, Value: []byte("unrecorded")})
 		seen := s.Produce(&kgo.Record{Topic: archive, Value: []byte("seen")})[0]
 		stale(entry(1_000_000, headers.Position{Topic: archive, Offset: seen.Offset}))
-		stale(entry(1_000_001, untold))
-		// The record after the untold one is another producer's.
-		s.Produce(entry(1_000_002, told), entry(1_000_003, headers.Position{Topic: target, Partition: 1, Offset: untold.Offset + 1}))
+		stale(entry(1_000_001, unrecorded))
+		// The record after the unrecorded one is another producer's.
+		s.Produce(entry(1_000_002, recorded), entry(1_000_003, headers.Position{Topic: target, Partition: 1, Offset: unrecorded.Offset + 1}))
 
 		s.begin("resume", run).ends(0)
 		s.onceEach(topic, target, 600)
@@ -65,7 +65,7 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 		for _, r := range append(s.read(target, kgo.ReadCommitted()), s.read(ledger, kgo.ReadCommitted())...) {
 			visible[string(r.Value)], visible[string(r.Key)] = true, true
 		}
-		for what, want := range map[string]bool{"told": true, "untold": false, "1000000": true, "1000001": false, "1000002": true} {
+		for what, want := range map[string]bool{"recorded": true, "unrecorded": false, "1000000": true, "1000001": false, "1000002": true} {
 			if visible[what] != want {
 				t.Errorf("%s is visible: %v, want %v", what, visible[what], want)
 			}

@@ -72,9 +72,9 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 				}
 				return p.Letters
 			}
-			open, settled := int64(2*n), int64(0)
+			open, resolved := int64(2*n), int64(0)
 			if c.redriven {
-				open, settled = n, redriven()
+				open, resolved = n, redriven()
 			}
 			v = c.again(s, v, n)
 
@@ -87,8 +87,8 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 			if err := errors.Join(err, listErr); err != nil {
 				t.Fatal(err)
 			}
-			if at := starts[topic+".dlq"][0].Offset; at != settled {
-				t.Errorf("prune deleted what is before %d, want the %d that were settled", at, settled)
+			if at := starts[topic+".dlq"][0].Offset; at != resolved {
+				t.Errorf("prune deleted what is before %d, want the %d that were resolved", at, resolved)
 			}
 			v.fixed()
 			if n := redriven(); n != open {

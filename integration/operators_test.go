@@ -38,8 +38,8 @@ func TestOfTwoOperatorsOneRunsAndTheOtherIsToldOfIt(t *testing.T) {
 		t.Fatalf("the runs are %v", runs)
 	}
 	for _, want := range []string{runs[0].text("run"), runs[0].text("owner")} {
-		if !strings.Contains(loser.said(), want) {
-			t.Errorf("who was refused is not told of %q, but\n%s", want, loser.said())
+		if !strings.Contains(loser.output(), want) {
+			t.Errorf("the loser does not print %q, but\n%s", want, loser.output())
 		}
 	}
 	s.onceEach(topic, topic+".retry.1s", 300)
@@ -76,8 +76,8 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 			v.fixed()
 			dlq, target := topic+".dlq", topic+".retry.1s"
 			sleeper := s.begin("run", dlq, "--by", "ann", "--rate", "300", "--canary", "0", "--ramp", "0", "--window", "1s")
-			if !sleeper.says("sending\n") {
-				t.Fatalf("it does not send, and says\n%s", sleeper.said())
+			if !sleeper.prints("sending\n") {
+				t.Fatalf("it does not send, and prints\n%s", sleeper.output())
 			}
 			// Stopped while the target has records of an open transaction.
 			for open := false; !open; {
@@ -92,20 +92,20 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 			other := s.begin("resume", run, "--by", "bob", "--yes")
 			if wakes == "when the other is done" {
 				other.ends(0)
-			} else if !other.says("sending\n") {
-				t.Fatalf("the other does not send, and says\n%s", other.said())
+			} else if !other.prints("sending\n") {
+				t.Fatalf("the other does not send, and prints\n%s", other.output())
 			}
 			owner := s.rows("runs", dlq)[0].text("owner")
 			before := s.ends(target, dlq+".ledger")
 			signal(t, sleeper, syscall.SIGCONT)
 			sleeper.ends(1)
-			if said := sleeper.said(); !strings.Contains(said, "another process owns the run now: "+owner) || !strings.Contains(owner, fmt.Sprint(other.Process.Pid)) {
-				t.Errorf("it does not say that %q has the run, but\n%s", owner, said)
+			if out := sleeper.output(); !strings.Contains(out, "another process owns the run now: "+owner) || !strings.Contains(owner, fmt.Sprint(other.Process.Pid)) {
+				t.Errorf("it does not print that %q owns the run, but\n%s", owner, out)
 			}
 			other.ends(0)
 			// A process that the broker fenced reads the ledger before it does anything else.
-			if strings.Contains(sleeper.said(), "the broker fenced this process") && strings.Contains(other.said(), "it is unknown whether the last transaction was committed") {
-				t.Errorf("the other was disturbed, and says\n%s", other.said())
+			if strings.Contains(sleeper.output(), "the broker fenced this process") && strings.Contains(other.output(), "it is unknown whether the last transaction was committed") {
+				t.Errorf("the other was disturbed, and prints\n%s", other.output())
 			}
 			s.onlyOf(owner, target, dlq+".ledger", before)
 			if after := s.ends(target, dlq+".ledger"); wakes == "when the other is done" && !slices.Equal(before, after) {
@@ -122,7 +122,7 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 func signal(t *testing.T, p *process, s syscall.Signal) {
 	t.Helper()
 	if err := p.Process.Signal(s); err != nil {
-		t.Fatalf("%s: %v: %v; it says\n%s", p, s, err, p.said())
+		t.Fatalf("%s: %v: %v; it prints\n%s", p, s, err, p.output())
 	}
 }
 

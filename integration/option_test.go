@@ -56,7 +56,7 @@ func TestImageOfTheEnvironmentIsTheDefault(t *testing.T) {
 		opts      []Option
 		want      string
 	}{
-		{"nothing said", "", nil, "apache/kafka:4.3.0"},
+		{"no image named", "", nil, "apache/kafka:4.3.0"},
 		{"environment", "siding/kafka:4.3.0", nil, "siding/kafka:4.3.0"},
 		{"option", "siding/kafka:4.3.0", []Option{WithImage("mine:1")}, "mine:1"},
 	} {

@@ -41,7 +41,7 @@ func TestOnlyTheGroupThatFailedRunsWhatIsBroughtBack(t *testing.T) {
 		p := s.begin("run", topic+".dlq", "--group", topic+"-"+name, "--rate", "0", "--ramp", "0", "--window", "2s", "-o", "json").ends(0)
 		runs := s.rows("runs", topic+".dlq")
 		if status := s.rows("status", runs[i].text("run"))[0]; len(runs) != i+1 || status.number("succeeded") != n {
-			t.Errorf("of %s the status is %v, and it says\n%s", name, status, p.said())
+			t.Errorf("of %s the status is %v, and it prints\n%s", name, status, p.output())
 		}
 		target := topic + ".retry." + tiers[name].String()
 		sent[target] += n
@@ -119,11 +119,11 @@ func TestARunsOutcomeIsWhatTheServicesJournalSays(t *testing.T) {
 	for _, r := range s.read(topic+".dlq", kgo.ReadCommitted()) {
 		at, value := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}, string(r.Value)
 		values[at] = value
-		e, told := entries[at]
+		e, known := entries[at]
 		again, _ := redriven(r)
 		switch {
 		case strings.HasPrefix(value, "parcel"), again.Redrive.ID != "":
-			if told {
+			if known {
 				t.Errorf("letter %v, %s, was not redriven, and its entry is %+v", at, value, e)
 			}
 		case string(e.State) != journal[value], e.State == dlq.Failed && e.Class != "sku":

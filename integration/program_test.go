@@ -87,34 +87,34 @@ func (s *site) begin(args ...string) *process {
 	return p
 }
 
-// said returns the output so far.
-func (p *process) said() string {
+// output returns the output so far.
+func (p *process) output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stderr.String()
 }
 
-// says waits until the output has one of these texts; it fails if the program ends before.
-func (p *process) says(any ...string) bool {
+// prints waits until the output has one of these texts; it fails if the program ends before.
+func (p *process) prints(any ...string) bool {
 	p.t.Helper()
 	deadline := time.After(2 * time.Minute)
 	for {
 		p.mu.Lock()
-		said, changed := p.stderr.String(), p.changed
+		text, changed := p.stderr.String(), p.changed
 		p.mu.Unlock()
 		for _, words := range any {
-			if strings.Contains(said, words) {
+			if strings.Contains(text, words) {
 				return true
 			}
 		}
 		select {
 		case <-changed:
 		case <-p.exited:
-			if p.said() == said {
+			if p.output() == text {
 				return false
 			}
 		case <-deadline:
-			p.t.Fatalf("%s does not say %q, but\n%s", p, any, said)
+			p.t.Fatalf("%s does not print %q, but\n%s", p, any, text)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (p *process) end() int {
 	select {
 	case <-p.exited:
 	case <-time.After(3 * time.Minute):
-		p.t.Fatalf("%s does not end, and says\n%s", p, p.said())
+		p.t.Fatalf("%s does not end, and prints\n%s", p, p.output())
 	}
 	return p.code
 }
@@ -134,7 +134,7 @@ func (p *process) end() int {
 func (p *process) ends(code int) *process {
 	p.t.Helper()
 	if got := p.end(); got != code {
-		p.t.Fatalf("%s ended with code %d, want %d, and says\n%s", p, got, code, p.said())
+		p.t.Fatalf("%s ended with code %d, want %d, and prints\n%s", p, got, code, p.output())
 	}
 	return p
 }

@@ -54,7 +54,7 @@ func TestOperators_OfSixAtOnceOneRunsWithinTenSeconds(t *testing.T) {
 			results <- result{by, o, err, time.Since(began)}
 		}()
 	}
-	winner, refused, settled := "", map[string]string{}, time.Duration(0)
+	winner, refused, decidedAt := "", map[string]string{}, time.Duration(0)
 	for range operators {
 		res := <-results
 		e, ok := errors.AsType[*redrive.RefusedError](res.err)
@@ -62,18 +62,18 @@ func TestOperators_OfSixAtOnceOneRunsWithinTenSeconds(t *testing.T) {
 		case res.err == nil && res.o.Counts.Succeeded == 100 && winner == "":
 			winner = res.by
 		case ok && e.Reason == redrive.RefusedUnfinished:
-			refused[res.by], settled = e.Error(), max(settled, res.at)
+			refused[res.by], decidedAt = e.Error(), max(decidedAt, res.at)
 		default:
 			t.Errorf("%s ended with %v, and %+v", res.by, res.err, res.o)
 		}
 	}
-	t.Logf("settled after %v", settled)
-	if len(refused) != operators-1 || settled > 10*time.Second {
-		t.Errorf("after %v %d were refused, want 5 within 10s", settled, len(refused))
+	t.Logf("decided after %v", decidedAt)
+	if len(refused) != operators-1 || decidedAt > 10*time.Second {
+		t.Errorf("after %v %d were refused, want 5 within 10s", decidedAt, len(refused))
 	}
 	for by, why := range refused {
 		if !strings.Contains(why, winner+" on ") {
-			t.Errorf("%s has the run, and %s is told: %s", winner, by, why)
+			t.Errorf("%s owns the run, and the error of %s is: %s", winner, by, why)
 		}
 	}
 	s.onceEach(topic, topic+".retry.1s", 100)

@@ -46,10 +46,10 @@ func TestOnlyLettersThatABrokerWillNotTakeStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := map[string]bool{}
-	o, err := r.Run(t.Context(), p, redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, MaxLag: -1, Window: 2 * time.Second}, func(e redrive.Event) { said[e.Message] = true })
+	messages := map[string]bool{}
+	o, err := r.Run(t.Context(), p, redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, MaxLag: -1, Window: 2 * time.Second}, func(e redrive.Event) { messages[e.Message] = true })
 	if c := o.Counts; err != nil || c.Sent != n-large || c.Skipped[redrive.SkippedTooLarge] != large {
-		t.Errorf("the run ended with %v, and %+v; it said %v", err, o, said)
+		t.Errorf("the run ended with %v, and %+v; it messages %v", err, o, messages)
 	}
 	s.onceEach(topic, topic+".retry.1s", n-large)
 }

@@ -167,16 +167,16 @@ func (l *line) othersGoOn() {
 }
 
 // blocked waits until lane 1 is blocked with a reason that names the fault, while lane 0 runs.
-func (l *line) blocked(says string) {
+func (l *line) blocked(why string) {
 	l.t.Helper()
 	var h consumer.Health
 	for deadline := time.Now().Add(l.Patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		h = l.Health()
-		if len(h.Lanes) == 2 && !h.OK && h.Lanes[1].State == consumer.StateBlocked && strings.Contains(h.Lanes[1].Why, says) && h.Lanes[0].State != consumer.StateBlocked {
+		if len(h.Lanes) == 2 && !h.OK && h.Lanes[1].State == consumer.StateBlocked && strings.Contains(h.Lanes[1].Why, why) && h.Lanes[0].State != consumer.StateBlocked {
 			return
 		}
 	}
-	l.t.Fatalf("health is %+v, want lane 1 blocked by what says %q, and lane 0 not", h, says)
+	l.t.Fatalf("health is %+v, want lane 1 blocked with %q in its reason, and lane 0 not", h, why)
 }
 
 // untilRefused produces failing records until a copy is refused. A broker accepts copies until it

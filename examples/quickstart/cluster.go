@@ -120,8 +120,8 @@ func (c *cluster) tierTopics() (topics []string) {
 	return topics
 }
 
-// settled reports whether the group has committed all records of the source and the tiers.
-func (c *cluster) settled(ctx context.Context) bool {
+// allCommitted reports whether the group has committed all records of the source and the tiers.
+func (c *cluster) allCommitted(ctx context.Context) bool {
 	ends, err := c.admin.ListEndOffsets(ctx, append(c.tierTopics(), c.siblings.Source)...)
 	if err != nil || ends.Error() != nil {
 		return false

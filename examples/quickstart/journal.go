@@ -14,12 +14,12 @@ import (
 // journal records, by order id, what this program did and saw: the produced orders, the handler's
 // calls and the dead letters. It is safe for concurrent use.
 type journal struct {
-	mu      sync.Mutex
-	entries map[string]*entry
-	open    int             // produced, and neither handled nor dead-lettered yet
-	recent  []time.Duration // latencies of healthy orders since the last call of lately
-	closed  bool            // no more will be produced
-	settled chan struct{}   // closed when no order is open any more
+	mu       sync.Mutex
+	entries  map[string]*entry
+	open     int             // produced, and neither handled nor dead-lettered yet
+	recent   []time.Duration // latencies of healthy orders since the last call of lately
+	closed   bool            // no more will be produced
+	finished chan struct{}   // closed when no order is open any more
 }
 
 // entry is the life of one order.
@@ -35,7 +35,7 @@ type entry struct {
 }
 
 func newJournal() *journal {
-	return &journal{entries: map[string]*entry{}, settled: make(chan struct{})}
+	return &journal{entries: map[string]*entry{}, finished: make(chan struct{})}
 }
 
 func (j *journal) of(id string) *entry {
@@ -63,17 +63,17 @@ func (j *journal) acknowledged(id string, ok bool) {
 	e := j.of(id)
 	e.produced = ok
 	if !ok && e.open() {
-		j.settle()
+		j.finishOne()
 	}
 }
 
 // open reports whether the order is neither handled nor dead-lettered yet.
 func (e *entry) open() bool { return e.handled == 0 && !e.dead }
 
-// settle removes one order from the open ones. The caller holds the lock.
-func (j *journal) settle() {
+// finishOne removes one order from the open ones. The caller holds the lock.
+func (j *journal) finishOne() {
 	if j.open--; j.open == 0 && j.closed {
-		close(j.settled)
+		close(j.finished)
 	}
 }
 
@@ -83,7 +83,7 @@ func (j *journal) noMore() {
 	defer j.mu.Unlock()
 	j.closed = true
 	if j.open == 0 {
-		close(j.settled)
+		close(j.finished)
 	}
 }
 
@@ -93,7 +93,7 @@ func (j *journal) deadLettered(id string) {
 	defer j.mu.Unlock()
 	e := j.of(id)
 	if e.open() {
-		defer j.settle()
+		defer j.finishOne()
 	}
 	e.dead = true
 }
@@ -101,12 +101,12 @@ func (j *journal) deadLettered(id string) {
 // watch records each call of the handler, also one that panics, and reports retries that succeeded.
 func (j *journal) watch(h consumer.Handler, retried func(id string, f consumer.Delivery, late time.Duration)) consumer.Handler {
 	return func(ctx context.Context, r *kgo.Record) (err error) {
-		id, facts, start, returned := idOf(r), consumer.DeliveryOf(ctx, r), time.Now(), false
+		id, delivery, start, returned := idOf(r), consumer.DeliveryOf(ctx, r), time.Now(), false
 		defer func() {
 			ok := returned && err == nil
-			j.ran(id, ok, start.UnixMilli() < facts.NotBefore.UnixMilli())
-			if ok && facts.Attempt > 1 {
-				retried(id, facts, start.Sub(facts.NotBefore))
+			j.ran(id, ok, start.UnixMilli() < delivery.NotBefore.UnixMilli())
+			if ok && delivery.Attempt > 1 {
+				retried(id, delivery, start.Sub(delivery.NotBefore))
 			}
 		}()
 		err = h(ctx, r)
@@ -127,7 +127,7 @@ func (j *journal) ran(id string, ok, early bool) {
 		return
 	}
 	if e.open() {
-		defer j.settle()
+		defer j.finishOne()
 	}
 	if e.handled++; e.handled == 1 {
 		e.latency = time.Since(e.at)

@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // play produces, consumes, reads back and counts. The tally is nil if it did not get that far.
 func play(interrupt context.Context, o options, words, stderr io.Writer) (t *tally, err error) {
-	ctx, cancel := context.WithTimeoutCause(interrupt, limit, fmt.Errorf("gave up after %v", limit))
+	ctx, cancel := context.WithTimeoutCause(interrupt, limit, fmt.Errorf("not finished after %v", limit))
 	defer cancel()
 	c, err := open(ctx, o, tiers)
 	defer func() { err = errors.Join(err, c.close(o.keep)) }()
@@ -125,7 +125,7 @@ func play(interrupt context.Context, o options, words, stderr io.Writer) (t *tal
 
 	err = produce(ctx, c, j, of)
 	if err == nil {
-		err = settle(ctx, c, j, ended)
+		err = awaitFinish(ctx, c, j, ended)
 	}
 	if interrupt.Err() != nil {
 		err = nil // an interrupt is no error
@@ -137,7 +137,7 @@ func play(interrupt context.Context, o options, words, stderr io.Writer) (t *tal
 	select {
 	case e := <-ended:
 		err = errors.Join(err, e)
-	default: // settle has received it
+	default: // awaitFinish has received it
 	}
 
 	reading, cancelReading := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -190,22 +190,22 @@ func flush(cl *kgo.Client) error {
 	return cl.Flush(ctx)
 }
 
-// settle waits until each order was handled or dead-lettered, or until the group has committed all
+// awaitFinish waits until each order was handled or dead-lettered, or until the group has committed all
 // records. In the second case no further outcome can follow, and the table shows what is missing.
-func settle(ctx context.Context, c *cluster, j *journal, ended <-chan error) error {
-	look := time.NewTicker(500 * time.Millisecond)
-	defer look.Stop()
+func awaitFinish(ctx context.Context, c *cluster, j *journal, ended <-chan error) error {
+	poll := time.NewTicker(500 * time.Millisecond)
+	defer poll.Stop()
 	for idle := 0; idle < 2; {
 		select {
-		case <-j.settled:
+		case <-j.finished:
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case err := <-ended:
 			return errors.Join(errors.New("the consumer ended before all orders were finished"), err)
-		case <-look.C:
+		case <-poll.C:
 			idle++
-			if !c.settled(ctx) {
+			if !c.allCommitted(ctx) {
 				idle = 0
 			}
 		}

@@ -93,8 +93,8 @@ func attempts(n int) string {
 // fault returns the class of a record's last error, and as much of the message as fits on the line.
 func fault(m headers.Meta) string {
 	message, _, _ := strings.Cut(m.Message, "\n")
-	for _, said := range []string{m.Class + ": ", "panic: "} {
-		message = strings.TrimPrefix(message, said)
+	for _, prefix := range []string{m.Class + ": ", "panic: "} {
+		message = strings.TrimPrefix(message, prefix)
 	}
 	room := max(16, 46-len(m.Class))
 	if r := []rune(message); len(r) > room {

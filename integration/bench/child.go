@@ -21,28 +21,28 @@ const childFlag = "-child"
 
 // A job is the input of a program in a child process. A program reads the fields that concern it.
 type job struct {
-	Program string
-	Seeds   []string
-	Group   string
-	Data    data
-	To      string // topic that a bridge writes to
-	Naming  retrytopics.Naming
-	Ledger  string
-	Settled int           // letters that the ledger resolves
-	Headers int           // headers that a bridge adds
-	Whole   bool          // a bridge also reads its copies back
-	Slots   int           // handlers at a time
-	Spin    time.Duration // CPU that the handler burns
-	Metrics bool          // OpenTelemetry's SDK takes the metrics
-	Spans   bool          // and has a tracer that samples spans out
-	Rate    int           // records offered a second
-	Offered int           // records offered
-	Poison  int           // one record in so many fails each time; 0: none
-	Tiers   []time.Duration
-	Due     []int  // records that the tiers hand to the handler, numbered from tier to tier
-	Heap    int    // bytes that the process holds besides its work
-	Profile string // file for a CPU profile; empty: none
-	Dir     string // of the embedded broker's log
+	Program  string
+	Seeds    []string
+	Group    string
+	Data     data
+	To       string // topic that a bridge writes to
+	Naming   retrytopics.Naming
+	Ledger   string
+	Resolved int           // letters that the ledger resolves
+	Headers  int           // headers that a bridge adds
+	Whole    bool          // a bridge also reads its copies back
+	Slots    int           // handlers at a time
+	Spin     time.Duration // CPU that the handler burns
+	Metrics  bool          // OpenTelemetry's SDK takes the metrics
+	Spans    bool          // and has a tracer that samples spans out
+	Rate     int           // records offered a second
+	Offered  int           // records offered
+	Poison   int           // one record in so many fails each time; 0: none
+	Tiers    []time.Duration
+	Due      []int  // records that the tiers hand to the handler, numbered from tier to tier
+	Heap     int    // bytes that the process holds besides its work
+	Profile  string // file for a CPU profile; empty: none
+	Dir      string // of the embedded broker's log
 }
 
 // A report is what a program measured. Times are seconds, latencies

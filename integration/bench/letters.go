@@ -26,10 +26,10 @@ type letters struct {
 // faults is how many kinds of failure the letters are of, in five classes.
 const faults = 50
 
-// bury writes n dead letters beside a source topic of eight partitions, as
+// writeLetters writes n dead letters beside a source topic of eight partitions, as
 // siding writes them: with their whole story, of a record that was tried four
 // times, and of one record in forty, as an incident leaves them.
-func (r *rig) bury(ctx context.Context, label string, n int) (letters, error) {
+func (r *rig) writeLetters(ctx context.Context, label string, n int) (letters, error) {
 	const partitions = 8
 	source, err := r.topic(ctx, label, partitions)
 	if err != nil {
@@ -89,8 +89,8 @@ func (l *letters) stories(n int) func(yield func(*kgo.Record) bool) {
 	}
 }
 
-// settle writes into the ledger that the first n letters were discarded.
-func (r *rig) settle(ctx context.Context, l letters, n int) error {
+// writeDiscards writes into the ledger that the first n letters were discarded.
+func (r *rig) writeDiscards(ctx context.Context, l letters, n int) error {
 	return r.write(ctx, kgo.ProducerBatchMaxBytes(64<<10), func(yield func(*kgo.Record) bool) {
 		e := dlq.Entry{TopicID: l.dlqID, State: dlq.Discarded, At: time.Now(), By: "bench", Why: "to be passed over"}
 		for i := range n {

@@ -22,7 +22,7 @@ const (
 // redriveBench writes the letters once. Each run has a tier and a ledger of its own, created as
 // siding creates them, so that all letters are open.
 func redriveBench(ctx context.Context, r *rig) ([]arm, error) {
-	l, err := r.bury(ctx, "src", redriveLetters)
+	l, err := r.writeLetters(ctx, "src", redriveLetters)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func redriveBench(ctx context.Context, r *rig) ([]arm, error) {
 	program := func(name string) arm {
 		return arm{name, func(ctx context.Context, round int) (report, error) {
 			label := fmt.Sprintf("%s%d", name, round)
-			rep, err := r.bringBack(ctx, l, name+"-redrive", label)
+			rep, err := r.redrive(ctx, l, name+"-redrive", label)
 			if err != nil {
 				return report{}, err
 			}
@@ -54,9 +54,9 @@ func sameCopies(siding, bare int64) error {
 	return nil
 }
 
-// bringBack runs one program. The group has a member, since siding would wait for one; the member
+// redrive runs one program. The group has a member, since siding would wait for one; the member
 // reads the empty source and ignores the tier.
-func (r *rig) bringBack(ctx context.Context, l letters, program, label string) (report, error) {
+func (r *rig) redrive(ctx context.Context, l letters, program, label string) (report, error) {
 	naming := retrytopics.Naming{Retry: "{topic}.retry-" + label + ".{delay}", Ledger: "{topic}.dlq.ledger-" + label}
 	siblings, err := naming.Siblings(l.source, l.group, redriveTier)
 	if err != nil {

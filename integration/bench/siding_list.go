@@ -24,7 +24,7 @@ func sidingList(ctx context.Context, j job) (report, error) {
 		return report{}, err
 	}
 	var found iter.Seq2[*dlq.Letter, error]
-	if j.Settled == 0 {
+	if j.Resolved == 0 {
 		found = dlq.Read(ctx, j.Data.Topic, dlq.Filter{}, bounds, opts...)
 	} else {
 		l := dlq.NewLedger(j.Data.Topic, j.Ledger, opts...)
@@ -38,7 +38,7 @@ func sidingList(ctx context.Context, j job) (report, error) {
 			return report{}, err
 		}
 		rep := m.end(1)
-		if open := j.Settled / len(j.Data.Ends); letter.Record.Offset != int64(open) {
+		if open := j.Resolved / len(j.Data.Ends); letter.Record.Offset != int64(open) {
 			return report{}, fmt.Errorf("the first row is of %d/%d, want one of offset %d", letter.Record.Partition, letter.Record.Offset, open)
 		}
 		rep.P50 = rep.Seconds * float64(time.Second/time.Millisecond)

@@ -21,9 +21,9 @@ func sidingSummary(ctx context.Context, j job) (report, error) {
 		return report{}, err
 	}
 	rep := m.end(s.Open)
-	if want := j.Data.records() - int64(j.Settled); s.Open != want || s.Resolved != int64(j.Settled) || len(s.Failures) != faults {
-		return report{}, fmt.Errorf("the summary has %d open letters, want %d, and %d settled ones, want %d, of %d faults, want %d",
-			s.Open, want, s.Resolved, j.Settled, len(s.Failures), faults)
+	if want := j.Data.records() - int64(j.Resolved); s.Open != want || s.Resolved != int64(j.Resolved) || len(s.Failures) != faults {
+		return report{}, fmt.Errorf("the summary has %d open letters, want %d, and %d resolved ones, want %d, of %d faults, want %d",
+			s.Open, want, s.Resolved, j.Resolved, len(s.Failures), faults)
 	}
 	rep.Records = j.Data.records()
 	var mem runtime.MemStats

@@ -14,7 +14,7 @@ const (
 const summaryHeap = 64
 
 func summaryBench(ctx context.Context, r *rig) ([]arm, error) {
-	l, err := r.bury(ctx, "src", summaryLetters)
+	l, err := r.writeLetters(ctx, "src", summaryLetters)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func summaryBench(ctx context.Context, r *rig) ([]arm, error) {
 
 // summaryManyBench has no warm-up: its time decides nothing.
 func summaryManyBench(ctx context.Context, r *rig) ([]arm, error) {
-	l, err := r.bury(ctx, "src", summaryMany)
+	l, err := r.writeLetters(ctx, "src", summaryMany)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func summaryManyBench(ctx context.Context, r *rig) ([]arm, error) {
 }
 
 // reader is an arm that only reads, as often as it is run.
-func (r *rig) reader(name, program string, l letters, settled int) arm {
+func (r *rig) reader(name, program string, l letters, resolved int) arm {
 	return arm{name, func(ctx context.Context, _ int) (report, error) {
-		return r.run(ctx, name, job{Program: program, Data: l.data, Ledger: l.ledger, Settled: settled})
+		return r.run(ctx, name, job{Program: program, Data: l.data, Ledger: l.ledger, Resolved: resolved})
 	}}
 }

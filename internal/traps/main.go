@@ -15,7 +15,7 @@ func main() { os.Exit(run(os.DirFS("."), later, os.Stdout, os.Stderr)) }
 
 // run prints the traps of a tree with their tests, and the problems.
 func run(tree fs.FS, later map[int]string, out, problems io.Writer) (code int) {
-	s, err := look(tree)
+	s, err := readTree(tree)
 	if err != nil {
 		fmt.Fprintf(problems, "traps: %v\n", err)
 		return 2

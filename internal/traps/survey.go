@@ -32,8 +32,8 @@ type test struct {
 
 func (t test) String() string { return fmt.Sprintf("%s:%d %s", t.file, t.line, t.name) }
 
-// look reads every Go file of the tree, nested modules included.
-func look(tree fs.FS) (*survey, error) {
+// readTree reads every Go file of the tree, nested modules included.
+func readTree(tree fs.FS) (*survey, error) {
 	s := &survey{tests: map[int][]test{}}
 	err := fs.WalkDir(tree, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {

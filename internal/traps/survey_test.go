@@ -9,14 +9,14 @@ import (
 	"testing/fstest"
 )
 
-// looked surveys a tree with these files.
-func looked(t *testing.T, files map[string]string) *survey {
+// surveyOf surveys a tree with these files.
+func surveyOf(t *testing.T, files map[string]string) *survey {
 	t.Helper()
 	tree := fstest.MapFS{}
 	for name, text := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	s, err := look(tree)
+	s, err := readTree(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,14 +116,14 @@ func TestSurvey_TrapIsTheFirstLineOfATestsComment(t *testing.T) {
 			nil, "",
 		},
 		{
-			"not looked at", ".cache/a_test.go",
+			"not read", ".cache/a_test.go",
 			"package a\n\n// Trap 99: two failures.\nfunc TestBoth(t *testing.T) {}\n",
 			nil, "",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := looked(t, map[string]string{tt.file: tt.text})
+			s := surveyOf(t, map[string]string{tt.file: tt.text})
 			got := map[int]string{}
 			for n, tests := range s.tests {
 				got[n] = fmt.Sprint(tests)
@@ -171,7 +171,7 @@ func TestSurvey_EachTrapHasATestOrComesLater(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := looked(t, every(tt.without))
+			s := surveyOf(t, every(tt.without))
 			if s.judge(one); !slices.Equal(s.problems, tt.want) {
 				t.Errorf("problems %q, want %q", s.problems, tt.want)
 			}
@@ -181,7 +181,7 @@ func TestSurvey_EachTrapHasATestOrComesLater(t *testing.T) {
 
 func TestSurvey_EachTrapHasATestHere(t *testing.T) {
 	t.Parallel()
-	s, err := look(os.DirFS("../.."))
+	s, err := readTree(os.DirFS("../.."))
 	if err != nil {
 		t.Fatal(err)
 	}

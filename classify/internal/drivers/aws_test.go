@@ -48,5 +48,5 @@ func TestAWS_WhatItsSDKTriesAgainIsRetried(t *testing.T) {
 	means(t, "unavailable", send(t, http.StatusServiceUnavailable, ""), "http.503", "retry")
 	means(t, "bad gateway", send(t, http.StatusBadGateway, ""), "http.502", "retry")
 	means(t, "internal", send(t, http.StatusInternalServerError, "InternalFailure"), "http.500", "unknown")
-	means(t, "nobody listens", sendTo(t, "http://"+nobody(t)), "net.refused", "retry")
+	means(t, "no listener", sendTo(t, "http://"+closedPort(t)), "net.refused", "retry")
 }

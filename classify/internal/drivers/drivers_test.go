@@ -60,8 +60,8 @@ func hangUp(c net.Conn) {
 	_, _ = c.Read(b[:])
 }
 
-// nobody is an address without a listener.
-func nobody(t *testing.T) string {
+// closedPort is an address without a listener.
+func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

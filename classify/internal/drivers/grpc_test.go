@@ -56,5 +56,5 @@ func TestGRPC_Codes(t *testing.T) {
 	over, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
 	means(t, "timeout", c.Invoke(over, "/billing/Charge", &emptypb.Empty{}, &emptypb.Empty{}), "grpc.DeadlineExceeded", "retry")
-	means(t, "nobody listens", dial(t, nobody(t)).Invoke(t.Context(), "/billing/Charge", &emptypb.Empty{}, &emptypb.Empty{}), "grpc.Unavailable", "retry")
+	means(t, "no listener", dial(t, closedPort(t)).Invoke(t.Context(), "/billing/Charge", &emptypb.Empty{}, &emptypb.Empty{}), "grpc.Unavailable", "retry")
 }

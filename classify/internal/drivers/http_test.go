@@ -28,7 +28,7 @@ func get(ctx context.Context, c *http.Client, url string) error {
 func TestHTTP_OutagesAreRetried(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	means(t, "nobody listens", get(ctx, http.DefaultClient, "http://"+nobody(t)), "net.refused", "retry")
+	means(t, "no listener", get(ctx, http.DefaultClient, "http://"+closedPort(t)), "net.refused", "retry")
 	means(t, "the server hangs up", get(ctx, http.DefaultClient, "http://"+listen(t, hangUp)), "net.eof", "retry")
 	means(t, "the server resets", get(ctx, http.DefaultClient, "http://"+listen(t, func(c net.Conn) {
 		hangUp(c)

@@ -33,7 +33,7 @@ func TestKafka_WhatTheProtocolCallsRetriableIsRetried(t *testing.T) {
 
 func TestKafka_RecordsThatCannotBeWrittenInTime(t *testing.T) {
 	t.Parallel()
-	c, err := kgo.NewClient(kgo.SeedBrokers(nobody(t)), kgo.RecordDeliveryTimeout(time.Second), kgo.MaxBufferedRecords(1))
+	c, err := kgo.NewClient(kgo.SeedBrokers(closedPort(t)), kgo.RecordDeliveryTimeout(time.Second), kgo.MaxBufferedRecords(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +42,6 @@ func TestKafka_RecordsThatCannotBeWrittenInTime(t *testing.T) {
 	c.TryProduce(t.Context(), &kgo.Record{Topic: "orders"}, func(_ *kgo.Record, err error) { first <- err })
 	c.TryProduce(t.Context(), &kgo.Record{Topic: "orders"}, func(_ *kgo.Record, err error) { second <- err })
 	means(t, "there is no room", fmt.Errorf("publish: %w", <-second), "kafka.produce", "retry")
-	means(t, "nobody takes it", fmt.Errorf("publish: %w", <-first), "kafka.produce", "retry")
+	means(t, "no broker accepts it", fmt.Errorf("publish: %w", <-first), "kafka.produce", "retry")
 	means(t, "too many retries", kgo.ErrRecordRetries, "kafka.produce", "retry")
 }

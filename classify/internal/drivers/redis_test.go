@@ -72,7 +72,7 @@ func TestRedis_OutagesAreRetried(t *testing.T) {
 	means(t, "a wrong command", get(client(t, listen(t, answers("-WRONGTYPE Operation against a key holding the wrong kind of value", nil)), nil)), "proto.RedisError", "unknown")
 	means(t, "no such key", get(client(t, listen(t, answers("$-1", nil)), nil)), "proto.RedisError", "unknown")
 
-	means(t, "nobody listens", get(client(t, nobody(t), nil)), "net.refused", "retry")
+	means(t, "no listener", get(client(t, closedPort(t), nil)), "net.refused", "retry")
 	means(t, "the server hangs up", get(client(t, listen(t, hangUp), nil)), "net.eof", "retry")
 	means(t, "the server is silent", get(client(t, listen(t, answers("", nil)), func(o *redis.Options) { o.ReadTimeout = 20 * time.Millisecond })), "net.timeout", "retry")
 }

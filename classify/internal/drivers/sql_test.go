@@ -112,8 +112,8 @@ func TestPostgreSQL_SQLSTATEs(t *testing.T) {
 
 func TestPostgreSQL_OutagesAreRetried(t *testing.T) {
 	t.Parallel()
-	for name, exec := range postgresBy(t, nobody(t)) {
-		means(t, name+", nobody listens", exec(t.Context(), "select"), "net.refused", "retry")
+	for name, exec := range postgresBy(t, closedPort(t)) {
+		means(t, name+", no listener", exec(t.Context(), "select"), "net.refused", "retry")
 	}
 	for at, server := range map[string]func(net.Conn){"at the start": hangUp, "in a query": postgres} {
 		for name, exec := range postgresBy(t, listen(t, server)) {
@@ -175,7 +175,7 @@ func TestMySQL_OutagesAreRetried(t *testing.T) {
 		err := openMySQL(t, listen(t, mysqlSays(number, message))).PingContext(t.Context())
 		means(t, message, err, fmt.Sprint("mysql.", number), "retry")
 	}
-	means(t, "nobody listens", openMySQL(t, nobody(t)).PingContext(t.Context()), "net.refused", "retry")
+	means(t, "no listener", openMySQL(t, closedPort(t)).PingContext(t.Context()), "net.refused", "retry")
 	means(t, "the server hangs up", openMySQL(t, listen(t, func(c net.Conn) {})).PingContext(t.Context()), "sql.connection", "retry")
 	means(t, "lost in a query", mysql.ErrInvalidConn, "sql.connection", "retry")
 }

@@ -16,7 +16,7 @@ import (
 type Membership struct {
 	lock    chan struct{} // holds one token; a channel, so that a context can end the wait for it
 	joining bool          // guarded by lock
-	settled chan struct{} // closed when a join is over; guarded by lock
+	joined  chan struct{} // closed when a join is over; guarded by lock
 
 	mu       sync.Mutex
 	cancel   context.CancelFunc // ends the commit in flight
@@ -28,7 +28,7 @@ type Membership struct {
 
 // NewMembership makes the membership of a consumer that has not joined yet.
 func NewMembership() *Membership {
-	return &Membership{lock: make(chan struct{}, 1), joining: true, settled: make(chan struct{})}
+	return &Membership{lock: make(chan struct{}, 1), joining: true, joined: make(chan struct{})}
 }
 
 // Hold waits until the member is not joining, and takes the lock. held ends with ctx, and when the
@@ -43,10 +43,10 @@ func (m *Membership) Hold(ctx context.Context) (held context.Context, release fu
 		if !m.joining {
 			break
 		}
-		settled := m.settled
+		joined := m.joined
 		<-m.lock
 		select {
-		case <-settled:
+		case <-joined:
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		}
@@ -68,9 +68,9 @@ func (m *Membership) SetJoining(joining bool) {
 	switch {
 	case m.joining == joining:
 	case joining:
-		m.settled = make(chan struct{})
+		m.joined = make(chan struct{})
 	default:
-		close(m.settled)
+		close(m.joined)
 	}
 	m.joining = joining
 	m.mu.Lock()

@@ -158,17 +158,17 @@ func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
 	}
 }
 
-// A consumer without permission to write when its first copies failed wrote none until a restart,
-// which is trap 31.
+// A consumer had no permission to write when its first copies failed. It then wrote none until a
+// restart, which is trap 31.
 func grantedLater(t *testing.T, kafka *integration.Kafka) {
 	t.Helper()
 	admin := kadm.NewClient(client(t, kafka))
 	consumertest.On(t, kafka.Opts()...).CreateTopic("parcels", 1)
-	rights := func() *kadm.ACLBuilder {
+	onParcels := func() *kadm.ACLBuilder {
 		return kadm.NewACLs().Topics("parcels").ResourcePatternType(kadm.ACLPatternPrefixed)
 	}
 	allow(t, admin, "billing", kadm.NewACLs().Groups("billing").ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpRead))
-	allow(t, admin, "billing", rights().Operations(kadm.OpRead, kadm.OpCreate, kadm.OpAlter, kadm.OpDescribeConfigs))
+	allow(t, admin, "billing", onParcels().Operations(kadm.OpRead, kadm.OpCreate, kadm.OpAlter, kadm.OpDescribeConfigs))
 	k := consumertest.On(t, kafka.As("billing", "secret")...)
 	c := k.Run(consumer.Config{
 		Group: "billing", Topics: []string{"parcels"}, Policy: consumer.Policy{Tiers: []time.Duration{time.Second}},
@@ -195,7 +195,7 @@ func grantedLater(t *testing.T, kafka *integration.Kafka) {
 			t.Fatalf("health is %+v, want that the copy is refused", c.Health())
 		}
 	}
-	allow(t, admin, "billing", rights().Operations(kadm.OpWrite))
+	allow(t, admin, "billing", onParcels().Operations(kadm.OpWrite))
 	began := time.Now()
 	k.DeadLettered(records[0], headers.ReasonTerminal)
 	k.Handled(records[1], 1)
