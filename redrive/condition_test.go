@@ -49,7 +49,7 @@ func asWritten(t *testing.T, k *consumertest.Kafka, id string, change map[string
 // heldUp opens a transaction on a topic and aborts it some time later: committed readers wait.
 func heldUp(t *testing.T, k *consumertest.Kafka, topic string, during time.Duration) (ended <-chan struct{}) {
 	t.Helper()
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.TransactionalID("somebody"))...)
+	cl, err := kgo.NewClient(append(k.Opts(), kgo.TransactionalID("another-process"))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestAbort_EndsARunOfAnotherProcess(t *testing.T) {
 		!strings.Contains(aborted.stderr, fmt.Sprintf("\nnot sent, still open: %d letters\n", o.Selected-o.Sent)) {
 		t.Errorf("abort: %+v", aborted)
 	}
-	// The one who lost it says so, and how it stands now.
+	// The process that lost the run reports that, and the run's state.
 	if o := outcomeOf(t, got.stdout); got.code != exitError || o.State != "aborted" || !strings.Contains(got.stderr, ": it was aborted by oncall on ") ||
 		strings.Contains(got.stderr, "unfinished") || strings.Contains(got.stderr, "EPOCH") || strings.Count(got.stderr, "canary: ") != 1 {
 		t.Errorf("run: %+v", got)

@@ -69,8 +69,8 @@ func letters(n int64) string {
 	return fmt.Sprintf("%d letters", n)
 }
 
-// said is counts in words.
-func said[K ~string](of map[K]int64) string {
+// countsText formats counts by name.
+func countsText[K ~string](of map[K]int64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		parts = append(parts, letters(of[name])+": "+string(name))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The demo is the first that somebody sees of the tool, and the runbook is made of it: what it says
-// must be what happened.
+// The demo is often the first use of the program, and the runbook quotes it. So its comments must
+// agree with the output of the commands.
 func TestTellDemo_IsTrueAndTakesLessThanAMinute(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes thirteen seconds of real time")
@@ -18,7 +18,7 @@ func TestTellDemo_IsTrueAndTakesLessThanAMinute(t *testing.T) {
 	var all strings.Builder
 	began := time.Now()
 	i := invocation{now: time.Now, heard: func(words string) { all.WriteString(words) }, env: map[string]string{
-		// the user's own, which the demo is not about
+		// the user's own settings, which the demo must ignore
 		"SIDING_BROKERS": "127.0.0.1:1", "SIDING_SASL": "PLAIN", "SIDING_DLQ_NAME": "{topic}.dead",
 	}}
 	got := i.run(t, "demo")

@@ -25,7 +25,7 @@ func TestDiscard_DiscardsWhatWasTypedFor(t *testing.T) {
 	if got := b.redrive(t, "show", "orders.dlq", "1:1"); !strings.Contains(got.stdout, ` by oncall: bad\nfile`) {
 		t.Errorf("show: %s", got.stdout)
 	}
-	// The copy goes with its letter.
+	// The copy is discarded with its letter.
 	got = b.redrive(t, "discard", "orders.dlq", "--partition", "0", "--by", "ada", "--why", "x", "--yes")
 	if got.code != exitDone || got.stderr != "" || !strings.Contains(got.stdout, "DISCARDED  2\nBY         ada\n") {
 		t.Errorf("%+v", got)
@@ -33,7 +33,7 @@ func TestDiscard_DiscardsWhatWasTypedFor(t *testing.T) {
 	b.wantOpen(t, "1:2")
 }
 
-// What comes while somebody types was not asked about.
+// Letters that arrive before the answer were not part of the question.
 func TestDiscard_LeavesLettersThatArriveMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
@@ -80,7 +80,7 @@ func TestDiscard_NamesWhatItMayNotWrite(t *testing.T) {
 	fails(t, b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), exitError, "redrive: not authorized: the user needs WRITE on topic orders.dlq.ledger")
 }
 
-// The copy is behind what --offset names, and would be open once its letter has expired.
+// The copy is outside of the range of --offset, and would be open once its letter has expired.
 func TestDiscard_RecordsCopiesThatNoFlagNames(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)

@@ -28,7 +28,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
@@ -95,7 +95,7 @@ func letter(topic string, partition int32, ago time.Duration, m headers.Meta) *k
 	}
 }
 
-// result is what a command left behind.
+// result is the output of a command and its exit code.
 type result struct {
 	stdout, stderr string
 	code           int
@@ -133,7 +133,7 @@ func (i invocation) in(ctx context.Context, t *testing.T, args ...string) result
 	return result{stdout.String(), stderr.String(), code}
 }
 
-// listener does something when it hears words.
+// listener calls heard with each text that is written.
 type listener struct {
 	io.Writer
 	heard func(string)
@@ -146,7 +146,7 @@ func (l listener) Write(p []byte) (int, error) {
 	return l.Writer.Write(p)
 }
 
-// typist does something before it types.
+// typist calls before when the command reads the operator's answer.
 type typist struct {
 	io.Reader
 	before func()
@@ -182,7 +182,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// fails checks that a command ended with a code, printed no data and said something.
+// fails checks that a command ended with a code, without data, and printed the given words.
 func fails(t *testing.T, got result, code int, says string, args ...any) {
 	t.Helper()
 	if got.code != code || got.stdout != "" || !strings.Contains(got.stderr, says) {
@@ -195,7 +195,7 @@ func newCommands() *cobra.Command {
 	return newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })})
 }
 
-// quietTool is a tool at noon whose words are kept.
+// quietTool returns a tool at noon, and the buffer to which it writes its words.
 func quietTool(stdin io.Reader) (*tool, *bytes.Buffer) {
 	words := new(bytes.Buffer)
 	p := process{stdin: stdin, now: func() time.Time { return noon }}
@@ -212,7 +212,7 @@ func (b *broker) commit(t *testing.T, group, topic string, partition int32, at i
 	}
 }
 
-// deleteTo has a partition begin at an offset, as retention would.
+// deleteTo deletes the records of a partition below an offset, as retention would.
 func (b *broker) deleteTo(t *testing.T, topic string, partition int32, offset int64) {
 	t.Helper()
 	offsets := kadm.Offsets{}
@@ -254,14 +254,14 @@ func (b *broker) wantOpen(t *testing.T, want string) {
 	}
 }
 
-// content is what must not change of a letter.
+// content is the part of a letter that must not change.
 type content struct {
 	Offset     int64
 	Key, Value []byte
 	Headers    []kgo.RecordHeader
 }
 
-// hold is what a dead-letter topic holds.
+// hold returns the content of all letters of a dead-letter topic.
 func (b *broker) hold(t *testing.T, topic string) map[int32][]content {
 	t.Helper()
 	held := map[int32][]content{}
@@ -299,26 +299,27 @@ func places(t *testing.T, r result) []string {
 	return found
 }
 
-// as is how commands are started by a user of a guarded broker, whose password is their name.
+// as returns an invocation by a user of a guarded broker, whose password is the user's name.
 func (b *broker) as(user string) invocation {
 	return invocation{now: time.Now, env: map[string]string{"SIDING_BROKERS": b.addr, "SIDING_SASL": "PLAIN", "SIDING_SASL_USER": user, "SIDING_SASL_PASSWORD": user}}
 }
 
-// aclOn is a right on a topic.
+// aclOn is a permission on a topic.
 func aclOn(topic string, op kmsg.ACLOperation) kfake.ACL {
 	return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
 }
 
-// guarded has letters of group billing, which has a member, and a user ann with some rights.
-func guarded(t *testing.T, rights []kfake.ACL) *broker {
+// guarded is a broker with letters of group billing, which has a member, and with a user ann who
+// has the given permissions.
+func guarded(t *testing.T, permissions []kfake.ACL) *broker {
 	t.Helper()
 	admin := kgo.SASL(plain.Auth{User: "admin", Pass: "admin"}.AsMechanism())
-	b := newBroker(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"), kfake.User("PLAIN", "ann", "ann", rights...)).open(t, admin)
+	b := newBroker(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"), kfake.User("PLAIN", "ann", "ann", permissions...)).open(t, admin)
 	for _, topic := range []string{"orders", "orders.retry.5s", "orders.dlq", "orders.dlq.ledger"} {
 		b.topic(t, topic, 1, nil)
 	}
-	// One that is resolved, one that is open, and a copy of the first, of which the ledger is told
-	// when that goes.
+	// A resolved letter, an open one, and a copy of the first. The ledger gets an entry about the
+	// copy when the first letter is pruned.
 	for _, offset := range []int64{7, 8, 7} {
 		b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Original: headers.Position{Topic: "orders", Offset: offset, Timestamp: noon}}))
 	}
@@ -373,12 +374,12 @@ func inTrouble(t *testing.T) *service {
 	return &service{b.open(t), i}
 }
 
-// as is how commands are started on the service's broker, at the real time.
+// as returns an invocation on the service's broker, at the real time.
 func (s *service) as() invocation {
 	return invocation{env: map[string]string{"SIDING_BROKERS": s.addr}, now: time.Now}
 }
 
-// fast is a pace at which a run is over in some seconds.
+// fast are the flags of a pace at which a run ends within some seconds.
 var fast = []string{"--rate", "0", "--ramp", "0", "--window", "2s"}
 
 func (s *service) redrive(t *testing.T, args ...string) result {
@@ -386,11 +387,11 @@ func (s *service) redrive(t *testing.T, args ...string) result {
 	return s.as().run(t, args...)
 }
 
-// heldUp opens a transaction on all partitions of a topic and aborts it some time later: who reads
-// committed waits.
+// heldUp opens a transaction on all partitions of a topic and aborts it some time later: readers of
+// committed records wait.
 func (s *service) heldUp(t *testing.T, topic string, during time.Duration) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(s.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("somebody"))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(s.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("another-process"))
 	if err != nil {
 		t.Error(err)
 		return
@@ -449,7 +450,7 @@ func (s *service) whileSending(t *testing.T, rate string, do func(run string)) r
 	return got
 }
 
-// outcome is what -o json says of a run.
+// outcome is a run as -o json prints it.
 type outcome struct {
 	Run, State, By, Owner                      string
 	Why, Cause                                 *string
@@ -526,7 +527,7 @@ func someTopics(t *testing.T) *broker {
 		letter("orders.retry.5s", 0, 0, headers.Meta{}), letter("orders.retry.5s", 0, 0, headers.Meta{}),
 		letter("orders.retry.5s", 1, 0, headers.Meta{}),
 	)
-	// billing has a committed offset on two partitions of one tier; nobody has one on the other
+	// billing has a committed offset on two partitions of one tier. No group has one on the other
 	// tier.
 	b.commit(t, "billing", "orders.retry.5s", 0, 1)
 	b.commit(t, "billing", "orders.retry.5s", 2, 0)

@@ -77,12 +77,12 @@ func importLetters(ctx context.Context, s *session, topic string, file *os.File,
 	if err != nil {
 		return err
 	}
-	outlook, err := ledger.PreviewImport(ctx, file, progress(s.tool, "reading "+topic))
+	preview, err := ledger.PreviewImport(ctx, file, progress(s.tool, "reading "+topic))
 	if err != nil {
 		return readFailed(topic, err)
 	}
-	if n := reopened(outlook); n > 0 && !yes && outlook.Broken == nil {
-		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", letters(n), file.Name(), said(outlook.Reopened))
+	if n := reopened(preview); n > 0 && !yes && preview.Broken == nil {
+		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", letters(n), file.Name(), countsText(preview.Reopened))
 		if err := confirm(ctx, s.tool, what, n); err != nil {
 			return err
 		}
@@ -105,8 +105,8 @@ func importLetters(ctx context.Context, s *session, topic string, file *os.File,
 	return s.screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("imported", "IMPORTED", n),
-		output.NewField("reopened", "OPEN AGAIN", unlessZero(reopened(outlook))),
-		output.NewField("copies", "COPIES", explained(outlook.Copies, ": the topic holds their letters, or the file has them twice")),
+		output.NewField("reopened", "OPEN AGAIN", unlessZero(reopened(preview))),
+		output.NewField("copies", "COPIES", explained(preview.Copies, ": the topic holds their letters, or the file has them twice")),
 	)
 }
 

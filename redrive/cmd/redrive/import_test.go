@@ -28,7 +28,7 @@ func TestImport_MakesTheExportedRecordsAgain(t *testing.T) {
 	if diff := cmp.Diff(b.hold(t, "orders.dlq"), b.hold(t, "again.dlq")); diff != "" {
 		t.Errorf("-exported +imported:\n%s", diff)
 	}
-	// Once more into the topic that has them: copies, which are not open.
+	// Imported into a topic that still has them, open letters become copies.
 	before := b.openLetters(t)
 	got = b.redrive(t, "export", "orders.dlq", "--group", "billing")
 	if strings.Count(got.stdout, "\n") != 2 {
@@ -37,7 +37,7 @@ func TestImport_MakesTheExportedRecordsAgain(t *testing.T) {
 	if got = b.redrive(t, "import", "orders.dlq", save(t, got.stdout)); got.code != exitDone || !strings.Contains(got.stdout, "COPIES    2: the topic holds their letters") || strings.Contains(got.stdout, "AGAIN") {
 		t.Errorf("import: %+v", got)
 	}
-	// Those that are resolved as well: they are, and will be.
+	// So do resolved letters, and they stay resolved.
 	resolved := b.redrive(t, "export", "orders.dlq", "--all", "--offset", "0:0")
 	if got = b.redrive(t, "import", "orders.dlq", save(t, resolved.stdout), "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":1,"reopened":0,"copies":1}`+"\n" {
 		t.Errorf("import: %+v", got)
@@ -75,7 +75,7 @@ func TestImport_TakesNothingOfABrokenFile(t *testing.T) {
 	}
 }
 
-// A letter whose time is past would be deleted at once: it is not written then.
+// Import does not write a letter whose timestamp is so old that retention would delete it at once.
 func TestImport_KeepsTimestampsWhereTheTopicDoes(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
@@ -94,7 +94,7 @@ func TestImport_KeepsTimestampsWhereTheTopicDoes(t *testing.T) {
 	}
 }
 
-// A run would bring back once more what has succeeded, so nobody gets to import that unasked.
+// A run would redrive letters again that have succeeded, so import asks before it writes them.
 func TestImport_AsksBeforeItReopensLetters(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
@@ -114,8 +114,7 @@ func TestImport_AsksBeforeItReopensLetters(t *testing.T) {
 		}
 		b.wantOpen(t, open)
 	}
-	// A broken file is not asked about, and one for another topic has letters of which nothing is
-	// known there.
+	// Import asks nothing about a broken file, or about a topic whose ledger has no outcomes.
 	archive, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +131,7 @@ func TestImport_AsksBeforeItReopensLetters(t *testing.T) {
 		t.Errorf("%+v, want %s", got, want)
 	}
 	b.wantOpen(t, "0:3 0:4 0:5 1:0 1:1 1:2")
-	// They are open now, and nothing is asked of them once more.
+	// The letters are open now, so a second import asks nothing.
 	if got := b.redrive(t, "import", "orders.dlq", file, "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":3,"reopened":0,"copies":3}`+"\n" || got.stderr != "" {
 		t.Errorf("again: %+v", got)
 	}

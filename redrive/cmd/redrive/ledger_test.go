@@ -9,26 +9,26 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// What is broken in a ledger is named, with what to do; what is not broken is used.
+// A verb names each broken record of the ledger and its remedy, and uses the other records.
 func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	// about no letter: it can stay
+	// a record about no letter, which does no harm
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("foo"), Value: []byte("bar")})
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("1"), Value: []byte(`{"v":1,"sta`)})
-	// A broken entry: its letter counts as open, and everybody who goes by that says so.
+	// The letter of a broken entry counts as open, and each verb that counts it warns of that.
 	for _, args := range [][]string{{"summary", "orders.dlq"}, {"list", "orders.dlq"}, {"prune", "orders.dlq"}, {"topics"}} {
 		got := b.redrive(t, args...)
 		if got.code != exitDone || !strings.Contains(got.stderr, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open; the first: dlq: ledger record orders.dlq.ledger/0/") || !strings.Contains(got.stderr, ` with key "1": `) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
-	// One that may have been brought back is named, by whoever would bring it back.
+	// That letter may have been redriven already, so the plan names it.
 	if got := b.redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"); got.code != exitDone ||
 		!strings.Contains(got.stderr, "warning: the entries of 1 of the letters in orders.dlq.ledger can't be read, so these letters may be redriven a second time: orders.dlq/0/1; ") {
 		t.Errorf("%+v", got)
 	}
-	// A run that can't be read: nobody knows whether it goes on.
+	// If a run's record cannot be read, the run may be unfinished.
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,`)), dlq.RunRecord("orders.dlq.ledger", "r-2", []byte(`{"v":1,"id":"r-2","state":"done","by":"ada"}`)))
 	says := "run r-1 can't be read from the ledger: unexpected end of JSON input; to remove it, write a record with the key run/r-1 and no value to partition 0 of orders.dlq.ledger"
 	for _, args := range [][]string{
@@ -50,7 +50,7 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 		t.Errorf("runs: %+v", got)
 	}
 	b.wantOpen(t, "0:1 0:3 1:0 1:1 1:2")
-	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", nil)) // as it says
+	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", nil)) // as the message advises
 	if got := b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"); got.code != exitDone {
 		t.Errorf("%+v", got)
 	}
@@ -60,7 +60,7 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 	}
 }
 
-// What the ledger can't tell leaves letters open, and that is said.
+// Letters without a readable entry count as open, with a warning.
 func TestReadLedger_WarnsOfWhatItLacks(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
@@ -80,7 +80,7 @@ func TestReadLedger_WarnsOfWhatItLacks(t *testing.T) {
 	}
 }
 
-// Whoever is asked may take a while; what began meanwhile counts.
+// The operator may take a while to answer the question. A run that begins meanwhile counts.
 func TestStillIdle_SeesARunThatBeginsMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)

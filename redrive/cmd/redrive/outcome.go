@@ -69,7 +69,7 @@ func showOutcome(t *tool, o redrive.Outcome) error {
 		field("pending", "PENDING", c.Pending),
 		field("unknown", "UNKNOWN", unlessZero(c.Unknown)),
 		field("unfollowed", "NOT FOLLOWED", unlessZero(c.Unfollowed)),
-		field("skipped", "NOT SENT", output.Pair{Table: said(c.Skipped), JSON: some(c.Skipped)}),
+		field("skipped", "NOT SENT", output.Pair{Table: countsText(c.Skipped), JSON: some(c.Skipped)}),
 	)
 }
 

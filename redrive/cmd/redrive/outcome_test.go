@@ -10,8 +10,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// What run, resume, status and abort print is the same, whichever of them has looked: no count is
-// null where it is known to be none.
+// run, resume, status and abort print the same outcome. A count that is known to be zero is 0, not
+// null.
 func TestShowOutcome_PrintsAllCounts(t *testing.T) {
 	t.Parallel()
 	begun := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Canary, By: "ada", Owner: "host/1", Started: noon, Heartbeat: noon}
@@ -40,8 +40,8 @@ func TestShowOutcome_PrintsAllCounts(t *testing.T) {
 	}
 }
 
-// The state that a run wrote down is what its process did then: of one that was stopped, or whose
-// process is gone, "sending" is not true.
+// A run's record has the state of its last write. After the process stopped or died, "sending" is
+// no longer true.
 func TestStateOf_ARunWithoutAProcess(t *testing.T) {
 	t.Parallel()
 	o := redrive.Outcome{State: redrive.Sending, Heartbeat: noon}

@@ -51,7 +51,7 @@ func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace) error {
 		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
 		field("watched", "WATCHED", output.Pair{Table: strings.Join(p.Watched, ", "), JSON: p.Watched}),
 		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: takes}),
-		field("skipped", "LEFT OUT", output.Pair{Table: said(p.Skipped), JSON: some(p.Skipped)}),
+		field("skipped", "SKIPPED", output.Pair{Table: countsText(p.Skipped), JSON: some(p.Skipped)}),
 		editText(p.Selection.Edit),
 		field("classes", "", classes),
 		field("partitions", "", partitions),

@@ -88,44 +88,44 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 	}
 }
 
-// Who has to ask for rights asks once: a plan names all that are missing, with those on the
-// transactional ids that only a run uses.
+// A plan names all missing permissions at once, so that the operator asks for them once. They
+// include those on the transactional ids, which only a run uses.
 func TestPlan_NamesAllMissingPermissions(t *testing.T) {
 	t.Parallel()
-	all := slices.Concat(documentedRights(t, 0), documentedRights(t, 1))
-	without := func(names ...string) (rights []kfake.ACL) {
+	all := slices.Concat(documentedPermissions(t, 0), documentedPermissions(t, 1))
+	without := func(names ...string) (permissions []kfake.ACL) {
 		for _, r := range all {
 			if !slices.Contains(names, r.Operation.String()+" "+r.Name) {
-				rights = append(rights, r)
+				permissions = append(permissions, r)
 			}
 		}
-		return rights
+		return permissions
 	}
 	ids := []string{"WRITE on transactional-id siding-redrive-orders.dlq-a", "WRITE on transactional-id siding-redrive-orders.dlq-b"}
 	for name, c := range map[string]struct {
-		rights []kfake.ACL
-		more   []string
-		want   []string
+		permissions []kfake.ACL
+		more        []string
+		want        []string
 	}{
-		"all but to look": {rights: documentedRights(t, 0), want: slices.Concat([]string{"WRITE on topic orders.dlq.ledger"}, ids, []string{"DESCRIBE on group billing"})},
-		"some":            {rights: without("READ orders.dlq", "WRITE siding-redrive-orders.dlq-b"), more: []string{"--offset", "0:1"}, want: []string{"DESCRIBE on topic orders.dlq"}},
+		"only those to read": {permissions: documentedPermissions(t, 0), want: slices.Concat([]string{"WRITE on topic orders.dlq.ledger"}, ids, []string{"DESCRIBE on group billing"})},
+		"some":               {permissions: without("READ orders.dlq", "WRITE siding-redrive-orders.dlq-b"), more: []string{"--offset", "0:1"}, want: []string{"DESCRIBE on topic orders.dlq"}},
 		"the ledger, to read": {
-			rights: without("READ orders.dlq.ledger", "WRITE siding-redrive-orders.dlq-b"), want: []string{"READ on topic orders.dlq.ledger", ids[1]},
+			permissions: without("READ orders.dlq.ledger", "WRITE siding-redrive-orders.dlq-b"), want: []string{"READ on topic orders.dlq.ledger", ids[1]},
 		},
 		"on a target": {
-			rights: without("WRITE siding-redrive-orders.dlq-a"), more: []string{"--target", "orders"},
+			permissions: without("WRITE siding-redrive-orders.dlq-a"), more: []string{"--target", "orders"},
 			want: []string{"DESCRIBE_CONFIGS on topic orders", "WRITE on topic orders", ids[0]},
 		},
 		"on a retry topic as the target": {
-			rights: without("READ orders.retry.5s", "WRITE orders.retry.5s"), more: []string{"--target", "orders.retry.5s"}, want: []string{"READ on topic orders.retry.5s", "WRITE on topic orders.retry.5s"},
+			permissions: without("READ orders.retry.5s", "WRITE orders.retry.5s"), more: []string{"--target", "orders.retry.5s"}, want: []string{"READ on topic orders.retry.5s", "WRITE on topic orders.retry.5s"},
 		},
 		"of retry topics": {
-			rights: without("READ orders.retry.5s", "WRITE orders.retry.5s"), want: []string{"READ on topic orders.retry.5s", "WRITE on topic orders.retry.5s"},
+			permissions: without("READ orders.retry.5s", "WRITE orders.retry.5s"), want: []string{"READ on topic orders.retry.5s", "WRITE on topic orders.retry.5s"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := guarded(t, c.rights).as("ann").run(t, append([]string{"plan", "orders.dlq"}, c.more...)...)
+			got := guarded(t, c.permissions).as("ann").run(t, append([]string{"plan", "orders.dlq"}, c.more...)...)
 			var named []string
 			for _, m := range regexp.MustCompile(`not authorized: the user needs (.*): have it granted`).FindAllStringSubmatch(got.stderr, -1) {
 				named = append(named, m[1])

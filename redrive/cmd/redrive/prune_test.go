@@ -34,7 +34,8 @@ func TestPrune_SparesOpenLetters(t *testing.T) {
 	}
 }
 
-// Nobody may ever know what became of it, and then the letter is all that there is of the record.
+// The outcome of a pending letter may stay unknown. The letter may then be all that is left of the
+// record.
 func TestPrune_SparesPendingLettersAndSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
@@ -57,7 +58,8 @@ func TestPrune_ByAgeAsksForOpenLettersAndArchives(t *testing.T) {
 	was := b.hold(t, "orders.dlq")
 	file := filepath.Join(t.TempDir(), "archive.jsonl")
 	env := map[string]string{"SIDING_BROKERS": b.addr}
-	// Of partition 0 the resolved one, an open one and its copy; of partition 1 the first.
+	// It deletes a resolved letter, an open one and its copy on partition 0, and the first letter
+	// of partition 1.
 	args := []string{"prune", "orders.dlq", "--older-than", "150m", "--archive", file, "-o", "json"}
 	got := invocation{env: env, stdin: "4\n"}.run(t, args...)
 	if got.code != exitRefused || !strings.Contains(got.stderr, "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome; type 3 to continue:") {
@@ -115,7 +117,7 @@ func TestPrune_DeletesNothingWithoutItsArchive(t *testing.T) {
 	}
 }
 
-// What no entry tells of is not deleted with what one tells of; it is written down, and said.
+// A copy without an entry is not deleted together with its letter. Prune records it and warns.
 func TestPrune_LeavesACopyWithoutAnEntryToTheNext(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Resume looked for three seconds who has the run. Where somebody's open transaction in the ledger
-// held the reading up for longer, it took a colleague's run without a word.
+// Resume read the ledger for three seconds to find the run's owner. If an open transaction held the
+// reading up for longer, resume took a colleague's run without asking.
 func TestResume_AsksWhereTheLedgerIsSlow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes eighteen seconds of real time")
@@ -58,8 +58,8 @@ func TestResume_ContinuesWhereTheRunWas(t *testing.T) {
 	}
 }
 
-// Whoever is refused for a colleague's run must not be led to end it, and takes it only knowing
-// whose it is.
+// A refusal because of a colleague's run must not advise to end that run. The operator takes it
+// only after a question that names its owner.
 func TestResume_AsksBeforeItTakesAnActiveRun(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)

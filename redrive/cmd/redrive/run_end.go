@@ -25,7 +25,7 @@ func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome
 		return err
 	}
 	if len(o.Counts.Skipped) > 0 {
-		t.screen.Warn("not sent: %s", said(o.Counts.Skipped))
+		t.screen.Warn("not sent: %s", countsText(o.Counts.Skipped))
 	}
 	if o.State.Finished() {
 		reportLeft(t, o)

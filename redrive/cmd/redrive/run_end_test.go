@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// A run whose letters all failed again, and were tolerated, ended with exit code 0, and so did one
-// of whose letters nothing was known.
+// A run ended with exit code 0 although all its letters failed again and were tolerated, or
+// although no outcome was known.
 func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
@@ -47,8 +47,8 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 	}
 }
 
-// A letter that failed again and waits in a retry topic was taken for one of which nothing is known
-// yet: 5, and 0 with --no-wait.
+// A letter that failed again and waits in a retry topic counted as pending: the exit code was 5, or
+// 0 with --no-wait.
 func TestFellShort_ExitCodeByCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -73,7 +73,8 @@ func TestFellShort_ExitCodeByCounts(t *testing.T) {
 	}
 }
 
-// What a run leaves behind is counted: of what it left out, some is open and some is not.
+// The report of an unfinished selection counts the open letters. Some skipped letters are open,
+// others are not.
 func TestReportLeft_ReportsWhatARunLeavesBehind(t *testing.T) {
 	t.Parallel()
 	tl, words := quietTool(nil)

@@ -16,7 +16,7 @@ const reportEvery = time.Minute
 // before the first line.
 func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 	begun, state, waiting := false, redrive.State(""), ""
-	said := t.now()
+	reported := t.now()
 	var speed speed
 	return func(e redrive.Event) {
 		if !begun {
@@ -45,8 +45,8 @@ func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 		state = e.State
 		now := t.now()
 		speed.add(now, e.Counts.Sent)
-		if !e.State.Finished() && !t.screen.HasStatus() && now.Sub(said) >= reportEvery {
-			said = now
+		if !e.State.Finished() && !t.screen.HasStatus() && now.Sub(reported) >= reportEvery {
+			reported = now
 			t.screen.Say("%s, %s", e.State, soFar(e.Counts, speed.perSecond))
 		}
 		// the bar comes last: a narrow terminal cuts it off, and not the failures

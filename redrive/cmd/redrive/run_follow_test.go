@@ -6,8 +6,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// Of a run that had sent all and did not end, since nobody could look, one saw "watching" and no
-// reason.
+// A run had sent all its letters, and could not read the outcomes. So it did not end, and printed
+// "watching" without a reason.
 func TestFollow_ReportsOnceWhatARunWaitsFor(t *testing.T) {
 	t.Parallel()
 	event := func(state redrive.State, waiting string) redrive.Event {
@@ -24,17 +24,17 @@ func TestFollow_ReportsOnceWhatARunWaitsFor(t *testing.T) {
 		event(redrive.Sending, ""),
 		event(redrive.Waiting, "the group is behind"),
 		event(redrive.Watching, ""),
-		event(redrive.Watching, "nobody knows"), event(redrive.Watching, "nobody knows"),
+		event(redrive.Watching, "outcomes unknown"), event(redrive.Watching, "outcomes unknown"),
 		event(redrive.Watching, ""), // it looks
-		event(redrive.Watching, "nobody knows"),
-		// as it was written down of the run, which is further
+		event(redrive.Watching, "outcomes unknown"),
+		// the state in the run's record, which the run has passed
 		message(redrive.Canary, "is the broker there?\nit is not"),
 		event(redrive.Watching, ""),
 		event(redrive.Done, ""),
 	} {
 		on(e)
 	}
-	want := "sending\nwaiting: the group is behind\ncontinuing: sending\nwaiting: the group is behind\ncontinuing: watching\nwaiting: nobody knows\nis the broker there?; it is not\n"
+	want := "sending\nwaiting: the group is behind\ncontinuing: sending\nwaiting: the group is behind\ncontinuing: watching\nwaiting: outcomes unknown\nis the broker there?; it is not\n"
 	if got := words.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -25,8 +25,8 @@ func TestSession_ABrokerThatGoesAwayEndsAVerb(t *testing.T) {
 	}
 }
 
-// The table of rights in docs/operations.md is what an operator is granted. With exactly it the
-// verbs work; with one right missing they name that right, and have done nothing.
+// An operator grants the permissions in the table in docs/operations.md. With exactly these the
+// verbs work. With one of them missing a verb names it, and does nothing.
 func TestSession_NeedsTheDocumentedPermissions(t *testing.T) {
 	t.Parallel()
 	file := save(t, guarded(t, nil).as("admin").run(t, "export", "orders.dlq").stdout)
@@ -37,18 +37,18 @@ func TestSession_NeedsTheDocumentedPermissions(t *testing.T) {
 		{{"import", "orders.dlq", file, "--keep-timestamps"}},
 		{{"prune", "orders.dlq"}},
 	} {
-		rights := documentedRights(t, 0)
+		permissions := documentedPermissions(t, 0)
 		if column > 0 { // it looks first
-			rights = slices.Concat(rights, documentedRights(t, column))
+			permissions = slices.Concat(permissions, documentedPermissions(t, column))
 		}
 		for _, verb := range verbs {
 			t.Run(verb[0], func(t *testing.T) {
 				t.Parallel()
-				if got := guarded(t, rights).as("ann").run(t, verb...); got.code != exitDone {
-					t.Errorf("with all rights: %+v", got)
+				if got := guarded(t, permissions).as("ann").run(t, verb...); got.code != exitDone {
+					t.Errorf("with all permissions: %+v", got)
 				}
-				for i, missing := range rights {
-					b := guarded(t, slices.Concat(rights[:i], rights[i+1:]))
+				for i, missing := range permissions {
+					b := guarded(t, slices.Concat(permissions[:i], permissions[i+1:]))
 					before := b.as("admin").run(t, "export", "orders.dlq", "--all").stdout
 					got := b.as("ann").run(t, verb...)
 					op, on := strings.ToUpper(missing.Operation.String()), kind(missing.Resource)+" "+missing.Name
@@ -56,11 +56,11 @@ func TestSession_NeedsTheDocumentedPermissions(t *testing.T) {
 						return strings.Contains(got.stderr, "not authorized: the user needs "+op+" on "+on+": have it granted (kafka-acls.sh ")
 					}
 					switch {
-					// it looks elsewhere
+					// runs reads the ledger only
 					case on == "topic orders.dlq" && op == "READ" && verb[0] == "runs":
-					// and at the letter all the same
+					// show prints the letter without the ledger
 					case on == "topic orders.dlq.ledger" && verb[0] == "show" && says(op) && got.code == exitDone:
-					// of which one who may not even see it is told first
+					// a user who may not see the topic gets an error about DESCRIBE
 					case got.code != exitError || got.stdout != "" || !says(op) && !says("DESCRIBE"):
 						t.Errorf("without %s on %s: %+v", op, on, got)
 					default:
@@ -74,8 +74,8 @@ func TestSession_NeedsTheDocumentedPermissions(t *testing.T) {
 	}
 }
 
-// documentedRights reads a column of the table.
-func documentedRights(t *testing.T, column int) (rights []kfake.ACL) {
+// documentedPermissions reads a column of the table.
+func documentedPermissions(t *testing.T, column int) (permissions []kfake.ACL) {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {
@@ -84,7 +84,7 @@ func documentedRights(t *testing.T, column int) (rights []kfake.ACL) {
 	_, table, _ := strings.Cut(string(text), "\n### Permissions for redriving\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	named := regexp.MustCompile("^ (group|topic|transactional id) `([^`]+)`")
-	right := regexp.MustCompile("`([A-Z_]+)`")
+	operation := regexp.MustCompile("`([A-Z_]+)`")
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 8 {
@@ -95,16 +95,16 @@ func documentedRights(t *testing.T, column int) (rights []kfake.ACL) {
 			continue
 		}
 		resource := map[string]kmsg.ACLResourceType{"topic": kmsg.ACLResourceTypeTopic, "group": kmsg.ACLResourceTypeGroup, "transactional id": kmsg.ACLResourceTypeTransactionalId}[of[1]]
-		for _, m := range right.FindAllStringSubmatch(cells[2+column], -1) {
+		for _, m := range operation.FindAllStringSubmatch(cells[2+column], -1) {
 			op, err := kmsg.ParseACLOperation(m[1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			rights = append(rights, kfake.ACL{Resource: resource, Name: of[2], Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true})
+			permissions = append(permissions, kfake.ACL{Resource: resource, Name: of[2], Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true})
 		}
 	}
-	if len(rights) == 0 {
-		t.Fatal("the table has no rights")
+	if len(permissions) == 0 {
+		t.Fatal("the table has no permissions")
 	}
-	return rights
+	return permissions
 }

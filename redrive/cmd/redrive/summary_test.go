@@ -37,8 +37,8 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 	}
 }
 
-// A class that is mistyped has no open letters, and so has one of which all came back: the first
-// must not look like the second.
+// A mistyped class has no open letters, and neither has a class whose letters were all redriven.
+// The first must not look like the second.
 func TestSummary_SaysThatNoLetterHasAClass(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A run leaves a mark on each partition behind its last record, past which nobody commits: five
-// were parked there for ever.
+// A run's transaction leaves a marker after the last record of each partition, and no group commits
+// an offset above it. So topics showed five parked records for ever.
 func TestListParked_CountsNoMarksOfTransactions(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t).open(t)

@@ -24,12 +24,12 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	said := e.Err.Error()
+	reason := e.Err.Error()
 	if isType[*kgo.ErrFirstReadEOF](e.Err) {
-		said = "it hung up at once" // the client's own text guesses what the hint knows
+		reason = "it hung up at once" // the client's own text guesses what the hint knows
 	}
 	return fmt.Sprintf("no broker can be used: tried %s for %s: %s; %s",
-		strings.Join(e.Brokers, ", "), e.Waited.Round(time.Millisecond), said, e.Hint)
+		strings.Join(e.Brokers, ", "), e.Waited.Round(time.Millisecond), reason, e.Hint)
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
@@ -72,7 +72,7 @@ func (c *Cluster) ask(ctx context.Context, broker string) error {
 func (c *Cluster) hint(err error) string {
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
-		return fmt.Sprintf("the broker refuses %s by %s: check %s", c.who(), c.sasl, c.credentials())
+		return fmt.Sprintf("the broker refuses %s by %s: check %s", c.identity(), c.sasl, c.credentials())
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return fmt.Sprintf("the broker does not offer %s: choose another --%s", c.sasl, mechanism)
 	case errors.Is(err, kerr.IllegalSaslState):
@@ -90,9 +90,9 @@ func (c *Cluster) hint(err error) string {
 	case isType[*kgo.ErrFirstReadEOF](err):
 		return fmt.Sprintf("this port may not speak TLS (--%s), or want authentication (--%s) or a certificate (--%s)", useTLS, mechanism, tlsCert)
 	case errors.Is(err, io.EOF) && c.sasl != "":
-		return fmt.Sprintf("it hung up on %s by %s: check %s, or omit --%s if that port does not authenticate clients", c.who(), c.sasl, c.credentials(), mechanism)
+		return fmt.Sprintf("it hung up on %s by %s: check %s, or omit --%s if that port does not authenticate clients", c.identity(), c.sasl, c.credentials(), mechanism)
 	case isType[*net.DNSError](err):
-		return fmt.Sprintf("check the name, in --%s or what the profile says", brokers)
+		return fmt.Sprintf("check the host name in --%s or in the profile", brokers)
 	}
 	wants := fmt.Sprintf("wants TLS (--%s)", useTLS)
 	if c.sasl != "" {
@@ -107,7 +107,7 @@ func refusedTLS(err error) bool {
 	return ok && op.Op == "remote error"
 }
 
-func (c *Cluster) who() string {
+func (c *Cluster) identity() string {
 	if c.user == "" {
 		return "the token"
 	}

@@ -125,7 +125,7 @@ func parseHeaders(all []string) map[string][]string {
 		name, value, exact := strings.Cut(h, "=")
 		if exact {
 			values[name] = append(values[name], value)
-		} else if _, said := values[name]; !said {
+		} else if _, named := values[name]; !named {
 			values[name] = nil
 		}
 	}
