@@ -14,8 +14,8 @@ import (
 )
 
 // lineageWorld is a partition of a dead-letter topic with its ledger, and the truth about the
-// records: when each failed last, and when something was done about it. Hosts have any clock, the
-// operator has another, brokers have the right one.
+// records: when each failed last, and when an operator or a run last acted on it. The clocks of
+// hosts and of the operator may be wrong; those of brokers are right.
 type lineageWorld struct {
 	*rapid.T
 	now      time.Time
@@ -38,7 +38,7 @@ type lineageWorld struct {
 	plan    *modelPlan // that nobody has claimed yet
 }
 
-// record is one of the source.
+// record is a record of the source.
 type record struct {
 	source byte
 	offset int64
@@ -115,8 +115,8 @@ func (w *lineageWorld) ledger() *Ledger {
 	return l
 }
 
-// choose is what a plan or a discard takes, some of what is open, and the copies that are to be
-// written down with it.
+// choose returns the letters that a plan or a discard takes: some of the open ones, and the copies
+// that are recorded with them.
 func (w *lineageWorld) choose(ledger *Ledger) (chosen []*kgo.Record, copies []*Letter) {
 	some := rapid.SampledFrom([]func(*Letter) bool{nil, func(l *Letter) bool { return l.Record.Offset%2 == 0 }, func(l *Letter) bool { return l.Meta.Original.Offset%2 == 1 }}).Draw(w.T, "filter")
 	c := newSelector(&Filter{Match: some}, ledger, WithCopies)
@@ -140,8 +140,8 @@ func (w *lineageWorld) failNew(*rapid.T) {
 	w.fail(r, "")
 }
 
-// failAgain is a crash before the commit, or a group that was rewound: the record fails once more,
-// after whatever was done about it.
+// failAgain makes a record fail once more, as after a crash before the commit or after a rewind of
+// the group.
 func (w *lineageWorld) failAgain(t *rapid.T) {
 	var again []record
 	for r := range w.records {
@@ -164,8 +164,8 @@ func (w *lineageWorld) failAgain(t *rapid.T) {
 
 func (w *lineageWorld) recreate(*rapid.T) { w.source++ }
 
-// A run is begun in three steps, and others come in between: the ledger is read, the letters are,
-// and the run is claimed.
+// A run begins in three steps: it reads the ledger, reads the letters, and claims. Other actions
+// may come in between.
 func (w *lineageWorld) readLedger(*rapid.T) { w.known = w.ledger() }
 
 func (w *lineageWorld) planRun(t *rapid.T) {
@@ -179,7 +179,7 @@ func (w *lineageWorld) planRun(t *rapid.T) {
 	w.plan = &modelPlan{chosen, copies}
 }
 
-// claim leaves out what somebody resolved since the plan, and copies of that.
+// claim omits letters that were resolved since the plan, and their copies.
 func (w *lineageWorld) claim(t *rapid.T) {
 	if w.plan == nil {
 		t.Skip("another action: there is no plan")
@@ -202,7 +202,7 @@ func (w *lineageWorld) claim(t *rapid.T) {
 	}
 }
 
-// run draws a run with something of a kind.
+// run draws a run that has letters of a kind.
 func (w *lineageWorld) run(t *rapid.T, has func(*modelRun) int) *modelRun {
 	some := slices.DeleteFunc(slices.Clone(w.runs), func(r *modelRun) bool { return has(r) == 0 })
 	if len(some) == 0 {
@@ -219,8 +219,7 @@ func draw(w *lineageWorld, from *[]*kgo.Record) *kgo.Record {
 	return l
 }
 
-// send sends a letter of a run that nobody has resolved meanwhile. Only one run at a time is under
-// way.
+// send sends a letter of a run that was not resolved meanwhile. Only one run is active at a time.
 func (w *lineageWorld) send(t *rapid.T) {
 	run := w.run(t, func(r *modelRun) int { return len(r.left) })
 	l := draw(w, &run.left)
@@ -240,7 +239,7 @@ func (w *lineageWorld) send(t *rapid.T) {
 	run.flying = append(run.flying, l)
 }
 
-// outcome is what becomes of a letter that was sent. That it is written down comes later.
+// outcome decides what becomes of a letter that was sent. It is recorded later.
 func (w *lineageWorld) outcome(t *rapid.T) {
 	run := w.run(t, func(r *modelRun) int { return len(r.flying) })
 	l := draw(w, &run.flying)
@@ -307,8 +306,8 @@ func (w *lineageWorld) prune(t *rapid.T) {
 	}
 }
 
-// represented are the records of which a letter is open, or was brought back and has no outcome:
-// that letter, or a copy that goes by it.
+// represented returns the records that have an open or pending letter. It may be a copy that is
+// judged by another letter.
 func (w *lineageWorld) represented(j *judge) map[record]bool {
 	all := map[record]bool{}
 	for _, l := range w.letters {
@@ -320,15 +319,15 @@ func (w *lineageWorld) represented(j *judge) map[record]bool {
 	return all
 }
 
-// lacksAll reports whether a letter tells of its record's last failure, since which nothing was
-// done, and none represents it.
+// lacksAll reports whether a letter has its record's last failure, no action followed that failure,
+// and no letter represents the record.
 func (w *lineageWorld) lacksAll(l *kgo.Record, represented map[record]bool) bool {
 	r := w.of[l]
 	t := w.records[r]
 	return w.failed[l].Equal(t.failed) && t.failed.After(t.done) && !represented[r]
 }
 
-// importOne writes a letter of an archive, or of an export of what is there still.
+// importOne imports a letter from an archive, or from an export of letters that are still there.
 func (w *lineageWorld) importOne(t *rapid.T) {
 	from := slices.Concat(w.archive, w.letters)
 	if len(from) == 0 {
@@ -339,7 +338,7 @@ func (w *lineageWorld) importOne(t *rapid.T) {
 	w.write(w.of[l], l.Headers, w.failed[l])
 }
 
-// expire is the retention of the topic, which takes letters whatever became of them.
+// expire deletes letters as the topic's retention does, whatever their state.
 func (w *lineageWorld) expire(t *rapid.T) {
 	if len(w.letters) == 0 {
 		t.Skip("another action: the topic is empty")
@@ -349,7 +348,7 @@ func (w *lineageWorld) expire(t *rapid.T) {
 	w.archive, w.letters = append(w.archive, w.letters[:n]...), w.letters[n:]
 }
 
-// compact leaves the last record of each key.
+// compact removes all records of the ledger but the last of each key.
 func (w *lineageWorld) compact(*rapid.T) {
 	last := map[string]*kgo.Record{}
 	for _, e := range w.entries {
@@ -358,7 +357,7 @@ func (w *lineageWorld) compact(*rapid.T) {
 	w.entries = slices.DeleteFunc(w.entries, func(e *kgo.Record) bool { return last[string(e.Key)] != e })
 }
 
-// naive says what became of the letters: each is compared with all before it.
+// naive returns the state of each letter. It compares each letter with all letters before it.
 func (w *lineageWorld) naive() (states []State) {
 	said := map[int64]State{}
 	letter := map[int64]int64{} // by the offset of a copy
@@ -420,7 +419,7 @@ func (w *lineageWorld) naive() (states []State) {
 	return states
 }
 
-// check holds the truth against what is shown.
+// check compares the truth with the states that the ledger returns.
 func (w *lineageWorld) check(*rapid.T) {
 	j := newJudge(w.ledger(), false)
 	want := w.naive()
@@ -447,9 +446,9 @@ func (w *lineageWorld) check(*rapid.T) {
 	}
 }
 
-// Whatever happens in whatever order, a record that failed after all that was done about it has a
-// letter that is open, or was brought back without an outcome, unless retention took all that tell
-// of the failure; it has one and not two; and prune deletes nothing that no entry settles.
+// The promises hold in whatever order events come. A record that failed after the last action on it
+// has exactly one open or pending letter, unless retention deleted all letters of the failure.
+// Prune deletes no letter that no entry resolves.
 func TestLineage_HidesNothingThatWasNotProcessed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

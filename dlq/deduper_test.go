@@ -10,7 +10,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// failing is from, of a record that fails now.
+// failing returns the Meta of a record that fails now.
 func failing(offset int64, changes ...func(*headers.Meta)) headers.Meta {
 	m := from(offset)
 	m.FirstFailedAt, m.FailedAt = time.Now(), time.Now()
@@ -36,8 +36,8 @@ func (k *kafka) prune(t *testing.T, before time.Time) int64 {
 
 // Trap 29: a source is recreated, and the new dead letters are taken for copies of old ones.
 //
-// Its first records failed, and had the offsets of records of the old one: nobody ever saw them,
-// and prune deleted them.
+// The first records of the new source failed at offsets that records of the old one had had. No
+// verb showed these letters, and prune deleted them.
 func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
 	t.Parallel()
 	for name, resolved := range map[string]bool{"the old ones are resolved": true, "the old ones are open": false} {
@@ -72,8 +72,8 @@ func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
 
 // Trap 29: a group is rewound, and the new dead letters are taken for copies of old ones.
 //
-// Records that had been redriven, and had succeeded, failed again: summary said that nothing was
-// open, plan found nothing, and prune deleted them without asking.
+// Records that had been redriven and had succeeded failed again. Summary showed no open letter,
+// plan found none, and prune deleted them without a question.
 func TestLineage_AFailureAfterItsLettersOutcomeIsOpen(t *testing.T) {
 	t.Parallel()
 	for _, state := range states {
@@ -107,7 +107,7 @@ func TestLineage_AFailureAfterItsLettersOutcomeIsOpen(t *testing.T) {
 	}
 }
 
-// A copy about which no entry says anything is nothing that prune may take for resolved.
+// Prune must not treat a copy without an entry as resolved.
 func TestLineage_PruneSparesACopyWithoutAnEntry(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -133,8 +133,8 @@ func TestLineage_PruneSparesACopyWithoutAnEntry(t *testing.T) {
 	})
 }
 
-// What became of a letter that was brought back is not known yet. If its copy there was lost, the
-// letter's copy is all that is left of the record.
+// The outcome of the redriven letter is not known yet. If its copy on the target was lost, the
+// duplicate letter is all that is left of the record.
 func TestLineage_PruneSparesTheCopyOfAPendingLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -164,7 +164,7 @@ func TestLineage_PruneSparesTheCopyOfAPendingLetter(t *testing.T) {
 	})
 }
 
-// An entry that names what cannot be the letter of a copy says nothing.
+// An entry is ignored if its target cannot be the letter of that copy.
 func TestLineage_AnImpossibleLetterLeavesItsCopyOpen(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -188,7 +188,7 @@ func TestLineage_AnImpossibleLetterLeavesItsCopyOpen(t *testing.T) {
 	})
 }
 
-// What became of one letter is judged by all that the ledger says of those before it.
+// The state of one letter depends on the entries about all letters before it.
 func TestLineage_FindAgreesWithLetters(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -217,8 +217,7 @@ func TestLineage_FindAgreesWithLetters(t *testing.T) {
 	})
 }
 
-// The letter of a copy that was imported may stand farther away than a look at one letter reads by
-// itself.
+// The letter of an imported copy may be farther away than Find reads by default.
 func TestLineage_FindFollowsTheEntrysTarget(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -233,9 +232,9 @@ func TestLineage_FindFollowsTheEntrysTarget(t *testing.T) {
 	})
 }
 
-// Of several letters of a record that are resolved, the entry about a copy names the one by which it
-// is a copy. Here that is the first one, which a run brought back once more after the copy had
-// failed; the second one was resolved before the copy failed.
+// A record has several resolved letters. The entry about a copy names the letter whose resolution
+// makes it a copy. Here that is the first letter, which a run redrove once more after the copy had
+// failed; the second letter was resolved before the copy failed.
 func TestLineage_EntryNamesTheLetterThatMadeItACopy(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -269,8 +268,8 @@ func TestLineage_EntryNamesTheLetterThatMadeItACopy(t *testing.T) {
 	})
 }
 
-// The copies of letters that stand far away are known as such where one letter is looked up, or
-// what failed later is taken for a copy of them.
+// Find recognizes the copies of letters that are far away. Otherwise it would take a letter that
+// failed later for a copy of them.
 func TestLineage_FindKnowsItsNeighborsLetters(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

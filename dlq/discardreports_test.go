@@ -13,18 +13,18 @@ import (
 
 const ordersLedger = "orders.dlq.ledger"
 
-// says is what a consumer writes about a letter of partition 1.
-func says(run string, offset int64) *kgo.Record {
+// report returns a consumer's discard report about a letter of partition 1.
+func report(run string, offset int64) *kgo.Record {
 	return (&Entry{State: Discarded, Run: run, At: time.Now(), By: "group billing"}).DiscardReport(ordersLedger, 1, offset)
 }
 
-// unsays takes it back.
-func unsays(run string, offset int64) *kgo.Record {
+// revocation returns the record that revokes the report.
+func revocation(run string, offset int64) *kgo.Record {
 	return (&Entry{Run: run}).DiscardReport(ordersLedger, 1, offset)
 }
 
-// wantStates checks what the ledger says of the letters of partition 1, read in one piece, and one
-// by one, and that all that is read is counted.
+// wantStates checks the states of the letters of partition 1, as the ledger and as Find return
+// them, and their numbers by state.
 func (k *kafka) wantStates(t *testing.T, l *Ledger, want ...State) {
 	t.Helper()
 	count := map[State]int64{}
@@ -45,8 +45,8 @@ func (k *kafka) wantStates(t *testing.T, l *Ledger, want ...State) {
 	}
 }
 
-// The consumer discards a record that says of itself that it was brought back. Of another cluster,
-// or of a topic that was made anew since, it would hide a letter that it has nothing to do with.
+// The consumer discards a record whose headers name a run. If the record is from another cluster,
+// or the topic was recreated since, the report would hide an unrelated letter.
 func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -54,9 +54,10 @@ func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 		goesOn := k.readLedger(t, "orders.dlq")
 		id := goesOn.TopicID()
 		k.produce(t, RunRecord(ordersLedger, "r", []byte(`{"v":1,"id":"r"}`)), RunRecord(ordersLedger, "other", []byte(`{"v":1,"id":"other"}`)))
-		// 0 is what counts. 1 has no entry, 2 is another run's, 3 was brought back on a topic that
-		// was deleted since, 4 has an outcome, 5 was taken back, and 6 brought back by another run
-		// after the first. 7 is said before it is known that it was brought back.
+		// Only the report about letter 0 counts. Letter 1 has no entry, 2 is another run's, and 3
+		// was redriven on a topic that was deleted since. 4 has an outcome, and the report about 5
+		// was revoked. 6 was redriven again by another run. The report about 7 comes before the
+		// entry that it was redriven.
 		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Redriven, Run: "r"})
 		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Redriven, Run: "other"})
 		k.note(t, "orders.dlq", 1, 3, Entry{TopicID: [16]byte{1}, State: Redriven, Run: "r"})
@@ -64,9 +65,9 @@ func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 			k.note(t, "orders.dlq", 1, offset, Entry{TopicID: id, State: Redriven, Run: "r"})
 		}
 		for offset := range int64(8) {
-			k.produce(t, says("r", offset))
+			k.produce(t, report("r", offset))
 		}
-		k.produce(t, says("r", 99)) // there is no such letter
+		k.produce(t, report("r", 99)) // there is no such letter
 		k.note(t, "orders.dlq", 1, 4, Entry{TopicID: id, State: Succeeded, Run: "r"})
 		k.note(t, "orders.dlq", 1, 5, Entry{})
 		k.note(t, "orders.dlq", 1, 6, Entry{TopicID: id, State: Redriven, Run: "other"})
@@ -80,25 +81,25 @@ func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 			k.wantStates(t, l, want...)
 		}
 
-		// What comes later changes what was believed: another run, an outcome, and that it is taken
-		// back, or written over.
+		// Later records end the effect of a report: another run, an outcome, a revocation, or
+		// another entry.
 		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Redriven, Run: "other"})
-		k.produce(t, unsays("r", 7), unsays("r", 4), says("other", 2))
+		k.produce(t, revocation("r", 7), revocation("r", 4), report("other", 2))
 		k.note(t, "orders.dlq", 1, 1, Entry{TopicID: id, State: Redriven, Run: "r"})
 		want = []State{Redriven, Discarded, Discarded, "", Succeeded, "", Redriven, Redriven}
 		read(t, goesOn)
 		read(t, anew)
 		k.wantStates(t, goesOn, want...)
 		k.wantStates(t, anew, want...)
-		k.produce(t, &kgo.Record{Topic: ordersLedger, Partition: 1, Key: says("r", 1).Key, Value: []byte("?")})
+		k.produce(t, &kgo.Record{Topic: ordersLedger, Partition: 1, Key: report("r", 1).Key, Value: []byte("?")})
 		want[1] = Redriven
 		read(t, goesOn)
 		k.wantStates(t, goesOn, want...)
 	})
 }
 
-// The cleaner keeps the last record of a key. Whatever of the others it has taken when a ledger is
-// read, the ledger says the same.
+// The log cleaner keeps the last record of a key. A ledger returns the same states, whichever of
+// the other records the cleaner has removed.
 func TestDiscardReports_SurviveCompaction(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -106,13 +107,13 @@ func TestDiscardReports_SurviveCompaction(t *testing.T) {
 		l := k.readLedger(t, "orders.dlq")
 		id := l.TopicID()
 		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Succeeded, Run: "r"})
-		k.produce(t, says("of-another-cluster", 0))
+		k.produce(t, report("of-another-cluster", 0))
 		k.note(t, "orders.dlq", 1, 1, Entry{TopicID: id, State: Redriven, Run: "r"})
-		k.produce(t, says("r", 1), says("made-up", 1))
+		k.produce(t, report("r", 1), report("made-up", 1))
 		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Redriven, Run: "r"})
-		k.produce(t, says("r", 2), unsays("r", 2))
+		k.produce(t, report("r", 2), revocation("r", 2))
 		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Discarded, Run: "r"})
-		k.produce(t, says("r", 3))
+		k.produce(t, report("r", 3))
 		all := collect(t, Records(t.Context(), ordersLedger, nil, k.opts()...))
 		compacted := map[string]*kgo.Record{}
 		for _, r := range all {
@@ -160,19 +161,19 @@ func TestDiscardReports_AreFoundWhereTheyCount(t *testing.T) {
 				t.Errorf("notes %q, want %q", got, want)
 			}
 		}
-		k.produce(t, says("r", 1), says("r", 11), says("made-up", 1), &kgo.Record{Topic: ordersLedger, Partition: 1, Key: []byte("run/made-up/discarded/x")})
+		k.produce(t, report("r", 1), report("r", 11), report("made-up", 1), &kgo.Record{Topic: ordersLedger, Partition: 1, Key: []byte("run/made-up/discarded/x")})
 		check("")
 		k.note(t, "orders.dlq", 1, 1, Entry{State: Redriven, Run: "r"})
 		check(Discarded, " 1 redriven", "r/discarded/1 1 discarded")
-		k.produce(t, unsays("r", 1))
+		k.produce(t, revocation("r", 1))
 		check(Redriven, " 1 redriven")
-		k.produce(t, says("r", 1))
+		k.produce(t, report("r", 1))
 		k.note(t, "orders.dlq", 1, 1, Entry{State: Succeeded, Run: "r"})
 		check(Succeeded, " 1 redriven", " 1 succeeded")
 	})
 }
 
-// The format is a promise, as that of entries is.
+// The format of a report is a promise, like that of an entry.
 func TestDiscardReports_FormatIsStable(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
@@ -200,7 +201,7 @@ func TestDiscardReports_BrokenOnesCountForNothing(t *testing.T) {
 		err        string
 	}{
 		{"run/r/discarded/7", `{"v":1,"state":"discarded","run":"r"` + rest, true, ""},
-		// of no run that there is
+		// of a run that does not exist
 		{"run/a/b/discarded/7", `{"v":1,"state":"discarded","run":"a/b"` + rest, true, ""},
 		{"run/r/discarded/7", `{"v":1,"state":"succeeded","run":"r"` + rest, true, "it is succeeded, of run"},
 		{"run/r/discarded/7", `{"v":1,"state":"discarded","run":"s"` + rest, true, `of run "s"`},
@@ -221,7 +222,7 @@ func TestDiscardReports_BrokenOnesCountForNothing(t *testing.T) {
 		}
 		for _, want := range []string{c.err, ordersLedger + "/1/5", "it is ignored and can stay"} {
 			if !strings.Contains(n.Err.Error(), want) {
-				t.Errorf("%s %s: %v; want that it says %q", c.key, c.value, n.Err, want)
+				t.Errorf("%s %s: %v; want that it report %q", c.key, c.value, n.Err, want)
 			}
 		}
 		l := NewLedger("orders.dlq", ordersLedger)

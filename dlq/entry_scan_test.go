@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scannedJSON is an entry for encoding/json, to which names that differ in case are the same; to a
-// scan they are not.
+// scannedJSON is an entry for encoding/json. encoding/json ignores the case of names; the scanner
+// does not.
 type scannedJSON struct {
 	V       int      `json:"v"`
 	TopicID string   `json:"topicId"`
@@ -24,7 +24,7 @@ type scannedJSON struct {
 	Edited  []string `json:"edited"`
 }
 
-// What is scanned means the same to encoding/json, and what is refused is refused by it.
+// The scanner and encoding/json read the same entries, and refuse the same texts.
 func FuzzEntry_ScanAgreesWithJSON(f *testing.F) {
 	for _, e := range append(entries(), laterEntries()...) {
 		f.Add(e.append(nil))

@@ -14,7 +14,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// entries are one of each kind.
+// entries has one entry of each kind.
 func entries() []Entry {
 	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
 	id := [16]byte{0xfb, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0xff}
@@ -31,7 +31,7 @@ func entries() []Entry {
 	}
 }
 
-// The format is a promise: what one version wrote is read by all that follow.
+// The format is a promise: later versions read the entries of earlier ones.
 func TestEntry_FormatIsStable(t *testing.T) {
 	t.Parallel()
 	for file, entries := range map[string][]Entry{"entries-v1.txt": entries(), "entries-v2.txt": laterEntries()} {

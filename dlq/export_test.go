@@ -21,7 +21,7 @@ func seq(rs []*kgo.Record) iter.Seq2[*Letter, error] {
 	}
 }
 
-// The format is a promise: an archive that one version wrote is read by all that follow.
+// The format is a promise: later versions read the archives of earlier ones.
 func TestExport_FormatIsStable(t *testing.T) {
 	t.Parallel()
 	golden(t, "export-v1.jsonl", string(export(t, letters()[:3])))

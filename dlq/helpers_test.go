@@ -24,8 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files that are not there yet")
 
-// golden compares what is written with a file of testdata. A file that is there is never written
-// again: the format is a promise.
+// golden compares bytes with a file of testdata. It never overwrites an existing file, since the
+// format is a promise.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	file = "testdata/" + file
@@ -55,7 +55,7 @@ func collect[T any](t *testing.T, seq iter.Seq2[T, error]) (all []T) {
 	return all
 }
 
-// letters are the letters of a topic, by partition as they stand there.
+// letters returns the letters of a topic, by partition, in the order of their offsets.
 func (k *kafka) letters(t *testing.T, topic string) []*Letter {
 	t.Helper()
 	return collect(t, Read(t.Context(), topic, Filter{}, Cursor{}, k.opts()...))
@@ -80,7 +80,7 @@ func summarize(t *testing.T, l *Ledger) *Summary {
 	return s
 }
 
-// wantError checks that an error says something.
+// wantError checks that an error has the given words.
 func wantError(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -98,7 +98,7 @@ func (k *kafka) open(t *testing.T, l *Ledger, f Filter, from Cursor) (got []stri
 	return got
 }
 
-// readLedger is the ledger of a topic, once it was read.
+// readLedger returns the ledger of a topic after it was read.
 func (k *kafka) readLedger(t *testing.T, topic string) *Ledger {
 	t.Helper()
 	l := k.ledger(topic)
@@ -206,7 +206,7 @@ func (k *kafka) create(t *testing.T, topic string, partitions int32) {
 	}
 }
 
-// ledger is the ledger of a topic, with nothing read yet.
+// ledger returns the ledger of a topic, which was not read yet.
 func (k *kafka) ledger(topic string) *Ledger { return NewLedger(topic, topic+".ledger", k.opts()...) }
 
 // produce writes records as they are.
@@ -287,7 +287,7 @@ func export(t *testing.T, rs []*kgo.Record) []byte {
 	return b.Bytes()
 }
 
-// from is the story of a record of orders-0.
+// from returns the Meta of a record of orders/0.
 func from(offset int64) headers.Meta {
 	return headers.Meta{
 		Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Offset: offset}, Group: "billing", Attempts: 1, Class: "orders.SKUError",
@@ -295,7 +295,7 @@ func from(offset int64) headers.Meta {
 	}
 }
 
-// changed is a story that differs in something.
+// changed returns a Meta that differs in one field.
 func changed(m headers.Meta, change func(*headers.Meta)) headers.Meta {
 	change(&m)
 	return m
@@ -308,8 +308,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// laterEntries are one of each kind that version 1 did not have at first: an older reader passes
-// over a field, and refuses a state.
+// laterEntries has one entry of each kind that version 1 did not have at first. An older reader
+// ignores an unknown field, and refuses an unknown state.
 func laterEntries() []Entry {
 	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
 	return []Entry{

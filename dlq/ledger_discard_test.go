@@ -62,9 +62,8 @@ func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
 	})
 }
 
-// A letter and its copy: once retention has taken the first, the second is still what it was,
-// though it is in no range of the filter, was delivered more often, and is farther behind its
-// letter than a page looks back.
+// Retention deletes a discarded letter, and its copy remains. The copy stays discarded, although
+// the filter does not select it, it was delivered more often, and it is far behind its letter.
 func TestLedger_DiscardResolvesTheCopiesToo(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

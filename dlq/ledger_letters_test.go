@@ -88,7 +88,7 @@ func TestLedger_NoDuplicateInAnotherPartition(t *testing.T) {
 	})
 }
 
-// What real dead-letter topics hold.
+// A dead-letter topic with all kinds of letters that real ones have.
 func TestLedger_EachKindOfRecordIsItsOwnLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -139,7 +139,7 @@ func TestLedger_MayHaveOtherPartitionsThanItsTopic(t *testing.T) {
 				k.write(t, "adopted", &kgo.Record{Partition: p}, m)
 				k.write(t, "adopted", &kgo.Record{Partition: p}, headers.Meta{})
 			}
-			// of a partition that there may not be
+			// of a partition that may not exist
 			k.note(t, "orders.dlq", 2, 0, Entry{State: Succeeded})
 			k.note(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
 			l := NewLedger("adopted", "orders.dlq.ledger", k.opts()...)
@@ -187,7 +187,7 @@ func TestLedger_PageKnowsDuplicatesOfThePageBefore(t *testing.T) {
 	})
 }
 
-// Reading what nobody asked for would make a page of a large topic slow.
+// A page of a large topic would be slow if it read letters that it does not need.
 func TestLedger_LettersReadBackForDuplicatesOnly(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -215,8 +215,8 @@ type firstFetched struct{ offset *int64 }
 func (f *firstFetched) OnFetchRecordBuffered(r *kgo.Record)     { *f.offset = min(*f.offset, r.Offset) }
 func (*firstFetched) OnFetchRecordUnbuffered(*kgo.Record, bool) {}
 
-// A list shows its first row when the first fetch is there, so that one is small; a summary waits
-// for the last one anyway.
+// A list shows its first row after the first fetch, so that fetch is small. A summary needs the
+// last fetch anyway.
 func TestLedger_FirstLetterDoesNotWaitForTheRest(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

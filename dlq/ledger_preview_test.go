@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// What is foreseen of an import is what the ledger counts after it.
+// The preview of an import has the counts that the ledger has after it.
 func TestImportPreview_CountsWhatTheImportDoes(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -61,8 +61,8 @@ func TestImportPreview_CountsWhatTheImportDoes(t *testing.T) {
 				t.Errorf("%d letters are open that were not, want %d", got, opened)
 			}
 		}
-		// Of those that were pruned two are open again; and the one that siding did not write,
-		// which nobody can know again.
+		// Two of the pruned letters are open again. So is the letter that siding did not write: its
+		// duplicates cannot be recognized.
 		foresee(3, 3, map[State]int64{Succeeded: 1, Discarded: 2})
 		foresee(5, 1, map[State]int64{Discarded: 1})
 	})
@@ -80,9 +80,9 @@ func TestImportPreview_EndsAtABrokenLine(t *testing.T) {
 	})
 }
 
-// An import is no transaction. What a first attempt wrote of the file is there, and what the second
-// one writes of it again are copies, also of what was resolved in between; only of what siding did
-// not write nobody can know.
+// An import is not a transaction. Letters that a first attempt wrote stay, and the second attempt
+// writes duplicates of them, even of those that were resolved in between. Only duplicates of
+// letters that siding did not write cannot be recognized.
 func TestImportPreview_AfterAHalfImportCountsOnce(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

@@ -49,7 +49,7 @@ func TestPruning_SparesOpenLettersAndThoseBehind(t *testing.T) {
 	})
 }
 
-// Of a letter that was brought back and has no outcome the copy may be lost: nobody may ever know.
+// The copy of a redriven letter may be lost, and its outcome then stays unknown.
 func TestPruning_SparesPendingLetters(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -89,7 +89,7 @@ func TestPruning_ByAgeCountsTheOpenLetters(t *testing.T) {
 	})
 }
 
-// Without the first letter nobody could tell that the second is its copy.
+// Without the first letter the second could not be recognized as its copy.
 func TestPruning_RecordsACopyThatOutlivesItsLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -120,7 +120,7 @@ func TestPruning_RecordsACopyThatOutlivesItsLetter(t *testing.T) {
 	})
 }
 
-// Its letter was open, and is taken by its age: the copy is all that is left of the record.
+// Prune deletes an open letter because of its age. Its copy is all that is left of the record.
 func TestPruning_SparesTheCopyOfAnOpenLetter(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

@@ -117,7 +117,7 @@ func TestLedger_NamesABrokenEntryAndOpensItsLetter(t *testing.T) {
 	})
 }
 
-// Records that are about no letter do no harm: they must not hide the one that does.
+// Records about no letter do no harm. They must not hide the error of a record that does.
 func TestLedger_NamesABrokenEntryAmongForeignRecords(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -178,8 +178,7 @@ func TestLedger_ReadContinuesWhereItWas(t *testing.T) {
 	})
 }
 
-// An entry of a transaction counts once that is committed, also to a ledger whose reading was
-// stopped before.
+// An entry counts once its transaction is committed, even if a read of the ledger stopped before.
 func TestLedger_StoppedReadContinuesAndIsNotWhole(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -338,7 +337,8 @@ func TestLedger_UnreadableTopicIsAnError(t *testing.T) {
 				t.Error("a summary of a ledger that could not be read")
 			}
 		}
-		// One partition gives nothing: what the others say is kept, and it is an error.
+		// One partition delivers nothing. The entries of the others count, and Read returns an
+		// error.
 		stalled := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq.ledger", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
 		l := k.ledger("orders.dlq")
 		wantError(t, l.Read(t.Context(), nil, nil), "partition 1 delivered nothing")
@@ -376,7 +376,7 @@ func TestLedger_KeepsTheStateOfEachRun(t *testing.T) {
 	})
 }
 
-// Not parallel: it looks at the heap.
+// Not parallel: it measures the heap.
 func TestLedger_ResolvedLetterTakesTwoBytes(t *testing.T) {
 	const n = 1_000_000
 	for name, every := range map[string]int64{"all": 1, "one in a hundred": 100} {

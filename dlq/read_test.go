@@ -247,8 +247,8 @@ func TestRead_EndsThoughItsLettersExpireMeanwhile(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 6)
-		// Between looking at the bounds and the first fetch all letters expire,
-		// and nothing comes behind them.
+		// All letters expire after the bounds were read and before the first fetch, and no letter
+		// follows them.
 		expired := false
 		k.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 			k.KeepControl()
@@ -347,7 +347,7 @@ func TestRead_ClosesItsClientWhenTheLoopEnds(t *testing.T) {
 			}
 			break
 		}
-		// One client looks at the bounds, another reads.
+		// One client asks for the bounds, another reads.
 		if closed.n != 2 {
 			t.Errorf("%d clients were closed, want 2", closed.n)
 		}
@@ -423,8 +423,8 @@ func TestRead_UnfitOptionsAreItsError(t *testing.T) {
 	})
 }
 
-// One of kgo's options has the clients that are made of it write to what it holds. The race
-// detector fails this.
+// The clients that are made from one of kgo's options write to its value. The race detector fails
+// this test.
 func TestRead_OptionsMayBeSharedConcurrently(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {

@@ -88,8 +88,7 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 	})
 }
 
-// What is open is counted the same by a summary, which looks at few headers, and by a list, which
-// reads all of them.
+// A summary reads few headers and a list reads all of them, and both count the same open letters.
 func TestSummary_AgreesWithAList(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -216,8 +215,8 @@ func TestSummary_FoldsTheSameInAnyOrder(t *testing.T) {
 	}
 }
 
-// A tally remembers the failure of the letter before, for speed: one that gave way to another must
-// not be among what it remembers.
+// The summarizer keeps the failure of the previous letter, for speed. A failure that was folded
+// must not stay there.
 func TestSummarizer_CountsLettersOfAFoldedFailure(t *testing.T) {
 	t.Parallel()
 	ta := newSummarizer(NewLedger("t", "l"), Filter{})
@@ -274,8 +273,8 @@ func TestSummary_WithoutAPartitionSaysSo(t *testing.T) {
 	})
 }
 
-// storm is what a bug leaves behind: n letters of a few kinds, each its own record with one array
-// of headers.
+// storm returns the letters of a bug: n letters with a few kinds of failure, each with a record of
+// its own and one array of headers.
 func storm(n int) []*kgo.Record {
 	var enc headers.Encoder
 	letters := make([]*kgo.Record, n)
@@ -295,7 +294,7 @@ func storm(n int) []*kgo.Record {
 	return letters
 }
 
-// Not parallel: it counts what the process allocates.
+// Not parallel: it counts the allocations of the process.
 func TestSummarizer_AllocatesNothingPerLetter(t *testing.T) {
 	letters := storm(1000)
 	ta := newSummarizer(NewLedger("t", "l"), Filter{})
@@ -313,7 +312,7 @@ func TestSummarizer_AllocatesNothingPerLetter(t *testing.T) {
 	}
 }
 
-// Not parallel: it looks at the heap.
+// Not parallel: it measures the heap.
 func TestSummarizer_FourMillionLettersTake64MiB(t *testing.T) {
 	const n, partitions = 4_000_000, 8
 	for name, every := range map[string]int64{"dense": 1, "one in a hundred fails": 100} {
@@ -391,7 +390,7 @@ func BenchmarkSummarizer_Letter(b *testing.B) {
 	})
 }
 
-// BenchmarkSummary_Topic is a whole read, next to one that looks at nothing.
+// BenchmarkSummary_Topic summarizes a whole topic, beside a bare read of it.
 func BenchmarkSummary_Topic(b *testing.B) {
 	const n = 200_000
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(8, "orders.dlq", "orders.dlq.ledger"))

@@ -20,14 +20,14 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// noise is n bytes that compression makes no smaller.
+// noise returns n bytes that do not compress.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(b) // never fails
 	return b
 }
 
-// prose is n bytes of text that compression makes little smaller.
+// prose returns n bytes of text that compress only a little.
 func prose(n int) string {
 	b := noise(n)
 	for i := range b {
@@ -62,7 +62,7 @@ func (l *logged) Log(_ kgo.LogLevel, msg string, about ...any) {
 	}
 }
 
-// story is a Meta with a lot to tell.
+// story returns a Meta with large parts.
 func story(original bool) headers.Meta {
 	at := time.UnixMilli(1_700_000_000_000)
 	m := headers.Meta{
@@ -182,7 +182,7 @@ func TestWriter_NeighborsOfAnOversizeLetterStayWhole(t *testing.T) {
 		for i := range n / 2 {
 			write(i)
 		}
-		// some are refused by now, and the others come behind them
+		// some are refused by now, and the others follow them
 		time.Sleep(51 * time.Millisecond)
 		for i := n / 2; i < n; i++ {
 			write(i)
@@ -214,7 +214,7 @@ func TestWriter_NeighborsOfAnOversizeLetterStayWhole(t *testing.T) {
 	})
 }
 
-// Letters that wait behind one that goes alone are bounded like the client's own.
+// Letters that wait while another is sent alone have the same bound as the client's buffer.
 func TestWriter_LettersHeldBehindOneAreBounded(t *testing.T) {
 	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
