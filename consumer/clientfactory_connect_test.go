@@ -52,9 +52,9 @@ func TestConsumer_WaitsForABrokerThatIsDown(t *testing.T) {
 		returned := make(chan error, 1)
 		go func() { returned <- c.Run(ctx) }()
 		time.Sleep(time.Hour)
-		said, dialed := log.with("trying again", "connecting to Kafka", "port 9092"), dials.Load()
-		if said < 3 || said > 400 {
-			t.Errorf("the log says %d times in an hour that Kafka cannot be reached; want a few at least, and at most one in 10 s", said)
+		logged, dialed := log.with("trying again", "connecting to Kafka", "port 9092"), dials.Load()
+		if logged < 3 || logged > 400 {
+			t.Errorf("the log has %d lines in an hour that Kafka cannot be reached; want a few at least, and at most one in 10 s", logged)
 		}
 		if dialed < 3 || dialed > 10_000 {
 			t.Errorf("%d dials in an hour: want tries, with backoff", dialed)

@@ -42,7 +42,7 @@ func TestClientLog_ThrottlesUnreachableBrokers(t *testing.T) {
 			time.Sleep(90 * time.Millisecond)
 		}
 		clients[0].Log(kgo.LogLevelError, "something else", "broker", "1")
-		said := 0
+		logged := 0
 		for line := range strings.Lines(out.String()) {
 			n := 1
 			if _, lines, ok := strings.Cut(strings.TrimSpace(line), " lines="); ok {
@@ -51,18 +51,18 @@ func TestClientLog_ThrottlesUnreachableBrokers(t *testing.T) {
 				}
 			}
 			if strings.Contains(line, "broker=1") && strings.Contains(line, "unable") {
-				said += n
+				logged += n
 			}
 		}
 		// Nine minutes have 54 times ten seconds.
 		if n := strings.Count(out.String(), "unable to open"); n < 2*50 || n > 2*55 {
 			t.Errorf("%d lines about two brokers in nine minutes, want one in ten seconds about each", n)
 		}
-		if said < 5880 || said > 6000 {
-			t.Errorf("the lines about one stand for %d, want nearly all of the 6,000", said)
+		if logged < 5880 || logged > 6000 {
+			t.Errorf("the lines about one stand for %d, want nearly all of the 6,000", logged)
 		}
 		if !strings.Contains(out.String(), "something else") {
-			t.Error("another message is not said")
+			t.Error("another message is not logged")
 		}
 		if l := (clientLog{kslog.New(f.cfg.Logger), f.throttle}); l.Level() != kgo.LogLevelWarn {
 			t.Errorf("level is %v", l.Level())

@@ -64,13 +64,13 @@ func TestConsumerCommit_NamesOnlyLanesOfItsMembership(t *testing.T) {
 func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 	t.Parallel()
 	c := idle(t, Config{}, func() {})
-	old, anew := kadm.TopicID{1}, kadm.TopicID{2}
+	old, recreated := kadm.TopicID{1}, kadm.TopicID{2}
 	entries := map[topicPartition]commitEntry{}
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.MemberID = "m"
 	rt := kmsg.NewOffsetCommitRequestTopic()
 	rt.Topic = "orders.retry.5s"
-	for p, id := range []kadm.TopicID{anew, old, anew} {
+	for p, id := range []kadm.TopicID{recreated, old, recreated} {
 		l := held(c, int32(p), "m")
 		entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: feedAt(l, 1), id: &id}
 		rp := kmsg.NewOffsetCommitRequestTopicPartition()
@@ -80,12 +80,12 @@ func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 	req.Topics = append(req.Topics, rt)
 	c.completeCommit(req, entries)
 	got := req.Topics[0]
-	if got.TopicID != anew || len(got.Partitions) != 2 || got.Partitions[0].Partition != 0 || got.Partitions[1].Partition != 2 {
-		t.Errorf("the commit goes out as %+v, want partitions 0 and 2 under the id %v", got, anew)
+	if got.TopicID != recreated || len(got.Partitions) != 2 || got.Partitions[0].Partition != 0 || got.Partitions[1].Partition != 2 {
+		t.Errorf("the commit goes out as %+v, want partitions 0 and 2 under the id %v", got, recreated)
 	}
 	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
 	answer := kmsg.NewOffsetCommitResponseTopic()
-	answer.TopicID = anew // without a name, as from version 10 on
+	answer.TopicID = recreated // without a name, as from version 10 on
 	answer.Partitions = []kmsg.OffsetCommitResponseTopicPartition{{Partition: 0}, {Partition: 2}}
 	resp.Topics = append(resp.Topics, answer)
 	e := entries[topicPartition{rt.Topic, 2}]
@@ -127,14 +127,14 @@ func TestConsumerCommit_LogsAWaitForAJoin(t *testing.T) {
 		if took := time.Since(began); took != 45*time.Second {
 			t.Errorf("three commits took %v, want 15s each", took)
 		}
-		const said = "offsets not committed because the member is joining"
-		if n := strings.Count(log.String(), said); n != 1 || !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "waited=15s") {
+		const message = "offsets not committed because the member is joining"
+		if n := strings.Count(log.String(), message); n != 1 || !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "waited=15s") {
 			t.Errorf("want once that commits wait for the join:\n%s", log.String())
 		}
 		time.Sleep(time.Minute)
 		_ = c.commit(t.Context(), nil)
-		if n := strings.Count(log.String(), said); n != 2 {
-			t.Errorf("said %d times, want once more a minute later", n)
+		if n := strings.Count(log.String(), message); n != 2 {
+			t.Errorf("logged %d times, want once more a minute later", n)
 		}
 	})
 }

@@ -89,7 +89,7 @@ func watchCommits(t *testing.T, k *consumertest.Kafka) {
 // overwrite the offsets that other members committed meanwhile.
 func TestConsumerCommit_ExpelledMemberRewindsNothing(t *testing.T) {
 	each(t, map[string]time.Duration{
-		"told by a heartbeat": 200 * time.Millisecond, "told by a refused commit": 8 * time.Second,
+		"by a heartbeat": 200 * time.Millisecond, "by a refused commit": 8 * time.Second,
 	}, 4, func(t *testing.T, k *consumertest.Kafka, heartbeat time.Duration) {
 		watchCommits(t, k)
 		cfg := config(handle)

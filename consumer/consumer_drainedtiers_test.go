@@ -14,9 +14,9 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Trap 14: the configuration has fewer tiers or attempts than records on their way assume. Whatever
-// it says, a record that is parked by the old one is not lost, does not run early, and goes on in a
-// way that makes sense.
+// Trap 14: the configuration has fewer tiers or attempts than records in flight assume. A record
+// that was parked under the old configuration is not lost and does not run early, and goes to the
+// next step of the new one.
 func TestDrainedTier_OutlivesAChangeOfThePolicy(t *testing.T) {
 	const s1, m1, m2, m5, h1 = time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, time.Hour
 	none := []time.Duration{}

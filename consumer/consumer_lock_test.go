@@ -21,7 +21,7 @@ import (
 type lockProbe struct {
 	slog.Handler
 	c      *Consumer
-	said   []string
+	logged []string
 	locked []string
 }
 
@@ -30,7 +30,7 @@ func (p *lockProbe) WithAttrs([]slog.Attr) slog.Handler       { return p }
 func (p *lockProbe) WithGroup(string) slog.Handler            { return p }
 
 func (p *lockProbe) Handle(_ context.Context, r slog.Record) error {
-	p.said = append(p.said, r.Message)
+	p.logged = append(p.logged, r.Message)
 	if !p.c.mu.TryLock() {
 		p.locked = append(p.locked, "the table: "+r.Message)
 		return nil
@@ -66,7 +66,7 @@ func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 		c.recheckLater([]outOfRange{{at: topicPartition{"orders", 0}}}, errors.New("no broker"), func([]outOfRange) {})
 		synctest.Wait()
 		for _, want := range []string{"a copy was refused", "the ledger could not be written", "another group shares", "trying again"} {
-			if !strings.Contains(strings.Join(probe.said, "\n"), want) {
+			if !strings.Contains(strings.Join(probe.logged, "\n"), want) {
 				t.Errorf("nothing was logged of it: %s", want)
 			}
 		}

@@ -12,19 +12,19 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// told is a log that a test can read while it is written.
-type told struct {
+// lockedLog is a log that a test can read while it is written.
+type lockedLog struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (l *told) Write(b []byte) (int, error) {
+func (l *lockedLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.Write(b)
 }
 
-func (l *told) String() string {
+func (l *lockedLog) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()

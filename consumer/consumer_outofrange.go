@@ -105,8 +105,8 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 
 // replace restarts a lane with its source at a position.
 func (c *Consumer) replace(l *lane, at int64) {
-	if anew := c.replacement(l, at); anew != nil {
-		c.wg.Go(func() { c.startLanes([]*lane{anew}) })
+	if successor := c.replacement(l, at); successor != nil {
+		c.wg.Go(func() { c.startLanes([]*lane{successor}) })
 	}
 }
 
@@ -123,17 +123,17 @@ func (c *Consumer) replacement(l *lane, at int64) *lane {
 		c.mu.Unlock()
 		return nil
 	}
-	anew := c.newLane(l.topic, l.partition, member)
-	anew.source.start(beginAt(at))
+	successor := c.newLane(l.topic, l.partition, member)
+	successor.source.start(beginAt(at))
 	if reads {
-		anew.intake = intakeOpen // from the position that is set below, in the same turn
+		successor.intake = intakeOpen // from the position that is set below, in the same turn
 	}
-	c.lanes[held] = anew
+	c.lanes[held] = successor
 	c.countLanes()
 	c.mu.Unlock()
 	c.discard([]*lane{l})
-	c.setSource(anew, at)
-	return anew
+	c.setSource(successor, at)
+	return successor
 }
 
 func (c *Consumer) setSource(l *lane, at int64) {

@@ -19,7 +19,7 @@ func TestConsumerOutOfRange_AsksOnceForAllPositions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var log told
+				var log lockedLog
 				c := idle(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
 				silent, err := c.copyClients.Client()
 				if err != nil {

@@ -66,8 +66,8 @@ func TestConsumerOutOfRange_CountsExpiredOfASource(t *testing.T) {
 		k.Run(cfg)
 		handledOnce(k, records[60:])
 		committed(t, k, "orders", 0, 100)
-		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=50"); n != 50 || said != 1 {
-			t.Errorf("%d records are counted as expired, and it is said %d times; want 50, said once", n, said)
+		if n, logged := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=50"); n != 50 || logged != 1 {
+			t.Errorf("%d records are counted as expired, and %d lines are logged; want 50 and one line", n, logged)
 		}
 	})
 }
@@ -88,8 +88,8 @@ func TestConsumerOutOfRange_CountsExpiredOfATier(t *testing.T) {
 		k.Run(cfg)
 		handledOnce(k, records[12:])
 		committed(t, k, "orders.retry.1m", 0, 20)
-		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "orders.retry.1m", "records_at_most=12"); n != 12 || said != 1 {
-			t.Errorf("%d records are counted as expired, and it is said %d times; want 12, said once", n, said)
+		if n, logged := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "orders.retry.1m", "records_at_most=12"); n != 12 || logged != 1 {
+			t.Errorf("%d records are counted as expired, and %d lines are logged; want 12 and one line", n, logged)
 		}
 	})
 }
@@ -133,8 +133,8 @@ func TestConsumerOutOfRange_LaneOvertakenByRetention(t *testing.T) {
 			}
 		}
 		committed(t, k, "orders", 0, 100)
-		if n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=25"); n != 25 || said != 1 {
-			t.Errorf("%d records are counted as expired, and it is said %d times; want 25, said once", n, said)
+		if n, logged := expired.n.Load(), log.with("level=ERROR", "deleted by retention", "records_at_most=25"); n != 25 || logged != 1 {
+			t.Errorf("%d records are counted as expired, and %d lines are logged; want 25 and one line", n, logged)
 		}
 	})
 }
@@ -174,9 +174,9 @@ func TestConsumerOutOfRange_TierOvertakenByRetention(t *testing.T) {
 		close(release)
 		handledOnce(k, records[3000:])
 		committed(t, k, "orders.retry.1m", 0, 4000)
-		said := log.with("level=ERROR", "deleted by retention", fmt.Sprint("records_at_most=", 3000-next))
-		if n := expired.n.Load(); n < 2980 || n > 2999 || said != 1 {
-			t.Errorf("%d records are counted as expired, and it is said %d times of those not read; want the 3,000 without those in memory, said once", n, said)
+		logged := log.with("level=ERROR", "deleted by retention", fmt.Sprint("records_at_most=", 3000-next))
+		if n := expired.n.Load(); n < 2980 || n > 2999 || logged != 1 {
+			t.Errorf("%d records are counted as expired, and %d lines are logged of those not read; want the 3,000 without those in memory, and one line", n, logged)
 		}
 	})
 }
@@ -196,9 +196,9 @@ func TestConsumerOutOfRange_CountsExpiredParkedRecords(t *testing.T) {
 		deleteRecords(t, k, "orders.retry.1m", 40)
 		handledOnce(k, records[40:])
 		committed(t, k, "orders.retry.1m", 0, 100)
-		n, said := expired.n.Load(), log.with("level=ERROR", "deleted by retention")
-		if kept := 40 - n; kept < 1 || kept > 20 || said == 0 {
-			t.Errorf("%d records are counted as expired, said %d times; want what was not in memory of 40", n, said)
+		n, logged := expired.n.Load(), log.with("level=ERROR", "deleted by retention")
+		if kept := 40 - n; kept < 1 || kept > 20 || logged == 0 {
+			t.Errorf("%d records are counted as expired, and %d lines are logged; want those of 40 that were not in memory", n, logged)
 		}
 		if l := c.Health().Lanes[0]; l.Parked != 0 || l.Offsets[1].Pending != 0 {
 			t.Errorf("%d records are parked and %d unfinished after all are done with", l.Parked, l.Offsets[1].Pending)
@@ -388,7 +388,7 @@ func TestConsumerOutOfRange_LaterEpochIsNoTruncation(t *testing.T) {
 				k.Run(cfg)
 				time.Sleep(time.Minute)
 				if n := log.with("truncated") + log.with("replaced"); n != 0 {
-					t.Errorf("a log that is whole was said to be truncated %d times", n)
+					t.Errorf("a complete log was logged as truncated %d times", n)
 				}
 			})
 		})

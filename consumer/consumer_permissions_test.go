@@ -35,33 +35,33 @@ var endsWithout = []string{
 	"CREATE on orders.retry.5s", "CREATE on orders.dlq", "CREATE on orders.dlq.ledger",
 }
 
-// Trap 31: a right to write is granted after a refusal, and the producer stays failed until the
-// process restarts. kgo keeps it for the client's life that a broker refused it a producer id,
-// which a broker does while the user may write to no topic at all.
+// Trap 31: a permission to write is granted after a refusal, and the producer stays failed until
+// the process restarts. A broker refuses a producer id while the user may write to no topic, and
+// kgo keeps that refusal for the client's life.
 //
-// docs/operations.md says of its table of rights that no restart is needed: so each is missing at
-// the start, and taken away while the consumer runs, for some minutes, and granted then. The table
-// is what an operator grants, and one right too many is one that nobody reviewed: so a consumer
-// works with exactly the table, and misses each right of it in one of the two cases.
+// docs/operations.md promises that a granted permission needs no restart. So each permission of its
+// table is missing for some minutes: at the start, or while the consumer runs. An operator grants
+// exactly the table, and a needless permission was never reviewed. So a consumer works with exactly
+// the table, and lacks each permission of it in one of the two cases.
 func TestConsumer_GrantedPermissionNeedsNoRestart(t *testing.T) {
 	t.Parallel()
-	always, verify, create := documentedRights(t)
+	always, verify, create := documentedPermissions(t)
 	for _, of := range []struct {
-		mode   retrytopics.Mode
-		rights []kfake.ACL
-		others []kfake.ACL
+		mode        retrytopics.Mode
+		permissions []kfake.ACL
+		others      []kfake.ACL
 	}{
 		{retrytopics.Off, always, nil},
 		{retrytopics.Verify, verify, always},
 		{retrytopics.Create, create, slices.Concat(always, verify)},
 	} {
-		for i, right := range of.rights {
-			others := slices.Concat(of.others, of.rights[:i], of.rights[i+1:])
-			name := fmt.Sprint(right.Operation, " on ", right.Name)
+		for i, permission := range of.permissions {
+			others := slices.Concat(of.others, of.permissions[:i], of.permissions[i+1:])
+			name := fmt.Sprint(permission.Operation, " on ", permission.Name)
 			t.Run("without "+name, func(t *testing.T) {
 				t.Parallel()
-				missed := granted(t, of.mode, others, []kfake.ACL{right}, slices.Contains(endsWithout, name))
-				if again := withdrawn(t, of.mode, others, []kfake.ACL{right}); !missed && !again {
+				missed := granted(t, of.mode, others, []kfake.ACL{permission}, slices.Contains(endsWithout, name))
+				if again := withdrawn(t, of.mode, others, []kfake.ACL{permission}); !missed && !again {
 					t.Error("works as well without it")
 				}
 			})
@@ -82,14 +82,14 @@ func TestConsumer_GrantedPermissionNeedsNoRestart(t *testing.T) {
 	})
 }
 
-// documentedRights reads the table: the permissions that are always needed, those needed unless the
-// mode is Off, and those needed with Create.
-func documentedRights(t *testing.T) (always, verify, create []kfake.ACL) {
+// documentedPermissions reads the table: the permissions that are always needed, those needed
+// unless the mode is Off, and those needed with Create.
+func documentedPermissions(t *testing.T) (always, verify, create []kfake.ACL) {
 	t.Helper()
 	_, table, ok := strings.Cut(read(t, "../docs/operations.md"), "\n## Permissions\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	name := regexp.MustCompile("^ (group|topic) `([^`]+)`")
-	right := regexp.MustCompile("`([A-Z_]+)`")
+	permission := regexp.MustCompile("`([A-Z_]+)`")
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 6 {
@@ -104,7 +104,7 @@ func documentedRights(t *testing.T) (always, verify, create []kfake.ACL) {
 			resource = kmsg.ACLResourceTypeGroup
 		}
 		for i, into := range []*[]kfake.ACL{&always, &verify, &create} {
-			for _, m := range right.FindAllStringSubmatch(cells[2+i], -1) {
+			for _, m := range permission.FindAllStringSubmatch(cells[2+i], -1) {
 				operation, err := kmsg.ParseACLOperation(m[1])
 				if err != nil {
 					t.Fatal(err)
@@ -116,16 +116,16 @@ func documentedRights(t *testing.T) (always, verify, create []kfake.ACL) {
 		}
 	}
 	if !ok || len(always) == 0 || len(verify) == 0 || len(create) == 0 {
-		t.Fatalf("docs/operations.md has no table of rights: %v %v %v", always, verify, create)
+		t.Fatalf("docs/operations.md has no table of permissions: %v %v %v", always, verify, create)
 	}
 	return always, verify, create
 }
 
 // granted runs a consumer without some permissions, then grants them. It reports whether they were
 // missed.
-func granted(t *testing.T, mode retrytopics.Mode, rights, missing []kfake.ACL, ends bool) (missed bool) {
+func granted(t *testing.T, mode retrytopics.Mode, permissions, missing []kfake.ACL, ends bool) (missed bool) {
 	synctest.Test(t, func(t *testing.T) {
-		s := serviceWith(t, mode, rights...)
+		s := serviceWith(t, mode, permissions...)
 		s.source()
 		s.start()
 		s.produce(0)
@@ -151,9 +151,9 @@ func granted(t *testing.T, mode retrytopics.Mode, rights, missing []kfake.ACL, e
 
 // withdrawn takes permissions away while a consumer runs, and gives them back. It reports whether
 // they were missed.
-func withdrawn(t *testing.T, mode retrytopics.Mode, rights, gone []kfake.ACL) (missed bool) {
+func withdrawn(t *testing.T, mode retrytopics.Mode, permissions, gone []kfake.ACL) (missed bool) {
 	synctest.Test(t, func(t *testing.T) {
-		s := serviceWith(t, mode, slices.Concat(rights, gone)...)
+		s := serviceWith(t, mode, slices.Concat(permissions, gone)...)
 		s.source()
 		s.start()
 		s.produce(0)
@@ -192,11 +192,11 @@ func withdrawn(t *testing.T, mode retrytopics.Mode, rights, gone []kfake.ACL) (m
 }
 
 // serviceWith starts a broker and prepares a consumer with these permissions.
-func serviceWith(t *testing.T, mode retrytopics.Mode, rights ...kfake.ACL) *grantee {
+func serviceWith(t *testing.T, mode retrytopics.Mode, permissions ...kfake.ACL) *grantee {
 	t.Helper()
 	var vn kfake.VirtualNetwork
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.EnableSASL(), kfake.EnableACLs(),
-		kfake.Superuser("PLAIN", "admin", "secret"), kfake.User("PLAIN", "billing", "secret", rights...))
+		kfake.Superuser("PLAIN", "admin", "secret"), kfake.User("PLAIN", "billing", "secret", permissions...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ type grantee struct {
 	c        *consumer.Consumer
 	ended    chan error
 	end      context.CancelFunc
-	expelled bool // it lost the right on its group meanwhile
+	expelled bool // it lost the permission on its group meanwhile
 }
 
 // source creates the topics that the consumer does not create.
@@ -316,7 +316,7 @@ func (s *grantee) done(partition int32, records int64) {
 		case <-time.After(100 * time.Millisecond):
 		}
 		if time.Since(since) > soonGranted {
-			s.t.Fatalf("the group stands at %d of %d on the source and at %d of %d on the retry topic %v after the right was granted; health is %+v",
+			s.t.Fatalf("the group is at %d of %d on the source and at %d of %d on the retry topic %v after the permission was granted; health is %+v",
 				s.committed("orders", partition), records, s.committed("orders.retry.5s", partition), records/2, time.Since(since), s.c.Health())
 		}
 	}
@@ -347,21 +347,21 @@ func (s *grantee) over(partition int32, records int64) {
 	}
 }
 
-func (s *grantee) grant(rights ...kfake.ACL) {
+func (s *grantee) grant(permissions ...kfake.ACL) {
 	s.t.Helper()
-	for _, right := range rights {
-		rs, err := s.admin.CreateACLs(s.t.Context(), rule(right))
+	for _, permission := range permissions {
+		rs, err := s.admin.CreateACLs(s.t.Context(), rule(permission))
 		if err != nil || rs[0].Err != nil {
 			s.t.Fatal(err, rs)
 		}
 	}
 }
 
-func (s *grantee) withdraw(rights ...kfake.ACL) {
+func (s *grantee) withdraw(permissions ...kfake.ACL) {
 	s.t.Helper()
-	for _, right := range rights {
-		s.expelled = s.expelled || right.Resource == kmsg.ACLResourceTypeGroup
-		rs, err := s.admin.DeleteACLs(s.t.Context(), rule(right))
+	for _, permission := range permissions {
+		s.expelled = s.expelled || permission.Resource == kmsg.ACLResourceTypeGroup
+		rs, err := s.admin.DeleteACLs(s.t.Context(), rule(permission))
 		if err != nil || rs[0].Err != nil || len(rs[0].Deleted) != 1 {
 			s.t.Fatal(err, rs)
 		}
@@ -369,12 +369,12 @@ func (s *grantee) withdraw(rights ...kfake.ACL) {
 }
 
 // rule is a permission of the service as a client names it.
-func rule(right kfake.ACL) *kadm.ACLBuilder {
-	b := kadm.NewACLs().Allow("User:billing").AllowHosts("*").ResourcePatternType(kadm.ACLPatternLiteral).Operations(right.Operation)
-	if right.Resource == kmsg.ACLResourceTypeGroup {
-		return b.Groups(right.Name)
+func rule(permission kfake.ACL) *kadm.ACLBuilder {
+	b := kadm.NewACLs().Allow("User:billing").AllowHosts("*").ResourcePatternType(kadm.ACLPatternLiteral).Operations(permission.Operation)
+	if permission.Resource == kmsg.ACLResourceTypeGroup {
+		return b.Groups(permission.Name)
 	}
-	return b.Topics(right.Name)
+	return b.Topics(permission.Name)
 }
 
 func (s *grantee) committed(topic string, partition int32) int64 {

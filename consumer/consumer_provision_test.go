@@ -15,15 +15,15 @@ import (
 )
 
 // Trap 15: a retry topic has fewer partitions than its source, or the source grows. The new
-// partitions' lanes wait until their siblings have grown too, and begin within ten seconds: kgo,
-// which looks every five minutes how many there are, is told.
+// partitions' lanes wait until their siblings have grown too, and begin within ten seconds. kgo
+// alone polls the number of partitions every five minutes; siding makes it poll at once.
 //
 // Trap 35: the source grows, and a member that did not grow the siblings itself cannot write to the
 // new partitions. Which member grew them is chance, so each of three gets new partitions, and each
 // copies a record of them.
 func TestConsumerTopics_NewPartitionsBeginInTenSeconds(t *testing.T) {
 	each(t, protocols, 3, func(t *testing.T, k *consumertest.Kafka, protocol []kgo.Opt) {
-		k.CreateTopic("orders.retry.900ms", 1) // somebody's who knew no better
+		k.CreateTopic("orders.retry.900ms", 1) // as an operator may create it, with too few partitions
 		var log lines
 		cfg := config(sortOfBad)
 		// as a Consumer has it

@@ -190,7 +190,7 @@ func TestConsumerCommit_LogsACommitWithoutAnswer(t *testing.T) {
 		silent.Store(true)
 		time.Sleep(90 * time.Second)
 		if log.with("level=WARN", "offsets not committed") == 0 {
-			t.Errorf("nothing is said of commits that nobody answers for 90 s:\n%s", log.buf.String())
+			t.Errorf("commits that no broker answers for 90 s are not logged:\n%s", log.buf.String())
 		}
 	})
 }

@@ -88,7 +88,8 @@ func TestConsumerStart_UnknownStartHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// A source grew, its siblings may not, and then all of its partitions are assigned anew.
+// A source grew and its siblings may not grow. Then all partitions of the source are assigned
+// again.
 func TestConsumerStart_MissingSiblingsHoldUpNoOther(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(fine)

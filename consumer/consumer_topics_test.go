@@ -13,9 +13,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Trap 27: a topic is deleted and made anew while it is consumed. kgo since 1.22 refuses to read it
-// until it is told to forget the old one, and consumers stood still on it until they were
-// restarted.
+// Trap 27: a topic is deleted and recreated while it is consumed. kgo since 1.22 refuses to read it
+// until the client forgets the old topic, and consumers read nothing of it until a restart.
 func TestConsumerTopics_RecreatedSourceIsReadAgain(t *testing.T) {
 	t.Parallel()
 	for protocol, opts := range balancers {
@@ -130,7 +129,7 @@ func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
 		k.DeleteTopic("orders.retry.1m") // too early, but what is in memory is not lost
 		records := slices.Concat(first, k.Produce(many(20)...))
 		handledOnce(k, records)
-		eventually(t, "the deletion is said", func() bool {
+		eventually(t, "the deletion is logged", func() bool {
 			return log.with("level=INFO", "a drained retry topic was deleted", "retry_topic=orders.retry.1m") == 1
 		})
 		time.Sleep(10 * time.Minute)

@@ -46,7 +46,7 @@ func TestFetchPauser_FollowsTheFeedsLastState(t *testing.T) {
 	g.apply(f, other)
 	want("one is full", "orders")
 	g.apply(f)
-	want("said twice", "orders")
+	want("applied twice", "orders")
 	// Full, and room again, before either of the two calls is made.
 	f.full.Store(false)
 	other.full.Store(true)

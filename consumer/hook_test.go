@@ -23,14 +23,14 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// told records the calls of the hooks of one event.
-type told struct {
+// hookCalls records the calls of the hooks for one kind of event.
+type hookCalls struct {
 	mu sync.Mutex
 	of []consumer.Routed
 	do func(consumer.Routed)
 }
 
-func (h *told) note(e consumer.Routed) {
+func (h *hookCalls) note(e consumer.Routed) {
 	if h.do != nil {
 		h.do(e)
 	}
@@ -39,16 +39,16 @@ func (h *told) note(e consumer.Routed) {
 	h.of = append(h.of, e)
 }
 
-func (h *told) all() []consumer.Routed {
+func (h *hookCalls) all() []consumer.Routed {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.of)
 }
 
 type (
-	letters  struct{ told }
-	parked   struct{ told }
-	discards struct{ told }
+	letters  struct{ hookCalls }
+	parked   struct{ hookCalls }
+	discards struct{ hookCalls }
 )
 
 func (h *letters) OnDeadLettered(e consumer.Routed) { h.note(e) }
@@ -67,8 +67,8 @@ func (h *states) OnLaneState(e consumer.LaneChange) {
 	h.of = append(h.of, e)
 }
 
-// of the partition, in words.
-func (h *states) said(partition int32) (all []string) {
+// changes returns the state changes of a partition, as "from>to".
+func (h *states) changes(partition int32) (all []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.of {
@@ -109,24 +109,24 @@ func TestHookDeadLettered_IsCalledBeforeTheCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(hook.all()); n != 0 {
-			t.Errorf("the hook was told of %d copies that were refused", n)
+			t.Errorf("the hook was called for %d refused copies", n)
 		}
 		letter := k.DeadLettered(r, headers.ReasonTerminal)
 		eventually(t, "it is committed", func() bool { return k.Cluster.GroupInfo("billing").Commits["orders"][1].Offset == 1 })
 		got := hook.all()
 		if len(got) != 1 {
-			t.Fatalf("the hook was told of %d dead letters, want 1", len(got))
+			t.Fatalf("the hook was called for %d dead letters, want 1", len(got))
 		}
 		e := got[0]
 		if at := e.At; at.Topic != "orders.dlq" || at.Partition != 1 || at.Offset != 0 || at.Timestamp.IsZero() {
-			t.Errorf("the copy is said to stand at %v, written %v", at, at.Timestamp)
+			t.Errorf("the event has the copy at %v, written %v", at, at.Timestamp)
 		}
 		if e.Meta.Reason != headers.ReasonTerminal || e.Meta.Class != "card.unknown" || e.Meta.Message != "card **** is unknown" || fmt.Sprint(e.Meta) != fmt.Sprint(letter) {
-			t.Errorf("the hook was told %+v, the letter says %+v", e.Meta, letter)
+			t.Errorf("the event has %+v, the letter %+v", e.Meta, letter)
 		}
 		if o := e.Record; o.Topic != "orders" || o.Partition != 1 || o.Offset != r.Offset || o.Key == nil || len(o.Key) > 0 || string(o.Value) != "x" ||
 			o.Timestamp.UnixMilli() != r.Timestamp.UnixMilli() || len(o.Headers) != 1 || o.Headers[0].Key != "mine" {
-			t.Errorf("the hook was told of record %+v, want it as it was read", o)
+			t.Errorf("the event has record %+v, want it as it was read", o)
 		}
 		if e.Tier != 0 {
 			t.Errorf("a dead letter in tier %v", e.Tier)
@@ -153,7 +153,7 @@ func TestHookParked_IsCalledForEachCopy(t *testing.T) {
 		last := k.DeadLettered(r, headers.ReasonExhausted)
 		got := hook.all()
 		if len(got) != last.Hops-1 || len(got) < 3 {
-			t.Fatalf("told of %d copies, want all but the last of %d, the hops of a long wait included", len(got), last.Hops)
+			t.Fatalf("called for %d copies, want all but the last of %d, the hops of a long wait included", len(got), last.Hops)
 		}
 		for i, e := range got {
 			tier, topic, attempts := tier2, "orders.retry.900ms", 2
@@ -180,11 +180,11 @@ func TestHookDeadLettered_BrokenRecordWhereItWasFound(t *testing.T) {
 		k.Produce(&kgo.Record{Topic: "orders.retry.300ms", Partition: 1, Value: []byte("x"), Headers: []kgo.RecordHeader{
 			{Key: headers.OriginalTopic, Value: []byte("payments")}, {Key: headers.Attempts, Value: []byte("-1")}, {Key: "mine", Value: nil},
 		}})
-		eventually(t, "the hook is told", func() bool { return len(hook.all()) == 1 })
+		eventually(t, "the hook is called", func() bool { return len(hook.all()) == 1 })
 		e := hook.all()[0]
 		if e.Record.Topic != "orders.retry.300ms" || e.Record.Partition != 1 || e.Record.Offset != 0 || string(e.Record.Value) != "x" || len(e.Record.Headers) != 1 ||
 			e.Meta.Reason != headers.ReasonMalformed || e.Meta.Class != headers.ClassMalformed || !strings.Contains(e.Meta.Message, headers.Attempts) || e.At.Topic != "orders.dlq" {
-			t.Errorf("told of %+v, %+v, at %v", e.Record, e.Meta, e.At)
+			t.Errorf("called with %+v, %+v, at %v", e.Record, e.Meta, e.At)
 		}
 	})
 }
@@ -206,12 +206,12 @@ func TestHookDiscarded_IsCalledForEachRecord(t *testing.T) {
 		cfg.Hooks = []consumer.Hook{hook}
 		k.Run(cfg)
 		records := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("by word")}, &kgo.Record{Topic: "orders", Partition: 1, Value: []byte("by policy")})
-		eventually(t, "the hook is told of both", func() bool { return len(hook.all()) == 2 })
+		eventually(t, "the hook is called for both", func() bool { return len(hook.all()) == 2 })
 		for i, want := range []headers.Reason{headers.ReasonTerminal, headers.ReasonExhausted} {
 			e := hook.all()[i]
 			if e.Meta.Reason != want || e.At != (headers.Position{}) || e.Tier != 0 || string(e.Record.Value) != string(records[i].Value) ||
 				e.Record.Topic != "orders" || e.Record.Offset != records[i].Offset || e.Record.Timestamp.IsZero() {
-				t.Errorf("told of %+v, reason %q, at %v; want %s by %s", e.Record, e.Meta.Reason, e.At, records[i].Value, want)
+				t.Errorf("called with %+v, reason %q, at %v; want %s by %s", e.Record, e.Meta.Reason, e.At, records[i].Value, want)
 			}
 		}
 	})
@@ -249,10 +249,10 @@ func TestHook_PanicIsLoggedAndStopsNothing(t *testing.T) {
 		time.Sleep(time.Second)
 		stop(t, c)
 		if got := len(behind.all()); got != dead {
-			t.Errorf("the hook behind the one that panics was told of %d dead letters, want %d", got, dead)
+			t.Errorf("the hook behind the one that panics was called for %d dead letters, want %d", got, dead)
 		}
-		if len(seen.said(1)) == 0 {
-			t.Error("the hook behind the one that panics was told of no state")
+		if len(seen.changes(1)) == 0 {
+			t.Error("the hook behind the one that panics was called for no state")
 		}
 		for _, name := range []string{"OnDeadLettered", "OnParked", "OnDiscarded", "OnLaneState"} {
 			if n := strings.Count(log.String(), "hook="+name+" panic=\"the pager is down\""); n == 0 || n > 3 {
@@ -293,15 +293,15 @@ func TestHookLaneState_FromAssignmentToEnd(t *testing.T) {
 		c.Pause("orders")
 		time.Sleep(time.Second)
 		stop(t, c)
-		if got, want := hook.said(1), []string{">running", "running>waiting", "waiting>running", "running>blocked", "blocked>running", "running>paused", "paused>"}; !slices.Equal(got, want) {
-			t.Errorf("told of %q, want %q", got, want)
+		if got, want := hook.changes(1), []string{">running", "running>waiting", "waiting>running", "running>blocked", "blocked>running", "running>paused", "paused>"}; !slices.Equal(got, want) {
+			t.Errorf("changes %q, want %q", got, want)
 		}
-		if got, want := hook.said(0), []string{">running", "running>paused", "paused>"}; !slices.Equal(got, want) {
-			t.Errorf("told of %q of the other lane, want %q", got, want)
+		if got, want := hook.changes(0), []string{">running", "running>paused", "paused>"}; !slices.Equal(got, want) {
+			t.Errorf("the changes of the other lane are %q, want %q", got, want)
 		}
 		for _, e := range hook.of {
 			if e.To == consumer.StateBlocked && (!strings.Contains(e.Why, "orders.dlq") || e.Since.IsZero()) || e.Topic != "orders" {
-				t.Errorf("told %+v", e)
+				t.Errorf("called with %+v", e)
 			}
 		}
 	})
@@ -322,8 +322,8 @@ func TestHookLaneState_ReturningPartitionIsANewLane(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		stop(t, c)
-		if got, want := hook.said(0), []string{">running", "running>", ">running", "running>"}; !slices.Equal(got, want) {
-			t.Errorf("told of %q, want %q", got, want)
+		if got, want := hook.changes(0), []string{">running", "running>", ">running", "running>"}; !slices.Equal(got, want) {
+			t.Errorf("changes %q, want %q", got, want)
 		}
 	})
 }

@@ -216,7 +216,7 @@ func TestLane_OnOversizeDiscardReportsTheRecord(t *testing.T) {
 		c := k.Run(cfg)
 		large := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000)...)})[0]
 		behind := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine")})[0]
-		eventually(t, "the hook is told", func() bool { return len(hook.all()) == 1 })
+		eventually(t, "the hook is called", func() bool { return len(hook.all()) == 1 })
 		e := hook.all()[0]
 		if e.Meta.Reason != headers.ReasonTooLarge || e.Record.Offset != large.Offset || e.Record.Topic != "orders" || !bytes.Equal(e.Record.Value, large.Value) || len(e.Meta.Message) != 1000 {
 			t.Errorf("discarded %+v", e)
@@ -224,7 +224,7 @@ func TestLane_OnOversizeDiscardReportsTheRecord(t *testing.T) {
 		k.Handled(behind, 1)
 		committed(t, k, "orders", 1, behind.Offset+1)
 		if n := len(content(t, k, "orders.dlq")); n != 0 || len(hook.all()) != 1 {
-			t.Errorf("%d dead letters, told of %d times; want none, and once", n, len(hook.all()))
+			t.Errorf("%d dead letters, %d calls of the hook; want none, and once", n, len(hook.all()))
 		}
 		if h := c.Health(); !h.OK || h.Lanes[1].Forwards != 0 {
 			t.Errorf("health is %+v, want OK", h)

@@ -58,7 +58,7 @@ func TestLane_CountsWhatWasDiscarded(t *testing.T) {
 		cfg := config(givesUp)
 		cfg.Policy.OnExhausted = consumer.Discard
 		own := &discards{}
-		cfg.Hooks = []consumer.Hook{own} // is told as well
+		cfg.Hooks = []consumer.Hook{own} // is called as well
 		k.Run(cfg)
 		for _, word := range []string{"discard", "busy", "bad", "fine"} {
 			k.Produce(&kgo.Record{Topic: "orders", Value: []byte(word)})

@@ -85,8 +85,8 @@ func TestLane_UnwritableCopyBlocksUntilItIsWritten(t *testing.T) {
 
 // Trap 21: the dead-letter topic is missing.
 //
-// kgo keeps to the id under which it saw a topic first, and refuses one that was made anew until it
-// is told to forget it.
+// kgo keeps the topic id that it saw first. It refuses a recreated topic until the client forgets
+// the old one.
 func TestLane_WritesToARecreatedDeadLetterTopic(t *testing.T) {
 	each(t, map[string][]byte{
 		"records": nil, "large records": noise(10_000),
