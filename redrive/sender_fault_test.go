@@ -1,13 +1,16 @@
 package redrive_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
@@ -96,4 +99,92 @@ func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
 	if n != 0 || len(told) > 0 {
 		t.Errorf("%d letters are not on their target, or too often, and of %d only the ledger says so", n, len(told))
 	}
+}
+
+// The next transaction is written while the broker takes three seconds for the commit of the one
+// before. Then new traffic fails.
+func TestSender_CommitsNothingAfterAnAbort(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 300, nil)
+		s.set(func(ctx context.Context, r *kgo.Record) error {
+			if string(r.Value) == "bad" {
+				return failing("tax")(ctx, r)
+			}
+			return nil
+		})
+		r, p := planned(t, k)
+		var holds atomic.Bool
+		k.Cluster.ControlKey(int16(kmsg.EndTxn), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if holds.CompareAndSwap(true, false) {
+				k.Cluster.SleepControl(func() { time.Sleep(3 * time.Second) })
+			}
+			return nil, nil, false
+		})
+		begun := false
+		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, func(e redrive.Event) {
+			if !begun && e.Counts.Sent > 20 {
+				begun = true
+				holds.Store(true)
+				time.AfterFunc(500*time.Millisecond, func() { k.Produce(&kgo.Record{Topic: "orders", Value: []byte("bad")}) })
+			}
+		})
+		abortedAgain(t, o, err, "new traffic fails with tax")
+		visible, written := len(on(t, k, "orders.retry.5s")), 0
+		all := clientOf(t, k, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"orders.retry.5s": {0: kgo.NewOffset().AtStart()}}), kgo.KeepControlRecords())
+		for at, end := int64(0), k.Cluster.PartitionInfo("orders.retry.5s", 0).HighWatermark; at < end; {
+			all.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
+				if at = r.Offset + 1; !r.Attrs.IsControl() {
+					written++
+				}
+			})
+		}
+		if int64(visible) != o.Counts.Sent || written <= visible {
+			t.Errorf("%d copies are visible of %d that were written; the outcome is %+v", visible, written, o)
+		}
+	})
+}
+
+// The broker takes three seconds for a commit, and then does not know how it ended. Meanwhile the
+// next transaction is written. Its letters would overtake those of the one before.
+func TestSender_CommitsInOrder(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		fixed(t, k, 300)
+		r, p := planned(t, k)
+		var holds, held atomic.Bool
+		var early atomic.Int64
+		k.Cluster.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			switch req := req.(type) {
+			case *kmsg.InitProducerIDRequest: // the run claims itself again
+				held.Store(false)
+			case *kmsg.EndTxnRequest:
+				if holds.CompareAndSwap(true, false) {
+					held.Store(true)
+					k.Cluster.SleepControl(func() { time.Sleep(3 * time.Second) })
+					resp := req.ResponseKind().(*kmsg.EndTxnResponse)
+					resp.ErrorCode = kerr.UnknownServerError.Code
+					return resp, nil, true
+				}
+				if held.Load() && req.Commit {
+					early.Add(1)
+				}
+			}
+			return nil, nil, false
+		})
+		begun := false
+		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, func(e redrive.Event) {
+			if !begun && e.Counts.Sent > 20 {
+				begun = true
+				holds.Store(true)
+			}
+		})
+		succeeds(t, 300)(o, err)
+		if n := early.Load(); n > 0 || !begun || holds.Load() {
+			t.Errorf("%d transactions were committed before the one before them", n)
+		}
+		onTheirTargets(t, k, p.ID, 300)
+	})
 }
