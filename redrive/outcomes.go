@@ -33,7 +33,11 @@ type outcomes struct {
 	absence absence // of the dead-letter topic
 }
 
+// newOutcomes keeps a copy of the run, because the engine changes the run during a poll.
 func newOutcomes(h *ownedRun, w *watch) *outcomes {
+	own, rec := *h, *h.rec
+	own.rec = &rec
+	h = &own
 	o := &outcomes{watch: w, held: h, topics: h.topics, groups: h.rec.Groups, last: map[string]*groupOffsets{}}
 	if !h.rec.toTier() {
 		o.named = h.rec.Target.Topic
