@@ -37,6 +37,9 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 			return nil, within(t.dlq, err)
 		}
 		if h != nil { // its claim may be committed, and a new try would find it and be refused
+			if _, expired := errors.AsType[*expiredError](err); on != nil && (expired || !txn.IsFenced(err)) {
+				on(Event{Outcome: h.rec.outcome(t.dlq), Message: "the run is not claimed yet: " + err.Error()})
+			}
 			again, err := r.retake(ctx, h, err, on)
 			if err == nil || !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrTaken) {
 				return again, within(t.dlq, err)

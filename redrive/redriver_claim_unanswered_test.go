@@ -2,9 +2,11 @@ package redrive_test
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -75,6 +77,28 @@ func TestClaim_CountsWithoutAnAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The ledger has too few replicas in sync. The run waited for it without a word.
+func TestClaim_ReportsWhyItWaits(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 20, succeeding)
+		r, p := planned(t, k)
+		f := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: -1})
+		time.AfterFunc(5*time.Minute, f.Remove)
+		began := time.Now()
+		var said time.Duration
+		o, err := r.Run(t.Context(), p, redrive.Pace{}, func(e redrive.Event) {
+			if said == 0 && strings.Contains(e.Message, "the run is not claimed yet: a transaction of 2 records") {
+				said = time.Since(began)
+			}
+		})
+		succeeds(t, 20)(o, err)
+		if said == 0 || said > 15*time.Second {
+			t.Errorf("it said that it waits after %v", said)
+		}
+	})
 }
 
 func TestClaim_ThatWasNotCommittedIsRepeated(t *testing.T) {
