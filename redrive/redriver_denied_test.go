@@ -40,6 +40,27 @@ func TestRun_ThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
 	}
 }
 
+// It named the topic, which the user may write to.
+func TestRun_NamesADeniedTransactionalID(t *testing.T) {
+	t.Parallel()
+	for _, topic := range []string{"orders.retry.5s", "orders.dlq.ledger"} {
+		virtual(t, topic, func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 100)
+			r, p := planned(t, k)
+			var f *kfake.FaultHandle
+			_, err := r.Run(t.Context(), p, redrive.Pace{Rate: 50}, func(e redrive.Event) {
+				if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
+					f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TransactionalIDAuthorizationFailed, Count: -1, When: func(req kmsg.Request) bool {
+						id := req.(*kmsg.ProduceRequest).TransactionID
+						return id != nil && *id == "siding-redrive-orders.dlq-b"
+					}})
+				}
+			})
+			lacks(t, err, "WRITE", "transactional-id", "siding-redrive-orders.dlq-b")
+		})
+	}
+}
+
 // The run logged it every ten seconds, and waited until the permission was granted again.
 func TestRun_ThatMayNotPollEndsAndCanBeResumed(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 			e.refused = append(e.refused, o)
 		case permission.IsDenied(err):
 			_ = txn.Abort(t.cl)
-			e.err = permission.Denied("WRITE", "topic", o.copy.Topic, err)
+			e.err = s.run.writers.Denied(t.which, o.copy.Topic, err)
 			return e
 		case failed == nil:
 			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.In(s.run.topics.dlq), o.copy.Topic, o.copy.Partition, txn.ErrUncertain, err)
@@ -49,7 +49,7 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 	}
 	if err := s.report(ctx, t); permission.IsDenied(err) {
 		_ = txn.Abort(t.cl)
-		e.err = permission.Denied("WRITE", "topic", s.run.topics.ledger, err)
+		e.err = s.run.writers.Denied(t.which, s.run.topics.ledger, err)
 		return e
 	} else if err != nil {
 		e.err = fmt.Errorf("write to the ledger: %w: %w", txn.ErrUncertain, err)

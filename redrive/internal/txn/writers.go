@@ -103,13 +103,22 @@ func (w *Writers) Write(ctx context.Context, which int, records ...*kgo.Record) 
 		if IsFenced(err) {
 			err = fmt.Errorf("%w: %w", ErrUncertain, err)
 		}
-		return fmt.Errorf("write to the ledger: %w", permission.Denied("WRITE", "topic", records[0].Topic, err))
+		return fmt.Errorf("write to the ledger: %w", w.Denied(which, records[0].Topic, err))
 	}
 	if err := cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
 		_ = Abort(cl)
 		return fmt.Errorf("commit to the ledger: %w: %w", ErrUncertain, err)
 	}
 	return nil
+}
+
+// Denied names the permission that one of the two producers lacks to write to a topic: that on the
+// topic, or that on its transactional id. It returns any other error unchanged.
+func (w *Writers) Denied(which int, topic string, err error) error {
+	if errors.Is(err, kerr.TransactionalIDAuthorizationFailed) {
+		return permission.Denied("WRITE", "transactional-id", w.txn[which], err)
+	}
+	return permission.Denied("WRITE", "topic", topic, err)
 }
 
 // Abort aborts the open transaction of a client. If the broker does not answer, the transaction's
