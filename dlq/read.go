@@ -38,8 +38,7 @@ func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.
 
 // Records yields the letters of ranges, or of the whole topic without ranges, as plain records. It
 // reads like [Read], but does not parse headers, which costs more than all the rest. Use it to read
-// many letters that are selected already. Its fetches have the size that opts set, or kgo's
-// default.
+// many letters that are selected already. Its fetches are larger than those of Read.
 func Records(ctx context.Context, topic string, ranges []Range, opts ...kgo.Opt) iter.Seq2[*kgo.Record, error] {
 	f := Filter{Ranges: ranges}
 	return func(yield func(*kgo.Record, error) bool) {

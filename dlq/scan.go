@@ -17,6 +17,9 @@ import (
 const (
 	// idleLimit is how long a read waits for records before it checks the bounds again.
 	idleLimit = time.Second
+	// fetchBytes bounds a broker's answer, compressed. The client holds one answer in memory. A
+	// slow connection must carry it within the client's request timeout.
+	fetchBytes = 2 << 20
 	// stallLimit is how long a partition may deliver nothing before its end. It is longer than
 	// siding's transactions live, and than leaders take to move.
 	stallLimit = time.Minute
@@ -27,8 +30,7 @@ const (
 type scan struct {
 	topic string
 	opts  []kgo.Opt
-	// soon makes fetches small, so that the first record comes soon: a full fetch, kgo's default,
-	// would take long.
+	// soon makes fetches small, so that the first record comes soon.
 	soon bool
 	// narrow removes the offsets that need no reading. It may be nil.
 	narrow func(map[int32]span)
@@ -90,7 +92,7 @@ func (s *scan) options(left map[int32]span) []kgo.Opt {
 	}
 	// A fetch that waits for records of one partition holds up the other partitions of the same
 	// broker.
-	tuned := []kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond)}
+	tuned := []kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond), kgo.FetchMaxBytes(fetchBytes)}
 	if s.soon {
 		tuned = append(tuned, kgo.FetchMaxBytes(1<<20), kgo.FetchMaxPartitionBytes(256<<10))
 	}

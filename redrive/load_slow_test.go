@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 )
@@ -196,6 +197,42 @@ func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A broker's answer had up to a megabyte of each partition: more than the connection carries within
+// the client's timeout, each time. So the run never ended, and nothing counted the letters.
+func TestLoad_OnASlowLinkAllPartitionsAreRead(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		const partitions = 24
+		k.CreateTopic("orders", partitions)
+		s := &switched{}
+		s.set(failing("tax"))
+		s.run(k)
+		k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders"})[0], "terminal")
+		s.set(succeeding)
+		r, p := planned(t, k)
+		stopped(t, r, p, redrive.Pace{}, 1)
+		value := make([]byte, 900_000)
+		var others []*kgo.Record
+		for i := range partitions {
+			others = append(others, &kgo.Record{Topic: "orders.dlq", Partition: int32(i), Value: value})
+		}
+		cl := clientOf(t, k, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()))
+		if err := cl.ProduceSync(t.Context(), others...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		l := &line{}
+		l.rate.Store(1_000_000)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		succeeds(t, 1)(slowly(t, k, l).Resume(ctx, "orders.dlq", p.ID, nil))
+		opts := dialed(t, k.Opts(), func(c net.Conn) net.Conn { return &onLine{Conn: c, line: l} })
+		sum, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
+		if err != nil || sum.Open != partitions {
+			t.Errorf("it counts %+v, %v", sum, err)
+		}
+	})
 }
 
 // openFor returns, once ctx has ended, the longest time for which a committed reader of a topic's

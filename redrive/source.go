@@ -20,10 +20,6 @@ const (
 	readBytes = 512 << 10
 	// readWait is how long the first letter of a batch waits for others.
 	readWait = 10 * time.Millisecond
-	// fetchBytes bounds a broker's answer, compressed. One answer stays in memory beside the
-	// letters that are handed over. A slow connection must carry it within the client's request
-	// timeout.
-	fetchBytes = 2 << 20
 )
 
 // reading is a message of the letters' reader: ready letters, skipped letters, an error, or the
@@ -118,8 +114,7 @@ func (s *source) read(ctx context.Context) (whole bool) {
 	// checked after the first letter: a client that reads a topic does not switch to a recreated
 	// one on its own
 	same := false
-	opts := append([]kgo.Opt{kgo.FetchMaxBytes(fetchBytes)}, s.r.cfg.Kafka...)
-	for r, err := range dlq.Records(ctx, s.topics.dlq, ranges, opts...) {
+	for r, err := range dlq.Records(ctx, s.topics.dlq, ranges, s.r.cfg.Kafka...) {
 		err = permission.Denied("READ", "topic", s.topics.dlq, err)
 		if err == nil && !same {
 			if same = s.still(ctx); !same {

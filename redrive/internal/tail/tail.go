@@ -32,7 +32,9 @@ const (
 	tailGlance = 16 << 10
 	tailFill   = 1 << 20
 	tailMost   = 128 << 20
-	tailTotal  = 50 << 20 // bytes of one answer
+	// tailTotal bounds the bytes of one answer. A slow connection must carry it within the client's
+	// request timeout.
+	tailTotal = 2 << 20
 )
 
 // Tail reads partitions uncommitted from given positions, and shows the records that the run did
