@@ -31,7 +31,7 @@ type Target struct {
 	Topic string `json:"topic,omitempty"`
 	// Wait makes a run wait for members if the group has none. Without it the run is refused.
 	Wait bool `json:"wait,omitempty"`
-	// Force allows a redrive to a compacted source, and to a source whose retry topics seem to have
+	// Force allows a redrive to a compacted target, and to a source whose retry topics seem to have
 	// other names than Config.Naming gives.
 	Force bool `json:"force,omitempty"`
 	// KeepTimestamp gives the copies the timestamp of the original record. It applies only if Topic

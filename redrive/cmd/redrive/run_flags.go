@@ -38,7 +38,7 @@ func addRunFlags(t *tool, cmd *cobra.Command) *runFlags {
 	section(cmd, sectionTarget, func(set *pflag.FlagSet) {
 		set.StringVar(&i.target.Topic, "target", "", "`topic` to redrive to: a retry topic of the source, which only the failing group handles; or the source or another topic, for all groups that read it (default the failing group's first retry topic)")
 		set.BoolVar(&i.target.Wait, "wait", false, "wait for a group that has no members, instead of refusing")
-		set.BoolVar(&i.target.Force, "force", false, "redrive to a compacted source, or although the retry topics seem to follow another naming")
+		set.BoolVar(&i.target.Force, "force", false, "redrive to a compacted target, or to the source although its retry topics seem to follow another naming")
 		set.BoolVar(&i.target.KeepTimestamp, "keep-timestamp", false, "keep the records' original timestamps; for a --target that is not a retry topic")
 		set.IntVar(&i.maxRedrives, "max-redrives", 3, "`times` that a record may be redriven, over all runs; 0 for any number")
 	})
