@@ -71,8 +71,8 @@ func (l copyLane) Refused(c *forward.Copy, r forward.Refusal) {
 		"offset", c.Offset(), "try", r.Try, "wait", r.Wait, "refusals", times, "error", r.Err)
 }
 
-// Became implements forward.Observer.
-func (l copyLane) Became(c *forward.Copy, o forward.Outcome, err error) {
+// Ended implements forward.Observer.
+func (l copyLane) Ended(c *forward.Copy, o forward.Outcome, err error) {
 	if o == forward.NoteLost {
 		l.log.Error("siding: a redriven record was discarded, but the ledger could not be written", "ledger", c.To(), "error", err)
 		return

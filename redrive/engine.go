@@ -75,7 +75,7 @@ func runEngine(ctx context.Context, h *ownedRun, on func(Event)) error {
 		return e.unwatched(ctx, err)
 	}
 	defer watch.Close()
-	e.sender.wrote = watch.Wrote
+	e.sender.wrote = watch.SkipRecords
 	e.poller = newPoller(newOutcomes(h, watch).poll, now, resumed)
 	letters := readLetters(work, h, e.sender.reads)
 	e.sender.letters = letters
@@ -258,7 +258,7 @@ func (e *engine) read(r reading) {
 		e.skip(s)
 	}
 	if r.err != nil {
-		e.heed(r.err)
+		e.keepFatal(r.err)
 		e.logThrottled(r.err.Error())
 	}
 	if !r.end {
@@ -297,7 +297,7 @@ func (e *engine) applyPoll(l pollResult) {
 	if l.err == nil {
 		return
 	}
-	e.heed(l.err)
+	e.keepFatal(l.err)
 	if !errors.Is(l.err, context.Canceled) {
 		e.logThrottled("the outcomes could not be polled: " + l.err.Error())
 	}
@@ -310,8 +310,8 @@ func (e *engine) recordVerdicts(verdicts []inflight.Verdict) {
 	}
 }
 
-// heed keeps an error that no retry can cure: the letters are gone, or a permission is missing.
-func (e *engine) heed(err error) {
+// keepFatal keeps an error that no retry can cure: the letters are gone, or a permission is missing.
+func (e *engine) keepFatal(err error) {
 	_, denied := errors.AsType[*permission.DeniedError](err)
 	if errors.Is(err, ErrTopicRecreated) || denied && e.fatal == nil {
 		e.fatal = err

@@ -111,7 +111,7 @@ func (o *outcomes) verdicts(ctx context.Context) ([]inflight.Verdict, error) {
 		return nil, err
 	}
 	// (3)
-	if err := o.watch.Reach(ctx, to); err != nil {
+	if err := o.watch.WaitUntil(ctx, to); err != nil {
 		return nil, err
 	}
 	return o.watch.flights.Resolve(func(group string, at headers.Position) inflight.Progress { return o.progress(group, at, from) }), nil

@@ -101,7 +101,7 @@ func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 	})
 	t.Add(from)
 	t.Start(ctx)
-	err = t.Reach(ctx, to)
+	err = t.WaitUntil(ctx, to)
 	t.Close()
 	if err != nil {
 		return fmt.Errorf("read the dead-letter topic for letters that failed again: %w", err)

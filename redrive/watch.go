@@ -97,15 +97,15 @@ func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
 		if err != nil {
 			return fmt.Errorf("initialise transactional ids: %w", err)
 		}
-		w.Skip(ids)
+		w.SkipProducers(ids)
 	}
 	for topic, partitions := range h.rec.Watch {
 		for p, at := range partitions {
 			if o, ok := from.Lookup(topic, p); ok && o.Offset > at {
-				w.Lose(p)
+				w.MarkMissed(p)
 			}
 			if end, ok := w.live[topic][p]; ok && end < at { // a recreated topic
-				w.Lose(p)
+				w.MarkMissed(p)
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func (w *watch) adopt(found bounds.Positions) {
 func (w *watch) checkTopics(found kadm.TopicDetails) {
 	for name, d := range found {
 		if was, ok := w.ids[name]; ok && isOther(was, d.ID) {
-			w.LoseTopic(name)
+			w.MarkTopicMissed(name)
 			continue
 		}
 		w.ids[name] = d.ID

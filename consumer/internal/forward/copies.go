@@ -95,7 +95,7 @@ func (s *Copies) add(c *Copy) {
 // produce hands a copy to kgo, without waiting.
 func (s *Copies) produce(r *kgo.Record, c *Copy) {
 	if err := c.via.produce(copyContext{c}, &s.Clients.batched, r, s.promiseFunc); err != nil {
-		s.arrived(c, err)
+		s.returned(c, err)
 	}
 }
 
@@ -106,16 +106,16 @@ func (s *Copies) promise(r *kgo.Record, err error) {
 	if err == nil {
 		s.Observer.Acknowledged(c, r)
 	}
-	s.arrived(c, err)
+	s.returned(c, err)
 	by.back()
 }
 
-// arrived handles a copy that is safe, or that kgo gave back with an error. kgo has repeated
+// returned handles a copy that is safe, or that kgo gave back with an error. kgo has repeated
 // retriable errors by itself. arrived takes the lane's lock, and releases it before it reports and
 // sends.
-func (s *Copies) arrived(c *Copy, err error) {
+func (s *Copies) returned(c *Copy, err error) {
 	s.Lane.Lock()
-	became := s.landed(c, err)
+	became := s.endTry(c, err)
 	to, tries := c.rec.Topic, c.tries // the next try may change them
 	s.Lane.Unlock()
 	switch became {
@@ -125,18 +125,18 @@ func (s *Copies) arrived(c *Copy, err error) {
 	case queued:
 		s.Clients.single.send(c)
 	case Diverted:
-		s.Observer.Became(c, became, err)
+		s.Observer.Ended(c, became, err)
 		s.Clients.single.send(c)
 	case Dropped:
-		s.Observer.Became(c, became, err)
+		s.Observer.Ended(c, became, err)
 		s.drop(c)
 	default:
-		s.Observer.Became(c, became, err)
+		s.Observer.Ended(c, became, err)
 	}
 }
 
-// landed keeps the books of a copy that kgo gave back. The caller holds the lock.
-func (s *Copies) landed(c *Copy, err error) Outcome {
+// endTry keeps the books of a copy that kgo gave back. The caller holds the lock.
+func (s *Copies) endTry(c *Copy, err error) Outcome {
 	switch {
 	case s.state == closed:
 		return done

@@ -39,7 +39,7 @@ func TestCopies_FinishARecordOnlyWhenItsCopyIsSafe(t *testing.T) {
 				tt.then(s)
 				l.Unlock()
 			}
-			s.arrived(c, tt.answer)
+			s.returned(c, tt.answer)
 			if got := l.finishedNow()[0]; got != tt.finished {
 				t.Errorf("finished: %v, want %v", got, tt.finished)
 			}

@@ -89,7 +89,7 @@ func (l *testLane) Refused(_ *Copy, r Refusal) {
 	l.refusals = append(l.refusals, r)
 }
 
-func (l *testLane) Became(_ *Copy, o Outcome, _ error) {
+func (l *testLane) Ended(_ *Copy, o Outcome, _ error) {
 	l.Lock()
 	defer l.Unlock()
 	l.outcomes = append(l.outcomes, o)

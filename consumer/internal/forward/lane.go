@@ -36,9 +36,9 @@ type Observer interface {
 	Acknowledged(c *Copy, r *kgo.Record)
 	// Refused is called when a copy is refused and will be tried again.
 	Refused(c *Copy, r Refusal)
-	// Became is called with the outcome of every other copy that is not simply done: [Diverted],
+	// Ended is called with the outcome of every other copy that is not simply done: [Diverted],
 	// [Omitted], [Dropped], [Halted] or [NoteLost]. err is why, if a broker or kgo refused it.
-	Became(c *Copy, o Outcome, err error)
+	Ended(c *Copy, o Outcome, err error)
 }
 
 // Refusal describes a copy that has to be tried again.

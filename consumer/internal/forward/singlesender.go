@@ -58,7 +58,7 @@ func (s *singleSender) start(c *Copy) {
 			continue
 		}
 		if err := c.via.produce(copyContext{c}, &s.producers, c.nextRecord(), s.promise); err != nil {
-			c.of.arrived(c, fmt.Errorf("make the client for large copies: %w", err))
+			c.of.returned(c, fmt.Errorf("make the client for large copies: %w", err))
 			continue
 		}
 		return

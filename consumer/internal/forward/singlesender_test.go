@@ -14,7 +14,7 @@ func sendsAlone(t *testing.T, s *Copies, l *testLane, topic string, offsets ...i
 	for _, at := range offsets {
 		c := NewCopy(l, at, kgo.Record{Topic: topic, Value: []byte("value")})
 		s.Send(c)
-		s.arrived(c, kerr.MessageTooLarge)
+		s.returned(c, kerr.MessageTooLarge)
 		all = append(all, c)
 	}
 	return all

@@ -35,8 +35,8 @@ which process owned the run. An aborted run can't be resumed.`,
 				case err != nil:
 					t.screen.Say("run %s/%s is aborted; the outcomes of its records are not known yet", topic, id)
 				}
-				if has, goesOn := goesOn(t, before); goesOn && !over {
-					t.screen.Say("the run was still active: %s", has)
+				if owner, active := activeOwner(t, before); active && !over {
+					t.screen.Say("the run was still active: %s", owner)
 				} else if !known {
 					t.screen.Say("the ledger could not be read in time to see whether a process owned the run: one that did stops")
 				}

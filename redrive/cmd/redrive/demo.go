@@ -29,7 +29,7 @@ would type it, and takes less than a minute. The rate and the window are set to 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoTime, errDemoTime)
 			defer cancel()
-			err := tellDemo(ctx, t)
+			err := playDemo(ctx, t)
 			if err != nil && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -41,8 +41,8 @@ would type it, and takes less than a minute. The rate and the window are set to 
 // demoPace makes a run short enough to be watched.
 const demoPace = "--rate 150 --ramp 2s --window 3s"
 
-// tellDemo tells the story. It counts what it reports at the end.
-func tellDemo(ctx context.Context, t *tool) error {
+// playDemo plays the incident. It counts the records that it reports at the end.
+func playDemo(ctx context.Context, t *tool) error {
 	tax := bug{"tax.TableMiss", "no tax rate for region", 1200}
 	i, err := startIncident(tax, bug{"payment.Declined", "the bank said no", 500}, bug{"decode", "invalid character '<' looking for beginning of value", 300})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // The demo is often the first use of the program, and the runbook quotes it. So its comments must
 // agree with the output of the commands.
-func TestTellDemo_IsTrueAndTakesLessThanAMinute(t *testing.T) {
+func TestPlayDemo_IsTrueAndTakesLessThanAMinute(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes thirteen seconds of real time")
 	}

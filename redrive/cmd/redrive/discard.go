@@ -54,7 +54,7 @@ func discard(ctx context.Context, s *session, topic string, sel *selection.Selec
 		return err
 	}
 	sum, err := ledger.Summarize(ctx, c.Filter, c.frozen, progress(s.tool, "counting letters of "+topic))
-	warnOfDoubts(s.tool, sel)
+	warnOfWhere(s.tool, sel)
 	switch {
 	case err != nil:
 		return readFailed(topic, err) // what can't be read can't be asked about

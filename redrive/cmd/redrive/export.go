@@ -45,7 +45,7 @@ func export(ctx context.Context, s *session, topic string, sel *selection.Select
 		return err
 	}
 	n, err := writeLetters(s.tool, s.screen.Data(), found)
-	warnOfDoubts(s.tool, sel)
+	warnOfWhere(s.tool, sel)
 	if err != nil {
 		if n > 0 {
 			s.screen.Say("%s of %s were exported before the error: the output is incomplete", letters(n), topic)

@@ -34,9 +34,9 @@ func choose(ctx context.Context, s *session, topic string, sel *selection.Select
 	return &letterSelection{sibling: f, Selection: sel, frozen: frozen}, nil
 }
 
-// warnOfDoubts warns of letters on which the expression of --where failed.
-func warnOfDoubts(t *tool, sel *selection.Selection) {
-	if d := sel.Doubts(); d != "" {
+// warnOfWhere warns of letters on which the expression of --where failed.
+func warnOfWhere(t *tool, sel *selection.Selection) {
+	if d := sel.WhereProblem(); d != "" {
 		t.screen.Warn("%s", d)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-func TestWarnOfDoubts_AFailingExpressionIsAWarning(t *testing.T) {
+func TestWarnOfWhere_AFailingExpressionIsAWarning(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.produce(t, &kgo.Record{Topic: "orders.dlq", Partition: 0, Value: []byte("no JSON")})

@@ -103,7 +103,7 @@ func list(ctx context.Context, s *session, topic string, sel *selection.Selectio
 	if err := list.Close(); err != nil {
 		return err
 	}
-	warnOfDoubts(s.tool, sel)
+	warnOfWhere(s.tool, sel)
 	switch {
 	case full && !at.Done():
 		s.screen.Say("more letters may follow: continue with --cursor %s", at)

@@ -79,14 +79,15 @@ func openOf(c redrive.Counts) int64 {
 	return c.Selected - c.Sent - c.Skipped[redrive.SkippedExpired] - c.Skipped[redrive.SkippedResolved]
 }
 
-// quiet is three heartbeats of a run's process, and some delay.
-const quiet = 20 * time.Second
+// silentAfter is the time without a heartbeat after which a run seems to have no process: three
+// heartbeats and some delay.
+const silentAfter = 20 * time.Second
 
 // silent returns the time since a run's last heartbeat, and whether the run is unfinished and that
 // time is so long that no process owns it.
 func silent(o redrive.Outcome, now time.Time) (since time.Duration, yes bool) {
 	since = now.Sub(o.Heartbeat)
-	return since, !o.State.Finished() && since > quiet
+	return since, !o.State.Finished() && since > silentAfter
 }
 
 // stateOf is a cell for a run's state. The ledger has what the process did last; a table shows
@@ -106,8 +107,8 @@ func targetsOf(p *redrive.Plan) string {
 	return strings.Join(slices.Sorted(maps.Keys(p.Targets)), ", ")
 }
 
-// goesOn returns the process that seems to own a run, in words.
-func goesOn(t *tool, o redrive.Outcome) (has string, yes bool) {
+// activeOwner returns the process that seems to own a run, in words.
+func activeOwner(t *tool, o redrive.Outcome) (owner string, active bool) {
 	since, gone := silent(o, t.now())
 	if o.ID == "" || o.State.Finished() || !o.Stopped.IsZero() || gone {
 		return "", false

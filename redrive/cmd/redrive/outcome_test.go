@@ -53,8 +53,8 @@ func TestStateOf_ARunWithoutAProcess(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		"goes on":                  {o, quiet, "sending"},
-		"was not heard of":         {o, quiet + 1, "unfinished"},
+		"goes on":                  {o, silentAfter, "sending"},
+		"was not heard of":         {o, silentAfter + 1, "unfinished"},
 		"was stopped":              {stopped, 0, "stopped"},
 		"was stopped, a while ago": {stopped, time.Hour, "stopped"},
 		"is over":                  {over, time.Hour, "done"},

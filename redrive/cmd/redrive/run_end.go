@@ -37,13 +37,13 @@ func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome
 		reportUnfinished(t, o)
 	}
 	if err == nil {
-		err = fellShort(o, noWait)
+		err = unfinishedError(o, noWait)
 	}
 	return err
 }
 
-// fellShort is the error of a run that is done while letters failed again or are pending.
-func fellShort(o redrive.Outcome, noWait bool) error {
+// unfinishedError is the error of a run that is done while letters failed again or are pending.
+func unfinishedError(o redrive.Outcome, noWait bool) error {
 	switch c := o.Counts; {
 	case c.Failed+c.Retrying > 0:
 		text := fmt.Sprintf("%s/%s is done, and %s failed again", o.Topic, o.ID, letters(c.Failed+c.Retrying))

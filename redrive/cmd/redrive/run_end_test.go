@@ -49,7 +49,7 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 
 // A letter that failed again and waits in a retry topic counted as pending: the exit code was 5, or
 // 0 with --no-wait.
-func TestFellShort_ExitCodeByCounts(t *testing.T) {
+func TestUnfinishedError_ExitCodeByCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		counts redrive.Counts
@@ -66,7 +66,7 @@ func TestFellShort_ExitCodeByCounts(t *testing.T) {
 		{redrive.Counts{Succeeded: 2, Pending: 1}, false, 5, "without an outcome yet for 1 letter"},
 		{redrive.Counts{Succeeded: 2, Pending: 1}, true, 0, ""},
 	} {
-		err := fellShort(redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Done, Counts: c.counts}, c.noWait)
+		err := unfinishedError(redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Done, Counts: c.counts}, c.noWait)
 		if got := exitCode(err); got != c.want || err != nil && !strings.HasSuffix(err.Error(), c.says) {
 			t.Errorf("%+v, %v: exit code %d, %v; want %d, %s", c.counts, c.noWait, got, err, c.want, c.says)
 		}

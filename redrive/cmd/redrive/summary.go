@@ -43,7 +43,7 @@ func summarize(ctx context.Context, s *session, topic string, sel *selection.Sel
 		return err
 	}
 	sum, err := ledger.Summarize(ctx, sel.Filter, c.frozen, progress(s.tool, "reading "+topic))
-	warnOfDoubts(s.tool, sel)
+	warnOfWhere(s.tool, sel)
 	if sum != nil {
 		// The counts of the other partitions are useful where one can't be read.
 		if err := showSummary(s.tool, sum); err != nil {

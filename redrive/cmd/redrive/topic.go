@@ -35,10 +35,10 @@ func siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics
 	return found
 }
 
-// sourcesGone reports for each source topic whether it is missing. A list of all topics omits what
-// the user may not see, so it asks for those that are not in the list. A source of which nothing is
-// known is not in the answer.
-func sourcesGone(ctx context.Context, s *session, all []sibling) map[string]any {
+// missingSources reports for each source topic whether it is missing. A list of all topics omits
+// what the user may not see, so it asks for those that are not in the list. A source of which
+// nothing is known is not in the answer.
+func missingSources(ctx context.Context, s *session, all []sibling) map[string]any {
 	known := map[string]any{}
 	// not by kadm, which returns no topic where the user may not see one
 	req := kmsg.NewPtrMetadataRequest()

@@ -63,7 +63,7 @@ func TestFindTopic_RefusesWhatCannotBeRead(t *testing.T) {
 }
 
 // A source that the user may not see is not gone, for all that is known.
-func TestSourcesGone_ASourceThatMayNotBeSeenIsNot(t *testing.T) {
+func TestMissingSources_ASourceThatMayNotBeSeenIsNot(t *testing.T) {
 	t.Parallel()
 	b := guarded(t, []kfake.ACL{aclOn("audit.dlq", kmsg.ACLOperationRead), aclOn("audit", kmsg.ACLOperationDescribe), aclOn("orders.dlq", kmsg.ACLOperationRead), aclOn("orders.dlq.ledger", kmsg.ACLOperationRead), aclOn("orders.dlq", kmsg.ACLOperationDescribeConfigs)})
 	b.topic(t, "audit.dlq", 1, nil) // whose source is gone, and may be seen

@@ -63,7 +63,7 @@ func listDeadLetterTopics(ctx context.Context, s *session, quick bool) error {
 		s.screen.Say("no dead-letter topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindDLQ))
 	}
 	stats, problems := readTopicStats(ctx, s, names(found), s.now())
-	sourceGone := sourcesGone(ctx, s, found)
+	sourceGone := missingSources(ctx, s, found)
 	list := s.screen.List()
 	for _, f := range found {
 		var contents topicContents

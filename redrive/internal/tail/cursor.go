@@ -34,11 +34,11 @@ func (p *cursor) ask(at int64, others bool, end int64) {
 	switch {
 	// the next batch is larger than the limit; the run's own batches would have been skipped by now
 	case nothing && p.stuck == p.at:
-		p.limit = min(max(tailFill, p.limit*4), tailMost)
+		p.limit = min(max(fillBytes, p.limit*4), maxBytes)
 	case others:
-		p.limit = max(p.limit, tailFill)
+		p.limit = max(p.limit, fillBytes)
 	case !nothing:
-		p.limit = tailGlance
+		p.limit = headBytes
 	}
 	p.stuck = -1
 	if nothing {

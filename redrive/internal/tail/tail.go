@@ -28,13 +28,13 @@ const (
 	// meanwhile.
 	resetTimeout = 2 * time.Second
 	// Bytes to fetch from a partition: few for the heads of batches, many while others write to it,
-	// and more up to tailMost for a larger batch.
-	tailGlance = 16 << 10
-	tailFill   = 1 << 20
-	tailMost   = 128 << 20
-	// tailTotal bounds the bytes of one answer. A slow connection must carry it within the client's
+	// and more up to maxBytes for a larger batch.
+	headBytes = 16 << 10
+	fillBytes = 1 << 20
+	maxBytes  = 128 << 20
+	// answerBytes bounds the bytes of one answer. A slow connection must carry it within the client's
 	// request timeout.
-	tailTotal = 2 << 20
+	answerBytes = 2 << 20
 )
 
 // Tail reads partitions uncommitted from given positions, and shows the records that the run did
@@ -76,19 +76,19 @@ func New(cl *kgo.Client, show func(*kgo.Record), problem func(error)) *Tail {
 	}
 }
 
-// Skip sets the producer ids whose batches are skipped, each with the first epoch of the run. It
-// must be called before Start.
-func (t *Tail) Skip(producers map[int64]int16) { t.producers = producers }
+// SkipProducers sets the producer ids whose batches are skipped, each with the first epoch of the
+// run. It must be called before Start.
+func (t *Tail) SkipProducers(producers map[int64]int16) { t.producers = producers }
 
-// Lose records that records of a partition may have been missed.
-func (t *Tail) Lose(partition int32) {
+// MarkMissed records that records of a partition may have been missed.
+func (t *Tail) MarkMissed(partition int32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lossy[partition] = true
 }
 
-// LoseTopic calls Lose for all partitions of a topic.
-func (t *Tail) LoseTopic(topic string) {
+// MarkTopicMissed calls MarkMissed for all partitions of a topic.
+func (t *Tail) MarkTopicMissed(topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for p := range t.at[topic] {
@@ -119,14 +119,14 @@ func (t *Tail) Add(from bounds.Positions) {
 		}
 		for p, at := range partitions {
 			if t.at[topic][p] == nil {
-				t.at[topic][p] = &cursor{at: at, limit: tailGlance, stuck: -1}
+				t.at[topic][p] = &cursor{at: at, limit: headBytes, stuck: -1}
 			}
 		}
 	}
 }
 
-// Wrote names records of the run by their acknowledged offsets. The tail skips them.
-func (t *Tail) Wrote(records iter.Seq[*kgo.Record]) {
+// SkipRecords names records of the run by their acknowledged offsets. The tail skips them.
+func (t *Tail) SkipRecords(records iter.Seq[*kgo.Record]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var (
@@ -238,7 +238,7 @@ func (t *Tail) fail(err error) {
 	}
 }
 
-// denied records a missing permission, which ends Reach.
+// denied records a missing permission, which ends WaitUntil.
 func (t *Tail) denied(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -246,7 +246,7 @@ func (t *Tail) denied(err error) {
 	t.move()
 }
 
-// move wakes the callers of Reach. The caller holds the lock.
+// move wakes the callers of WaitUntil. The caller holds the lock.
 func (t *Tail) move() {
 	close(t.moved)
 	t.moved = make(chan struct{})
@@ -350,7 +350,7 @@ func (t *Tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchReques
 			req, ready := requests[leader]
 			if !ready && may(leader) {
 				req = kmsg.NewPtrFetchRequest()
-				req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch = int32(tailWait/time.Millisecond), 1, tailTotal, -1
+				req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch = int32(tailWait/time.Millisecond), 1, answerBytes, -1
 				requests[leader] = req
 			}
 			if req == nil {
@@ -474,9 +474,9 @@ func (t *Tail) read(topic string, found *kmsg.FetchResponseTopicPartition, batch
 	return at, fetched.Err
 }
 
-// Reach waits until everything below the positions was read. It returns an error if a permission is
-// missing or ctx ends.
-func (t *Tail) Reach(ctx context.Context, to bounds.Positions) error {
+// WaitUntil waits until everything below the positions was read. It returns an error if a
+// permission is missing or ctx ends.
+func (t *Tail) WaitUntil(ctx context.Context, to bounds.Positions) error {
 	for {
 		t.mu.Lock()
 		topic, partition, short := t.short(to)

@@ -48,7 +48,7 @@ func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
 	}
 	shown := make(chan *kgo.Record, 10_000)
 	w := New(client(), func(r *kgo.Record) { shown <- r }, func(err error) { t.Error(err) })
-	w.Skip(map[int64]int16{id: epoch})
+	w.SkipProducers(map[int64]int16{id: epoch})
 	w.Add(bounds.Positions{"t": {0: 0, 1: 0, 2: 0, 3: 0}})
 	w.Start(ctx)
 	defer w.Close()
@@ -71,7 +71,7 @@ func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		if round%2 == 0 {
-			w.Wrote(slices.Values(mine))
+			w.SkipRecords(slices.Values(mine))
 		}
 		if err := own.EndTransaction(ctx, kgo.TransactionEndTry(round != 2)); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Reach(ctx, to); err != nil {
+	if err := w.WaitUntil(ctx, to); err != nil {
 		t.Error(err)
 	}
 	if len(shown) > 0 {
@@ -181,7 +181,7 @@ func TestTail_PassesOverWhatTheRunWrote(t *testing.T) {
 		p := w.at["t"][0]
 		for p.at < n {
 			k := min(draw.IntN(40), len(answers))
-			w.Wrote(slices.Values(answers[:k]))
+			w.SkipRecords(slices.Values(answers[:k]))
 			answers = answers[k:]
 			before := p.at
 			p.pass()

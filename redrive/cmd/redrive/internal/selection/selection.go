@@ -26,8 +26,9 @@ func (s *Selection) Missing(partitions int32) (gone []int32) {
 	return gone
 }
 
-// Doubts reports on how many letters the expression failed so far; it is empty where it never did.
-func (s *Selection) Doubts() string {
+// WhereProblem reports on how many letters the expression failed so far; it is empty if it never
+// did.
+func (s *Selection) WhereProblem() string {
 	if s.Where == nil || s.Where.Failed == 0 {
 		return ""
 	}
