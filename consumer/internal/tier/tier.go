@@ -90,7 +90,7 @@ type Tier struct {
 	inMemory      int         // records in memory without a worker, due or not
 	inMemoryBytes int64       // the bytes of these in the budget
 	refetching    bool        // some of the evicted records are being fetched again
-	failures      int         // fetches in a row that failed; refetchLoop's own
+	failures      int         // passes in a row that failed without a record; refetchLoop's own
 	failedBlock   int64       // the block of the last of these; refetchLoop's own
 	starved       bool        // they would be fetched, if there were room
 	starvedOf     int64       // size of the smallest record that is due soon and found no room

@@ -79,7 +79,11 @@ func (t *Tier) refetchLoop() {
 			due = max(due, time.Now().Add(refetchTimeout).UnixMilli())
 		}
 		var err error
-		if fits, err = t.refetchBlock(block, due, want); errors.Is(err, errCrowded) {
+		fits, err = t.refetchBlock(block, due, want)
+		if fits || err == nil {
+			t.failures = 0
+		}
+		if errors.Is(err, errCrowded) {
 			fits = true
 			continue
 		}
@@ -90,9 +94,7 @@ func (t *Tier) refetchLoop() {
 			if !t.refetchFailed(err, again) {
 				return
 			}
-			continue
 		}
-		t.failures = 0
 	}
 }
 

@@ -159,8 +159,8 @@ func TestTier_FetchesBesideABrokenBlock(t *testing.T) {
 			synctest.Wait()
 			for l.count() > 0 {
 				l.work(f, func(r *kgo.Record) {
-					due := time.UnixMilli(f.dueOf(r, time.Now(), time.Now()))
-					if late := time.Since(due); late < 0 || late > time.Second && r.Offset >= evictedBits {
+					late := time.Since(time.UnixMilli(f.dueOf(r, time.Now(), time.Now())))
+					if late < 0 || late > time.Second && r.Offset >= evictedBits {
 						t.Errorf("offset %d is handed out %v after it was due", r.Offset, late)
 					}
 					ran[r.Offset] = true
@@ -170,8 +170,35 @@ func TestTier_FetchesBesideABrokenBlock(t *testing.T) {
 		}
 		for offset := range all {
 			if !ran[offset] && offset >= evictedBits {
-				t.Fatalf("offset %d is not handed out", offset)
+				t.Errorf("offset %d is not handed out", offset)
 			}
+		}
+	})
+}
+
+// Each pass brings some records, then fails. That is no reason to try less often.
+func TestTier_BacksOffOnlyWithoutProgress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		env := testEnv()
+		records, n := log{}, 0
+		env.Fetch = func(ctx context.Context, p Partition, from, _ int64) ([]*kgo.Record, int64, error) {
+			if n++; n%2 == 0 {
+				return nil, 0, errors.New("the answer is lost")
+			}
+			return records.fetch(ctx, p, from, 1) // one record
+		}
+		f, l := newTier(t, env)
+		l.Lock()
+		for offset := range int64(100) {
+			records[offset] = waitingFor(offset, time.Now(), time.Now())
+			f.evicted.add(offset, time.Now().UnixMilli(), 100)
+		}
+		f.Promote()
+		l.Unlock()
+		time.Sleep(15 * time.Second)
+		if got := l.count(); got != len(records) {
+			t.Errorf("%d of %d records were fetched in 15 s, want all, 100 ms apart", got, len(records))
 		}
 	})
 }
