@@ -16,9 +16,9 @@ func newAbort(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abort RUN",
 		Short: "End a run for good, wherever its process is",
-		Long: `Abort ends an unfinished run for good: what its process has not committed by then never becomes visible. What the run
-has sent stays sent, and status reports what becomes of it; all other letters stay open. Abort does not ask; it prints
-which process owned the run. An aborted run can't be resumed.`,
+		Long: `Abort ends an unfinished run for good. Copies that its process has not committed by then never become visible. Letters
+that the run has sent stay sent, and status reports their outcomes; all other letters stay open. Abort does not ask; it
+prints which process owned the run. An aborted run can't be resumed.`,
 		Example: `  redrive abort orders.dlq/20260102-150405-a1b2c3
   redrive abort orders.dlq/20260102-150405-a1b2c3 --why rolled-back`,
 		RunE: func(cmd *cobra.Command, args []string) error {

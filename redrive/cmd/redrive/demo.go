@@ -61,11 +61,11 @@ func playDemo(ctx context.Context, t *tool) error {
 	d.narrate("The tax table was out of date. A new one is rolled out now; the other two causes are still there.\nWhat would a run do?")
 	i.fix(tax.class)
 	d.types(ctx, exitDone, "plan orders.dlq --class tax.TableMiss "+demoPace)
-	d.narrate("One record goes first, and what becomes of it is awaited.")
+	d.narrate("The run sends one record first, the canary, and waits for its outcome.")
 	d.types(ctx, exitDone, "run orders.dlq --class tax.TableMiss "+demoPace+" --why OPS-4711")
 	d.narrate("An operator believes that the payments are fixed, too. They are not.")
 	d.types(ctx, exitFailedAgain, "run orders.dlq --class payment.Declined "+demoPace+" --why OPS-4712")
-	d.narrate("It stopped by itself, with exit code 3. What was done, and what is left?")
+	d.narrate("The run aborted by itself, with exit code 3. What was sent, and what is left?")
 	d.types(ctx, exitDone, "runs orders.dlq")
 	d.types(ctx, exitDone, "summary orders.dlq")
 	if d.err != nil {

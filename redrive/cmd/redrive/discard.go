@@ -20,8 +20,8 @@ func newDiscard(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "discard TOPIC --why REASON",
 		Short: "Discard open dead letters, with a reason",
-		Long: `Discard records in the ledger that the chosen open dead letters are discarded: by whom, when and why. No run redrives
-them from then on. The letters themselves stay in the topic until retention or prune deletes them.
+		Long: `Discard records in the ledger that the chosen open dead letters are discarded, with the operator, the time and the
+reason. No run redrives them from then on. The letters stay in the topic until retention or prune deletes them.
 
 Discard counts the letters first and asks you to type their number. Letters that arrive meanwhile are not discarded.
 

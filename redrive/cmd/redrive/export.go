@@ -18,8 +18,8 @@ func newExport(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export TOPIC",
 		Short: "Write open dead letters to stdout as JSON lines, byte for byte",
-		Long: `Export writes the open dead letters, or all of them, to stdout: one JSON object a line, whatever -o says, with key,
-value and headers in base64. Import makes the same records of them.
+		Long: `Export writes the open dead letters, or all of them, to stdout. Each line is a JSON object with key, value and headers
+in base64, whatever -o is. Import makes the same records of them.
 
 Export changes nothing. To discard what was exported, give discard the same filters.`,
 		Example: `  redrive export orders.dlq

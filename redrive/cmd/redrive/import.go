@@ -22,10 +22,10 @@ func newImport(t *tool) *cobra.Command {
 dead letters: key, value and headers byte for byte, each into the partition that it was in.
 
 Import checks the whole file first, and writes nothing of a file that is cut short or broken. If writing fails, a part
-of the letters is in the topic, and the message says how many: import the file again. A letter that the topic still
-holds counts once, however often it is imported, and keeps its state, unless siding did not write it.
+of the letters is in the topic, and the message has their number: import the file again. A letter that the topic still
+holds counts once, however often it is imported, and keeps its state. That does not hold if siding did not write it.
 
-All other imported letters are open, whatever became of them before: a run would redrive again what has succeeded.
+All other imported letters are open, whatever became of them before: a run would redrive them even if they succeeded.
 Import counts the letters for which the topic's ledger has an outcome, and asks you to type their number. It knows no
 outcomes of another topic or cluster. An archive of prune holds resolved letters, so import only what you need.
 

@@ -29,7 +29,7 @@ func newList(t *tool) *cobra.Command {
 		Long: `List prints the open dead letters, or all of them, in the order of their partitions. Below a page it prints how to
 continue. Letters that arrive after the first page are not on later pages.
 
-With --all it does not read the ledger, and has no column for a letter's state: show prints the state of one letter.`,
+With --all it does not read the ledger, so it does not print the letters' states. show prints the state of one letter.`,
 		Example: `  redrive list orders.dlq
   redrive list orders.dlq --class http.503 --since 2h
   redrive list orders.dlq --cursor v1/orders.dlq/0:50-312,1:7-298

@@ -16,9 +16,9 @@ func newPlan(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan TOPIC",
 		Short: "Report what a run with these options would do",
-		Long: `Plan reports which open dead letters fit, where a run would send them, which groups would see them there and how long
-it would take. It sends nothing; it only records what became since of letters that earlier runs redrove. Run takes
-the same options and plans again.`,
+		Long: `Plan reports which open dead letters a run would select, where it would send them, which groups would see them there
+and how long it would take. Plan sends nothing. It only records in the ledger new outcomes of letters that earlier runs
+redrove. Run takes the same options and plans again.`,
 		Example: `  redrive plan orders.dlq --class http.503
   redrive plan orders.dlq --since 2h --rate 200
   redrive plan orders.dlq --class decode --patch '{"currency":"EUR"}'`,

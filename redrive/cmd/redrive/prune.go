@@ -28,12 +28,12 @@ func newPrune(t *tool) *cobra.Command {
 		Short: "Delete resolved dead letters, up to the first open one",
 		Long: `Prune deletes resolved letters from the beginning of each partition, up to the first letter that is open or has no
 outcome yet. Kafka deletes from the beginning only, so resolved letters behind such a letter stay. Prune first records
-what became of letters since their runs ended. A copy without an entry in the ledger stays once more: prune records
+outcomes that became known after the runs ended. A copy without an entry in the ledger stays once more: prune records
 it, and the next prune deletes it.
 
-With --older-than prune also deletes open letters that were written before that time, once you have typed their
-number. With --archive it first writes all letters that it is going to delete to a file, as export does; unless the
-file is complete, it deletes nothing. Without an archive deleted letters are lost.
+With --older-than prune also deletes open letters that were written before that time, after you typed their number.
+With --archive it first writes all letters that it is going to delete to a file, as export does. If that fails, it
+deletes nothing. Without an archive deleted letters are lost.
 
 Prune is refused while a run on the topic is unfinished. A run that begins while prune deletes counts the deleted
 letters as expired, and does not send them.`,

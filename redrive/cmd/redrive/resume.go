@@ -16,12 +16,12 @@ func newResume(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Continue a run that was stopped, or whose process died",
-		Long: `Resume continues an unfinished run where it stopped, by the ledger: it sends nothing twice and omits nothing. Letters,
-target, edits and pace are those that the run began with.
+		Long: `Resume continues an unfinished run where the ledger shows that it stopped: it sends no letter twice and omits none.
+Letters, target, edits and pace are those that the run began with.
 
-A process that still owns the run loses it. So resume names that process and asks first, unless the process recorded
-that it stopped, or wrote no heartbeat for 20 seconds and for the 7 seconds that resume then listens. Resume also asks
-if the ledger can't be read in time.`,
+A process that still owns the run loses it. So resume names that process and asks first. It does not ask if the process
+recorded that it stopped, or if its last heartbeat is more than 20 seconds old and no other comes within 7 seconds.
+Resume also asks if the ledger can't be read in time.`,
 		Example: `  redrive resume orders.dlq/20260102-150405-a1b2c3
   redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,18 +19,18 @@ func newRoot(t *tool) *cobra.Command {
 		Long: `Redrive shows the dead-letter topics of a Kafka cluster, and redrives dead letters after a fix: it sends a few
 first, then more, and stops when they fail again.
 
-Data goes to stdout, words and progress to stderr. Exit codes: 0 done, 1 error, 2 usage, 3 records failed
+Data goes to stdout, messages and progress to stderr. Exit codes: 0 done, 1 error, 2 usage, 3 records failed
 again, 4 refused, 5 done, and some records have no outcome yet.
 
 Options of the connection and of names come from flags, then from the environment (--tls-ca is SIDING_TLS_CA),
-then from a profile of the configuration file; all others are flags only. The file is ` + connect.DefaultFile + `
+then from a profile of the configuration file. All others are flags only. The file is ` + connect.DefaultFile + `
 in the user's configuration folder:
 
-    profile: staging                  # where --profile names none
+    profile: staging                  # the default of --profile
     profiles:
       staging:
         brokers: [kafka-1:9093, kafka-2:9093]
-        tls-ca: ca.pem                # files are looked for beside this one
+        tls-ca: ca.pem                # relative to this file
         sasl: SCRAM-SHA-512
         sasl-user: oncall
         sasl-password-env: KAFKA_PASSWORD

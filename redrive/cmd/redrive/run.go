@@ -16,12 +16,17 @@ func newRun(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run TOPIC",
 		Short: "Redrive dead letters, and stop when they fail again",
-		Long: `Run redrives open dead letters: first a canary, whose outcome it waits for, then more and more up to the rate.
-It aborts by itself, with exit code 3, in these cases: the canary fails; or a letter of the run, or new traffic, fails
-with a class of the run; or more than a tenth of the last 50 letters fail with any class; or the dead-letter topic
-fills faster than the run drains it, or was recreated. A run that ends with fewer failures has exit code 3 as well. It
-is 5 if no letter failed and some have no outcome yet. Ctrl-C stops the run cleanly; resume continues it, from any
-machine. Without filters run redrives all open letters.
+		Long: `Run redrives open dead letters: first a canary, whose outcome it waits for, then more and more up to the rate. Without
+filters it redrives all open letters.
+
+It aborts by itself, with exit code 3, if
+  - the canary fails;
+  - a letter of the run, or new traffic, fails with a class of the run;
+  - more than a tenth of the last 50 letters fail, with any class;
+  - the dead-letter topic fills faster than the run drains it, or was recreated.
+
+The exit code is 3 too if the run ends with fewer failures, and 5 if no letter failed and some have no outcome yet.
+Ctrl-C stops the run cleanly; resume continues it, from any machine.
 
 The ledger beside the dead-letter topic records the run, with --by and --why, and what became of each letter.`,
 		Example: `  redrive run orders.dlq --class http.503 --why OPS-4711

@@ -13,8 +13,8 @@ func newRuns(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "runs TOPIC",
 		Short: "List the runs of a dead-letter topic",
-		Long: `Runs lists the runs of a dead-letter topic, oldest first, with the counts that each run recorded itself; status reads
-the outcomes anew. A run is listed for as long as the ledger keeps its records.`,
+		Long: `Runs lists the runs of a dead-letter topic, oldest first, with the counts that each run recorded. Outcomes that became
+known later are in status. A run is listed for as long as the ledger keeps its records.`,
 		Example: `  redrive runs orders.dlq
   redrive runs orders.dlq -o jsonl | jq -r 'select(.ended == null) | .run'`,
 		RunE: func(cmd *cobra.Command, args []string) error {

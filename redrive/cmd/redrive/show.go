@@ -14,8 +14,8 @@ func newShow(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show TOPIC P:OFFSET",
 		Short: "Show one dead letter: why it is there, its headers and its value",
-		Long: `Show prints one dead letter: why and when it failed, where it came from, all its headers, its value and what
-became of it, as far as the ledger still has it. P:OFFSET is its partition and offset in the dead-letter topic, as
+		Long: `Show prints one dead letter: why and when it failed, where it came from, all its headers, and its value. From the
+ledger it prints what became of the letter. P:OFFSET is the letter's partition and offset in the dead-letter topic, as
 list prints them.`,
 		Example: `  redrive show orders.dlq 3:41
   redrive show orders.dlq 3:41 --as json

@@ -12,8 +12,8 @@ func newStatus(t *tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status RUN",
 		Short: "Report how far a run is, and what became of its records",
-		Long: `Status reports how far a run is, whichever process owns it, and what became of the records that it redrove. It reads
-their outcomes anew, since records of a run may have one only after its end. It writes nothing.`,
+		Long: `Status reports how far a run is, whichever process owns it, and what became of the letters that it redrove. It reads
+their outcomes from the cluster, since some become known only after the run's end. It writes nothing.`,
 		Example: `  redrive status orders.dlq/20260102-150405-a1b2c3
   redrive status orders.dlq/20260102-150405-a1b2c3 -o json | jq .pending`,
 		RunE: func(cmd *cobra.Command, args []string) error {

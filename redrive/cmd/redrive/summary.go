@@ -16,11 +16,11 @@ func newSummary(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "summary TOPIC",
 		Short: "Count the open dead letters by what failed",
-		Long: `Summary reads a dead-letter topic once and counts the open letters by class and fingerprint of their error: how
-many, when the first and the last failed, and the message of the first. It counts a letter and its copies, which
-a crash may leave behind, once.
+		Long: `Summary reads a dead-letter topic once and counts the open letters by class and fingerprint of their error. Each row
+has their number, when the first and the last failed, and the message of the first. A crash of a consumer may write
+copies of a letter; summary counts them once.
 
-It tells 1,000 kinds of failure apart and counts the others as (other).`,
+It lists up to 1,000 pairs of class and fingerprint, and counts the others as (other).`,
 		Example: `  redrive summary orders.dlq
   redrive summary orders.dlq --since 2h --group billing
   redrive summary orders.dlq -o json | jq '.failures[] | [.count, .class]'`,

@@ -21,16 +21,16 @@ func newTopics(t *tool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topics",
 		Short: "List the dead-letter topics of the cluster, or the retry topics",
-		Long: `Topics lists the cluster's dead-letter topics, as far as their names follow the naming: how many letters they hold,
-how many came within the last hour, and when retention may delete the next one. Both counts are by offsets, so marks
-of transactions count too. Retention deletes a letter later while younger letters share its segment.
+		Long: `Topics lists the cluster's dead-letter topics, as far as their names follow the naming. It shows how many letters they
+hold, how many came within the last hour, and when retention may delete the next one. Both counts are by offsets, so
+transaction markers count too. Retention deletes a letter later while younger letters share its segment.
 
-Topics also reads the topics and their ledgers: how many letters are open or resolved, when the oldest open one was
-written, the most frequent class, and the groups that failed. --quick skips this, and takes no time.
+Topics also reads the topics and their ledgers. From these it shows how many letters are open or resolved, when the
+oldest open one was written, the most frequent class, and the groups that failed. --quick omits this, and reads nothing.
 
-With --parked it lists the retry topics instead, a line for each consumer group that reads one: how many records the
-group has before it, waiting or due. It counts offsets instead, among them marks of transactions, if there are more
-than 100,000 or the user may not read them: <= marks such a number (exact is false in JSON).`,
+With --parked it lists the retry topics instead, a line for each consumer group that reads one. The line has the number
+of records that are parked there for the group, waiting or due. Beyond 100,000 records, or if the user may not read
+them, it counts offsets, transaction markers included: <= marks such a number (exact is false in JSON).`,
 		Example: `  redrive topics
   redrive topics --quick
   redrive topics --parked

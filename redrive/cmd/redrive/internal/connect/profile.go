@@ -24,7 +24,7 @@ var DefaultFile = filepath.Join("siding", "config.yaml")
 //	profiles:
 //	  staging:
 //	    brokers: [kafka-1:9093, kafka-2:9093]
-//	    tls-ca: ca.pem      # files are looked for beside this one
+//	    tls-ca: ca.pem      # relative to this file
 //	    sasl: SCRAM-SHA-512
 //	    sasl-user: oncall
 //	    sasl-password-env: STAGING_PASSWORD
