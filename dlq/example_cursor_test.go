@@ -2,7 +2,6 @@ package dlq_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -79,34 +78,6 @@ func ExampleFilter_Selects() {
 	// Output:
 	// true
 	// false
-}
-
-// A record with broken headers goes to the dead-letter topic unchanged, with the reason.
-func ExampleWriter_WriteMalformed() {
-	opts, stop := broker()
-	defer stop()
-	cl, err := kgo.NewClient(append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer cl.Close()
-	done := make(chan error, 1)
-	dlq.NewWriter(cl, "orders.dlq").WriteMalformed(context.Background(),
-		&kgo.Record{Value: []byte("order-7"), Headers: []kgo.RecordHeader{{Key: headers.Attempts, Value: []byte("many")}}},
-		errors.New("dlq-attempts is no number"), time.Now(), func(err error) { done <- err })
-	if err := <-done; err != nil {
-		fmt.Println(err)
-		return
-	}
-	for letter, err := range dlq.Read(context.Background(), "orders.dlq", dlq.Filter{}, dlq.Cursor{}, opts...) {
-		if letter == nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Printf("%s: %s (%v)\n", letter.Record.Value, letter.Meta.Reason, letter.MetaErr)
-	}
-	// Output: order-7: malformed (header dlq-attempts: "many" is not in the format of this header)
 }
 
 // broker starts a broker in this process, with a dead-letter topic of one partition.

@@ -17,8 +17,7 @@ type pendingLetter struct {
 	headers []kgo.RecordHeader
 	done    func(error)
 
-	omit    bool                      // the value may be omitted: it can be read elsewhere
-	located func() []kgo.RecordHeader // headers that name that place; nil if d.headers do
+	omit bool // the value may be omitted: it can be read elsewhere
 
 	alone bool          // its batch was too large
 	step  oversize.Step // how much of it is omitted
@@ -38,9 +37,6 @@ func (d *pendingLetter) shrink(limit int) bool {
 	step, more := d.step.Next(d.headers, d.r.Value, d.omit && d.size() <= limit)
 	if !more {
 		return false
-	}
-	if step.Omits() && d.located != nil {
-		d.headers, d.located = d.located(), nil
 	}
 	d.step = step
 	return true

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -115,26 +114,11 @@ func (w *Writer) Write(ctx context.Context, r *kgo.Record, m headers.Meta, done 
 	if m.Reason == "" {
 		m.Reason = headers.ReasonTerminal
 	}
-	w.send(&pendingLetter{ctx: ctx, r: r, done: done, omit: m.Original.Topic != ""}, m.Append)
-}
-
-// WriteMalformed copies r like [Writer.Write], but keeps its headers, also broken ones and
-// duplicates. It replaces only the reason, the class, the message (by the text of cause) and the
-// time of failure (by at). Use it for a record whose reserved headers are broken. If the value has
-// to be omitted, the message begins with r's own topic, partition and offset, where it can be read.
-func (w *Writer) WriteMalformed(ctx context.Context, r *kgo.Record, cause error, at time.Time, done func(error)) {
-	d := &pendingLetter{ctx: ctx, r: r, done: done, omit: r != nil && r.Topic != ""}
-	d.located = func() []kgo.RecordHeader {
-		return headers.Malformed(r.Headers, fmt.Errorf("%s: %w", d.from(), cause), at)
-	}
-	w.send(d, func(h []kgo.RecordHeader) []kgo.RecordHeader { return headers.Malformed(h, cause, at) })
-}
-
-func (w *Writer) send(d *pendingLetter, story func([]kgo.RecordHeader) []kgo.RecordHeader) {
+	d := &pendingLetter{ctx: ctx, r: r, done: done, omit: m.Original.Topic != ""}
 	if d.done == nil {
 		d.done = func(error) {}
 	}
-	if d.r == nil {
+	if r == nil {
 		d.done(fmt.Errorf("dlq: write to %q: the record is nil", w.topic))
 		return
 	}
@@ -142,12 +126,12 @@ func (w *Writer) send(d *pendingLetter, story func([]kgo.RecordHeader) []kgo.Rec
 		d.done(w.failed(d, w.err))
 		return
 	}
-	d.headers = story(d.r.Headers)
+	d.headers = m.Append(r.Headers)
 	w.mu.Lock()
-	l := w.queues[d.r.Partition]
+	l := w.queues[r.Partition]
 	if l == nil {
 		l = &partitionQueue{}
-		w.queues[d.r.Partition] = l
+		w.queues[r.Partition] = l
 	}
 	now, ok := l.take(d, w.maxHeld)
 	w.mu.Unlock()
@@ -213,12 +197,9 @@ func (w *Writer) warn(d *pendingLetter) {
 	if logger == nil || logger.Level() < kgo.LogLevelWarn {
 		return
 	}
-	at := d.from()
-	if m, err := headers.Parse(d.headers); err == nil {
-		at = m.Original.String()
-	}
+	m, _ := headers.Parse(d.headers) // a value is omitted only where they name its place
 	logger.Log(kgo.LogLevelWarn, "siding: dead letter written without its value, which does not fit; raise the topic's max.message.bytes",
-		"to", w.topic, "partition", d.r.Partition, "value_at", at, "bytes", len(d.r.Value))
+		"to", w.topic, "partition", d.r.Partition, "value_at", m.Original.String(), "bytes", len(d.r.Value))
 }
 
 // failed adds the places of a letter that was not written to its error; nil stays nil.

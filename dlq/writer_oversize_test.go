@@ -84,23 +84,19 @@ func TestWriter_OversizeLetterKeepsWhatFits(t *testing.T) {
 		limit          int
 		opts           []kgo.Opt
 		nowhere        bool // the value can't be found elsewhere
-		malformed      bool
 		written        bool
 		value, message bool
 	}{
-		"it fits":                        {limit: 1 << 20, written: true, value: true, message: true},
-		"shrunk":                         {limit: 11_000, written: true, value: true},
-		"without its value":              {limit: 9_000, written: true, message: true},
-		"without anything":               {limit: 700, written: true},
-		"not even that":                  {limit: 100},
-		"a value that is nowhere":        {limit: 9_000, nowhere: true},
-		"the same, shrunk":               {limit: 11_000, nowhere: true, written: true, value: true},
-		"too large for the client":       {limit: 1 << 20, opts: []kgo.Opt{kgo.ProducerBatchMaxBytes(9_000)}},
-		"the same, shrunk to fit":        {limit: 1 << 20, opts: []kgo.Opt{kgo.ProducerBatchMaxBytes(11_000)}, written: true, value: true},
-		"too large for its buffer":       {limit: 1 << 20, opts: []kgo.Opt{kgo.MaxBufferedBytes(9_000)}},
-		"malformed":                      {limit: 9_000, malformed: true, written: true, message: true},
-		"malformed, shrunk":              {limit: 10_300, malformed: true, written: true, value: true},
-		"malformed, and it came nowhere": {limit: 9_000, malformed: true, nowhere: true},
+		"it fits":                  {limit: 1 << 20, written: true, value: true, message: true},
+		"shrunk":                   {limit: 11_000, written: true, value: true},
+		"without its value":        {limit: 9_000, written: true, message: true},
+		"without anything":         {limit: 700, written: true},
+		"not even that":            {limit: 100},
+		"a value that is nowhere":  {limit: 9_000, nowhere: true},
+		"the same, shrunk":         {limit: 11_000, nowhere: true, written: true, value: true},
+		"too large for the client": {limit: 1 << 20, opts: []kgo.Opt{kgo.ProducerBatchMaxBytes(9_000)}},
+		"the same, shrunk to fit":  {limit: 1 << 20, opts: []kgo.Opt{kgo.ProducerBatchMaxBytes(11_000)}, written: true, value: true},
+		"too large for its buffer": {limit: 1 << 20, opts: []kgo.Opt{kgo.MaxBufferedBytes(9_000)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,14 +107,7 @@ func TestWriter_OversizeLetterKeepsWhatFits(t *testing.T) {
 				defer cl.Close()
 				sent := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1})
 				w, r, done := NewWriter(cl, "one.dlq"), record(), make(chan error, 2)
-				if tt.malformed {
-					if tt.nowhere {
-						r.Topic = ""
-					}
-					w.WriteMalformed(t.Context(), r, errors.New(prose(500)), time.Now(), func(err error) { done <- err })
-				} else {
-					w.Write(t.Context(), r, story(!tt.nowhere), func(err error) { done <- err })
-				}
+				w.Write(t.Context(), r, story(!tt.nowhere), func(err error) { done <- err })
 				err := <-done
 				time.Sleep(time.Minute)
 				if n := sent.Hits(); n > 5 {
@@ -143,17 +132,10 @@ func TestWriter_OversizeLetterKeepsWhatFits(t *testing.T) {
 				if bytes.Equal(l.Record.Value, r.Value) != tt.value || !tt.value && l.Record.Value != nil || l.Meta.ValueOmitted == tt.value || (l.Meta.Message != "") != tt.message {
 					t.Errorf("letter with %d bytes of value, %+v; want value %v, message %v", len(l.Record.Value), l.Meta, tt.value, tt.message)
 				}
-				if string(l.Record.Key) != "k" || headers.Strip(l.Record.Headers)[0].Key != "mine" || (l.MetaErr != nil) != tt.malformed {
+				if string(l.Record.Key) != "k" || headers.Strip(l.Record.Headers)[0].Key != "mine" || l.MetaErr != nil {
 					t.Errorf("letter %+v, %v", l.Record, l.MetaErr)
 				}
-				at := "orders/0/7"
-				if tt.malformed {
-					at = "orders.retry.5s/0/41"
-				}
-				if tt.malformed && !tt.value && !strings.HasPrefix(l.Meta.Message, at) {
-					t.Errorf("message %q, want that it begins with where the value is", l.Meta.Message)
-				}
-				if said := strings.Contains(fmt.Sprint(log.lines), at); said == tt.value || len(log.lines) > 1 {
+				if said := strings.Contains(fmt.Sprint(log.lines), "orders/0/7"); said == tt.value || len(log.lines) > 1 {
 					t.Errorf("logged %q, want where a value is that was left out", log.lines)
 				}
 			})

@@ -85,28 +85,6 @@ func TestWriter_LetterWithoutAReasonIsTerminal(t *testing.T) {
 	})
 }
 
-func TestWriter_MalformedRecordIsKeptAsFound(t *testing.T) {
-	t.Parallel()
-	onKafka(t, func(t *testing.T, k *kafka) {
-		record := &kgo.Record{Topic: "orders.retry.5s", Headers: []kgo.RecordHeader{
-			header("a", "1"), header(headers.Attempts, "-1"), header(headers.NotBefore, "later"), header(headers.Attempts, "2"),
-		}}
-		_, cause := headers.Parse(record.Headers)
-		done := make(chan error, 1)
-		NewWriter(k.cl, "one.dlq").WriteMalformed(t.Context(), record, cause, time.UnixMilli(12345), func(err error) { done <- err })
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		l := k.only(t, "one.dlq")
-		if diff := cmp.Diff(record.Headers, l.Record.Headers[:4]); diff != "" {
-			t.Errorf("headers as found: %s", diff)
-		}
-		if l.MetaErr == nil || l.Meta.Reason != headers.ReasonMalformed || l.Meta.Message != cause.Error() || l.Meta.FailedAt.UnixMilli() != 12345 {
-			t.Errorf("meta = %+v, %v; want reason malformed and the cause", l.Meta, l.MetaErr)
-		}
-	})
-}
-
 func TestWriter_CallsDoneOnceWithTheReason(t *testing.T) {
 	t.Parallel()
 	canceled, cancel := context.WithCancel(context.Background())
