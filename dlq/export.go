@@ -3,7 +3,6 @@ package dlq
 import (
 	"bufio"
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,32 +39,19 @@ type exportedHeader struct {
 // blob is bytes, null, or a missing field.
 type blob struct {
 	bytes []byte
-	text  bool
+	given bool
 }
 
 func (b blob) MarshalJSON() ([]byte, error) {
-	if b.bytes == nil {
-		return []byte("null"), nil
-	}
-	out := make([]byte, 0, 2+base64.StdEncoding.EncodedLen(len(b.bytes)))
-	return append(base64.StdEncoding.AppendEncode(append(out, '"'), b.bytes), '"'), nil
+	return json.Marshal(b.bytes)
 }
 
 func (b *blob) UnmarshalJSON(text []byte) error {
-	*b = blob{text: true}
-	if string(text) == "null" {
-		return nil
-	}
-	if len(text) < 2 || text[0] != '"' {
-		return errors.New("bytes are neither text in base64 nor null")
-	}
-	text = text[1 : len(text)-1]
-	out, err := base64.StdEncoding.Strict().AppendDecode(make([]byte, 0, base64.StdEncoding.DecodedLen(len(text))), text)
-	b.bytes = out
-	return err
+	*b = blob{given: true}
+	return json.Unmarshal(text, &b.bytes)
 }
 
-func (b blob) IsZero() bool { return !b.text }
+func (b blob) IsZero() bool { return !b.given }
 
 // Export writes letters as JSON lines, one a letter, byte for byte: [Import] restores the same
 // records.
@@ -132,12 +118,12 @@ func parseExported(line []byte) (*kgo.Record, error) {
 		return nil, errors.New("not a letter: the version is missing")
 	case e.Partition == nil || *e.Partition < 0:
 		return nil, errors.New("not a letter: the partition is missing")
-	case e.Timestamp == nil || !e.Key.text || !e.Value.text || e.Headers == nil:
+	case e.Timestamp == nil || !e.Key.given || !e.Value.given || e.Headers == nil:
 		return nil, errors.New("not a letter: one of timestamp, key, value and headers is missing")
 	}
 	r := &kgo.Record{Topic: e.Topic, Partition: *e.Partition, Offset: e.Offset, Timestamp: time.UnixMilli(*e.Timestamp), Key: e.Key.bytes, Value: e.Value.bytes}
 	for i, h := range e.Headers {
-		if (h.Key == nil) == (h.KeyBytes.bytes == nil) || !h.Value.text {
+		if (h.Key == nil) == (h.KeyBytes.bytes == nil) || !h.Value.given {
 			return nil, fmt.Errorf("not a letter: header %d has no key or no value", i)
 		}
 		key := string(h.KeyBytes.bytes)
@@ -157,20 +143,15 @@ const maxLine = 512 << 20
 // after an error.
 func exportLines(r io.Reader) iter.Seq2[int64, parsed] {
 	return func(yield func(int64, parsed) bool) {
-		in := bufio.NewReaderSize(r, 64<<10)
+		lines := bufio.NewScanner(r)
+		lines.Buffer(nil, maxLine)
+		lines.Split(wholeLine)
 		for n := int64(1); ; n++ {
-			line, err := readLine(in)
-			if errors.Is(err, io.EOF) && len(line) == 0 {
-				return
-			}
 			var p parsed
-			switch {
-			case errors.Is(err, io.EOF):
-				p.err = errors.New("the file is cut short: the line does not end")
-			case err != nil:
-				p.err = err
-			default:
-				p.record, p.err = parseExported(line)
+			if lines.Scan() {
+				p.record, p.err = parseExported(lines.Bytes())
+			} else if p.err = lines.Err(); p.err == nil {
+				return
 			}
 			if p.err != nil {
 				p.err = fmt.Errorf("line %d: %w", n, p.err)
@@ -188,20 +169,13 @@ type parsed struct {
 	err    error
 }
 
-// readLine returns the next line, without its end. If the last line does not end, it returns that
-// line with io.EOF.
-func readLine(in *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > maxLine:
-			return nil, fmt.Errorf("it has more than %d bytes", maxLine)
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err != nil:
-			return line, err
-		}
-		return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), nil
+// wholeLine splits lines as a [bufio.SplitFunc], and refuses a last one that does not end.
+func wholeLine(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	if end := bytes.IndexByte(data, '\n'); end >= 0 {
+		return end + 1, data[:end], nil
 	}
+	if atEOF && len(data) > 0 {
+		return 0, nil, errors.New("the file is cut short: the line does not end")
+	}
+	return 0, nil, nil
 }
