@@ -34,13 +34,17 @@ func RunRecord(ledger, name string, value []byte) *kgo.Record {
 
 // ParseLedgerRecord parses a record of a ledger. It never returns nil; errors are in Err.
 func ParseLedgerRecord(r *kgo.Record) *LedgerRecord {
-	if name, ok := strings.CutPrefix(string(r.Key), runKey); ok && name != "" {
-		n := &LedgerRecord{Record: r, Run: name, Letter: -1}
-		n.parseDiscardReport()
+	n := &LedgerRecord{Record: r}
+	name, ok := strings.CutPrefix(string(r.Key), runKey)
+	if !ok || name == "" {
+		n.Letter, n.Entry, n.Err = readEntry(r)
 		return n
 	}
-	n := &LedgerRecord{Record: r}
-	n.Letter, n.Entry, n.Err = readEntry(r)
+	run, letter, ok := discardReportOf(name)
+	n.Run, n.Letter = name, letter
+	if ok && r.Value != nil {
+		n.Entry, n.Err = readDiscardReport(r, run)
+	}
 	return n
 }
 
@@ -59,39 +63,31 @@ func (n *LedgerRecord) resolvedAt() uint32 {
 	return seconds(at)
 }
 
-// parseDiscardReport parses a discard report, if the key has the form of one. No run has other
-// records under such a key.
-func (n *LedgerRecord) parseDiscardReport() {
-	at := strings.LastIndex(n.Run, discardReportKey)
+// discardReportOf returns what a discard report with the key "run/"+name is about. ok is false if
+// it is no such key. No run has other records under keys of that form.
+func discardReportOf(name string) (run string, letter int64, ok bool) {
+	at := strings.LastIndex(name, discardReportKey)
 	if at < 1 {
-		return
+		return "", -1, false
 	}
-	offset, ok := parseOffset([]byte(n.Run[at+len(discardReportKey):]))
-	if !ok {
-		return
-	}
-	n.Letter = offset
-	r := n.Record
-	if r.Value == nil {
-		return
-	}
+	letter, ok = parseOffset([]byte(name[at+len(discardReportKey):]))
+	return name[:at], letter, ok
+}
+
+func readDiscardReport(r *kgo.Record, run string) (Entry, error) {
 	e, err := parseEntry(r.Value)
-	if err == nil && (e.State != Discarded || e.Run != n.Run[:at]) {
+	if err == nil && (e.State != Discarded || e.Run != run) {
 		err = fmt.Errorf("it is %s, of run %.40q", e.State, e.Run)
 	}
 	if err != nil {
-		n.Err = newEntryError(r, fmt.Errorf("%w: %w", errDiscardReport, err))
-		return
+		return Entry{}, newEntryError(r, fmt.Errorf("%w: %w", errDiscardReport, err))
 	}
-	n.Entry = e
+	return e, nil
 }
 
 // DiscardReport reports whether the record is a discard report (see [Entry.DiscardReport]), valid
 // or broken, and about a letter of which run.
 func (n *LedgerRecord) DiscardReport() (run string, ok bool) {
-	at := strings.LastIndex(n.Run, discardReportKey)
-	if at < 1 || n.Letter < 0 {
-		return "", false
-	}
-	return n.Run[:at], true
+	run, _, ok = discardReportOf(n.Run)
+	return run, ok
 }
