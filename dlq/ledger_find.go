@@ -21,13 +21,8 @@ var ErrNoLetter = errors.New("there is no letter")
 func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Letter, []*LedgerRecord, error) {
 	at := place{partition, offset}
 	fail := func(err error) error { return fmt.Errorf("dlq: find letter %v: %w", position(l.topic, at), err) }
-	// This ledger has only the entries about the letter, and about letters that it may be a copy
-	// of.
 	one := NewLedger(l.topic, l.name, l.opts...)
 	if err := one.find(ctx); err != nil {
-		return nil, nil, fail(err)
-	}
-	if err := one.inRange(ctx, at); err != nil && !errors.Is(err, ErrNoLetter) {
 		return nil, nil, fail(err)
 	}
 	notes, err := one.about(ctx, at)
@@ -44,60 +39,31 @@ func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Lett
 	return nil, notes, fail(fmt.Errorf("%w at that offset: it holds a transaction's marker, or its record was aborted or compacted away", ErrNoLetter))
 }
 
-// about reads the ledger's entries about a letter and those before it, and returns the records
-// about the letter.
+// about reads the ledger's records of a letter's partition, and returns those about the letter.
 func (l *Ledger) about(ctx context.Context, at place) (notes []*LedgerRecord, err error) {
 	if l.missing {
 		return nil, nil
 	}
 	reports := map[string]*LedgerRecord{} // the last report by run
-	err = l.entries(ctx, at, func(n *LedgerRecord) {
+	s := scan{topic: l.name, opts: l.opts, narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow}
+	_, err = s.all(ctx, Cursor{}, func(r *kgo.Record) {
+		n := ParseLedgerRecord(r)
+		if !l.take(n) || n.Letter != at.offset {
+			return
+		}
 		if run, ok := n.DiscardReport(); ok {
 			reports[run] = n
 		} else {
 			notes = append(notes, n)
 		}
 	})
+	l.confirmReports()
 	for run, n := range reports {
 		if n.Entry.State != "" && l.reports.redriven.has(run, at) {
 			notes = append(notes, n)
 		}
 	}
 	return notes, err
-}
-
-// entries reads the ledger's entries about a letter, and about the earlier letters that it may be a
-// copy of. It calls each with the records about the letter.
-func (l *Ledger) entries(ctx context.Context, at place, each func(*LedgerRecord)) error {
-	first := max(0, at.offset-lookBack)
-	near := func(offset int64) bool { return offset <= at.offset && offset >= first }
-	s := scan{topic: l.name, opts: l.opts, narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow}
-	take := func(r *kgo.Record) {
-		if key, ok := parseNumber(r.Key); ok && !near(key) { // nearly all records
-			return
-		}
-		if n := ParseLedgerRecord(r); near(n.Letter) && l.take(n) && n.Letter == at.offset {
-			each(n)
-		}
-	}
-	if _, err := s.all(ctx, Cursor{}, take); err != nil {
-		return err
-	}
-	far := map[int64]bool{} // letters whose copies were imported much later
-	f := l.stateCodeOf(at.partition)
-	for offset := range f.sets[stateCode(Duplicate)].All() {
-		if letter := f.letterOf(offset); letter < first {
-			far[letter] = true
-		}
-	}
-	if len(far) > 0 {
-		near = func(offset int64) bool { return far[offset] }
-		if _, err := s.all(ctx, Cursor{}, take); err != nil {
-			return err
-		}
-	}
-	l.confirmReports()
-	return nil
 }
 
 // inRange returns an error if the topic cannot have a letter at the place.
