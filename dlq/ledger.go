@@ -87,21 +87,12 @@ func (l *Ledger) since(partition int32, offset int64) uint32 {
 	return l.states[partition].since.Of(offset)
 }
 
-// Count returns how many letters have a state. It includes letters that retention deleted since.
+// Count returns how many letters have an entry with the state, letters that retention deleted since
+// among them. It counts an entry of a [Duplicate] also where [Ledger.State] does not.
 func (l *Ledger) Count(s State) (n int64) {
-	fate := stateCode(s)
-	if fate < stateOf {
-		return 0
-	}
-	for _, f := range l.states {
-		if s != Duplicate {
-			n += int64(f.sets[fate].Len())
-			continue
-		}
-		for offset := range f.sets[fate].All() {
-			if f.state(offset) == s {
-				n++
-			}
+	if code := stateCode(s); code >= stateOf {
+		for _, f := range l.states {
+			n += int64(f.sets[code].Len())
 		}
 	}
 	return n
@@ -120,16 +111,16 @@ func (l *Ledger) Pending(run string) (n int64) {
 }
 
 // Broken returns how many letters have a last entry that cannot be read, and at most 100 such
-// records. These are sorted by the letters' partition and offset; records whose key names no letter
-// come last.
+// entries, sorted by the letters' partition and offset. Records whose key names no letter are not
+// among them.
 func (l *Ledger) Broken() (letters int64, some []*EntryError) {
 	for _, f := range l.states {
 		letters += int64(f.sets[stateBroken].Len() + f.sets[stateNewer].Len())
 	}
-	letterFirst := func(a, b place) int {
-		return cmp.Or(last(a.offset < 0, b.offset < 0), cmp.Compare(a.partition, b.partition), cmp.Compare(a.offset, b.offset))
+	byPlace := func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.partition, b.partition), cmp.Compare(a.offset, b.offset))
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(l.broken), letterFirst) {
+	for _, at := range slices.SortedFunc(maps.Keys(l.broken), byPlace) {
 		some = append(some, l.broken[at])
 	}
 	return letters, some
@@ -150,6 +141,3 @@ func (l *Ledger) Unreadable(partition int32, offset int64) bool {
 // Runs returns the redrive runs of the topic: by run id, the last value of that key. The values are
 // the ledger's; do not modify them.
 func (l *Ledger) Runs() map[string][]byte { return maps.Clone(l.runs) }
-
-// At returns how far the ledger's topic was read.
-func (l *Ledger) At() Cursor { return Cursor{Topic: l.name, At: maps.Clone(l.at.At)} }

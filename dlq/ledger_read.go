@@ -124,19 +124,14 @@ func (l *Ledger) take(n *LedgerRecord) bool {
 	if id := n.Entry.TopicID; id != ([16]byte{}) && id != l.id && l.id != (kadm.TopicID{}) {
 		return false
 	}
-	at := place{n.Record.Partition, n.Letter}
 	if n.Letter < 0 {
-		// The record is about no letter. Its own offset, made negative, tells it apart from the
-		// letters.
-		at.offset = -1 - n.Record.Offset
+		return true // it is about no letter
 	}
+	at := place{n.Record.Partition, n.Letter}
 	delete(l.broken, at)
 	e, broken := errors.AsType[*EntryError](n.Err)
-	if broken {
-		l.keepBroken(at, e)
-	}
-	if n.Letter < 0 {
-		return true
+	if broken && len(l.broken) < maxBroken {
+		l.broken[at] = e
 	}
 	l.addRedriven(at, &n.Entry)
 	switch f := l.stateCodeOf(at.partition); {
@@ -158,22 +153,6 @@ func (l *Ledger) take(n *LedgerRecord) bool {
 
 // maxBroken is how many broken entries of a ledger are kept, for display.
 const maxBroken = 100
-
-// keepBroken keeps a broken entry for display. If there is no room, an entry about a letter
-// replaces a record that is about none, which does no harm.
-func (l *Ledger) keepBroken(at place, e *EntryError) {
-	if len(l.broken) >= maxBroken {
-		for other := range l.broken {
-			if at.offset >= 0 && other.offset < 0 {
-				delete(l.broken, other)
-				break
-			}
-		}
-	}
-	if len(l.broken) < maxBroken {
-		l.broken[at] = e
-	}
-}
 
 func (l *Ledger) stateCodeOf(partition int32) *stateSets {
 	f := l.states[partition]

