@@ -2,10 +2,7 @@ package dlq
 
 import (
 	"context"
-	"fmt"
 	"iter"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Letters yields the letters that the filter selects, from the cursor on, like [Read], each with
@@ -37,14 +34,7 @@ func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor, scope Scope
 			return
 		}
 		c := newSelector(&f, l, scope)
-		s := scan{
-			topic: l.topic, opts: l.opts, soon: true, narrow: c.narrow,
-			keep: func(r *kgo.Record) bool {
-				letter := c.offer(r)
-				return letter == nil || yield(letter, nil)
-			},
-			problem: func(err error) bool { return yield(nil, fmt.Errorf("dlq: read %q: %w", l.topic, err)) },
-		}
-		s.run(ctx, from)
+		s := scan{topic: l.topic, opts: l.opts, soon: true, narrow: c.narrow}
+		yieldFrom(ctx, s, from, c.offer)(yield)
 	}
 }

@@ -23,17 +23,14 @@ import (
 // result. Each range over the result is a new read with its own client, which is closed when the
 // loop ends. To continue later, keep a cursor from [Freeze] and advance it letter by letter.
 func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.Opt) iter.Seq2[*Letter, error] {
-	return func(yield func(*Letter, error) bool) {
-		s := scan{
-			topic: topic, opts: opts, soon: true, narrow: f.narrow,
-			keep: func(record *kgo.Record) bool {
-				l := newLetter(record)
-				return !f.Selects(l) || yield(l, nil)
-			},
-			problem: func(err error) bool { return yield(nil, fmt.Errorf("dlq: read %q: %w", topic, err)) },
+	s := scan{topic: topic, opts: opts, soon: true, narrow: f.narrow}
+	return yieldFrom(ctx, s, from, func(record *kgo.Record) *Letter {
+		l := newLetter(record)
+		if !f.Selects(l) {
+			return nil
 		}
-		s.run(ctx, from)
-	}
+		return l
+	})
 }
 
 // Records yields the letters of ranges, or of the whole topic without ranges, as plain records. It
@@ -41,12 +38,25 @@ func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.
 // many letters that are selected already. Its fetches are larger than those of Read.
 func Records(ctx context.Context, topic string, ranges []Range, opts ...kgo.Opt) iter.Seq2[*kgo.Record, error] {
 	f := Filter{Ranges: ranges}
-	return func(yield func(*kgo.Record, error) bool) {
-		s := scan{
-			topic: topic, opts: opts, narrow: f.narrow,
-			keep:    func(record *kgo.Record) bool { return !f.within(record) || yield(record, nil) },
-			problem: func(err error) bool { return yield(nil, fmt.Errorf("dlq: read %q: %w", topic, err)) },
+	s := scan{topic: topic, opts: opts, narrow: f.narrow}
+	return yieldFrom(ctx, s, Cursor{}, func(record *kgo.Record) *kgo.Record {
+		if !f.within(record) {
+			return nil
 		}
-		s.run(ctx, Cursor{})
+		return record
+	})
+}
+
+// yieldFrom yields what take makes of a scan's records, without those of which it makes nil. Each
+// range over the result has a copy of the scan.
+func yieldFrom[T any](ctx context.Context, s scan, from Cursor, take func(*kgo.Record) *T) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		s := s
+		s.keep = func(r *kgo.Record) bool {
+			t := take(r)
+			return t == nil || yield(t, nil)
+		}
+		s.problem = func(err error) bool { return yield(nil, fmt.Errorf("dlq: read %q: %w", s.topic, err)) }
+		s.run(ctx, from)
 	}
 }
