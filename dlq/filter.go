@@ -24,9 +24,6 @@ type Filter struct {
 	// that is named, with one of the listed values, or with any value if the list is empty. If a
 	// record has a header several times, one of them has to match.
 	Headers map[string][]string
-	// MinAttempts and MaxAttempts bound how often the record was delivered, both inclusive. Zero
-	// means no bound.
-	MinAttempts, MaxAttempts int
 	// Since (inclusive) and Until (exclusive) bound the time of the last failure. For a letter
 	// without that time, its record's timestamp counts. Zero means no bound.
 	Since, Until time.Time
@@ -56,7 +53,6 @@ func (f *Filter) Selects(l *Letter) bool {
 		oneOf(f.Reasons, l.Meta.Reason) &&
 		(len(f.Keys) == 0 || l.Record.Key != nil && slices.Contains(f.Keys, string(l.Record.Key))) &&
 		f.within(l.Record) &&
-		l.Meta.Attempts >= f.MinAttempts && (f.MaxAttempts == 0 || l.Meta.Attempts <= f.MaxAttempts) &&
 		f.during(l) &&
 		f.carries(l.Record.Headers) &&
 		(f.Match == nil || f.Match(l))
@@ -65,7 +61,7 @@ func (f *Filter) Selects(l *Letter) bool {
 // all reports whether the filter is the zero value, which selects all letters.
 func (f *Filter) all() bool {
 	return len(f.Classes)+len(f.Fingerprints)+len(f.Groups)+len(f.Reasons)+len(f.Keys)+len(f.Ranges)+len(f.Headers) == 0 &&
-		f.MinAttempts <= 0 && f.MaxAttempts == 0 && f.Since.IsZero() && f.Until.IsZero() && f.Match == nil
+		f.Since.IsZero() && f.Until.IsZero() && f.Match == nil
 }
 
 func (f *Filter) within(r *kgo.Record) bool {

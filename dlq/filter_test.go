@@ -57,9 +57,6 @@ func TestFilter_SelectsWhatFitsAllItsFields(t *testing.T) {
 		{"header whatever its value", Filter{Headers: map[string][]string{"null": nil, "empty": {}}}, letter, true},
 		{"another value of a header", Filter{Headers: map[string][]string{"tenant": {"9"}}}, letter, false},
 		{"one header fits, one does not", Filter{Headers: map[string][]string{"tenant": {"7"}, "region": nil}}, letter, false},
-		{"attempts", Filter{MinAttempts: 4, MaxAttempts: 4}, letter, true},
-		{"too few attempts", Filter{MinAttempts: 5}, letter, false},
-		{"too many attempts", Filter{MaxAttempts: 3}, letter, false},
 		{"match", Filter{Match: func(l *Letter) bool { return l.Meta.Group == "billing" }}, letter, true},
 		{"no match", Filter{Match: func(*Letter) bool { return false }}, letter, false},
 	} {

@@ -76,7 +76,7 @@ func TestLedger_DiscardResolvesTheCopiesToo(t *testing.T) {
 			k.write(t, "one.dlq", &kgo.Record{}, changed(from(offset), func(m *headers.Meta) { m.Attempts = 9 }))
 		}
 		l := k.ledger("one.dlq")
-		f := Filter{Ranges: []Range{At(0, 0)}, MaxAttempts: 8}
+		f := Filter{Ranges: []Range{At(0, 0)}, Match: func(l *Letter) bool { return l.Meta.Attempts < 9 }}
 		if n, err := l.Discard(t.Context(), f, Cursor{}, "ada", "test", nil); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}

@@ -94,8 +94,6 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	if f.attempts != "" {
 		r, err := parseRange(f.attempts)
 		complain("attempts", err)
-		// Not by the filter's bounds, where zero means none: letters that siding did not write have
-		// no attempts.
 		asked = append(asked, func(l *dlq.Letter) bool { return r.has(int64(l.Meta.Attempts)) })
 	}
 	if f.where != "" {
