@@ -11,10 +11,8 @@ import (
 
 // ImportPreview is what an import of a file into a topic would do.
 type ImportPreview struct {
-	// Letters is how many letters the file has.
-	Letters int64
-	// Copies is how many of these are duplicates (see [Ledger.Letters]) of letters in the topic or
-	// earlier in the file. They reopen nothing: each is resolved with the first letter.
+	// Copies is how many letters of the file are duplicates (see [Ledger.Letters]) of letters in
+	// the topic or earlier in the file. They reopen nothing: each is resolved with the first letter.
 	Copies int64
 	// Reopened counts, by state, the letters that were exported from this topic and are resolved
 	// there, and are no duplicates. Imported, they are open.
@@ -48,7 +46,6 @@ func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress
 		if o.Broken = p.err; p.err != nil {
 			break
 		}
-		o.Letters++
 		r := p.record
 		if j.unresolved(r, now) != noCopy {
 			o.Copies++

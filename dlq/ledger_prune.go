@@ -105,11 +105,7 @@ func (l *Ledger) prune(ctx context.Context, p *Prunable) error {
 
 // noteDuplicates records the letters that Copies counts as duplicates.
 func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
-	any := false
-	for _, set := range p.duplicates {
-		any = any || set.Len() > 0
-	}
-	if !any {
+	if p.Copies == 0 {
 		return nil
 	}
 	n, err := newLedgerWriter(ctx, l, nil)
