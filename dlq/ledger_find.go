@@ -17,23 +17,21 @@ var ErrNoLetter = errors.New("there is no letter")
 // may be left. Find does not use an earlier Read: it reads that partition of the ledger's topic
 // itself. Of the dead-letter topic it reads only the letter and the 4,096 offsets before it.
 //
-// The error wraps [ErrNoLetter] if there is no letter; the records are returned nevertheless.
+// The error wraps [ErrNoLetter] if there is no letter; the records are returned nevertheless. If the
+// ledger cannot be read, the letter is returned with the error, and without a state.
 func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Letter, []*LedgerRecord, error) {
 	at := place{partition, offset}
 	fail := func(err error) error { return fmt.Errorf("dlq: find letter %v: %w", position(l.topic, at), err) }
 	one := NewLedger(l.topic, l.name, l.opts...)
-	if err := one.find(ctx); err != nil {
-		return nil, nil, fail(err)
-	}
-	notes, err := one.about(ctx, at)
-	if err != nil {
-		return nil, nil, fail(fmt.Errorf("read ledger %q: %w", l.name, err))
-	}
+	notes, ledgerErr := one.about(ctx, at)
 	if err := one.inRange(ctx, at); err != nil {
 		return nil, notes, fail(err)
 	}
 	one.whole = true
 	for letter, err := range one.Letters(ctx, Filter{Ranges: []Range{At(partition, offset)}}, Cursor{}, WithResolved) {
+		if letter != nil && ledgerErr != nil {
+			letter.State, err = "", fail(fmt.Errorf("read ledger %q: %w", l.name, ledgerErr))
+		}
 		return letter, notes, err
 	}
 	return nil, notes, fail(fmt.Errorf("%w at that offset: it holds a transaction's marker, or its record was aborted or compacted away", ErrNoLetter))
@@ -41,8 +39,8 @@ func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Lett
 
 // about reads the ledger's records of a letter's partition, and returns those about the letter.
 func (l *Ledger) about(ctx context.Context, at place) (notes []*LedgerRecord, err error) {
-	if l.missing {
-		return nil, nil
+	if err := l.find(ctx); err != nil || l.missing {
+		return nil, err
 	}
 	reports := map[string]*LedgerRecord{} // the last report by run
 	s := scan{topic: l.name, opts: l.opts, narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow}

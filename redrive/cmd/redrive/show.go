@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -27,21 +29,23 @@ list prints them.`,
 				if err != nil {
 					return err
 				}
-				l, err := readLetter(cmd.Context(), s, args[0], partition, offset)
-				if aboutResource(err) {
-					return err
-				}
-				fate, unsaid := readOutcome(cmd.Context(), s, f, partition, offset)
+				name, err := ledgerName(s.Naming, f)
 				if err != nil {
-					if last := fate.last(t.screen.Look); last != "" {
-						return fmt.Errorf("%w; the ledger still records: %s", err, last)
-					}
 					return err
 				}
-				if unsaid != nil {
-					t.screen.Warn("the letter's state is not known: %v", unsaid)
+				l, notes, err := dlq.NewLedger(f.topic, name, s.opts...).Find(cmd.Context(), partition, offset)
+				if l == nil {
+					if len(notes) > 0 {
+						err = fmt.Errorf("%w; the ledger still records: %s", err, noteText(notes[len(notes)-1], t.screen.Look))
+					}
+					return onTopic("READ", f.topic, err)
 				}
-				return showLetter(t, l, fate, as)
+				var state any = cmp.Or(string(l.State), "open")
+				if err != nil {
+					t.screen.Warn("the letter's state is not known: %v", onTopic("READ", name, err))
+					state = nil
+				}
+				return showLetter(t, l, state, notes, as)
 			}, err)
 		},
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,48 +8,6 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
-
-// A letterOutcome is what the ledger has about a letter.
-type letterOutcome struct {
-	known bool // the ledger could be read
-	state dlq.State
-	notes []*dlq.LedgerRecord
-}
-
-// readOutcome reads the entries about one letter, whether the topic still has the letter or not.
-func readOutcome(ctx context.Context, s *session, f sibling, partition int32, offset int64) (letterOutcome, error) {
-	name, err := ledgerName(s.Naming, f)
-	if err != nil {
-		return letterOutcome{}, err
-	}
-	l, notes, err := dlq.NewLedger(f.topic, name, s.opts...).Find(ctx, partition, offset)
-	switch {
-	case errors.Is(err, dlq.ErrNoLetter):
-		return letterOutcome{notes: notes}, nil
-	case err != nil:
-		return letterOutcome{}, onTopic("READ", name, err)
-	}
-	return letterOutcome{known: true, state: l.State, notes: notes}, nil
-}
-
-// last is the last entry in words, or empty.
-func (f letterOutcome) last(look output.Look) string {
-	if len(f.notes) == 0 {
-		return ""
-	}
-	return noteText(f.notes[len(f.notes)-1], look)
-}
-
-// name is the state in one word, nil where it is not known.
-func (f letterOutcome) name() any {
-	switch {
-	case !f.known:
-		return nil
-	case f.state == "":
-		return "open"
-	}
-	return string(f.state)
-}
 
 func noteText(n *dlq.LedgerRecord, look output.Look) string {
 	e := &n.Entry
@@ -83,14 +39,14 @@ func noteText(n *dlq.LedgerRecord, look output.Look) string {
 	return b.String()
 }
 
-// lines is the entries, a line each, or empty.
-func (f letterOutcome) lines(look output.Look) string {
-	if len(f.notes) == 0 {
+// ledgerLines is the ledger's records, a line each, or empty.
+func ledgerLines(notes []*dlq.LedgerRecord, look output.Look) string {
+	if len(notes) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "ledger (%d):\n", len(f.notes))
-	for _, n := range f.notes {
+	fmt.Fprintf(&b, "ledger (%d):\n", len(notes))
+	for _, n := range notes {
 		fmt.Fprintf(&b, "  %s\n", output.Escape(noteText(n, look)))
 	}
 	return b.String() + "\n"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -13,41 +12,14 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// readLetter reads one dead letter, or returns why there is none at that place.
-func readLetter(ctx context.Context, s *session, topic string, partition int32, offset int64) (*dlq.Letter, error) {
-	bounds, err := dlq.Freeze(ctx, topic, s.opts...)
-	if err != nil {
-		return nil, onTopic("READ", topic, err)
-	}
-	end, ok := bounds.End[partition]
-	start := bounds.At[partition]
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("%s has no partition %d: it has %d", topic, partition, len(bounds.End))
-	case start == end:
-		return nil, fmt.Errorf("partition %d of %s is empty: retention or prune deleted all before offset %d", partition, topic, end)
-	case offset >= end:
-		return nil, fmt.Errorf("%s/%d/%d is not there yet: the partition holds %d to %d", topic, partition, offset, start, end-1)
-	case offset < start:
-		return nil, fmt.Errorf("%s/%d/%d is gone: retention or prune deleted it, and the partition holds %d to %d", topic, partition, offset, start, end-1)
-	}
-	only := dlq.Cursor{Topic: topic, At: map[int32]int64{partition: offset}, End: map[int32]int64{partition: offset + 1}}
-	for l, err := range dlq.Read(ctx, topic, dlq.Filter{}, only, s.opts...) {
-		if err != nil {
-			return nil, onTopic("READ", topic, err)
-		}
-		return l, nil
-	}
-	return nil, fmt.Errorf("%s/%d/%d holds no letter: the offset is a transaction's mark, or the record was aborted or deleted", topic, partition, offset)
-}
-
-func showLetter(t *tool, l *dlq.Letter, became letterOutcome, as output.Rendering) error {
-	fields := append(shownFields(l), output.NewField("state", "STATE", became.name()))
+// showLetter prints a letter, its state and the ledger's records about it.
+func showLetter(t *tool, l *dlq.Letter, state any, notes []*dlq.LedgerRecord, as output.Rendering) error {
+	fields := append(shownFields(l), output.NewField("state", "STATE", state))
 	if t.screen.Format == output.Table {
 		if err := t.screen.Object(fields...); err != nil {
 			return err
 		}
-		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+became.lines(t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as))
+		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+ledgerLines(notes, t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as))
 		return err
 	}
 	headerFields := func(h kgo.RecordHeader) []output.Field {
@@ -57,7 +29,7 @@ func showLetter(t *tool, l *dlq.Letter, became letterOutcome, as output.Renderin
 	key, keyEncoding := as.Value(l.Record.Key)
 	value, encoding := as.Value(l.Record.Value)
 	return t.screen.Object(append(fields,
-		output.NewField("ledger", "", output.RowsOf(became.notes, entryFields)),
+		output.NewField("ledger", "", output.RowsOf(notes, entryFields)),
 		output.NewField("key", "", key),
 		output.NewField("keyEncoding", "", keyEncoding),
 		output.NewField("headers", "", output.RowsOf(l.Record.Headers, headerFields)),

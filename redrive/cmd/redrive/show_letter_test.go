@@ -7,7 +7,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-func TestReadLetter_SaysWhyThereIsNone(t *testing.T) {
+func TestShow_SaysWhyThereIsNoLetter(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t).open(t)
 	b.topic(t, "orders.dlq", 3, nil)
@@ -22,10 +22,10 @@ func TestReadLetter_SaysWhyThereIsNone(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"orders.dlq", "0:1"}, exitError, "orders.dlq/0/1 is gone: retention or prune deleted it, and the partition holds 2 to 2"},
-		{[]string{"orders.dlq", "0:3"}, exitError, "orders.dlq/0/3 is not there yet: the partition holds 2 to 2"},
-		{[]string{"orders.dlq", "1:0"}, exitError, "partition 1 of orders.dlq is empty"},
-		{[]string{"orders.dlq", "3:0"}, exitError, "orders.dlq has no partition 3: it has 3"},
+		{[]string{"orders.dlq", "0:1"}, exitError, "find letter orders.dlq/0/1: there is no letter any more: the partition begins at offset 2"},
+		{[]string{"orders.dlq", "0:3"}, exitError, "orders.dlq/0/3: there is no letter: the partition ends at offset 3"},
+		{[]string{"orders.dlq", "1:0"}, exitError, "there is no letter any more: the partition begins at offset 3"},
+		{[]string{"orders.dlq", "3:0"}, exitError, "there is no letter: the topic has 3 partitions"},
 		{[]string{"orders.dlq", "0"}, exitUsage, `"0" is not partition:offset, such as 3:41`},
 		{[]string{"orders.dlq", "-1:0"}, exitUsage, "unknown shorthand flag"},
 		{[]string{"orders.dlq"}, exitUsage, "P:OFFSET is missing: redrive show TOPIC P:OFFSET"},

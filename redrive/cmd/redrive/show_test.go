@@ -105,7 +105,7 @@ func TestShow_PrintsTheOutcomeOfALetter(t *testing.T) {
 	}
 	b.deleteTo(t, "orders.dlq", 0, 1)
 	got = b.redrive(t, "show", "orders.dlq", "0:0")
-	if want := "is gone: retention or prune deleted it, and the partition holds 1 to 3; the ledger still records: discarded at "; got.code != exitError || !strings.Contains(got.stderr, want) {
+	if want := "lower ones have expired or were pruned; the ledger still records: discarded at "; got.code != exitError || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 }
