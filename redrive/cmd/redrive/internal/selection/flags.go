@@ -3,6 +3,7 @@ package selection
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -90,24 +91,21 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	errs = append(errs, err)
 	s.Filter.Headers = parseHeaders(f.headers)
 
-	var asked []func(*dlq.Letter) bool
+	attempts := span{0, math.MaxInt64}
 	if f.attempts != "" {
-		r, err := parseRange(f.attempts)
+		attempts, err = parseRange(f.attempts)
 		complain("attempts", err)
-		asked = append(asked, func(l *dlq.Letter) bool { return r.has(int64(l.Meta.Attempts)) })
 	}
 	if f.where != "" {
 		s.Where, err = compileWhere(f.where)
 		complain("where", err)
-		// Last, since it costs the most.
-		asked = append(asked, func(l *dlq.Letter) bool { return s.Where.match(l) })
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if len(asked) > 0 {
+	if f.attempts != "" || f.where != "" {
 		s.Filter.Match = func(l *dlq.Letter) bool {
-			return !slices.ContainsFunc(asked, func(fits func(*dlq.Letter) bool) bool { return !fits(l) })
+			return attempts.has(int64(l.Meta.Attempts)) && (s.Where == nil || s.Where.match(l))
 		}
 	}
 	return s, nil
