@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -59,24 +58,15 @@ func completeTopic(t *tool) cobra.CompletionFunc {
 
 // lookUpTopics asks the cluster for its dead-letter topics. The user who presses Tab waits a
 // second, not ten, and sees no error.
-func lookUpTopics(ctx context.Context, t *tool) []string {
-	c, err := t.flags.Cluster(t.env)
-	if err != nil {
-		return nil
-	}
+func lookUpTopics(ctx context.Context, t *tool) (found []string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if c.Reach(ctx) != nil {
-		return nil
-	}
-	admin, err := kadm.NewOptClient(append(c.Opts(), kgo.DisableClientMetrics())...)
-	if err != nil {
-		return nil
-	}
-	defer admin.Close()
-	all, err := admin.ListTopics(ctx)
-	if err != nil {
-		return nil
-	}
-	return names(siblings(all, c.Naming, retrytopics.KindDLQ))
+	silent := *t
+	silent.screen = output.NewScreen(io.Discard, io.Discard, t.env.Getenv)
+	_ = silent.with(ctx, func(s *session) error {
+		all, err := s.admin.ListTopics(ctx)
+		found = names(siblings(all, s.Naming, retrytopics.KindDLQ))
+		return err
+	})
+	return found
 }
