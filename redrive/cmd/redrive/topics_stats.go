@@ -26,24 +26,12 @@ func readTopicStats(ctx context.Context, s *session, topics []string, now time.T
 	if len(topics) == 0 {
 		return nil, nil
 	}
-	var (
-		problems []error
-		why      error // offsets are missing
-	)
-	ask := func(list func(context.Context, ...string) (kadm.ListedOffsets, error)) kadm.ListedOffsets {
-		o, err := list(ctx, topics...)
-		if err != nil {
-			why = err
-		}
-		return o
-	}
-	after := func(at int64) kadm.ListedOffsets {
-		return ask(func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
-			return s.admin.ListOffsetsAfterMilli(ctx, at, topics...)
-		})
-	}
-	starts, ends := ask(s.admin.ListStartOffsets), ask(s.admin.ListEndOffsets)
-	hourAgo, first := after(now.Add(-time.Hour).UnixMilli()), after(0)
+	var problems []error
+	starts, err1 := s.admin.ListStartOffsets(ctx, topics...)
+	ends, err2 := s.admin.ListEndOffsets(ctx, topics...)
+	hourAgo, err3 := s.admin.ListOffsetsAfterMilli(ctx, now.Add(-time.Hour).UnixMilli(), topics...)
+	first, err4 := s.admin.ListOffsetsAfterMilli(ctx, 0, topics...)
+	why := cmp.Or(err1, err2, err3, err4) // offsets are missing
 	configs, configErr := s.admin.DescribeTopicConfigs(ctx, topics...)
 
 	found := make(map[string]topicStats, len(topics))
