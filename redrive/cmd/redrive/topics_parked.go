@@ -40,7 +40,7 @@ func readBacklogs(ctx context.Context, s *session, topics []string) (map[string]
 	fetched := s.admin.FetchManyOffsets(ctx, groups.Groups()...)
 	for _, group := range groups.Groups() {
 		if r := fetched[group]; r.Err != nil {
-			problems = append(problems, onGroup("DESCRIBE", group, r.Err))
+			problems = append(problems, on("DESCRIBE", "group", group, r.Err))
 		}
 	}
 	for _, topic := range topics {
