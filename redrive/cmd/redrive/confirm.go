@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -24,7 +25,7 @@ func ask(ctx context.Context, t *tool, what, want string) error {
 	}()
 	select {
 	case <-ctx.Done():
-		return &unansweredError{context.Cause(ctx)}
+		return errUnanswered
 	case a := <-answer:
 		switch a {
 		case want:
@@ -36,8 +37,5 @@ func ask(ctx context.Context, t *tool, what, want string) error {
 	}
 }
 
-// An unansweredError ends a verb that was interrupted while it asked.
-type unansweredError struct{ err error }
-
-func (e *unansweredError) Error() string { return e.err.Error() + ", nothing was done" }
-func (e *unansweredError) Unwrap() error { return e.err }
+// errUnanswered ends a verb that was interrupted while it asked.
+var errUnanswered = fmt.Errorf("%w, nothing was done", errInterrupted)

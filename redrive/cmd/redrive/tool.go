@@ -59,7 +59,7 @@ func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
 	case err == nil:
 		return
 	case errors.Is(context.Cause(ctx), errInterrupted):
-		if !isA[*unansweredError](err) {
+		if !errors.Is(err, errUnanswered) {
 			err = errInterrupted
 		}
 		t.screen.Say("redrive: %v", err)
