@@ -70,11 +70,11 @@ func TestCluster_ReportsEveryProblemAtOnce(t *testing.T) {
 		{"no file for the profile", world{args: []string{"--profile", "prod"}}, []string{`profile "prod": the configuration file`, "does not exist: write it, or give --config"}},
 		{"no such file", world{args: []string{"--config", "/none.yaml"}}, []string{"configuration: open /none.yaml: no such file"}},
 		{"no YAML", world{config: "profiles:\n\t- x"}, []string{"config.yaml: yaml: line 2"}},
-		{"a list", world{config: "- x"}, []string{"config.yaml:1: keys with values are expected here"}},
+		{"a list", world{config: "- x"}, []string{"config.yaml:1: a name, or keys with values, is expected here"}},
 		{
 			"unknown keys",
 			world{config: "profile: a\nprofils: {}\nprofiles: {}\n"},
-			[]string{"config.yaml:2: profils is not known: there are profile and profiles"},
+			[]string{"config.yaml:2: field profils not found"},
 		},
 		{
 			"a profile of mistakes",
@@ -84,7 +84,7 @@ func TestCluster_ReportsEveryProblemAtOnce(t *testing.T) {
 		{
 			"a key twice and no keys",
 			world{config: "profile: a\nprofiles:\n  a:\n    brokers: a\n    brokers: b\n  b: [c]\n"},
-			[]string{"config.yaml:5: mapping key … already defined at line 4", "config.yaml:6: keys with values are expected here"},
+			[]string{"config.yaml:5: mapping key … already defined at line 4", "config.yaml:6: a name, or keys with values, is expected here"},
 		},
 		{
 			"an unset variable",

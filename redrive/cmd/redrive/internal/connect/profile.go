@@ -66,23 +66,12 @@ func readFile(path string) (*file, error) {
 	var errs []error
 	for _, e := range wrong.Errors {
 		line, what, _ := strings.Cut(strings.TrimPrefix(e, "line "), ": ")
-		errs = append(errs, fmt.Errorf("%s:%s: %s", path, line, inWords(what)))
+		if strings.HasPrefix(what, "cannot unmarshal") {
+			what = "a name, or keys with values, is expected here" // the library's text has Go types
+		}
+		errs = append(errs, fmt.Errorf("%s:%s: %s", path, line, withoutQuotes(strings.TrimSuffix(what, " in type connect.file"))))
 	}
 	return nil, errors.Join(errs...)
-}
-
-// inWords is an error of the YAML library without the names of Go types and without values.
-func inWords(what string) string {
-	if key, ok := strings.CutSuffix(what, " not found in type connect.file"); ok {
-		return strings.TrimPrefix(key, "field ") + " is not known: there are profile and profiles"
-	}
-	if strings.HasSuffix(what, " into string") {
-		return "profile is a name"
-	}
-	if strings.HasPrefix(what, "cannot unmarshal") {
-		return "keys with values are expected here"
-	}
-	return withoutQuotes(what)
 }
 
 // layer reads a profile; every problem is in the error.
