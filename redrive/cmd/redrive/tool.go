@@ -111,7 +111,7 @@ func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error
 	if err := c.Reach(ctx); err != nil {
 		return err
 	}
-	s := &session{tool: t, Cluster: c, opts: c.Opts()}
+	s := &session{tool: t, Cluster: c, opts: c.Opts}
 	if t.verbose {
 		s.log = slog.New(slog.NewTextHandler(t.screen.Words(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 		s.opts = append(s.opts, kgo.WithLogger(kslog.New(s.log)))

@@ -32,11 +32,10 @@ type Cluster struct {
 	// Warnings are what the user ought to know before going on.
 	Warnings []string
 
-	opts []kgo.Opt
+	// Opts are the client options that reach the cluster. Appending to them copies them.
+	Opts []kgo.Opt
+
 	tls  bool
 	sasl string // the mechanism, or nothing
 	user string
 }
-
-// Opts are the client options that reach the cluster.
-func (c *Cluster) Opts() []kgo.Opt { return append([]kgo.Opt(nil), c.opts...) }

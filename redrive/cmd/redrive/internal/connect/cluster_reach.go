@@ -56,7 +56,7 @@ func (c *Cluster) Reach(ctx context.Context) error {
 func (c *Cluster) ask(ctx context.Context, broker string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout/time.Duration(len(c.Brokers)))
 	defer cancel()
-	cl, err := kgo.NewClient(append(c.Opts(), kgo.SeedBrokers(broker), kgo.WithContext(ctx), kgo.DisableClientMetrics())...)
+	cl, err := kgo.NewClient(append(c.Opts, kgo.SeedBrokers(broker), kgo.WithContext(ctx), kgo.DisableClientMetrics())...)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -59,6 +60,7 @@ func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err
 	}
+	c.Opts = slices.Clip(c.Opts)
 	return c, nil
 }
 

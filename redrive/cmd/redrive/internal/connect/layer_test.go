@@ -60,7 +60,7 @@ profiles:
 			if want := (retrytopics.Naming{DLQ: c.dlq}); got.Naming != want {
 				t.Errorf("naming = %+v, want %+v", got.Naming, want)
 			}
-			cl, err := kgo.NewClient(got.Opts()...)
+			cl, err := kgo.NewClient(got.Opts...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ func (r *resolver) truth(name string) (v value, yes bool) {
 	return v, yes
 }
 
-func (r *resolver) option(o kgo.Opt) { r.cluster.opts = append(r.cluster.opts, o) }
+func (r *resolver) option(o kgo.Opt) { r.cluster.Opts = append(r.cluster.Opts, o) }
 
 func (r *resolver) warn(format string, args ...any) {
 	r.cluster.Warnings = append(r.cluster.Warnings, fmt.Sprintf(format, args...))
