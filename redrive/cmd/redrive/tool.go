@@ -83,7 +83,7 @@ func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
 }
 
 // withoutGuess removes the client's guess from an error: that TLS or SASL may be missing does not
-// help once a broker has answered. Before that, [connect.UnreachableError] has a better hint.
+// help once a broker has answered. Before that, [connect.Cluster.Reach] has a better hint.
 func withoutGuess(text string) string {
 	return guess.ReplaceAllString(text, "the broker hung up at once")
 }

@@ -15,27 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// An UnreachableError means that no broker answered, or that none admitted the user.
-type UnreachableError struct {
-	Brokers []string
-	Waited  time.Duration
-	Err     error // of the last one that was tried
-	Hint    string
-}
-
-func (e *UnreachableError) Error() string {
-	reason := e.Err.Error()
-	if isType[*kgo.ErrFirstReadEOF](e.Err) {
-		reason = "it hung up at once" // the client's own text guesses what the hint knows
-	}
-	return fmt.Sprintf("no broker can be used: tried %s for %s: %s; %s",
-		strings.Join(e.Brokers, ", "), e.Waited.Round(time.Millisecond), reason, e.Hint)
-}
-
-func (e *UnreachableError) Unwrap() error { return e.Err }
-
 // Reach tries the brokers one after the other until one answers, each for its share of Timeout. Its
-// error is an *UnreachableError, or the context's cause.
+// error says what to do, or is the context's cause.
 func (c *Cluster) Reach(ctx context.Context) error {
 	start := time.Now()
 	var err error
@@ -48,7 +29,12 @@ func (c *Cluster) Reach(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	return &UnreachableError{Brokers: c.Brokers, Waited: time.Since(start), Err: err, Hint: c.hint(err)}
+	reason := err.Error()
+	if isType[*kgo.ErrFirstReadEOF](err) {
+		reason = "it hung up at once" // the client's own text guesses what the hint knows
+	}
+	return fmt.Errorf("no broker can be used: tried %s for %s: %s; %s",
+		strings.Join(c.Brokers, ", "), time.Since(start).Round(time.Millisecond), reason, c.hint(err))
 }
 
 // ask uses a client of its own, whose context ends the wait for a broker that accepts the

@@ -3,7 +3,6 @@ package connect
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"net"
 	"path/filepath"
 	"strings"
@@ -166,8 +165,7 @@ func TestReach_EndsInTimeWithoutAnAnswer(t *testing.T) {
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%s: given up after %s, want 300ms", broker, took)
 		}
-		e, ok := errors.AsType[*UnreachableError](err)
-		if !ok || !strings.Contains(err.Error(), "no broker can be used: tried "+broker+" for ") || e.Hint == "" {
+		if err == nil || !strings.Contains(err.Error(), "no broker can be used: tried "+broker+" for ") || !strings.Contains(err.Error(), "; check --brokers") {
 			t.Errorf("error %v, want one that names %s and the time", err, broker)
 		}
 	}
