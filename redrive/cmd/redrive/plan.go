@@ -25,7 +25,7 @@ redrove. Run takes the same options and plans again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, e, pace, err := i.compile(t)
 			return t.with(cmd.Context(), func(s *session) error {
-				p, err := planRun(cmd.Context(), s, args[0], i, sel, e)
+				_, p, err := planRun(cmd.Context(), s, args[0], i, sel, e)
 				if err != nil {
 					return err
 				}

@@ -36,11 +36,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 			ctx, topic := cmd.Context(), args[0]
 			sel, e, pace, err := i.compile(t)
 			return t.with(ctx, func(s *session) error {
-				p, err := planRun(ctx, s, topic, i, sel, e)
-				if err != nil {
-					return err
-				}
-				r, err := s.redriver(i.operator)
+				r, p, err := planRun(ctx, s, topic, i, sel, e)
 				if err != nil {
 					return err
 				}
@@ -64,14 +60,14 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 	return cmd
 }
 
-// planRun makes the plan that the flags ask for.
-func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Plan, error) {
+// planRun makes the plan that the flags ask for, and the engine that can run it.
+func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Redriver, *redrive.Plan, error) {
 	if _, err := choose(ctx, s, topic, sel); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, err := s.redriver(i.operator)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	unresolved := writeOutcomes(ctx, s.tool, r, topic)
 	s.screen.Status("reading %s …", topic)
@@ -80,7 +76,7 @@ func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *se
 	if err == nil {
 		unresolved()
 	}
-	return p, err
+	return r, p, err
 }
 
 // writeOutcomes records the outcomes that letters got since their runs ended. Letters whose outcome
