@@ -19,6 +19,8 @@ type backlog struct {
 	group  any // nil if no group reads the topic
 	parked any // nil if it is not known
 	exact  any // whether parked is exact or an upper bound; nil if parked is not known
+
+	from kadm.ListedOffsets // where the group is
 }
 
 // readBacklogs finds the groups that have committed offsets on the topics, and the backlog of each.
@@ -44,24 +46,22 @@ func readBacklogs(ctx context.Context, s *session, topics []string) (map[string]
 		}
 	}
 	for _, topic := range topics {
-		stretches := map[any]kadm.ListedOffsets{}
 		for _, group := range groups.Groups() {
 			if r := fetched[group]; r.Err == nil && len(r.Fetched[topic]) > 0 {
-				found[topic] = append(found[topic], backlog{group: group})
-				stretches[group] = positions(topic, r.Fetched, starts)
+				found[topic] = append(found[topic], backlog{group: group, from: positions(topic, r.Fetched, starts)})
 			}
 		}
 		if len(found[topic]) == 0 {
-			found[topic], stretches[nil] = []backlog{{}}, starts
+			found[topic] = []backlog{{from: starts}}
 		}
 		for i := range found[topic] {
 			b := &found[topic][i]
-			total, err := between(topic, stretches[b.group], ends, why)
+			total, err := between(topic, b.from, ends, why)
 			if err != nil {
 				problems = append(problems, onTopic("DESCRIBE", topic, err))
 				break
 			}
-			marks, exact := countMarks(ctx, s, topic, stretches[b.group], stable, ends)
+			marks, exact := countMarks(ctx, s, topic, b.from, stable, ends)
 			b.parked, b.exact = total-marks, exact
 			if !exact { // JSON has a field for it
 				b.parked = output.Pair{Table: fmt.Sprintf("<= %d", total-marks), JSON: total - marks}
@@ -123,20 +123,16 @@ func positions(topic string, committed kadm.OffsetResponses, starts kadm.ListedO
 	return kadm.ListedOffsets{topic: at}
 }
 
-// sortTiers puts a source's tiers into the order in which a record passes them.
-func sortTiers(tiers []sibling) {
-	slices.SortFunc(tiers, func(a, b sibling) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Delay, b.Delay))
-	})
-}
-
 func listParked(ctx context.Context, s *session) error {
 	all, err := s.admin.ListTopics(ctx)
 	if err != nil {
 		return fmt.Errorf("list topics: %w", err)
 	}
 	tiers := siblings(all, s.Naming, retrytopics.KindRetry)
-	sortTiers(tiers)
+	// the order in which a record passes them
+	slices.SortFunc(tiers, func(a, b sibling) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Delay, b.Delay))
+	})
 	if len(tiers) == 0 {
 		s.screen.Say("no retry topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindRetry))
 	}
