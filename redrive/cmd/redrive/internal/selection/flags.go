@@ -113,9 +113,6 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 
 // parseHeaders are the values of each header that must be there, none for any.
 func parseHeaders(all []string) map[string][]string {
-	if len(all) == 0 {
-		return nil
-	}
 	values := map[string][]string{}
 	for _, h := range all {
 		name, value, exact := strings.Cut(h, "=")
