@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -17,6 +18,14 @@ func orNil(s string) any {
 		return nil
 	}
 	return s
+}
+
+// positionOf is a cell for a record's position, which may be missing.
+func positionOf(p headers.Position) any {
+	if p.Topic == "" {
+		return nil
+	}
+	return p.String()
 }
 
 // orOther is a cell for a name, or for everything that has no row of its own.
@@ -34,14 +43,6 @@ func orNone[N int | float64 | time.Duration](n N) N {
 		return -1
 	}
 	return n
-}
-
-// when is a cell for a time that may be missing.
-func when(at time.Time) any {
-	if at.IsZero() {
-		return nil
-	}
-	return output.Ago(at)
 }
 
 // unlessZero is a cell that a table omits where it is zero or false.

@@ -17,9 +17,9 @@ func runFields(o redrive.Outcome, now time.Time) []output.Field {
 	return []output.Field{
 		field("run", "RUN", o.Topic+"/"+o.ID),
 		field("state", "STATE", stateOf(o, now)),
-		field("started", "STARTED", when(o.Started)).Spare(2),
-		field("stopped", "", when(o.Stopped)),
-		field("ended", "ENDED", when(o.Ended)).Spare(4),
+		field("started", "STARTED", output.Ago(o.Started)).Spare(2),
+		field("stopped", "", output.Ago(o.Stopped)),
+		field("ended", "ENDED", output.Ago(o.Ended)).Spare(4),
 		field("selected", "SELECTED", c.Selected).Right().Spare(3),
 		field("sent", "SENT", c.Sent).Right().Spare(1),
 		field("succeeded", "SUCCEEDED", c.Succeeded).Right(),
@@ -32,7 +32,7 @@ func runFields(o redrive.Outcome, now time.Time) []output.Field {
 		field("why", "WHY", orNil(o.Why)).MayCut().Spare(6),
 		field("cause", "", orNil(o.Cause)),
 		field("owner", "", o.Owner),
-		field("heartbeat", "", when(o.Heartbeat)),
+		field("heartbeat", "", output.Ago(o.Heartbeat)),
 	}
 }
 
@@ -55,10 +55,10 @@ func showOutcome(t *tool, o redrive.Outcome) error {
 		field("by", "BY", o.By),
 		field("why", "WHY", orNil(o.Why)),
 		field("owner", "OWNER", o.Owner),
-		field("heartbeat", heartbeat, when(o.Heartbeat)),
-		field("started", "STARTED", when(o.Started)),
-		field("stopped", "STOPPED", when(o.Stopped)),
-		field("ended", "ENDED", when(o.Ended)),
+		field("heartbeat", heartbeat, output.Ago(o.Heartbeat)),
+		field("started", "STARTED", output.Ago(o.Started)),
+		field("stopped", "STOPPED", output.Ago(o.Stopped)),
+		field("ended", "ENDED", output.Ago(o.Ended)),
 		field("selected", "SELECTED", c.Selected),
 		field("sent", "SENT", c.Sent),
 		field("succeeded", "SUCCEEDED", c.Succeeded),

@@ -55,12 +55,9 @@ func ledgerLines(notes []*dlq.LedgerRecord, look output.Look) string {
 func entryFields(n *dlq.LedgerRecord) []output.Field {
 	e := &n.Entry
 	var at time.Time
-	var state, target, wrong any = "open", nil, nil
+	var state, wrong any = "open", nil
 	if e.State != "" {
 		state, at = string(e.State), e.At
-	}
-	if e.Target.Topic != "" {
-		target = e.Target.String()
 	}
 	if n.Err != nil {
 		state, wrong = nil, n.Err.Error()
@@ -71,7 +68,7 @@ func entryFields(n *dlq.LedgerRecord) []output.Field {
 		output.NewField("run", "", orNil(e.Run)),
 		output.NewField("by", "", orNil(e.By)),
 		output.NewField("why", "", orNil(e.Why)),
-		output.NewField("target", "", target),
+		output.NewField("target", "", positionOf(e.Target)),
 		output.NewField("class", "", orNil(e.Class)),
 		output.NewField("edited", "", e.Edited),
 		output.NewField("error", "", wrong),

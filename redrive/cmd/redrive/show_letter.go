@@ -49,13 +49,7 @@ func ofHeaders(as output.Rendering) output.Rendering {
 // shownFields is what is known of a letter besides its bytes.
 func shownFields(l *dlq.Letter) []output.Field {
 	m, r := &l.Meta, l.Record
-	var original, from, unread any
-	if m.Original.Topic != "" {
-		original = m.Original.String()
-	}
-	if m.Redrive.From.Topic != "" {
-		from = m.Redrive.From.String()
-	}
+	var unread any
 	if l.MetaErr != nil {
 		unread = l.MetaErr.Error()
 	}
@@ -64,7 +58,7 @@ func shownFields(l *dlq.Letter) []output.Field {
 		output.NewField("partition", "PARTITION", r.Partition),
 		output.NewField("offset", "OFFSET", r.Offset),
 		output.NewField("appendedAt", "APPENDED", r.Timestamp),
-		output.NewField("original", "ORIGINAL", original),
+		output.NewField("original", "ORIGINAL", positionOf(m.Original)),
 		output.NewField("originalTimestamp", "PRODUCED", m.Original.Timestamp),
 		output.NewField("group", "GROUP", orNil(m.Group)),
 		output.NewField("reason", "REASON", orNil(string(m.Reason))),
@@ -77,7 +71,7 @@ func shownFields(l *dlq.Letter) []output.Field {
 		output.NewField("history", "", output.RowsOf(m.History, attemptFields)),
 		output.NewField("redriveId", "REDRIVEN BY", orNil(m.Redrive.ID)),
 		output.NewField("redriveCount", "REDRIVEN", output.Pair{Table: timesText(m.Redrive.Count), JSON: m.Redrive.Count}),
-		output.NewField("redriveFrom", "REDRIVEN FROM", from),
+		output.NewField("redriveFrom", "REDRIVEN FROM", positionOf(m.Redrive.From)),
 		output.NewField("consumerVersion", "VERSION", orNil(m.Version)),
 		output.NewField("environment", "ENVIRONMENT", orNil(m.Environment)),
 		output.NewField("host", "HOST", orNil(m.Host)),

@@ -71,10 +71,7 @@ func showSummary(t *tool, sum *dlq.Summary) error {
 }
 
 func totals(sum *dlq.Summary) []output.Field {
-	var oldest any
-	if p, ok := sum.Oldest(); ok {
-		oldest = output.Ago(p.Oldest)
-	}
+	oldest, _ := sum.Oldest()
 	return []output.Field{
 		output.NewField("topic", "TOPIC", sum.Topic),
 		output.NewField("open", "OPEN", sum.Open),
@@ -82,7 +79,7 @@ func totals(sum *dlq.Summary) []output.Field {
 		output.NewField("duplicates", "DUPLICATES", sum.Duplicates),
 		output.NewField("foreign", "FOREIGN", unlessZero(sum.Foreign)),
 		output.NewField("malformed", "MALFORMED", unlessZero(sum.Malformed)),
-		output.NewField("oldest", "OLDEST OPEN", oldest),
+		output.NewField("oldest", "OLDEST OPEN", output.Ago(oldest.Oldest)),
 	}
 }
 
@@ -106,9 +103,9 @@ func groupFields(g dlq.GroupCount) []output.Field {
 }
 
 func partitionFields(p dlq.PartitionCount) []output.Field {
-	var at, oldest any
+	var at any
 	if p.Open > 0 {
-		at, oldest = p.OldestOffset, p.Oldest
+		at = p.OldestOffset
 	}
 	return []output.Field{
 		output.NewField("partition", "", p.Partition),
@@ -116,6 +113,6 @@ func partitionFields(p dlq.PartitionCount) []output.Field {
 		output.NewField("resolved", "", p.Resolved),
 		output.NewField("duplicates", "", p.Duplicates),
 		output.NewField("oldestOffset", "", at),
-		output.NewField("oldest", "", oldest),
+		output.NewField("oldest", "", p.Oldest),
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -128,13 +126,7 @@ func readContents(ctx context.Context, s *session, f sibling) (topicContents, er
 	if err != nil {
 		return topicContents{}, readFailed(f.topic, err)
 	}
-	c := topicContents{open: sum.Open, resolved: sum.Resolved}
-	if p, ok := sum.Oldest(); ok {
-		c.oldestOpen = output.Ago(p.Oldest)
-	}
-	if class, ok := topClass(sum); ok {
-		c.topClass = class
-	}
+	oldest, _ := sum.Oldest()
 	groups := []string{}
 	for _, g := range sum.Groups {
 		switch {
@@ -144,24 +136,23 @@ func readContents(ctx context.Context, s *session, f sibling) (topicContents, er
 			groups = append(groups, g.Group)
 		}
 	}
-	c.groups = groups
-	return c, nil
+	return topicContents{sum.Open, sum.Resolved, output.Ago(oldest.Oldest), orNil(topClass(sum)), groups}, nil
 }
 
 // topClass is the class of the most open letters, whatever their fingerprints; of several classes
-// the first by name.
-func topClass(sum *dlq.Summary) (string, bool) {
+// the first by name, and empty where none has one.
+func topClass(sum *dlq.Summary) (top string) {
 	counts := map[string]int64{}
 	for _, f := range sum.Failures {
-		if f.Class != "" {
-			counts[f.Class] += f.Count
+		counts[f.Class] += f.Count
+	}
+	delete(counts, "")
+	for class, n := range counts {
+		if cmp.Or(cmp.Compare(n, counts[top]), cmp.Compare(top, class)) > 0 {
+			top = class
 		}
 	}
-	classes := slices.Sorted(maps.Keys(counts))
-	if len(classes) == 0 {
-		return "", false
-	}
-	return slices.MaxFunc(classes, func(a, b string) int { return cmp.Compare(counts[a], counts[b]) }), true
+	return top
 }
 
 // warnOfProblems warns of what a list could not show.
