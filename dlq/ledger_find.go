@@ -17,8 +17,8 @@ var ErrNoLetter = errors.New("there is no letter")
 // may be left. Find does not use an earlier Read: it reads that partition of the ledger's topic
 // itself. Of the dead-letter topic it reads only the letter and the 4,096 offsets before it.
 //
-// The error wraps [ErrNoLetter] if there is no letter; the records are returned nevertheless. If the
-// ledger cannot be read, the letter is returned with the error, and without a state.
+// The error wraps [ErrNoLetter] if there is no letter; the records are returned nevertheless. If
+// the ledger cannot be read, the letter is returned with the error, and without a state.
 func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Letter, []*LedgerRecord, error) {
 	at := place{partition, offset}
 	fail := func(err error) error { return fmt.Errorf("dlq: find letter %v: %w", position(l.topic, at), err) }

@@ -12,7 +12,8 @@ import (
 // ImportPreview is what an import of a file into a topic would do.
 type ImportPreview struct {
 	// Copies is how many letters of the file are duplicates (see [Ledger.Letters]) of letters in
-	// the topic or earlier in the file. They reopen nothing: each is resolved with the first letter.
+	// the topic or earlier in the file. They reopen nothing: each is resolved with the first
+	// letter.
 	Copies int64
 	// Reopened counts, by state, the letters that were exported from this topic and are resolved
 	// there, and are no duplicates. Imported, they are open.

@@ -99,7 +99,7 @@ func interruptedTwice(t *testing.T, first syscall.Signal) {
 	}
 }
 
-func TestInterrupted_EndsAVerbWithItsCode(t *testing.T) {
+func TestInterruptible_EndsAVerbWithItsCode(t *testing.T) {
 	t.Parallel()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
