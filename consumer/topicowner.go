@@ -46,7 +46,7 @@ func (o topicOwner) Describe(ctx context.Context, topics []string) (map[string]c
 
 // PollFailed logs the error of a poll that no broker answered.
 func (o topicOwner) PollFailed(err error) {
-	o.c.throttle.Once("look at topics", time.Minute, func() { o.c.log.Warn("siding: polling the topics failed", "error", err) })
+	o.c.throttle.Once("poll of topics", time.Minute, func() { o.c.log.Warn("siding: polling the topics failed", "error", err) })
 }
 
 // Sized handles a changed number of partitions.

@@ -230,7 +230,7 @@ func plain(s string) bool {
 
 // ErrNewerVersion reports an entry that a newer siding wrote. Its meaning is not known, so leave
 // its letter alone.
-var ErrNewerVersion = errors.New("a newer siding wrote it: take that one")
+var ErrNewerVersion = errors.New("a newer siding wrote it: use that version of siding")
 
 // errKey reports a key that no letter can have.
 var errKey = errors.New("its key is neither an offset nor a run's")
@@ -310,7 +310,7 @@ func parseEntry(value []byte) (e Entry, err error) {
 	}
 	switch {
 	case j.V > entryVersion:
-		return e, fmt.Errorf("it is of version %d, and this one knows %d: %w", j.V, entryVersion, ErrNewerVersion)
+		return e, fmt.Errorf("it has version %d, and this siding reads version %d: %w", j.V, entryVersion, ErrNewerVersion)
 	case err != nil:
 		return e, err
 	case j.V < 1:

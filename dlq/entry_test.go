@@ -107,7 +107,7 @@ func TestEntryError_NamesThePlaceAndTheRemedy(t *testing.T) {
 		if errors.Is(err, ErrNewerVersion) != c.newer {
 			t.Errorf("%s %s: %v, newer %v", c.key, c.value, err, !c.newer)
 		}
-		todo := map[bool]string{true: "take that one", false: "its letter counts as open until"}[c.newer]
+		todo := map[bool]string{true: "use that version of siding", false: "its letter counts as open until"}[c.newer]
 		if c.offset < 0 {
 			todo = "about no letter and can stay"
 		}

@@ -111,7 +111,7 @@ func parseExported(line []byte) (*kgo.Record, error) {
 	err := json.Unmarshal(line, &e)
 	switch {
 	case e.V > exportVersion:
-		return nil, fmt.Errorf("it is of version %d, and this one knows %d: %w", e.V, exportVersion, ErrNewerVersion)
+		return nil, fmt.Errorf("it has version %d, and this siding reads version %d: %w", e.V, exportVersion, ErrNewerVersion)
 	case err != nil:
 		return nil, fmt.Errorf("not a letter: %w", err)
 	case e.V < 1:

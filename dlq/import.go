@@ -157,7 +157,7 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 		cl.Produce(ctx, r, func(r *kgo.Record, err error) {
 			defer under.Done()
 			if err != nil {
-				i.failed(line, fmt.Errorf("line %d: write it to %s-%d: %w", line, r.Topic, r.Partition, ended(ctx, err)))
+				i.failed(line, fmt.Errorf("line %d: write it to %s/%d: %w", line, r.Topic, r.Partition, ended(ctx, err)))
 				return
 			}
 			i.mu.Lock()

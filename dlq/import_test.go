@@ -98,7 +98,7 @@ func TestImport_WritesNothingOfABrokenFile(t *testing.T) {
 			{"another JSON", good + "[]\n", "line 2: not a letter"},
 			{"two in a line", change("\n", " {}\n"), "line 2: not a letter"},
 			{"no version", change(`"v":1,`, ""), "line 2: not a letter: the version is missing"},
-			{"a newer version", change(`"v":1,`, `"v":2,`), "line 2: it is of version 2"},
+			{"a newer version", change(`"v":1,`, `"v":2,`), "line 2: it has version 2"},
 			{"no partition", change(`"partition":0,`, ""), "line 2: not a letter: the partition is missing"},
 			{"a partition below zero", change(`"partition":0,`, `"partition":-1,`), "line 2: not a letter: the partition is missing"},
 			{"too few partitions", change(`"partition":0,`, `"partition":3,`), "letter orders.dlq/3/18: the topic has only 3 partitions"},
@@ -163,7 +163,7 @@ func TestImport_ThatStopsReportsWhatWasWritten(t *testing.T) {
 		})
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Partitions: []int32{1}, Err: kerr.InvalidRecord, Count: -1})
 		n, err := Import(t.Context(), "orders.dlq", bytes.NewReader(file), ImportOptions{}, k.opts()...)
-		if n != 2 || err == nil || !strings.Contains(err.Error(), "2 letters were written, then: line 2: write it to orders.dlq-1") {
+		if n != 2 || err == nil || !strings.Contains(err.Error(), "2 letters were written, then: line 2: write it to orders.dlq/1") {
 			t.Errorf("%d letters, %v", n, err)
 		}
 	})

@@ -207,5 +207,5 @@ func (w *Writer) failed(d *pendingLetter, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("dlq: write %s to %s-%d: %w", d.from(), w.topic, d.r.Partition, err)
+	return fmt.Errorf("dlq: write the letter of %s to %s/%d: %w", d.from(), w.topic, d.r.Partition, err)
 }

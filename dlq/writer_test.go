@@ -101,7 +101,7 @@ func TestWriter_CallsDoneOnceWithTheReason(t *testing.T) {
 		says  string // in the text
 	}{
 		{name: "acknowledged", topic: "orders.dlq", r: &kgo.Record{}},
-		{name: "no such topic", topic: "none.dlq", r: &kgo.Record{Topic: "orders", Partition: 1, Offset: 7}, want: kerr.UnknownTopicOrPartition, says: "write orders/1/7 to none.dlq-1"},
+		{name: "no such topic", topic: "none.dlq", r: &kgo.Record{Topic: "orders", Partition: 1, Offset: 7}, want: kerr.UnknownTopicOrPartition, says: "write the letter of orders/1/7 to none.dlq/1"},
 		{name: "no such partition", topic: "one.dlq", r: &kgo.Record{Partition: 3}, says: "invalid record partitioning choice of 3"},
 		{
 			name: "not allowed", topic: "one.dlq", r: &kgo.Record{}, want: kerr.TopicAuthorizationFailed,

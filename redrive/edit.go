@@ -94,19 +94,19 @@ func (e *Edit) validate(patch bool) error {
 	var errs []error
 	for _, h := range e.Set {
 		if h.Key == "" || headers.Reserved(h.Key) {
-			errs = append(errs, fmt.Errorf("header %q can't be set", h.Key))
+			errs = append(errs, fmt.Errorf("header %q can't be set: its name is empty, or reserved for siding", h.Key))
 		}
 	}
 	for _, key := range e.Unset {
 		if headers.Reserved(key) {
-			errs = append(errs, fmt.Errorf("header %q can't be unset", key))
+			errs = append(errs, fmt.Errorf("header %q can't be unset: its name is reserved for siding", key))
 		}
 	}
 	if e.Patch != nil && e.Value != nil {
-		errs = append(errs, errors.New("there are a patch and a new value: choose one"))
+		errs = append(errs, errors.New("Edit.Patch and Edit.Value are both set: choose one"))
 	}
 	if e.Patch != nil && !patch {
-		errs = append(errs, errors.New("there is a patch, and Config.MergePatch is nil"))
+		errs = append(errs, errors.New("Edit.Patch is set, and Config.MergePatch is nil: set it too"))
 	}
 	if len(e.Value)+len(e.Patch) > pieceSize {
 		errs = append(errs, fmt.Errorf("the new value or patch has more than %d bytes, which a run can't keep", pieceSize))

@@ -106,10 +106,10 @@ func TestPlan_NamesBadInput(t *testing.T) {
 		k.CreateTopic("orders", 1)
 		r := redriver(t, k)
 		for want, s := range map[string]redrive.Selection{
-			`"orders" is not the dead-letter topic`:      {Topic: "orders"},
-			`topic "bills.dlq" does not exist`:           {Topic: "bills.dlq"},
-			`header "dlq-group" can't be set`:            {Topic: "orders.dlq", Edit: redrive.Edit{Set: []kgo.RecordHeader{{Key: "dlq-group"}}}},
-			`there is a patch, and Config.MergePatch is`: {Topic: "orders.dlq", Edit: redrive.Edit{Patch: []byte("{}")}},
+			`"orders" is not the dead-letter topic`:       {Topic: "orders"},
+			`topic "bills.dlq" does not exist`:            {Topic: "bills.dlq"},
+			`header "dlq-group" can't be set`:             {Topic: "orders.dlq", Edit: redrive.Edit{Set: []kgo.RecordHeader{{Key: "dlq-group"}}}},
+			`Edit.Patch is set, and Config.MergePatch is`: {Topic: "orders.dlq", Edit: redrive.Edit{Patch: []byte("{}")}},
 		} {
 			if _, err := r.Plan(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q in it", err, want)

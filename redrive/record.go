@@ -145,14 +145,14 @@ func recordsIn(ledger *dlq.Ledger) iter.Seq2[*record, error] {
 
 // errNewerRun is wrapped by errors about runs of a newer version, which this version must not
 // change.
-var errNewerRun = errors.New("take a newer siding")
+var errNewerRun = errors.New("use a newer siding")
 
 func parseRecord(value []byte) (*record, error) {
 	var r record
 	err := json.Unmarshal(value, &r)
 	switch {
 	case r.V > runVersion:
-		return nil, fmt.Errorf("it is of version %d, and this one knows %d: %w", r.V, runVersion, errNewerRun)
+		return nil, fmt.Errorf("it has version %d, and this siding reads version %d: %w", r.V, runVersion, errNewerRun)
 	case err != nil:
 		return nil, err
 	case r.V < 1 || r.ID == "" || r.State == "":
@@ -258,7 +258,7 @@ func parsePiece(s letters.Set, value []byte) error {
 		return err
 	}
 	if p.V != runVersion {
-		return fmt.Errorf("it is of version %d, and this one knows %d", p.V, runVersion)
+		return fmt.Errorf("it has version %d, and this siding reads version %d", p.V, runVersion)
 	}
 	if s[p.Partition] == nil {
 		s[p.Partition] = &offsetset.Set{}

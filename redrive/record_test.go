@@ -88,7 +88,7 @@ func TestRecord_IsAsInItsGoldenFile(t *testing.T) {
 // newer siding added.
 func TestRecord_OfANewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := parseRecord([]byte(`{"v":2,"id":"x","state":"canary"}`)); err == nil || !strings.Contains(err.Error(), "take a newer siding") {
+	if _, err := parseRecord([]byte(`{"v":2,"id":"x","state":"canary"}`)); err == nil || !strings.Contains(err.Error(), "use a newer siding") {
 		t.Errorf("a run of version 2: %v", err)
 	}
 	if err := parsePiece(letters.Set{}, []byte(`{"v":2,"partition":0,"offsets":""}`)); err == nil || !strings.Contains(err.Error(), "version 2") {

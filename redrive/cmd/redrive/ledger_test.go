@@ -55,7 +55,7 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-3", []byte(`{"v":2,"id":"r-3","state":"new"}`)))
-	if got := b.redrive(t, "plan", "orders.dlq"); got.code != exitError || !strings.Contains(got.stderr, "it is of version 2, and this one knows 1: take a newer siding") || strings.Contains(got.stderr, "to remove it") {
+	if got := b.redrive(t, "plan", "orders.dlq"); got.code != exitError || !strings.Contains(got.stderr, "it has version 2, and this siding reads version 1: use a newer siding") || strings.Contains(got.stderr, "to remove it") {
 		t.Errorf("%+v", got)
 	}
 }

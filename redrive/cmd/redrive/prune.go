@@ -128,7 +128,7 @@ func reportPending(t *tool, topic string, found *dlq.Prunable) {
 	if found.Pending == 0 {
 		return
 	}
-	t.screen.Say("%s of %s without an outcome yet, and all behind them stays as well: redrive runs %s lists the runs, "+
+	t.screen.Say("%s of %s without an outcome yet, and all later letters of their partitions stay: redrive runs %s lists the runs, "+
 		"status RUN reports what is known; --older-than deletes by age alone", letters(found.Pending), topic, topic)
 }
 

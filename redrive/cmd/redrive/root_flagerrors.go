@@ -41,7 +41,7 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 	}
 	for _, secret := range []string{"password", "token"} {
 		if strings.Contains(name, secret) {
-			return fmt.Errorf("a secret is no flag's value, which all users of the machine can read: use --sasl-%s-file or %s", secret, connect.Variable("sasl-"+secret))
+			return fmt.Errorf("a secret must not be a flag's value, which all users of the machine can read: use --sasl-%s-file or %s", secret, connect.Variable("sasl-"+secret))
 		}
 	}
 	// The library finds similar words, but among verbs only.

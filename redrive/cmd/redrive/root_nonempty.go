@@ -12,7 +12,7 @@ import (
 // mayBeEmpty is the flags for which an empty value makes sense.
 var mayBeEmpty = []string{"key"}
 
-var errEmpty = errors.New("the value is empty, perhaps of an unset variable: give a value, or omit the flag")
+var errEmpty = errors.New("the value is empty, perhaps because a shell variable is not set: give a value, or omit the flag")
 
 // A filled value is a flag's that is not taken empty. Without it --class "$X" would choose all
 // letters where X is not set, and

@@ -34,7 +34,7 @@ func TestRoot_AWrongCommandLineIsAnErrorOfUsage(t *testing.T) {
 			`redrive: --brokers: "a:b" is not host:port`, "  --tls-cert is given without its key", `  --sasl: "magic" is not a known mechanism`,
 		}},
 		{[]string{"show", "orders.dlq", "x", "--timeout", "soon", "--brokers", "a"}, []string{`redrive: "x" is not partition:offset`, `  --timeout: "soon" is not a duration`}},
-		{[]string{"topics", "--sasl-password=" + hunter}, []string{"a secret is no flag's value", "--sasl-password-file or SIDING_SASL_PASSWORD"}},
+		{[]string{"topics", "--sasl-password=" + hunter}, []string{"a secret must not be a flag's value", "--sasl-password-file or SIDING_SASL_PASSWORD"}},
 		{[]string{"topics", "--token", hunter}, []string{"--sasl-token-file or SIDING_SASL_TOKEN"}},
 	} {
 		got := invocation{}.run(t, c.args...)
