@@ -21,8 +21,8 @@ const (
 	RefusedNoTier Refusal = "no tier"
 	// the target's group has no members, and Target.Wait is false
 	RefusedNoMembers Refusal = "no members"
-	// an old value would become the latest of its key
-	RefusedCompacted Refusal = "compacted source"
+	// the target is compacted, so an old value would become the latest of its key
+	RefusedCompacted Refusal = "compacted target"
 	// all fitting letters were redriven Selection.MaxRedrives times
 	RefusedTooOften Refusal = "too many redrives"
 	// the target or the ledger has fewer partitions than it needs

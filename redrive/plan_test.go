@@ -49,7 +49,7 @@ func TestPlan_RefusesRunsThatWouldGoWrong(t *testing.T) {
 			},
 			want: redrive.RefusedNoMembers, says: "billing without members",
 		},
-		"a compacted source": {
+		"a compacted target": {
 			before: func(t *testing.T, k *consumertest.Kafka, _ *switched) {
 				alter(t, k, "orders", "cleanup.policy", "compact")
 			},

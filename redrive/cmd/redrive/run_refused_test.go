@@ -49,7 +49,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 		{"--class often", "too many redrives", "1 letter fits", "--max-redrives raises"},
 		{"--class payment --patch {}", "edit failed", "40 letters fit, and the edit can't be applied to any value: change the edit; the first error: letter orders.dlq/", "redrive show orders.dlq P:OFFSET shows"},
 		{"--class gone", "no members", "gone without members", "--wait waits"},
-		{"--class tax --target compacted", "compacted source", "compacted is compacted", "--force redrives"},
+		{"--class tax --target compacted", "compacted target", "compacted is compacted", "--force redrives"},
 		{"--class tax --target narrow", "too few partitions", "narrow has 1 partitions", "--target names"},
 		{"--class tax --target nowhere", "no target", "the topic nowhere does not exist: create it, or choose another one", "--target names"},
 		{"--class tax --target orders.dlq", "no target", "orders.dlq is the dlq topic of orders by its name", "--target names"},
