@@ -205,7 +205,7 @@ func TestDiscardReports_BrokenOnesCountForNothing(t *testing.T) {
 		{"run/a/b/discarded/7", `{"v":1,"state":"discarded","run":"a/b"` + rest, true, ""},
 		{"run/r/discarded/7", `{"v":1,"state":"succeeded","run":"r"` + rest, true, "it is succeeded, of run"},
 		{"run/r/discarded/7", `{"v":1,"state":"discarded","run":"s"` + rest, true, `of run "s"`},
-		{"run/r/discarded/7", `{"v":3}`, true, "of version 3"},
+		{"run/r/discarded/7", `{"v":3}`, true, "has version 3"},
 		{"run/r/discarded/7", ``, true, "unexpected end"},
 		{"run/r/discarded/07", `{}`, false, ""},
 		{"run/r/discarded/", `{}`, false, ""},
@@ -222,7 +222,7 @@ func TestDiscardReports_BrokenOnesCountForNothing(t *testing.T) {
 		}
 		for _, want := range []string{c.err, ordersLedger + "/1/5", "it is ignored and can stay"} {
 			if !strings.Contains(n.Err.Error(), want) {
-				t.Errorf("%s %s: %v; want that it report %q", c.key, c.value, n.Err, want)
+				t.Errorf("%s %s: %v; want that it says %q", c.key, c.value, n.Err, want)
 			}
 		}
 		l := NewLedger("orders.dlq", ordersLedger)

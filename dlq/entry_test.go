@@ -83,7 +83,7 @@ func TestEntryError_NamesThePlaceAndTheRemedy(t *testing.T) {
 		{"7", `[]`, 7, false, "cannot unmarshal array"},
 		{"7", `{"v":0` + rest + `}`, 7, false, "it names no version"},
 		{"7", `{"v":"1"` + rest + `}`, 7, false, "cannot unmarshal string"},
-		{"7", `{"v":3,"state":{}}`, 7, true, "of version 3"},
+		{"7", `{"v":3,"state":{}}`, 7, true, "has version 3"},
 		{"7", `{"v":1,"state":"lost","at":"2026-11-21T03:00:00Z"}`, 7, false, `its state is "lost"`},
 		{"7", `{"v":1,"state":"","at":"2026-11-21T03:00:00Z"}`, 7, false, `its state is ""`},
 		{"7", `{"v":1,"state":"succeeded"}`, 7, false, `its time is ""`},
