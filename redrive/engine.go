@@ -237,15 +237,14 @@ func (e *engine) transactionEnded(done ended) error {
 	if err != nil || !done.committed || len(done.copies) == 0 {
 		return err
 	}
-	left := int64(0)
-	e.flights.Sent(done.sentLetters(func(group string) bool {
-		follows := e.follows(group)
-		if !follows {
-			left++
+	followed := make([]inflight.Sent, 0, len(done.copies))
+	for _, o := range done.copies {
+		if e.follows(o.group) {
+			followed = append(followed, inflight.SentTo(o.Place, o.group, o.target()))
 		}
-		return follows
-	}))
-	e.flights.Leave(left)
+	}
+	e.flights.Sent(followed)
+	e.flights.Leave(int64(len(done.copies) - len(followed)))
 	e.lastSent = time.Now()
 	e.alarm.onSent(e.lastSent, len(done.copies))
 	return nil

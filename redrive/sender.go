@@ -2,7 +2,6 @@ package redrive
 
 import (
 	"context"
-	"iter"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +18,7 @@ type sender struct {
 	// closed when the run aborts; no transaction is committed after that
 	aborts <-chan struct{}
 	// called in another goroutine with the records of each commit
-	wrote  func(iter.Seq[*kgo.Record])
+	wrote  func([]*kgo.Record)
 	bucket *bucket
 
 	letters <-chan reading // nil once all were read
@@ -160,7 +159,7 @@ func (s *sender) handOver() {
 		defer close(after)
 		done := s.end(ctx, t, before)
 		if done.committed {
-			s.wrote(t.written())
+			s.wrote(t.written)
 		}
 		if !done.committed && len(done.refused) == 0 {
 			s.broken.Store(true)

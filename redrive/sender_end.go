@@ -29,7 +29,7 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 	for _, o := range t.copies {
 		switch err := t.err(o); {
 		case err == nil:
-		case isRefusal(err):
+		case refusal(err) != "":
 			e.refused = append(e.refused, o)
 		case permission.IsDenied(err):
 			_ = txn.Abort(t.cl)
@@ -84,11 +84,9 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 // report writes a transaction's notes and the entries about its copies.
 func (s *sender) report(ctx context.Context, t *transaction) error {
 	h := s.run
-	var failed firstError
 	for _, r := range t.notes {
-		t.cl.Produce(ctx, r, failed.promise)
+		t.cl.Produce(ctx, r, t.promise)
 	}
-	t.reported = make([]*kgo.Record, 0, len(t.copies))
 	e := dlq.Entry{
 		TopicID: h.topicID, Run: h.rec.ID, At: time.Now(), By: h.rec.By, Why: h.rec.Why, Edited: h.rec.Edit.what(),
 	}
@@ -98,12 +96,13 @@ func (s *sender) report(ctx context.Context, t *transaction) error {
 			e.State = dlq.Unfollowed
 		}
 		e.Target = o.target()
-		r := e.Record(h.topics.ledger, o.Partition, o.Offset)
-		t.reported = append(t.reported, r)
-		t.cl.Produce(ctx, r, failed.promise)
+		t.write(ctx, e.Record(h.topics.ledger, o.Partition, o.Offset))
 	}
 	if err := t.cl.Flush(ctx); err != nil {
 		return err
 	}
-	return failed.err
+	for _, err := range t.failed {
+		return err
+	}
+	return nil
 }

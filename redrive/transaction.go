@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
@@ -29,22 +27,22 @@ const (
 // transaction is one transaction of a producer: copies of letters, their ledger entries, and other
 // ledger records.
 type transaction struct {
-	which    int
-	cl       *kgo.Client
-	began    time.Time
-	copies   []*outgoing
-	held     int64 // bytes of the copies
-	bytes    int64 // bytes of all other records
-	full     bool  // without room for the next letter
-	notes    []*kgo.Record
-	reported []*kgo.Record // the ledger's entries about the copies
+	which   int
+	cl      *kgo.Client
+	began   time.Time
+	copies  []*outgoing
+	held    int64 // bytes of the copies
+	bytes   int64 // bytes of all other records
+	full    bool  // without room for the next letter
+	notes   []*kgo.Record
+	written []*kgo.Record // copies and their entries
 
 	sent      chan struct{} // closed when all records are acknowledged, before the commit
 	sending   time.Duration // time for the copies after the last was added
 	reporting time.Duration // time for the entries
 
 	mu     sync.Mutex
-	failed map[*kgo.Record]error // copies that the client could not write
+	failed map[*kgo.Record]error // records that the client could not write
 }
 
 // outgoing is a letter in flight to its target.
@@ -102,10 +100,16 @@ func (t *transaction) add(o *outgoing) {
 	t.copies = append(t.copies, o)
 	t.held += int64(o.size)
 	t.bytes = t.held
-	t.cl.Produce(context.Background(), &o.copy, t.promise)
+	t.write(context.Background(), &o.copy)
 }
 
-// promise handles the answer about a copy.
+// write writes a copy or its entry.
+func (t *transaction) write(ctx context.Context, r *kgo.Record) {
+	t.written = append(t.written, r)
+	t.cl.Produce(ctx, r, t.promise)
+}
+
+// promise handles the answer about a record.
 func (t *transaction) promise(r *kgo.Record, err error) {
 	if err != nil {
 		t.mu.Lock()
@@ -131,22 +135,8 @@ func (t *transaction) err(o *outgoing) error {
 	return t.failed[&o.copy]
 }
 
-// firstError keeps the first error of a client's answers.
-type firstError struct {
-	once sync.Once
-	err  error // valid after a flush
-}
-
-func (f *firstError) promise(_ *kgo.Record, err error) {
-	if err != nil {
-		f.once.Do(func() { f.err = err })
-	}
-}
-
-// isRefusal reports whether the broker or the client refuses this record or its batch for good.
-func isRefusal(err error) bool { return refusal(err) != "" }
-
-// refusal returns the reason for skipping a refused letter; empty for other errors.
+// refusal returns the reason for skipping a letter whose copy the broker or the client refuses for
+// good, alone or with its batch; empty for other errors.
 func refusal(err error) string {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
@@ -157,37 +147,10 @@ func refusal(err error) string {
 	return ""
 }
 
-// written yields the records of a committed transaction.
-func (t *transaction) written() iter.Seq[*kgo.Record] {
-	return func(yield func(*kgo.Record) bool) {
-		for _, o := range t.copies {
-			if !yield(&o.copy) {
-				return
-			}
-		}
-		for _, r := range t.reported {
-			if !yield(r) {
-				return
-			}
-		}
-	}
-}
-
-// sentLetters yields the letters of a committed transaction whose groups satisfy of.
-func (t *transaction) sentLetters(of func(group string) bool) iter.Seq[inflight.Sent] {
-	return func(yield func(inflight.Sent) bool) {
-		for _, o := range t.copies {
-			if of(o.group) && !yield(inflight.SentTo(o.Place, o.group, o.target())) {
-				return
-			}
-		}
-	}
-}
-
 // uncertain wraps ErrUncertain into an error of writing, so that the run takes itself back.
 // Permission errors stay as they are, because a retry would be refused too.
 func uncertain(err error) error {
-	if _, denied := errors.AsType[*permission.DeniedError](err); denied || err == nil || isRefusal(err) || errors.Is(err, txn.ErrUncertain) {
+	if _, denied := errors.AsType[*permission.DeniedError](err); denied || err == nil || refusal(err) != "" || errors.Is(err, txn.ErrUncertain) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", txn.ErrUncertain, err)

@@ -2,7 +2,6 @@ package inflight
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -112,14 +111,14 @@ func SentTo(at letters.Place, group string, copied headers.Position) Sent {
 }
 
 // Sent records letters whose copies are committed.
-func (f *Letters) Sent(letters iter.Seq[Sent]) {
+func (f *Letters) Sent(letters []Sent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var (
 		last QueueKey
 		line *queue
 	)
-	for l := range letters {
+	for _, l := range letters {
 		f.counts.Sent++
 		f.out.Add(l.At)
 		if fl := f.seen[l.At]; fl != nil { // the watch read a copy before the answer to the commit

@@ -2,7 +2,6 @@ package inflight
 
 import (
 	"maps"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -76,7 +75,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 					}
 					all = append(all, Sent{at, QueueKey{"g", tier, 0}, offset})
 				}
-				f.Sent(slices.Values(all))
+				f.Sent(all)
 			},
 			"fail": func(t *rapid.T) {
 				at := letters.At(0, rapid.Int64Range(0, total-1).Draw(t, "letter"))
@@ -193,7 +192,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 				want.Failed++
 			}
 		}
-		f.Sent(slices.Values(all))
+		f.Sent(all)
 		maps.Copy(committed, ends)
 		f.Resolve(passed)
 		if got := judge(); got != want {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
@@ -126,7 +125,7 @@ func (t *Tail) Add(from bounds.Positions) {
 }
 
 // SkipRecords names records of the run by their acknowledged offsets. The tail skips them.
-func (t *Tail) SkipRecords(records iter.Seq[*kgo.Record]) {
+func (t *Tail) SkipRecords(records []*kgo.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var (
@@ -134,7 +133,7 @@ func (t *Tail) SkipRecords(records iter.Seq[*kgo.Record]) {
 		partition int32
 		p         *cursor
 	)
-	for r := range records {
+	for _, r := range records {
 		if p == nil || partition != r.Partition || topic != r.Topic {
 			topic, partition, p = r.Topic, r.Partition, t.at[r.Topic][r.Partition]
 			if p == nil { // it is not watched
