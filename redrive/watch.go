@@ -31,7 +31,6 @@ type watch struct {
 	groups  []string
 	flights *inflight.Letters
 	alarm   *alarm
-	resumed bool // some letters in flight have no known group
 	ids     map[string]kadm.TopicID
 	live    bounds.Positions // the topics' ends at the start of the watch; never changed
 }
@@ -65,7 +64,7 @@ func startWatch(ctx context.Context, h *ownedRun, fl *inflight.Letters, a *alarm
 		return nil, err
 	}
 	w := &watch{
-		adm: kadm.NewClient(cl), topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a, resumed: len(h.inFlight) > 0,
+		adm: kadm.NewClient(cl), topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a,
 		ids: map[string]kadm.TopicID{},
 	}
 	for topic, id := range h.rec.WatchIDs {
@@ -119,11 +118,6 @@ func (w *watch) observe(r *kgo.Record) {
 		return
 	}
 	dead := r.Topic == w.topics.dlq
-	// consumers forward a malformed copy with its headers unchanged, so a dead letter may look
-	// untried
-	if !dead && w.own(r.Headers) {
-		return
-	}
 	m, err := headers.Parse(r.Headers)
 	if err != nil && m.Redrive.ID != w.run {
 		return // damaged, and not of this run; a damaged letter of the run still counts as failed
@@ -162,30 +156,6 @@ func (w *watch) recent(r *kgo.Record) (recent bool, came time.Time) {
 		return true, now
 	}
 	return now.Sub(r.Timestamp) <= w.alarm.recent(), r.Timestamp
-}
-
-// own reports whether a record is a copy that this run wrote and no consumer has run. The tail
-// skips most of these. After a resume no copy is own, because the watch needs their headers for the
-// groups. A copy that a consumer wrote again, because it was not due by the consumer's clock, is
-// not own: it is the letter's new position.
-func (w *watch) own(h []kgo.RecordHeader) bool {
-	if w.resumed {
-		return false
-	}
-	ours, untried, first := false, false, true
-	for i := range h {
-		switch h[i].Key {
-		case headers.RedriveID:
-			ours = string(h[i].Value) == w.run
-		case headers.Attempts:
-			untried = string(h[i].Value) == "0"
-		case headers.Hops:
-			first = string(h[i].Value) == "1"
-		case headers.Held:
-			return false
-		}
-	}
-	return ours && untried && first
 }
 
 // discarded is part of the value of every entry with the state discarded.

@@ -60,3 +60,27 @@ func TestOnCopy_OfAResolvedLetterTakesNoMemory(t *testing.T) {
 		t.Errorf("%d are kept", n)
 	}
 }
+
+// A consumer whose clock is behind the run's writes a copy again that is not due yet, without an
+// attempt. The letter has moved, but would count as succeeded once the group passed the first copy.
+func TestOnCopy_OfTheRunItselfChangesNothing(t *testing.T) {
+	t.Parallel()
+	const tier = "orders.retry.5s"
+	letter := letters.At(0, 2)
+	f := New(Counts{}, nil)
+	f.Sent([]Sent{{At: letter, QueueKey: QueueKey{"billing", tier, 0}, Offset: 7}})
+	f.OnCopy(ObservedCopy{Letter: letter, At: headers.Position{Topic: tier, Offset: 7}, Group: "billing", Hops: 1})
+	if n := len(f.seen); n != 0 {
+		t.Errorf("%d letters take memory although their groups have not written anything", n)
+	}
+	f.OnCopy(ObservedCopy{Letter: letter, At: headers.Position{Topic: tier, Offset: 9}, Group: "billing", Hops: 2})
+	done := f.Resolve(func(_ string, at headers.Position) Progress {
+		if at.Offset == 7 {
+			return Past
+		}
+		return Behind
+	})
+	if len(done) != 0 {
+		t.Errorf("the letter waits at offset 9, and the outcome is %v", done)
+	}
+}
