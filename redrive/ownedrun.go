@@ -55,13 +55,6 @@ func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledg
 	return nil
 }
 
-// declare writes the selection and other notes, and then the claim. A claim without its selection
-// could not be resumed, and a resumed run does not look for duplicates. A large selection takes
-// several transactions, with the claim in the last.
-func (h *ownedRun) declare(ctx context.Context, notes []*kgo.Record) error {
-	return h.write(ctx, 0, append(notes, h.rec.note(h.topics.ledger)))
-}
-
 // write writes notes in as many transactions as they need. The producer which writes the first, and
 // then they take turns.
 func (h *ownedRun) write(ctx context.Context, which int, notes []*kgo.Record) error {

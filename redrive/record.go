@@ -7,7 +7,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -231,10 +230,10 @@ func piecesOf(s letters.Set, ledger, id string) (notes []*kgo.Record) {
 	return notes
 }
 
-func pieceName(id string, n int) string { return fmt.Sprintf("%s/selection/%d", id, n) }
+// selectionKey is between a run's id and the number of a piece of its selection.
+const selectionKey = "/selection/"
 
-// isPiece reports whether a record's key is that of a piece of the run's selection.
-func isPiece(name, id string) bool { return strings.HasPrefix(name, id+"/selection/") }
+func pieceName(id string, n int) string { return fmt.Sprint(id, selectionKey, n) }
 
 // joinPieces joins the pieces of a selection, and returns an error if a piece is missing.
 func joinPieces(id string, n int, pieces map[string][]byte) (letters.Set, error) {

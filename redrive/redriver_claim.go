@@ -87,8 +87,12 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writ
 	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, slices.Collect(maps.Keys(p.Targets))...); err != nil {
 		return nil, err
 	}
-	orphans := selectionPieces{}
-	ledger, err := r.ledgerFor(ctx, p, orphans.observe)
+	orphans := map[string]bool{}
+	ledger, err := r.ledgerFor(ctx, p, func(n *dlq.LedgerRecord) {
+		if _, report := n.DiscardReport(); !report && strings.Contains(n.Run, selectionKey) {
+			orphans[n.Run] = n.Record.Value != nil
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +112,18 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writ
 	if err := h.noteDuplicates(ctx, p, ledger); err != nil {
 		return h, err
 	}
-	err = h.declare(ctx, slices.Concat(orphans.of(ledger), pieces))
-	return h, err
+	// No other run is unfinished, so these pieces belong to a process that was fenced before its claim,
+	// or crashed. Compaction would keep them.
+	var gone []*kgo.Record
+	for name, there := range orphans {
+		if there {
+			gone = append(gone, dlq.RunRecord(t.ledger, name, nil))
+		}
+	}
+	// The selection comes before the claim. A claim without its selection could not be resumed, and a
+	// resumed run does not look for duplicates. A large selection takes several transactions, with the
+	// claim in the last.
+	return h, h.write(ctx, 0, slices.Concat(gone, pieces, []*kgo.Record{rec.note(t.ledger)}))
 }
 
 // newRecord returns a plan's run in its first state.
@@ -127,33 +141,6 @@ func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 		rec.State = Sending
 	}
 	return rec
-}
-
-// selectionPieces holds the names of selection pieces in the ledger, by run.
-type selectionPieces map[string][]string
-
-// observe adds a piece of a selection, or removes it if the ledger has its tombstone.
-func (s selectionPieces) observe(n *dlq.LedgerRecord) {
-	id, _, ok := strings.Cut(n.Run, "/selection/")
-	_, report := n.DiscardReport()
-	switch {
-	case !ok || report:
-	case n.Record.Value != nil:
-		s[id] = append(s[id], n.Run)
-	default:
-		s[id] = slices.DeleteFunc(s[id], func(name string) bool { return name == n.Run })
-	}
-}
-
-// of returns tombstones for the pieces that no run owns; no run is unfinished at that time. A
-// process that was fenced before its claim, or crashed, left them, and compaction keeps them.
-func (s selectionPieces) of(ledger *dlq.Ledger) (gone []*kgo.Record) {
-	for _, names := range s {
-		for _, name := range names {
-			gone = append(gone, dlq.RunRecord(ledger.Name(), name, nil))
-		}
-	}
-	return gone
 }
 
 // take claims an existing run, with its progress from the ledger. change checks the run and edits
@@ -227,7 +214,7 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 			reported.Remove(letters.At(n.Record.Partition, n.Letter))
 		case n.Run == id && n.Record.Value != nil:
 			h.rec, bad = parseRecord(n.Record.Value)
-		case isPiece(n.Run, id):
+		case strings.HasPrefix(n.Run, id+selectionKey):
 			pieces[n.Run] = n.Record.Value
 		case n.Run == "" && n.Err == nil && n.Letter >= 0:
 			at := letters.At(n.Record.Partition, n.Letter)
