@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,36 +17,36 @@ import (
 // by the classic protocol only if the group or the broker does not know the other one. A group of
 // the other protocol looks as if it had no members.
 func members(ctx context.Context, adm *kadm.Client, group string) (ids []string, err error) {
-	next, err := adm.DescribeConsumerGroups(ctx, group)
-	if err == nil {
-		err = next[group].Err
+	described, err := adm.DescribeConsumerGroups(ctx, group)
+	next, found := described[group]
+	err = cmp.Or(err, next.Err)
+	for _, m := range next.Members {
+		ids = append(ids, m.MemberID)
 	}
-	if _, ok := next[group]; ok && err == nil {
-		for _, m := range next[group].Members {
+	if err == nil && !found || errors.Is(err, kerr.GroupIDNotFound) || permission.IsUnsupported(err) {
+		var described kadm.DescribedGroups
+		described, err = adm.DescribeGroups(ctx, group)
+		classic := described[group]
+		if !errors.Is(classic.Err, kerr.GroupIDNotFound) {
+			err = cmp.Or(err, classic.Err)
+		}
+		for _, m := range classic.Members {
 			ids = append(ids, m.MemberID)
 		}
-		return ids, nil
-	}
-	if err != nil && !unknownByKIP848(err) {
-		return nil, fmt.Errorf("describe group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
-	}
-	classic, err := adm.DescribeGroups(ctx, group)
-	if err == nil && !errors.Is(classic[group].Err, kerr.GroupIDNotFound) {
-		err = classic[group].Err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("describe group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
 	}
-	for _, m := range classic[group].Members {
-		ids = append(ids, m.MemberID)
-	}
 	return ids, nil
 }
 
-// unknownByKIP848 reports whether an error means that a group uses the classic protocol, or that a
-// broker knows no other.
-func unknownByKIP848(err error) bool {
-	return errors.Is(err, kerr.GroupIDNotFound) || permission.IsUnsupported(err)
+// fetchOffsets returns a group's committed offsets; none if there is no such group.
+func fetchOffsets(ctx context.Context, adm *kadm.Client, group string) (kadm.OffsetResponses, error) {
+	offsets, err := adm.FetchOffsets(ctx, group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, fmt.Errorf("fetch offsets of group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
+	}
+	return offsets, nil
 }
 
 // idle returns the groups without members.
@@ -67,8 +68,7 @@ func idle(ctx context.Context, adm *kadm.Client, groups []string) (without []str
 func readers(ctx context.Context, adm *kadm.Client, topic string) ([]string, error) {
 	groups, err := adm.ListGroups(ctx)
 	if err != nil {
-		var auth *kadm.AuthError
-		if errors.As(err, &auth) {
+		if _, denied := errors.AsType[*kadm.AuthError](err); denied {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("list groups: %w", err)

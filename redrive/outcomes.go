@@ -157,9 +157,9 @@ func (o *outcomes) fetch(ctx context.Context, group string) error {
 	if err != nil {
 		return err
 	}
-	offsets, err := o.watch.adm.FetchOffsets(kadm.RequireStable(ctx), group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return fmt.Errorf("fetch offsets of group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
+	offsets, err := fetchOffsets(kadm.RequireStable(ctx), o.watch.adm, group)
+	if err != nil {
+		return err
 	}
 	o.last[group] = o.last[group].next(ids, offsets)
 	return nil

@@ -44,12 +44,13 @@ func (p *Plan) permissions(watched []string) map[string][]string {
 
 // checkPermissions checks all permissions of a run, for the targets that are known so far.
 func (p *Plan) checkPermissions(ctx context.Context, cl *kgo.Client) error {
-	watched, err := p.topics.watched(ctx, kadm.NewClient(cl), slices.Collect(maps.Keys(p.ByGroup)))
+	adm := kadm.NewClient(cl)
+	watched, err := p.topics.watched(ctx, adm, slices.Collect(maps.Keys(p.ByGroup)))
 	if err != nil {
 		return err
 	}
 	p.watches(watched.Names())
-	if err := errors.Join(permission.Check(ctx, cl, p.permissions(watched.Names())), p.topics.checkIDs(ctx, cl)); err != nil {
+	if err := errors.Join(permission.Check(ctx, cl, p.permissions(watched.Names())), p.topics.checkIDs(ctx, adm)); err != nil {
 		return err
 	}
 	if has, needs := len(watched[p.topics.ledger].Partitions), len(watched[p.topics.dlq].Partitions); has < needs {

@@ -11,8 +11,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
@@ -60,10 +58,8 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 		committed, ok := offsets[d.group]
 		if !ok {
 			var err error
-			if committed, err = adm.FetchOffsets(ctx, d.group); err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-				errs = append(errs, fmt.Errorf("fetch offsets of group %q: %w", d.group, permission.Denied("DESCRIBE", "group", d.group, err)))
-			}
-			offsets[d.group] = committed
+			committed, err = fetchOffsets(ctx, adm, d.group)
+			offsets[d.group], errs = committed, append(errs, err)
 		}
 		var names []string
 		for topic := range committed {
@@ -81,20 +77,12 @@ func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destina
 // checkIDs checks whether the user may use the transactional ids of a run. Using them would take
 // the run from its process, so it asks for their coordinators, which needs DESCRIBE. WRITE includes
 // DESCRIBE. The claim refuses a user with DESCRIBE alone.
-func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
-	req := kmsg.NewPtrFindCoordinatorRequest()
-	req.CoordinatorType = 1 // of transactions
-	req.CoordinatorKeys = []string{txn.ID(t.dlq, 0), txn.ID(t.dlq, 1)}
-	resp, err := req.RequestWith(ctx, cl)
-	if err != nil {
-		return fmt.Errorf("find the coordinators of transactional ids: %w", err)
-	}
+func (t *topics) checkIDs(ctx context.Context, adm *kadm.Client) error {
 	var errs []error
-	slices.SortFunc(resp.Coordinators, func(a, b kmsg.FindCoordinatorResponseCoordinator) int { return strings.Compare(a.Key, b.Key) })
-	for _, c := range resp.Coordinators {
+	for _, c := range adm.FindTxnCoordinators(ctx, txn.ID(t.dlq, 0), txn.ID(t.dlq, 1)).Sorted() {
 		// for any other error the run waits
-		if err := kerr.ErrorForCode(c.ErrorCode); errors.Is(err, kerr.TransactionalIDAuthorizationFailed) {
-			errs = append(errs, permission.Denied("WRITE", "transactional-id", c.Key, err))
+		if errors.Is(c.Err, kerr.TransactionalIDAuthorizationFailed) {
+			errs = append(errs, permission.Denied("WRITE", "transactional-id", c.Name, c.Err))
 		}
 	}
 	return errors.Join(errs...)
@@ -104,9 +92,9 @@ func (t *topics) checkIDs(ctx context.Context, cl *kgo.Client) error {
 // A group without retry topics has committed offsets on none. The naming is suspect if it matches
 // none of the group's topics, and one of them looks like a retry topic.
 func (t *topics) misnamed(ctx context.Context, adm *kadm.Client, group string) error {
-	committed, err := adm.FetchOffsets(ctx, group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return fmt.Errorf("fetch offsets of group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
+	committed, err := fetchOffsets(ctx, adm, group)
+	if err != nil {
+		return err
 	}
 	names := slices.Sorted(maps.Keys(committed))
 	if len(t.naming.TiersAmong(names, t.source, group)) > 0 {
