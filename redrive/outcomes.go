@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -30,7 +29,7 @@ type outcomes struct {
 	named  string // the named target; empty if letters go to the groups' tiers
 	last   map[string]*groupOffsets
 
-	absence absence // of the dead-letter topic
+	absent []time.Time // the last polls in a row that did not find the dead-letter topic
 }
 
 // newOutcomes keeps a copy of the run, because the engine changes the run during a poll.
@@ -106,7 +105,9 @@ func (o *outcomes) verdicts(ctx context.Context) ([]inflight.Verdict, error) {
 		return nil, err
 	}
 	o.watch.adopt(to)
-	from, err := bounds.Starts(ctx, o.watch.adm, o.targets(found))
+	targets := append(found.Names(), o.watch.flights.Topics()...)
+	slices.Sort(targets)
+	from, err := bounds.Starts(ctx, o.watch.adm, slices.Compact(targets))
 	if err != nil {
 		return nil, err
 	}
@@ -115,18 +116,6 @@ func (o *outcomes) verdicts(ctx context.Context) ([]inflight.Verdict, error) {
 		return nil, err
 	}
 	return o.watch.flights.Resolve(func(group string, at headers.Position) inflight.Progress { return o.progress(group, at, from) }), nil
-}
-
-// targets returns the topics on which letters are in flight.
-func (o *outcomes) targets(found kadm.TopicDetails) []string {
-	names := map[string]bool{}
-	for name := range found {
-		names[name] = true
-	}
-	for _, name := range o.watch.flights.Topics() {
-		names[name] = true
-	}
-	return slices.Collect(maps.Keys(names))
 }
 
 // progress returns a group's progress, or that of all groups of the run if the letter's group is
@@ -170,7 +159,7 @@ func (o *outcomes) fetch(ctx context.Context, group string) error {
 func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 	name := o.topics.dlq
 	if found.Has(name) {
-		o.absence.observe(true, time.Now())
+		o.absent = nil
 		return nil
 	}
 	named, err := o.watch.adm.ListTopics(ctx, name)
@@ -180,7 +169,7 @@ func (o *outcomes) there(ctx context.Context, found kadm.TopicDetails) error {
 	if err := named[name].Err; !errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return fmt.Errorf("describe topic %q: not among all topics: %w", name, permission.Denied("DESCRIBE", "topic", name, err))
 	}
-	if o.absence.observe(false, time.Now()) {
+	if o.absent = append(o.absent, time.Now()); isGone(o.absent) {
 		return ErrTopicRecreated
 	}
 	return fmt.Errorf("the dead-letter topic %s does not exist", name)

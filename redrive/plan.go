@@ -3,7 +3,9 @@ package redrive
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -247,20 +249,9 @@ func (p *Plan) unfollowed() (n int64, why string) {
 	}
 }
 
-func groupsOf(p *Plan) (groups []string) {
-	for g := range p.ByGroup {
-		if g != "" {
-			groups = append(groups, g)
-		}
-	}
-	return groups
-}
-
-func classesOf(p *Plan) (classes []string) {
-	for c := range p.ByClass {
-		classes = append(classes, c)
-	}
-	return classes
+// groups returns the groups that the letters name.
+func (p *Plan) groups() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.ByGroup)), func(g string) bool { return g == "" })
 }
 
 // originalTime returns the timestamp of the original record.

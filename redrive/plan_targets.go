@@ -55,7 +55,7 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		if err := p.checkTarget(ctx, adm); err != nil {
 			return within(t.dlq, err)
 		}
-		if err := p.checkNaming(ctx, adm, groups); err != nil {
+		if err := p.checkNaming(ctx, adm); err != nil {
 			return within(t.dlq, err)
 		}
 		if len(p.SeenBy) > 1 {
@@ -127,15 +127,12 @@ func counted(n int64, do string) string {
 }
 
 // checkNaming refuses a redrive to the source if new failures of its letters would go unnoticed.
-func (p *Plan) checkNaming(ctx context.Context, adm *kadm.Client, groups []string) error {
+func (p *Plan) checkNaming(ctx context.Context, adm *kadm.Client) error {
 	target := p.Selection.Target
 	if target.Topic != p.topics.source {
 		return nil
 	}
-	for _, g := range groups {
-		if g == "" { // its letters are not followed
-			continue
-		}
+	for _, g := range p.groups() { // letters without a group are not followed
 		err := p.topics.misnamed(ctx, adm, g)
 		refused, suspect := errors.AsType[*RefusedError](err)
 		switch {

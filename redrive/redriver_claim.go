@@ -100,7 +100,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writ
 	if left.Len() == 0 {
 		return nil, &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: "all letters of the plan are resolved by now"}
 	}
-	watch, ids, err := watchFrom(ctx, r.cfg.Kafka, t, groupsOf(p))
+	watch, ids, err := watchFrom(ctx, r.cfg.Kafka, t, p.groups())
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 	now := time.Now()
 	rec := &record{
 		V: runVersion, ID: p.ID, State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
-		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: pace, Groups: groupsOf(p), Classes: classesOf(p),
+		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: pace, Groups: p.groups(), Classes: slices.Sorted(maps.Keys(p.ByClass)),
 	}
 	rec.Counts.Selected = p.chosen.Len()
 	if n, _ := p.unfollowed(); n == p.Letters {

@@ -1,9 +1,6 @@
 package redrive
 
-import (
-	"maps"
-	"time"
-)
+import "time"
 
 // logEvery is the least interval between equal messages, and maxLogged the most messages that a
 // throttle remembers.
@@ -20,9 +17,6 @@ func (t *throttle) first(message string) bool {
 	now := time.Now()
 	if now.Sub(t.logged[message]) < logEvery {
 		return false
-	}
-	if len(t.logged) >= maxLogged {
-		maps.DeleteFunc(t.logged, func(_ string, at time.Time) bool { return now.Sub(at) >= logEvery })
 	}
 	// forgetting may repeat a message, but bounds the memory
 	if t.logged == nil || len(t.logged) >= maxLogged {

@@ -42,20 +42,9 @@ const (
 	absentFor   = absentPolls * pollEvery
 )
 
-// absence counts polls in a row that did not find the dead-letter topic.
-type absence struct {
-	polls int
-	since time.Time
-}
-
-// observe records whether a poll found the topic. It reports whether the topic is gone.
-func (a *absence) observe(there bool, now time.Time) (gone bool) {
-	if there {
-		*a = absence{}
-		return false
-	}
-	if a.polls++; a.polls == 1 {
-		a.since = now
-	}
-	return a.polls >= absentPolls && now.Sub(a.since) >= absentFor
+// isGone reports whether the dead-letter topic is gone, from the times of the last polls in a row
+// that did not find it.
+func isGone(absent []time.Time) bool {
+	n := len(absent)
+	return n >= absentPolls && absent[n-1].Sub(absent[0]) >= absentFor
 }

@@ -7,7 +7,7 @@ import (
 
 // A broker that lags does not know a topic for a moment, and polls in quick succession are no
 // longer than that.
-func TestAbsence_IsCertainAfterAWhile(t *testing.T) {
+func TestIsGone_AfterAWhile(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -21,10 +21,13 @@ func TestAbsence_IsCertainAfterAWhile(t *testing.T) {
 		"found between":      {time.Second, 6, 17},
 		"found late between": {time.Second, 9, -1},
 	} {
-		var a absence
+		var absent []time.Time
 		got := -1
 		for i := range 19 {
-			if a.observe(i == c.there, at.Add(time.Duration(i)*c.every)) {
+			if absent = append(absent, at.Add(time.Duration(i)*c.every)); i == c.there {
+				absent = nil
+			}
+			if isGone(absent) {
 				got = i
 				break
 			}

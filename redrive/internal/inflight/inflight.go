@@ -379,14 +379,12 @@ func (c *Counts) AddSkipped(why string) {
 	c.Skipped[why]++
 }
 
-// Topics returns the topics on which letters are in flight.
+// Topics returns the topics on which letters are in flight, each once or more.
 func (f *Letters) Topics() (names []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for line := range f.lines {
-		if !slices.Contains(names, line.Topic) {
-			names = append(names, line.Topic)
-		}
+		names = append(names, line.Topic)
 	}
 	return names
 }
