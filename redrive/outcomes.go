@@ -22,26 +22,15 @@ import (
 // of its failure is written. So if the offset is past a letter, the watch has read the copy of its
 // failure, if there is one. See DESIGN.md, "Outcomes".
 type outcomes struct {
+	*ownedRun
 	watch  *watch
-	held   *ownedRun
-	topics *topics
-	groups []string
-	named  string // the named target; empty if letters go to the groups' tiers
 	last   map[string]*groupOffsets
-
 	absent []time.Time // the last polls in a row that did not find the dead-letter topic
 }
 
 // newOutcomes keeps a copy of the run, because the engine changes the run during a poll.
 func newOutcomes(h *ownedRun, w *watch) *outcomes {
-	own, rec := *h, *h.rec
-	own.rec = &rec
-	h = &own
-	o := &outcomes{watch: w, held: h, topics: h.topics, groups: h.rec.Groups, last: map[string]*groupOffsets{}}
-	if !h.rec.toTier() {
-		o.named = h.rec.Target.Topic
-	}
-	return o
+	return &outcomes{ownedRun: h.snapshot(), watch: w, last: map[string]*groupOffsets{}}
 }
 
 // poll finds the letters that have an outcome now.
@@ -51,28 +40,28 @@ func (o *outcomes) poll(ctx context.Context) (l pollResult) {
 	if l.err != nil {
 		return l
 	}
-	for _, g := range o.groups {
+	for _, g := range o.rec.Groups {
 		// on an unfollowed target, members do not matter
-		if len(o.last[g].members) == 0 && o.held.follows(g) {
+		if len(o.last[g].members) == 0 && o.follows(g) {
 			l.idle = append(l.idle, g)
 		}
 	}
-	if o.named != "" {
-		l.lag, l.err = o.behind(ctx)
+	if !o.rec.toTier() {
+		l.lag, l.err = o.behind(ctx, o.rec.Target.Topic)
 	}
 	return l
 }
 
 // behind returns the groups' lag on the named target.
-func (o *outcomes) behind(ctx context.Context) (lag int64, err error) {
-	to, err := bounds.Ends(ctx, o.watch.adm, []string{o.named})
+func (o *outcomes) behind(ctx context.Context, named string) (lag int64, err error) {
+	to, err := bounds.Ends(ctx, o.watch.adm, []string{named})
 	if err != nil {
 		return 0, err
 	}
-	for _, g := range o.groups {
+	for _, g := range o.rec.Groups {
 		n := int64(0)
-		for p, end := range to[o.named] {
-			if at, ok := o.last[g].at[o.named][p]; ok {
+		for p, end := range to[named] {
+			if at, ok := o.last[g].at[named][p]; ok {
 				n += max(end-at, 0)
 			}
 		}
@@ -83,17 +72,17 @@ func (o *outcomes) behind(ctx context.Context) (lag int64, err error) {
 
 func (o *outcomes) verdicts(ctx context.Context) ([]inflight.Verdict, error) {
 	// (1)
-	for _, g := range o.groups {
+	for _, g := range o.rec.Groups {
 		if err := o.fetch(ctx, g); err != nil {
 			return nil, err
 		}
 	}
 	// (2) Topics that were created meanwhile are watched from their start.
-	found, err := o.topics.watched(ctx, o.watch.adm, o.groups)
+	found, err := o.topics.watched(ctx, o.watch.adm, o.rec.Groups)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.held.sameTopic(found); err != nil {
+	if err := o.sameTopic(found); err != nil {
 		return nil, err
 	}
 	if err := o.there(ctx, found); err != nil {
@@ -123,7 +112,7 @@ func (o *outcomes) verdicts(ctx context.Context) ([]inflight.Verdict, error) {
 func (o *outcomes) progress(group string, at headers.Position, starts kadm.ListedOffsets) inflight.Progress {
 	groups := []string{group}
 	if group == "" {
-		groups = o.groups
+		groups = o.rec.Groups
 	}
 	worst := inflight.Past
 	for _, g := range groups {

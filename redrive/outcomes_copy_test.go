@@ -8,7 +8,7 @@ func TestNewOutcomes_ReadsACopyOfTheRun(t *testing.T) {
 	h := &ownedRun{topics: &topics{source: "orders"}, rec: &record{Tiers: map[string]string{"billing/0": "orders.retry.5s"}, Groups: []string{"billing"}}}
 	o := newOutcomes(h, nil)
 	*h.rec = record{}
-	if !o.held.follows("billing") {
+	if !o.follows("billing") {
 		t.Error("a poll reads what the engine writes")
 	}
 }

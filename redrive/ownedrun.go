@@ -2,6 +2,7 @@ package redrive
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -34,22 +35,29 @@ type ownedRun struct {
 	skipsReported map[dlq.State]letters.Set
 }
 
+// snapshot returns a copy for a goroutine beside the engine's, which changes the run.
+func (h *ownedRun) snapshot() *ownedRun {
+	own, rec := *h, *h.rec
+	own.rec = &rec
+	return &own
+}
+
 // noteDuplicates records the duplicates that have no entry yet. Without an entry, a duplicate would
 // be open again once its letter has expired. A letter that was resolved since the plan is left out,
 // because its duplicate may be a later failure.
 func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) error {
 	const most = 10_000 // an entry takes some hundred bytes
-	var entries []*kgo.Record
-	for i, d := range p.duplicates {
-		outdated := p.chosen.Has(letters.At(d.Partition, d.letter)) && ledger.State(d.Partition, d.letter).Resolves()
-		if !outdated && !ledger.State(d.Partition, d.Offset).Resolves() {
-			entries = append(entries, h.entry(d.Place, dlq.Entry{State: dlq.Duplicate, Target: letters.At(d.Partition, d.letter).In(h.topics.dlq)}))
-		}
-		if len(entries) == most || i == len(p.duplicates)-1 {
-			if err := h.write(ctx, 0, entries); err != nil {
-				return err
+	for some := range slices.Chunk(p.duplicates, most) {
+		var entries []*kgo.Record
+		for _, d := range some {
+			of := letters.At(d.Partition, d.letter)
+			outdated := p.chosen.Has(of) && ledger.State(d.Partition, d.letter).Resolves()
+			if !outdated && !ledger.State(d.Partition, d.Offset).Resolves() {
+				entries = append(entries, h.entry(d.Place, dlq.Entry{State: dlq.Duplicate, Target: of.In(h.topics.dlq)}))
 			}
-			entries = entries[:0]
+		}
+		if err := h.write(ctx, 0, entries); err != nil {
+			return err
 		}
 	}
 	return nil

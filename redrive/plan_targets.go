@@ -37,19 +37,18 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	case p.Selection.Edit.Value != nil && p.Letters != 1:
 		return refuse(RefusedMany, fmt.Sprintf("a new value is for one letter, and %d are selected: narrow the filter", p.Letters))
 	}
-	groups := slices.Sorted(maps.Keys(p.ByGroup))
 	var unreached error
 	if p.toTier {
 		unreached = p.resolveTiers(ctx, adm)
 	}
 	denied := p.checkPermissions(ctx, cl)
-	without, unasked := idle(ctx, adm, slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !p.follows(g) }))
+	without, unasked := idle(ctx, adm, slices.DeleteFunc(p.groups(), func(g string) bool { return !p.follows(g) }))
 	// missing permissions first, in one error
 	if err := cmp.Or(permission.Lacking(denied, unreached, unasked), unreached, denied, unasked); err != nil {
 		return within(t.dlq, err)
 	}
 	if p.toTier {
-		p.SeenBy = groups
+		p.SeenBy = p.groups()
 	} else {
 		p.Targets[target.Topic] = p.Letters
 		if err := p.checkTarget(ctx, adm); err != nil {

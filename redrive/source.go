@@ -41,12 +41,9 @@ type skip struct {
 }
 
 // readLetters reads the letters that are left of the selection, and makes their copies. It closes
-// the channel at its end, at the latest when ctx ends. It only reads the run; the engine changes
-// it.
+// the channel at its end, at the latest when ctx ends.
 func readLetters(ctx context.Context, h *ownedRun, buffered *memoryBudget) <-chan reading {
-	own, rec := *h, *h.rec
-	own.rec = &rec
-	h = &own
+	h = h.snapshot()
 	out := make(chan reading, 4)
 	s := &source{ownedRun: h, copier: newCopier(h), todo: h.left.Clone(), buffered: buffered, out: out}
 	go func() {
@@ -115,7 +112,6 @@ func (s *source) read(ctx context.Context) (whole bool) {
 	// one on its own
 	same := false
 	for r, err := range dlq.Records(ctx, s.topics.dlq, ranges, s.r.cfg.Kafka...) {
-		err = permission.Denied("READ", "topic", s.topics.dlq, err)
 		if err == nil && !same {
 			if same = s.still(ctx); !same {
 				return false
@@ -142,11 +138,9 @@ func (s *source) read(ctx context.Context) (whole bool) {
 		if n == 1 {
 			s.since = time.Now()
 		}
-		switch {
-		case n >= readBatch || s.batch.bytes >= readBytes || n%32 == 0 && time.Since(s.since) > readWait:
-			if !s.flush(ctx) {
-				return false
-			}
+		full := n >= readBatch || s.batch.bytes >= readBytes || n%32 == 0 && time.Since(s.since) > readWait
+		if full && !s.flush(ctx) {
+			return false
 		}
 	}
 	return (same || s.still(ctx)) && s.flush(ctx) && whole
