@@ -23,33 +23,54 @@ import (
 // open transaction in the ledger blocks the reading. See DESIGN.md, "Claim".
 func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*ownedRun, error) {
 	t, l := p.topics, newLoad(r.cfg.MaxBufferedBytes/2)
-	for try := 1; ; try++ {
+	return r.contend(ctx, t, l, func(w *txn.Writers) (*ownedRun, error) {
+		return r.tryClaim(ctx, p, pace, w, l)
+	}, func(h *ownedRun, why error) (*ownedRun, error) {
+		if h != nil { // its claim may be committed, and a new try would find it and be refused
+			if _, expired := errors.AsType[*expiredError](why); on != nil && (expired || !txn.IsFenced(why)) {
+				on(Event{Outcome: h.rec.outcome(t.dlq), Message: "the run is not claimed yet: " + why.Error()})
+			}
+			again, err := r.retake(ctx, h, why, on)
+			if err == nil || !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrTaken) {
+				return again, err
+			}
+		}
+		first, cancel := context.WithTimeout(ctx, peekFenced)
+		defer cancel()
+		ledger, err := r.readLedger(first, t, nil)
+		switch {
+		case first.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			return nil, err
+		}
+		return nil, refuseUnfinished(ledger)
+	})
+}
+
+// contend lets try take a run with newly initialised ids. If another process initialised them
+// meanwhile, that process has claimed the run, is about to, or stopped trying. To initialise the
+// ids again would fence it. So contend waits, and calls again with the result of try before it
+// tries again. again returns the run if it has taken it, and an error if the other process has.
+func (r *Redriver) contend(ctx context.Context, t *topics, l *load, try func(*txn.Writers) (*ownedRun, error),
+	again func(h *ownedRun, why error) (*ownedRun, error),
+) (*ownedRun, error) {
+	for n := 1; ; n++ {
 		w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, l.timeout)
 		if err != nil {
-			return nil, within(t.dlq, err)
+			return nil, err
 		}
-		h, err := r.tryClaim(ctx, p, pace, w, l)
+		h, err := try(w)
 		if err == nil {
 			return h, nil
 		}
 		w.Close()
 		if !errors.Is(err, txn.ErrUncertain) {
-			return nil, within(t.dlq, err)
+			return nil, err
 		}
-		if h != nil { // its claim may be committed, and a new try would find it and be refused
-			if _, expired := errors.AsType[*expiredError](err); on != nil && (expired || !txn.IsFenced(err)) {
-				on(Event{Outcome: h.rec.outcome(t.dlq), Message: "the run is not claimed yet: " + err.Error()})
-			}
-			again, err := r.retake(ctx, h, err, on)
-			if err == nil || !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrTaken) {
-				return again, within(t.dlq, err)
-			}
-		}
-		// Another process initialised the ids. It has claimed the run, is about to, or stopped
-		// trying.
-		pause(ctx, standBack(try))
-		if err := r.stillFree(ctx, p); err != nil {
-			return nil, within(t.dlq, err)
+		pause(ctx, standBack(n))
+		if h, err = again(h, err); h != nil || err != nil {
+			return h, err
 		}
 	}
 }
@@ -60,22 +81,6 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)
 func standBack(try int) time.Duration {
 	const least, most = 100 * time.Millisecond, 8 * time.Second
 	return least + rand.N(min(time.Second<<min(try-1, 10), most))
-}
-
-// stillFree refuses a plan if the ledger has an unfinished run by now. It reads the ledger before
-// the ids are initialised again, which would fence that run's process. It returns nil if an open
-// transaction blocks the reading for too long.
-func (r *Redriver) stillFree(ctx context.Context, p *Plan) error {
-	first, cancel := context.WithTimeout(ctx, peekFenced)
-	defer cancel()
-	ledger, err := r.readLedger(first, p.topics, nil)
-	switch {
-	case first.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return err
-	}
-	return refuseUnfinished(ledger)
 }
 
 // tryClaim is one try of claim. After an unanswered claim it returns the run and the error.
@@ -145,42 +150,49 @@ func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
 
 // take claims an existing run, with its progress from the ledger. change checks the run and edits
 // its record. take calls change again, with the run as it is then, if another process interfered.
-func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, change func(*ownedRun) error) (*ownedRun, error) {
-	for try := 1; ; try++ {
-		w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, l.timeout)
-		if err != nil {
-			return nil, within(t.dlq, err)
+// If patience is not 0, take first calls change with the run that it can read within that time: a
+// run that change refuses is not disturbed.
+func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, patience time.Duration, change func(*ownedRun) error) (*ownedRun, error) {
+	refused := func(patience time.Duration) error {
+		h, err := r.peek(ctx, t, id, patience)
+		if h == nil || err != nil {
+			return err
 		}
-		h, err := r.tryTake(ctx, t, id, change, w)
-		if err == nil {
-			h.load = l
-			return h, nil
-		}
-		w.Close()
-		if !errors.Is(err, txn.ErrUncertain) {
-			return nil, within(t.dlq, err)
-		}
-		pause(ctx, standBack(try))
-		if err := r.stillMine(ctx, t, id, change); err != nil {
-			return nil, within(t.dlq, err)
+		return change(h)
+	}
+	if patience > 0 {
+		if err := refused(patience); err != nil {
+			return nil, err
 		}
 	}
+	return r.contend(ctx, t, l, func(w *txn.Writers) (*ownedRun, error) {
+		return r.tryTake(ctx, t, id, l, change, w)
+	}, func(*ownedRun, error) (*ownedRun, error) {
+		return nil, refused(peekFenced)
+	})
 }
 
-// stillMine calls change with the run in the ledger before the ids are initialised again.
-func (r *Redriver) stillMine(ctx context.Context, t *topics, id string, change func(*ownedRun) error) error {
-	first, cancel := context.WithTimeout(ctx, peekFenced)
+// The longest reading of the ledger before the ids are initialised. After a fence the run has no
+// open transaction. Otherwise the run's own open transaction may block the reading, until
+// initialising the ids ends it.
+const (
+	peekFenced = 5 * time.Second
+	peekOpen   = time.Second
+)
+
+// peek reads a run before the ids are initialised. It returns nil if it cannot read the ledger in
+// time.
+func (r *Redriver) peek(ctx context.Context, t *topics, id string, patience time.Duration) (*ownedRun, error) {
+	first, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	h, err := r.read(first, t, id)
-	if first.Err() != nil {
-		return ctx.Err()
-	} else if err != nil {
-		return err
+	if err != nil && first.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	return change(h)
+	return h, err
 }
 
-func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change func(*ownedRun) error, w *txn.Writers) (*ownedRun, error) {
+func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, l *load, change func(*ownedRun) error, w *txn.Writers) (*ownedRun, error) {
 	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, t.ledger); err != nil {
 		return nil, err
 	}
@@ -188,7 +200,7 @@ func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, change fun
 	if err != nil {
 		return nil, err
 	}
-	h.writers = w
+	h.writers, h.load = w, l
 	if err := change(h); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
@@ -37,7 +36,7 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 	}
 	h, err := r.claim(ctx, p, pace, on)
 	if err != nil {
-		return Outcome{}, err
+		return Outcome{}, within(topic, err)
 	}
 	return r.drive(ctx, h, on)
 }
@@ -75,7 +74,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event),
 			return Outcome{}, within(topic, err)
 		}
 	}
-	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), func(h *ownedRun) error {
+	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), 0, func(h *ownedRun) error {
 		rec := h.rec
 		if h.recreated {
 			return fmt.Errorf("run %s: %w: abort it", id, ErrTopicRecreated)
@@ -93,7 +92,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event),
 		return nil
 	})
 	if err != nil {
-		return Outcome{}, err
+		return Outcome{}, within(topic, err)
 	}
 	return r.drive(ctx, h, on)
 }
@@ -113,7 +112,7 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 	} else if rec != nil && rec.State.Finished() {
 		return nil
 	}
-	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), func(h *ownedRun) error {
+	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), 0, func(h *ownedRun) error {
 		rec := h.rec
 		if rec.State.Finished() { // meanwhile, by its own process
 			return errOver
@@ -134,15 +133,10 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 	if errors.Is(err, errOver) {
 		return nil
 	} else if err != nil {
-		return err
+		return within(topic, err)
 	}
 	defer h.writers.Close()
-	for n := range h.rec.Pieces {
-		if err := h.writers.Write(ctx, n%2, dlq.RunRecord(t.ledger, pieceName(id, n), nil)); err != nil {
-			return within(topic, err)
-		}
-	}
-	return nil
+	return within(topic, h.write(ctx, 1, h.rec.last(t.ledger)[1:]))
 }
 
 // errOver reports that a run is finished.
@@ -206,28 +200,13 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 // poll reads a run before it is claimed, so that a refused claim does not disturb the run. It
 // returns nil if the ledger cannot be read in time.
 func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, error) {
-	ledger := dlq.NewLedger(t.dlq, t.ledger, r.cfg.Kafka...)
-	read := func() (*record, error) {
-		first, cancel := context.WithTimeout(ctx, pollPatience)
-		defer cancel()
-		if err := ledger.Read(first, nil, nil); err != nil && first.Err() != nil {
-			return nil, context.Cause(ctx)
-		} else if err != nil {
-			return nil, permission.Denied("READ", "topic", t.ledger, err)
-		}
-		value, ok := ledger.Runs()[w.id]
-		if !ok {
-			return nil, fmt.Errorf("run %s: %w", w.id, ErrNoRun)
-		}
-		rec, err := parseRecord(value)
-		if err != nil {
-			return nil, unreadable(t.ledger, w.id, err)
-		}
-		return rec, nil
+	h, err := r.peek(ctx, t, w.id, pollPatience)
+	if h == nil || err != nil {
+		return nil, err
 	}
-	rec, err := read()
-	if rec == nil || err != nil || rec.State.Finished() || len(w.conditions) == 0 {
-		return rec, err
+	rec := h.rec
+	if rec.State.Finished() || len(w.conditions) == 0 {
+		return rec, nil
 	}
 	w.before = rec
 	if err := w.allowed(rec); err != nil {
@@ -237,7 +216,7 @@ func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, err
 		return rec, nil
 	}
 	pause(ctx, listening)
-	again, err := read()
+	again, err := r.peek(ctx, t, w.id, pollPatience)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +224,7 @@ func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, err
 		w.before = nil
 		return rec, nil
 	}
-	return again, w.allowed(again)
+	return again.rec, w.allowed(again.rec)
 }
 
 // pollPatience is how long poll reads the ledger. A claim disturbs the run's process for some

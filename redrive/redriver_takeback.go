@@ -30,18 +30,14 @@ func taken(rec *record) error {
 	return &takenError{fmt.Sprintf("run %s: %s", rec.ID, text)}
 }
 
-// The longest reading of the ledger before the ids are initialised. After a fence the run has no
-// open transaction. Otherwise the run's own open transaction may block the reading, until
-// initialising the ids ends it.
-const (
-	peekFenced = 5 * time.Second
-	peek       = time.Second
-)
-
 // takeBack is one try of retake. It reads the ledger first, because initialising the ids would
 // fence a process that owns the run by now.
 func (r *Redriver) takeBack(ctx context.Context, h *ownedRun, why error) (*ownedRun, error) {
-	claimed := func(now *ownedRun) error {
+	patience := peekOpen
+	if txn.IsFenced(why) {
+		patience = peekFenced
+	}
+	return r.take(ctx, h.topics, h.rec.ID, h.load, patience, func(now *ownedRun) error {
 		switch rec := now.rec; {
 		case rec.Token != h.rec.Token:
 			return taken(rec)
@@ -50,19 +46,5 @@ func (r *Redriver) takeBack(ctx context.Context, h *ownedRun, why error) (*owned
 		}
 		now.rec.Heartbeat = time.Now()
 		return nil
-	}
-	patience := peek
-	if txn.IsFenced(why) {
-		patience = peekFenced
-	}
-	first, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	now, err := r.read(first, h.topics, h.rec.ID)
-	if err == nil {
-		err = claimed(now)
-	}
-	if err != nil && first.Err() == nil {
-		return nil, err
-	}
-	return r.take(ctx, h.topics, h.rec.ID, h.load, claimed)
+	})
 }
