@@ -45,11 +45,3 @@ func (c Counts) clone() Counts {
 	c.FailedByClass, c.Skipped = maps.Clone(c.FailedByClass), maps.Clone(c.Skipped)
 	return c
 }
-
-// of returns the counter of a state that is no failure.
-func (c *Counts) of(s dlq.State) *int64 {
-	if s == dlq.Succeeded {
-		return &c.Succeeded
-	}
-	return &c.Unknown
-}

@@ -1,11 +1,11 @@
 package redrive
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -15,7 +15,6 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
-	"github.com/sidingkafka/siding/redrive/internal/tail"
 )
 
 // writeOutcomes writes outcomes of letters that have none in the ledger, and the run's new counts.
@@ -71,76 +70,48 @@ func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, erro
 	return l.verdicts, Counts(fl.Counts()), l.err
 }
 
-// refailed counts letters as failed that are dead letters again. It reads the dead-letter topic
-// from the run's begin, and nothing else, so it needs no further permission.
+// refailed counts letters as failed that are dead letters again although the ledger has another
+// outcome. A letter that failed into a retry topic which the run may not see looks succeeded until
+// then. refailed reads the dead-letter topic from the run's begin, and nothing else, so it needs no
+// further permission.
 func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
-	seen := &refailed{run: h.rec.ID, topic: h.topics.dlq, reported: h.skipsReported}
-	if c.Succeeded+c.Unknown == 0 || seen.reported[dlq.Succeeded].Len()+seen.reported[dlq.Unknown].Len() == 0 {
+	topic, counters := h.topics.dlq, map[dlq.State]*int64{dlq.Succeeded: &c.Succeeded, dlq.Unknown: &c.Unknown}
+	if c.Succeeded+c.Unknown == 0 || h.skipsReported[dlq.Succeeded].Len()+h.skipsReported[dlq.Unknown].Len() == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	cl, err := client.New(append(slices.Clip(h.r.cfg.Kafka), kgo.WithContext(context.WithoutCancel(ctx)))...)
+	failed := func(err error) error {
+		return fmt.Errorf("read the dead-letter topic for letters that failed again: %w", permission.Denied("READ", "topic", topic, err))
+	}
+	adm, err := client.NewAdmin(h.r.cfg.Kafka...)
 	if err != nil {
 		return err
 	}
-	to, err := bounds.Ends(ctx, kadm.NewClient(cl), []string{h.topics.dlq})
+	defer adm.Close()
+	to, err := bounds.Ends(ctx, adm, []string{topic})
 	if err != nil {
-		cl.Close()
-		return fmt.Errorf("read the dead-letter topic for letters that failed again: %w", permission.Denied("READ", "topic", h.topics.dlq, err))
+		return failed(err)
 	}
-	from := bounds.Positions{}
-	for p := range to[h.topics.dlq] {
-		// 0 for a partition that was added since
-		from.Set(h.topics.dlq, p, h.rec.Watch[h.topics.dlq][p])
+	var ranges []dlq.Range
+	for p, end := range to[topic] {
+		// from 0 in a partition that was added since
+		ranges = append(ranges, dlq.Range{Partition: p, From: h.rec.Watch[topic][p], Until: end})
 	}
-	t := tail.New(cl, seen.observe, func(err error) {
-		if permission.IsDenied(err) {
-			cancel(permission.Denied("READ", "topic", h.topics.dlq, err))
+	for r, err := range dlq.Records(ctx, topic, ranges, h.r.cfg.Kafka...) {
+		if err != nil {
+			return failed(err)
 		}
-	})
-	t.Add(from)
-	t.Start(ctx)
-	err = t.WaitUntil(ctx, to)
-	t.Close()
-	if err != nil {
-		return fmt.Errorf("read the dead-letter topic for letters that failed again: %w", err)
-	}
-	for i, e := range seen.found {
-		if n := c.of(seen.before[i]); *n > 0 {
-			*n--
-			c.add(e)
+		// other damage to the headers does not matter
+		m, _ := headers.Parse(r.Headers)
+		from := m.Redrive.From
+		if m.Redrive.ID != h.rec.ID || from.Topic != topic {
+			continue
+		}
+		for state, n := range counters {
+			if h.skipsReported[state].Remove(letters.At(from.Partition, from.Offset)) && *n > 0 {
+				*n--
+				c.add(dlq.Entry{State: dlq.Failed, Class: cmp.Or(m.Class, string(m.Reason))})
+			}
 		}
 	}
 	return nil
-}
-
-// refailed collects letters of a run that are dead letters again although the ledger has another
-// outcome. A letter that failed into a retry topic which the run may not see looks succeeded until
-// then.
-type refailed struct {
-	run, topic string
-	// recorded outcomes; observe removes letters that it has found
-	reported map[dlq.State]letters.Set
-
-	found  []dlq.Entry // the actual outcomes
-	before []dlq.State // the recorded outcome for each of found
-}
-
-func (r *refailed) observe(rec *kgo.Record) {
-	// other damage to the headers does not matter
-	m, _ := headers.Parse(rec.Headers)
-	from := m.Redrive.From
-	if m.Redrive.ID != r.run || from.Topic != r.topic {
-		return
-	}
-	class := m.Class
-	if class == "" {
-		class = string(m.Reason)
-	}
-	for _, s := range [...]dlq.State{dlq.Succeeded, dlq.Unknown} {
-		if r.reported[s].Remove(letters.At(from.Partition, from.Offset)) {
-			r.found, r.before = append(r.found, dlq.Entry{State: dlq.Failed, Class: class}), append(r.before, s)
-		}
-	}
 }
