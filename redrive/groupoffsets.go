@@ -31,27 +31,23 @@ type groupOffsets struct {
 // span is a range of a partition whose records may not have run.
 type span struct{ from, until int64 }
 
-// next returns the group's offsets after those of the previous poll; g is nil before the first
-// poll.
-func (g *groupOffsets) next(ids []string, offsets kadm.OffsetResponses) *groupOffsets {
-	now := &groupOffsets{members: ids, at: bounds.Positions{}, last: bounds.Positions{}, reset: map[string]map[int32]span{}}
-	if g != nil {
-		now.reset = g.reset
-		for topic, partitions := range g.last {
-			for p, at := range partitions {
-				now.last.Set(topic, p, at)
-			}
-		}
+// next returns the group's offsets after those of the previous poll. The zero value is valid before
+// the first poll. next changes g, which must not be used any more.
+func (g groupOffsets) next(ids []string, offsets kadm.OffsetResponses) groupOffsets {
+	now := groupOffsets{members: ids, at: bounds.Positions{}, last: g.last, reset: g.reset}
+	first := g.at == nil
+	if first {
+		now.last, now.reset = bounds.Positions{}, map[string]map[int32]span{}
 	}
 	offsets.Each(func(r kadm.OffsetResponse) {
 		at, there := r.At, r.At >= 0
 		if r.Err != nil { // keep the last known offset
-			at, there = g.committed(r.Topic, r.Partition)
+			at, there = g.at[r.Topic][r.Partition]
 		}
 		if !there {
 			return
 		}
-		if g != nil && r.Err == nil {
+		if !first && r.Err == nil {
 			now.step(g, r)
 		}
 		now.at.Set(r.Topic, r.Partition, at)
@@ -61,7 +57,7 @@ func (g *groupOffsets) next(ids []string, offsets kadm.OffsetResponses) *groupOf
 }
 
 // step marks the span between two offsets if the group did not run it.
-func (g *groupOffsets) step(before *groupOffsets, r kadm.OffsetResponse) {
+func (g groupOffsets) step(before groupOffsets, r kadm.OffsetResponse) {
 	switch was := before.last[r.Topic][r.Partition]; {
 	case r.At < was: // set back: the group may or may not run the span again
 		g.mark(r.Topic, r.Partition, span{r.At, was})
@@ -71,7 +67,7 @@ func (g *groupOffsets) step(before *groupOffsets, r kadm.OffsetResponse) {
 }
 
 // ran reports whether the group itself moved an offset on.
-func (g *groupOffsets) ran(before *groupOffsets, r kadm.OffsetResponse) bool {
+func (g groupOffsets) ran(before groupOffsets, r kadm.OffsetResponse) bool {
 	if slices.ContainsFunc(g.members, func(id string) bool { return slices.Contains(before.members, id) }) {
 		return true
 	}
@@ -81,16 +77,7 @@ func (g *groupOffsets) ran(before *groupOffsets, r kadm.OffsetResponse) bool {
 	return was == is && commitmark.Marked(r.Metadata)
 }
 
-// committed returns a group's committed offset on a partition.
-func (g *groupOffsets) committed(topic string, partition int32) (at int64, ok bool) {
-	if g == nil {
-		return 0, false
-	}
-	at, ok = g.at[topic][partition]
-	return at, ok
-}
-
-func (g *groupOffsets) mark(topic string, partition int32, s span) {
+func (g groupOffsets) mark(topic string, partition int32, s span) {
 	if g.reset[topic] == nil {
 		g.reset[topic] = map[int32]span{}
 	}
@@ -100,8 +87,8 @@ func (g *groupOffsets) mark(topic string, partition int32, s span) {
 	g.reset[topic][partition] = s
 }
 
-func (g *groupOffsets) progressOn(at headers.Position, starts kadm.ListedOffsets) inflight.Progress {
-	if g == nil {
+func (g groupOffsets) progressOn(at headers.Position, starts kadm.ListedOffsets) inflight.Progress {
+	if g.at == nil {
 		return inflight.Behind
 	}
 	if s, reset := g.reset[at.Topic][at.Partition]; reset && at.Offset >= s.from && at.Offset < s.until {

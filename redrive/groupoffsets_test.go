@@ -45,7 +45,7 @@ func TestGroupOffsets_WhoMovedAnOffsetDecides(t *testing.T) {
 		"a look fails":                             {[]look{{20, "siding", "a"}, {fails, "", "a"}}, inflight.Past},
 		"it is deleted":                            {[]look{{20, "siding", "a"}, {none, "", ""}}, inflight.Behind},
 	} {
-		var g *groupOffsets
+		var g groupOffsets
 		for _, l := range c.looks {
 			offsets := kadm.OffsetResponses{}
 			if l.at != none {
@@ -88,7 +88,7 @@ func TestGroupOffsets_TellWhetherALetterRan(t *testing.T) {
 		"an offset was set back to it":      {committed: 10, reset: span{10, 20}, want: inflight.Unknown},
 		"another partition's offset is set": {committed: 20, reset: span{0, 0}, want: inflight.Past},
 	} {
-		g := &groupOffsets{at: bounds.Positions{}, reset: map[string]map[int32]span{at.Topic: {3: c.reset, 4: {0, 100}}}}
+		g := groupOffsets{at: bounds.Positions{}, reset: map[string]map[int32]span{at.Topic: {3: c.reset, 4: {0, 100}}}}
 		if c.committed >= 0 {
 			g.at.Set(at.Topic, at.Partition, c.committed)
 		}
@@ -97,7 +97,7 @@ func TestGroupOffsets_TellWhetherALetterRan(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
-	if got := (*groupOffsets)(nil).progressOn(at, nil); got != inflight.Behind {
+	if got := (groupOffsets{}).progressOn(at, nil); got != inflight.Behind {
 		t.Errorf("of a group that was not looked at: %d", got)
 	}
 }

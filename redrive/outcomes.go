@@ -24,13 +24,13 @@ import (
 type outcomes struct {
 	*ownedRun
 	watch  *watch
-	last   map[string]*groupOffsets
+	last   map[string]groupOffsets
 	absent []time.Time // the last polls in a row that did not find the dead-letter topic
 }
 
 // newOutcomes keeps a copy of the run, because the engine changes the run during a poll.
 func newOutcomes(h *ownedRun, w *watch) *outcomes {
-	return &outcomes{ownedRun: h.snapshot(), watch: w, last: map[string]*groupOffsets{}}
+	return &outcomes{ownedRun: h.snapshot(), watch: w, last: map[string]groupOffsets{}}
 }
 
 // poll finds the letters that have an outcome now.
