@@ -229,7 +229,7 @@ func (e *engine) maySend() bool {
 }
 
 // transactionEnded counts the letters of a committed transaction.
-func (e *engine) transactionEnded(done ended) error {
+func (e *engine) transactionEnded(done *transaction) error {
 	stays, err := e.sender.ended(done)
 	if stays != nil {
 		e.skip(*stays)
@@ -243,8 +243,7 @@ func (e *engine) transactionEnded(done ended) error {
 			followed = append(followed, inflight.SentTo(o.Place, o.group, o.target()))
 		}
 	}
-	e.flights.Sent(followed)
-	e.flights.Leave(int64(len(done.copies) - len(followed)))
+	e.flights.Sent(followed, len(done.copies)-len(followed))
 	e.lastSent = time.Now()
 	e.alarm.onSent(e.lastSent, len(done.copies))
 	return nil

@@ -85,42 +85,31 @@ func (l *load) some(records []*kgo.Record) (n int, bytes int64) {
 	return n, bytes
 }
 
-// attempt is a transaction that was not committed.
-type attempt struct {
-	began   time.Time
-	records int
-	bytes   int64
-}
-
 // expiredError reports that a transaction took so long that the broker has ended it, or is about
 // to. No other process is the cause.
 type expiredError struct {
-	attempt
-	after time.Duration
-	next  string
-	err   error
+	text string
+	err  error
 }
 
-func (e *expiredError) Error() string {
-	return fmt.Sprintf("a transaction of %d records with %d bytes was not committed within %v, and %s: %v", e.records, e.bytes, e.after, e.next, e.err)
-}
+func (e *expiredError) Error() string { return e.text }
 
 func (e *expiredError) Unwrap() []error { return []error{txn.ErrUncertain, e.err} }
 
-// overdue wraps err into an *expiredError if the attempt took too long. It also shrinks the next
-// transaction or gives it more time.
-func (l *load) overdue(a attempt, err error) error {
+// overdue wraps err, for which a transaction was not committed, into an *expiredError if the
+// transaction took too long. It also shrinks the next transaction or gives it more time.
+func (l *load) overdue(began time.Time, records int, bytes int64, err error) error {
 	after := l.timeout
-	if time.Since(a.began) < after {
+	if time.Since(began) < after {
 		return err
 	}
 	l.narrow = true
 	next := "the next one has fewer"
-	if a.records > 1 {
-		l.bytes = max(1, min(l.bytes, a.bytes, 2*loadStart)/2)
+	if records > 1 {
+		l.bytes = max(1, min(l.bytes, bytes, 2*loadStart)/2)
 	} else {
 		l.timeout = min(2*l.timeout, timeoutMost)
 		next = fmt.Sprintf("the next one has %v", l.timeout)
 	}
-	return &expiredError{a, after, next, err}
+	return &expiredError{fmt.Sprintf("a transaction of %d records with %d bytes was not committed within %v, and %s: %v", records, bytes, after, next, err), err}
 }

@@ -49,18 +49,18 @@ func TestLoad_WhatExpiresTakesLessOrHasLonger(t *testing.T) {
 	l.bytes = 20 << 20
 	late := time.Now().Add(-time.Hour)
 	for i, want := range []int64{1 << 20, 1 << 19, 1 << 18} {
-		err := l.overdue(attempt{began: late, records: 100, bytes: l.bytes}, fmt.Errorf("no"))
+		err := l.overdue(late, 100, l.bytes, fmt.Errorf("no"))
 		if l.bytes != want || l.timeout != txn.Timeout || err.Error() == "no" {
 			t.Errorf("after %d it has %d bytes and %v: %v", i+1, l.bytes, l.timeout, err)
 		}
 	}
 	for _, want := range []time.Duration{20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 5 * time.Minute, 5 * time.Minute} {
-		if _ = l.overdue(attempt{began: late, records: 1, bytes: 900_000}, fmt.Errorf("no")); l.timeout != want {
+		if _ = l.overdue(late, 1, 900_000, fmt.Errorf("no")); l.timeout != want {
 			t.Errorf("one letter has %v, want %v", l.timeout, want)
 		}
 	}
 	was := *l
-	if err := l.overdue(attempt{began: time.Now(), records: 1}, fmt.Errorf("no")); err.Error() != "no" || *l != was {
+	if err := l.overdue(time.Now(), 1, 0, fmt.Errorf("no")); err.Error() != "no" || *l != was {
 		t.Errorf("what failed at once is taken for what expired: %v, %+v", err, l)
 	}
 }

@@ -70,7 +70,7 @@ func (h *ownedRun) write(ctx context.Context, which int, notes []*kgo.Record) er
 		n, bytes := h.load.some(notes)
 		began := time.Now()
 		if err := h.writers.Write(ctx, which, notes[:n]...); err != nil {
-			return h.load.overdue(attempt{began: began, records: n, bytes: bytes}, err)
+			return h.load.overdue(began, n, bytes, err)
 		}
 		notes, which = notes[n:], 1-which
 	}

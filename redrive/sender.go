@@ -33,13 +33,13 @@ type sender struct {
 	before chan struct{}   // closed when the last transaction that was handed over has ended
 	sent   <-chan struct{} // closed when its records are written
 	broken atomic.Bool     // a commit failed, so later transactions must not commit
-	ends   chan ended
+	ends   chan *transaction
 }
 
 func newSender(run *ownedRun, aborts <-chan struct{}, now time.Time) *sender {
 	s := &sender{
 		run: run, aborts: aborts, bucket: newBucket(run.rec.Pace.Rate, run.rec.Pace.Burst, now), taken: run.rec.Counts.Sent,
-		reads: newMemoryBudget(run.r.cfg.MaxBufferedBytes), before: make(chan struct{}), ends: make(chan ended, 2),
+		reads: newMemoryBudget(run.r.cfg.MaxBufferedBytes), before: make(chan struct{}), ends: make(chan *transaction, 2),
 	}
 	close(s.before)
 	s.sent = s.before
@@ -157,30 +157,28 @@ func (s *sender) handOver() {
 	go func() {
 		defer cancel()
 		defer close(after)
-		done := s.end(ctx, t, before)
-		if done.committed {
+		if t.err = s.end(ctx, t, before); t.committed {
 			s.wrote(t.written)
-		}
-		if !done.committed && len(done.refused) == 0 {
+		} else if len(t.refused) == 0 {
 			s.broken.Store(true)
 		}
-		s.ends <- done
+		s.ends <- t
 	}()
 }
 
 // ended handles the end of a transaction. It returns a letter to skip if the target refused that
 // letter alone.
-func (s *sender) ended(done ended) (stays *skip, err error) {
+func (s *sender) ended(done *transaction) (stays *skip, err error) {
 	s.busy[done.which] = false
 	switch {
 	case done.err != nil:
-		return nil, s.run.load.overdue(attempt{done.began, len(done.copies) + len(done.notes), done.bytes}, done.err)
+		return nil, s.run.load.overdue(done.began, len(done.copies)+len(done.notes), done.bytes, done.err)
 	case len(done.refused) > 0:
 		return s.refused(done), nil
 	case !done.committed: // the run aborts, and writes the notes with its final record
 		s.note(unsent(done.notes)...)
 	case len(done.copies) > 0:
-		s.run.load.accepted(done.transaction)
+		s.run.load.accepted(done)
 		s.reads.free(done.held)
 	}
 	return nil, nil
@@ -189,7 +187,7 @@ func (s *sender) ended(done ended) (stays *skip, err error) {
 // refused returns the letters of a refused transaction to the buffer; the transaction wrote
 // nothing. A broker refuses whole batches and does not name the letters. So the letters go again in
 // smaller transactions, until one letter is refused alone and skipped.
-func (s *sender) refused(done ended) (stays *skip) {
+func (s *sender) refused(done *transaction) (stays *skip) {
 	var alone *outgoing
 	if len(done.refused) == 1 {
 		alone = done.refused[0]
@@ -202,7 +200,7 @@ func (s *sender) refused(done ended) (stays *skip) {
 		}
 	}
 	if alone != nil {
-		err := done.transaction.err(alone)
+		err := done.failed[&alone.copy]
 		stays = &skip{alone.Place, refusal(err), err}
 		s.reads.free(int64(alone.size))
 	} else {

@@ -14,71 +14,61 @@ import (
 )
 
 // end flushes the copies, writes their ledger entries, and commits after the previous transaction,
-// unless the run aborts first. It runs in a goroutine while the loop fills the next transaction.
-func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}) (e ended) {
-	e.transaction = t
+// unless the run aborts first or the broker refuses copies. It runs in a goroutine while the loop
+// fills the next transaction.
+func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}) error {
 	sent := sync.OnceFunc(func() { close(t.sent) })
 	defer sent()
 	began := time.Now()
 	if err := t.cl.Flush(ctx); err != nil {
-		e.err = fmt.Errorf("write copies: %w: %w", txn.ErrUncertain, err)
-		return e
+		return fmt.Errorf("write copies: %w: %w", txn.ErrUncertain, err)
 	}
 	t.sending = time.Since(began)
 	var failed error
 	for _, o := range t.copies {
-		switch err := t.err(o); {
+		switch err := t.failed[&o.copy]; {
 		case err == nil:
 		case refusal(err) != "":
-			e.refused = append(e.refused, o)
+			t.refused = append(t.refused, o)
 		case permission.IsDenied(err):
 			_ = txn.Abort(t.cl)
-			e.err = s.run.writers.Denied(t.which, o.copy.Topic, err)
-			return e
+			return s.run.writers.Denied(t.which, o.copy.Topic, err)
 		case failed == nil:
 			failed = fmt.Errorf("write the copy of %v to %s/%d: %w: %w", o.In(s.run.topics.dlq), o.copy.Topic, o.copy.Partition, txn.ErrUncertain, err)
 		}
 	}
-	if len(e.refused) > 0 { // batches behind a refused batch are refused as out of order
-		e.err = uncertain(txn.Abort(t.cl))
-		return e
+	if len(t.refused) > 0 { // batches behind a refused batch are refused as out of order
+		return uncertain(txn.Abort(t.cl))
 	}
 	if failed != nil {
-		e.err = failed
-		return e
+		return failed
 	}
 	if err := s.report(ctx, t); permission.IsDenied(err) {
 		_ = txn.Abort(t.cl)
-		e.err = s.run.writers.Denied(t.which, s.run.topics.ledger, err)
-		return e
+		return s.run.writers.Denied(t.which, s.run.topics.ledger, err)
 	} else if err != nil {
-		e.err = fmt.Errorf("write to the ledger: %w: %w", txn.ErrUncertain, err)
-		return e
+		return fmt.Errorf("write to the ledger: %w: %w", txn.ErrUncertain, err)
 	}
 	t.reporting = time.Since(began) - t.sending
 	sent()
 	select {
 	case <-before:
 	case <-ctx.Done():
-		e.err = fmt.Errorf("commit: %w: %w", txn.ErrUncertain, ctx.Err())
-		return e
+		return fmt.Errorf("commit: %w: %w", txn.ErrUncertain, ctx.Err())
 	}
 	select {
 	case <-s.aborts:
-		e.err = uncertain(txn.Abort(t.cl))
-		return e
+		return uncertain(txn.Abort(t.cl))
 	default:
 	}
 	if s.broken.Load() {
-		e.err = fmt.Errorf("the previous transaction was not committed: %w", txn.ErrUncertain)
-		return e
+		return fmt.Errorf("the previous transaction was not committed: %w", txn.ErrUncertain)
 	}
 	if err := t.cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
-		e.err = fmt.Errorf("commit: %w: %w", txn.ErrUncertain, err)
-		return e
+		return fmt.Errorf("commit: %w: %w", txn.ErrUncertain, err)
 	}
-	e.committed = true
-	return e
+	t.committed = true
+	return nil
 }
 
 // report writes a transaction's notes and the entries about its copies.

@@ -20,7 +20,7 @@ func TestSender_KeepsTheNotesOfAStoppedTransaction(t *testing.T) {
 		t.Fatal(want.Err)
 	}
 	note.Offset, note.ProducerID, note.Timestamp = 17, 5, time.Now() // as a client leaves them
-	if _, err := s.ended(ended{transaction: &transaction{notes: []*kgo.Record{note}}}); err != nil {
+	if _, err := s.ended(&transaction{notes: []*kgo.Record{note}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(s.notes) != 1 {

@@ -42,7 +42,13 @@ type transaction struct {
 	reporting time.Duration // time for the entries
 
 	mu     sync.Mutex
-	failed map[*kgo.Record]error // records that the client could not write
+	failed map[*kgo.Record]error // records that the client could not write; valid after the flush
+
+	// set at the end
+	committed bool
+	// letters in batches that the broker refused; then the transaction wrote nothing
+	refused []*outgoing
+	err     error
 }
 
 // outgoing is a letter in flight to its target.
@@ -116,23 +122,6 @@ func (t *transaction) promise(r *kgo.Record, err error) {
 		defer t.mu.Unlock()
 		t.failed[r] = err
 	}
-}
-
-// ended is the result of a transaction.
-type ended struct {
-	*transaction
-	committed bool
-	// letters in batches that the broker refused; then the transaction wrote nothing
-	refused []*outgoing
-	err     error
-}
-
-// err returns the answer about a copy. It is valid after the flush.
-func (t *transaction) err(o *outgoing) error {
-	if len(t.failed) == 0 {
-		return nil
-	}
-	return t.failed[&o.copy]
 }
 
 // refusal returns the reason for skipping a letter whose copy the broker or the client refuses for

@@ -110,16 +110,18 @@ func SentTo(at letters.Place, group string, copied headers.Position) Sent {
 	return Sent{at, QueueKey{group, copied.Topic, copied.Partition}, copied.Offset}
 }
 
-// Sent records letters whose copies are committed.
-func (f *Letters) Sent(letters []Sent) {
+// Sent records letters whose copies are committed, and the number of other letters that were sent
+// with them and are not followed.
+func (f *Letters) Sent(letters []Sent, unfollowed int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.counts.Sent += int64(len(letters) + unfollowed)
+	f.counts.Unfollowed += int64(unfollowed)
 	var (
 		last QueueKey
 		line *queue
 	)
 	for _, l := range letters {
-		f.counts.Sent++
 		f.out.Add(l.At)
 		if fl := f.seen[l.At]; fl != nil { // the watch read a copy before the answer to the commit
 			fl.group, fl.hops = l.Group, max(fl.hops, 1)
@@ -132,14 +134,6 @@ func (f *Letters) Sent(letters []Sent) {
 		}
 		line.add(queuedLetter{l.Offset, l.At.Offset, l.At.Partition})
 	}
-}
-
-// Leave counts letters that were sent and are not followed.
-func (f *Letters) Leave(n int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.counts.Sent += n
-	f.counts.Unfollowed += n
 }
 
 // enter counts a letter with an observed copy, and queues it at that copy's position.

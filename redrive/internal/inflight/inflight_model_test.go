@@ -75,7 +75,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 					}
 					all = append(all, Sent{at, QueueKey{"g", tier, 0}, offset})
 				}
-				f.Sent(all)
+				f.Sent(all, 0)
 			},
 			"fail": func(t *rapid.T) {
 				at := letters.At(0, rapid.Int64Range(0, total-1).Draw(t, "letter"))
@@ -192,7 +192,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 				want.Failed++
 			}
 		}
-		f.Sent(all)
+		f.Sent(all, 0)
 		maps.Copy(committed, ends)
 		f.Resolve(passed)
 		if got := judge(); got != want {

@@ -68,7 +68,7 @@ func TestOnCopy_OfTheRunItselfChangesNothing(t *testing.T) {
 	const tier = "orders.retry.5s"
 	letter := letters.At(0, 2)
 	f := New(Counts{}, nil)
-	f.Sent([]Sent{{At: letter, QueueKey: QueueKey{"billing", tier, 0}, Offset: 7}})
+	f.Sent([]Sent{{At: letter, QueueKey: QueueKey{"billing", tier, 0}, Offset: 7}}, 0)
 	f.OnCopy(ObservedCopy{Letter: letter, At: headers.Position{Topic: tier, Offset: 7}, Group: "billing", Hops: 1})
 	if n := len(f.seen); n != 0 {
 		t.Errorf("%d letters take memory although their groups have not written anything", n)
