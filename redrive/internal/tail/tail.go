@@ -1,6 +1,7 @@
 package tail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ type Tail struct {
 // tailed is a topic as the cluster describes it.
 type tailed struct {
 	id      [16]byte
-	leaders []int32 // by partition; -1 without a leader
+	leaders map[int32]int32 // by partition, if it has a leader
 }
 
 // New returns a tail that has no partitions yet. It calls show from one goroutine, in the order of
@@ -148,43 +149,37 @@ func (t *Tail) SkipRecords(records []*kgo.Record) {
 	}
 }
 
-// answer is a broker's answer to a fetch.
-type answer struct {
-	leader int32
-	began  time.Time
-	resp   *kmsg.FetchResponse
-	err    error
-}
-
-// description is the cluster's answer about some topics.
-type description struct {
-	resp *kmsg.MetadataResponse
-	err  error
-}
-
 // loop asks each broker again as soon as it has answered. So a broker that hangs does not delay
 // records from the others. It handles one answer at a time.
 func (t *Tail) loop(ctx context.Context) {
 	defer close(t.stopped)
 	var (
-		answers   = make(chan answer)
-		described = make(chan description)
-		asked     = map[int32]bool{}      // leaders with an open request
-		next      = map[int32]time.Time{} // earliest next request of the others
-		asking    bool                    // a lookup of leaders is open
-		timer     = time.NewTimer(0)
+		answers = make(chan func())     // each handles an answer
+		asked   = map[int32]bool{}      // leaders with an open request
+		next    = map[int32]time.Time{} // earliest next request of the others
+		asking  bool                    // a lookup of leaders is open
+		timer   = time.NewTimer(0)
 	)
 	defer timer.Stop()
+	answer := func(handle func()) {
+		select {
+		case answers <- handle:
+		case <-ctx.Done():
+		}
+	}
 	for ctx.Err() == nil {
 		now := time.Now()
 		if topics := t.undescribed(now); len(topics) > 0 && !asking {
 			asking, t.described = true, now
 			go func() {
 				resp, err := describe(ctx, t.cl, topics)
-				select {
-				case described <- description{resp, err}:
-				case <-ctx.Done():
-				}
+				answer(func() {
+					asking = false
+					if err == nil {
+						err = t.learn(resp)
+					}
+					t.heed(err)
+				})
 			}()
 		}
 		wake := tailPause
@@ -198,72 +193,53 @@ func (t *Tail) loop(ctx context.Context) {
 			asked[leader] = true
 			go func() {
 				resp, err := req.RequestWith(ctx, t.cl.Broker(int(leader)))
-				select {
-				case answers <- answer{leader, now, resp, err}:
-				case <-ctx.Done():
-				}
+				answer(func() {
+					asked[leader] = false
+					others := false
+					if err == nil {
+						others, err = t.take(ctx, resp)
+					}
+					switch {
+					case ctx.Err() != nil:
+					case err != nil:
+						t.heed(err)
+						next[leader] = now.Add(tailWait)
+					case !others:
+						next[leader] = now.Add(tailPause)
+					}
+				})
 			}()
 		}
 		timer.Reset(wake)
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-		case d := <-described:
-			asking = false
-			if err := t.learn(d); err != nil {
-				t.fail(err)
-			}
-		case a := <-answers:
-			asked[a.leader] = false
-			switch others, err := t.answered(ctx, a); {
-			case ctx.Err() != nil:
-			case err != nil:
-				t.fail(err)
-				next[a.leader] = a.began.Add(tailWait)
-			case !others:
-				next[a.leader] = a.began.Add(tailPause)
-			}
+		case handle := <-answers:
+			handle()
 		}
 	}
 }
 
-// fail reports an error of a broker, and requests a lookup of the leaders.
-func (t *Tail) fail(err error) {
+// heed reports an error of a broker, if any, and requests a lookup of the leaders.
+func (t *Tail) heed(err error) {
+	if err == nil {
+		return
+	}
 	t.stale = true
 	if _, denied := errors.AsType[*permission.DeniedError](err); denied {
-		t.denied(err)
+		t.wake(err)
 	} else if !kerr.IsRetriable(err) {
 		t.problem(fmt.Errorf("watch: %w", err))
 	}
 }
 
-// denied records a missing permission, which ends WaitUntil.
-func (t *Tail) denied(err error) {
+// wake wakes the callers of WaitUntil. A missing permission ends them.
+func (t *Tail) wake(missing error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.missing = err
-	t.move()
-}
-
-// move wakes the callers of WaitUntil. The caller holds the lock.
-func (t *Tail) move() {
+	t.missing = cmp.Or(t.missing, missing)
 	close(t.moved)
 	t.moved = make(chan struct{})
-}
-
-// answered handles an answer. It reports whether it has records of other writers.
-func (t *Tail) answered(ctx context.Context, a answer) (others bool, err error) {
-	switch {
-	case a.err != nil:
-		return false, a.err
-	case a.resp.ErrorCode != 0:
-		return false, kerr.ErrorForCode(a.resp.ErrorCode)
-	}
-	others, err = t.take(ctx, a.resp)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.move()
-	return others, err
 }
 
 // joined returns the first error that is not retriable, or else the first error.
@@ -285,10 +261,10 @@ func (t *Tail) undescribed(now time.Time) (topics []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for topic, partitions := range t.at {
-		known := t.cluster[topic]
-		lacks := t.stale || len(known.leaders) == 0
+		lacks := t.stale
 		for p := range partitions {
-			lacks = lacks || int(p) >= len(known.leaders) || known.leaders[p] < 0
+			_, led := t.cluster[topic].leaders[p]
+			lacks = lacks || !led
 		}
 		if lacks {
 			topics = append(topics, topic)
@@ -308,13 +284,10 @@ func describe(ctx context.Context, cl *kgo.Client, topics []string) (*kmsg.Metad
 }
 
 // learn handles the cluster's answer about topics.
-func (t *Tail) learn(d description) error {
-	if d.err != nil {
-		return d.err
-	}
+func (t *Tail) learn(resp *kmsg.MetadataResponse) error {
 	t.stale = false
 	var errs []error
-	for _, found := range d.resp.Topics {
+	for _, found := range resp.Topics {
 		if err := kerr.ErrorForCode(found.ErrorCode); err != nil {
 			delete(t.cluster, *found.Topic)
 			if !errors.Is(err, kerr.UnknownTopicOrPartition) { // a deleted topic is no error
@@ -322,12 +295,11 @@ func (t *Tail) learn(d description) error {
 			}
 			continue
 		}
-		known := tailed{id: found.TopicID}
+		known := tailed{found.TopicID, map[int32]int32{}}
 		for _, p := range found.Partitions {
-			for int(p.Partition) >= len(known.leaders) {
-				known.leaders = append(known.leaders, -1)
+			if p.Leader >= 0 {
+				known.leaders[p.Partition] = p.Leader
 			}
-			known.leaders[p.Partition] = p.Leader
 		}
 		t.cluster[*found.Topic] = known
 	}
@@ -342,10 +314,10 @@ func (t *Tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchReques
 	for topic, partitions := range t.at {
 		known := t.cluster[topic]
 		for p, state := range partitions {
-			if int(p) >= len(known.leaders) || known.leaders[p] < 0 {
+			leader, led := known.leaders[p]
+			if !led {
 				continue
 			}
-			leader := known.leaders[p]
 			req, ready := requests[leader]
 			if !ready && may(leader) {
 				req = kmsg.NewPtrFetchRequest()
@@ -370,8 +342,12 @@ func (t *Tail) requests(may func(leader int32) bool) map[int32]*kmsg.FetchReques
 	return requests
 }
 
-// take handles the fetch answer of a broker.
+// take handles the fetch answer of a broker. It reports whether it has records of other writers.
 func (t *Tail) take(ctx context.Context, resp *kmsg.FetchResponse) (others bool, err error) {
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return false, err
+	}
+	defer t.wake(nil)
 	names := map[[16]byte]string{}
 	if resp.Version >= 13 { // KIP-516
 		for name, d := range t.cluster {
