@@ -2,6 +2,7 @@ package redrive
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -45,7 +46,10 @@ const leastDead = 10
 func newAlarm(rec *record) *alarm {
 	share := rec.Pace.TolerateShare
 	set(&share, defaultShare) // a run from an older version has none
-	return &alarm{classes: rec.Classes, tolerate: rec.Pace.Tolerate, share: max(share, 0), window: rec.Pace.Window, canary: rec.State == Canary || rec.State == Waiting, fired: make(chan struct{})}
+	return &alarm{
+		classes: rec.Classes, tolerate: rec.Pace.Tolerate, share: max(share, 0), window: rec.Pace.Window,
+		canary: rec.State == Canary || rec.State == Waiting, fired: make(chan struct{}), sent: meter{}, dead: meter{},
+	}
 }
 
 // recent returns the age up to which a failure of new traffic counts.
@@ -131,14 +135,14 @@ func (a *alarm) judged(j inflight.FirstOutcomes) {
 func (a *alarm) onDeath(at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.dead.add(at, 1)
+	a.dead[at.Unix()]++
 }
 
 // onSent counts sent letters.
 func (a *alarm) onSent(now time.Time, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.sent.add(now, n)
+	a.sent[now.Unix()] += n
 }
 
 // stage sets the run's state: canary is true in the canary, and sending is the begin of Sending or
@@ -169,31 +173,15 @@ func (a *alarm) result() (cause string, seen []Failure) {
 	return a.cause, slices.Clone(a.seen)
 }
 
-// meter counts events per second.
-type meter struct {
-	seconds []second
-}
-
-type second struct {
-	at int64
-	n  int
-}
-
-func (m *meter) add(now time.Time, n int) {
-	at := now.Unix()
-	if k := len(m.seconds); k > 0 && m.seconds[k-1].at >= at {
-		m.seconds[k-1].n += n
-		return
-	}
-	m.seconds = append(m.seconds, second{at, n})
-}
+// meter counts events by Unix second.
+type meter map[int64]int
 
 // sum returns the number of events within the window, and drops earlier ones.
-func (m *meter) sum(now time.Time, window time.Duration) (n int) {
+func (m meter) sum(now time.Time, window time.Duration) (n int) {
 	since := now.Add(-window).Unix()
-	m.seconds = slices.DeleteFunc(m.seconds, func(s second) bool { return s.at < since })
-	for _, s := range m.seconds {
-		n += s.n
+	maps.DeleteFunc(m, func(at int64, _ int) bool { return at < since })
+	for _, events := range m {
+		n += events
 	}
 	return n
 }

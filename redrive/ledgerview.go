@@ -15,15 +15,19 @@ import (
 // letter is in the set of its state. A redriven letter takes 24 bytes more, so that the entries of
 // millions of letters fit into memory.
 type ledgerView struct {
-	all    letters.Set
-	states map[dlq.State]letters.Set // without failed letters
-	failed map[string]letters.Set    // by class
+	all  letters.Set
+	sets map[outcome]letters.Set
 
 	// by partition of the letters, in the ledger's order; the last one of a letter counts
 	copies map[int32][]copied
-	topics map[string]string
 	lines  []inflight.QueueKey // targets of copies
 	index  map[inflight.QueueKey]uint32
+}
+
+// outcome is the state of a letter, with the class of a failed one.
+type outcome struct {
+	state dlq.State
+	class string
 }
 
 // copied is the position of a letter's copy.
@@ -34,8 +38,7 @@ type copied struct {
 
 func newLedgerView() *ledgerView {
 	return &ledgerView{
-		all: letters.Set{}, states: map[dlq.State]letters.Set{}, failed: map[string]letters.Set{},
-		copies: map[int32][]copied{}, topics: map[string]string{}, index: map[inflight.QueueKey]uint32{},
+		all: letters.Set{}, sets: map[outcome]letters.Set{}, copies: map[int32][]copied{}, index: map[inflight.QueueKey]uint32{},
 	}
 }
 
@@ -44,12 +47,7 @@ func (s *ledgerView) clear(at letters.Place) {
 	if !s.all.Remove(at) {
 		return
 	}
-	for _, of := range s.states {
-		if of.Remove(at) {
-			return
-		}
-	}
-	for _, of := range s.failed {
+	for _, of := range s.sets {
 		if of.Remove(at) {
 			return
 		}
@@ -60,19 +58,14 @@ func (s *ledgerView) clear(at letters.Place) {
 func (s *ledgerView) add(at letters.Place, e *dlq.Entry) {
 	s.clear(at)
 	s.all.Add(at)
+	o := outcome{state: e.State}
 	if e.State == dlq.Failed {
-		of := s.failed[e.Class]
-		if of == nil {
-			of = letters.Set{}
-			s.failed[strings.Clone(e.Class)] = of
-		}
-		of.Add(at)
-		return
+		o.class = e.Class
 	}
-	of := s.states[e.State]
+	of := s.sets[o]
 	if of == nil {
 		of = letters.Set{}
-		s.states[dlq.State(strings.Clone(string(e.State)))] = of
+		s.sets[outcome{dlq.State(strings.Clone(string(o.state))), strings.Clone(o.class)}] = of
 	}
 	of.Add(at)
 	if e.State == dlq.Redriven {
@@ -83,22 +76,17 @@ func (s *ledgerView) add(at letters.Place, e *dlq.Entry) {
 // confirm adds consumers' discard reports about letters that are redriven and have no outcome.
 func (s *ledgerView) confirm(reported letters.Set) {
 	for at := range reported.All() {
-		if s.states[dlq.Redriven].Has(at) {
+		if s.sets[outcome{state: dlq.Redriven}].Has(at) {
 			s.add(at, &dlq.Entry{State: dlq.Discarded})
 		}
 	}
 }
 
 func (s *ledgerView) line(target headers.Position) uint32 {
-	topic, ok := s.topics[target.Topic]
-	if !ok {
-		topic = strings.Clone(target.Topic)
-		s.topics[topic] = topic
-	}
-	l := inflight.QueueKey{Topic: topic, Partition: target.Partition}
+	l := inflight.QueueKey{Topic: target.Topic, Partition: target.Partition}
 	i, ok := s.index[l]
 	if !ok {
-		i = uint32(len(s.lines))
+		l.Topic, i = strings.Clone(l.Topic), uint32(len(s.lines))
 		s.index[l], s.lines = i, append(s.lines, l)
 	}
 	return i
@@ -107,20 +95,15 @@ func (s *ledgerView) line(target headers.Position) uint32 {
 // each calls visit with each letter and its state. A failed letter has its class, and a redriven
 // letter without an outcome has its target.
 func (s *ledgerView) each(visit func(letters.Place, dlq.Entry)) {
-	all := func(letters letters.Set, e dlq.Entry) {
+	sent := s.sets[outcome{state: dlq.Redriven}]
+	for o, letters := range s.sets {
+		if o.state == dlq.Redriven {
+			continue
+		}
 		for at := range letters.All() {
-			visit(at, e)
+			visit(at, dlq.Entry{State: o.state, Class: o.class})
 		}
 	}
-	for state, letters := range s.states {
-		if state != dlq.Redriven {
-			all(letters, dlq.Entry{State: state})
-		}
-	}
-	for class, letters := range s.failed {
-		all(letters, dlq.Entry{State: dlq.Failed, Class: class})
-	}
-	sent := s.states[dlq.Redriven]
 	for partition, copies := range s.copies {
 		slices.SortStableFunc(copies, func(a, b copied) int { return cmp.Compare(a.letter, b.letter) })
 		for i, c := range copies {

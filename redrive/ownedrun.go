@@ -31,8 +31,8 @@ type ownedRun struct {
 	inFlight  []inflight.Sent   // sent letters without an outcome
 	// sent letters that are not followed, without an entry that records it
 	unfollowed []inflight.Sent
-	// all other letters with an entry, by state, except failed ones
-	skipsReported map[dlq.State]letters.Set
+	// all letters with an entry
+	outcomes map[outcome]letters.Set
 }
 
 // snapshot returns a copy for a goroutine beside the engine's, which changes the run.

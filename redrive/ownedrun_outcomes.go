@@ -75,8 +75,8 @@ func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, erro
 // then. refailed reads the dead-letter topic from the run's begin, and nothing else, so it needs no
 // further permission.
 func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
-	topic, counters := h.topics.dlq, map[dlq.State]*int64{dlq.Succeeded: &c.Succeeded, dlq.Unknown: &c.Unknown}
-	if c.Succeeded+c.Unknown == 0 || h.skipsReported[dlq.Succeeded].Len()+h.skipsReported[dlq.Unknown].Len() == 0 {
+	topic, counters := h.topics.dlq, map[outcome]*int64{{state: dlq.Succeeded}: &c.Succeeded, {state: dlq.Unknown}: &c.Unknown}
+	if c.Succeeded+c.Unknown == 0 || h.outcomes[outcome{state: dlq.Succeeded}].Len()+h.outcomes[outcome{state: dlq.Unknown}].Len() == 0 {
 		return nil
 	}
 	failed := func(err error) error {
@@ -106,8 +106,8 @@ func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
 		if m.Redrive.ID != h.rec.ID || from.Topic != topic {
 			continue
 		}
-		for state, n := range counters {
-			if h.skipsReported[state].Remove(letters.At(from.Partition, from.Offset)) && *n > 0 {
+		for o, n := range counters {
+			if h.outcomes[o].Remove(letters.At(from.Partition, from.Offset)) && *n > 0 {
 				*n--
 				c.add(dlq.Entry{State: dlq.Failed, Class: cmp.Or(m.Class, string(m.Reason))})
 			}

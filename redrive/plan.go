@@ -52,8 +52,8 @@ type Plan struct {
 	by         map[destination]int64
 	elsewhere  map[string]bool // the topics with the original records of letters without a value
 	oldest     time.Time
-	unfit      error // of the first letter to which the edit cannot be applied
-	unread     unread
+	unfit      error  // of the first letter to which the edit cannot be applied
+	unread     string // a warning
 }
 
 // duplicate is a second letter of the same failure as a letter of the same partition. That letter

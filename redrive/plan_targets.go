@@ -68,8 +68,8 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		}
 		p.Warnings = append(p.Warnings, what+"; the run waits for them")
 	}
-	if p.unread.letters > 0 {
-		p.Warnings = append(p.Warnings, p.unread.warning(t.ledger))
+	if p.unread != "" {
+		p.Warnings = append(p.Warnings, p.unread)
 	}
 	if p.unknown > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters were redriven before, with an unknown outcome: they may be processed twice", p.unknown))

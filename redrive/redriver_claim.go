@@ -252,7 +252,7 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 		return h, nil // the ledger skips entries of the deleted topic
 	}
 	entries.confirm(reported)
-	h.skipsReported = entries.states
+	h.outcomes = entries.sets
 	if h.rec.State.Finished() {
 		h.recountGroups(entries)
 		return h, nil

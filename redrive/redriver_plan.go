@@ -62,7 +62,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 			p.unknown++
 		}
 	}
-	p.unread = p.unreadOf(ledger)
+	p.unread = p.unreadIn(ledger)
 	if err := p.resolveGroups(ctx, cl); err != nil {
 		return nil, err
 	}
