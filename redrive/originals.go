@@ -30,7 +30,6 @@ const originalWait = 10 * time.Second
 type originals struct {
 	run *ownedRun
 	cl  *kgo.Client
-	adm *kadm.Client
 	// duplicates of the run's letters by letter, from the ledger; nil before the first use
 	copies map[letters.Place][]letters.Place
 }
@@ -45,9 +44,6 @@ func (o *originals) open() (err error) {
 		kgo.FetchMaxWait(250*time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 	)...)
-	if err == nil {
-		o.adm = kadm.NewClient(o.cl)
-	}
 	return err
 }
 
@@ -118,19 +114,14 @@ func (o *originals) record(ctx context.Context, at headers.Position) (*kgo.Recor
 	if err := o.open(); err != nil {
 		return nil, err
 	}
-	err := o.there(ctx, at)
-	if err == nil {
-		var r *kgo.Record
-		if r, err = o.read(ctx, at); err == nil {
-			return r, nil
-		}
-	}
-	return nil, permission.Denied("READ", "topic", at.Topic, err)
+	r, err := o.read(ctx, at)
+	return r, permission.Denied("READ", "topic", at.Topic, err)
 }
 
 // there checks whether a record can be at a position.
 func (o *originals) there(ctx context.Context, at headers.Position) error {
-	topics, err := o.adm.ListTopics(ctx, at.Topic)
+	adm := kadm.NewClient(o.cl)
+	topics, err := adm.ListTopics(ctx, at.Topic)
 	if err != nil {
 		return fmt.Errorf("list topics: %w", err)
 	}
@@ -142,11 +133,11 @@ func (o *originals) there(ctx context.Context, at headers.Position) error {
 	case at.TopicID != [16]byte{} && d.ID != (kadm.TopicID{}) && d.ID != kadm.TopicID(at.TopicID):
 		return errValueLost // the topic was recreated
 	}
-	starts, err := o.adm.ListStartOffsets(ctx, at.Topic)
+	starts, err := adm.ListStartOffsets(ctx, at.Topic)
 	if err != nil {
 		return fmt.Errorf("list start offsets: %w", err)
 	}
-	ends, err := o.adm.ListEndOffsets(ctx, at.Topic)
+	ends, err := adm.ListEndOffsets(ctx, at.Topic)
 	if err != nil {
 		return fmt.Errorf("list end offsets: %w", err)
 	}
@@ -164,6 +155,9 @@ func (o *originals) there(ctx context.Context, at headers.Position) error {
 }
 
 func (o *originals) read(ctx context.Context, at headers.Position) (*kgo.Record, error) {
+	if err := o.there(ctx, at); err != nil {
+		return nil, err
+	}
 	o.cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{at.Topic: {at.Partition: kgo.NewOffset().At(at.Offset)}})
 	// also drops records that were fetched behind it
 	defer o.cl.RemoveConsumePartitions(map[string][]int32{at.Topic: {at.Partition}})
