@@ -197,18 +197,13 @@ func (f *idFence) gaps(ctx context.Context, topics []string) (gaps []gap, blind 
 // close writes a marker to each gap: a commit if the open transaction was committed elsewhere, else
 // an abort.
 func (f *idFence) close(ctx context.Context, gaps []gap) error {
-	var abort, commit []gap
-	for _, g := range gaps {
-		if f.judged[g] {
-			commit = append(commit, g)
-		} else {
-			abort = append(abort, g)
+	for _, commit := range []bool{true, false} {
+		of := slices.DeleteFunc(slices.Clone(gaps), func(g gap) bool { return f.judged[g] != commit })
+		if err := f.mark(ctx, of, commit); err != nil {
+			return err
 		}
 	}
-	if err := f.mark(ctx, commit, true); err != nil {
-		return err
-	}
-	return f.mark(ctx, abort, false)
+	return nil
 }
 
 // mark ends a transaction that has partitions and no records, so that their leaders get its
