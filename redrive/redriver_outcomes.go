@@ -64,10 +64,8 @@ func (r *Redriver) writeOutcomes(ctx context.Context, t *topics, id string) (int
 		if !errors.Is(err, txn.ErrUncertain) {
 			return n, err
 		}
-		select {
-		case <-ctx.Done():
+		if pause(ctx, 200*time.Millisecond); ctx.Err() != nil {
 			return 0, context.Cause(ctx)
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

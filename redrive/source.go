@@ -54,10 +54,7 @@ func readLetters(ctx context.Context, h *ownedRun, buffered *memoryBudget) <-cha
 				s.hand(ctx, reading{end: true, missing: s.todo})
 				return
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Second):
-			}
+			pause(ctx, time.Second)
 		}
 	}()
 	return out
