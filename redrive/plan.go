@@ -106,16 +106,13 @@ func (p *Plan) Duration(pace Pace) time.Duration {
 	}
 	left := float64(p.Letters)
 	ramp := pace.Ramp.Seconds()
-	if inRamp := 0.55 * pace.Rate * ramp; left <= inRamp {
+	inRamp := 0.55 * pace.Rate * ramp
+	seconds := ramp + (left-inRamp)/pace.Rate
+	if left <= inRamp {
 		// The rate grows from a tenth to the full rate, so rate × (0.1 t + 0.45 t²/ramp) letters
 		// are sent after a time t.
-		return lasting(ramp * (math.Sqrt(0.01+1.8*left/(pace.Rate*ramp)) - 0.1) / 0.9)
+		seconds = ramp * (math.Sqrt(0.01+1.8*left/(pace.Rate*ramp)) - 0.1) / 0.9
 	}
-	return lasting(ramp + (left-0.55*pace.Rate*ramp)/pace.Rate)
-}
-
-// lasting converts seconds to a duration, and caps it at the longest one.
-func lasting(seconds float64) time.Duration {
 	if ns := seconds * float64(time.Second); ns < math.MaxInt64 {
 		return time.Duration(ns)
 	}
@@ -190,13 +187,6 @@ func homeOf(l *dlq.Letter, source string) int32 {
 		return l.Meta.Original.Partition
 	}
 	return l.Record.Partition
-}
-
-func (p *Plan) mostPartition() (most int32) {
-	for d := range p.by {
-		most = max(most, d.partition)
-	}
-	return most
 }
 
 // topicError adds the dead-letter topic's name to an error.

@@ -3,7 +3,6 @@ package redrive
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -54,8 +53,8 @@ func (p *Plan) checkPermissions(ctx context.Context, cl *kgo.Client) error {
 		return err
 	}
 	if has, needs := len(watched[p.topics.ledger].Partitions), len(watched[p.topics.dlq].Partitions); has < needs {
-		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedPartitions, Detail: fmt.Sprintf(
-			"the ledger %s has %d partitions, and %s has %d: grow the ledger to as many first", p.topics.ledger, has, p.topics.dlq, needs)}
+		return p.topics.refuse(RefusedPartitions,
+			"the ledger %s has %d partitions, and %s has %d: grow the ledger to as many first", p.topics.ledger, has, p.topics.dlq, needs)
 	}
 	return nil
 }

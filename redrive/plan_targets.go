@@ -21,21 +21,18 @@ import (
 func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	adm := kadm.NewClient(cl)
 	t, target := p.topics, p.Selection.Target
-	refuse := func(why Refusal, detail string) error {
-		return &RefusedError{Topic: t.dlq, Reason: why, Detail: detail}
-	}
 	switch {
 	case p.Letters == 0 && p.Skipped[SkippedTooOften] > 0:
-		return refuse(RefusedTooOften, fmt.Sprintf("%s, and all reached the limit of redrives: find out why they fail again, "+
-			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit")))
+		return t.refuse(RefusedTooOften, "%s, and all reached the limit of redrives: find out why they fail again, "+
+			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit"))
 	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
-		return refuse(RefusedEdit, fmt.Sprintf("%s, and the edit can't be applied to any value: change the edit; the first error: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit))
+		return t.refuse(RefusedEdit, "%s, and the edit can't be applied to any value: change the edit; the first error: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit)
 	case p.Letters == 0 && p.Skipped[SkippedNoGroup] > 0:
-		return refuse(RefusedNothing, fmt.Sprintf("%s, and none names its group: name a target topic", counted(p.Skipped[SkippedNoGroup], "fit")))
+		return t.refuse(RefusedNothing, "%s, and none names its group: name a target topic", counted(p.Skipped[SkippedNoGroup], "fit"))
 	case p.Letters == 0:
-		return refuse(RefusedNothing, "no open letter fits")
+		return t.refuse(RefusedNothing, "no open letter fits")
 	case p.Selection.Edit.Value != nil && p.Letters != 1:
-		return refuse(RefusedMany, fmt.Sprintf("a new value is for one letter, and %d are selected: narrow the filter", p.Letters))
+		return t.refuse(RefusedMany, "a new value is for one letter, and %d are selected: narrow the filter", p.Letters)
 	}
 	var unreached error
 	if p.toTier {
@@ -64,7 +61,7 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	if len(without) > 0 {
 		what := fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(without, ", "))
 		if !target.Wait {
-			return refuse(RefusedNoMembers, what+"; start the consumer, or let the run wait for it")
+			return t.refuse(RefusedNoMembers, "%s; start the consumer, or let the run wait for it", what)
 		}
 		p.Warnings = append(p.Warnings, what+"; the run waits for them")
 	}
@@ -107,12 +104,12 @@ func (p *Plan) resolveTiers(ctx context.Context, adm *kadm.Client) error {
 		}
 	}
 	if named := p.Selection.Target.Topic; len(lacking) > 0 && named != "" {
-		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
-			"%s has no committed offset of group %s, so the group would not read it: omit the target, or name another one", named, strings.Join(lacking, ", "))}
+		return p.topics.refuse(RefusedNoTier,
+			"%s has no committed offset of group %s, so the group would not read it: omit the target, or name another one", named, strings.Join(lacking, ", "))
 	} else if len(lacking) > 0 {
-		return &RefusedError{Topic: p.topics.dlq, Reason: RefusedNoTier, Detail: fmt.Sprintf(
+		return p.topics.refuse(RefusedNoTier,
 			"no retry topic of %s that this user may see has a committed offset of group %s: grant READ and WRITE on its retry topics if they are hidden, "+
-				"start its consumer once if there are none, or name a target topic", p.topics.source, strings.Join(lacking, ", "))}
+				"start its consumer once if there are none, or name a target topic", p.topics.source, strings.Join(lacking, ", "))
 	}
 	return nil
 }
@@ -157,13 +154,17 @@ func (p *Plan) checkTarget(ctx context.Context, adm *kadm.Client) error {
 	d := described[target.Topic]
 	switch {
 	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
-		return &RefusedError{Topic: t.dlq, Reason: RefusedTarget, Detail: fmt.Sprintf("the topic %s does not exist: create it, or choose another one", target.Topic)}
+		return t.refuse(RefusedTarget, "the topic %s does not exist: create it, or choose another one", target.Topic)
 	case d.Err != nil:
 		return fmt.Errorf("describe topic %q: %w", target.Topic, permission.Denied("DESCRIBE", "topic", target.Topic, d.Err))
 	}
-	if most := p.mostPartition(); int(most) >= len(d.Partitions) {
-		return &RefusedError{Topic: t.dlq, Reason: RefusedPartitions, Detail: fmt.Sprintf(
-			"%s has %d partitions, and there are letters of partition %d: add partitions first, or choose another target", target.Topic, len(d.Partitions), most)}
+	most := int32(0)
+	for d := range p.by {
+		most = max(most, d.partition)
+	}
+	if int(most) >= len(d.Partitions) {
+		return t.refuse(RefusedPartitions,
+			"%s has %d partitions, and there are letters of partition %d: add partitions first, or choose another target", target.Topic, len(d.Partitions), most)
 	}
 	configs, err := adm.DescribeTopicConfigs(ctx, target.Topic)
 	if err != nil {
@@ -180,15 +181,15 @@ func (p *Plan) checkTarget(ctx context.Context, adm *kadm.Client) error {
 	if strings.Contains(values["cleanup.policy"], "compact") {
 		what := target.Topic + " is compacted: an old value would become the latest of its key"
 		if !target.Force {
-			return &RefusedError{Topic: t.dlq, Reason: RefusedCompacted, Detail: what + "; redrive to the group's retry topic, or force it"}
+			return t.refuse(RefusedCompacted, "%s; redrive to the group's retry topic, or force it", what)
 		}
 		p.Warnings = append(p.Warnings, what)
 	}
 	if target.KeepTimestamp {
 		if ms, limited := retention(values); limited && p.oldest.Before(p.Created.Add(-ms)) {
-			return &RefusedError{Topic: t.dlq, Reason: RefusedRetention, Detail: fmt.Sprintf(
+			return t.refuse(RefusedRetention,
 				"%s keeps records for %v, and the oldest selected record is of %s: with its timestamp it would be deleted at once; do not keep timestamps, or select younger letters",
-				target.Topic, ms, p.oldest.UTC().Format("2006-01-02T15:04:05Z"))}
+				target.Topic, ms, p.oldest.UTC().Format("2006-01-02T15:04:05Z"))
 		}
 	}
 	seenBy, err := readers(ctx, adm, target.Topic)

@@ -80,12 +80,11 @@ func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerR
 	if err := refuseUnfinished(ledger); err != nil {
 		return nil, err
 	}
-	refuse := func(detail string) error { return &RefusedError{Topic: t.dlq, Reason: RefusedNothing, Detail: detail} }
 	if _, begun := ledger.Runs()[p.ID]; begun { // a plan makes one run
-		return nil, refuse(fmt.Sprintf("the plan was run already, as %s/%s: plan again", t.dlq, p.ID))
+		return nil, t.refuse(RefusedNothing, "the plan was run already, as %s/%s: plan again", t.dlq, p.ID)
 	}
 	if isOther(p.topicID, ledger.TopicID()) {
-		return nil, refuse("the dead-letter topic was recreated since the plan was made, and the letters of the plan are gone: plan again")
+		return nil, t.refuse(RefusedNothing, "the dead-letter topic was recreated since the plan was made, and the letters of the plan are gone: plan again")
 	}
 	return ledger, nil
 }

@@ -22,6 +22,11 @@ type topics struct {
 	dlq, source, ledger string
 }
 
+// refuse returns the refusal of a run.
+func (t *topics) refuse(why Refusal, format string, args ...any) error {
+	return &RefusedError{Topic: t.dlq, Reason: why, Detail: fmt.Sprintf(format, args...)}
+}
+
 // watched lists the topics in which failures show: the retry topics of the groups, the dead-letter
 // topic and its ledger.
 func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string) (kadm.TopicDetails, error) {

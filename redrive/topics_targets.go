@@ -29,20 +29,17 @@ func (d destination) String() string { return fmt.Sprintf("%s/%d", d.group, d.pa
 // are records that have yet to fail. Other siblings are refused as targets.
 func (t *topics) isTier(target Target) (bool, error) {
 	name, sibling := t.naming.Parse(target.Topic)
-	refuse := func(format string, args ...any) error {
-		return &RefusedError{Topic: t.dlq, Reason: RefusedTarget, Detail: fmt.Sprintf(format, args...)}
-	}
 	switch {
 	case target.Topic == "":
 		return true, nil
 	case !sibling:
 		return false, nil
 	case name.Kind != retrytopics.KindRetry:
-		return false, refuse("%s is the %s topic of %s by its name: choose another target", target.Topic, name.Kind, name.Source)
+		return false, t.refuse(RefusedTarget, "%s is the %s topic of %s by its name: choose another target", target.Topic, name.Kind, name.Source)
 	case name.Source != t.source:
-		return false, refuse("%s is a retry topic of %s, and cannot take records of %s: choose another target", target.Topic, name.Source, t.source)
+		return false, t.refuse(RefusedTarget, "%s is a retry topic of %s, and cannot take records of %s: choose another target", target.Topic, name.Source, t.source)
 	case target.KeepTimestamp:
-		return false, refuse("%s is a retry topic, whose records keep their timestamp in a header: omit KeepTimestamp", target.Topic)
+		return false, t.refuse(RefusedTarget, "%s is a retry topic, whose records keep their timestamp in a header: omit KeepTimestamp", target.Topic)
 	}
 	return true, nil
 }
@@ -102,9 +99,9 @@ func (t *topics) misnamed(ctx context.Context, adm *kadm.Client, group string) e
 	}
 	for _, name := range names {
 		if _, sibling := t.naming.Parse(name); !sibling && t.likeTier(name) {
-			return &RefusedError{Topic: t.dlq, Reason: RefusedNaming, Detail: fmt.Sprintf(
+			return t.refuse(RefusedNaming,
 				"group %s has committed offsets on %s, which looks like a retry topic of %s, and on no retry topic of the naming: new failures would go unnoticed",
-				group, name, t.source)}
+				group, name, t.source)
 		}
 	}
 	return nil
