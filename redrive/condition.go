@@ -51,7 +51,7 @@ func (w *taking) allowed(rec *record) error {
 		if !c.silent && rec.Token != c.claim {
 			return w.refused(rec, "is running: %s took it over meanwhile", rec.Owner)
 		}
-		if !c.silent || rec.Stopped != nil {
+		if !c.silent || !rec.Stopped.IsZero() {
 			continue
 		}
 		since := max(0, time.Since(rec.Heartbeat)).Round(time.Second)

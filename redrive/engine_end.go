@@ -62,20 +62,13 @@ func (e *engine) abort() error {
 	cause, seen := e.alarm.result()
 	e.abortErr = &FailedAgainError{Topic: e.topics.dlq, Run: e.rec.ID, Cause: cause, Seen: seen}
 	// returned even if the ledger cannot be written: the run is aborted
-	if err := e.halt(cause); err != nil {
-		return errors.Join(e.abortErr, err)
-	}
-	return e.abortErr
+	return errors.Join(e.abortErr, e.halt(cause))
 }
 
 // abandon ends a run whose dead-letter topic was deleted or recreated.
 func (e *engine) abandon() error {
 	e.alarm.withdraw(ErrTopicRecreated.Error())
-	err := fmt.Errorf("run %s: %w", e.rec.ID, ErrTopicRecreated)
-	if failed := e.halt(ErrTopicRecreated.Error()); failed != nil {
-		return errors.Join(err, failed)
-	}
-	return err
+	return errors.Join(fmt.Errorf("run %s: %w", e.rec.ID, ErrTopicRecreated), e.halt(ErrTopicRecreated.Error()))
 }
 
 // halt aborts the run. Uncommitted transactions are aborted too.
@@ -129,7 +122,7 @@ func (e *engine) interrupt(cause error) error {
 	}
 	now := time.Now()
 	rec := e.record(now)
-	rec.Stopped = &now
+	rec.Stopped = now
 	// a stopped run does not send
 	rec.Waiting = "it was stopped at " + now.UTC().Format(time.RFC3339) + ", and waits to be resumed or aborted"
 	if err := e.writers.Write(ctx, e.sender.next, append(e.sender.notes, rec.note(e.topics.ledger))...); err == nil {

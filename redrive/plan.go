@@ -133,7 +133,7 @@ func refuseUnfinished(ledger *dlq.Ledger) error {
 		}
 		o := rec.outcome(topic)
 		how := fmt.Sprintf("is %s, its last heartbeat was at %s: resume or abort it first", rec.State, rec.Heartbeat.UTC().Format(time.RFC3339))
-		if rec.Stopped != nil {
+		if !rec.Stopped.IsZero() {
 			how = fmt.Sprintf("was stopped at %s: resume or abort it first", rec.Stopped.UTC().Format(time.RFC3339))
 		} else if since := time.Since(rec.Heartbeat); since <= lively {
 			how = fmt.Sprintf("is %s, its last heartbeat was %s ago: wait until it ends", rec.State, max(0, since).Round(time.Second))

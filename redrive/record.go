@@ -40,9 +40,9 @@ type record struct {
 	Started   time.Time `json:"startedAt"`
 	Heartbeat time.Time `json:"at"`
 	// set by the process that stopped, in its last record
-	Stopped *time.Time `json:"stoppedAt,omitempty"`
-	Ended   *time.Time `json:"endedAt,omitempty"`
-	Target  Target     `json:"target"`
+	Stopped time.Time `json:"stoppedAt,omitzero"`
+	Ended   time.Time `json:"endedAt,omitzero"`
+	Target  Target    `json:"target"`
 	// the retry topic of each group and partition ("group/3")
 	Tiers   map[string]string `json:"tiers,omitempty"`
 	Edit    editRecord        `json:"edit,omitzero"`
@@ -96,7 +96,7 @@ func (e *editRecord) UnmarshalJSON(text []byte) error {
 // end puts the run into a final state. It removes the edit, which is not needed any more and may be
 // personal data. Compaction removes the earlier records that have it.
 func (r *record) end(state State, cause string, at time.Time) {
-	r.State, r.Cause, r.Ended, r.Edit = state, cause, &at, editRecord{}
+	r.State, r.Cause, r.Ended, r.Edit = state, cause, at, editRecord{}
 }
 
 // toTier reports whether the letters go to retry topics.
@@ -181,18 +181,11 @@ func (r *record) last(ledger string) []*kgo.Record {
 }
 
 func (r *record) outcome(topic string) Outcome {
-	o := Outcome{
+	return Outcome{
 		Topic: topic, ID: r.ID, State: r.State, Waiting: r.Waiting, Cause: r.Cause, By: r.By, Why: r.Why,
-		Owner: r.Owner, Heartbeat: r.Heartbeat, Claim: r.Token, Started: r.Started,
+		Owner: r.Owner, Heartbeat: r.Heartbeat, Claim: r.Token, Started: r.Started, Stopped: r.Stopped, Ended: r.Ended,
+		Counts: r.Counts.clone(),
 	}
-	o.Counts = r.Counts.clone()
-	if r.Stopped != nil {
-		o.Stopped = *r.Stopped
-	}
-	if r.Ended != nil {
-		o.Ended = *r.Ended
-	}
-	return o
 }
 
 // pieceSize bounds a piece of a selection, so that every broker accepts its record.

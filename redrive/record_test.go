@@ -29,7 +29,7 @@ func TestRecord_IsAsInItsGoldenFile(t *testing.T) {
 	run := &record{
 		V: 1, ID: "20261121-030000-7f3a01", TopicID: "-wECAwQFBgcICQoLDA0O_w", State: Aborted, Waiting: "nobody would run the records",
 		Cause: "letter orders.dlq/0/7 failed again with orders.SKUError", By: "ada", Why: "fixed in v1.4.2", Owner: "ada on host, process 7",
-		Token: "0011223344556677", Started: began, Heartbeat: began.Add(5 * time.Second), Ended: &ended,
+		Token: "0011223344556677", Started: began, Heartbeat: began.Add(5 * time.Second), Ended: ended,
 		Target: Target{Topic: "orders", Wait: true, Force: true, KeepTimestamp: true},
 		Tiers:  map[string]string{"billing/0": "orders.retry.5s", "billing/1": "orders.retry.30s"},
 		Edit: editRecord{Edit{

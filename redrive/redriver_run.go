@@ -88,7 +88,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event),
 		if err := w.allowed(rec); err != nil {
 			return err
 		}
-		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner, time.Now(), "", nil
+		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner, time.Now(), "", time.Time{}
 		return nil
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 		}
 		now := time.Now()
 		rec.Counts.Skipped = h.skipped
-		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner, now, "", nil
+		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner, now, "", time.Time{}
 		cause := byHand + r.owner
 		if r.cfg.Why != "" {
 			cause += ": " + r.cfg.Why
@@ -212,7 +212,7 @@ func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, err
 	if err := w.allowed(rec); err != nil {
 		return nil, err
 	}
-	if rec.Stopped != nil || !slices.ContainsFunc(w.conditions, func(c Condition) bool { return c.silent }) {
+	if !rec.Stopped.IsZero() || !slices.ContainsFunc(w.conditions, func(c Condition) bool { return c.silent }) {
 		return rec, nil
 	}
 	pause(ctx, listening)
