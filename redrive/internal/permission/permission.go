@@ -105,18 +105,13 @@ func Check(ctx context.Context, cl *kgo.Client, needs map[string][]string) error
 		return fmt.Errorf("describe topics: %w", err)
 	}
 	var errs []error
-	lacks := func(topic, op string) {
-		errs = append(errs, &DeniedError{Operation: op, Resource: "topic", Name: topic})
-	}
 	slices.SortFunc(resp.Topics, func(a, b kmsg.MetadataResponseTopic) int { return strings.Compare(*a.Topic, *b.Topic) })
 	for _, t := range resp.Topics {
 		may := kadm.DecodeACLOperations(t.AuthorizedOperations)
 		for _, op := range needs[*t.Topic] {
-			switch {
-			case t.ErrorCode == kerr.TopicAuthorizationFailed.Code:
-				lacks(*t.Topic, op)
-			case t.ErrorCode == 0 && t.AuthorizedOperations != math.MinInt32 && !slices.ContainsFunc(may, func(m kmsg.ACLOperation) bool { return m.String() == op }):
-				lacks(*t.Topic, op)
+			reported := t.ErrorCode == 0 && t.AuthorizedOperations != math.MinInt32
+			if t.ErrorCode == kerr.TopicAuthorizationFailed.Code || reported && !slices.ContainsFunc(may, func(m kmsg.ACLOperation) bool { return m.String() == op }) {
+				errs = append(errs, &DeniedError{Operation: op, Resource: "topic", Name: *t.Topic})
 			}
 		}
 	}
