@@ -87,7 +87,7 @@ func (g groupOffsets) mark(topic string, partition int32, s span) {
 	g.reset[topic][partition] = s
 }
 
-func (g groupOffsets) progressOn(at headers.Position, starts kadm.ListedOffsets) inflight.Progress {
+func (g groupOffsets) progressOn(at headers.Position, starts bounds.Positions) inflight.Progress {
 	if g.at == nil {
 		return inflight.Behind
 	}
@@ -96,10 +96,10 @@ func (g groupOffsets) progressOn(at headers.Position, starts kadm.ListedOffsets)
 	}
 	// The starts were read after the offsets. The group may have passed an expired copy since,
 	// without a record to run.
-	switch start, found := starts.Lookup(at.Topic, at.Partition); {
+	switch start, found := starts[at.Topic][at.Partition]; {
 	case !found: // the topic is gone, or unknown to a broker so far; neither shows an outcome
 		return inflight.Behind
-	case start.Offset > at.Offset:
+	case start > at.Offset:
 		return inflight.Unknown
 	}
 	if committed, ok := g.at[at.Topic][at.Partition]; ok && committed > at.Offset {

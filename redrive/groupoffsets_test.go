@@ -62,7 +62,7 @@ func TestGroupOffsets_WhoMovedAnOffsetDecides(t *testing.T) {
 			g = g.next(ids, offsets)
 		}
 		at := headers.Position{Topic: topic, Offset: 10}
-		if got := g.progressOn(at, kadm.ListedOffsets{topic: {0: {Topic: topic}}}); got != c.want {
+		if got := g.progressOn(at, bounds.Positions{topic: {0: 0}}); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
@@ -92,7 +92,7 @@ func TestGroupOffsets_TellWhetherALetterRan(t *testing.T) {
 		if c.committed >= 0 {
 			g.at.Set(at.Topic, at.Partition, c.committed)
 		}
-		starts := kadm.ListedOffsets{at.Topic: {3: {Topic: at.Topic, Partition: 3, Offset: c.start}}}
+		starts := bounds.Positions{at.Topic: {3: c.start}}
 		if got := g.progressOn(at, starts); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}

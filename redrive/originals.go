@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/bounds"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
@@ -133,22 +134,16 @@ func (o *originals) there(ctx context.Context, at headers.Position) error {
 	case at.TopicID != [16]byte{} && d.ID != (kadm.TopicID{}) && d.ID != kadm.TopicID(at.TopicID):
 		return errValueLost // the topic was recreated
 	}
-	starts, err := adm.ListStartOffsets(ctx, at.Topic)
+	starts, err := bounds.Starts(ctx, adm, []string{at.Topic})
 	if err != nil {
-		return fmt.Errorf("list start offsets: %w", err)
+		return err
 	}
-	ends, err := adm.ListEndOffsets(ctx, at.Topic)
+	ends, err := bounds.EndsOfExisting(ctx, adm, []string{at.Topic})
 	if err != nil {
-		return fmt.Errorf("list end offsets: %w", err)
+		return err
 	}
-	first, ok1 := starts.Lookup(at.Topic, at.Partition)
-	last, ok2 := ends.Lookup(at.Topic, at.Partition)
-	switch err := errors.Join(first.Err, last.Err); {
-	case !ok1 || !ok2:
-		return errValueLost // the topic has fewer partitions
-	case err != nil:
-		return fmt.Errorf("the bounds of %s/%d are unknown: %w", at.Topic, at.Partition, err)
-	case at.Offset < first.Offset || at.Offset >= last.Offset:
+	// a partition that the topic does not have ends at 0
+	if at.Offset < starts[at.Topic][at.Partition] || at.Offset >= ends[at.Topic][at.Partition] {
 		return errValueLost
 	}
 	return nil

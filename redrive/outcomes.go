@@ -109,7 +109,7 @@ func (o *outcomes) verdicts(ctx context.Context) ([]inflight.Verdict, error) {
 
 // progress returns a group's progress, or that of all groups of the run if the letter's group is
 // unknown.
-func (o *outcomes) progress(group string, at headers.Position, starts kadm.ListedOffsets) inflight.Progress {
+func (o *outcomes) progress(group string, at headers.Position, starts bounds.Positions) inflight.Progress {
 	groups := []string{group}
 	if group == "" {
 		groups = o.rec.Groups

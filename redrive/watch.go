@@ -100,10 +100,8 @@ func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
 	}
 	for topic, partitions := range h.rec.Watch {
 		for p, at := range partitions {
-			if o, ok := from.Lookup(topic, p); ok && o.Offset > at {
-				w.MarkMissed(p)
-			}
-			if end, ok := w.live[topic][p]; ok && end < at { // a recreated topic
+			end, ok := w.live[topic][p]
+			if from[topic][p] > at || ok && end < at { // records expired, or a recreated topic
 				w.MarkMissed(p)
 			}
 		}

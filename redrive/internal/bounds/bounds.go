@@ -15,9 +15,8 @@ import (
 // would look like one from which nothing expired, or on which no record is old.
 
 // Starts returns the start offsets of the topics that exist.
-func Starts(ctx context.Context, adm *kadm.Client, names []string) (kadm.ListedOffsets, error) {
-	listed, err := adm.ListStartOffsets(ctx, names...)
-	return listed, known("start", listed, err)
+func Starts(ctx context.Context, adm *kadm.Client, names []string) (Positions, error) {
+	return list(ctx, "start", adm.ListStartOffsets, names)
 }
 
 // Ends returns the high watermarks of topics. A missing topic is an error, because none of its
@@ -34,31 +33,24 @@ func Ends(ctx context.Context, adm *kadm.Client, names []string) (Positions, err
 
 // EndsOfExisting returns the high watermarks of the topics that exist.
 func EndsOfExisting(ctx context.Context, adm *kadm.Client, names []string) (Positions, error) {
-	listed, err := adm.ListEndOffsets(ctx, names...)
-	if err = known("end", listed, err); err != nil {
-		return nil, err
+	return list(ctx, "end", adm.ListEndOffsets, names)
+}
+
+func list(ctx context.Context, what string, list func(context.Context, ...string) (kadm.ListedOffsets, error), names []string) (Positions, error) {
+	listed, err := list(ctx, names...)
+	if err != nil {
+		return nil, fmt.Errorf("list %s offsets: %w", what, err)
 	}
 	at := Positions{}
 	listed.Each(func(o kadm.ListedOffset) {
-		if o.Err == nil {
+		switch {
+		case o.Err == nil:
 			at.Set(o.Topic, o.Partition, o.Offset)
+		case err == nil && (o.Partition >= 0 || !errors.Is(o.Err, kerr.UnknownTopicOrPartition)):
+			err = fmt.Errorf("list %s offsets of %s/%d: %w", what, o.Topic, o.Partition, permission.Denied("DESCRIBE", "topic", o.Topic, o.Err))
 		}
 	})
-	return at, nil
-}
-
-// known returns an error unless all partitions of existing topics have an offset.
-func known(what string, listed kadm.ListedOffsets, err error) error {
-	if err != nil {
-		return fmt.Errorf("list %s offsets: %w", what, err)
-	}
-	listed.Each(func(o kadm.ListedOffset) {
-		if o.Err == nil || err != nil || o.Partition < 0 && errors.Is(o.Err, kerr.UnknownTopicOrPartition) {
-			return
-		}
-		err = fmt.Errorf("list %s offsets of %s/%d: %w", what, o.Topic, o.Partition, permission.Denied("DESCRIBE", "topic", o.Topic, o.Err))
-	})
-	return err
+	return at, err
 }
 
 // Positions are offsets by topic and partition.
