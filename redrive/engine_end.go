@@ -103,10 +103,11 @@ var errUnwatched = errors.New("the watch could not start")
 // unwatched handles the failed start of a watch. If ctx ended or a permission is missing, it
 // interrupts the run; otherwise the run is taken back.
 func (e *engine) unwatched(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	_, denied := errors.AsType[*permission.DeniedError](err)
+	switch {
+	case ctx.Err() != nil:
 		return e.interrupt(context.Cause(ctx))
-	}
-	if _, denied := errors.AsType[*permission.DeniedError](err); denied {
+	case denied:
 		return e.interrupt(err)
 	}
 	return fmt.Errorf("%w: %w", errUnwatched, err)

@@ -179,11 +179,9 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 	var reported throttle
 	for {
 		again, err := r.takeBack(ctx, h, why)
-		// an operator has to grant it, and then resume
-		if _, denied := errors.AsType[*permission.DeniedError](err); denied {
-			return nil, err
-		}
-		if err == nil || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrTopicRecreated) {
+		// an operator has to grant a denied permission, and then resume
+		_, denied := errors.AsType[*permission.DeniedError](err)
+		if err == nil || denied || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrTopicRecreated) {
 			return again, err
 		}
 		if ctx.Err() != nil {
