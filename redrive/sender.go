@@ -2,6 +2,7 @@ package redrive
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -91,9 +92,14 @@ func (s *sender) clear() bool {
 // mayBegin reports whether a transaction may begin now.
 func (s *sender) mayBegin() bool { return !s.busy[s.next] && s.clear() }
 
-func (s *sender) begin() (err error) {
-	s.open, err = begin(s.run.writers.Clients[s.next], s.next)
-	return err
+// begin begins a transaction of the producer whose turn it is.
+func (s *sender) begin() error {
+	cl := s.run.writers.Clients[s.next]
+	if err := cl.BeginTransaction(); err != nil {
+		return fmt.Errorf("begin: %w: %w", txn.ErrUncertain, err)
+	}
+	s.open = &transaction{which: s.next, cl: cl, began: time.Now(), sent: make(chan struct{}), failed: map[*kgo.Record]error{}}
+	return nil
 }
 
 // pump adds ready letters to the transaction while may allows it. If only a token is missing, pump

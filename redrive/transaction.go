@@ -93,14 +93,6 @@ func unsent(notes []*kgo.Record) []*kgo.Record {
 	return again
 }
 
-// begin begins a transaction of one of the two producers.
-func begin(cl *kgo.Client, which int) (*transaction, error) {
-	if err := cl.BeginTransaction(); err != nil {
-		return nil, fmt.Errorf("begin: %w: %w", txn.ErrUncertain, err)
-	}
-	return &transaction{which: which, cl: cl, began: time.Now(), sent: make(chan struct{}), failed: map[*kgo.Record]error{}}, nil
-}
-
 // add sends a copy.
 func (t *transaction) add(o *outgoing) {
 	t.copies = append(t.copies, o)
