@@ -117,17 +117,17 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writ
 	if err := h.noteDuplicates(ctx, p, ledger); err != nil {
 		return h, err
 	}
-	// No other run is unfinished, so these pieces belong to a process that was fenced before its claim,
-	// or crashed. Compaction would keep them.
+	// No other run is unfinished, so these pieces belong to a process that was fenced before its
+	// claim, or crashed. Compaction would keep them.
 	var gone []*kgo.Record
 	for name, there := range orphans {
 		if there {
 			gone = append(gone, dlq.RunRecord(t.ledger, name, nil))
 		}
 	}
-	// The selection comes before the claim. A claim without its selection could not be resumed, and a
-	// resumed run does not look for duplicates. A large selection takes several transactions, with the
-	// claim in the last.
+	// The selection comes before the claim. A claim without its selection could not be resumed, and
+	// a resumed run does not look for duplicates. A large selection takes several transactions: the
+	// claim is in the last.
 	return h, h.write(ctx, 0, slices.Concat(gone, pieces, []*kgo.Record{rec.note(t.ledger)}))
 }
 

@@ -230,13 +230,5 @@ func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, err
 // ends it, so poll does not wait for longer.
 const pollPatience = 3 * time.Second
 
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
 // byHand is the first part of the cause of a run that an operator aborted.
 const byHand = "aborted by "

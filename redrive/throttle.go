@@ -1,6 +1,9 @@
 package redrive
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // logEvery is the least interval between equal messages, and maxLogged the most messages that a
 // throttle remembers.
@@ -24,4 +27,12 @@ func (t *throttle) first(message string) bool {
 	}
 	t.logged[message] = now
 	return true
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }
