@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// CheckRetry returns an error unless m, which Parse read from a record on a retry topic, is
-// plausible there. written is the record's own timestamp (the broker's time of writing), or the
-// reader's time if that is later and the broker's clock may be behind. retention is the tier's;
-// zero or less means unlimited.
+// CheckRetry returns an error unless m is plausible on a retry topic. Parse read m from a record
+// there. written is the record's own timestamp, the broker's time of writing. If the broker's clock
+// may be behind, it is the reader's time if that is later. retention is the tier's; zero or less
+// means unlimited.
 //
 // A record in a tier has its original topic (and so partition, offset and attempts), its group and
 // its due time. If it has attempts it also has the class and the times of its failures. It must be

@@ -40,9 +40,9 @@
 // # Trust
 //
 // Exactly these keys are reserved; any other header is the user's, whatever its prefix. On a source
-// topic the reserved headers have no effect and are removed ([Strip]), with one exception: the
-// redrive headers count as [SourceRedrive] says. dlq-redrive-original counts only together with
-// them, and only if it names a record before its copy.
+// topic the reserved headers have no effect and are removed ([Strip]). The redrive headers are the
+// exception: [SourceRedrive] decides whether they count. dlq-redrive-original counts only together
+// with them, and only if it names a record before its copy.
 //
 // On a retry topic a record is processed if [Parse] and [Meta.CheckRetry] accept it. Otherwise it
 // is dead-lettered as found ([Malformed]). No header can make this package panic.

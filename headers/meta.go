@@ -69,9 +69,8 @@ type Redrive struct {
 	Count int
 	// From is the position of the dead letter: topic, partition and offset.
 	From Position
-	// Original is the position where the record was first read before a run redrove it to its
-	// source, where its copy has another offset: topic, partition and offset. It is zero if the
-	// record was never redriven to its source.
+	// Original is where the record was first read: topic, partition and offset. It is set if a run
+	// redrove the record to its source, where the copy has another offset. Otherwise it is zero.
 	Original Position
 }
 

@@ -15,10 +15,11 @@ import (
 // whether the values are plausible on a topic. Headers without any reserved key give the zero Meta.
 //
 // The error is a *FieldError about the first invalid header: not in its format, out of bounds,
-// duplicate, or missing. Some headers are valid only together: the topic, partition and offset of a
-// position, with the attempts; and the three of redrive, without which dlq-redrive-original is
-// invalid too. The Meta returned with an error has all that could be read, so that an operator sees
-// the content of a malformed letter; of a duplicate it has the first value.
+// duplicate, or missing. Some headers are valid only together. One such set is the topic, partition
+// and offset of a position with the attempts. The other is the three headers of redrive; without
+// them dlq-redrive-original is invalid too. The Meta returned with an error has all values that
+// could be read, so that an operator sees the content of a malformed letter. Of a duplicate header
+// it has the first value.
 //
 // Meta does not alias the headers' values. Parse allocates once for all text, and once more for a
 // history.
@@ -69,11 +70,11 @@ func Parse(h []kgo.RecordHeader) (Meta, error) {
 	return m, nil
 }
 
-// SourceRedrive reads the redrive headers of a record on a source topic. They count, and ok is
-// true, only if all three occur exactly once, in their format, and name a position in dlqTopic,
-// that source's own DLQ. Otherwise any producer could forge a redriven record. [Redrive].Original
-// is set if its header occurs once and in its format; the caller has to check the position that it
-// names.
+// SourceRedrive reads the redrive headers of a record on a source topic. dlqTopic is that source's
+// dead-letter topic. ok is true only if all three headers occur exactly once and in their format,
+// and name a position in dlqTopic. Otherwise any producer could forge a redriven record.
+// [Redrive].Original is set if its header occurs once and in its format. The caller has to check
+// the position that it names.
 func SourceRedrive(h []kgo.RecordHeader, dlqTopic string) (r Redrive, ok bool) {
 	var p parser
 	p.read(h)

@@ -23,11 +23,12 @@ import (
 // topics: the report lists the weaker ones, with the command that changes each. With [Verify] it
 // changes nothing.
 //
-// Ensure returns an error that names every problem, before any change, if the siblings or the spec
-// are invalid, a source topic does not exist, or a permission to describe is missing. So it does if
-// an existing sibling would lose records: compacted, limited by size, or kept shorter than its
-// delay needs. If siblings are missing or too small and may not be provisioned, the error is an
-// [*ProvisionError] with the commands to run. The report holds the changes before an error.
+// Ensure first checks, and returns an error with every problem before it changes anything. Problems
+// are invalid siblings or an invalid spec, a source topic that does not exist, and a missing
+// permission to describe. An existing sibling that would lose records is a problem too: it is
+// compacted, limited by size, or kept shorter than its delay needs. If siblings are missing or too
+// small and may not be provisioned, the error is a [*ProvisionError] with the commands to run. The
+// report holds the changes before an error.
 //
 // Ensure requests all topics at once: one metadata request, one for configs, and one for each
 // distinct shape of topic to create.
@@ -211,9 +212,9 @@ func (e *ensurer) provision(ctx context.Context, missing, small []wanted) (forei
 	return foreign, errors.Join(errs...)
 }
 
-// awaitVisible waits until the cluster shows the created and grown topics. A topic that another instance
-// created is treated as an existing one, and grown if it is too small: that instance may have read
-// the source before it grew.
+// awaitVisible waits until the cluster shows the created and grown topics. A topic that another
+// instance created is treated as an existing one, and grown if it is too small: that instance may
+// have read the source before it grew.
 func (e *ensurer) awaitVisible(ctx context.Context, missing, small, foreign []wanted) error {
 	wait, cancel := context.WithTimeoutCause(ctx, visibleTimeout, fmt.Errorf("not visible after %s", visibleTimeout))
 	defer cancel()

@@ -60,9 +60,9 @@ func (n Naming) Validate() error {
 // means no tiers, which is legal. The group matters only if a template has {group}. Delays are
 // positive, strictly ascending and whole milliseconds.
 //
-// The error names every problem: of the templates, of the delays, names over 249 characters or with
-// characters that Kafka does not allow, names that collide (also those that differ in '.' and '_'
-// only), and names that cannot be read backwards.
+// The error names every problem of the templates, of the delays and of the names. A name is wrong
+// if it has more than 249 characters, or characters that Kafka does not allow. It is also wrong if
+// it cannot be read backwards, or collides with another name: Kafka treats '.' and '_' as one.
 func (n Naming) Siblings(source, group string, delays ...time.Duration) (Siblings, error) {
 	ts, err := n.compile()
 	if err != nil {

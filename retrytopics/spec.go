@@ -50,9 +50,9 @@ type Spec struct {
 	// longer. Zero means 14 days; negative means for ever.
 	DLQRetention time.Duration
 	// Configs are topic configs for every sibling. New siblings get them in place of Ensure's own
-	// values, and existing ones are compared with them. cleanup.policy, retention.ms and
-	// retention.bytes are refused, since they lose records or have a field of their own. Default
-	// none.
+	// values, and existing siblings are compared with them. cleanup.policy and retention.bytes are
+	// refused, since they lose records. So is retention.ms: TierRetention and DLQRetention set it.
+	// Default none.
 	Configs map[string]string
 }
 

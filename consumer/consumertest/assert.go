@@ -31,8 +31,8 @@ func (k *Kafka) Handled(r *kgo.Record, times int) {
 	}
 }
 
-// Parked waits until a copy of the record was written to the tier's retry topic with that error
-// class ("" for any), and returns the content of its headers.
+// Parked waits until a copy of the record with that error class is in the tier's retry topic, and
+// returns the content of its headers. The class "" stands for any class.
 func (k *Kafka) Parked(r *kgo.Record, tier time.Duration, class string) headers.Meta {
 	k.tb.Helper()
 	s := k.siblingsOf(r.Topic)

@@ -1,6 +1,6 @@
-// Package consumertest runs consumers in tests, with the same assertions on three kinds of broker:
-// an embedded one in virtual time, where hours of delay take milliseconds, an embedded one in real
-// time, or any other.
+// Package consumertest runs consumers in tests, with the same assertions on three kinds of broker.
+// [Virtual] has an embedded broker in virtual time, where hours of delay take milliseconds. [Start]
+// has an embedded broker in real time, and [On] uses any broker.
 //
 //	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 //		k.CreateTopic("orders", 3)
@@ -38,8 +38,8 @@ type Kafka struct {
 	// Cluster is the embedded broker, for faults and inspection; nil with On.
 	Cluster *kfake.Cluster
 
-	// Patience bounds the wait of an assertion: 2 h of virtual time, 30 s on an embedded broker in
-	// real time, 1 m on any other.
+	// Patience bounds the wait of an assertion. Default: 2 h of virtual time with Virtual, 30 s
+	// with Start, 1 m with On.
 	Patience time.Duration
 
 	tb      testing.TB

@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// bareConsume is the loop that siding is compared with, written for speed by hand: a goroutine for
-// each partition, fed by the poll loop, one function call for each record, one mark for each batch,
-// a commit a second. It omits all that only matters to a group of several members.
+// bareConsume is the loop that siding is compared with. It is written for speed by hand: a
+// goroutine for each partition, fed by the poll loop, one function call for each record, one mark
+// for each batch, a commit a second. It omits all that only matters to a group of several members.
 func bareConsume(ctx context.Context, j job) (report, error) {
 	var m meter
 	p := newProgress(j.Data, m.begin)

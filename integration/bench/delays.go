@@ -21,8 +21,8 @@ const (
 	// delaysLead is from the first record's writing to its due time: for the
 	// others' writing, and for the consumer to read them.
 	delaysLead = 15 * time.Second
-	// delaysLeast is what must be left of it when the consumer starts, or the
-	// bench would measure how long records take to be read for the first time.
+	// delaysLeast is the part of it that must be left when the consumer starts. Otherwise the bench
+	// would measure how long records take to be read for the first time.
 	delaysLeast = 8 * time.Second
 )
 

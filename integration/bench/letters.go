@@ -23,12 +23,12 @@ type letters struct {
 	id, dlqID             kadm.TopicID // of the source and of the dead-letter topic
 }
 
-// faults is how many kinds of failure the letters are of, in five classes.
+// faults is the number of kinds of failure among the letters, in five classes.
 const faults = 50
 
-// writeLetters writes n dead letters beside a source topic of eight partitions, as
-// siding writes them: with their whole story, of a record that was tried four
-// times, and of one record in forty, as an incident leaves them.
+// writeLetters writes n dead letters beside a source topic of eight partitions, with the headers
+// that siding writes after four attempts. The letters are of one record in forty, as after an
+// incident.
 func (r *rig) writeLetters(ctx context.Context, label string, n int) (letters, error) {
 	const partitions = 8
 	source, err := r.topic(ctx, label, partitions)
