@@ -110,11 +110,7 @@ func (t *summarizer) newFailure(g *headerView) *Failure {
 	if fingerprint != "" && !validFingerprint(fingerprint) {
 		fingerprint, g.broken = "", true
 	}
-	key := fingerprint + "/" + class
-	if row := t.failures.rows[key]; row != nil {
-		return row
-	}
-	row, out := t.failures.row(key)
+	row, out := t.failures.row(fingerprint + "/" + class)
 	if out != nil {
 		if t.last == out {
 			t.last = nil
@@ -130,9 +126,6 @@ func (t *summarizer) newFailure(g *headerView) *Failure {
 
 // fold returns the row for failures of a class that have no row of their own.
 func (t *summarizer) fold(class string) *Failure {
-	if row := t.folded.rows[class]; row != nil {
-		return row
-	}
 	row, out := t.folded.row(class)
 	if out != nil {
 		t.rest.merge(out)
@@ -154,9 +147,6 @@ func (t *summarizer) group(g *headerView) *int64 {
 		return &t.otherGroup
 	case !utf8.ValidString(group): // counts as none
 		g.broken, group = true, ""
-		if n := t.groups.rows[group]; n != nil {
-			return n
-		}
 	}
 	n, out := t.groups.row(group)
 	if out != nil {
