@@ -33,8 +33,6 @@ type Ledger struct {
 	states map[int32]*stateSets
 	runs   map[string][]byte
 	broken map[place]*EntryError // some of them
-
-	reports discardReports
 }
 
 // NewLedger returns the ledger of the dead-letter topic, without reading it. ledger is the name of
@@ -50,7 +48,7 @@ func NewLedger(topic, ledger string, opts ...kgo.Opt) *Ledger {
 // forget drops everything that was read.
 func (l *Ledger) forget() {
 	l.at, l.states, l.runs, l.broken = Cursor{}, map[int32]*stateSets{}, map[string][]byte{}, map[place]*EntryError{}
-	l.reports, l.whole = discardReports{byRun{}, byRun{}}, false
+	l.whole = false
 }
 
 // Topic returns the name of the dead-letter topic.
@@ -100,9 +98,12 @@ func (l *Ledger) Count(s State) (n int64) {
 
 // Pending returns how many letters of a run are [Redriven] and have no outcome yet.
 func (l *Ledger) Pending(run string) (n int64) {
-	for partition, brought := range l.reports.redriven[run] {
-		for offset := range brought.All() {
-			if l.State(partition, offset) == Redriven {
+	for _, f := range l.states {
+		if f.redriven[run] == nil {
+			continue
+		}
+		for offset := range f.redriven[run].All() {
+			if f.state(offset) == Redriven {
 				n++
 			}
 		}

@@ -57,7 +57,7 @@ func (l *Ledger) about(ctx context.Context, at place) (notes []*LedgerRecord, er
 	})
 	l.confirmReports()
 	for run, n := range reports {
-		if n.Entry.State != "" && l.reports.redriven.has(run, at) {
+		if n.Entry.State != "" && l.stateCodeOf(at.partition).redriven.has(run, at.offset) {
 			notes = append(notes, n)
 		}
 	}

@@ -133,8 +133,9 @@ func (l *Ledger) take(n *LedgerRecord) bool {
 	if broken && len(l.broken) < maxBroken {
 		l.broken[at] = e
 	}
-	l.addRedriven(at, &n.Entry)
-	switch f := l.stateCodeOf(at.partition); {
+	f := l.stateCodeOf(at.partition)
+	f.addRedriven(n.Letter, &n.Entry)
+	switch {
 	case broken && errors.Is(e, ErrNewerVersion):
 		f.set(n.Letter, stateNewer)
 	case broken:
@@ -157,7 +158,7 @@ const maxBroken = 100
 func (l *Ledger) stateCodeOf(partition int32) *stateSets {
 	f := l.states[partition]
 	if f == nil {
-		f = &stateSets{}
+		f = &stateSets{discardReports: discardReports{byRun{}, byRun{}}}
 		l.states[partition] = f
 	}
 	return f
@@ -196,46 +197,26 @@ func (l *Ledger) newer() error {
 // addReport adds a consumer's discard report. A report without an entry, revoked or broken, removes
 // the report before it, which compaction deletes.
 func (l *Ledger) addReport(run string, n *LedgerRecord) {
-	at := place{n.Record.Partition, n.Letter}
+	f := l.stateCodeOf(n.Record.Partition)
 	if n.Entry.State != "" {
-		if len(l.reports.reported) < maxDiscardReports || l.reports.reported[run] != nil {
-			l.reports.reported.add(run, at)
+		if len(f.reported) < maxDiscardReports || f.reported[run] != nil {
+			f.reported.add(run, n.Letter)
 		}
 		return
 	}
-	l.reports.reported.remove(run, at)
-	if f := l.stateCodeOf(at.partition); l.reports.redriven.has(run, at) && f.sets[stateCode(Discarded)].Has(at.offset) {
-		f.set(at.offset, stateCode(Redriven))
-	}
-}
-
-// addRedriven stores which run redrove a letter, if its last entry says so.
-func (l *Ledger) addRedriven(at place, e *Entry) {
-	if e.State == Redriven && l.reports.redriven.has(e.Run, at) {
-		return
-	}
-	f := l.stateCodeOf(at.partition)
-	// The letter is redriven by its former entry, or discarded by a report that was confirmed.
-	if f.sets[stateCode(Redriven)].Has(at.offset) || f.sets[stateCode(Discarded)].Has(at.offset) {
-		for run := range l.reports.redriven {
-			l.reports.redriven.remove(run, at)
-		}
-	}
-	if e.State == Redriven && e.Run != "" {
-		l.reports.redriven.add(e.Run, at)
+	f.reported.remove(run, n.Letter)
+	if f.redriven.has(run, n.Letter) && f.sets[stateCode(Discarded)].Has(n.Letter) {
+		f.set(n.Letter, stateCode(Redriven))
 	}
 }
 
 // confirmReports marks the letters as discarded that a report and the entry's run agree about.
 func (l *Ledger) confirmReports() {
-	for run, said := range l.reports.reported {
-		for partition, brought := range l.reports.redriven[run] {
-			if said[partition] == nil {
-				continue
-			}
-			for offset := range said[partition].All() {
-				if brought.Has(offset) {
-					l.stateCodeOf(partition).set(offset, stateCode(Discarded))
+	for _, f := range l.states {
+		for run, reported := range f.reported {
+			for offset := range reported.All() {
+				if f.redriven.has(run, offset) {
+					f.set(offset, stateCode(Discarded))
 				}
 			}
 		}

@@ -14,6 +14,7 @@ type stateSets struct {
 	since offsetset.Numbers              // Unix seconds at which the letters were resolved
 	// behind is how far a copy is after its letter; 0 if its entry does not name the letter.
 	behind offsetset.Numbers
+	discardReports
 }
 
 // The first two sets have the letters whose last entry cannot be read. The sets of the states
@@ -48,6 +49,22 @@ func (f *stateSets) resolve(offset int64, s State, since uint32) {
 		f.since.Set(offset, since)
 	}
 	f.set(offset, stateCode(s))
+}
+
+// addRedriven stores which run redrove a letter, if its last entry says so.
+func (f *stateSets) addRedriven(offset int64, e *Entry) {
+	if e.State == Redriven && f.redriven.has(e.Run, offset) {
+		return
+	}
+	// The letter is redriven by its former entry, or discarded by a report that was confirmed.
+	if f.sets[stateCode(Redriven)].Has(offset) || f.sets[stateCode(Discarded)].Has(offset) {
+		for run := range f.redriven {
+			f.redriven.remove(run, offset)
+		}
+	}
+	if e.State == Redriven && e.Run != "" {
+		f.redriven.add(e.Run, offset)
+	}
 }
 
 // duplicate stores the entry of a copy, and how far it is after its letter; 0 if the entry does not
