@@ -72,7 +72,7 @@ func (l *Ledger) Prune(ctx context.Context, p *Prunable) error {
 }
 
 func (l *Ledger) prune(ctx context.Context, p *Prunable) error {
-	if _, err := l.poll(ctx); err != nil {
+	if _, _, err := l.poll(ctx); err != nil {
 		return err
 	}
 	if err := l.noteDuplicates(ctx, p); err != nil {

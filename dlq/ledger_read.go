@@ -56,14 +56,14 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 
 // find polls the two topics and stores their ids.
 func (l *Ledger) find(ctx context.Context) error {
-	s, err := l.poll(ctx)
+	letters, ledger, err := l.poll(ctx)
 	if err != nil {
 		return err
 	}
-	if l.begun && l.ledgerID != s.ledgerID {
+	if l.begun && l.ledgerID != ledger.ID {
 		l.forget() // the ledger was created or recreated: the old entries are gone
 	}
-	l.begun, l.id, l.ledgerID, l.missing = true, s.id, s.ledgerID, s.missing
+	l.begun, l.id, l.ledgerID, l.missing = true, letters.ID, ledger.ID, ledger.Err != nil
 	return nil
 }
 
@@ -75,40 +75,33 @@ func (l *Ledger) ensure(ctx context.Context) error {
 	return l.Read(ctx, nil, nil)
 }
 
-// ledgerPoll is the result of a poll of the two topics.
-type ledgerPoll struct {
-	id, ledgerID     kadm.TopicID
-	letters, entries int // partitions
-	missing          bool
-}
-
 // poll describes the two topics. It returns an error if the dead-letter topic was recreated since
-// the last find.
-func (l *Ledger) poll(ctx context.Context) (s ledgerPoll, err error) {
+// the last find. The ledger has an error if its topic does not exist.
+func (l *Ledger) poll(ctx context.Context) (letters, ledger kadm.TopicDetail, err error) {
 	if l.topic == "" || l.name == "" {
-		return s, errors.New("the name of the topic or of the ledger is empty")
+		return letters, ledger, errors.New("the name of the topic or of the ledger is empty")
 	}
 	adm, err := client.NewAdmin(l.opts...)
 	if err != nil {
-		return s, err
+		return letters, ledger, err
 	}
 	defer adm.Close()
 	topics, err := adm.ListTopics(ctx, l.topic, l.name)
 	if err != nil {
-		return s, fmt.Errorf("list topics: %w", err)
+		return letters, ledger, fmt.Errorf("list topics: %w", err)
 	}
-	letters, ledger := topics[l.topic], topics[l.name]
+	letters, ledger = topics[l.topic], topics[l.name]
 	switch {
 	case errors.Is(letters.Err, kerr.UnknownTopicOrPartition):
-		return s, fmt.Errorf("the dead-letter topic %q does not exist", l.topic)
+		err = fmt.Errorf("the dead-letter topic %q does not exist", l.topic)
 	case letters.Err != nil:
-		return s, fmt.Errorf("describe topic %q: %w", l.topic, letters.Err)
+		err = fmt.Errorf("describe topic %q: %w", l.topic, letters.Err)
 	case l.begun && l.id != letters.ID:
-		return s, fmt.Errorf("the dead-letter topic %q was recreated: begin with a new Ledger", l.topic)
+		err = fmt.Errorf("the dead-letter topic %q was recreated: begin with a new Ledger", l.topic)
 	case ledger.Err != nil && !errors.Is(ledger.Err, kerr.UnknownTopicOrPartition):
-		return s, fmt.Errorf("describe topic %q: %w", l.name, ledger.Err)
+		err = fmt.Errorf("describe topic %q: %w", l.name, ledger.Err)
 	}
-	return ledgerPoll{letters.ID, ledger.ID, len(letters.Partitions), len(ledger.Partitions), ledger.Err != nil}, nil
+	return letters, ledger, err
 }
 
 // take stores a record of the ledger, and reports whether it is about this topic.

@@ -31,15 +31,15 @@ type ledgerWriter struct {
 // newLedgerWriter returns a writer, or an error if the ledger's topic is missing or has too few
 // partitions. done, if not nil, is called once for every entry.
 func newLedgerWriter(ctx context.Context, l *Ledger, done func(headers.Position, error)) (*ledgerWriter, error) {
-	seen, err := l.poll(ctx)
+	letters, entries, err := l.poll(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case seen.missing:
+	case entries.Err != nil:
 		return nil, fmt.Errorf("the ledger %q does not exist: create it first, compacted, with the partitions of %q (retrytopics.Ensure does)", l.name, l.topic)
 	// an entry goes to its letter's partition, so the ledger needs all of them
-	case seen.entries < seen.letters:
-		return nil, fmt.Errorf("the ledger %q has %d partitions, %q has %d: add partitions to the ledger first", l.name, seen.entries, l.topic, seen.letters)
+	case len(entries.Partitions) < len(letters.Partitions):
+		return nil, fmt.Errorf("the ledger %q has %d partitions, %q has %d: add partitions to the ledger first", l.name, len(entries.Partitions), l.topic, len(letters.Partitions))
 	}
 	cl, err := client.New(writeOpts(l.opts)...)
 	if err != nil {
