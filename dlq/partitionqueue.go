@@ -24,9 +24,6 @@ func (l *partitionQueue) take(d *pendingLetter, max int) (now, ok bool) {
 	return false, true
 }
 
-// back notes that the client gave a letter back.
-func (l *partitionQueue) back() { l.inFlight, l.single = l.inFlight-1, false }
-
 // next returns the letters to give to the client now.
 func (l *partitionQueue) next() (all []*pendingLetter) {
 	if l.inFlight > 0 {
@@ -40,8 +37,4 @@ func (l *partitionQueue) next() (all []*pendingLetter) {
 	}
 	l.inFlight = len(all)
 	return all
-}
-
-func (l *partitionQueue) empty() bool {
-	return l.inFlight == 0 && len(l.alone) == 0 && len(l.held) == 0
 }

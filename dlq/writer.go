@@ -151,10 +151,10 @@ func (w *Writer) produce(d *pendingLetter) {
 func (w *Writer) back(d *pendingLetter, err error) {
 	w.mu.Lock()
 	l := w.queues[d.r.Partition]
-	l.back()
+	l.inFlight, l.single = l.inFlight-1, false
 	over := !w.again(l, d, err)
 	next := l.next()
-	if l.empty() {
+	if l.inFlight == 0 { // then none is left: next gives out what waits
 		delete(w.queues, d.r.Partition)
 	}
 	w.mu.Unlock()
