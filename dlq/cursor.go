@@ -111,7 +111,8 @@ func parseCursor(s string) (Cursor, error) {
 		if err != nil {
 			return Cursor{}, fmt.Errorf("%q is not the number of a partition", number)
 		}
-		if c.has(int32(p)) {
+		_, named := c.At[int32(p)]
+		if _, bounded := c.End[int32(p)]; named || bounded {
 			return Cursor{}, fmt.Errorf("partition %d is named twice", p)
 		}
 		if err := errors.Join(setOffset(&c.At, int32(p), at), setOffset(&c.End, int32(p), end)); err != nil {
@@ -119,12 +120,6 @@ func parseCursor(s string) (Cursor, error) {
 		}
 	}
 	return c, nil
-}
-
-func (c Cursor) has(p int32) bool {
-	_, at := c.At[p]
-	_, end := c.End[p]
-	return at || end
 }
 
 func setOffset(m *map[int32]int64, p int32, text string) error {

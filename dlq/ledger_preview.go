@@ -35,9 +35,10 @@ func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress
 	if err != nil {
 		return o, fmt.Errorf("dlq: preview an import into %q: the input can't be read twice, save it to a file first: %w", l.topic, err)
 	}
-	j, err := l.judged(ctx, progress)
-	if err != nil {
-		return o, err
+	j := newJudge(l, false)
+	s := scan{topic: l.topic, opts: l.opts, progress: progress}
+	if _, err := s.all(ctx, Cursor{}, func(r *kgo.Record) { j.state(r) }); err != nil {
+		return o, fmt.Errorf("dlq: read %q: %w", l.topic, err)
 	}
 	now := time.Now()
 	for _, p := range exportLines(file) {
@@ -58,14 +59,4 @@ func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress
 		return o, fmt.Errorf("dlq: preview an import into %q: %w", l.topic, err)
 	}
 	return o, nil
-}
-
-// judged returns a judge that has seen all letters of the topic.
-func (l *Ledger) judged(ctx context.Context, progress func(read, total int64)) (*judge, error) {
-	j := newJudge(l, false)
-	s := scan{topic: l.topic, opts: l.opts, progress: progress}
-	if _, err := s.all(ctx, Cursor{}, func(r *kgo.Record) { j.state(r) }); err != nil {
-		return nil, fmt.Errorf("dlq: read %q: %w", l.topic, err)
-	}
-	return j, nil
 }

@@ -138,7 +138,7 @@ func (r *reader) run(ctx context.Context) bool {
 			switch {
 			case errors.Is(e.Err, context.DeadlineExceeded):
 				// Nothing came for a while.
-			case isDataLoss(e.Err):
+			case errors.As(e.Err, new(*kgo.ErrDataLoss)):
 				// The broker lost records that were read or would be next. kgo continues at the
 				// start of the log, and take skips the offsets that were read.
 			default:
@@ -261,9 +261,4 @@ func (r *reader) stalled(ctx context.Context, adm *kadm.Client, p int32) error {
 		}
 	}
 	return fmt.Errorf("partition %d delivered nothing between offset %d and its end at %d for %s: %s", p, s.at, s.end, stallLimit, why)
-}
-
-func isDataLoss(err error) bool {
-	_, ok := errors.AsType[*kgo.ErrDataLoss](err)
-	return ok
 }
