@@ -67,12 +67,10 @@ func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
 	}
 	// the engine's errors begin with it, too
 	lines := strings.Split(strings.TrimPrefix(withoutGuess(err.Error()), "redrive: "), "\n")
-	for i, line := range lines {
-		if i == 0 {
-			t.screen.Say("redrive: %s", line)
-		} else {
-			t.screen.Say("  %s", line)
-		}
+	prefix := "redrive: "
+	for _, line := range lines {
+		t.screen.Say("%s%s", prefix, line)
+		prefix = "  "
 	}
 	if hint := remedy(t, err); hint != "" {
 		t.screen.Say("  %s", hint)
