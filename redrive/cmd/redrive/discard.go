@@ -45,15 +45,15 @@ that it has read already; discard warns of that, and show reports what became of
 }
 
 func discard(ctx context.Context, s *session, topic string, sel *selection.Selection, o *operator, yes bool) error {
-	c, err := choose(ctx, s, topic, sel)
+	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
-	ledger, err := idleLedger(ctx, s, c.sibling, toWrite, nil, []string{"WRITE"})
+	ledger, err := idleLedger(ctx, s, f, toWrite, nil, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
-	sum, err := ledger.Summarize(ctx, c.Filter, c.frozen, progress(s.tool, "counting letters of "+topic))
+	sum, err := ledger.Summarize(ctx, sel.Filter, frozen, progress(s.tool, "counting letters of "+topic))
 	warnOfWhere(s.tool, sel)
 	switch {
 	case err != nil:
@@ -70,7 +70,7 @@ func discard(ctx context.Context, s *session, topic string, sel *selection.Selec
 		return err
 	}
 	var done int64
-	n, err := ledger.Discard(ctx, c.Filter, c.frozen, o.by, o.why, func(headers.Position, error) {
+	n, err := ledger.Discard(ctx, sel.Filter, frozen, o.by, o.why, func(headers.Position, error) {
 		if done++; done%1000 == 0 {
 			s.screen.Status("discarding %s", output.Bar(done, sum.Open))
 		}

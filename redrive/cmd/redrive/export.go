@@ -36,11 +36,11 @@ Export changes nothing. To discard what was exported, give discard the same filt
 }
 
 func export(ctx context.Context, s *session, topic string, sel *selection.Selection, all bool) error {
-	c, err := choose(ctx, s, topic, sel)
+	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
-	found, err := chosen(ctx, s, c, c.frozen, all)
+	found, err := chosen(ctx, s, f, sel, frozen, all)
 	if err != nil {
 		return err
 	}

@@ -10,28 +10,17 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-// A letterSelection is the dead letters that a verb is about, up to the topic's end when the verb
-// began.
-type letterSelection struct {
-	sibling
-	*selection.Selection
-	frozen dlq.Cursor
-}
-
-// choose finds the topic and its present end.
-func choose(ctx context.Context, s *session, topic string, sel *selection.Selection) (*letterSelection, error) {
-	f, err := findTopic(ctx, s, topic)
+// choose finds the topic of the letters that a verb is about, and its end when the verb began.
+func choose(ctx context.Context, s *session, topic string, sel *selection.Selection) (f sibling, frozen dlq.Cursor, err error) {
+	f, err = findTopic(ctx, s, topic)
 	if err != nil {
-		return nil, err
+		return f, frozen, err
 	}
 	if gone := sel.Missing(int32(f.partitions)); len(gone) > 0 {
-		return nil, usage(fmt.Errorf("%s has no partition %d: it has %d, from 0 on", topic, gone[0], f.partitions))
+		return f, frozen, usage(fmt.Errorf("%s has no partition %d: it has %d, from 0 on", topic, gone[0], f.partitions))
 	}
-	frozen, err := dlq.Freeze(ctx, topic, s.opts...)
-	if err != nil {
-		return nil, onTopic("DESCRIBE", topic, err)
-	}
-	return &letterSelection{sibling: f, Selection: sel, frozen: frozen}, nil
+	frozen, err = dlq.Freeze(ctx, topic, s.opts...)
+	return f, frozen, onTopic("DESCRIBE", topic, err)
 }
 
 // warnOfWhere warns of letters on which the expression of --where failed.
@@ -47,15 +36,15 @@ func readFailed(topic string, errs ...error) error {
 }
 
 // chosen yields the letters of a selection from the cursor on: the open letters, or all.
-func chosen(ctx context.Context, s *session, c *letterSelection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
+func chosen(ctx context.Context, s *session, f sibling, sel *selection.Selection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
 	if all {
-		return dlq.Read(ctx, c.topic, c.Filter, from, s.opts...), nil
+		return dlq.Read(ctx, f.topic, sel.Filter, from, s.opts...), nil
 	}
-	ledger, err := readLedger(ctx, s, c.sibling, toInspect)
+	ledger, err := readLedger(ctx, s, f, toInspect)
 	if err != nil {
 		return nil, err
 	}
-	return ledger.Letters(ctx, c.Filter, from, dlq.OpenOnly), nil
+	return ledger.Letters(ctx, sel.Filter, from, dlq.OpenOnly), nil
 }
 
 // nothing is the message where no letter is chosen.

@@ -68,11 +68,11 @@ func (l listing) from(topic string) (*dlq.Cursor, error) {
 }
 
 func list(ctx context.Context, s *session, topic string, sel *selection.Selection, from *dlq.Cursor, how listing) error {
-	c, err := choose(ctx, s, topic, sel)
+	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
-	at := c.frozen
+	at := frozen
 	if from != nil {
 		at = *from
 		has := func(r dlq.Range) bool { _, ok := at.End[r.Partition]; return ok }
@@ -80,7 +80,7 @@ func list(ctx context.Context, s *session, topic string, sel *selection.Selectio
 			return usage(errors.New("--cursor: the filters choose none of its partitions"))
 		}
 	}
-	found, err := chosen(ctx, s, c, at, how.all)
+	found, err := chosen(ctx, s, f, sel, at, how.all)
 	if err != nil {
 		return err
 	}

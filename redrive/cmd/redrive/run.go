@@ -62,7 +62,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 
 // planRun makes the plan that the flags ask for, and the engine that can run it.
 func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Redriver, *redrive.Plan, error) {
-	if _, err := choose(ctx, s, topic, sel); err != nil {
+	if _, _, err := choose(ctx, s, topic, sel); err != nil {
 		return nil, nil, err
 	}
 	r, err := s.redriver(i.operator)

@@ -34,15 +34,15 @@ It lists up to 1,000 pairs of class and fingerprint, and counts the others as (o
 }
 
 func summarize(ctx context.Context, s *session, topic string, sel *selection.Selection) error {
-	c, err := choose(ctx, s, topic, sel)
+	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
-	ledger, err := readLedger(ctx, s, c.sibling, toInspect)
+	ledger, err := readLedger(ctx, s, f, toInspect)
 	if err != nil {
 		return err
 	}
-	sum, err := ledger.Summarize(ctx, sel.Filter, c.frozen, progress(s.tool, "reading "+topic))
+	sum, err := ledger.Summarize(ctx, sel.Filter, frozen, progress(s.tool, "reading "+topic))
 	warnOfWhere(s.tool, sel)
 	if sum != nil {
 		// The counts of the other partitions are useful where one can't be read.
