@@ -15,8 +15,8 @@ func newBoundedTable[R any](limit int) *boundedTable[R] {
 	return &boundedTable[R]{limit: limit, rows: map[string]*R{}}
 }
 
-// row returns the row of a key, and makes it if there is none; it is nil if there is no room. out is
-// the row that was removed for it, if any.
+// row returns the row of a key, and makes it if there is none; it is nil if there is no room. out
+// is the row that was removed for it, if any.
 func (t *boundedTable[R]) row(key string) (row, out *R) {
 	if row := t.rows[key]; row != nil {
 		return row, nil

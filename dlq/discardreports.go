@@ -8,9 +8,9 @@ import (
 
 // discardReports has two sets of letters of a partition by run: those that consumers report as
 // discarded, and those that the run redrove and whose outcome is not known. A report counts if the
-// letter is in both. Otherwise a record of another cluster, of a deleted topic, or of a forger could
-// resolve a letter. Either record may be read first, since a consumer may be faster than the commit
-// of the entry.
+// letter is in both. Otherwise a record of another cluster, of a deleted topic, or of a forger
+// could resolve a letter. Either record may be read first, since a consumer may be faster than the
+// commit of the entry.
 // See DESIGN.md, "Discard reports".
 type discardReports struct {
 	reported, redriven byRun
