@@ -30,7 +30,7 @@ func ofClient(err error, s *shape) opinion {
 
 // plain are sentinel errors that only their text identifies.
 var plain = map[string]opinion{
-	"invalid connection": withVerdict(classConnection, VerdictRetry), // go-sql-driver: lost during a query
+	"invalid connection": withVerdict(classConnection, VerdictRetry), // go-sql-driver, in a query
 	"conn closed":        withVerdict(classConnection, VerdictRetry), // pgx
 
 	"redis: connection pool timeout":          withVerdict("redis.pool", VerdictRetry),

@@ -255,8 +255,8 @@ func (c *Consumer) connect() (err error) {
 	c.membership.Begin(rebalance + joinsLate)
 	c.retryPoll = newRetryPoll(c, c.retryCl)
 	c.retryPauser.client = c.retryCl
-	// Evicted records are not fetched through the retry client, whose fetch connections are busy with
-	// long polls.
+	// Evicted records are not fetched through the retry client, whose fetch connections are busy
+	// with long polls.
 	c.tierEnv.Fetch = tier.NewFetcher(c.retryCl, c.copyClients.Client, c.cluster).Fetch
 	c.workerPool = &workerPool{limit: c.cfg.Concurrency, wg: &c.workers, run: runUnit, clock: c.clock}
 	return nil
@@ -302,9 +302,10 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// retryUntilFinal repeats a step of the start until it succeeds or fails permanently. passes reports
-// the errors that pass by themselves. A broker learns of a new topic a moment after the controller
-// created it. Another error is therefore permanent only when it has persisted for some 0.7 s.
+// retryUntilFinal repeats a step of the start until it succeeds or fails permanently. passes
+// reports the errors that pass by themselves. A broker learns of a new topic a moment after the
+// controller created it. Another error is therefore permanent only when it has persisted for some
+// 0.7 s.
 func (c *Consumer) retryUntilFinal(ctx context.Context, passes func(error) bool, what string, step func() error) error {
 	var final error
 	looks := 0

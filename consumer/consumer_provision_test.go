@@ -23,7 +23,7 @@ import (
 // copies a record of them.
 func TestConsumerTopics_NewPartitionsBeginInTenSeconds(t *testing.T) {
 	each(t, protocols, 3, func(t *testing.T, k *consumertest.Kafka, protocol []kgo.Opt) {
-		k.CreateTopic("orders.retry.900ms", 1) // as an operator may create it, with too few partitions
+		k.CreateTopic("orders.retry.900ms", 1) // with too few partitions
 		var log lines
 		cfg := config(sortOfBad)
 		// as a Consumer has it

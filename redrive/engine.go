@@ -308,7 +308,8 @@ func (e *engine) recordVerdicts(verdicts []inflight.Verdict) {
 	}
 }
 
-// keepFatal keeps an error that no retry can cure: the letters are gone, or a permission is missing.
+// keepFatal keeps an error that no retry can cure: the letters are gone, or a permission is
+// missing.
 func (e *engine) keepFatal(err error) {
 	_, denied := errors.AsType[*permission.DeniedError](err)
 	if errors.Is(err, ErrTopicRecreated) || denied && e.fatal == nil {

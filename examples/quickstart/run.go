@@ -190,8 +190,9 @@ func flush(cl *kgo.Client) error {
 	return cl.Flush(ctx)
 }
 
-// awaitFinish waits until each order was handled or dead-lettered, or until the group has committed all
-// records. In the second case no further outcome can follow, and the table shows what is missing.
+// awaitFinish waits until each order was handled or dead-lettered, or until the group has committed
+// all records. In the second case no further outcome can follow, and the table shows what is
+// missing.
 func awaitFinish(ctx context.Context, c *cluster, j *journal, ended <-chan error) error {
 	poll := time.NewTicker(500 * time.Millisecond)
 	defer poll.Stop()

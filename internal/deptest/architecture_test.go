@@ -15,8 +15,8 @@ var (
 	quoted  = regexp.MustCompile("`([^`]+)`")
 )
 
-// docs/architecture.md has a row for each folder with code. Where a folder has a section of its own,
-// the section has a row for each family of its files, and no others.
+// docs/architecture.md has a row for each folder with code. Where a folder has a section of its
+// own, the section has a row for each family of its files, and no others.
 func TestArchitecturePageNamesEachFile(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))

@@ -104,7 +104,7 @@ func nameShell(root *cobra.Command) {
 	completion.Args = func(*cobra.Command, []string) error {
 		return errors.New("completion takes the name of a shell: bash, zsh, fish, powershell")
 	}
-	completion.RunE = func(*cobra.Command, []string) error { return nil } // cobra checks arguments of what runs
+	completion.RunE = func(*cobra.Command, []string) error { return nil } // so cobra checks arguments
 }
 
 func noSuchVerb(cmd *cobra.Command, args []string) error {

@@ -32,8 +32,8 @@ const (
 	headBytes = 16 << 10
 	fillBytes = 1 << 20
 	maxBytes  = 128 << 20
-	// answerBytes bounds the bytes of one answer. A slow connection must carry it within the client's
-	// request timeout.
+	// answerBytes bounds the bytes of one answer. A slow connection must carry it within the
+	// client's request timeout.
 	answerBytes = 2 << 20
 )
 

@@ -67,7 +67,7 @@ func readFile(path string) (*file, error) {
 	for _, e := range wrong.Errors {
 		line, what, _ := strings.Cut(strings.TrimPrefix(e, "line "), ": ")
 		if strings.HasPrefix(what, "cannot unmarshal") {
-			what = "a name, or keys with values, is expected here" // the library's text has Go types
+			what = "a name, or keys with values, is expected here" // the library names Go types
 		}
 		errs = append(errs, fmt.Errorf("%s:%s: %s", path, line, withoutQuotes(strings.TrimSuffix(what, " in type connect.file"))))
 	}
