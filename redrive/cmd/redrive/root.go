@@ -104,7 +104,8 @@ func nameShell(root *cobra.Command) {
 	completion.Args = func(*cobra.Command, []string) error {
 		return errors.New("completion takes the name of a shell: bash, zsh, fish, powershell")
 	}
-	completion.RunE = func(*cobra.Command, []string) error { return nil } // so cobra checks arguments
+	// cobra checks the arguments of commands that run only
+	completion.RunE = func(*cobra.Command, []string) error { return nil }
 }
 
 func noSuchVerb(cmd *cobra.Command, args []string) error {
