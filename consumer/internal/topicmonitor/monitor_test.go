@@ -21,6 +21,8 @@ type owner struct {
 	mu   sync.Mutex
 	now  cluster.Topic
 	told []string
+	err  error  // of Describe
+	last *Topic // that was sized
 }
 
 func (o *owner) Uses() map[string]Use { return map[string]Use{"orders": {o.kind, "orders"}} }
@@ -28,7 +30,7 @@ func (o *owner) Uses() map[string]Use { return map[string]Use{"orders": {o.kind,
 func (o *owner) Describe(context.Context, []string) (map[string]cluster.Topic, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return map[string]cluster.Topic{"orders": o.now}, nil
+	return map[string]cluster.Topic{"orders": o.now}, o.err
 }
 
 // set has the brokers have another topic.
@@ -38,12 +40,46 @@ func (o *owner) set(now cluster.Topic) {
 	o.now = now
 }
 
-func (o *owner) PollFailed(error)    { o.told = append(o.told, "failed") }
-func (o *owner) Sized(*Topic, int32) {}
-func (o *owner) Missing(*Topic)      { o.told = append(o.told, "missing") }
-func (o *owner) Found(*Topic)        { o.told = append(o.told, "found") }
-func (o *owner) Recreated(*Topic)    { o.told = append(o.told, "recreated") }
-func (o *owner) Reread(*Topic)       { o.told = append(o.told, "reread") }
+func (o *owner) PollFailed(error) { o.tell("failed") }
+func (o *owner) Missing(*Topic)   { o.tell("missing") }
+func (o *owner) Found(*Topic)     { o.tell("found") }
+func (o *owner) Recreated(*Topic) { o.tell("recreated") }
+func (o *owner) Reread(*Topic)    { o.tell("reread") }
+
+func (o *owner) Sized(t *Topic, _ int32) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last = t
+}
+
+func (o *owner) tell(what string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.told = append(o.told, what)
+}
+
+// heard returns what the owner was told since the last call.
+func (o *owner) heard() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	told := o.told
+	o.told = nil
+	return told
+}
+
+// revoking notes that the topic's lanes are being revoked.
+func (o *owner) revoking(on bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last.Revoking.Store(on)
+}
+
+// fail makes the polls fail, or not.
+func (o *owner) fail(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.err = err
+}
 
 // Each change is reported once, however often it is polled; a drained tier, which is forgotten for
 // good, has to be missing for longer.
@@ -90,10 +126,109 @@ func TestMonitor_ReportsEachChangeOnce(t *testing.T) {
 				}
 				end()
 				synctest.Wait()
-				if !slices.Equal(o.told, tt.want) {
-					t.Errorf("told %v, want %v", o.told, tt.want)
+				if got := o.heard(); !slices.Equal(got, tt.want) {
+					t.Errorf("told %v, want %v", got, tt.want)
 				}
 			})
 		})
 	}
+}
+
+// watched is a monitor of an owner whose topic was found, and steps in which both are used.
+func watched(t *testing.T, steps func(o *owner, m *Monitor, tells func(...string))) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		o := &owner{now: found}
+		m := New(o)
+		ctx, end := context.WithCancel(t.Context())
+		go m.Loop(ctx)
+		time.Sleep(20 * time.Second)
+		steps(o, m, func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			if got := o.heard(); !slices.Equal(got, want) {
+				t.Errorf("told %v, want %v", got, want)
+			}
+		})
+		end()
+		synctest.Wait()
+	})
+}
+
+var (
+	found  = cluster.Topic{ID: kadm.TopicID{1}, Partitions: 1}
+	absent = cluster.Topic{Err: kerr.UnknownTopicOrPartition}
+)
+
+// A topic may be paused for a suspicion about its id, so the suspicion lasts until it is resolved.
+func TestMonitor_KeepsASuspicionUntilItIsResolved(t *testing.T) {
+	t.Parallel()
+	hidden := cluster.Topic{Err: kerr.TopicAuthorizationFailed}
+	for name, until := range map[string]struct{ begin, end func(*owner) }{
+		"it may not be described": {func(o *owner) { o.set(hidden) }, func(o *owner) { o.set(found) }},
+		"its lanes are revoked":   {func(o *owner) { o.revoking(true) }, func(o *owner) { o.revoking(false) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			watched(t, func(o *owner, m *Monitor, tells func(...string)) {
+				until.begin(o)
+				m.Suspect("orders", kerr.UnknownTopicID)
+				m.Suspect("orders", kerr.UnknownTopicOrPartition) // takes nothing back
+				time.Sleep(20 * time.Second)
+				tells()
+				until.end(o)
+				time.Sleep(time.Second)
+				tells("reread")
+				m.Suspect("orders", kerr.InconsistentTopicID) // the clients forget it no sooner than clearEvery
+				time.Sleep(clearEvery - 2*time.Second)
+				tells()
+				time.Sleep(3 * time.Second)
+				tells("reread")
+			})
+		})
+	}
+}
+
+func TestMonitor_IgnoresWhatIsNoChange(t *testing.T) {
+	t.Parallel()
+	watched(t, func(o *owner, m *Monitor, tells func(...string)) {
+		m.Suspect("orders", errors.New("another error"))
+		m.Suspect("orders", kerr.UnknownTopicOrPartition)
+		time.Sleep(20 * time.Second)
+		tells()
+		o.set(absent) // a broker that learns of it late
+		time.Sleep(pollSoon)
+		o.set(found)
+		time.Sleep(20 * time.Second)
+		tells()
+		o.set(cluster.Topic{Partitions: 1}) // a broker without ids
+		time.Sleep(20 * time.Second)
+		tells()
+	})
+}
+
+func TestMonitor_ListsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	watched(t, func(o *owner, m *Monitor, tells func(...string)) {
+		o.set(absent)
+		m.Suspect("orders", kerr.UnknownTopicOrPartition)
+		time.Sleep((missedPolls + 1) * pollSoon)
+		tells("missing")
+		if got := m.Absent(); !slices.Equal(got, []string{"orders"}) {
+			t.Errorf("%v are missing", got)
+		}
+		o.set(found)
+		time.Sleep(20 * time.Second)
+		tells("found")
+	})
+}
+
+func TestMonitor_ReportsAFailedPoll(t *testing.T) {
+	t.Parallel()
+	watched(t, func(o *owner, m *Monitor, tells func(...string)) {
+		o.fail(errors.New("no broker"))
+		time.Sleep(pollEvery + pollSoon)
+		tells("failed")
+		o.fail(nil)
+	})
 }
