@@ -117,3 +117,30 @@ func TestCopies_NoteTakesThePlaceOfADroppedCopy(t *testing.T) {
 		t.Errorf("after the note, finished: %v, and the books were empty %d times, with %d bytes", l.finishedNow()[0], ended, s.bytes)
 	}
 }
+
+// A lane runs records while there is room for their copies. New lanes begin with few, full ones
+// wait until half is free, and one refused copy holds up its lane.
+func TestCopies_HaveRoomWithinTheirBounds(t *testing.T) {
+	t.Parallel()
+	const count, bytes = 100, 1000
+	for name, tt := range map[string]struct {
+		s    Copies
+		room bool
+	}{
+		"none":                          {Copies{}, true},
+		"one that is larger than all":   {Copies{outstanding: 1, bytes: bytes, acknowledged: 9}, false},
+		"below both bounds":             {Copies{outstanding: count - 1, bytes: bytes - 1, acknowledged: 9}, true},
+		"at the bound":                  {Copies{outstanding: count, acknowledged: 9}, false},
+		"full, and more than half left": {Copies{outstanding: count / 2, full: true, acknowledged: 9}, false},
+		"full, and half is free":        {Copies{outstanding: count/2 - 1, full: true, acknowledged: 9}, true},
+		"full, and half the bytes left": {Copies{outstanding: 1, bytes: bytes / 2, full: true, acknowledged: 9}, false},
+		"a new lane's first":            {Copies{outstanding: firstCopies - 1}, true},
+		"a new lane's next":             {Copies{outstanding: firstCopies}, false},
+		"after an acknowledgement":      {Copies{outstanding: firstCopies, acknowledged: 1}, true},
+		"one was refused":               {Copies{outstanding: 1, refused: 1, acknowledged: 9}, false},
+	} {
+		if got := tt.s.Room(count, bytes); got != tt.room {
+			t.Errorf("%s: room is %v, want %v", name, got, tt.room)
+		}
+	}
+}
