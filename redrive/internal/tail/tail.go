@@ -475,11 +475,12 @@ func (t *Tail) WaitUntil(ctx context.Context, to bounds.Positions) error {
 func (t *Tail) short(to bounds.Positions) (topic string, partition int32, short bool) {
 	for topic, partitions := range to {
 		for p, end := range partitions {
-			state := t.at[topic][p]
-			if state == nil {
-				return topic, p, end > 0
+			at := int64(0)
+			if state := t.at[topic][p]; state != nil {
+				state.pass()
+				at = state.at
 			}
-			if state.pass(); state.at < end {
+			if at < end {
 				return topic, p, true
 			}
 		}

@@ -200,3 +200,18 @@ func TestTail_PassesOverWhatTheRunWrote(t *testing.T) {
 		}
 	}
 }
+
+// An empty partition that the tail does not have ended the comparison with the others.
+func TestTail_WaitsForEveryPartition(t *testing.T) {
+	t.Parallel()
+	w := New(nil, nil, nil)
+	w.Add(bounds.Positions{"t": {0: 0}})
+	to := bounds.Positions{"t": {0: 5, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 0, 7: 0}}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 { // a map has no order
+		if err := w.WaitUntil(over, to); err == nil {
+			t.Fatal("it reached an offset of which it read nothing")
+		}
+	}
+}
