@@ -90,6 +90,19 @@ func TestOriginals_WithoutPermissionEndTheRun(t *testing.T) {
 	})
 }
 
+// The source has no leader for a while.
+func TestOriginals_AreReadAgainAfterAnError(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		r, p := without(t, k, 20)
+		f := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Err: kerr.UnknownServerError, Count: 3})
+		succeeds(t, 20)(r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil))
+		if f.Hits() == 0 {
+			t.Error("there was no fault")
+		}
+	})
+}
+
 // The letter was not sent, since its record was gone from the source, and it hid the copy that had
 // the value. So the record was never redriven.
 func TestOriginals_ThatAreGoneAreReadFromCopies(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -80,4 +81,25 @@ func TestRetake_EndsWhereItMayNotAndReportsWhereItCannot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An operator discards letters of a run that is stopped.
+func TestResume_SendsNoLetterThatWasDiscarded(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 100, succeeding)
+		r, p := planned(t, k)
+		sent := stopped(t, r, p, redrive.Pace{Canary: -1, Ramp: -1}, 20).Counts.Sent
+		discarded, err := ledgerOf(k).Discard(t.Context(), dlq.Filter{}, dlq.Cursor{}, "ben", "not worth it", nil)
+		if err != nil || discarded != 100-sent {
+			t.Fatalf("%d letters were sent, and %d discarded: %v", sent, discarded, err)
+		}
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		if err != nil || o.Counts.Sent != sent || o.Counts.Skipped[redrive.SkippedResolved] != discarded {
+			t.Errorf("%d letters were sent and %d discarded before; the run ended with %v, and %+v", sent, discarded, err, o)
+		}
+		if n := len(on(t, k, "orders.retry.5s")); int64(n) != sent {
+			t.Errorf("%d copies are on the tier, want %d", n, sent)
+		}
+	})
 }

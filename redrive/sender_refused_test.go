@@ -2,9 +2,11 @@ package redrive_test
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -101,4 +103,19 @@ func TestSender_LeavesOnlyTheRefusedLetter(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestSender_TakesAnotherCanaryForARefusedOne(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 20, succeeding)
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.MessageTooLarge, Count: 1})
+		r, p := planned(t, k)
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		o, err := r.Run(ctx, p, redrive.Pace{}, nil)
+		if c := o.Counts; err != nil || c.Succeeded != 19 || c.Skipped[redrive.SkippedTooLarge] != 1 {
+			t.Errorf("the run ended with %v, and %+v", err, o)
+		}
+	})
 }

@@ -31,3 +31,23 @@ func TestSender_KeepsTheNotesOfAStoppedTransaction(t *testing.T) {
 		t.Errorf("what is left is %+v", n)
 	}
 }
+
+func TestSender_KeepsTheNotesOfARefusedTransaction(t *testing.T) {
+	t.Parallel()
+	s := &sender{run: &ownedRun{load: newLoad(1 << 20)}, taken: 3, notes: []*kgo.Record{{Value: []byte("later")}}}
+	refused := []*outgoing{{Place: letters.At(0, 1)}, {Place: letters.At(0, 2)}}
+	if stays := s.refused(&transaction{copies: refused, notes: []*kgo.Record{{Value: []byte("first")}}, refused: refused}); stays != nil {
+		t.Errorf("letter %v stays, of two that were refused", stays.at)
+	}
+	if len(s.notes) != 2 || string(s.notes[0].Value) != "first" || len(s.buffer) != 2 || s.taken != 1 {
+		t.Errorf("it has the notes %v, and %d letters of which %d are taken", s.notes, len(s.buffer), s.taken)
+	}
+}
+
+// The letters of that transaction may come back.
+func TestSender_IsNotDoneWhileATransactionEnds(t *testing.T) {
+	t.Parallel()
+	if (&sender{busy: [2]bool{false, true}}).done() || !(&sender{}).done() {
+		t.Error("it is done before its last transaction has ended, or never")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -172,5 +173,30 @@ func TestWatch_WaitsWhereAPartitionsEndIsUnknown(t *testing.T) {
 		if err != nil || o.Counts.Succeeded != 3 || blind.Hits() != 1 {
 			t.Errorf("after %d readings that failed the run ended with %v, and %+v", blind.Hits(), err, o.Counts)
 		}
+	})
+}
+
+// The partition has a record that the watch did not know of as it began.
+func TestWatch_ReadsPartitionsThatAreAdded(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 100, succeeding)
+		r, p := planned(t, k)
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		added := false
+		succeeds(t, 100)(r.Run(ctx, p, redrive.Pace{}, func(e redrive.Event) {
+			if added || e.Counts.Sent < 20 {
+				return
+			}
+			added = true
+			cl := clientOf(t, k, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+			if _, err := kadm.NewClient(cl).CreatePartitions(t.Context(), 1, "orders.dlq", "orders.dlq.ledger"); err != nil {
+				t.Error(err)
+			}
+			if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.dlq", Partition: 1, Value: []byte("of another program")}).FirstErr(); err != nil {
+				t.Error(err)
+			}
+		}))
 	})
 }
