@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,11 +46,7 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 	ctx, cancel := k.within()
 	defer cancel()
 	k.mu.Lock()
-	produced := append([]*kgo.Record(nil), k.produced...)
-	siblings := make(map[string]consumed, len(k.siblings))
-	for t, s := range k.siblings {
-		siblings[t] = s
-	}
+	produced, siblings := slices.Clone(k.produced), maps.Clone(k.siblings)
 	k.mu.Unlock()
 
 	found := map[position]*places{}
@@ -86,9 +83,7 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 		}
 		for at := range back.copies {
 			if p := found[back.origin(at)]; p != nil {
-				n, _ := k.journal.times(at)
-				p.handled += n
-				p.discarded += k.journal.dropped(at)
+				k.journal.addTo(p, at)
 				if at.offset >= floor(topic, at.partition) {
 					p.unread = 1
 				}
@@ -116,9 +111,7 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 		}
 	}
 	for at, p := range found {
-		n, _ := k.journal.times(at)
-		p.handled += n
-		p.discarded += k.journal.dropped(at)
+		k.journal.addTo(p, at)
 		if p.sum() != 1 {
 			problems = append(problems, fmt.Sprintf("%v: handled %d times, discarded %d, parked %d, dead-lettered %d, not consumed %d", at, p.handled, p.discarded, p.parked, p.dead, p.unread))
 		}

@@ -167,10 +167,12 @@ func (j *journal) OnDiscarded(d consumer.Routed) {
 	j.discarded[positionOf(d.Record)]++
 }
 
-func (j *journal) dropped(at position) int {
+// addTo counts how often the record of a position was handled and discarded.
+func (j *journal) addTo(p *places, at position) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.discarded[at]
+	p.handled += j.handled[at]
+	p.discarded += j.discarded[at]
 }
 
 func (j *journal) times(at position) (int, <-chan struct{}) {
