@@ -63,7 +63,7 @@ func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 		meta := headers.Meta{Original: headers.Position{Topic: "orders"}, Group: "shipping", Attempts: 1, Class: "busy", FirstFailedAt: time.Now(), FailedAt: time.Now(), NotBefore: time.Now(), Hops: 1}
 		var enc headers.Encoder
 		l.tiers()[0].offer([16]byte{}, []*kgo.Record{{Topic: l.tiers()[0].topic, Headers: enc.Append(&meta, nil)}})
-		c.recheckLater([]outOfRange{{at: topicPartition{"orders", 0}}}, errors.New("no broker"), func([]outOfRange) {})
+		c.recheckLater([]outOfRange{{at: topicPartition{"orders", 0}}}, errors.New("no broker"), func(func()) {})
 		synctest.Wait()
 		for _, want := range []string{"a copy was refused", "the ledger could not be written", "another group shares", "trying again"} {
 			if !strings.Contains(strings.Join(probe.logged, "\n"), want) {

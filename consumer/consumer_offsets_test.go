@@ -48,7 +48,7 @@ func TestConsumerOffsets_BoundsComeInTime(t *testing.T) {
 		go func() { _ = silent.Ping(slow) }()
 		synctest.Wait()
 		began := time.Now()
-		c.moveSources([]outOfRange{{at: topicPartition{l.topic, l.partition}}})
+		c.move([]outOfRange{{at: topicPartition{l.topic, l.partition}}}, c.betweenPolls)
 		if took := time.Since(began); took != offsetsTimeout+cluster.Slack {
 			t.Errorf("the look held the poll loop up for %v, want %v", took, offsetsTimeout+cluster.Slack)
 		}

@@ -29,20 +29,10 @@ func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
 	return o, errors.Is(err, kerr.OffsetOutOfRange)
 }
 
-// moveSources moves source positions back into their logs. It runs in a turn of the source's poll
-// loop.
-func (c *Consumer) moveSources(lost []outOfRange) {
-	c.move(lost, c.moveSource, func(left []outOfRange) { c.betweenPolls(func() { c.moveSources(left) }) })
-}
-
-// moveTiers moves tier positions back into their logs. It runs in a turn of the retry poll loop.
-func (c *Consumer) moveTiers(lost []outOfRange) {
-	c.move(lost, c.moveTier, func(left []outOfRange) { c.retryPoll.betweenPolls(func() { c.moveTiers(left) }) })
-}
-
-// move calls one for each position whose log bounds it could read, and again, a second later, with
-// the other positions. One query serves all of them.
-func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int64), again func([]outOfRange)) {
+// move moves positions of the sources, or positions of tiers, back into their logs. One query serves
+// all of them. It runs in a turn of their poll loop. betweenPolls gets a turn of the same loop, a
+// second later, for the positions whose log bounds could not be read.
+func (c *Consumer) move(lost []outOfRange, betweenPolls func(func())) {
 	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return o.tier == nil && c.lane(o.at.topic, o.at.partition) == nil })
 	if len(lost) == 0 {
 		return
@@ -63,11 +53,13 @@ func (c *Consumer) move(lost []outOfRange, one func(o outOfRange, start, end int
 			left = append(left, o)
 		case err != nil:
 			left, failures = append(left, o), append(failures, err)
+		case o.tier == nil:
+			c.moveSource(o, start, end)
 		default:
-			one(o, start, end)
+			c.moveTier(o, start, end)
 		}
 	}
-	c.recheckLater(left, errors.Join(unknown, joinFew(failures)), again)
+	c.recheckLater(left, errors.Join(unknown, joinFew(failures)), betweenPolls)
 }
 
 // moveSource moves the position of a source back into its log.
@@ -208,9 +200,9 @@ func (c *Consumer) isTruncated(l *lane, tier string) bool {
 	return ok
 }
 
-// recheckLater calls again in a second with positions that are out of range. A position has one
-// pending recheck at a time, however many polls report it.
-func (c *Consumer) recheckLater(lost []outOfRange, err error, again func([]outOfRange)) {
+// recheckLater moves positions that are out of range in a second. A position has one pending recheck
+// at a time, however many polls report it.
+func (c *Consumer) recheckLater(lost []outOfRange, err error, betweenPolls func(func())) {
 	c.mu.Lock()
 	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return c.repolled[o.at] })
 	for _, o := range lost {
@@ -231,6 +223,6 @@ func (c *Consumer) recheckLater(lost []outOfRange, err error, again func([]outOf
 			delete(c.repolled, o.at)
 		}
 		c.mu.Unlock()
-		again(lost)
+		betweenPolls(func() { c.move(lost, betweenPolls) })
 	})
 }

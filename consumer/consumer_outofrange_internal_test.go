@@ -15,7 +15,7 @@ import (
 // for each of its partitions.
 func TestConsumerOutOfRange_AsksOnceForAllPositions(t *testing.T) {
 	t.Parallel()
-	for name, move := range map[string]func(*Consumer, []outOfRange){"sources": (*Consumer).moveSources, "tiers": (*Consumer).moveTiers} {
+	for _, name := range []string{"sources", "tiers"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -35,8 +35,12 @@ func TestConsumerOutOfRange_AsksOnceForAllPositions(t *testing.T) {
 					}
 					lost = append(lost, o)
 				}
+				betweenPolls := c.betweenPolls
+				if name == "tiers" {
+					betweenPolls = c.retryPoll.betweenPolls
+				}
 				again := func() { time.Sleep(offsetsTimeout) } // on a goroutine of its own
-				for round, look := range []func(){func() { move(c, lost) }, again, again} {
+				for round, look := range []func(){func() { c.move(lost, betweenPolls) }, again, again} {
 					began := time.Now()
 					look()
 					if took := time.Since(began); took != offsetsTimeout {

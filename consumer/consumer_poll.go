@@ -44,7 +44,7 @@ func (c *Consumer) pollSource(ctx context.Context) {
 			}
 		}
 		c.sourcePauser.apply(full...)
-		c.moveSources(lost)
+		c.move(lost, c.betweenPolls)
 		c.source.end()
 	}
 }

@@ -48,7 +48,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 				}
 			})
 		})
-		p.c.moveTiers(lost)
+		p.c.move(lost, p.betweenPolls)
 		p.end()
 		p.c.retryPauser.apply(full...)
 	}

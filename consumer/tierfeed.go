@@ -152,6 +152,6 @@ func (f *tierFeed) Context() context.Context { return f.lane.abandon }
 func (f *tierFeed) OutOfLog() {
 	p := f.lane.c.retryPoll
 	p.betweenPolls(func() {
-		p.c.moveTiers([]outOfRange{{at: topicPartition{f.topic, f.lane.partition}, tier: f}})
+		p.c.move([]outOfRange{{at: topicPartition{f.topic, f.lane.partition}, tier: f}}, p.betweenPolls)
 	})
 }
