@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/sidingkafka/siding/internal/commitmark"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxCommitBytes bounds a commit request. The broker appends a request to its offsets topic as one
-// batch of at most 1 MiB, and refuses all partitions of a larger one.
-const maxCommitBytes = 256 << 10
+// maxCommitPartitions bounds a commit request. The broker appends a request to its offsets topic as
+// one batch of at most 1 MiB, and refuses all partitions of a larger one. A partition takes less
+// than 600 bytes, even if the names of topic and group have Kafka's 249 characters.
+const maxCommitPartitions = 1000
 
 // recommitAfter is the age at which an offset is committed again without progress. The broker drops
 // offsets of topics to which no member subscribes after offsets.retention.minutes, 7 days by
@@ -88,30 +91,15 @@ type commitEntry struct {
 	feed *feed
 	id   *kadm.TopicID // of a tier's topic; nil for a source, whose id kgo sets
 	at   kgo.EpochOffset
-	meta string
 }
 
 func (r *commitRequest) add(f *feed, id *kadm.TopicID) {
-	*r = append(*r, commitEntry{f, id, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.Floor()}, f.tracker.Metadata()})
-}
-
-// split cuts off the entries that fit into one request.
-func (r commitRequest) split() (now, later commitRequest) {
-	size := 0
-	for i, e := range r {
-		size += len(e.feed.topic) + len(e.meta) + 64
-		if size > maxCommitBytes && i > 0 {
-			return r[:i], r[i:]
-		}
-	}
-	return r, nil
+	*r = append(*r, commitEntry{f, id, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.Floor()}})
 }
 
 func (c *Consumer) sendCommit(ctx context.Context, all commitRequest) (err error) {
-	for len(all) > 0 {
-		var now commitRequest
-		now, all = all.split()
-		err = errors.Join(err, c.sendOne(ctx, now))
+	for part := range slices.Chunk(all, maxCommitPartitions) {
+		err = errors.Join(err, c.sendOne(ctx, part))
 	}
 	return err
 }
@@ -174,8 +162,7 @@ func (c *Consumer) completeCommit(req *kmsg.OffsetCommitRequest, entries map[top
 				t.TopicID = *e.id
 			}
 			if e.feed.lane.isOwnedBy(req.MemberID) && (e.id == nil || *e.id == t.TopicID) {
-				meta := e.meta
-				p.Metadata = &meta
+				p.Metadata = kmsg.StringPtr(commitmark.Mark)
 				ps = append(ps, p)
 			}
 		}

@@ -28,8 +28,8 @@ func TestConsumerCommit_NamesOnlyLanesOfItsMembership(t *testing.T) {
 	drains.setState(laneDraining, "")
 	drains.mu.Unlock()
 	for member, want := range map[string][]string{
-		"m1": {"orders/1 at 41", "orders.retry.5s/1 at 51"},
-		"m2": {"orders/0 at 40", "orders/3 at 43", "orders.retry.5s/0 at 50", "orders.retry.5s/3 at 53"},
+		"m1": {"orders/1 siding", "orders.retry.5s/1 siding"},
+		"m2": {"orders/0 siding", "orders/3 siding", "orders.retry.5s/0 siding", "orders.retry.5s/3 siding"},
 		"m3": nil,
 	} {
 		entries := map[topicPartition]commitEntry{}
@@ -39,7 +39,7 @@ func TestConsumerCommit_NamesOnlyLanesOfItsMembership(t *testing.T) {
 			rt := kmsg.NewOffsetCommitRequestTopic()
 			rt.Topic = feedAt(mine, i).topic
 			for _, l := range []*lane{mine, old, gone, drains} {
-				entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: feedAt(l, i), meta: fmt.Sprint("at ", int64(40+10*i)+int64(l.partition))}
+				entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: feedAt(l, i)}
 				p := kmsg.NewOffsetCommitRequestTopicPartition()
 				p.Partition = l.partition
 				rt.Partitions = append(rt.Partitions, p)

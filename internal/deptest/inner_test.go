@@ -16,7 +16,7 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/fifo":        {},
 	"consumer/internal/forward":     {"consumer/internal/backoff", "consumer/internal/clock", "consumer/internal/fifo", "headers", "internal/oversize"},
 	"consumer/internal/logthrottle": {},
-	"consumer/internal/offsets":     {"internal/commitmark"},
+	"consumer/internal/offsets":     {},
 	"consumer/internal/session":     {},
 	"consumer/internal/tier": {
 		"consumer/internal/backoff", "consumer/internal/cluster", "consumer/internal/logthrottle", "consumer/internal/offsets",

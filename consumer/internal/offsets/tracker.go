@@ -2,8 +2,6 @@ package offsets
 
 import (
 	"math/bits"
-
-	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
 // Tracker tracks the unfinished records of one physical partition. Records finish in any order;
@@ -193,7 +191,3 @@ func clearRange(words *[chunkBits / 64]uint64, from, n int) (cleared int) {
 
 // mask has its low n bits set, 1 ≤ n ≤ 64.
 func mask(n int) uint64 { return ^uint64(0) >> (64 - n) }
-
-// Metadata returns the metadata of a commit of the floor: a mark that a siding consumer made the
-// commit, and not an operator's tool.
-func (t *Tracker) Metadata() string { return commitmark.Mark }
