@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -25,7 +26,7 @@ func (l copyLane) Changed() {
 
 // Halt implements forward.Lane.
 func (l copyLane) Halt(c *forward.Copy) {
-	l.haltLocked("halted on offset " + itoa(c.Offset()) + " of " + feedOf(c).topic + ", which is too large for " + c.To() + ": raise its max.message.bytes")
+	l.haltLocked(fmt.Sprintf("halted on offset %d of %s, which is too large for %s: raise its max.message.bytes", c.Offset(), feedOf(c).topic, c.To()))
 }
 
 // DiscardNote implements forward.Lane.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -71,15 +72,10 @@ func (handlerTimeout) Unwrap() error { return context.DeadlineExceeded }
 
 // refusesUs reports whether a broker refused the client's credentials or lacks a permission for it.
 func refusesUs(err error) bool {
-	for _, refusal := range []*kerr.Error{
+	return slices.ContainsFunc([]*kerr.Error{
 		kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState,
 		kerr.ClusterAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed,
-	} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
+	}, func(refusal *kerr.Error) bool { return errors.Is(err, refusal) })
 }
 
 // transient reports whether an error at the start may pass by itself, such as an unreachable broker

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -22,7 +23,7 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 	case d.final && d.how == Stop:
 		l.log.Error("siding: the lane halts on a record that may not be skipped",
 			"feed", f.topic, "offset", seen.Offset, "class", r.Class, "error", meta.Message)
-		l.halt("halted on offset " + itoa(seen.Offset) + " of " + f.topic + ": " + r.Class)
+		l.halt(fmt.Sprintf("halted on offset %d of %s: %s", seen.Offset, f.topic, r.Class))
 		return outcomeStopped, meta.Message, false
 	case d.final && d.how == Discard:
 		l.logDiscarded(&meta, d.reason)

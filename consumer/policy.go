@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/internal/backoff"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -85,10 +86,7 @@ type Immediate struct {
 
 // wait returns the random wait before the n-th in-place retry, n ≥ 1.
 func (m Immediate) wait(n int) time.Duration {
-	limit := m.Max
-	if n <= 62 && m.Base <= m.Max>>(n-1) {
-		limit = m.Base << (n - 1)
-	}
+	limit := backoff.Of(n, m.Base, m.Max)
 	return time.Duration(rand.Uint64N(uint64(limit) + 1))
 }
 

@@ -77,10 +77,9 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 		seen.Release()
 		return nil, nil, false
 	}
-	return &kgo.Record{
-		Key: physical.Key, Value: physical.Value, Headers: user, Timestamp: m.Original.Timestamp, Topic: m.Original.Topic,
-		Partition: m.Original.Partition, Offset: m.Original.Offset, LeaderEpoch: -1, ProducerID: -1, ProducerEpoch: -1, Context: physical.Context,
-	}, &m, true
+	rec = recordAt(m.Original, physical.Key, physical.Value, user)
+	rec.Context = physical.Context
+	return rec, &m, true
 }
 
 // runRecords handles source records in order. A healthy record takes no lock. The tracker learns of

@@ -9,7 +9,7 @@ import (
 // Of returns the wait before the given try: base before the first, which is 1, then twice as long
 // before each, up to limit.
 func Of(try int, base, limit time.Duration) time.Duration {
-	if try > 20 || base<<(try-1) > limit {
+	if try > 62 || base > limit>>(try-1) {
 		return limit
 	}
 	return base << (try - 1)

@@ -1,7 +1,0 @@
-package consumer
-
-import (
-	"strconv"
-)
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
