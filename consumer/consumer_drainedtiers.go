@@ -127,7 +127,7 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 		c.mu.Unlock()
 		for _, t := range found {
 			if l.partition < t.partitions && !l.reads(t.Topic) {
-				lacking = append(lacking, newDrainedFeed(l, t))
+				lacking = append(lacking, newTierFeed(l, t.Tier, true))
 				topics[t.Topic] = append(topics[t.Topic], l.partition)
 			}
 		}

@@ -119,11 +119,11 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 	l.source = newSourceFeed(l)
 	var tiers []*tierFeed
 	for _, t := range l.siblings.Tiers {
-		tiers = append(tiers, newTierFeed(l, t))
+		tiers = append(tiers, newTierFeed(l, t, false))
 	}
 	for _, t := range c.drainedTiers[topic] {
 		if partition < t.partitions {
-			tiers = append(tiers, newDrainedFeed(l, t))
+			tiers = append(tiers, newTierFeed(l, t.Tier, true))
 		}
 	}
 	l.setTiers(tiers)

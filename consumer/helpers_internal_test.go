@@ -79,7 +79,7 @@ func withFeeds(l *lane) *lane {
 		l.policy = &Policy{}
 	}
 	l.source = newSourceFeed(l)
-	l.setTiers([]*tierFeed{newTierFeed(l, retrytopics.Tier{Topic: "orders.retry.5s", Delay: 5 * time.Second})})
+	l.setTiers([]*tierFeed{newTierFeed(l, retrytopics.Tier{Topic: "orders.retry.5s", Delay: 5 * time.Second}, false)})
 	return l
 }
 

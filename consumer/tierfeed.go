@@ -25,8 +25,8 @@ type tierFeed struct {
 	parked  *tier.Tier
 }
 
-func newTierFeed(l *lane, t retrytopics.Tier) *tierFeed {
-	f := &tierFeed{feed: feed{
+func newTierFeed(l *lane, t retrytopics.Tier, drained bool) *tierFeed {
+	f := &tierFeed{drained: drained, feed: feed{
 		lane: l, fetch: fetch{topic: t.Topic, partition: l.partition}, tier: t, origin: l.newOrigin(t.Topic, t.Delay),
 	}}
 	f.parked = tier.New(l.c.tierEnv, f, tier.Config{
@@ -34,12 +34,6 @@ func newTierFeed(l *lane, t retrytopics.Tier) *tierFeed {
 		Wait: l.policy.jittered(t.Delay), MaxWait: l.policy.jittered(l.policy.MaxRetryAfter),
 		Provision: l.c.cfg.Provision, Log: l.log,
 	}, &f.tracker)
-	return f
-}
-
-func newDrainedFeed(l *lane, t drainedTier) *tierFeed {
-	f := newTierFeed(l, t.Tier)
-	f.drained = true
 	return f
 }
 
