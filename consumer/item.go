@@ -14,7 +14,6 @@ type item struct {
 	rec    *kgo.Record // a source's record, as fetched
 	size   int64       // of rec
 	parked *tier.Item  // a tier's record
-	next   *item       // the next item in the queue of its key
 	hash   keyHash     // of its key, once enqueued
 }
 

@@ -6,10 +6,13 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
 
-// keyQueue holds, under OrderKey, the records of one key that wait while another of them runs.
-type keyQueue struct {
-	feeds      fifo.Queue[*feed] // of each waiting item, in order
-	head, tail *item
+// keyQueue holds, under OrderKey, the records of one key that wait while another of them runs, with
+// their feeds.
+type keyQueue = fifo.Queue[waitingItem]
+
+type waitingItem struct {
+	feed *feed
+	item *item
 }
 
 // keyed returns the hash of the item's key under OrderKey, else 0. A null key counts as no key, an
@@ -44,26 +47,16 @@ func (l *lane) enqueue(f *feed, it *item) {
 		q = new(keyQueue)
 		l.keys[key] = q
 	}
-	q.feeds.Push(f)
-	if q.tail == nil {
-		q.head = it
-	} else {
-		q.tail.next = it
-	}
-	q.tail = it
+	q.Push(waitingItem{f, it})
 }
 
 // releaseKey makes the next record of a key ready after one has run; the caller holds the lock.
 func (l *lane) releaseKey(key keyHash) {
 	q := l.keys[key]
-	if q == nil || q.head == nil {
+	if q == nil || q.Len() == 0 {
 		delete(l.keys, key)
 		return
 	}
-	it := q.head
-	q.head, it.next = it.next, nil
-	if q.head == nil {
-		q.tail = nil
-	}
-	q.feeds.Pop().ready.Push(it)
+	next := q.Pop()
+	next.feed.ready.Push(next.item)
 }
