@@ -41,12 +41,11 @@ func (o topicOwner) Uses() map[string]topicmonitor.Use {
 
 // Describe queries a broker about topics.
 func (o topicOwner) Describe(ctx context.Context, topics []string) (map[string]cluster.Topic, error) {
-	return o.c.cluster.Describe(ctx, topics)
-}
-
-// PollFailed logs the error of a poll that no broker answered.
-func (o topicOwner) PollFailed(err error) {
-	o.c.throttle.Once("poll of topics", time.Minute, func() { o.c.log.Warn("siding: polling the topics failed", "error", err) })
+	now, err := o.c.cluster.Describe(ctx, topics)
+	if err != nil && ctx.Err() == nil {
+		o.c.throttle.Once("poll of topics", time.Minute, func() { o.c.log.Warn("siding: polling the topics failed", "error", err) })
+	}
+	return now, err
 }
 
 // Sized handles a changed number of partitions.
@@ -81,12 +80,11 @@ func (o topicOwner) Missing(t *topicmonitor.Topic) {
 		c.log.Error("siding: a source topic no longer exists; its lanes wait until it is recreated, other lanes are not affected. "+
 			"If that will not happen, remove it from Topics", "topic", t.Name)
 	default:
-		about := []any{"topic", t.Name, "used_as", t.Use.Kind.String(), "source", t.Use.Source}
+		what := "siding: a topic does not exist; lanes that need it wait until it is created. "
 		if t.Size > 0 {
-			c.log.Error("siding: a topic was deleted with its records; lanes that need it wait until it is recreated. "+creationHint, about...)
-		} else {
-			c.log.Error("siding: a topic does not exist; lanes that need it wait until it is created. "+creationHint, about...)
+			what = "siding: a topic was deleted with its records; lanes that need it wait until it is recreated. "
 		}
+		c.log.Error(what+creationHint, "topic", t.Name, "used_as", t.Use.Kind.String(), "source", t.Use.Source)
 	}
 	o.reader(t.Name).PauseFetchTopics(t.Name)
 }

@@ -18,10 +18,8 @@ import (
 type Owner interface {
 	// Uses returns the topics to watch, by name.
 	Uses() map[string]Use
-	// Describe asks a broker about topics.
+	// Describe asks a broker about topics. It logs an error.
 	Describe(ctx context.Context, topics []string) (map[string]cluster.Topic, error)
-	// PollFailed is called with the error of a poll that no broker answered.
-	PollFailed(err error)
 	// Sized is called after each poll that finds the topic. before is its number of partitions at
 	// the poll before, 0 if none found it yet.
 	Sized(t *Topic, before int32)
@@ -92,16 +90,6 @@ func (m *Monitor) Absent() []string {
 	return slices.Sorted(maps.Keys(m.missing))
 }
 
-func (m *Monitor) setMissing(topic string, missing bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if missing {
-		m.missing[topic] = true
-	} else {
-		delete(m.missing, topic)
-	}
-}
-
 // Loop polls until ctx ends.
 func (m *Monitor) Loop(ctx context.Context) {
 	t := time.NewTimer(0)
@@ -147,9 +135,6 @@ func (m *Monitor) poll(ctx context.Context) (soon bool) {
 	}()
 	now, err := m.owner.Describe(ctx, slices.Collect(maps.Keys(uses)))
 	if err != nil {
-		if ctx.Err() == nil {
-			m.owner.PollFailed(err)
-		}
 		return false // the next poll tries again, soon if there is a suspicion
 	}
 	for _, topic := range slices.Sorted(maps.Keys(uses)) {
@@ -177,7 +162,9 @@ func (m *Monitor) compare(t *Topic, now cluster.Topic, suspected bool) (resolved
 	case now.Err != nil:
 		return false, false
 	case t.missed >= missedPolls:
-		m.setMissing(t.Name, false)
+		m.mu.Lock()
+		delete(m.missing, t.Name)
+		m.mu.Unlock()
 		m.owner.Found(t)
 	}
 	before := t.Size
@@ -222,7 +209,9 @@ func (m *Monitor) miss(t *Topic) (resolved, soon bool) {
 		m.owner.Missing(t)
 		delete(m.known, t.Name)
 	case t.missed == missedPolls:
-		m.setMissing(t.Name, true)
+		m.mu.Lock()
+		m.missing[t.Name] = true
+		m.mu.Unlock()
 		m.owner.Missing(t)
 	}
 	return true, false // Found has the topic read again

@@ -40,7 +40,6 @@ func (o *owner) set(now cluster.Topic) {
 	o.now = now
 }
 
-func (o *owner) PollFailed(error) { o.tell("failed") }
 func (o *owner) Missing(*Topic)   { o.tell("missing") }
 func (o *owner) Found(*Topic)     { o.tell("found") }
 func (o *owner) Recreated(*Topic) { o.tell("recreated") }
