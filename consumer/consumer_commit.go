@@ -108,12 +108,7 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 	inGroup := map[string]map[int32]kgo.EpochOffset{}
 	byPartition := map[topicPartition]commitEntry{}
 	for _, e := range entries {
-		ps := inGroup[e.feed.topic]
-		if ps == nil {
-			ps = map[int32]kgo.EpochOffset{}
-			inGroup[e.feed.topic] = ps
-		}
-		ps[e.feed.lane.partition] = e.at
+		put(inGroup, e.feed.topic, e.feed.lane.partition, e.at)
 		byPartition[topicPartition{e.feed.topic, e.feed.lane.partition}] = e
 	}
 	var failure error

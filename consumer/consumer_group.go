@@ -97,9 +97,8 @@ func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]ma
 	c.mu.Unlock()
 	begin := map[string]map[int32]kgo.Offset{}
 	for topic, partitions := range placed {
-		begin[topic] = map[int32]kgo.Offset{}
 		for p, at := range partitions {
-			begin[topic][p] = kgo.NewOffset().At(at.Offset).WithEpoch(at.Epoch)
+			put(begin, topic, p, kgo.NewOffset().At(at.Offset).WithEpoch(at.Epoch))
 		}
 	}
 	return begin, nil
@@ -120,10 +119,7 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 	}
 	for _, l := range lanes {
 		at, err := starts.of(l)
-		if placed[l.topic] == nil {
-			placed[l.topic] = map[int32]kgo.EpochOffset{}
-		}
-		placed[l.topic][l.partition] = at.next
+		put(placed, l.topic, l.partition, at.next)
 		if err != nil {
 			c.log.Warn("siding: the start of a partition is not known yet; other partitions are not affected", "topic", l.topic, "partition", l.partition, "error", err)
 			c.deferStart(l, err)
@@ -295,10 +291,7 @@ func (c *Consumer) rewind(lanes []*lane, placed map[string]map[int32]kgo.EpochOf
 		l.mu.Lock()
 		if l.intake == intakeReseeking && !l.startUnknown {
 			l.intake = intakeOpen
-			if set[l.topic] == nil {
-				set[l.topic] = map[int32]kgo.EpochOffset{}
-			}
-			set[l.topic][l.partition] = kgo.EpochOffset{Epoch: -1, Offset: placed[l.topic][l.partition].Offset}
+			put(set, l.topic, l.partition, kgo.EpochOffset{Epoch: -1, Offset: placed[l.topic][l.partition].Offset})
 		}
 		l.mu.Unlock()
 	}

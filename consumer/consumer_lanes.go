@@ -71,6 +71,14 @@ func (c *Consumer) addAbandoned(l *lane) {
 
 func contains(m map[string][]int32, l *lane) bool { return slices.Contains(m[l.topic], l.partition) }
 
+// put sets the value of a partition.
+func put[V any](m map[string]map[int32]V, topic string, partition int32, v V) {
+	if m[topic] == nil {
+		m[topic] = map[int32]V{}
+	}
+	m[topic][partition] = v
+}
+
 // tiersOf returns the retry partitions of lanes.
 func tiersOf(lanes []*lane) map[string][]int32 {
 	all := map[string][]int32{}

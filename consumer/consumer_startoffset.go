@@ -215,10 +215,7 @@ func (c *Consumer) startDeferred(found map[*lane]startPosition) (begun []*lane) 
 			found[l] = at
 		}
 		l.mu.Unlock()
-		if set[l.topic] == nil {
-			set[l.topic] = map[int32]kgo.EpochOffset{}
-		}
-		set[l.topic][l.partition] = at.next
+		put(set, l.topic, l.partition, at.next)
 	}
 	c.group.SetOffsets(set)
 	taken := c.group.CommittedOffsets()

@@ -73,12 +73,9 @@ func (p *retryPoll) add(lanes []*lane) {
 				if p.clearing[f.topic] > 0 {
 					continue
 				}
-				if start[f.topic] == nil {
-					start[f.topic] = map[int32]kgo.Offset{}
-				}
 				// The epoch makes kgo check that the log is still the one in which the offset was
 				// committed.
-				start[f.topic][l.partition] = kgo.NewOffset().At(f.tracker.Next).WithEpoch(f.epoch)
+				put(start, f.topic, l.partition, kgo.NewOffset().At(f.tracker.Next).WithEpoch(f.epoch))
 			}
 		}
 		if len(stop) > 0 { // kgo ignores the start of a partition that it reads already
