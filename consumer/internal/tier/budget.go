@@ -177,16 +177,6 @@ func (b *Budget) pause(t *Tier) {
 	b.paused[t] = struct{}{}
 }
 
-// caughtUp makes rebalance check a tier's paused fetch: none of the tier's evicted records is due
-// soon any more.
-func (b *Budget) caughtUp(t *Tier) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, ok := b.paused[t]; ok {
-		b.poke()
-	}
-}
-
 // reopened notes that a tier's fetch is no longer paused.
 func (b *Budget) reopened(t *Tier) {
 	b.mu.Lock()

@@ -112,7 +112,7 @@ func (t *Tier) nextBlock(fits bool) (block, due, want int64, ok bool) {
 	}
 	if t.evicted.due() > now+soon {
 		t.arm()
-		t.env.Budget.caughtUp(t)
+		t.env.Budget.poke() // the tier's paused fetch may go on: no evicted record is due soon
 		return 0, 0, 0, false
 	}
 	first := *t.evicted.first() // a copy: blocks move when more records are evicted
