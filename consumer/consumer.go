@@ -23,6 +23,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -88,7 +89,7 @@ type Consumer struct {
 	abandoned []*lane
 
 	drainedTiers map[string][]drainedTier // by source
-	// The last state logged of each retry topic that is not configured; only findDrainedTiers uses
+	// The last message about each retry topic that is not configured; only findDrainedTiers uses
 	// it.
 	unconfiguredLogged map[string]string
 	newLanes           chan struct{} // capacity 1: lanes were assigned
@@ -209,7 +210,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	end()
 	c.wg.Wait()
 	if stuck := c.stuck(); len(stuck) > 0 {
-		return newStuckError(stuck)
+		return &StuckError{Records: stuck}
 	}
 	c.workers.Wait()
 	var refused *refusedError
@@ -219,19 +220,19 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// stuck waits up to stuckAfter for the cancelled handlers of closed lanes to return. It lists the
-// attempts of those handlers that do not.
-func (c *Consumer) stuck() (all []*attempt) {
+// stuck waits up to stuckAfter for the cancelled handlers of closed lanes to return. It lists where
+// the records of those handlers were read that do not.
+func (c *Consumer) stuck() (records []headers.Position) {
 	c.mu.Lock()
 	strays := c.abandoned
 	c.mu.Unlock()
 	deadline := time.Now().Add(stuckAfter)
 	for _, l := range strays {
-		if !l.awaitIdle(deadline) {
-			all = append(all, l.running()...)
+		for _, a := range l.awaitIdle(deadline) {
+			records = append(records, a.physical())
 		}
 	}
-	return all
+	return records
 }
 
 // connect makes the clients and the parts that use them, but not the group client. A new group

@@ -23,14 +23,6 @@ type StuckError struct {
 	Records []headers.Position
 }
 
-func newStuckError(attempts []*attempt) *StuckError {
-	e := &StuckError{}
-	for _, a := range attempts {
-		e.Records = append(e.Records, a.physical())
-	}
-	return e
-}
-
 func (e *StuckError) Error() string {
 	var at []string
 	for _, p := range e.Records {

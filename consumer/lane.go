@@ -350,17 +350,17 @@ func (l *lane) running() (all []*attempt) {
 	return all
 }
 
-// awaitIdle waits until no handler of a closed lane runs. It reports false if one still runs at the
-// deadline.
-func (l *lane) awaitIdle(deadline time.Time) bool {
+// awaitIdle waits until no handler of a closed lane runs. It returns the attempts that still run at
+// the deadline.
+func (l *lane) awaitIdle(deadline time.Time) []*attempt {
 	for len(l.running()) > 0 {
 		select {
 		case <-l.changed:
 		case <-time.After(time.Until(deadline)):
-			return len(l.running()) == 0
+			return l.running()
 		}
 	}
-	return true
+	return nil
 }
 
 // dropQueues drops all records that have not started; the caller holds the lock.
