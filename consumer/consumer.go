@@ -281,7 +281,7 @@ func (c *Consumer) prepare(ctx context.Context) error {
 		{"provisioning siblings", func() error { return c.provisioner.ensure(ctx, c.cfg.Topics) }},
 		{"finding drained retry topics", func() error { return c.findDrainedTiers(ctx) }},
 		{"reading the group's offsets", func() (err error) {
-			if c.cfg.Start.kind != startEarliest { // StartEarliest does not depend on them
+			if c.cfg.Start.list != nil { // StartEarliest does not depend on them
 				c.knownSources, err = loadKnownSources(ctx, c.cluster, c.groups, c.cfg.Topics)
 			}
 			return err

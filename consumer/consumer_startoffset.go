@@ -63,8 +63,8 @@ func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func
 		asking.Go(func() {
 			// of returns the error for a lane that needs it
 			t.logs, _ = c.cluster.Bounds(ctx, topic)
-			if len(fresh[topic]) > 0 {
-				t.option, t.optionErr = c.cfg.Start.list(ctx, c.admin, topic)
+			if list := c.cfg.Start.list; list != nil && len(fresh[topic]) > 0 {
+				t.option, t.optionErr = list(c.admin, ctx, topic)
 			}
 		})
 	}
