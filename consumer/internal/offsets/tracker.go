@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"math/bits"
+	"sort"
 )
 
 // Tracker tracks the unfinished records of one physical partition. Records finish in any order;
@@ -139,16 +140,7 @@ func (t *Tracker) at(offset int64) *chunk {
 
 // search returns the index of the first chunk that reaches to offset or beyond.
 func (t *Tracker) search(offset int64) int {
-	lo, hi := 0, len(t.chunks)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if t.chunks[mid].base+chunkMask < offset {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+	return sort.Search(len(t.chunks), func(i int) bool { return t.chunks[i].base+chunkMask >= offset })
 }
 
 // trim drops the finished chunks in front. An empty chunk after an unfinished one stays until the
