@@ -81,11 +81,9 @@ func (l copyLane) Ended(c *forward.Copy, o forward.Outcome, err error) {
 	e := l.routed(c, c.Whole(), c.Value())
 	switch o {
 	case forward.Diverted:
-		l.logDeadLettered(&e.Meta, headers.ReasonTooLarge)
-		l.c.countRouted(l.topic, "dlq", e.Meta.Class, headers.ReasonTooLarge)
+		l.reportFinal(logDeadLettered, &e.Meta, "dlq", headers.ReasonTooLarge)
 	case forward.Dropped:
-		l.logDiscarded(&e.Meta, headers.ReasonTooLarge)
-		l.c.countRouted(l.topic, outcomeDiscarded, e.Meta.Class, headers.ReasonTooLarge)
+		l.reportFinal(logDiscarded, &e.Meta, outcomeDiscarded, headers.ReasonTooLarge)
 		e.Meta.Reason = headers.ReasonTooLarge
 		l.reportDiscarded(e)
 	case forward.Halted:

@@ -26,15 +26,13 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 		l.halt(fmt.Sprintf("halted on offset %d of %s: %s", seen.Offset, f.topic, r.Class))
 		return outcomeStopped, meta.Message, false
 	case d.final && d.how == Discard:
-		l.logDiscarded(&meta, d.reason)
-		l.c.countRouted(l.topic, outcomeDiscarded, r.Class, d.reason)
+		l.reportFinal(logDiscarded, &meta, outcomeDiscarded, d.reason)
 		l.countDiscarded(seen, meta, d.reason)
 		l.discard(f, seen.Offset, &meta)
 		return outcomeDiscarded, meta.Message, true
 	case d.final:
 		meta.Reason = d.reason
-		l.logDeadLettered(&meta, d.reason)
-		l.c.countRouted(l.topic, "dlq", r.Class, d.reason)
+		l.reportFinal(logDeadLettered, &meta, "dlq", d.reason)
 		l.forward(f, seen, l.siblings.DLQ, &meta, now)
 		return outcomeDeadLettered, meta.Message, true
 	}
@@ -44,32 +42,27 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 	return outcomeRetried, meta.Message, true
 }
 
-// finalLogLine returns the level and the attributes of the log line about a record that will not be
-// tried again. In a storm, one line per topic, class and reason stands for many records, and gives
-// their number. At the debug level, each record has a line.
-func (l *lane) finalLogLine(m *headers.Meta, what string, reason headers.Reason) (slog.Level, []any) {
+// The messages about records that will not be tried again.
+const (
+	logDeadLettered = "siding: record dead-lettered"
+	logDiscarded    = "siding: record discarded"
+)
+
+// reportFinal logs and counts a record that will not be tried again. In a storm, one line per topic,
+// class and reason stands for many records, and gives their number. At the debug level, each record
+// has a line.
+func (l *lane) reportFinal(what string, m *headers.Meta, to string, reason headers.Reason) {
+	l.c.countRouted(l.topic, to, m.Class, reason)
 	level, times := slog.LevelDebug, 1
-	var room [128]byte
+	var room [160]byte
 	key := append(append(append(append(room[:0], what...), l.topic...), reason...), m.Class...)
 	if n, due := l.c.throttle.Due(key, logthrottle.Every); due {
 		level, times = slog.LevelWarn, n
 	} else if !l.log.Enabled(context.Background(), level) {
-		return level, nil
+		return
 	}
-	return level, []any{
-		"offset", m.Original.Offset, "attempts", m.Attempts, "reason", string(reason), "class", m.Class, "error", m.Message, "records", times,
-	}
-}
-
-// logDeadLettered and logDiscarded log a record that will not be tried again.
-func (l *lane) logDeadLettered(m *headers.Meta, reason headers.Reason) {
-	level, about := l.finalLogLine(m, "dead-lettered", reason)
-	l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
-}
-
-func (l *lane) logDiscarded(m *headers.Meta, reason headers.Reason) {
-	level, about := l.finalLogLine(m, "discarded", reason)
-	l.log.Log(context.Background(), level, "siding: record discarded", about...)
+	l.log.Log(context.Background(), level, what, "offset", m.Original.Offset, "attempts", m.Attempts,
+		"reason", string(reason), "class", m.Class, "error", m.Message, "records", times)
 }
 
 // failedMeta is the meta of a failed record's copy.
