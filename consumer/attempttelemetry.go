@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -177,8 +178,8 @@ func linksOf(a *attempt) (links []trace.Link) {
 			links = append(links, trace.Link{SpanContext: s})
 		}
 	}
-	if c := recordCarrier(a.rec.Headers); c.has("traceparent") {
-		add(c)
+	if slices.ContainsFunc(a.rec.Headers, func(h kgo.RecordHeader) bool { return h.Key == "traceparent" }) {
+		add(recordCarrier(a.rec.Headers))
 	}
 	if a.meta != nil && a.meta.TraceParent != "" {
 		add(propagation.MapCarrier{"traceparent": a.meta.TraceParent})
@@ -190,15 +191,7 @@ func linksOf(a *attempt) (links []trace.Link) {
 // them.
 type recordCarrier []kgo.RecordHeader
 
-func (c recordCarrier) has(key string) bool {
-	for i := range c {
-		if c[i].Key == key {
-			return true
-		}
-	}
-	return false
-}
-
+// Get returns the value of the last header with a key, or an empty string.
 func (c recordCarrier) Get(key string) string {
 	for i := len(c) - 1; i >= 0; i-- {
 		if c[i].Key == key {
@@ -210,10 +203,5 @@ func (c recordCarrier) Get(key string) string {
 
 func (recordCarrier) Set(string, string) {}
 
-func (c recordCarrier) Keys() []string {
-	keys := make([]string, len(c))
-	for i := range c {
-		keys[i] = c[i].Key
-	}
-	return keys
-}
+// Keys returns nothing: propagation.TraceContext asks for the keys that it knows.
+func (recordCarrier) Keys() []string { return nil }

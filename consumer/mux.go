@@ -33,14 +33,7 @@ func ByTopic(r *kgo.Record) string { return r.Topic }
 // ByHeader routes by the value of a header, for example the message's type. If a record has several
 // such headers, the last one counts. A record without one has the empty route.
 func ByHeader(key string) func(*kgo.Record) string {
-	return func(r *kgo.Record) string {
-		for i := len(r.Headers) - 1; i >= 0; i-- {
-			if r.Headers[i].Key == key {
-				return string(r.Headers[i].Value)
-			}
-		}
-		return ""
-	}
+	return func(r *kgo.Record) string { return recordCarrier(r.Headers).Get(key) }
 }
 
 // Handle sets the handler of a route, and replaces an earlier one.
