@@ -18,31 +18,21 @@ func (c *Consumer) pollSource(ctx context.Context) {
 		fetches := c.group.PollFetches(poll)
 		cancel()
 		full, lost = full[:0], lost[:0]
-		for i := range fetches {
-			for j := range fetches[i].Topics {
-				t := &fetches[i].Topics[j]
-				for k := range t.Partitions {
-					p := &t.Partitions[k]
-					if p.Err != nil {
-						if o, ok := isOutOfRange(t.Topic, p.Partition, p.Err); ok {
-							lost = append(lost, o)
-						} else {
-							var source *feed
-							if l := c.lane(t.Topic, p.Partition); l != nil {
-								source = &l.source.feed
-							}
-							c.fetchError(ctx, source, t.Topic, p.Partition, p.Err)
-						}
-					}
-					if len(p.Records) == 0 {
-						continue
-					}
-					if l := c.lane(t.Topic, p.Partition); l != nil && l.source.offer(p.Records) {
-						full = append(full, &l.source.fetch)
-					}
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+			l := c.lane(p.Topic, p.Partition)
+			if o, ok := isOutOfRange(p.Topic, p.Partition, p.Err); ok {
+				lost = append(lost, o)
+			} else if p.Err != nil {
+				var source *feed
+				if l != nil {
+					source = &l.source.feed
 				}
+				c.fetchError(ctx, source, p.Topic, p.Partition, p.Err)
 			}
-		}
+			if l != nil && len(p.Records) > 0 && l.source.offer(p.Records) {
+				full = append(full, &l.source.fetch)
+			}
+		})
 		c.sourcePauser.apply(full...)
 		c.move(lost, c.betweenPolls)
 		c.source.end()

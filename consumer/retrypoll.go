@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"errors"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -40,7 +39,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 				if o, ok := isOutOfRange(topic.Topic, t.Partition, t.Err); ok && f != nil {
 					o.tier = f
 					lost = append(lost, o)
-				} else if t.Err != nil && !errors.Is(t.Err, context.Canceled) {
+				} else if t.Err != nil {
 					p.c.fetchError(ctx, common, topic.Topic, t.Partition, t.Err)
 				}
 				if f != nil && len(t.Records) > 0 && f.offer(topic.TopicID, t.Records) {
