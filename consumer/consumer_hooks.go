@@ -10,7 +10,7 @@ import (
 func (c *Consumer) pollLaneStates(ctx context.Context) {
 	t := time.NewTicker(compareEvery)
 	defer t.Stop()
-	known := map[*lane]State{} // a reassigned partition has another lane
+	known := map[*lane]LaneHealth{} // a reassigned partition has another lane
 	for {
 		select {
 		case <-ctx.Done():
@@ -24,26 +24,23 @@ func (c *Consumer) pollLaneStates(ctx context.Context) {
 
 // reportLaneChanges notifies the hooks of lanes whose state differs from known, closed lanes first.
 // It returns the current states.
-func (c *Consumer) reportLaneChanges(known map[*lane]State) map[*lane]State {
+func (c *Consumer) reportLaneChanges(known map[*lane]LaneHealth) map[*lane]LaneHealth {
 	now := time.Now()
-	current, changed := map[*lane]State{}, []LaneChange{}
+	current := map[*lane]LaneHealth{}
 	for _, l := range c.lanesNow() {
-		h, ok := l.health(now)
-		if !ok {
-			continue
-		}
-		current[l] = h.State
-		if from := known[l]; from != h.State {
-			changed = append(changed, LaneChange{Topic: l.topic, Partition: l.partition, From: from, To: h.State, Since: h.Since, Why: h.Why})
+		if h, ok := l.health(now); ok {
+			current[l] = h
 		}
 	}
-	for l, from := range known {
+	for l, was := range known {
 		if _, here := current[l]; !here {
-			c.hooks.reportLaneState(LaneChange{Topic: l.topic, Partition: l.partition, From: from, Since: now})
+			c.hooks.reportLaneState(LaneChange{Topic: l.topic, Partition: l.partition, From: was.State, Since: now})
 		}
 	}
-	for _, e := range changed {
-		c.hooks.reportLaneState(e)
+	for l, h := range current {
+		if from := known[l].State; from != h.State {
+			c.hooks.reportLaneState(LaneChange{Topic: l.topic, Partition: l.partition, From: from, To: h.State, Since: h.Since, Why: h.Why})
+		}
 	}
 	return current
 }
