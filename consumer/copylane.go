@@ -39,12 +39,9 @@ func (l copyLane) DiscardNote(written []kgo.RecordHeader) *kgo.Record {
 // flight keeps nothing for them.
 func (l copyLane) Acknowledged(c *forward.Copy, r *kgo.Record) {
 	h := &l.c.hooks
-	if len(h.deadLettered)+len(h.parked) == 0 || c.IsNote() {
-		return // the usual case, on a path that is hot when every record fails
-	}
 	dead := r.Topic == l.siblings.DLQ
-	if dead && len(h.deadLettered) == 0 || !dead && len(h.parked) == 0 {
-		return
+	if dead && len(h.deadLettered) == 0 || !dead && len(h.parked) == 0 || c.IsNote() {
+		return // the usual case, on a path that is hot when every record fails
 	}
 	e := l.routed(c, c.Headers(), r.Value)
 	e.At = headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
