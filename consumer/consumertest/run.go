@@ -3,6 +3,7 @@ package consumertest
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -40,7 +41,7 @@ func (k *Kafka) Begin(cfg consumer.Config) *Consumer {
 	}
 	cfg.Hooks = append(slices.Clip(cfg.Hooks), k.journal)
 	if cfg.Logger == nil {
-		cfg.Logger = logger(k.tb)
+		cfg.Logger = slog.New(slog.NewTextHandler(k.tb.Output(), nil)) // shown if the test fails
 	}
 	inner, err := consumer.New(cfg)
 	if err != nil {
