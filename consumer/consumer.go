@@ -129,7 +129,7 @@ func New(cfg Config) (*Consumer, error) {
 		recreated:          map[string]bool{},
 		committedBefore:    map[topicPartition]int64{},
 	}
-	c.provisioner = &provisioner{spec: cfg.Provision, siblings: siblings, log: c.log, throttle: &c.throttle, ids: map[string]kadm.TopicID{}}
+	c.provisioner = &provisioner{spec: cfg.Provision, siblings: siblings, log: c.log, throttle: &c.throttle}
 	c.clients = &clientFactory{cfg: &c.cfg, throttle: &c.throttle, limits: &c.provisioner.limits}
 	c.hooks = newHooks(cfg.Hooks, c.log, &c.throttle)
 	c.topics = topicmonitor.New(topicOwner{c})

@@ -19,7 +19,7 @@ import (
 )
 
 // provisioner provisions the siblings of the sources, and keeps what the brokers report about them.
-// Its methods are safe for concurrent use; its lock is a leaf.
+// Its methods are safe for concurrent use.
 type provisioner struct {
 	spec     retrytopics.Spec
 	siblings map[string]retrytopics.Siblings
@@ -32,21 +32,16 @@ type provisioner struct {
 	// means for ever.
 	retentions sync.Map
 
-	mu  sync.Mutex
-	ids map[string]kadm.TopicID // of the sources
+	// ids holds the kadm.TopicIDs of the sources, by topic. A source that is recreated gets another
+	// one.
+	ids sync.Map
 }
 
-// id returns the id of a source; setID replaces it after the source was recreated.
+// id returns the id of a source, if it is known.
 func (p *provisioner) id(source string) kadm.TopicID {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ids[source]
-}
-
-func (p *provisioner) setID(source string, id kadm.TopicID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ids[source] = id
+	id, _ := p.ids.Load(source)
+	known, _ := id.(kadm.TopicID)
+	return known
 }
 
 // ensure provisions the siblings of the topics as Config.Provision says, and reads the topics' ids.
@@ -68,8 +63,6 @@ func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 		return fmt.Errorf("metadata of the source topics: %w", err)
 	}
 	var missing []error
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, t := range topics {
 		d, ok := details[t]
 		switch {
@@ -78,7 +71,7 @@ func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 		case d.Err != nil:
 			missing = append(missing, fmt.Errorf("topic %q: %w", t, d.Err))
 		default:
-			p.ids[t] = d.ID
+			p.ids.Store(t, d.ID)
 		}
 	}
 	return errors.Join(missing...)

@@ -102,7 +102,7 @@ func (o topicOwner) Recreated(t *topicmonitor.Topic) {
 		c.log.Error("siding: a dead-letter topic was deleted and recreated; its dead letters are gone", "topic", t.Name)
 	case topicmonitor.Source:
 		c.log.Error("siding: a source topic was deleted and recreated; its lanes restart, and their unfinished records are gone", "topic", t.Name)
-		c.provisioner.setID(t.Name, t.ID)
+		c.provisioner.ids.Store(t.Name, t.ID)
 		c.mu.Lock()
 		c.recreated[t.Name] = true
 		c.mu.Unlock()
