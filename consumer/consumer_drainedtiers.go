@@ -69,14 +69,6 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(failure, err)
 	}
-	known := map[string]bool{}
-	c.mu.Lock()
-	for _, tiers := range c.drainedTiers {
-		for _, t := range tiers {
-			known[t.Topic] = true
-		}
-	}
-	c.mu.Unlock()
 	ends := sync.OnceValues(func() (kadm.ListedOffsets, error) {
 		return c.admin.ListEndOffsets(ctx, slices.Collect(maps.Keys(left))...)
 	})
@@ -100,8 +92,7 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 		case c.siblings[tier.source].Source == "":
 			report(slog.LevelWarn, "siding: a retry topic of this group belongs to a source that is not configured; its records do not run: "+
 				"put the source back into Topics until it is empty, then delete it")
-		case known[topic]:
-			c.resized(tier.source, topic, t.Partitions)
+		case c.resized(tier.source, topic, t.Partitions): // found before
 		default:
 			report(slog.LevelInfo, "siding: a retry topic that is no longer configured is drained; delete it when it is empty and no consumer writes to it")
 			c.mu.Lock()
@@ -252,15 +243,15 @@ func (c *Consumer) dropDrained(topic, source string) {
 }
 
 // resized records the number of partitions of a drained tier, which a consumer of an older
-// configuration may increase.
-func (c *Consumer) resized(source, topic string, partitions int32) {
+// configuration may increase. It reports false if the tier is not known.
+func (c *Consumer) resized(source, topic string, partitions int32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := slices.Clone(c.drainedTiers[source])
-	for i := range all {
-		if all[i].Topic == topic {
-			all[i].partitions = max(all[i].partitions, partitions)
-		}
+	i := slices.IndexFunc(all, func(t drainedTier) bool { return t.Topic == topic })
+	if i >= 0 {
+		all[i].partitions = max(all[i].partitions, partitions)
+		c.drainedTiers[source] = all
 	}
-	c.drainedTiers[source] = all
+	return i >= 0
 }
