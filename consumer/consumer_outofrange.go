@@ -86,13 +86,18 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 		c.replace(l, start)
 		return
 	case next < start:
-		c.expired(l.topic, l.partition, start-next)
-		l.mu.Lock()
-		l.source.tracker.Skip(start)
-		l.mu.Unlock()
-		next = start
+		next = c.skipExpired(&l.source.feed, next, start)
 	}
 	c.setSource(l, next)
+}
+
+// skipExpired passes over the offsets between a feed's next record and the start of its log.
+func (c *Consumer) skipExpired(f *feed, next, start int64) int64 {
+	c.expired(f.topic, f.partition, start-next)
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	f.tracker.Skip(start)
+	return start
 }
 
 // replace restarts a lane with its source at a position.
@@ -169,11 +174,7 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 		})
 		return
 	case next < start:
-		c.expired(f.topic, l.partition, start-next)
-		l.mu.Lock()
-		f.tracker.Skip(start)
-		l.mu.Unlock()
-		next = start
+		next = c.skipExpired(&f.feed, next, start)
 	}
 	c.retryPoll.client.RemoveConsumePartitions(map[string][]int32{f.topic: {l.partition}})
 	c.retryPoll.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{f.topic: {l.partition: kgo.NewOffset().At(next)}})
