@@ -37,20 +37,22 @@ func (p *producer) closeUnused() {
 	}
 }
 
-// refused notes why a copy was refused. generation is that of the client's topic ids when it was
-// given the copy.
+// refused notes why a copy was refused, if it had a client.
 //
 // kgo fails copies with a broker's refusal of its producer id. Errors about one topic or record are
 // not such a refusal. They must not mark the client as suspect: kgo may not have asked for its id
 // yet, and replace would wait for that.
-func (p *producer) refused(topic string, generation int32, err error) {
+func (h handover) refused(topic string, err error) {
+	if h.to == nil {
+		return
+	}
 	aboutOne := errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.InvalidTimestamp) ||
 		errors.Is(err, kerr.PolicyViolation) || errors.Is(err, kerr.InvalidTopicException) || oversize.Refused(err)
 	if !aboutOne && refusesForGood(err) {
-		p.suspect.Store(true)
+		h.to.suspect.Store(true)
 	}
 	if errors.Is(err, kerr.UnknownTopicID) {
-		p.staleIDs.mark(topic, generation)
+		h.to.staleIDs.mark(topic, h.generation)
 	}
 }
 
@@ -80,10 +82,3 @@ func (h *handover) produce(ctx context.Context, ps *producers, r *kgo.Record, pr
 
 // back notes that the promise of the copy was called.
 func (h handover) back() { h.to.back() }
-
-// refused notes why the copy was refused.
-func (h handover) refused(topic string, err error) {
-	if h.to != nil {
-		h.to.refused(topic, h.generation, err)
-	}
-}

@@ -56,7 +56,7 @@ func write(t *testing.T, ps *producers) (tries int) {
 		if err == nil {
 			return tries
 		}
-		p.refused("orders.dlq", p.staleIDs.generation.Load(), err)
+		handover{p, p.staleIDs.generation.Load()}.refused("orders.dlq", err)
 		ps.makeReady(context.Background(), "orders.dlq")
 		time.Sleep(time.Second)
 	}
