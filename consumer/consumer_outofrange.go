@@ -29,9 +29,9 @@ func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
 	return o, errors.Is(err, kerr.OffsetOutOfRange)
 }
 
-// move moves positions of the sources, or positions of tiers, back into their logs. One query serves
-// all of them. It runs in a turn of their poll loop. betweenPolls gets a turn of the same loop, a
-// second later, for the positions whose log bounds could not be read.
+// move moves positions of the sources, or positions of tiers, back into their logs. One query
+// serves all of them. It runs in a turn of their poll loop. betweenPolls gets a turn of the same
+// loop, a second later, for the positions whose log bounds could not be read.
 func (c *Consumer) move(lost []outOfRange, betweenPolls func(func())) {
 	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return o.tier == nil && c.lane(o.at.topic, o.at.partition) == nil })
 	if len(lost) == 0 {
@@ -201,8 +201,8 @@ func (c *Consumer) isTruncated(l *lane, tier string) bool {
 	return ok
 }
 
-// recheckLater moves positions that are out of range in a second. A position has one pending recheck
-// at a time, however many polls report it.
+// recheckLater moves positions that are out of range in a second. A position has one pending
+// recheck at a time, however many polls report it.
 func (c *Consumer) recheckLater(lost []outOfRange, err error, betweenPolls func(func())) {
 	c.mu.Lock()
 	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return c.repolled[o.at] })

@@ -48,8 +48,8 @@ const (
 	logDiscarded    = "siding: record discarded"
 )
 
-// reportFinal logs and counts a record that will not be tried again. In a storm, one line per topic,
-// class and reason stands for many records, and gives their number. At the debug level, each record
+// reportFinal logs and counts a record that will not be tried again. In a storm, one line per
+// topic, class and reason stands for many records, and gives their number. At the debug level, each record
 // has a line.
 func (l *lane) reportFinal(what string, m *headers.Meta, to string, reason headers.Reason) {
 	l.c.countRouted(l.topic, to, m.Class, reason)
