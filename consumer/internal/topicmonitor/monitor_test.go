@@ -30,6 +30,9 @@ func (o *owner) Uses() map[string]Use { return map[string]Use{"orders": {o.kind,
 func (o *owner) Describe(context.Context, []string) (map[string]cluster.Topic, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.err != nil {
+		o.told = append(o.told, "failed")
+	}
 	return map[string]cluster.Topic{"orders": o.now}, o.err
 }
 
