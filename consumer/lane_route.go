@@ -49,8 +49,8 @@ const (
 )
 
 // reportFinal logs and counts a record that will not be tried again. In a storm, one line per
-// topic, class and reason stands for many records, and gives their number. At the debug level, each record
-// has a line.
+// topic, class and reason stands for many records, and gives their number. At the debug level, each
+// record has a line.
 func (l *lane) reportFinal(what string, m *headers.Meta, to string, reason headers.Reason) {
 	l.c.countRouted(l.topic, to, m.Class, reason)
 	level, times := slog.LevelDebug, 1

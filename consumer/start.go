@@ -12,7 +12,8 @@ import (
 // start. So do partitions that are added to a source which the group already consumes: no record is
 // skipped that was written before a member was assigned them.
 type Start struct {
-	list func(*kadm.Client, context.Context, ...string) (kadm.ListedOffsets, error) // nil: StartEarliest
+	// nil means StartEarliest
+	list func(*kadm.Client, context.Context, ...string) (kadm.ListedOffsets, error)
 }
 
 // StartEarliest begins at the log's start. The default.
