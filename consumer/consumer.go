@@ -89,7 +89,7 @@ type Consumer struct {
 	abandoned []*lane
 
 	drainedTiers map[string][]drainedTier // by source
-	// The last message about each retry topic that is not configured; only findDrainedTiers uses
+	// The last state logged of each retry topic that is not configured; only findDrainedTiers uses
 	// it.
 	unconfiguredLogged map[string]string
 	newLanes           chan struct{} // capacity 1: lanes were assigned

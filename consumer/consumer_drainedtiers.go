@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -74,27 +73,33 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 	})
 	for _, topic := range slices.Sorted(maps.Keys(left)) {
 		tier, t := left[topic], now[topic]
-		report := func(level slog.Level, what string, more ...any) {
-			if c.unconfiguredLogged[topic] == what { // the same state is found again each minute
+		report := func(state string, log func(about ...any)) {
+			if c.unconfiguredLogged[topic] == state { // the same state is found again each minute
 				return
 			}
-			c.unconfiguredLogged[topic] = what
+			c.unconfiguredLogged[topic] = state
 			listed, err := ends() // the lag is only information for operators
 			if err != nil {
 				c.log.Debug("siding: could not list the end offsets of retry topics", "error", err)
 			}
-			c.log.With("retry_topic", topic, "source", tier.source, "records_at_most", lagOf(tier.committed, listed, topic)).Log(ctx, level, what, more...)
+			log("retry_topic", topic, "source", tier.source, "records_at_most", lagOf(tier.committed, listed, topic))
 		}
 		switch {
 		case errors.Is(t.Err, kerr.UnknownTopicOrPartition): // deleted
 		case t.Err != nil:
-			report(slog.LevelError, "siding: a retry topic of this group cannot be read; its records wait until it can be read", "error", t.Err)
+			report("unreadable", func(about ...any) {
+				c.log.Error("siding: a retry topic of this group cannot be read; its records wait until it can be read", append(about, "error", t.Err)...)
+			})
 		case c.siblings[tier.source].Source == "":
-			report(slog.LevelWarn, "siding: a retry topic of this group belongs to a source that is not configured; its records do not run: "+
-				"put the source back into Topics until it is empty, then delete it")
+			report("without a source", func(about ...any) {
+				c.log.Warn("siding: a retry topic of this group belongs to a source that is not configured; its records do not run: "+
+					"put the source back into Topics until it is empty, then delete it", about...)
+			})
 		case c.resized(tier.source, topic, t.Partitions): // found before
 		default:
-			report(slog.LevelInfo, "siding: a retry topic that is no longer configured is drained; delete it when it is empty and no consumer writes to it")
+			report("drained", func(about ...any) {
+				c.log.Info("siding: a retry topic that is no longer configured is drained; delete it when it is empty and no consumer writes to it", about...)
+			})
 			c.mu.Lock()
 			c.drainedTiers[tier.source] = append(slices.Clone(c.drainedTiers[tier.source]), drainedTier{tier.Tier, t.Partitions})
 			c.mu.Unlock()

@@ -78,9 +78,9 @@ func (l copyLane) Ended(c *forward.Copy, o forward.Outcome, err error) {
 	e := l.routed(c, c.Whole(), c.Value())
 	switch o {
 	case forward.Diverted:
-		l.reportFinal(logDeadLettered, &e.Meta, "dlq", headers.ReasonTooLarge)
+		l.reportFinal(&e.Meta, "dlq", headers.ReasonTooLarge)
 	case forward.Dropped:
-		l.reportFinal(logDiscarded, &e.Meta, outcomeDiscarded, headers.ReasonTooLarge)
+		l.reportFinal(&e.Meta, outcomeDiscarded, headers.ReasonTooLarge)
 		e.Meta.Reason = headers.ReasonTooLarge
 		l.reportDiscarded(e)
 	case forward.Halted:

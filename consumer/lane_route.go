@@ -26,13 +26,13 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 		l.halt(fmt.Sprintf("halted on offset %d of %s: %s", seen.Offset, f.topic, r.Class))
 		return outcomeStopped, meta.Message, false
 	case d.final && d.how == Discard:
-		l.reportFinal(logDiscarded, &meta, outcomeDiscarded, d.reason)
+		l.reportFinal(&meta, outcomeDiscarded, d.reason)
 		l.countDiscarded(seen, meta, d.reason)
 		l.discard(f, seen.Offset, &meta)
 		return outcomeDiscarded, meta.Message, true
 	case d.final:
 		meta.Reason = d.reason
-		l.reportFinal(logDeadLettered, &meta, "dlq", d.reason)
+		l.reportFinal(&meta, "dlq", d.reason)
 		l.forward(f, seen, l.siblings.DLQ, &meta, now)
 		return outcomeDeadLettered, meta.Message, true
 	}
@@ -42,27 +42,27 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 	return outcomeRetried, meta.Message, true
 }
 
-// The messages about records that will not be tried again.
-const (
-	logDeadLettered = "siding: record dead-lettered"
-	logDiscarded    = "siding: record discarded"
-)
-
 // reportFinal logs and counts a record that will not be tried again. In a storm, one line per
 // topic, class and reason stands for many records, and gives their number. At the debug level, each
 // record has a line.
-func (l *lane) reportFinal(what string, m *headers.Meta, to string, reason headers.Reason) {
+func (l *lane) reportFinal(m *headers.Meta, to string, reason headers.Reason) {
 	l.c.countRouted(l.topic, to, m.Class, reason)
 	level, times := slog.LevelDebug, 1
-	var room [160]byte
-	key := append(append(append(append(room[:0], what...), l.topic...), reason...), m.Class...)
+	var room [128]byte
+	key := append(append(append(append(room[:0], to...), l.topic...), reason...), m.Class...)
 	if n, due := l.c.throttle.Due(key, logthrottle.Every); due {
 		level, times = slog.LevelWarn, n
 	} else if !l.log.Enabled(context.Background(), level) {
 		return
 	}
-	l.log.Log(context.Background(), level, what, "offset", m.Original.Offset, "attempts", m.Attempts,
-		"reason", string(reason), "class", m.Class, "error", m.Message, "records", times)
+	about := []any{
+		"offset", m.Original.Offset, "attempts", m.Attempts, "reason", string(reason), "class", m.Class, "error", m.Message, "records", times,
+	}
+	if to == outcomeDiscarded {
+		l.log.Log(context.Background(), level, "siding: record discarded", about...)
+	} else {
+		l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
+	}
 }
 
 // failedMeta is the meta of a failed record's copy.

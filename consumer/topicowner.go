@@ -80,11 +80,12 @@ func (o topicOwner) Missing(t *topicmonitor.Topic) {
 		c.log.Error("siding: a source topic no longer exists; its lanes wait until it is recreated, other lanes are not affected. "+
 			"If that will not happen, remove it from Topics", "topic", t.Name)
 	default:
-		what := "siding: a topic does not exist; lanes that need it wait until it is created. "
+		about := []any{"topic", t.Name, "used_as", t.Use.Kind.String(), "source", t.Use.Source}
 		if t.Size > 0 {
-			what = "siding: a topic was deleted with its records; lanes that need it wait until it is recreated. "
+			c.log.Error("siding: a topic was deleted with its records; lanes that need it wait until it is recreated. "+creationHint, about...)
+		} else {
+			c.log.Error("siding: a topic does not exist; lanes that need it wait until it is created. "+creationHint, about...)
 		}
-		c.log.Error(what+creationHint, "topic", t.Name, "used_as", t.Use.Kind.String(), "source", t.Use.Source)
 	}
 	o.reader(t.Name).PauseFetchTopics(t.Name)
 }
