@@ -51,7 +51,7 @@ func probe(opts ...kgo.Opt) (*kgo.Client, error) {
 // clientProblems lists options of the user that siding refuses, and combinations that do not work.
 func clientProblems(cfg Config) (all []error) {
 	if len(cfg.Kafka) == 0 {
-		all = append(all, errors.New("Kafka has no options: name at least the brokers, with kgo.SeedBrokers(…)"))
+		all = append(all, errors.New("no options in Kafka: name at least the brokers, with kgo.SeedBrokers(…)"))
 	}
 	opts := slices.DeleteFunc(slices.Clone(cfg.Kafka), func(o kgo.Opt) bool { return o == nil })
 	if len(opts) < len(cfg.Kafka) {

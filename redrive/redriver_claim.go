@@ -128,7 +128,8 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writ
 	// The selection comes before the claim. A claim without its selection could not be resumed, and
 	// a resumed run does not look for duplicates. A large selection takes several transactions: the
 	// claim is in the last.
-	return h, h.write(ctx, 0, slices.Concat(gone, pieces, []*kgo.Record{rec.note(t.ledger)}))
+	err = h.write(ctx, 0, slices.Concat(gone, pieces, []*kgo.Record{rec.note(t.ledger)}))
+	return h, err
 }
 
 // newRecord returns a plan's run in its first state.
