@@ -75,7 +75,7 @@ func TestConfig_InvalidIsRefusedWithTheReason(t *testing.T) {
 		"former: twice":        {func(c *Config) { c.FormerGroups = []string{"a", "b", "a"} }, []string{`FormerGroups has "a" twice`}},
 		"no handler":           {func(c *Config) { c.Handler = nil }, []string{"Handler is nil"}},
 		"no topics":            {func(c *Config) { c.Topics = nil }, []string{"Topics is empty"}},
-		"no brokers":           {func(c *Config) { c.Kafka = nil }, []string{"Kafka has no options", "kgo.SeedBrokers"}},
+		"no brokers":           {func(c *Config) { c.Kafka = nil }, []string{"no options in Kafka", "kgo.SeedBrokers"}},
 		"a nil option":         {func(c *Config) { c.Kafka = append(c.Kafka, nil) }, []string{"Kafka", "nil"}},
 		"a topic twice":        {func(c *Config) { c.Topics = []string{"orders", "orders"} }, []string{`"orders" is given twice`}},
 		"an empty topic":       {func(c *Config) { c.Topics = []string{""} }, []string{"the name is empty"}},
