@@ -181,7 +181,8 @@ func TestMonitor_KeepsASuspicionUntilItIsResolved(t *testing.T) {
 				until.end(o)
 				time.Sleep(time.Second)
 				tells("reread")
-				m.Suspect("orders", kerr.InconsistentTopicID) // the clients forget it no sooner than clearEvery
+				// the clients forget it no sooner than clearEvery
+				m.Suspect("orders", kerr.InconsistentTopicID)
 				time.Sleep(clearEvery - 2*time.Second)
 				tells()
 				time.Sleep(3 * time.Second)
