@@ -27,7 +27,8 @@ import (
 // means that all was read, but that a newer siding wrote the last entry about a letter. It names
 // the first such letter: leave it alone. After any other error entries are missing, and resolved
 // letters may look open, until another call succeeds. Read returns an error if the dead-letter
-// topic does not exist, or was recreated since the first call: then begin with a new Ledger.
+// topic does not exist ([ErrNoTopic]), or was recreated since the first call: then begin with a new
+// Ledger.
 func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), each func(*LedgerRecord)) error {
 	if err := l.find(ctx); err != nil {
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
@@ -75,6 +76,11 @@ func (l *Ledger) ensure(ctx context.Context) error {
 	return l.Read(ctx, nil, nil)
 }
 
+// ErrNoTopic reports that the dead-letter topic of a ledger does not exist; the error around it
+// names the topic. A single broker may have stale metadata, so the topic can be there at the next
+// call.
+var ErrNoTopic = errors.New("does not exist")
+
 // poll describes the two topics. It returns an error if the dead-letter topic was recreated since
 // the last find. The ledger has an error if its topic does not exist.
 func (l *Ledger) poll(ctx context.Context) (letters, ledger kadm.TopicDetail, err error) {
@@ -93,7 +99,7 @@ func (l *Ledger) poll(ctx context.Context) (letters, ledger kadm.TopicDetail, er
 	letters, ledger = topics[l.topic], topics[l.name]
 	switch {
 	case errors.Is(letters.Err, kerr.UnknownTopicOrPartition):
-		err = fmt.Errorf("the dead-letter topic %q does not exist", l.topic)
+		err = fmt.Errorf("the dead-letter topic %q %w", l.topic, ErrNoTopic)
 	case letters.Err != nil:
 		err = fmt.Errorf("describe topic %q: %w", l.topic, letters.Err)
 	case l.begun && l.id != letters.ID:

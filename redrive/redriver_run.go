@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
@@ -174,11 +175,19 @@ func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outc
 }
 
 // retake takes a run back after its producers were fenced, or after a commit without an answer. It
-// fails if another process owns the run.
+// fails if another process owns the run, or if the dead-letter topic is gone.
 func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(Event)) (*ownedRun, error) {
-	var reported throttle
+	var (
+		reported throttle
+		absent   []time.Time
+	)
 	for {
 		again, err := r.takeBack(ctx, h, why)
+		if !errors.Is(err, dlq.ErrNoTopic) {
+			absent = nil
+		} else if absent = append(absent, time.Now()); isGone(absent) {
+			return nil, fmt.Errorf("run %s: %w: abort it", h.rec.ID, ErrTopicRecreated)
+		}
 		// an operator has to grant a denied permission, and then resume
 		_, denied := errors.AsType[*permission.DeniedError](err)
 		if err == nil || denied || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrTopicRecreated) {
