@@ -35,8 +35,7 @@ func TestAttempt_LookupCostsNoAllocation(t *testing.T) { // not parallel: it cou
 
 // An attempt's deadline is never early, and at most a tick of the coarse clock late.
 func TestAttempt_DeadlineIsAtMostATickLate(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := bench(t, time.Minute)
 		time.Sleep(10 * time.Millisecond) // the coarse clock lies behind the truth
 		began := time.Now()
@@ -65,8 +64,7 @@ func TestAttempt_DeadlineIsAtMostATickLate(t *testing.T) {
 
 // A handler that only calls Err, and never Done, learns of its timeout.
 func TestAttempt_ErrReportsTheTimeout(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := bench(t, time.Second)
 		a := l.attemptNow()
 		tickTo := func(d time.Duration) {
@@ -91,8 +89,7 @@ func TestAttempt_ErrReportsTheTimeout(t *testing.T) {
 
 // Without HandlerTimeout an attempt has no deadline.
 func TestAttempt_HasNoDeadlineWithoutATimeout(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		a := bench(t, -1).attemptNow()
 		if at, ok := a.Deadline(); ok {
 			t.Errorf("deadline %v", at)
@@ -115,113 +112,105 @@ func TestAttempt_HasNoDeadlineWithoutATimeout(t *testing.T) {
 
 // A handler may keep its context: it stays valid, and is cancelled when the handler returns.
 func TestAttempt_KeptContextIsValidAndCancelled(t *testing.T) {
-	t.Parallel()
-	for name, touch := range map[string]func(*attempt){
+	each(t, map[string]func(*attempt){
 		"never touched":    func(*attempt) {},
 		"asked for Done":   func(a *attempt) { a.Done() },
 		"asked for Err":    func(a *attempt) { _ = a.Err() },
 		"with a child":     func(a *attempt) { _, cancel := context.WithCancel(a); cancel() },
 		"cause looked for": func(a *attempt) { _ = context.Cause(a) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := bench(t, time.Hour).attemptNow()
-			if a.Err() != nil || context.Cause(a) != nil {
-				t.Errorf("Err %v, cause %v before the end", a.Err(), context.Cause(a))
-			}
-			touch(a)
-			a.end()
-			a.end() // a panic's second one changes nothing
-			select {
-			case <-a.Done():
-			default:
-				t.Error("not done after the end")
-			}
-			if !errors.Is(a.Err(), context.Canceled) || !errors.Is(context.Cause(a), context.Canceled) {
-				t.Errorf("Err is %v, cause %v; want Canceled", a.Err(), context.Cause(a))
-			}
-			if at, ok := a.Deadline(); !ok || at.IsZero() {
-				t.Error("no deadline after the end")
-			}
-			child, cancel := context.WithTimeout(a, time.Hour)
-			defer cancel()
-			if !errors.Is(child.Err(), context.Canceled) {
-				t.Errorf("a child made after the end has Err %v, want Canceled", child.Err())
-			}
-			if got := a.Value(ctxKey("run")); got != "run's" {
-				t.Errorf("value %v after the end", got)
-			}
-			if a.drained() {
-				t.Error("an attempt that ended was drained")
-			}
-		})
-	}
+	}, func(t *testing.T, touch func(*attempt)) {
+		a := bench(t, time.Hour).attemptNow()
+		if a.Err() != nil || context.Cause(a) != nil {
+			t.Errorf("Err %v, cause %v before the end", a.Err(), context.Cause(a))
+		}
+		touch(a)
+		a.end()
+		a.end() // a panic's second one changes nothing
+		select {
+		case <-a.Done():
+		default:
+			t.Error("not done after the end")
+		}
+		if !errors.Is(a.Err(), context.Canceled) || !errors.Is(context.Cause(a), context.Canceled) {
+			t.Errorf("Err is %v, cause %v; want Canceled", a.Err(), context.Cause(a))
+		}
+		if at, ok := a.Deadline(); !ok || at.IsZero() {
+			t.Error("no deadline after the end")
+		}
+		child, cancel := context.WithTimeout(a, time.Hour)
+		defer cancel()
+		if !errors.Is(child.Err(), context.Canceled) {
+			t.Errorf("a child made after the end has Err %v, want Canceled", child.Err())
+		}
+		if got := a.Value(ctxKey("run")); got != "run's" {
+			t.Errorf("value %v after the end", got)
+		}
+		if a.drained() {
+			t.Error("an attempt that ended was drained")
+		}
+	})
 }
 
 // The cause of a cancelled attempt reaches derived contexts and context.AfterFunc.
 func TestAttempt_CauseReachesChildrenAndAfterFunc(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
+	type row struct {
 		end   func(*attempt)
 		cause error
 		err   error
-	}{
+	}
+	each(t, map[string]row{
 		"draining": {func(a *attempt) { a.abandon(ErrDraining) }, ErrDraining, context.Canceled},
 		"timeout":  {func(*attempt) { time.Sleep(time.Minute + clock.Tick) }, ErrHandlerTimeout, context.DeadlineExceeded},
 		"returned": {func(a *attempt) { a.end() }, context.Canceled, context.Canceled},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				a := bench(t, time.Minute).attemptNow()
-				child, cancel := context.WithCancel(a)
-				defer cancel()
-				valued, cancelValued := context.WithTimeout(context.WithValue(child, ctxKey("x"), 1), time.Hour)
-				defer cancelValued()
-				var mu sync.Mutex
-				var called []error
-				for _, ctx := range []context.Context{a, child, valued} {
-					context.AfterFunc(ctx, func() {
-						mu.Lock()
-						defer mu.Unlock()
-						called = append(called, context.Cause(ctx))
-					})
+	}, func(t *testing.T, tt row) {
+		synctest.Test(t, func(t *testing.T) {
+			a := bench(t, time.Minute).attemptNow()
+			child, cancel := context.WithCancel(a)
+			defer cancel()
+			valued, cancelValued := context.WithTimeout(context.WithValue(child, ctxKey("x"), 1), time.Hour)
+			defer cancelValued()
+			var mu sync.Mutex
+			var called []error
+			for _, ctx := range []context.Context{a, child, valued} {
+				context.AfterFunc(ctx, func() {
+					mu.Lock()
+					defer mu.Unlock()
+					called = append(called, context.Cause(ctx))
+				})
+			}
+			stop := context.AfterFunc(a, func() { t.Error("a function that was stopped is called") })
+			if !stop() {
+				t.Error("stop came too late")
+			}
+			tt.end(a)
+			synctest.Wait()
+			for i, ctx := range []context.Context{a, child, valued} {
+				if !errors.Is(ctx.Err(), tt.err) || !errors.Is(context.Cause(ctx), tt.cause) {
+					t.Errorf("context %d: Err %v, cause %v; want %v, %v", i, ctx.Err(), context.Cause(ctx), tt.err, tt.cause)
 				}
-				stop := context.AfterFunc(a, func() { t.Error("a function that was stopped is called") })
-				if !stop() {
-					t.Error("stop came too late")
+			}
+			if len(called) != 3 {
+				t.Errorf("%d functions were called, want 3", len(called))
+			}
+			for _, cause := range called {
+				if !errors.Is(cause, tt.cause) {
+					t.Errorf("called with cause %v, want %v", cause, tt.cause)
 				}
-				tt.end(a)
-				synctest.Wait()
-				for i, ctx := range []context.Context{a, child, valued} {
-					if !errors.Is(ctx.Err(), tt.err) || !errors.Is(context.Cause(ctx), tt.cause) {
-						t.Errorf("context %d: Err %v, cause %v; want %v, %v", i, ctx.Err(), context.Cause(ctx), tt.err, tt.cause)
-					}
-				}
-				if len(called) != 3 {
-					t.Errorf("%d functions were called, want 3", len(called))
-				}
-				for _, cause := range called {
-					if !errors.Is(cause, tt.cause) {
-						t.Errorf("called with cause %v, want %v", cause, tt.cause)
-					}
-				}
-				if got, want := a.drained(), errors.Is(tt.cause, ErrDraining); got != want {
-					t.Errorf("drained() = %v, want %v", got, want)
-				}
-				a.end()
-				if got, want := a.drained(), errors.Is(tt.cause, ErrDraining); got != want {
-					t.Errorf("drained() = %v after the end, want %v", got, want)
-				}
-			})
+			}
+			if got, want := a.drained(), errors.Is(tt.cause, ErrDraining); got != want {
+				t.Errorf("drained() = %v, want %v", got, want)
+			}
+			a.end()
+			if got, want := a.drained(), errors.Is(tt.cause, ErrDraining); got != want {
+				t.Errorf("drained() = %v after the end, want %v", got, want)
+			}
 		})
-	}
+	})
 }
 
 // An attempt that timed out before its lane drained has failed. The drain did not cut it off.
 func TestAttempt_TimeoutBeforeADrainCounts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		a := bench(t, time.Second).attemptNow()
 		<-a.Done()
 		a.abandon(ErrDraining)
@@ -259,38 +248,37 @@ func TestAttempt_DrainAtItsEndIsNone(t *testing.T) {
 
 // Values come from the record's context, which kgo's hooks fill, or else from the context of Run.
 func TestAttempt_ValuesOfTheRecordThenOfRun(t *testing.T) {
-	t.Parallel()
 	ended, cancel := context.WithCancel(context.WithValue(context.WithValue(context.Background(), ctxKey("hook"), "hook's"), ctxKey("both"), "hook's"))
 	cancel()
-	for name, touch := range map[string]func(*attempt){"as it is": func(*attempt) {}, "with its Done channel made": func(a *attempt) { a.Done() }} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := bench(t, time.Minute).attemptNow()
-			a.from.values = context.WithValue(a.from.values, ctxKey("both"), "run's")
-			a.rec.Context = ended
-			touch(a)
-			if cause := context.Cause(a); cause != nil {
-				t.Errorf("cause %v: the end of the hooks' context reached the handler", cause)
+	each(t, map[string]func(*attempt){
+		"as it is":                   func(*attempt) {},
+		"with its Done channel made": func(a *attempt) { a.Done() },
+	}, func(t *testing.T, touch func(*attempt)) {
+		a := bench(t, time.Minute).attemptNow()
+		a.from.values = context.WithValue(a.from.values, ctxKey("both"), "run's")
+		a.rec.Context = ended
+		touch(a)
+		if cause := context.Cause(a); cause != nil {
+			t.Errorf("cause %v: the end of the hooks' context reached the handler", cause)
+		}
+		child := context.WithValue(a, ctxKey("child"), "child's")
+		for key, want := range map[ctxKey]any{"hook": "hook's", "both": "hook's", "run": "run's", "child": "child's", "none": nil} {
+			if got := child.Value(key); got != want {
+				t.Errorf("value of %q is %v, want %v", key, got, want)
 			}
-			child := context.WithValue(a, ctxKey("child"), "child's")
-			for key, want := range map[ctxKey]any{"hook": "hook's", "both": "hook's", "run": "run's", "child": "child's", "none": nil} {
-				if got := child.Value(key); got != want {
-					t.Errorf("value of %q is %v, want %v", key, got, want)
-				}
-			}
-			// The hooks' context ended long ago; only its values are taken.
-			grandchild, cancel := context.WithCancel(child)
-			defer cancel()
-			if grandchild.Err() != nil || a.Err() != nil || context.Cause(grandchild) != nil {
-				t.Errorf("Err %v, %v, cause %v: the end of the hooks' context reached the handler", grandchild.Err(), a.Err(), context.Cause(grandchild))
-			}
-			a.rec.Context = nil
-			if got := a.Value(ctxKey("both")); got != "run's" {
-				t.Errorf("without a hook's context the value is %v, want Run's", got)
-			}
-			a.end()
-		})
-	}
+		}
+		// The hooks' context ended long ago; only its values are taken.
+		grandchild, cancel := context.WithCancel(child)
+		defer cancel()
+		if grandchild.Err() != nil || a.Err() != nil || context.Cause(grandchild) != nil {
+			t.Errorf("Err %v, %v, cause %v: the end of the hooks' context reached the handler", grandchild.Err(), a.Err(), context.Cause(grandchild))
+		}
+		a.rec.Context = nil
+		if got := a.Value(ctxKey("both")); got != "run's" {
+			t.Errorf("without a hook's context the value is %v, want Run's", got)
+		}
+		a.end()
+	})
 }
 
 // A handler that does not touch its context costs no allocation for it.

@@ -32,10 +32,9 @@ func TestConsumer_WaitsForABrokerThatIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var vn kfake.VirtualNetwork // on which nobody listens
-		var log lines
 		var dials atomic.Int32
 		cfg := config(handle)
-		cfg.Logger = log.logger()
+		log := logged(&cfg)
 		cfg.Kafka = []kgo.Opt{kgo.SeedBrokers("127.0.0.1:9092"), kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 			dials.Add(1)
 			return vn.DialContext(ctx, network, address)
@@ -88,8 +87,7 @@ func TestConsumer_IsThereWhenABrokerComesLate(t *testing.T) {
 		opts := []kgo.Opt{kgo.SeedBrokers("127.0.0.1:9092"), kgo.Dialer(vn.DialContext), kgo.MetadataMinAge(50 * time.Millisecond)}
 		cfg := config(fine)
 		cfg.Kafka = opts
-		var log lines
-		cfg.Logger = log.logger()
+		cfg.Logger = slog.New(slog.DiscardHandler)
 		c, err := consumer.New(cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,8 +17,7 @@ import (
 // Each client dials a restarting broker several times a second, and kgo logs a line each time:
 // 5,996 in nine minutes were seen.
 func TestClientLog_ThrottlesUnreachableBrokers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		var out bytes.Buffer
 		f := &clientFactory{throttle: &logthrottle.Throttle{}, cfg: &Config{
 			Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})),

@@ -60,13 +60,13 @@ func problemsOf(t *testing.T, cfg Config) []string {
 
 // An invalid configuration is refused, and the error names the field and the reason.
 func TestConfig_InvalidIsRefusedWithTheReason(t *testing.T) {
-	t.Parallel()
 	policy := func(p Policy) func(*Config) { return func(c *Config) { c.Policy = p } }
 	delays := func(d ...time.Duration) func(*Config) { return policy(Policy{Tiers: d}) }
-	for name, tt := range map[string]struct {
+	type row struct {
 		change func(*Config)
 		want   []string // in one line each
-	}{
+	}
+	each(t, map[string]row{
 		"no group":             {func(c *Config) { c.Group = "" }, []string{"Group is empty"}},
 		"group is no text":     {func(c *Config) { c.Group = "bill\xffing" }, []string{"Group", "UTF-8"}},
 		"former: empty":        {func(c *Config) { c.FormerGroups = []string{""} }, []string{"FormerGroups has an empty name"}},
@@ -131,17 +131,14 @@ func TestConfig_InvalidIsRefusedWithTheReason(t *testing.T) {
 			[]string{"Kafka", "remove the options", "callbacks"},
 		},
 		"an option that kgo refuses": {func(c *Config) { c.Kafka = append(c.Kafka, kgo.SessionTimeout(time.Millisecond)) }, []string{"Kafka", "session timeout"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cfg := valid(t)
-			tt.change(&cfg)
-			problems := problemsOf(t, cfg)
-			if !slices.ContainsFunc(problems, func(line string) bool { return containsAll(line, tt.want) }) {
-				t.Errorf("got %q, want a line with %q", problems, tt.want)
-			}
-		})
-	}
+	}, func(t *testing.T, tt row) {
+		cfg := valid(t)
+		tt.change(&cfg)
+		problems := problemsOf(t, cfg)
+		if !slices.ContainsFunc(problems, func(line string) bool { return containsAll(line, tt.want) }) {
+			t.Errorf("got %q, want a line with %q", problems, tt.want)
+		}
+	})
 }
 
 func containsAll(s string, parts []string) bool {

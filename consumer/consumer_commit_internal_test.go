@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -99,8 +98,7 @@ func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 // A join that does not end holds up commits, as a broker does that is down. Only the log reports
 // it.
 func TestConsumerCommit_LogsAWaitForAJoin(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		var log bytes.Buffer
 		c, err := New(Config{
 			Group: "billing", Topics: []string{"orders"}, Handler: func(context.Context, *kgo.Record) error { return nil },

@@ -101,8 +101,7 @@ func TestDrainedTier_MayHaveFewerPartitions(t *testing.T) {
 		runsUntilParked(t, k, cfg, time.Minute, first...)
 		growTopic(t, k, "orders", 6)
 		time.Sleep(6 * time.Minute) // until the test's own client has heard of it
-		var log lines
-		cfg.Logger = log.logger()
+		log := logged(&cfg)
 		cfg.Policy.Tiers = []time.Duration{tier1}
 		c := k.Run(cfg)
 		var records []*kgo.Record
@@ -134,8 +133,8 @@ func TestDrainedTier_OfAnotherSourceIsReportedOnce(t *testing.T) {
 		bill := k.Produce(&kgo.Record{Topic: "bills", Key: []byte("x"), Value: []byte("x")})[0]
 		runsUntilParked(t, k, cfg, time.Minute, bill)
 
-		var log lines
-		cfg.Logger, cfg.Topics = log.logger(), []string{"orders"}
+		cfg.Topics = []string{"orders"}
+		log := logged(&cfg)
 		k.Run(cfg)
 		handledOnce(k, k.Produce(many(10)...))
 		if n := log.with("level=WARN", "not configured", "retry_topic=bills.retry.1m", "source=bills", "records_at_most=1", "put the source back"); n != 1 {

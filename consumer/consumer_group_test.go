@@ -121,77 +121,72 @@ func groupClientLags(k *consumertest.Kafka, lagging *atomic.Bool) {
 
 // With Config.FormerGroups a renamed group continues from its former offsets.
 func TestConsumerGroup_RenamedGoesOnWhereItWas(t *testing.T) {
-	t.Parallel()
-	for name, naming := range map[string]retrytopics.Naming{
+	each(t, map[string]retrytopics.Naming{
 		"groups share the retry topics": {},
 		"the names have the group": {
 			Retry: "{topic}.retry.{group}.{delay}", DLQ: "{topic}.dlq.{group}", Ledger: "{topic}.ledger.{group}",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-				cfg := config(func(ctx context.Context, r *kgo.Record) error {
-					if attempt := consumer.DeliveryOf(ctx, r).Attempt; r.Offset%4 == 2 || r.Offset%4 == 0 && attempt == 1 {
-						return classify.Retryable(errBusy)
-					}
-					return nil
-				})
-				cfg.Group, cfg.Naming = "invoicing", naming
-				cfg.Policy.Tiers = []time.Duration{tier1, time.Minute, 2 * time.Minute}
-				records := k.Produce(many(40)...)
-				c := k.Run(cfg)
-				var parked []*kgo.Record
-				for _, r := range records {
-					if r.Offset%4 == 2 {
-						k.Parked(r, time.Minute, "")
-						parked = append(parked, r)
-					} else {
-						k.Handled(r, 1)
-					}
-				}
-				k.Conserved()
-				stop(t, c)
-
-				var again ran
-				var log lines
-				cfg.Group, cfg.FormerGroups, cfg.Logger = "billing", []string{"nobody", "invoicing"}, log.logger()
-				cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
-					again.count(r)
-					if consumer.DeliveryOf(ctx, r).Attempt == 3 {
-						return classify.Retryable(errBusy)
-					}
-					return nil
-				}
-				renamed := k.Run(cfg)
-				for _, r := range parked {
-					if m := k.Parked(r, 2*time.Minute, ""); m.Group != "billing" || m.Attempts != 3 {
-						t.Errorf("the copy of %d says group %q and %d attempts, want billing and 3", r.Offset, m.Group, m.Attempts)
-					}
-					k.Handled(r, 1)
-				}
-				handledOnce(k, k.Produce(many(10)...))
-				k.Conserved()
-				for _, r := range records {
-					want := 0
-					if r.Offset%4 == 2 {
-						want = 2
-					}
-					if n := again.times(r); n != want {
-						t.Errorf("%d/%d ran %d times under the new name, want %d", r.Partition, r.Offset, n, want)
-					}
-				}
-				if n := log.with("former group still has members"); n != 0 {
-					t.Errorf("the log says %d times that a former group has members, which has none", n)
-				}
-				// From here on the former group does not count: the group has its own offsets.
-				stop(t, renamed)
-				cfg.FormerGroups, cfg.Handler = nil, fine
-				k.Run(cfg)
-				handledOnce(k, k.Produce(many(10)...))
-				k.Conserved()
-			})
+	}, 2, func(t *testing.T, k *consumertest.Kafka, naming retrytopics.Naming) {
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			if attempt := consumer.DeliveryOf(ctx, r).Attempt; r.Offset%4 == 2 || r.Offset%4 == 0 && attempt == 1 {
+				return classify.Retryable(errBusy)
+			}
+			return nil
 		})
-	}
+		cfg.Group, cfg.Naming = "invoicing", naming
+		cfg.Policy.Tiers = []time.Duration{tier1, time.Minute, 2 * time.Minute}
+		records := k.Produce(many(40)...)
+		c := k.Run(cfg)
+		var parked []*kgo.Record
+		for _, r := range records {
+			if r.Offset%4 == 2 {
+				k.Parked(r, time.Minute, "")
+				parked = append(parked, r)
+			} else {
+				k.Handled(r, 1)
+			}
+		}
+		k.Conserved()
+		stop(t, c)
+
+		var again ran
+		cfg.Group, cfg.FormerGroups = "billing", []string{"nobody", "invoicing"}
+		log := logged(&cfg)
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			again.count(r)
+			if consumer.DeliveryOf(ctx, r).Attempt == 3 {
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		}
+		renamed := k.Run(cfg)
+		for _, r := range parked {
+			if m := k.Parked(r, 2*time.Minute, ""); m.Group != "billing" || m.Attempts != 3 {
+				t.Errorf("the copy of %d says group %q and %d attempts, want billing and 3", r.Offset, m.Group, m.Attempts)
+			}
+			k.Handled(r, 1)
+		}
+		handledOnce(k, k.Produce(many(10)...))
+		k.Conserved()
+		for _, r := range records {
+			want := 0
+			if r.Offset%4 == 2 {
+				want = 2
+			}
+			if n := again.times(r); n != want {
+				t.Errorf("%d/%d ran %d times under the new name, want %d", r.Partition, r.Offset, n, want)
+			}
+		}
+		if n := log.with("former group still has members"); n != 0 {
+			t.Errorf("the log says %d times that a former group has members, which has none", n)
+		}
+		// From here on the former group does not count: the group has its own offsets.
+		stop(t, renamed)
+		cfg.FormerGroups, cfg.Handler = nil, fine
+		k.Run(cfg)
+		handledOnce(k, k.Produce(many(10)...))
+		k.Conserved()
+	})
 }
 
 // The consumer logs that a former group still has members.
@@ -200,8 +195,8 @@ func TestConsumerGroup_LogsAFormerGroupWithMembers(t *testing.T) {
 		cfg := config(fine)
 		cfg.Group, cfg.Kafka = "invoicing", opts
 		k.Run(cfg)
-		var log lines
-		cfg.Group, cfg.FormerGroups, cfg.Logger = "billing", []string{"invoicing", "never"}, log.logger()
+		cfg.Group, cfg.FormerGroups = "billing", []string{"invoicing", "never"}
+		log := logged(&cfg)
 		k.Run(cfg)
 		if n := log.with("level=ERROR", "former_group=invoicing", "still has members"); n != 1 || log.with("former_group=never") != 0 {
 			t.Errorf("the log says %d times that invoicing has members, want once, and nothing of a group that never was", n)

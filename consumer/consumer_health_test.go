@@ -85,32 +85,27 @@ func TestHealth_OfCommitsThatFailIsNotOK(t *testing.T) {
 // The consumer lost the permission to read a partition. Like an idle partition it delivered
 // nothing, and its lane seemed to run.
 func TestHealth_NamesAPartitionThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	for name, topic := range sourceAndTier {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-				cfg := config(busyOnce)
-				cfg.Policy.Tiers = []time.Duration{tier1}
-				cfg.Kafka = []kgo.Opt{kgo.DisableFetchSessions()}
-				c := k.Run(cfg)
-				handledOnce(k, k.Produce(many(10)...))
-				time.Sleep(time.Minute)
-				var deny atomic.Bool
-				deny.Store(true)
-				refuse(k, topic, 1, kerr.TopicAuthorizationFailed, &deny)
-				blocked := func() bool { h := c.Health(); return h.Lanes[1].State == consumer.StateBlocked }
-				eventually(t, "health tells", blocked)
-				h := c.Health()
-				if why := h.Lanes[1].Why; h.OK || h.Lanes[0].State == consumer.StateBlocked || !strings.HasPrefix(why, topic+"/1 cannot be read: TOPIC_AUTHORIZATION_FAILED") {
-					t.Errorf("health is OK %v, with %+v", h.OK, h.Lanes)
-				}
-				deny.Store(false)
-				handledOnce(k, k.Produce(many(10)...))
-				time.Sleep(2 * time.Minute)
-				if h := c.Health(); !h.OK {
-					t.Errorf("health is %+v when the partition is read again", h)
-				}
-			})
-		})
-	}
+	each(t, sourceAndTier, 2, func(t *testing.T, k *consumertest.Kafka, topic string) {
+		cfg := config(busyOnce)
+		cfg.Policy.Tiers = []time.Duration{tier1}
+		cfg.Kafka = []kgo.Opt{kgo.DisableFetchSessions()}
+		c := k.Run(cfg)
+		handledOnce(k, k.Produce(many(10)...))
+		time.Sleep(time.Minute)
+		var deny atomic.Bool
+		deny.Store(true)
+		refuse(k, topic, 1, kerr.TopicAuthorizationFailed, &deny)
+		blocked := func() bool { h := c.Health(); return h.Lanes[1].State == consumer.StateBlocked }
+		eventually(t, "health tells", blocked)
+		h := c.Health()
+		if why := h.Lanes[1].Why; h.OK || h.Lanes[0].State == consumer.StateBlocked || !strings.HasPrefix(why, topic+"/1 cannot be read: TOPIC_AUTHORIZATION_FAILED") {
+			t.Errorf("health is OK %v, with %+v", h.OK, h.Lanes)
+		}
+		deny.Store(false)
+		handledOnce(k, k.Produce(many(10)...))
+		time.Sleep(2 * time.Minute)
+		if h := c.Health(); !h.OK {
+			t.Errorf("health is %+v when the partition is read again", h)
+		}
+	})
 }

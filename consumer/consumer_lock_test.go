@@ -49,8 +49,7 @@ func (p *lockProbe) Handle(_ context.Context, r slog.Record) error {
 // A logger that asked for the consumer's health waited for ever: lines were logged under a lane's
 // lock, and under the table's.
 func TestConsumer_LogsNothingUnderALock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		probe := &lockProbe{}
 		c := idle(t, Config{Logger: slog.New(probe)}, func() {})
 		probe.c = c

@@ -34,8 +34,7 @@ func (l *lockedLog) String() string {
 // ignores its own context. So listing offsets held up the poll loop for as long as that dial: 10 s
 // with kgo's own dialer, without a bound with a user's.
 func TestConsumerOffsets_BoundsComeInTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		c := idle(t, Config{Logger: slog.New(slog.DiscardHandler)}, func() {})
 		silent, err := c.copyClients.Client()
 		if err != nil {

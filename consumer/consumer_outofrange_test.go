@@ -23,9 +23,8 @@ func TestConsumerOutOfRange_SourceCommittedBeyondItsEnd(t *testing.T) {
 		setCommitted(t, k, "orders", 1000)
 		records := k.Produce(many(50)...)
 		deleteRecords(t, k, "orders", 10)
-		var log lines
 		cfg := config(fine)
-		cfg.Logger = log.logger()
+		log := logged(&cfg)
 		k.Run(cfg)
 		handledOnce(k, append(records[10:], k.Produce(many(50)...)...))
 		committed(t, k, "orders", 0, 100)
@@ -40,9 +39,8 @@ func TestConsumerOutOfRange_TierCommittedBeyondItsEnd(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders.retry.300ms", 1)
 		setCommitted(t, k, "orders.retry.300ms", 1000)
-		var log lines
 		cfg := config(busyOnce)
-		cfg.Logger = log.logger()
+		log := logged(&cfg)
 		k.Run(cfg)
 		handledOnce(k, k.Produce(many(50)...))
 		committed(t, k, "orders.retry.300ms", 0, 50)
@@ -59,10 +57,8 @@ func TestConsumerOutOfRange_CountsExpiredOfASource(t *testing.T) {
 		records := k.Produce(many(100)...)
 		setCommitted(t, k, "orders", 10)
 		deleteRecords(t, k, "orders", 60)
-		var log lines
-		expired := &expiredMeter{topic: "orders"}
 		cfg := config(fine)
-		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		log, expired := metered(&cfg, "orders")
 		k.Run(cfg)
 		handledOnce(k, records[60:])
 		committed(t, k, "orders", 0, 100)
@@ -82,9 +78,7 @@ func TestConsumerOutOfRange_CountsExpiredOfATier(t *testing.T) {
 		committed(t, k, "orders", 0, 20)
 		stop(t, first)
 		deleteRecords(t, k, "orders.retry.1m", 12)
-		var log lines
-		expired := &expiredMeter{topic: "orders.retry.1m"}
-		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		log, expired := metered(&cfg, "orders.retry.1m")
 		k.Run(cfg)
 		handledOnce(k, records[12:])
 		committed(t, k, "orders.retry.1m", 0, 20)
@@ -103,15 +97,13 @@ func TestConsumerOutOfRange_LaneOvertakenByRetention(t *testing.T) {
 			return func() { c.Resume("orders") }
 		},
 	}, 1, func(t *testing.T, k *consumertest.Kafka, hold func(c *consumertest.Consumer) (release func())) {
-		var log lines
-		expired := &expiredMeter{topic: "orders"}
 		block := make(chan struct{})
 		cfg := config(func(context.Context, *kgo.Record) error {
 			<-block
 			return nil
 		})
 		cfg.MaxInFlight, cfg.Policy.HandlerTimeout = 10, -1
-		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		log, expired := metered(&cfg, "orders")
 		c := k.Run(cfg)
 		release := hold(c)
 		var records []*kgo.Record
@@ -154,8 +146,6 @@ func TestConsumerOutOfRange_TierOvertakenByRetention(t *testing.T) {
 		stop(t, first)
 		time.Sleep(10 * time.Hour)
 		// Overdue records without room wait on the broker.
-		var log lines
-		expired := &expiredMeter{topic: "orders.retry.1m"}
 		release := make(chan struct{})
 		cfg.Handler = func(context.Context, *kgo.Record) error {
 			<-release
@@ -163,7 +153,7 @@ func TestConsumerOutOfRange_TierOvertakenByRetention(t *testing.T) {
 		}
 		cfg.Kafka = []kgo.Opt{kgo.FetchMaxPartitionBytes(16 << 10), kgo.FetchMaxBytes(16 << 10)}
 		cfg.MaxParkedBytes = 5000
-		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		log, expired := metered(&cfg, "orders.retry.1m")
 		second := k.Run(cfg)
 		time.Sleep(time.Minute)
 		next := second.Health().Lanes[0].Offsets[1].Next
@@ -184,12 +174,10 @@ func TestConsumerOutOfRange_TierOvertakenByRetention(t *testing.T) {
 // Evicted records are only on the broker.
 func TestConsumerOutOfRange_CountsExpiredParkedRecords(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		var log lines
-		expired := &expiredMeter{topic: "orders.retry.1m"}
 		cfg := config(busyOnce)
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
 		cfg.MaxParkedBytes = 5000
-		cfg.Logger, cfg.MeterProvider = log.logger(), expired
+		log, expired := metered(&cfg, "orders.retry.1m")
 		c := k.Run(cfg)
 		records := k.Produce(many(100)...)
 		eventually(t, "the tier is read", func() bool { return c.Health().Lanes[0].Parked == 100 })
@@ -209,66 +197,61 @@ func TestConsumerOutOfRange_CountsExpiredParkedRecords(t *testing.T) {
 // A follower that leads too early refuses positions that are in the log. The consumer then neither
 // skips records nor runs them again.
 func TestConsumerOutOfRange_PositionInTheLogStays(t *testing.T) {
-	t.Parallel()
-	for name, topic := range sourceAndTier {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-				cfg := config(busyOnce)
-				k.Run(cfg)
-				records := k.Produce(many(20)...)
-				handledOnce(k, records)
-				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange})
-				// The first request for the log's bounds fails too.
-				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Count: 2, Err: kerr.UnknownServerError})
-				for range 5 {
-					records = append(records, k.Produce(many(20)...)...)
-					time.Sleep(time.Second)
-				}
-				if err := refused.Wait(context.Background(), 1); err != nil {
-					t.Fatal(err)
-				}
-				records = append(records, k.Produce(many(20)...)...)
-				handledOnce(k, records)
-				committed(t, k, "orders", 0, int64(len(records)))
-				committed(t, k, "orders.retry.300ms", 0, int64(len(records)))
-				k.Conserved()
-			})
-		})
-	}
+	each(t, sourceAndTier, 1, func(t *testing.T, k *consumertest.Kafka, topic string) {
+		cfg := config(busyOnce)
+		k.Run(cfg)
+		records := k.Produce(many(20)...)
+		handledOnce(k, records)
+		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange})
+		// The first request for the log's bounds fails too.
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Count: 2, Err: kerr.UnknownServerError})
+		for range 5 {
+			records = append(records, k.Produce(many(20)...)...)
+			time.Sleep(time.Second)
+		}
+		if err := refused.Wait(context.Background(), 1); err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, k.Produce(many(20)...)...)
+		handledOnce(k, records)
+		committed(t, k, "orders", 0, int64(len(records)))
+		committed(t, k, "orders.retry.300ms", 0, int64(len(records)))
+		k.Conserved()
+	})
 }
 
 // An unclean election leaves a log that ends before the position. The records that it has there
 // later never ran.
 func TestConsumerOutOfRange_OtherLogIsReadFromItsStart(t *testing.T) {
-	t.Parallel()
-	// A tier's bounds are requested again when its lane restarts.
-	for topic, looks := range map[string]int{"orders": 1, "orders.retry.300ms": 2} {
-		t.Run(topic, func(t *testing.T) {
-			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-				var log lines
-				cfg := config(busyOnce)
-				cfg.Logger = log.logger()
-				k.Run(cfg)
-				records := k.Produce(many(20)...)
-				handledOnce(k, records)
-				committed(t, k, "orders", 0, 20)
-				committed(t, k, "orders.retry.300ms", 0, 20)
-				shorten(k, topic, 5, looks)
-				refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange})
-				records = append(records, k.Produce(many(20)...)...)
-				if err := refused.Wait(context.Background(), 1); err != nil {
-					t.Fatal(err)
-				}
-				for _, r := range records[:20] {
-					k.Handled(r, 2)
-				}
-				handledOnce(k, records[20:])
-				if n := log.with("level=ERROR", "replaced", "position=20", "end=5"); n != 1 {
-					t.Errorf("the log says %d times that the log is another one, want once", n)
-				}
-			})
-		})
+	type row struct {
+		topic string
+		looks int
 	}
+	each(t, map[string]row{
+		"source": {"orders", 1},
+		"tier":   {"orders.retry.300ms", 2}, // its bounds are requested again when its lane restarts
+	}, 1, func(t *testing.T, k *consumertest.Kafka, tt row) {
+		cfg := config(busyOnce)
+		log := logged(&cfg)
+		k.Run(cfg)
+		records := k.Produce(many(20)...)
+		handledOnce(k, records)
+		committed(t, k, "orders", 0, 20)
+		committed(t, k, "orders.retry.300ms", 0, 20)
+		shorten(k, tt.topic, 5, tt.looks)
+		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: tt.topic, Err: kerr.OffsetOutOfRange})
+		records = append(records, k.Produce(many(20)...)...)
+		if err := refused.Wait(context.Background(), 1); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records[:20] {
+			k.Handled(r, 2)
+		}
+		handledOnce(k, records[20:])
+		if n := log.with("level=ERROR", "replaced", "position=20", "end=5"); n != 1 {
+			t.Errorf("the log says %d times that the log is another one, want once", n)
+		}
+	})
 }
 
 // shorten makes the broker answer, so many times, that the topic ends at end and that its siblings
@@ -361,36 +344,30 @@ func truncated(t *testing.T, topic string, notice func(*testing.T, *consumertest
 // epoch ends before the floor. So the next start took the log for truncated, logged that at ERROR
 // and read it again.
 func TestConsumerOutOfRange_LaterEpochIsNoTruncation(t *testing.T) {
-	t.Parallel()
-	for name, topic := range sourceAndTier {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-				var log lines
-				cfg := config(fine)
-				cfg.Logger = log.logger()
-				c := k.Run(cfg)
-				cl := client(t, k, kgo.TransactionalID("tx"), kgo.MetadataMinAge(100*time.Millisecond))
-				if err := cl.BeginTransaction(); err != nil {
-					t.Fatal(err)
-				}
-				if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
-					t.Fatal(err)
-				}
-				// to a leader of the next epoch
-				if err := k.Cluster.MoveTopicPartition(topic, 0, 0); err != nil {
-					t.Fatal(err)
-				}
-				if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Minute)
-				stop(t, c)
-				k.Run(cfg)
-				time.Sleep(time.Minute)
-				if n := log.with("truncated") + log.with("replaced"); n != 0 {
-					t.Errorf("a complete log was logged as truncated %d times", n)
-				}
-			})
-		})
-	}
+	each(t, sourceAndTier, 1, func(t *testing.T, k *consumertest.Kafka, topic string) {
+		cfg := config(fine)
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		cl := client(t, k, kgo.TransactionalID("tx"), kgo.MetadataMinAge(100*time.Millisecond))
+		if err := cl.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		// to a leader of the next epoch
+		if err := k.Cluster.MoveTopicPartition(topic, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		stop(t, c)
+		k.Run(cfg)
+		time.Sleep(time.Minute)
+		if n := log.with("truncated") + log.with("replaced"); n != 0 {
+			t.Errorf("a complete log was logged as truncated %d times", n)
+		}
+	})
 }

@@ -111,10 +111,10 @@ func TestConsumerPoll_RecordsBeforeExpulsionAreDropped(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		k.Patience = 2 * time.Minute
 		hold, more, goOn := newHoldUp(), make(chan struct{}), make(chan struct{})
-		var log lines
 		first, then := blocksAt(10, more), blocksAt(15, goOn)
 		cfg := config(func(ctx context.Context, r *kgo.Record) error { return errors.Join(first(ctx, r), then(ctx, r)) })
-		cfg.DrainTimeout, cfg.Logger = time.Second, log.logger()
+		cfg.DrainTimeout = time.Second
+		log := logged(&cfg)
 		// The heartbeat comes late: the member learns of it by a refused commit.
 		cfg.Kafka = []kgo.Opt{kgo.WithHooks(hold), kgo.FetchMinBytes(1 << 20), kgo.HeartbeatInterval(8 * time.Second)}
 		stay := k.Run(cfg)

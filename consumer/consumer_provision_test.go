@@ -24,10 +24,10 @@ import (
 func TestConsumerTopics_NewPartitionsBeginInTenSeconds(t *testing.T) {
 	each(t, protocols, 3, func(t *testing.T, k *consumertest.Kafka, protocol []kgo.Opt) {
 		k.CreateTopic("orders.retry.900ms", 1) // with too few partitions
-		var log lines
 		cfg := config(sortOfBad)
 		// as a Consumer has it
-		cfg.Logger, cfg.Kafka = log.logger(), slices.Concat(protocol, []kgo.Opt{kgo.FetchMaxWait(250 * time.Millisecond)})
+		cfg.Kafka = slices.Concat(protocol, []kgo.Opt{kgo.FetchMaxWait(250 * time.Millisecond)})
+		log := logged(&cfg)
 		var members []*consumertest.Consumer
 		for range 3 {
 			members = append(members, k.Run(cfg))

@@ -178,13 +178,13 @@ func (c swallowing) Write(b []byte) (int, error) {
 // To kgo a silent broker is no error before the commit times out. That was not logged at all.
 func TestConsumerCommit_LogsACommitWithoutAnswer(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		var log lines
 		var silent atomic.Bool
 		cfg := config(func(context.Context, *kgo.Record) error {
 			time.Sleep(time.Second)
 			return nil
 		})
-		cfg.Logger, cfg.Kafka = log.logger(), []kgo.Opt{overSilence(t, k, &silent)}
+		cfg.Kafka = []kgo.Opt{overSilence(t, k, &silent)}
+		log := logged(&cfg)
 		k.Run(cfg)
 		k.Handled(k.Produce(many(40)...)[0], 1)
 		silent.Store(true)

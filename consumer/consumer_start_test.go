@@ -45,26 +45,21 @@ func TestConsumerStart_StuckLaneHoldsUpNoOther(t *testing.T) {
 // The bounds of a partition's log are requested when it is assigned; without a leader there is no
 // answer.
 func TestConsumerStart_MissingLeaderHoldsUpNoOther(t *testing.T) {
-	t.Parallel()
-	for name, topic := range sourceAndTier {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-				before := k.Run(config(handle))
-				k.Produce(many(40)...)
-				k.Conserved() // every partition has a committed offset
-				stop(t, before)
-				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Partitions: []int32{1}, Count: -1, Err: kerr.LeaderNotAvailable})
-				k.Begin(config(func(context.Context, *kgo.Record) error { return nil }))
-				for _, r := range k.Produce(many(40)...) {
-					if r.Partition == 0 {
-						k.Handled(r, 1)
-					}
-				}
-				fault.Remove()
-				k.Conserved()
-			})
-		})
-	}
+	each(t, sourceAndTier, 2, func(t *testing.T, k *consumertest.Kafka, topic string) {
+		before := k.Run(config(handle))
+		k.Produce(many(40)...)
+		k.Conserved() // every partition has a committed offset
+		stop(t, before)
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Partitions: []int32{1}, Count: -1, Err: kerr.LeaderNotAvailable})
+		k.Begin(config(func(context.Context, *kgo.Record) error { return nil }))
+		for _, r := range k.Produce(many(40)...) {
+			if r.Partition == 0 {
+				k.Handled(r, 1)
+			}
+		}
+		fault.Remove()
+		k.Conserved()
+	})
 }
 
 // The group had no offset on the partition, and no broker answered where its log starts. The member

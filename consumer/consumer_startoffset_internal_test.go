@@ -3,7 +3,6 @@ package consumer
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -16,8 +15,7 @@ import (
 // when kgo fetches the offsets that the session before did not reach. The first time it is not
 // known, and the fetch pauses. The second time it is known, but nothing resumed the fetch.
 func TestConsumerStartOffset_KnownStartEndsThePause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		c := idle(t, Config{}, func() {})
 		silent, err := c.copyClients.Client()
 		if err != nil {

@@ -40,36 +40,30 @@ func answerLooks(k *consumertest.Kafka, on *atomic.Bool, answer func(*kmsg.Metad
 // A fetch is refused once, and the poll that follows learns nothing. The topic was paused for the
 // suspicion, and stayed paused for ever when the next poll found it unchanged.
 func TestConsumerTopics_SuspicionStandsUntilResolved(t *testing.T) {
-	t.Parallel()
-	for name, answer := range map[string]func(*kmsg.MetadataResponseTopic) error{
+	each(t, map[string]func(*kmsg.MetadataResponseTopic) error{
 		"the look finds nothing amiss": nil,
 		"the look fails":               func(*kmsg.MetadataResponseTopic) error { return errors.New("connection refused") },
 		"the look finds no leader":     func(t *kmsg.MetadataResponseTopic) error { t.ErrorCode = kerr.LeaderNotAvailable.Code; return nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-				var log lines
-				cfg := config(fine)
-				cfg.Logger = log.logger()
-				cfg.Kafka = []kgo.Opt{kgo.DisableFetchSessions()}
-				k.Run(cfg)
-				handledOnce(k, k.Produce(many(5)...))
-				time.Sleep(31 * time.Second)
-				var deny, blur atomic.Bool
-				denied(k, "orders", -1, &deny)
-				if answer != nil {
-					answerLooks(k, &blur, answer)
-				}
-				blur.Store(true)
-				deny.Store(true)
-				eventually(t, "a fetch is denied for good", func() bool { return log.with("siding: a fetch failed", "topic=orders") > 0 })
-				time.Sleep(700 * time.Millisecond) // the look for it
-				deny.Store(false)
-				blur.Store(false)
-				handledOnce(k, k.Produce(many(5)...))
-			})
-		})
-	}
+	}, 1, func(t *testing.T, k *consumertest.Kafka, answer func(*kmsg.MetadataResponseTopic) error) {
+		cfg := config(fine)
+		log := logged(&cfg)
+		cfg.Kafka = []kgo.Opt{kgo.DisableFetchSessions()}
+		k.Run(cfg)
+		handledOnce(k, k.Produce(many(5)...))
+		time.Sleep(31 * time.Second)
+		var deny, blur atomic.Bool
+		denied(k, "orders", -1, &deny)
+		if answer != nil {
+			answerLooks(k, &blur, answer)
+		}
+		blur.Store(true)
+		deny.Store(true)
+		eventually(t, "a fetch is denied for good", func() bool { return log.with("siding: a fetch failed", "topic=orders") > 0 })
+		time.Sleep(700 * time.Millisecond) // the look for it
+		deny.Store(false)
+		blur.Store(false)
+		handledOnce(k, k.Produce(many(5)...))
+	})
 }
 
 // A broker that lags denies a topic that was not recreated. Running records may finish and are
@@ -108,9 +102,9 @@ func TestConsumerTopics_ForgottenSourceIsRevokedInOrder(t *testing.T) {
 // read again.
 func TestDrainedTier_DeniedForSecondsIsStillDrained(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		var log lines
 		cfg := config(busyOnce)
-		cfg.Logger, cfg.Policy.Tiers = log.logger(), []time.Duration{time.Minute}
+		cfg.Policy.Tiers = []time.Duration{time.Minute}
+		log := logged(&cfg)
 		first := k.Produce(many(20)...)
 		runsUntilParked(t, k, cfg, time.Minute, first...)
 		cfg.Policy.Tiers = []time.Duration{tier1}
@@ -134,9 +128,9 @@ func TestDrainedTier_DeniedForSecondsIsStillDrained(t *testing.T) {
 func TestConsumerTopics_WithheldCommitShowsARecreation(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.Produce(many(50)...)
-		var log lines
 		cfg := config(fine)
-		cfg.Logger, cfg.MaxInFlight, cfg.Kafka = log.logger(), 10, []kgo.Opt{kgo.MetadataMaxAge(time.Second)}
+		cfg.MaxInFlight, cfg.Kafka = 10, []kgo.Opt{kgo.MetadataMaxAge(time.Second)}
+		log := logged(&cfg)
 		blind := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Count: -1, When: func(req kmsg.Request) bool {
 			// all topics of the consumer: it is the request of a poll
 			return len(req.(*kmsg.MetadataRequest).Topics) == 4

@@ -23,10 +23,10 @@ func TestConsumerTopics_RecreatedSourceIsReadAgain(t *testing.T) {
 				t.Run(protocol+"/"+name+"/start "+start, func(t *testing.T) {
 					onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 						k.CreateTopic("bills", 2)
-						var log lines
 						var done ran
 						cfg := config(done.after(busyOnce))
-						cfg.Logger, cfg.Kafka, cfg.Start, cfg.Topics = log.logger(), opts, where, []string{"orders", "bills"}
+						cfg.Kafka, cfg.Start, cfg.Topics = opts, where, []string{"orders", "bills"}
+						log := logged(&cfg)
 						c, second := k.Run(cfg), k.Run(cfg)
 						done.all(t, k.Produce(many(100)...))
 						k.DeleteTopic("orders")
@@ -65,11 +65,11 @@ func TestConsumerTopics_RecreatedTierIsReadAgain(t *testing.T) {
 		for name, pause := range map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second} {
 			t.Run(protocol+"/"+name, func(t *testing.T) {
 				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-					var log lines
 					var done ran
 					cfg := config(done.after(busyOnce))
 					cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1, time.Hour}}
-					cfg.Logger, cfg.Kafka, cfg.Provision.Mode = log.logger(), opts, retrytopics.Verify
+					cfg.Kafka, cfg.Provision.Mode = opts, retrytopics.Verify
+					log := logged(&cfg)
 					provision(t, k, cfg)
 					k.Run(cfg)
 					handledOnce(k, k.Produce(many(100)...))
@@ -111,9 +111,9 @@ func TestConsumerTopics_DeletedTierIsMissed(t *testing.T) {
 // consumers run.
 func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
 	each(t, balancers, 4, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
-		var log lines
 		cfg := config(busyOnce)
-		cfg.Kafka, cfg.Logger = opts, log.logger()
+		cfg.Kafka = opts
+		log := logged(&cfg)
 		cfg.Policy.Tiers = []time.Duration{time.Minute}
 		first := k.Produce(many(20)...)
 		runsUntilParked(t, k, cfg, time.Minute, first...)
@@ -152,10 +152,10 @@ func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
 // Evicted records cannot be fetched again from a missing topic.
 func TestDrainedTier_DeletedBeyondTheBudgetIsLogged(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		var log lines
 		var done ran
 		cfg := config(done.after(busyOnce))
-		cfg.Logger, cfg.Policy.Tiers = log.logger(), []time.Duration{10 * time.Minute}
+		cfg.Policy.Tiers = []time.Duration{10 * time.Minute}
+		log := logged(&cfg)
 		first := k.Produce(many(500)...)
 		runsUntilParked(t, k, cfg, 10*time.Minute, first[len(first)-1])
 		cfg.Policy.Tiers, cfg.MaxParkedBytes = []time.Duration{tier1}, 10_000
@@ -186,9 +186,9 @@ func TestDrainedTier_DeletedBeyondTheBudgetIsLogged(t *testing.T) {
 func TestConsumerTopics_DeletedSourceHoldsUpNoOther(t *testing.T) {
 	each(t, balancers, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		k.CreateTopic("bills", 2)
-		var log lines
 		cfg := config(busyOnce)
-		cfg.Logger, cfg.Kafka, cfg.Topics = log.logger(), opts, []string{"orders", "bills"}
+		cfg.Kafka, cfg.Topics = opts, []string{"orders", "bills"}
+		log := logged(&cfg)
 		c := k.Run(cfg)
 		handledOnce(k, append(k.Produce(many(20)...), k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")})...))
 		k.DeleteTopic("orders")
@@ -233,8 +233,7 @@ func TestConsumerTopics_UnseenTopicIsNotCalledDeleted(t *testing.T) {
 		}
 		cfg := config(fine)
 		cfg.Provision.Mode = retrytopics.Off
-		var log lines
-		cfg.Logger = log.logger()
+		log := logged(&cfg)
 		k.Run(cfg)
 		time.Sleep(time.Minute)
 		if missing, deleted := log.with("level=ERROR", "a topic does not exist", "topic=orders.dlq"), log.with("was deleted"); missing != 1 || deleted != 0 {

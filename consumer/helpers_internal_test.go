@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,6 +15,25 @@ import (
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
+
+// each runs a test in parallel with others, once for each of the named cases.
+func each[C any](t *testing.T, cases map[string]C, f func(*testing.T, C)) {
+	t.Helper()
+	t.Parallel()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, c)
+		})
+	}
+}
+
+// virtual runs a test in parallel with others, in virtual time.
+func virtual(t *testing.T, f func(*testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, f)
+}
 
 // idle is a consumer with all parts of a running one, and a broker that never answers.
 func idle(t *testing.T, cfg Config, ran func()) *Consumer {

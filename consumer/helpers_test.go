@@ -511,7 +511,19 @@ next:
 	return n
 }
 
-func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+// logged has a consumer log to lines.
+func logged(cfg *consumer.Config) *lines {
+	log := &lines{}
+	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	return log
+}
+
+// metered has a consumer log to lines, and count the expired records of a topic.
+func metered(cfg *consumer.Config, topic string) (*lines, *expiredMeter) {
+	m := &expiredMeter{topic: topic}
+	cfg.MeterProvider = m
+	return logged(cfg), m
+}
 
 // expiredMeter sums up siding.expired.records of a topic.
 type expiredMeter struct {

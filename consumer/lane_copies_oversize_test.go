@@ -167,43 +167,39 @@ func TestLane_CopiesBesideALargeOneGoOnWhole(t *testing.T) {
 
 // A batch may have as many bytes as its topic accepts, and kgo counts them before compression.
 func TestLane_NoLocalLimitRefusesWhatTheBrokerTakes(t *testing.T) {
-	t.Parallel()
-	for name, opts := range map[string][]kgo.Opt{
-		"by default":      nil,
-		"the user's":      {kgo.ProducerBatchMaxBytes(2000)},
-		"none compressed": {kgo.ProducerBatchCompression(kgo.NoCompression())},
-	} {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-				makeSiblings(t, k, unlimited, unlimited)
-				cfg := oversizeConfig()
-				cfg.Kafka = opts
-				size := 12 << 20
-				if name == "none compressed" {
-					size = unlimited - 3000 // over kgo's default, within the topic's
-				}
-				c := k.Run(cfg)
-				large := append([]byte("busy"), make([]byte, size)...)
-				cl := client(t, k, kgo.ProducerBatchMaxBytes(64<<20), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-				r := &kgo.Record{Topic: "orders", Partition: 1, Value: large}
-				if err := cl.ProduceSync(context.Background(), r).FirstErr(); err != nil {
-					t.Fatal(err)
-				}
-				if m := k.Parked(r, tier1, "busy"); m.Message == "" {
-					t.Error("the copy lost its message")
-				}
-				k.DeadLettered(r, headers.ReasonExhausted)
-				for _, topic := range []string{"orders.retry.300ms", "orders.dlq"} {
-					if all := content(t, k, topic); len(all) != 1 || !bytes.Equal(all[0].Value, large) {
-						t.Errorf("%s: %d copies, want one with the value", topic, len(all))
-					}
-				}
-				if h := c.Health(); !h.OK {
-					t.Errorf("health is %+v, want OK", h)
-				}
-			})
-		})
+	type row struct {
+		size int
+		opts []kgo.Opt
 	}
+	each(t, map[string]row{
+		"by default": {12 << 20, nil},
+		"the user's": {12 << 20, []kgo.Opt{kgo.ProducerBatchMaxBytes(2000)}},
+		// over kgo's default, within the topic's
+		"none compressed": {unlimited - 3000, []kgo.Opt{kgo.ProducerBatchCompression(kgo.NoCompression())}},
+	}, 2, func(t *testing.T, k *consumertest.Kafka, tt row) {
+		makeSiblings(t, k, unlimited, unlimited)
+		cfg := oversizeConfig()
+		cfg.Kafka = tt.opts
+		c := k.Run(cfg)
+		large := append([]byte("busy"), make([]byte, tt.size)...)
+		cl := client(t, k, kgo.ProducerBatchMaxBytes(64<<20), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		r := &kgo.Record{Topic: "orders", Partition: 1, Value: large}
+		if err := cl.ProduceSync(context.Background(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if m := k.Parked(r, tier1, "busy"); m.Message == "" {
+			t.Error("the copy lost its message")
+		}
+		k.DeadLettered(r, headers.ReasonExhausted)
+		for _, topic := range []string{"orders.retry.300ms", "orders.dlq"} {
+			if all := content(t, k, topic); len(all) != 1 || !bytes.Equal(all[0].Value, large) {
+				t.Errorf("%s: %d copies, want one with the value", topic, len(all))
+			}
+		}
+		if h := c.Health(); !h.OK {
+			t.Errorf("health is %+v, want OK", h)
+		}
+	})
 }
 
 func TestLane_OnOversizeDiscardReportsTheRecord(t *testing.T) {

@@ -18,8 +18,7 @@ import (
 // when a second lane was assigned. The lane was then skipped without being marked as full, so that
 // the acknowledgement that made room woke no worker.
 func TestLane_WakesWhenItsCopiesHaveRoomAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		var vn kfake.VirtualNetwork
 		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "orders.dlq"), kfake.ListenFn(vn.Listen))
 		if err != nil {

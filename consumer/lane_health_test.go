@@ -36,7 +36,6 @@ func healthy(t *testing.T) *lane {
 
 // Health reports the state of a lane that matters most.
 func TestLaneHealth_ReportsTheState(t *testing.T) {
-	t.Parallel()
 	type change = func(*lane)
 	state := func(s laneState) change { return func(l *lane) { l.state = s } }
 	park := func(l *lane) {
@@ -67,12 +66,13 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 		}
 	}
 	pause := func(l *lane) { l.c.paused.Store(&map[string]bool{"orders": true}) }
-	for name, tt := range map[string]struct {
+	type row struct {
 		changes []change
 		state   State
 		why     string
 		ok      bool
-	}{
+	}
+	each(t, map[string]row{
 		"nothing to do":                     {nil, StateRunning, "", true},
 		"starting":                          {[]change{starting(startsWithin)}, StateStarting, "", true},
 		"starting for ever":                 {[]change{starting(startsWithin + time.Millisecond)}, StateStarting, "", false},
@@ -97,34 +97,31 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 		"a copy that was refused":           {[]change{refuseCopy}, StateBlocked, "TOPIC_AUTHORIZATION", false},
 		"blocked, and paused":               {[]change{pause, refuseCopy}, StateBlocked, "TOPIC_AUTHORIZATION", false},
 		"stuck, and blocked":                {[]change{run(time.Hour), refuseCopy}, StateStuck, "timeout", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				l := healthy(t)
-				time.Sleep(2000 * time.Hour)
-				for _, c := range tt.changes {
-					c(l)
-				}
-				h := l.c.Health()
-				if len(h.Lanes) != 1 {
-					t.Fatalf("health is %+v, want one lane", h)
-				}
-				if got := h.Lanes[0]; got.State != tt.state || !strings.Contains(got.Why, tt.why) || h.OK != tt.ok {
-					t.Errorf("state %q because %q, OK %v; want %q, %q, %v", got.State, got.Why, h.OK, tt.state, tt.why, tt.ok)
-				}
-				w := httptest.NewRecorder()
-				l.c.HealthHandler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-				if want := map[bool]int{true: 200, false: 503}[tt.ok]; w.Code != want {
-					t.Errorf("status %d, want %d", w.Code, want)
-				}
-				var back Health
-				if err := json.Unmarshal(w.Body.Bytes(), &back); err != nil || back.OK != h.OK || len(back.Lanes) != 1 || back.Lanes[0].State != tt.state {
-					t.Errorf("served %s: %v", w.Body, err)
-				}
-			})
+	}, func(t *testing.T, tt row) {
+		synctest.Test(t, func(t *testing.T) {
+			l := healthy(t)
+			time.Sleep(2000 * time.Hour)
+			for _, c := range tt.changes {
+				c(l)
+			}
+			h := l.c.Health()
+			if len(h.Lanes) != 1 {
+				t.Fatalf("health is %+v, want one lane", h)
+			}
+			if got := h.Lanes[0]; got.State != tt.state || !strings.Contains(got.Why, tt.why) || h.OK != tt.ok {
+				t.Errorf("state %q because %q, OK %v; want %q, %q, %v", got.State, got.Why, h.OK, tt.state, tt.why, tt.ok)
+			}
+			w := httptest.NewRecorder()
+			l.c.HealthHandler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+			if want := map[bool]int{true: 200, false: 503}[tt.ok]; w.Code != want {
+				t.Errorf("status %d, want %d", w.Code, want)
+			}
+			var back Health
+			if err := json.Unmarshal(w.Body.Bytes(), &back); err != nil || back.OK != h.OK || len(back.Lanes) != 1 || back.Lanes[0].State != tt.state {
+				t.Errorf("served %s: %v", w.Body, err)
+			}
 		})
-	}
+	})
 }
 
 // Health counts the records of a lane, and has no lane that is gone.

@@ -22,7 +22,6 @@ func siblingsFor(t *testing.T, delays ...time.Duration) retrytopics.Siblings {
 
 // The policy decides the destination and the reason of a failed record.
 func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
-	t.Parallel()
 	const s5, s30, m5 = 5 * time.Second, 30 * time.Second, 5 * time.Minute
 	var (
 		siblings = siblingsFor(t, s5, s30, m5)
@@ -43,14 +42,15 @@ func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 		waits   = func(t retrytopics.Tier, d time.Duration) decision { return decision{tier: t, due: now.Add(d)} }
 		rests   = func(how Disposition, r headers.Reason) decision { return decision{final: true, how: how, reason: r} }
 	)
-	for name, tt := range map[string]struct {
+	type row struct {
 		policy   Policy
 		from     retrytopics.Tier
 		attempts int
 		age      time.Duration
 		result   classify.Result
 		want     decision
-	}{
+	}
+	each(t, map[string]row{
 		"first failure: the first tier":           {from: source, attempts: 1, result: retry, want: waits(first, s5)},
 		"from a tier: the one behind it":          {from: first, attempts: 2, result: retry, want: waits(second, s30)},
 		"from the last tier: exhausted":           {from: last, attempts: 4, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
@@ -95,17 +95,14 @@ func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 		"discard":                                 {from: first, attempts: 2, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
 		"discard goes before the policy":          {policy: Policy{OnTerminal: Stop, OnExhausted: Stop, MaxAge: 1}, from: last, attempts: 99, age: time.Hour, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
 		"a verdict that nobody knows is terminal": {from: source, attempts: 1, result: classify.Result{Verdict: 99, Class: "x"}, want: rests(DeadLetter, headers.ReasonTerminal)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := tt.policy
-			p.Jitter = -1
-			p = p.withDefaults()
-			if got := p.decide(siblings, tt.from, tt.attempts, now.Add(-tt.age), now, tt.result); got != tt.want {
-				t.Errorf("got  %+v\nwant %+v", got, tt.want)
-			}
-		})
-	}
+	}, func(t *testing.T, tt row) {
+		p := tt.policy
+		p.Jitter = -1
+		p = p.withDefaults()
+		if got := p.decide(siblings, tt.from, tt.attempts, now.Add(-tt.age), now, tt.result); got != tt.want {
+			t.Errorf("got  %+v\nwant %+v", got, tt.want)
+		}
+	})
 }
 
 // Jitter only makes a delay longer, by at most its share.

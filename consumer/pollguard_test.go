@@ -12,8 +12,7 @@ import (
 // dispatched yet. The new lane took those for its first, and refused the ones in between as
 // repetitions.
 func TestPollGuard_ChangesOnlyBetweenTwoPolls(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		p := newPollGuard()
 		poll, cancel := p.begin(t.Context())
 		defer cancel()

@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -16,8 +15,7 @@ import (
 // the new start, and read the tier on from the former lane's position. The records that had waited
 // there were lost.
 func TestRetryPoll_LaneBeginsBesideTheOneBefore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		var vn kfake.VirtualNetwork
 		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.SeedTopics(1, "orders.retry.5s"))
 		if err != nil {

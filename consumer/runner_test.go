@@ -18,30 +18,25 @@ import (
 // A handler that called runtime.Goexit, as a test's FailNow does, ended the worker's goroutine in
 // the middle of a unit. The lane stood still, and with Concurrency 1 the whole consumer.
 func TestRunner_GoexitFailsItsRecordOnly(t *testing.T) {
-	t.Parallel()
-	for name, order := range orders {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-				cfg := config(func(_ context.Context, r *kgo.Record) error {
-					if r.Offset%10 == 3 {
-						runtime.Goexit()
-					}
-					return nil
-				})
-				cfg.Order, cfg.Concurrency = order, 1
-				records := k.Produce(many(30)...)
-				k.Run(cfg)
-				for i, r := range records {
-					if i%10 == 3 {
-						k.DeadLettered(r, headers.ReasonPanic)
-					} else {
-						k.Handled(r, 1)
-					}
-				}
-				k.Conserved()
-			})
+	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		cfg := config(func(_ context.Context, r *kgo.Record) error {
+			if r.Offset%10 == 3 {
+				runtime.Goexit()
+			}
+			return nil
 		})
-	}
+		cfg.Order, cfg.Concurrency = order, 1
+		records := k.Produce(many(30)...)
+		k.Run(cfg)
+		for i, r := range records {
+			if i%10 == 3 {
+				k.DeadLettered(r, headers.ReasonPanic)
+			} else {
+				k.Handled(r, 1)
+			}
+		}
+		k.Conserved()
+	})
 }
 
 // An attempt that its lane's drain cancelled has not failed, whatever its handler returned. A

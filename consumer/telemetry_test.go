@@ -42,42 +42,39 @@ type named struct {
 // Copies of redrive name no due time. The metric took the 0 for no record at all. So it was absent
 // while hundreds of overdue copies waited, or had the due time of a later record.
 func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
-	t.Parallel()
 	written, never := time.Now().Add(-time.Hour), time.UnixMilli(0)
-	for name, tt := range map[string]struct {
+	type row struct {
 		written time.Time
 		due     []time.Time // by partition
 		want    int64
-	}{
+	}
+	each(t, map[string]row{
 		"none waits":                         {},
 		"redriven":                           {written: written, due: []time.Time{never}, want: written.Unix()},
 		"overdue":                            {written: written, due: []time.Time{written.Add(-time.Hour)}, want: written.Unix() - 3600},
 		"redriven, and a later one":          {written: written, due: []time.Time{never, written.Add(2 * time.Hour)}, want: written.Unix()},
 		"redriven, the broker is in 1970":    {written: never, due: []time.Time{never}, want: 0},
 		"and a later one, of another broker": {written: never, due: []time.Time{never, written.Add(2 * time.Hour)}, want: 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := idle(t, Config{}, func() { t.Error("a halted lane runs") })
-			for p, due := range tt.due {
-				l := held(c, int32(p), "m")
-				l.mu.Lock()
-				l.setState(laneHalted, "")
-				l.mu.Unlock()
-				records := make([]*kgo.Record, 600) // more than are ready at a time
-				for i := range records {
-					records[i] = waitingFor(int64(i), tt.written, due)
-				}
-				l.tiers()[0].offer([16]byte{}, records)
+	}, func(t *testing.T, tt row) {
+		c := idle(t, Config{}, func() { t.Error("a halted lane runs") })
+		for p, due := range tt.due {
+			l := held(c, int32(p), "m")
+			l.mu.Lock()
+			l.setState(laneHalted, "")
+			l.mu.Unlock()
+			records := make([]*kgo.Record, 600) // more than are ready at a time
+			for i := range records {
+				records[i] = waitingFor(int64(i), tt.written, due)
 			}
-			o := observed{values: map[string]int64{}}
-			rest := named{name: "rest"}
-			c.observe(o, &gauges{rest, named{name: "oldest"}, rest, rest, rest, rest, rest, rest, rest})
-			if got, there := o.values["oldest"]; got != tt.want || there != (len(tt.due) > 0) {
-				t.Errorf("due first at %d, there: %v; want %d, %v", got, there, tt.want, len(tt.due) > 0)
-			}
-		})
-	}
+			l.tiers()[0].offer([16]byte{}, records)
+		}
+		o := observed{values: map[string]int64{}}
+		rest := named{name: "rest"}
+		c.observe(o, &gauges{rest, named{name: "oldest"}, rest, rest, rest, rest, rest, rest, rest})
+		if got, there := o.values["oldest"]; got != tt.want || there != (len(tt.due) > 0) {
+			t.Errorf("due first at %d, there: %v; want %d, %v", got, there, tt.want, len(tt.due) > 0)
+		}
+	})
 }
 
 // The tests with OpenTelemetry's SDK are in examples/telemetry, since the root module does not
@@ -205,69 +202,61 @@ func BenchmarkRunner_Unit(b *testing.B) {
 
 // Without an SDK the API returns the span that the context has already as if it were a new one.
 func TestTelemetry_LeavesForeignSpansAlone(t *testing.T) {
-	t.Parallel()
 	foreign := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
-	for name, provider := range map[string]trace.TracerProvider{"global": nil, "noop": tracenoop.NewTracerProvider()} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run, c := measuredIn(trace.ContextWithSpanContext(context.Background(), foreign), t, 3)
-			c.cfg.TracerProvider = provider
-			c.cfg.Handler = func(ctx context.Context, _ *kgo.Record) error {
-				if _, ok := ctx.(*attempt); !ok {
-					t.Errorf("the handler got a %T, want the attempt itself", ctx)
-				}
-				if got := trace.SpanContextFromContext(ctx); !got.Equal(foreign) {
-					t.Errorf("the handler saw span %v, want the one of Run's context", got.SpanID())
-				}
-				return nil
+	each(t, map[string]trace.TracerProvider{"global": nil, "noop": tracenoop.NewTracerProvider()}, func(t *testing.T, provider trace.TracerProvider) {
+		run, c := measuredIn(trace.ContextWithSpanContext(context.Background(), foreign), t, 3)
+		c.cfg.TracerProvider = provider
+		c.cfg.Handler = func(ctx context.Context, _ *kgo.Record) error {
+			if _, ok := ctx.(*attempt); !ok {
+				t.Errorf("the handler got a %T, want the attempt itself", ctx)
 			}
-			if err := instrument(c); err != nil {
-				t.Fatal(err)
+			if got := trace.SpanContextFromContext(ctx); !got.Equal(foreign) {
+				t.Errorf("the handler saw span %v, want the one of Run's context", got.SpanID())
 			}
-			run()
-			var g attemptTelemetry
-			c.telemetry.askTracerAt.Store(0)
-			g.enable(c.telemetry, 0)
-			a := &attempt{from: &origin{values: c.values}, rec: &kgo.Record{}}
-			g.start(c.telemetry, a)
-			if got := g.traceParent(); got != "" || g.tracing {
-				t.Errorf("dlq-traceparent %q, tracing %v; want none", got, g.tracing)
-			}
-		})
-	}
+			return nil
+		}
+		if err := instrument(c); err != nil {
+			t.Fatal(err)
+		}
+		run()
+		var g attemptTelemetry
+		c.telemetry.askTracerAt.Store(0)
+		g.enable(c.telemetry, 0)
+		a := &attempt{from: &origin{values: c.values}, rec: &kgo.Record{}}
+		g.start(c.telemetry, a)
+		if got := g.traceParent(); got != "" || g.tracing {
+			t.Errorf("dlq-traceparent %q, tracing %v; want none", got, g.tracing)
+		}
+	})
 }
 
 // A retry may be hours after its record's first attempt, so an attempt joins no trace.
 func TestTelemetry_AttemptSpanIsARoot(t *testing.T) {
-	t.Parallel()
 	others := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled,
 	}))
-	for name, set := range map[string]func(*Consumer, *kgo.Record){
+	each(t, map[string]func(*Consumer, *kgo.Record){
 		"nothing":                 func(*Consumer, *kgo.Record) {},
 		"a span of Run's context": func(c *Consumer, _ *kgo.Record) { c.values = valuesOf(others) },
 		"a span of a client hook": func(_ *Consumer, r *kgo.Record) { r.Context = others },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, c := measured(t, 1)
-			tracers := &rooting{}
-			c.cfg.TracerProvider = tracers
-			rec := &kgo.Record{}
-			set(c, rec)
-			a := &attempt{from: &origin{source: "orders", values: c.values}, rec: rec}
-			a.from.sig = newSignals(a.from, "billing")
-			if err := instrument(c); err != nil {
-				t.Fatal(err)
-			}
-			var g attemptTelemetry
-			g.enable(c.telemetry, 0)
-			g.start(c.telemetry, a)
-			if tracers.parent.IsValid() {
-				t.Errorf("the span's parent is %v, want none", tracers.parent.SpanID())
-			}
-		})
-	}
+	}, func(t *testing.T, set func(*Consumer, *kgo.Record)) {
+		_, c := measured(t, 1)
+		tracers := &rooting{}
+		c.cfg.TracerProvider = tracers
+		rec := &kgo.Record{}
+		set(c, rec)
+		a := &attempt{from: &origin{source: "orders", values: c.values}, rec: rec}
+		a.from.sig = newSignals(a.from, "billing")
+		if err := instrument(c); err != nil {
+			t.Fatal(err)
+		}
+		var g attemptTelemetry
+		g.enable(c.telemetry, 0)
+		g.start(c.telemetry, a)
+		if tracers.parent.IsValid() {
+			t.Errorf("the span's parent is %v, want none", tracers.parent.SpanID())
+		}
+	})
 }
 
 // rooting is a tracer provider that records what the parent of a span would be.

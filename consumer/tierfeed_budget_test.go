@@ -21,39 +21,34 @@ import (
 // Trap 8: the queue of parked records is unbounded. Here those due farthest away are evicted, and
 // are back in time.
 func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
-	t.Parallel()
-	for name, order := range orders {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-				var late lateness
-				cfg := config(func(ctx context.Context, r *kgo.Record) error {
-					f := consumer.DeliveryOf(ctx, r)
-					late.note(f)
-					if f.Attempt < 3 {
-						return classify.Retryable(errBusy)
-					}
-					return nil
-				})
-				cfg.Order = order
-				cfg.Policy.Tiers = []time.Duration{time.Minute, 10 * time.Minute}
-				cfg.MaxParkedBytes = 512 << 10
-				c := k.Run(cfg)
-				var records []*kgo.Record
-				for range 20 {
-					records = append(records, k.Produce(many(100)...)...)
-					time.Sleep(time.Second)
-				}
-				eventually(t, "all are parked", func() bool { return waiting(c) == len(records) })
-				handledOnce(k, records)
-				k.Conserved()
-				for _, tier := range cfg.Policy.Tiers {
-					if worst, early := late.of(tier); worst > 100*time.Millisecond || early > 0 {
-						t.Errorf("%v: the latest is %v late, and %d are early; want 100ms at most, and none", tier, worst, early)
-					}
-				}
-			})
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		var late lateness
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			f := consumer.DeliveryOf(ctx, r)
+			late.note(f)
+			if f.Attempt < 3 {
+				return classify.Retryable(errBusy)
+			}
+			return nil
 		})
-	}
+		cfg.Order = order
+		cfg.Policy.Tiers = []time.Duration{time.Minute, 10 * time.Minute}
+		cfg.MaxParkedBytes = 512 << 10
+		c := k.Run(cfg)
+		var records []*kgo.Record
+		for range 20 {
+			records = append(records, k.Produce(many(100)...)...)
+			time.Sleep(time.Second)
+		}
+		eventually(t, "all are parked", func() bool { return waiting(c) == len(records) })
+		handledOnce(k, records)
+		k.Conserved()
+		for _, tier := range cfg.Policy.Tiers {
+			if worst, early := late.of(tier); worst > 100*time.Millisecond || early > 0 {
+				t.Errorf("%v: the latest is %v late, and %d are early; want 100ms at most, and none", tier, worst, early)
+			}
+		}
+	})
 }
 
 // A record that is due soon comes in the log after many with longer waits. When a full budget
@@ -147,26 +142,26 @@ func TestTierFeed_OfABlockedLaneLeavesOthersTheirRoom(t *testing.T) {
 
 // A failed fetch of evicted records is tried again, and no record is lost.
 func TestTierFeed_FetchesEvictedRecordsInSpiteOfErrors(t *testing.T) {
-	t.Parallel()
-	for _, err := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownServerError, kerr.OffsetOutOfRange, kerr.TopicAuthorizationFailed} {
-		t.Run(err.Message, func(t *testing.T) {
-			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-				cfg := config(busyOnce)
-				cfg.Policy.Tiers = []time.Duration{time.Minute}
-				cfg.MaxParkedBytes = 10_000
-				c := k.Run(cfg)
-				records := k.Produce(many(500)...)
-				eventually(t, "all are parked", func() bool { return waiting(c) == 500 })
-				refused := k.Cluster.Fault(kfake.Fault{
-					Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.retry.1m", Count: 5, Err: err,
-					When: func(r kmsg.Request) bool { return r.(*kmsg.FetchRequest).SessionEpoch == -1 },
-				})
-				handledOnce(k, records)
-				k.Conserved()
-				if n := refused.Hits(); n != 5 {
-					t.Errorf("%d fetches were refused, want 5", n)
-				}
-			})
+	each(t, map[string]*kerr.Error{
+		"no leader":      kerr.NotLeaderForPartition,
+		"unknown":        kerr.UnknownServerError,
+		"out of range":   kerr.OffsetOutOfRange,
+		"not authorized": kerr.TopicAuthorizationFailed,
+	}, 1, func(t *testing.T, k *consumertest.Kafka, err *kerr.Error) {
+		cfg := config(busyOnce)
+		cfg.Policy.Tiers = []time.Duration{time.Minute}
+		cfg.MaxParkedBytes = 10_000
+		c := k.Run(cfg)
+		records := k.Produce(many(500)...)
+		eventually(t, "all are parked", func() bool { return waiting(c) == 500 })
+		refused := k.Cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.retry.1m", Count: 5, Err: err,
+			When: func(r kmsg.Request) bool { return r.(*kmsg.FetchRequest).SessionEpoch == -1 },
 		})
-	}
+		handledOnce(k, records)
+		k.Conserved()
+		if n := refused.Hits(); n != 5 {
+			t.Errorf("%d fetches were refused, want 5", n)
+		}
+	})
 }

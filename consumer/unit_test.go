@@ -3,15 +3,13 @@ package consumer
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // The records of a unit that did not run return to the front of their feed.
 func TestUnit_WhatDidNotRunGoesToTheFront(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		var served []int64
 		s, all := pooled(t, OrderPartition, 1, 1, func(u *unit) {
 			served = append(served, u.recs[0].Offset)

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,8 +11,7 @@ import (
 
 // Lanes are served in turn.
 func TestWorkerPool_ServesLanesInTurn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		const lanes, units = 5, 20
 		var served []int32
 		s, all := pooled(t, OrderPartition, 1, lanes, func(u *unit) {
@@ -45,8 +43,7 @@ func TestWorkerPool_ServesLanesInTurn(t *testing.T) {
 
 // The feeds of a lane are served in turn.
 func TestWorkerPool_ServesFeedsInTurn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		var served []string
 		s, all := pooled(t, OrderNone, 1, 1, func(u *unit) { served = append(served, u.feed.topic) })
 		l := all[0]
@@ -71,46 +68,42 @@ func TestWorkerPool_ServesFeedsInTurn(t *testing.T) {
 
 // At most the limit of workers run, and all of them work.
 func TestWorkerPool_UsesAsManyWorkersAsItsLimit(t *testing.T) {
-	t.Parallel()
-	for _, limit := range []int{1, 4, 0} {
-		t.Run(fmt.Sprint(limit), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var mu sync.Mutex
-				now, most, ran := 0, 0, 0
-				s, all := pooled(t, OrderNone, limit, 3, func(*unit) {
-					mu.Lock()
-					now++
-					ran++
-					most = max(most, now)
-					mu.Unlock()
-					time.Sleep(time.Second)
-					mu.Lock()
-					now--
-					mu.Unlock()
-				})
-				for _, l := range all {
-					for range 10 {
-						l.source.ready.Push(&item{rec: &kgo.Record{}})
-					}
-					l.wake()
-				}
-				s.wg.Wait()
-				if want := map[int]int{1: 1, 4: 4, 0: 30}[limit]; most != want || ran != 30 {
-					t.Errorf("at most %d workers for %d units, want %d for 30", most, ran, want)
-				}
-				if s.running != 0 || s.contended() {
-					t.Errorf("%d workers are counted after the work, contended %v", s.running, s.contended())
-				}
+	type row struct{ limit, most int }
+	each(t, map[string]row{"one": {1, 1}, "some": {4, 4}, "unlimited": {0, 30}}, func(t *testing.T, tt row) {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			now, most, ran := 0, 0, 0
+			s, all := pooled(t, OrderNone, tt.limit, 3, func(*unit) {
+				mu.Lock()
+				now++
+				ran++
+				most = max(most, now)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				now--
+				mu.Unlock()
 			})
+			for _, l := range all {
+				for range 10 {
+					l.source.ready.Push(&item{rec: &kgo.Record{}})
+				}
+				l.wake()
+			}
+			s.wg.Wait()
+			if most != tt.most || ran != 30 {
+				t.Errorf("at most %d workers for %d units, want %d for 30", most, ran, tt.most)
+			}
+			if s.running != 0 || s.contended() {
+				t.Errorf("%d workers are counted after the work, contended %v", s.running, s.contended())
+			}
 		})
-	}
+	})
 }
 
 // Under OrderPartition a partition has one worker at a time.
 func TestWorkerPool_OneWorkerAPartition(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		var mu sync.Mutex
 		busy, both := map[*feed]bool{}, false
 		s, all := pooled(t, OrderPartition, 0, 1, func(u *unit) {
