@@ -20,18 +20,14 @@ func failing(offset int64, changes ...func(*headers.Meta)) headers.Meta {
 	return m
 }
 
-// prune deletes what can be deleted, and returns the first offset of one.dlq that stayed.
-func (k *kafka) prune(t *testing.T, before time.Time) int64 {
+// wantPruned deletes what can be deleted, and checks the first offset of one.dlq that stayed.
+func (k *kafka) wantPruned(t *testing.T, want int64) {
 	t.Helper()
 	l := k.ledger("one.dlq")
-	p, err := l.Prunable(t.Context(), before, nil)
-	if err == nil {
-		err = l.Prune(t.Context(), p)
+	prune(t, l, prunable(t, l, time.Time{}))
+	if got := k.PartitionInfo("one.dlq", 0).LogStartOffset; got != want {
+		t.Errorf("prune deleted what is before %d, want %d", got, want)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k.PartitionInfo("one.dlq", 0).LogStartOffset
 }
 
 // Trap 29: a source is recreated, and the new dead letters are taken for copies of old ones.
@@ -41,31 +37,26 @@ func (k *kafka) prune(t *testing.T, before time.Time) int64 {
 func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
 	t.Parallel()
 	for name, resolved := range map[string]bool{"the old ones are resolved": true, "the old ones are open": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onKafka(t, func(t *testing.T, k *kafka) {
+		runOnKafka(t, name, func(t *testing.T, k *kafka) {
+			for offset := range int64(3) {
+				k.write(t, "one.dlq", &kgo.Record{}, failing(offset, ofSource(1)))
+			}
+			time.Sleep(time.Minute)
+			want := []string{"0:3", "0:4", "0:5"}
+			stays := int64(3)
+			if resolved {
 				for offset := range int64(3) {
-					k.write(t, "one.dlq", &kgo.Record{}, failing(offset, ofSource(1)))
+					k.note(t, "one.dlq", 0, offset, Entry{State: Succeeded, Run: "r"})
 				}
-				time.Sleep(time.Minute)
-				want := []string{"0:3", "0:4", "0:5"}
-				stays := int64(3)
-				if resolved {
-					for offset := range int64(3) {
-						k.note(t, "one.dlq", 0, offset, Entry{State: Succeeded, Run: "r"})
-					}
-				} else {
-					want, stays = append([]string{"0:0", "0:1", "0:2"}, want...), 0
-				}
-				time.Sleep(time.Minute)
-				for offset := range int64(3) {
-					k.write(t, "one.dlq", &kgo.Record{}, failing(offset, ofSource(2)))
-				}
-				check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, want...)
-				if got := k.prune(t, time.Time{}); got != stays {
-					t.Errorf("prune deleted what is before %d, want %d", got, stays)
-				}
-			})
+			} else {
+				want, stays = append([]string{"0:0", "0:1", "0:2"}, want...), 0
+			}
+			time.Sleep(time.Minute)
+			for offset := range int64(3) {
+				k.write(t, "one.dlq", &kgo.Record{}, failing(offset, ofSource(2)))
+			}
+			check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, want...)
+			k.wantPruned(t, stays)
 		})
 	}
 }
@@ -77,39 +68,33 @@ func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
 func TestLineage_AFailureAfterItsLettersOutcomeIsOpen(t *testing.T) {
 	t.Parallel()
 	for _, state := range states {
-		t.Run(string(state), func(t *testing.T) {
-			t.Parallel()
-			onKafka(t, func(t *testing.T, k *kafka) {
-				k.write(t, "one.dlq", &kgo.Record{}, failing(7))
-				time.Sleep(time.Minute)
-				k.note(t, "one.dlq", 0, 0, Entry{State: state})
-				time.Sleep(time.Minute)
-				k.write(t, "one.dlq", &kgo.Record{}, failing(7))
-				k.write(t, "one.dlq", &kgo.Record{}, failing(7)) // and a copy of that one
-				want, stays := []string{"0:1"}, int64(1)
-				if !state.Resolves() { // then it is still one letter
-					want, stays = []string{"0:0"}, 0
-				}
-				if state == Redriven {
-					stays = 0 // it has no outcome
-				}
-				l := k.ledger("one.dlq")
-				check(t, k.open(t, l, Filter{}, Cursor{}), nil, want...)
-				s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
-				if err != nil || s.Open != 1 || s.Open+s.Duplicates+s.Resolved != 3 {
-					t.Errorf("summary %+v, %v", s, err)
-				}
-				if got := k.prune(t, time.Time{}); got != stays {
-					t.Errorf("prune deleted what is before %d, want %d", got, stays)
-				}
-			})
+		runOnKafka(t, string(state), func(t *testing.T, k *kafka) {
+			k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+			time.Sleep(time.Minute)
+			k.note(t, "one.dlq", 0, 0, Entry{State: state})
+			time.Sleep(time.Minute)
+			k.write(t, "one.dlq", &kgo.Record{}, failing(7))
+			k.write(t, "one.dlq", &kgo.Record{}, failing(7)) // and a copy of that one
+			want, stays := []string{"0:1"}, int64(1)
+			if !state.Resolves() { // then it is still one letter
+				want, stays = []string{"0:0"}, 0
+			}
+			if state == Redriven {
+				stays = 0 // it has no outcome
+			}
+			l := k.ledger("one.dlq")
+			check(t, k.open(t, l, Filter{}, Cursor{}), nil, want...)
+			s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, nil)
+			if err != nil || s.Open != 1 || s.Open+s.Duplicates+s.Resolved != 3 {
+				t.Errorf("summary %+v, %v", s, err)
+			}
+			k.wantPruned(t, stays)
 		})
 	}
 }
 
 // Prune must not treat a copy without an entry as resolved.
 func TestLineage_PruneSparesACopyWithoutAnEntry(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 		time.Sleep(time.Minute)
@@ -119,37 +104,28 @@ func TestLineage_PruneSparesACopyWithoutAnEntry(t *testing.T) {
 		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
 		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil)
-		if got := k.prune(t, time.Time{}); got != 1 {
-			t.Errorf("prune deleted what is before %d, want 1: no entry tells of the copy", got)
-		}
+		k.wantPruned(t, 1) // no entry tells of the copy
 		l := k.ledger("one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil)
 		if got := l.State(0, 1); got != Duplicate {
 			t.Errorf("of the copy the ledger says %q", got)
 		}
-		if got := k.prune(t, time.Time{}); got != 3 {
-			t.Errorf("once an entry tells of the copy prune deleted what is before %d, want 3", got)
-		}
+		k.wantPruned(t, 3) // one does now
 	})
 }
 
 // The outcome of the redriven letter is not known yet. If its copy on the target was lost, the
 // duplicate letter is all that is left of the record.
 func TestLineage_PruneSparesTheCopyOfAPendingLetter(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 		k.note(t, "one.dlq", 0, 0, Entry{State: Redriven})
 		k.note(t, "one.dlq", 0, 1, Entry{State: Duplicate, Target: headers.Position{Topic: "one.dlq"}})
-		if err := k.DeleteRecords("one.dlq", 0, 1); err != nil {
-			t.Fatal(err)
-		}
-		if got := k.prune(t, time.Time{}); got != 1 {
-			t.Errorf("prune deleted what is before %d, want nothing but what had expired", got)
-		}
-		if p, err := k.ledger("one.dlq").Prunable(t.Context(), time.Now().Add(time.Hour), nil); err != nil || p.Letters != 1 || p.Open != 1 {
-			t.Errorf("by its age prune would delete %+v, %v; want it to ask", p, err)
+		k.deleteTo(t, "one.dlq", 0, 1)
+		k.wantPruned(t, 1) // nothing but what had expired
+		if p := prunable(t, k.ledger("one.dlq"), time.Now().Add(time.Hour)); p.Letters != 1 || p.Open != 1 {
+			t.Errorf("by its age prune would delete %+v, want it to ask", p)
 		}
 		k.note(t, "one.dlq", 0, 0, Entry{State: Unknown})
 		l := k.ledger("one.dlq")
@@ -158,15 +134,12 @@ func TestLineage_PruneSparesTheCopyOfAPendingLetter(t *testing.T) {
 			t.Errorf("the copy of a letter that is unknown is %q", got)
 		}
 		k.note(t, "one.dlq", 0, 0, Entry{State: Discarded})
-		if got := k.prune(t, time.Time{}); got != 2 {
-			t.Errorf("once its letter has an outcome, prune deleted what is before %d, want 2", got)
-		}
+		k.wantPruned(t, 2) // its letter has an outcome
 	})
 }
 
 // An entry is ignored if its target cannot be the letter of that copy.
 func TestLineage_AnImpossibleLetterLeavesItsCopyOpen(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 7)
 		for offset, of := range []headers.Position{
@@ -187,7 +160,6 @@ func TestLineage_AnImpossibleLetterLeavesItsCopyOpen(t *testing.T) {
 
 // The state of one letter depends on the entries about all letters before it.
 func TestLineage_FindAgreesWithLetters(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, then := range []State{Succeeded, "", Discarded} {
 			k.write(t, "one.dlq", &kgo.Record{}, failing(7))
@@ -216,15 +188,12 @@ func TestLineage_FindAgreesWithLetters(t *testing.T) {
 
 // The letter of an imported copy may be farther away than Find reads by default.
 func TestLineage_FindFollowsTheEntrysTarget(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, lookBack+3)
 		k.note(t, "orders.dlq", 0, lookBack+1, Entry{State: Duplicate, Target: headers.Position{Topic: "orders.dlq"}})
 		for _, c := range []struct{ letter, want State }{{"", ""}, {Succeeded, Duplicate}, {Unknown, Unknown}, {Expired, ""}} {
 			k.note(t, "orders.dlq", 0, 0, Entry{State: c.letter})
-			if l, _, err := k.ledger("orders.dlq").Find(t.Context(), 0, lookBack+1); err != nil || l.State != c.want {
-				t.Errorf("the copy of a letter that is %q is %+v, %v; want %q", c.letter, l, err, c.want)
-			}
+			k.wantFound(t, "orders.dlq", 0, lookBack+1, c.want)
 		}
 	})
 }
@@ -233,7 +202,6 @@ func TestLineage_FindFollowsTheEntrysTarget(t *testing.T) {
 // makes it a copy. Here that is the first letter, which a run redrove once more after the copy had
 // failed; the second letter was resolved before the copy failed.
 func TestLineage_EntryNamesTheLetterThatMadeItACopy(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		write := func() {
 			k.write(t, "one.dlq", &kgo.Record{}, failing(7))
@@ -250,25 +218,18 @@ func TestLineage_EntryNamesTheLetterThatMadeItACopy(t *testing.T) {
 		note(0, Entry{State: Unknown, Run: "r1"})
 		write()
 		note(0, Entry{State: Redriven, Run: "r2"})
-		k.prune(t, time.Time{})
-		if l, _, err := k.ledger("one.dlq").Find(t.Context(), 0, 2); err != nil || l.State != Duplicate {
-			t.Fatalf("the copy is %+v, %v", l, err)
-		}
+		k.wantPruned(t, 0)
+		k.wantFound(t, "one.dlq", 0, 2, Duplicate)
 		note(0, Entry{State: Unknown, Run: "r2"})
-		if err := k.DeleteRecords("one.dlq", 0, 1); err != nil {
-			t.Fatal(err)
-		}
+		k.deleteTo(t, "one.dlq", 0, 1)
 		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, "0:2")
-		if got := k.prune(t, time.Time{}); got > 2 {
-			t.Errorf("prune deleted what is before %d, and the copy with it", got)
-		}
+		k.wantPruned(t, 2) // the copy stays
 	})
 }
 
 // Find recognizes the copies of letters that are far away. Otherwise it would take a letter that
 // failed later for a copy of them.
 func TestLineage_FindKnowsItsNeighborsLetters(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		m := failing(7)
 		k.write(t, "one.dlq", &kgo.Record{}, m)
@@ -280,8 +241,6 @@ func TestLineage_FindKnowsItsNeighborsLetters(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
-		if l, _, err := k.ledger("one.dlq").Find(t.Context(), 0, lookBack+5); err != nil || l.State != "" {
-			t.Errorf("the letter is %+v, %v; want it open", l, err)
-		}
+		k.wantFound(t, "one.dlq", 0, lookBack+5, "")
 	})
 }

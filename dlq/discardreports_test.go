@@ -28,15 +28,10 @@ func revocation(run string, offset int64) *kgo.Record {
 func (k *kafka) wantStates(t *testing.T, l *Ledger, want ...State) {
 	t.Helper()
 	count := map[State]int64{}
+	wantStates(t, l, 1, want...)
 	for offset, want := range want {
 		count[want]++
-		if got := l.State(1, int64(offset)); got != want {
-			t.Errorf("letter %d is %q, want %q", offset, got, want)
-		}
-		letter, _, err := k.ledger("orders.dlq").Find(t.Context(), 1, int64(offset))
-		if err != nil || letter.State != want {
-			t.Errorf("letter %d is found as %+v, %v; want %q", offset, letter, err, want)
-		}
+		k.wantFound(t, "orders.dlq", 1, int64(offset), want)
 	}
 	for _, s := range states {
 		if got := l.Count(s); got != count[s] {
@@ -48,7 +43,6 @@ func (k *kafka) wantStates(t *testing.T, l *Ledger, want ...State) {
 // The consumer discards a record whose headers name a run. If the record is from another cluster,
 // or the topic was recreated since, the report would hide an unrelated letter.
 func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 8)
 		goesOn := k.readLedger(t, "orders.dlq")
@@ -101,7 +95,6 @@ func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 // The log cleaner keeps the last record of a key. A ledger returns the same states, whichever of
 // the other records the cleaner has removed.
 func TestDiscardReports_SurviveCompaction(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 4)
 		l := k.readLedger(t, "orders.dlq")
@@ -134,17 +127,13 @@ func TestDiscardReports_SurviveCompaction(t *testing.T) {
 				}
 			}
 			l.confirmReports()
-			for offset, want := range want {
-				if got := l.State(1, int64(offset)); got != want {
-					t.Errorf("of %s: letter %d is %q, want %q", name, offset, got, want)
-				}
-			}
+			t.Log(name)
+			wantStates(t, l, 1, want...)
 		}
 	})
 }
 
 func TestDiscardReports_AreFoundWhereTheyCount(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 1, 12)
 		check := func(state State, want ...string) {

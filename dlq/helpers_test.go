@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"runtime"
@@ -98,6 +99,50 @@ func (k *kafka) open(t *testing.T, l *Ledger, f Filter, from Cursor) (got []stri
 	return got
 }
 
+// wantStates checks the states of the letters of a partition, from the first on.
+func wantStates(t *testing.T, l *Ledger, partition int32, want ...State) {
+	t.Helper()
+	for offset, want := range want {
+		if got := l.State(partition, int64(offset)); got != want {
+			t.Errorf("letter %d is %q, want %q", offset, got, want)
+		}
+	}
+}
+
+// wantFound checks the state of a letter as Find returns it.
+func (k *kafka) wantFound(t *testing.T, topic string, partition int32, offset int64, want State) {
+	t.Helper()
+	l, _, err := k.ledger(topic).Find(t.Context(), partition, offset)
+	if err != nil || l.State != want || l.Record.Offset != offset {
+		t.Errorf("letter %d is found as %+v, %v; want %q", offset, l, err, want)
+	}
+}
+
+// prunable returns what can be deleted.
+func prunable(t *testing.T, l *Ledger, before time.Time) *Prunable {
+	t.Helper()
+	p, err := l.Prunable(t.Context(), before, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func prune(t *testing.T, l *Ledger, p *Prunable) {
+	t.Helper()
+	if err := l.Prune(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantImported imports a file whose letters are all to be written.
+func (k *kafka) wantImported(t *testing.T, topic string, file io.ReadSeeker, want int64) {
+	t.Helper()
+	if n, err := Import(t.Context(), topic, file, ImportOptions{}, k.opts()...); n != want || err != nil {
+		t.Errorf("%d letters were imported, %v; want %d", n, err, want)
+	}
+}
+
 // readLedger returns the ledger of a topic after it was read.
 func (k *kafka) readLedger(t *testing.T, topic string) *Ledger {
 	t.Helper()
@@ -106,9 +151,12 @@ func (k *kafka) readLedger(t *testing.T, topic string) *Ledger {
 	return l
 }
 
-func read(t *testing.T, l *Ledger) {
+func read(t *testing.T, l *Ledger) { readEach(t, l, nil) }
+
+// readEach reads a ledger, with a function for each of its records.
+func readEach(t *testing.T, l *Ledger, each func(*LedgerRecord)) {
 	t.Helper()
-	if err := l.Read(t.Context(), nil, nil); err != nil {
+	if err := l.Read(t.Context(), nil, each); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -125,6 +173,21 @@ func check(t *testing.T, got []string, errs []error, want ...string) {
 
 func header(key, value string) kgo.RecordHeader {
 	return kgo.RecordHeader{Key: key, Value: []byte(value)}
+}
+
+// wantRead checks what a read yields, without an error, as "partition:value".
+func (k *kafka) wantRead(t *testing.T, topic string, f Filter, from Cursor, want ...string) {
+	t.Helper()
+	got, errs := k.read(t.Context(), topic, f, from)
+	check(t, got, errs, want...)
+}
+
+// deleteTo deletes the letters of a partition below an offset, as retention does.
+func (k *kafka) deleteTo(t *testing.T, topic string, partition int32, offset int64) {
+	t.Helper()
+	if err := k.DeleteRecords(topic, partition, offset); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // only returns the one letter of a topic.
@@ -145,8 +208,10 @@ type kafka struct {
 	cl      *kgo.Client // writes to the partition that a record names
 }
 
+// onKafka runs a test on a cluster, in parallel with other tests.
 func onKafka(t *testing.T, f func(*testing.T, *kafka)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := &kafka{}
 		var err error
@@ -155,11 +220,16 @@ func onKafka(t *testing.T, f func(*testing.T, *kafka)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer k.Close()
+		t.Cleanup(k.Close) // after those of the clients
 		k.cl = k.client(t)
-		defer k.cl.Close()
 		f(t, k)
 	})
+}
+
+// runOnKafka runs a subtest on a cluster of its own.
+func runOnKafka(t *testing.T, name string, f func(*testing.T, *kafka)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { onKafka(t, f) })
 }
 
 func (k *kafka) opts(more ...kgo.Opt) []kgo.Opt {
@@ -174,6 +244,7 @@ func (k *kafka) client(t *testing.T, more ...kgo.Opt) *kgo.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(cl.Close)
 	return cl
 }
 
@@ -199,9 +270,14 @@ func (k *kafka) fill(t *testing.T, topic string, p int32, n int) {
 	}
 }
 
-func (k *kafka) create(t *testing.T, topic string, partitions int32) {
+// create makes a topic, whose configuration has one key at most.
+func (k *kafka) create(t *testing.T, topic string, partitions int32, config ...string) {
 	t.Helper()
-	if err := k.CreateTopic(topic, partitions, nil); err != nil {
+	configs := map[string]string{}
+	if len(config) > 0 {
+		configs[config[0]] = config[1]
+	}
+	if err := k.CreateTopic(topic, partitions, configs); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -278,11 +354,21 @@ func letters() []*kgo.Record {
 	}
 }
 
-func export(t *testing.T, rs []*kgo.Record) []byte {
+func export(t testing.TB, rs ...*kgo.Record) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if n, err := Export(&b, seq(rs)); err != nil || n != int64(len(rs)) {
 		t.Fatal(n, err)
+	}
+	return b.Bytes()
+}
+
+// export returns all letters of one.dlq in the form of Export.
+func (k *kafka) export(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := Export(&b, Read(t.Context(), "one.dlq", Filter{}, Cursor{}, k.opts()...)); err != nil {
+		t.Fatal(err)
 	}
 	return b.Bytes()
 }

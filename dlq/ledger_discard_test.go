@@ -20,7 +20,6 @@ import (
 )
 
 func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, offset := range []int64{7, 8, 9, 7, 8} { // the last two are copies
 			k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, from(offset))
@@ -42,11 +41,7 @@ func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
 		check(t, done, nil, "orders.dlq/2/0 <nil>", "orders.dlq/2/2 <nil>", "orders.dlq/2/3 <nil>", "orders.dlq/2/4 <nil>")
 		read(t, l)
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "2:5", "2:6")
-		for offset, want := range []State{Discarded, Redriven, Discarded, Duplicate, Duplicate, "", ""} {
-			if got := l.State(2, int64(offset)); got != want {
-				t.Errorf("letter %d is %q, want %q", offset, got, want)
-			}
-		}
+		wantStates(t, l, 2, Discarded, Redriven, Discarded, Duplicate, Duplicate, "", "")
 		_, notes, err := l.Find(t.Context(), 2, 0)
 		if err != nil || len(notes) != 1 {
 			t.Fatal(notes, err)
@@ -65,7 +60,6 @@ func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
 // Retention deletes a discarded letter, and its copy remains. The copy stays discarded, although
 // the filter does not select it, it was delivered more often, and it is far behind its letter.
 func TestLedger_DiscardResolvesTheCopiesToo(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{}, from(7))
 		k.write(t, "one.dlq", &kgo.Record{}, from(8)) // open, and not chosen
@@ -80,15 +74,12 @@ func TestLedger_DiscardResolvesTheCopiesToo(t *testing.T) {
 		if n, err := l.Discard(t.Context(), f, Cursor{}, "ada", "test", nil); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
-		if err := k.DeleteRecords("one.dlq", 0, lookBack+2); err != nil {
-			t.Fatal(err)
-		}
+		k.deleteTo(t, "one.dlq", 0, lookBack+2)
 		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, fmt.Sprint("0:", lookBack+3))
 	})
 }
 
 func TestLedger_DiscardNeedsAWritableLedger(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for p := range int32(3) {
 			k.fill(t, "orders.dlq", p, 1)
@@ -109,7 +100,6 @@ func TestLedger_DiscardNeedsAWritableLedger(t *testing.T) {
 }
 
 func TestLedger_DiscardNamesLettersThatFailed(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 15)
 		k.fill(t, "orders.dlq", 1, 3)
@@ -134,7 +124,6 @@ func TestLedger_DiscardNamesLettersThatFailed(t *testing.T) {
 
 // Ctrl-C while a broker does not answer.
 func TestLedger_CancelledDiscardNamesUnwrittenLetters(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)
 		k.fill(t, "orders.dlq", 1, 3)
@@ -150,7 +139,7 @@ func TestLedger_CancelledDiscardNamesUnwrittenLetters(t *testing.T) {
 		if took := time.Since(start); took > 25*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		n, err = Import(ctx, "orders.dlq", bytes.NewReader(export(t, letters())), ImportOptions{}, k.opts()...)
+		n, err = Import(ctx, "orders.dlq", bytes.NewReader(export(t, letters()...)), ImportOptions{}, k.opts()...)
 		if n != 0 || !errors.Is(err, context.Canceled) {
 			t.Errorf("%d imported, %v", n, err)
 		}

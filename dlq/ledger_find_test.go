@@ -12,7 +12,6 @@ import (
 )
 
 func TestLedger_FindReturnsAllEntriesOfTheLetter(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, offset := range []int64{7, 8, 8, 8} {
 			k.write(t, "orders.dlq", &kgo.Record{Partition: 1, Value: fmt.Append(nil, offset)}, from(offset))
@@ -43,24 +42,18 @@ func TestLedger_FindReturnsAllEntriesOfTheLetter(t *testing.T) {
 			t.Errorf("notes %q, want %q", says, want)
 		}
 		for offset, want := range map[int64]State{0: Expired, 2: Duplicate, 3: Duplicate} {
-			if letter, _, err := l.Find(t.Context(), 1, offset); err != nil || letter.State != want || letter.Record.Offset != offset {
-				t.Errorf("letter %d: %+v, %v; want %s", offset, letter, err, want)
-			}
+			k.wantFound(t, "orders.dlq", 1, offset, want)
 		}
 	})
 }
 
 func TestLedger_FindSaysWhyThereIsNoLetter(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		cl := k.client(t, kgo.TransactionalID("tx"))
-		defer cl.Close()
 		commit := kgo.TryCommit
 		k.fill(t, "one.dlq", 0, 2)
 		k.inTransaction(t, cl, &commit, "2") // and the marker 3
-		if err := k.DeleteRecords("one.dlq", 0, 1); err != nil {
-			t.Fatal(err)
-		}
+		k.deleteTo(t, "one.dlq", 0, 1)
 		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 		for _, c := range []struct {
 			topic     string

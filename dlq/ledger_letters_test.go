@@ -16,7 +16,6 @@ import (
 )
 
 func TestLedger_LettersAreOpenWithoutAnOutcome(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for p := range int32(3) {
 			k.fill(t, "orders.dlq", p, 4)
@@ -57,30 +56,26 @@ func TestLedger_CopyOfALetterIsNotOpen(t *testing.T) {
 			first: from(7), second: changed(from(7), func(m *headers.Meta) { m.Reason = headers.ReasonMalformed }), want: []string{"0:0", "0:1"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onKafka(t, func(t *testing.T, k *kafka) {
-				k.write(t, "one.dlq", &kgo.Record{Value: []byte("first")}, c.first)
-				k.write(t, "one.dlq", &kgo.Record{Value: []byte("second")}, c.second)
-				if c.resolved {
-					time.Sleep(time.Second)
-					k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		runOnKafka(t, name, func(t *testing.T, k *kafka) {
+			k.write(t, "one.dlq", &kgo.Record{Value: []byte("first")}, c.first)
+			k.write(t, "one.dlq", &kgo.Record{Value: []byte("second")}, c.second)
+			if c.resolved {
+				time.Sleep(time.Second)
+				k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+			}
+			l := k.ledger("one.dlq")
+			check(t, k.open(t, l, Filter{}, Cursor{}), nil, c.want...)
+			for _, letter := range collect(t, l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved)) {
+				open := slices.Contains(c.want, fmt.Sprintf("0:%d", letter.Record.Offset))
+				if letter.State.Resolves() == open || letter.Record.Offset == 1 && !open && letter.State != Duplicate {
+					t.Errorf("letter %d is %q, want open %v", letter.Record.Offset, letter.State, open)
 				}
-				l := k.ledger("one.dlq")
-				check(t, k.open(t, l, Filter{}, Cursor{}), nil, c.want...)
-				for _, letter := range collect(t, l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved)) {
-					open := slices.Contains(c.want, fmt.Sprintf("0:%d", letter.Record.Offset))
-					if letter.State.Resolves() == open || letter.Record.Offset == 1 && !open && letter.State != Duplicate {
-						t.Errorf("letter %d is %q, want open %v", letter.Record.Offset, letter.State, open)
-					}
-				}
-			})
+			}
 		})
 	}
 }
 
 func TestLedger_NoDuplicateInAnotherPartition(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "orders.dlq", &kgo.Record{}, from(7))
 		k.write(t, "orders.dlq", &kgo.Record{Partition: 1}, from(7))
@@ -90,14 +85,12 @@ func TestLedger_NoDuplicateInAnotherPartition(t *testing.T) {
 
 // A dead-letter topic with all kinds of letters that real ones have.
 func TestLedger_EachKindOfRecordIsItsOwnLetter(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		original := []kgo.RecordHeader{header(headers.OriginalTopic, "orders"), header(headers.OriginalPartition, "0"), header(headers.OriginalOffset, "7")}
 		with := func(more ...kgo.RecordHeader) *kgo.Record {
 			return &kgo.Record{Topic: "one.dlq", Headers: append(slices.Clone(original), more...)}
 		}
 		cl := k.client(t, kgo.TransactionalID("tx"))
-		defer cl.Close()
 		abort, commit := kgo.TryAbort, kgo.TryCommit
 		k.inTransaction(t, cl, &abort, "gone")    // 0, and its marker 1
 		k.inTransaction(t, cl, &commit, "2", "3") // and the marker 4
@@ -131,7 +124,7 @@ func TestLedger_EachKindOfRecordIsItsOwnLetter(t *testing.T) {
 func TestLedger_MayHaveOtherPartitionsThanItsTopic(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int32{1, 5} {
-		onKafka(t, func(t *testing.T, k *kafka) {
+		runOnKafka(t, fmt.Sprint(partitions), func(t *testing.T, k *kafka) {
 			k.create(t, "adopted", partitions)
 			for p := range partitions {
 				m := from(7)
@@ -153,25 +146,19 @@ func TestLedger_MayHaveOtherPartitionsThanItsTopic(t *testing.T) {
 }
 
 func TestLedger_LettersOmitExpiredOnes(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 4)
 		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
 		l := k.readLedger(t, "one.dlq")
 		frozen := k.freeze(t, "one.dlq")
-		if err := k.DeleteRecords("one.dlq", 0, 1); err != nil {
-			t.Fatal(err)
-		}
+		k.deleteTo(t, "one.dlq", 0, 1)
 		check(t, k.open(t, l, Filter{}, frozen), nil, "0:1", "0:3")
-		if err := k.DeleteRecords("one.dlq", 0, 4); err != nil {
-			t.Fatal(err)
-		}
+		k.deleteTo(t, "one.dlq", 0, 4)
 		check(t, k.open(t, l, Filter{}, frozen), nil)
 	})
 }
 
 func TestLedger_PageKnowsDuplicatesOfThePageBefore(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, offset := range []int64{7, 8, 7, 8, 9} {
 			k.write(t, "one.dlq", &kgo.Record{}, from(offset))
@@ -189,7 +176,6 @@ func TestLedger_PageKnowsDuplicatesOfThePageBefore(t *testing.T) {
 
 // A page of a large topic would be slow if it read letters that it does not need.
 func TestLedger_LettersReadBackForDuplicatesOnly(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		records := make([]*kgo.Record, 3*lookBack)
 		for i := range records {
@@ -218,7 +204,6 @@ func (*firstFetched) OnFetchRecordUnbuffered(*kgo.Record, bool) {}
 // A list shows its first row after the first fetch, so that fetch is small. A summary needs the
 // last fetch anyway.
 func TestLedger_FirstLetterDoesNotWaitForTheRest(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 1)
 		var most atomic.Int32
@@ -245,7 +230,6 @@ func TestLedger_FirstLetterDoesNotWaitForTheRest(t *testing.T) {
 }
 
 func TestLedger_LettersReadOnlyTheRanges(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for p := range int32(3) {
 			k.fill(t, "orders.dlq", p, 6)
@@ -261,8 +245,7 @@ func TestLedger_LettersReadOnlyTheRanges(t *testing.T) {
 			{[]Range{{Partition: 0, From: 4}, {Partition: 2, Until: 2}}, []string{"0:4", "0:5", "2:0", "2:1"}},
 			{[]Range{At(9, 0)}, nil},
 		} {
-			got, errs := k.read(t.Context(), "orders.dlq", Filter{Ranges: c.ranges}, Cursor{})
-			check(t, got, errs, c.want...)
+			k.wantRead(t, "orders.dlq", Filter{Ranges: c.ranges}, Cursor{}, c.want...)
 			check(t, k.open(t, k.ledger("orders.dlq"), Filter{Ranges: c.ranges}, Cursor{}), nil, c.want...)
 			partitions := map[byte]bool{}
 			for _, at := range c.want {

@@ -12,7 +12,6 @@ import (
 )
 
 func TestPruning_SparesOpenLettersAndThoseBehind(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for p := range int32(2) {
 			k.fill(t, "orders.dlq", p, 4)
@@ -33,25 +32,18 @@ func TestPruning_SparesOpenLettersAndThoseBehind(t *testing.T) {
 			t.Fatalf("prunable %+v, want until %v; told %d", p, want, told)
 		}
 		// to archive it
-		got, errs := k.read(t.Context(), "orders.dlq", Filter{}, Cursor{End: p.Until})
-		check(t, got, errs, "0:0", "0:1", "1:0", "1:1", "1:2", "1:3")
-		if err := l.Prune(t.Context(), p); err != nil {
-			t.Fatal(err)
+		k.wantRead(t, "orders.dlq", Filter{}, Cursor{End: p.Until}, "0:0", "0:1", "1:0", "1:1", "1:2", "1:3")
+		prune(t, l, p)
+		k.wantRead(t, "orders.dlq", Filter{}, Cursor{}, "0:2", "0:3")
+		if p = prunable(t, l, time.Time{}); len(p.Until) != 0 {
+			t.Errorf("once more: %+v", p)
 		}
-		got, errs = k.read(t.Context(), "orders.dlq", Filter{}, Cursor{})
-		check(t, got, errs, "0:2", "0:3")
-		if p, err = l.Prunable(t.Context(), time.Time{}, nil); err != nil || len(p.Until) != 0 {
-			t.Errorf("once more: %+v, %v", p, err)
-		}
-		if err := l.Prune(t.Context(), p); err != nil {
-			t.Error(err)
-		}
+		prune(t, l, p)
 	})
 }
 
 // The copy of a redriven letter may be lost, and its outcome then stays unknown.
 func TestPruning_SparesPendingLetters(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 4)
 		k.fill(t, "orders.dlq", 1, 2)
@@ -62,36 +54,32 @@ func TestPruning_SparesPendingLetters(t *testing.T) {
 			k.note(t, "orders.dlq", 1, int64(offset), Entry{State: state, Run: "r"})
 		}
 		l := k.ledger("orders.dlq")
-		p, err := l.Prunable(t.Context(), time.Time{}, nil)
-		if want := map[int32]int64{0: 1}; err != nil || !maps.Equal(p.Until, want) || p.Letters != 1 || p.Pending != 3 {
-			t.Errorf("prunable %+v, %v; want until %v", p, err, want)
+		p := prunable(t, l, time.Time{})
+		if want := map[int32]int64{0: 1}; !maps.Equal(p.Until, want) || p.Letters != 1 || p.Pending != 3 {
+			t.Errorf("prunable %+v, want until %v", p, want)
 		}
-		p, err = l.Prunable(t.Context(), time.Now().Add(time.Hour), nil)
-		if want := map[int32]int64{0: 4, 1: 2}; err != nil || !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 3 || p.Pending != 0 {
-			t.Errorf("by their age %+v, %v; want until %v", p, err, want)
+		p = prunable(t, l, time.Now().Add(time.Hour))
+		if want := map[int32]int64{0: 4, 1: 2}; !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 3 || p.Pending != 0 {
+			t.Errorf("by their age %+v, want until %v", p, want)
 		}
 	})
 }
 
 func TestPruning_ByAgeCountsTheOpenLetters(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 3)
 		time.Sleep(time.Hour)
 		before := time.Now().Add(-time.Minute)
 		k.fill(t, "one.dlq", 0, 2)
 		k.note(t, "one.dlq", 0, 1, Entry{State: Succeeded})
-		l := k.ledger("one.dlq")
-		p, err := l.Prunable(t.Context(), before, nil)
-		if err != nil || p.Until[0] != 3 || p.Letters != 3 || p.Open != 2 {
-			t.Errorf("prunable %+v, %v; want the 3 that are older", p, err)
+		if p := prunable(t, k.ledger("one.dlq"), before); p.Until[0] != 3 || p.Letters != 3 || p.Open != 2 {
+			t.Errorf("prunable %+v, want the 3 that are older", p)
 		}
 	})
 }
 
 // Without the first letter the second could not be recognized as its copy.
 func TestPruning_RecordsACopyThatOutlivesItsLetter(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, offset := range []int64{7, 8, 7, 9, 9} { // 8 and 9 are open
 			k.write(t, "one.dlq", &kgo.Record{}, from(offset))
@@ -99,9 +87,9 @@ func TestPruning_RecordsACopyThatOutlivesItsLetter(t *testing.T) {
 		time.Sleep(time.Second)
 		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 		l := k.ledger("one.dlq")
-		p, err := l.Prunable(t.Context(), time.Time{}, nil)
-		if err != nil || p.Until[0] != 1 {
-			t.Fatalf("prunable %+v, %v", p, err)
+		p := prunable(t, l, time.Time{})
+		if p.Until[0] != 1 {
+			t.Fatalf("prunable %+v", p)
 		}
 		refused := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "one.dlq.ledger", Err: kerr.InvalidRecord, Count: -1})
 		wantError(t, l.Prune(t.Context(), p), "one.dlq/0/2") // the copy
@@ -109,9 +97,7 @@ func TestPruning_RecordsACopyThatOutlivesItsLetter(t *testing.T) {
 			t.Errorf("letters before %d were deleted", got)
 		}
 		refused.Remove()
-		if err := l.Prune(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		prune(t, l, p)
 		l = k.ledger("one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:1", "0:3")
 		if l.State(0, 2) != Duplicate || l.State(0, 4) != "" {
@@ -122,26 +108,22 @@ func TestPruning_RecordsACopyThatOutlivesItsLetter(t *testing.T) {
 
 // Prune deletes an open letter because of its age. Its copy is all that is left of the record.
 func TestPruning_SparesTheCopyOfAnOpenLetter(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{}, from(7))
 		time.Sleep(time.Hour)
 		before := time.Now()
 		k.write(t, "one.dlq", &kgo.Record{}, from(7))
 		l := k.ledger("one.dlq")
-		p, err := l.Prunable(t.Context(), before, nil)
-		if err != nil || p.Until[0] != 1 || p.Open != 1 {
-			t.Fatalf("prunable %+v, %v", p, err)
+		p := prunable(t, l, before)
+		if p.Until[0] != 1 || p.Open != 1 {
+			t.Fatalf("prunable %+v", p)
 		}
-		if err := l.Prune(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		prune(t, l, p)
 		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, "0:1")
 	})
 }
 
 func TestPrunable_NeedsAReadToTheEnd(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)
 		k.fill(t, "orders.dlq", 1, 2)
@@ -156,15 +138,11 @@ func TestPrunable_NeedsAReadToTheEnd(t *testing.T) {
 }
 
 func TestPruning_RefusalNamesThePartition(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 1)
 		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 		l := k.ledger("one.dlq")
-		p, err := l.Prunable(t.Context(), time.Time{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := prunable(t, l, time.Time{})
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Topic: "one.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
 		wantError(t, l.Prune(t.Context(), p), "delete records of partition 0 before offset 1: TOPIC_AUTHORIZATION_FAILED")
 	})

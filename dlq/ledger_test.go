@@ -16,7 +16,6 @@ import (
 )
 
 func TestLedger_LastEntryCounts(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, c := range []struct {
 			says []State
@@ -52,7 +51,6 @@ func TestLedger_LastEntryCounts(t *testing.T) {
 }
 
 func TestLedger_IgnoresEntriesAboutADeletedTopic(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 3)
 		old := k.readLedger(t, "orders.dlq")
@@ -70,9 +68,7 @@ func TestLedger_IgnoresEntriesAboutADeletedTopic(t *testing.T) {
 		wantError(t, old.Read(t.Context(), nil, nil), "recreated")
 		l := k.ledger("orders.dlq")
 		seen := 0
-		if err := l.Read(t.Context(), nil, func(*LedgerRecord) { seen++ }); err != nil {
-			t.Fatal(err)
-		}
+		readEach(t, l, func(*LedgerRecord) { seen++ })
 		if l.State(0, 0).Resolves() || !l.State(0, 1).Resolves() || seen != 1 {
 			t.Errorf("of the entries %d are about the new topic, want 1", seen)
 		}
@@ -80,7 +76,6 @@ func TestLedger_IgnoresEntriesAboutADeletedTopic(t *testing.T) {
 }
 
 func TestLedger_NamesABrokenEntryAndOpensItsLetter(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 4)
 		for offset := range int64(4) {
@@ -113,7 +108,6 @@ func TestLedger_NamesABrokenEntryAndOpensItsLetter(t *testing.T) {
 
 // Records about no letter do no harm. They must not hide the error of a record that does.
 func TestLedger_NamesABrokenEntryAmongForeignRecords(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 2)
 		for i := range maxBroken + 10 {
@@ -128,7 +122,6 @@ func TestLedger_NamesABrokenEntryAmongForeignRecords(t *testing.T) {
 }
 
 func TestLedger_NewerEntryIsAnErrorUntilReplaced(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 3)
 		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte("1"), Value: []byte(`{"v":3}`)})
@@ -149,16 +142,13 @@ func TestLedger_NewerEntryIsAnErrorUntilReplaced(t *testing.T) {
 }
 
 func TestLedger_ReadContinuesWhereItWas(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.note(t, "orders.dlq", 0, 5, Entry{State: Redriven})
 		k.note(t, "orders.dlq", 1, 6, Entry{State: Redriven})
 		l := k.ledger("orders.dlq")
 		notes := func() (keys []string) {
 			t.Helper()
-			if err := l.Read(t.Context(), nil, func(n *LedgerRecord) { keys = append(keys, fmt.Sprintf("%d %s", n.Letter, n.Entry.State)) }); err != nil {
-				t.Fatal(err)
-			}
+			readEach(t, l, func(n *LedgerRecord) { keys = append(keys, fmt.Sprintf("%d %s", n.Letter, n.Entry.State)) })
 			slices.Sort(keys)
 			return keys
 		}
@@ -179,11 +169,10 @@ func TestLedger_StoppedReadContinuesAndIsNotWhole(t *testing.T) {
 		end  kgo.TransactionEndTry
 		open []string
 	}{{kgo.TryCommit, []string{"0:2"}}, {kgo.TryAbort, []string{"0:1", "0:2"}}} {
-		onKafka(t, func(t *testing.T, k *kafka) {
+		runOnKafka(t, fmt.Sprint(c.end), func(t *testing.T, k *kafka) {
 			k.fill(t, "one.dlq", 0, 3)
 			k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 			cl := k.client(t, kgo.TransactionalID("tx"))
-			defer cl.Close()
 			if err := cl.BeginTransaction(); err != nil {
 				t.Fatal(err)
 			}
@@ -210,11 +199,8 @@ func TestLedger_StoppedReadContinuesAndIsNotWhole(t *testing.T) {
 }
 
 func TestLedger_CompactionChangesNothing(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
-		if err := k.CreateTopic("compacted", 1, map[string]string{"cleanup.policy": "compact"}); err != nil {
-			t.Fatal(err)
-		}
+		k.create(t, "compacted", 1, "cleanup.policy", "compact")
 		says := []State{Redriven, Discarded, Redriven, Unknown, Redriven, Succeeded, ""}
 		for offset := range int64(9) {
 			for i, s := range says {
@@ -229,9 +215,7 @@ func TestLedger_CompactionChangesNothing(t *testing.T) {
 		read(t, l)
 		k.Compact()
 		notes := 0
-		if err := again.Read(t.Context(), nil, func(*LedgerRecord) { notes++ }); err != nil {
-			t.Fatal(err)
-		}
+		readEach(t, again, func(*LedgerRecord) { notes++ })
 		for offset := range int64(9) {
 			if before, after := l.State(0, offset), again.State(0, offset); before != after || offset < 6 && before != says[offset] {
 				t.Errorf("letter %d was %q and is %q", offset, before, after)
@@ -244,7 +228,6 @@ func TestLedger_CompactionChangesNothing(t *testing.T) {
 }
 
 func TestLedger_ReadReportsItsProgress(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for offset := range int64(40) {
 			k.note(t, "orders.dlq", int32(offset%3), offset, Entry{State: Succeeded})
@@ -265,7 +248,6 @@ func TestLedger_ReadReportsItsProgress(t *testing.T) {
 }
 
 func TestLedger_MissingTopicIsEmpty(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 2)
 		l := NewLedger("one.dlq", "adopted.ledger", k.opts()...)
@@ -291,7 +273,6 @@ func TestLedger_MissingTopicIsEmpty(t *testing.T) {
 		k.create(t, "adopted.ledger", 1)
 		e = Entry{State: Expired, At: time.Now()}
 		cl := k.client(t) // the other one knows the old topic
-		defer cl.Close()
 		if err := cl.ProduceSync(t.Context(), RunRecord("adopted.ledger", "r", nil), e.Record("adopted.ledger", 0, 0)).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +289,6 @@ func TestLedger_MissingTopicIsEmpty(t *testing.T) {
 }
 
 func TestLedger_UnreadableTopicIsAnError(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 1)
 		k.note(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
@@ -345,7 +325,6 @@ func TestLedger_UnreadableTopicIsAnError(t *testing.T) {
 }
 
 func TestLedger_KeepsTheStateOfEachRun(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		const ledger = "orders.dlq.ledger"
 		elsewhere := RunRecord(ledger, "c", []byte("on the wrong partition"))
@@ -354,11 +333,9 @@ func TestLedger_KeepsTheStateOfEachRun(t *testing.T) {
 			RunRecord(ledger, "a", []byte("2")), RunRecord(ledger, "b", nil), elsewhere)
 		l := k.ledger("orders.dlq")
 		var seen []string
-		if err := l.Read(t.Context(), nil, func(n *LedgerRecord) {
+		readEach(t, l, func(n *LedgerRecord) {
 			seen = append(seen, fmt.Sprintf("%d:%s=%s", n.Record.Partition, n.Run, n.Record.Value))
-		}); err != nil {
-			t.Fatal(err)
-		}
+		})
 		slices.Sort(seen)
 		check(t, seen, nil, "0:a/selection/0=s", "0:a=1", "0:a=2", "0:b=", "0:b=1", "1:c=on the wrong partition")
 		if runs := l.Runs(); len(runs) != 1 || string(runs["a"]) != "2" {

@@ -19,19 +19,15 @@ import (
 )
 
 func TestRead_YieldsEachPartitionInOrder(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 3)
 		k.fill(t, "orders.dlq", 2, 2) // partition 1 stays empty
-		got, errs := k.read(t.Context(), "orders.dlq", Filter{}, Cursor{})
-		check(t, got, errs, "0:0", "0:1", "0:2", "2:0", "2:1")
-		got, errs = k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
-		check(t, got, errs)
+		k.wantRead(t, "orders.dlq", Filter{}, Cursor{}, "0:0", "0:1", "0:2", "2:0", "2:1")
+		k.wantRead(t, "one.dlq", Filter{}, Cursor{})
 	})
 }
 
 func TestRead_OmitsLettersWrittenMeanwhile(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)
 		k.fill(t, "orders.dlq", 1, 2)
@@ -52,12 +48,9 @@ func TestRead_OmitsLettersWrittenMeanwhile(t *testing.T) {
 }
 
 func TestRead_MarksForeignRecords(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, h := range [][]kgo.RecordHeader{nil, {header("a", "1")}, {header(headers.FailureReason, "terminal"), header(headers.Attempts, "-1"), header(headers.ErrorClass, "c")}} {
-			if err := k.cl.ProduceSync(t.Context(), &kgo.Record{Topic: "one.dlq", Headers: h}).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			k.produce(t, &kgo.Record{Topic: "one.dlq", Headers: h})
 		}
 		var got []string
 		for _, l := range k.letters(t, "one.dlq") {
@@ -85,22 +78,17 @@ func TestRead_YieldsCommittedLettersOnly(t *testing.T) {
 		{"ends with an abort", []kgo.TransactionEndTry{commit, abort}, []string{"0:a0", "0:a1"}},
 		{"nothing but aborts", []kgo.TransactionEndTry{abort, abort}, nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			onKafka(t, func(t *testing.T, k *kafka) {
-				cl := k.client(t, kgo.TransactionalID("tx"))
-				defer cl.Close()
-				for i, end := range c.ends {
-					name := string(rune('a' + i))
-					k.inTransaction(t, cl, &end, name+"0", name+"1")
-				}
-				start := time.Now()
-				got, errs := k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
-				check(t, got, errs, c.want...)
-				if took := time.Since(start); took >= idleLimit {
-					t.Errorf("it took %s, want the end to be seen at once", took)
-				}
-			})
+		runOnKafka(t, c.name, func(t *testing.T, k *kafka) {
+			cl := k.client(t, kgo.TransactionalID("tx"))
+			for i, end := range c.ends {
+				name := string(rune('a' + i))
+				k.inTransaction(t, cl, &end, name+"0", name+"1")
+			}
+			start := time.Now()
+			k.wantRead(t, "one.dlq", Filter{}, Cursor{}, c.want...)
+			if took := time.Since(start); took >= idleLimit {
+				t.Errorf("it took %s, want the end to be seen at once", took)
+			}
 		})
 	}
 }
@@ -108,9 +96,8 @@ func TestRead_YieldsCommittedLettersOnly(t *testing.T) {
 func TestRead_AwaitsATransactionAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
-		onKafka(t, func(t *testing.T, k *kafka) {
+		runOnKafka(t, fmt.Sprint(end), func(t *testing.T, k *kafka) {
 			cl := k.client(t, kgo.TransactionalID("tx"))
-			defer cl.Close()
 			k.fill(t, "one.dlq", 0, 1)
 			k.inTransaction(t, cl, nil, "open")
 			k.fill(t, "one.dlq", 0, 1) // acknowledged, behind the transaction
@@ -133,10 +120,8 @@ func TestRead_AwaitsATransactionAtTheEnd(t *testing.T) {
 }
 
 func TestRead_OmitsLettersBehindAnAbortedEnd(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		cl := k.client(t, kgo.TransactionalID("tx"))
-		defer cl.Close()
 		k.fill(t, "one.dlq", 0, 1)
 		k.inTransaction(t, cl, nil, "open") // the end is behind this one
 		ended := make(chan error, 1)
@@ -145,8 +130,7 @@ func TestRead_OmitsLettersBehindAnAbortedEnd(t *testing.T) {
 			err := writeSync(t.Context(), NewWriter(k.cl, "one.dlq"), &kgo.Record{Value: []byte("late")}, headers.Meta{})
 			ended <- errors.Join(err, cl.EndTransaction(t.Context(), kgo.TryAbort))
 		}()
-		got, errs := k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
-		check(t, got, errs, "0:0")
+		k.wantRead(t, "one.dlq", Filter{}, Cursor{}, "0:0")
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
@@ -167,7 +151,6 @@ func TestRead_YieldsNothingTwiceAfterDataLoss(t *testing.T) {
 }
 
 func TestRead_NamesAStalledPartitionAndReadsOthers(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 1)
 		k.fill(t, "orders.dlq", 1, 2)
@@ -187,10 +170,8 @@ func TestRead_NamesAStalledPartitionAndReadsOthers(t *testing.T) {
 }
 
 func TestRead_NamesATransactionThatNeverEnds(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		cl := k.client(t, kgo.TransactionalID("tx"), kgo.TransactionTimeout(10*time.Minute))
-		defer cl.Close()
 		k.fill(t, "one.dlq", 0, 2)
 		k.inTransaction(t, cl, nil, "open")
 		got, errs := k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
@@ -204,7 +185,6 @@ func TestRead_NamesATransactionThatNeverEnds(t *testing.T) {
 }
 
 func TestRead_SlowReceiverIsNoStall(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for p := range int32(3) {
 			k.fill(t, "orders.dlq", p, 2)
@@ -224,7 +204,6 @@ func TestRead_SlowReceiverIsNoStall(t *testing.T) {
 }
 
 func TestRead_SkipsExpiredLetters(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 6)
 		from := k.freeze(t, "one.dlq")
@@ -232,19 +211,15 @@ func TestRead_SkipsExpiredLetters(t *testing.T) {
 			expired int64
 			want    []string
 		}{{2, []string{"0:2", "0:3", "0:4", "0:5"}}, {6, nil}} {
-			if err := k.DeleteRecords("one.dlq", 0, c.expired); err != nil {
-				t.Fatal(err)
-			}
+			k.deleteTo(t, "one.dlq", 0, c.expired)
 			for _, cursor := range []Cursor{{}, from} {
-				got, errs := k.read(t.Context(), "one.dlq", Filter{}, cursor)
-				check(t, got, errs, c.want...)
+				k.wantRead(t, "one.dlq", Filter{}, cursor, c.want...)
 			}
 		}
 	})
 }
 
 func TestRead_EndsThoughItsLettersExpireMeanwhile(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 6)
 		// All letters expire after the bounds were read and before the first fetch, and no letter
@@ -263,8 +238,7 @@ func TestRead_EndsThoughItsLettersExpireMeanwhile(t *testing.T) {
 			return nil, nil, false
 		})
 		start := time.Now()
-		got, errs := k.read(t.Context(), "one.dlq", Filter{}, Cursor{})
-		check(t, got, errs)
+		k.wantRead(t, "one.dlq", Filter{}, Cursor{})
 		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("it took %s to see that nothing is left", took)
 		}
@@ -272,7 +246,6 @@ func TestRead_EndsThoughItsLettersExpireMeanwhile(t *testing.T) {
 }
 
 func TestRead_ContinuesAtItsCursor(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		var want []string
 		for p := range int32(3) {
@@ -311,7 +284,6 @@ func TestRead_ContinuesAtItsCursor(t *testing.T) {
 }
 
 func TestRead_RefusesTheCursorOfAnotherTopic(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 2)
 		for _, c := range []struct {
@@ -337,7 +309,6 @@ func TestRead_RefusesTheCursorOfAnotherTopic(t *testing.T) {
 }
 
 func TestRead_ClosesItsClientWhenTheLoopEnds(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 5)
 		var closed closings
@@ -359,10 +330,8 @@ type closings struct{ n int }
 func (c *closings) OnClientClosed(*kgo.Client) { c.n++ }
 
 func TestRead_CancelledSaysSo(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		cl := k.client(t, kgo.TransactionalID("tx"))
-		defer cl.Close()
 		k.inTransaction(t, cl, nil, "open") // or the read would end
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -380,15 +349,14 @@ func TestRead_CancelledSaysSo(t *testing.T) {
 
 func TestRead_OptionsCannotChangeWhatIsRead(t *testing.T) {
 	t.Parallel()
-	for _, opt := range []kgo.Opt{
+	for i, opt := range []kgo.Opt{
 		kgo.ConsumeTopics("orders.dlq"),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"orders.dlq": {0: kgo.NewOffset()}}),
 		kgo.FetchIsolationLevel(kgo.ReadUncommitted()),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 	} {
-		onKafka(t, func(t *testing.T, k *kafka) {
+		runOnKafka(t, fmt.Sprint(i), func(t *testing.T, k *kafka) {
 			cl := k.client(t, kgo.TransactionalID("tx"))
-			defer cl.Close()
 			k.fill(t, "orders.dlq", 0, 2)
 			k.fill(t, "one.dlq", 0, 1)
 			k.inTransaction(t, cl, nil, "aborted")
@@ -406,7 +374,6 @@ func TestRead_OptionsCannotChangeWhatIsRead(t *testing.T) {
 }
 
 func TestRead_UnfitOptionsAreItsError(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 1)
 		for _, opt := range []kgo.Opt{kgo.SeedBrokers(), kgo.ConsumerGroup("g"), kgo.ConsumeRegex()} {
@@ -426,7 +393,6 @@ func TestRead_UnfitOptionsAreItsError(t *testing.T) {
 // The clients that are made from one of kgo's options write to its value. The race detector fails
 // this test.
 func TestRead_OptionsMayBeSharedConcurrently(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)
 		opts := k.opts(kgo.ProducerBatchCompression(kgo.SnappyCompression(), kgo.NoCompression()))

@@ -18,7 +18,6 @@ import (
 )
 
 func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		at := time.Date(1999, 12, 1, 0, 0, 0, 0, time.UTC)
 		letter := func(p int32, offset int64, class, group string, failed time.Duration) {
@@ -90,7 +89,6 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 
 // A summary reads few headers and a list reads all of them, and both count the same open letters.
 func TestSummary_AgreesWithAList(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		rnd := rand.New(rand.NewPCG(1, 2))
 		pick := func(from ...string) string { return from[rnd.IntN(len(from))] }
@@ -255,7 +253,6 @@ func TestFailure_SampleIsShortText(t *testing.T) {
 }
 
 func TestSummary_WithoutAPartitionSaysSo(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)
 		k.fill(t, "orders.dlq", 1, 2)

@@ -98,57 +98,51 @@ func TestWriter_OversizeLetterKeepsWhatFits(t *testing.T) {
 		"the same, shrunk to fit":  {limit: 1 << 20, opts: []kgo.Opt{kgo.ProducerBatchMaxBytes(11_000)}, written: true, value: true},
 		"too large for its buffer": {limit: 1 << 20, opts: []kgo.Opt{kgo.MaxBufferedBytes(9_000)}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onKafka(t, func(t *testing.T, k *kafka) {
-				k.limit(t, "one.dlq", tt.limit)
-				log := &logged{}
-				cl := k.client(t, append(tt.opts, kgo.WithLogger(log))...)
-				defer cl.Close()
-				sent := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1})
-				w, r, done := NewWriter(cl, "one.dlq"), record(), make(chan error, 2)
-				w.Write(t.Context(), r, story(!tt.nowhere), func(err error) { done <- err })
-				err := <-done
-				time.Sleep(time.Minute)
-				if n := sent.Hits(); n > 5 {
-					t.Errorf("%d tries, want at most five", n)
+		runOnKafka(t, name, func(t *testing.T, k *kafka) {
+			k.limit(t, "one.dlq", tt.limit)
+			log := &logged{}
+			cl := k.client(t, append(tt.opts, kgo.WithLogger(log))...)
+			sent := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1})
+			w, r, done := NewWriter(cl, "one.dlq"), record(), make(chan error, 2)
+			w.Write(t.Context(), r, story(!tt.nowhere), func(err error) { done <- err })
+			err := <-done
+			time.Sleep(time.Minute)
+			if n := sent.Hits(); n > 5 {
+				t.Errorf("%d tries, want at most five", n)
+			}
+			if len(done) > 0 {
+				t.Error("done was called again")
+			}
+			if len(w.queues) != 0 {
+				t.Errorf("lines are left: %v", w.queues)
+			}
+			if !tt.written {
+				if !errors.Is(err, kerr.MessageTooLarge) || len(log.lines) != 0 {
+					t.Errorf("error %v, logged %q; want that it is too large", err, log.lines)
 				}
-				if len(done) > 0 {
-					t.Error("done was called again")
-				}
-				if len(w.queues) != 0 {
-					t.Errorf("lines are left: %v", w.queues)
-				}
-				if !tt.written {
-					if !errors.Is(err, kerr.MessageTooLarge) || len(log.lines) != 0 {
-						t.Errorf("error %v, logged %q; want that it is too large", err, log.lines)
-					}
-					return
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				l := k.only(t, "one.dlq")
-				if bytes.Equal(l.Record.Value, r.Value) != tt.value || !tt.value && l.Record.Value != nil || l.Meta.ValueOmitted == tt.value || (l.Meta.Message != "") != tt.message {
-					t.Errorf("letter with %d bytes of value, %+v; want value %v, message %v", len(l.Record.Value), l.Meta, tt.value, tt.message)
-				}
-				if string(l.Record.Key) != "k" || headers.Strip(l.Record.Headers)[0].Key != "mine" || l.MetaErr != nil {
-					t.Errorf("letter %+v, %v", l.Record, l.MetaErr)
-				}
-				if said := strings.Contains(fmt.Sprint(log.lines), "orders/0/7"); said == tt.value || len(log.lines) > 1 {
-					t.Errorf("logged %q, want where a value is that was left out", log.lines)
-				}
-			})
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := k.only(t, "one.dlq")
+			if bytes.Equal(l.Record.Value, r.Value) != tt.value || !tt.value && l.Record.Value != nil || l.Meta.ValueOmitted == tt.value || (l.Meta.Message != "") != tt.message {
+				t.Errorf("letter with %d bytes of value, %+v; want value %v, message %v", len(l.Record.Value), l.Meta, tt.value, tt.message)
+			}
+			if string(l.Record.Key) != "k" || headers.Strip(l.Record.Headers)[0].Key != "mine" || l.MetaErr != nil {
+				t.Errorf("letter %+v, %v", l.Record, l.MetaErr)
+			}
+			if said := strings.Contains(fmt.Sprint(log.lines), "orders/0/7"); said == tt.value || len(log.lines) > 1 {
+				t.Errorf("logged %q, want where a value is that was left out", log.lines)
+			}
 		})
 	}
 }
 
 func TestWriter_NeighborsOfAnOversizeLetterStayWhole(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.limit(t, "orders.dlq", 9_000)
 		cl := k.client(t, kgo.ProducerLinger(50*time.Millisecond))
-		defer cl.Close()
 		w := NewWriter(cl, "orders.dlq")
 		const n = 60
 		calls := make(chan error, 2*n)
@@ -198,11 +192,9 @@ func TestWriter_NeighborsOfAnOversizeLetterStayWhole(t *testing.T) {
 
 // Letters that wait while another is sent alone have the same bound as the client's buffer.
 func TestWriter_LettersHeldBehindOneAreBounded(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.limit(t, "one.dlq", 9_000)
 		cl := k.client(t, kgo.MaxBufferedRecords(3))
-		defer cl.Close()
 		w := NewWriter(cl, "one.dlq")
 		var large error
 		wrote := make(chan struct{})

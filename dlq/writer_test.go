@@ -30,52 +30,48 @@ func TestWriter_KeepsBytesAndPartition(t *testing.T) {
 		{"bytes that are no text", []byte{0xff, 0}, []byte{0, 0xfe}, nil},
 		{"a letter again", []byte("k"), []byte("v"), append([]kgo.RecordHeader{header(headers.Attempts, "7"), header(headers.ErrorClass, "old")}, user...)},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			onKafka(t, func(t *testing.T, k *kafka) {
-				wrote := time.Now()
-				record := &kgo.Record{
-					Topic: "orders", Partition: 2, Offset: 41, Timestamp: wrote.Add(-24 * time.Hour),
-					Key: c.key, Value: c.value, Headers: c.headers,
-				}
-				before := *record
-				meta := headers.Meta{
-					Original: headers.Position{Topic: "orders", Partition: 2, Offset: 41, Timestamp: record.Timestamp},
-					Group:    "billing", Attempts: 4, Class: "net.timeout", Message: "no route", Fingerprint: "0123456789abcdef",
-					Reason: headers.ReasonExhausted, FailedAt: wrote, Hops: 4,
-				}
-				k.write(t, "orders.dlq", record, meta)
-				if diff := cmp.Diff(before, *record, cmp.AllowUnexported(kgo.Record{}, kgo.RecordAttrs{})); diff != "" {
-					t.Errorf("the caller's record was changed: %s", diff)
-				}
+		runOnKafka(t, c.name, func(t *testing.T, k *kafka) {
+			wrote := time.Now()
+			record := &kgo.Record{
+				Topic: "orders", Partition: 2, Offset: 41, Timestamp: wrote.Add(-24 * time.Hour),
+				Key: c.key, Value: c.value, Headers: c.headers,
+			}
+			before := *record
+			meta := headers.Meta{
+				Original: headers.Position{Topic: "orders", Partition: 2, Offset: 41, Timestamp: record.Timestamp},
+				Group:    "billing", Attempts: 4, Class: "net.timeout", Message: "no route", Fingerprint: "0123456789abcdef",
+				Reason: headers.ReasonExhausted, FailedAt: wrote, Hops: 4,
+			}
+			k.write(t, "orders.dlq", record, meta)
+			if diff := cmp.Diff(before, *record, cmp.AllowUnexported(kgo.Record{}, kgo.RecordAttrs{})); diff != "" {
+				t.Errorf("the caller's record was changed: %s", diff)
+			}
 
-				l := k.only(t, "orders.dlq")
-				got := l.Record
-				if got.Partition != 2 {
-					t.Errorf("partition = %d, want 2", got.Partition)
-				}
-				if (got.Key == nil) != (c.key == nil) || string(got.Key) != string(c.key) {
-					t.Errorf("key = %#v, want %#v", got.Key, c.key)
-				}
-				if (got.Value == nil) != (c.value == nil) || string(got.Value) != string(c.value) {
-					t.Errorf("value = %#v, want %#v", got.Value, c.value)
-				}
-				if got.Timestamp.Before(wrote.Truncate(time.Millisecond)) {
-					t.Errorf("timestamp = %s, want that of writing, %s", got.Timestamp, wrote)
-				}
-				if diff := cmp.Diff(headers.Strip(c.headers), headers.Strip(got.Headers)); diff != "" {
-					t.Errorf("headers: %s", diff)
-				}
-				if l.MetaErr != nil || l.Meta.Class != "net.timeout" || l.Meta.Attempts != 4 || l.Meta.Original.Offset != 41 || l.Meta.Reason != headers.ReasonExhausted {
-					t.Errorf("meta = %+v, %v; want what was given", l.Meta, l.MetaErr)
-				}
-			})
+			l := k.only(t, "orders.dlq")
+			got := l.Record
+			if got.Partition != 2 {
+				t.Errorf("partition = %d, want 2", got.Partition)
+			}
+			if (got.Key == nil) != (c.key == nil) || string(got.Key) != string(c.key) {
+				t.Errorf("key = %#v, want %#v", got.Key, c.key)
+			}
+			if (got.Value == nil) != (c.value == nil) || string(got.Value) != string(c.value) {
+				t.Errorf("value = %#v, want %#v", got.Value, c.value)
+			}
+			if got.Timestamp.Before(wrote.Truncate(time.Millisecond)) {
+				t.Errorf("timestamp = %s, want that of writing, %s", got.Timestamp, wrote)
+			}
+			if diff := cmp.Diff(headers.Strip(c.headers), headers.Strip(got.Headers)); diff != "" {
+				t.Errorf("headers: %s", diff)
+			}
+			if l.MetaErr != nil || l.Meta.Class != "net.timeout" || l.Meta.Attempts != 4 || l.Meta.Original.Offset != 41 || l.Meta.Reason != headers.ReasonExhausted {
+				t.Errorf("meta = %+v, %v; want what was given", l.Meta, l.MetaErr)
+			}
 		})
 	}
 }
 
 func TestWriter_LetterWithoutAReasonIsTerminal(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{Value: []byte("from an HTTP ingest")}, headers.Meta{Class: "ingest.signature", NotBefore: time.Now()})
 		l := k.only(t, "one.dlq")
@@ -118,47 +114,41 @@ func TestWriter_CallsDoneOnceWithTheReason(t *testing.T) {
 		{name: "no topic", r: &kgo.Record{}, opts: []kgo.Opt{kgo.DefaultProduceTopic("one.dlq")}, says: "the topic name is empty"},
 		{name: "leader alone", topic: "one.dlq", r: &kgo.Record{}, opts: []kgo.Opt{kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite()}, says: "could be lost after it was acknowledged"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			onKafka(t, func(t *testing.T, k *kafka) {
-				cl := k.client(t, c.opts...)
-				defer cl.Close()
-				if c.close {
-					cl.Close()
-				}
-				if c.fault != nil {
-					k.Fault(*c.fault)
-				}
-				ctx := c.ctx
-				if ctx == nil {
-					ctx = t.Context()
-				}
-				calls := make(chan error, 2)
-				NewWriter(cl, c.topic).Write(ctx, c.r, headers.Meta{}, func(err error) { calls <- err })
-				err := <-calls
-				if c.want == nil && c.says == "" && err != nil {
-					t.Errorf("error %v, want none", err)
-				}
-				if c.want != nil && !errors.Is(err, c.want) {
-					t.Errorf("error %v, want one that is %v", err, c.want)
-				}
-				if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
-					t.Errorf("error %v, want one that says %q", err, c.says)
-				}
-				time.Sleep(10 * time.Second)
-				if len(calls) > 0 {
-					t.Errorf("done was called again with %v", <-calls)
-				}
-			})
+		runOnKafka(t, c.name, func(t *testing.T, k *kafka) {
+			cl := k.client(t, c.opts...)
+			if c.close {
+				cl.Close()
+			}
+			if c.fault != nil {
+				k.Fault(*c.fault)
+			}
+			ctx := c.ctx
+			if ctx == nil {
+				ctx = t.Context()
+			}
+			calls := make(chan error, 2)
+			NewWriter(cl, c.topic).Write(ctx, c.r, headers.Meta{}, func(err error) { calls <- err })
+			err := <-calls
+			if c.want == nil && c.says == "" && err != nil {
+				t.Errorf("error %v, want none", err)
+			}
+			if c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("error %v, want one that is %v", err, c.want)
+			}
+			if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("error %v, want one that says %q", err, c.says)
+			}
+			time.Sleep(10 * time.Second)
+			if len(calls) > 0 {
+				t.Errorf("done was called again with %v", <-calls)
+			}
 		})
 	}
 }
 
 func TestWriter_FullBufferIsAnErrorAndNeverBlocks(t *testing.T) {
-	t.Parallel()
 	onKafka(t, func(t *testing.T, k *kafka) {
 		cl := k.client(t, kgo.MaxBufferedRecords(1))
-		defer cl.Close()
 		noLeader := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotLeaderForPartition, Count: -1})
 		w := NewWriter(cl, "one.dlq")
 		first, second := make(chan error, 1), make(chan error, 1)
