@@ -111,9 +111,7 @@ func TestConsumer_EndsWhileItsOffsetsAreRefused(t *testing.T) {
 		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Count: -1, Err: kerr.GroupAuthorizationFailed})
 		expel(t, k, 0)
 		k.Produce(many(20)...)
-		if err := refused.Wait(t.Context(), 2); err != nil {
-			t.Fatal(err)
-		}
+		hits(t, refused, 2)
 		if err := copyStopped(t, c, 3*time.Minute, refused.Remove); err != nil {
 			t.Errorf("Run returned %v", err)
 		}

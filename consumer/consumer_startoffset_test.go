@@ -42,9 +42,7 @@ func TestConsumerStartOffset_FormerGroupDelaysFreshOnly(t *testing.T) {
 		fault.Remove()
 		k.Handled(late, 1)
 		k.Conserved()
-		if h := c.Health(); !h.OK {
-			t.Errorf("health is %+v", h)
-		}
+		isOK(t, c)
 	})
 }
 

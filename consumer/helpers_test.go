@@ -104,6 +104,23 @@ func many(n int) []*kgo.Record {
 	return all
 }
 
+// inBatches produces some batches of n records, and waits after each.
+func inBatches(k *consumertest.Kafka, batches, n int, wait time.Duration) (records []*kgo.Record) {
+	for range batches {
+		records = append(records, k.Produce(many(n)...)...)
+		time.Sleep(wait)
+	}
+	return records
+}
+
+// until is a handler that waits for its release.
+func until(release <-chan struct{}) consumer.Handler {
+	return func(context.Context, *kgo.Record) error {
+		<-release
+		return nil
+	}
+}
+
 func fine(context.Context, *kgo.Record) error { return nil }
 
 // busyOnce is a handler that fails each record's first attempt.
@@ -340,6 +357,14 @@ func content(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Reco
 	return all
 }
 
+// holds checks how many records a topic has.
+func holds(t *testing.T, k *consumertest.Kafka, topic string, want int) {
+	t.Helper()
+	if n := len(content(t, k, topic)); n != want {
+		t.Errorf("%s has %d records, want %d", topic, n, want)
+	}
+}
+
 // setCommitted commits an offset for the group as an operator's tool does, without being a member.
 func setCommitted(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
 	t.Helper()
@@ -364,6 +389,14 @@ func waiting(c *consumertest.Consumer) (n int) {
 		n += l.Parked
 	}
 	return n
+}
+
+// isOK checks that nothing is for an operator to see to.
+func isOK(t *testing.T, c *consumertest.Consumer) {
+	t.Helper()
+	if h := c.Health(); !h.OK || len(h.Missing) > 0 {
+		t.Errorf("health is %+v, want OK", h)
+	}
 }
 
 func blocked(c *consumertest.Consumer) (all []consumer.LaneHealth) {
@@ -406,6 +439,14 @@ func refuse(k *consumertest.Kafka, topic string, partition int32, why *kerr.Erro
 		time.Sleep(100 * time.Millisecond)
 		return resp, nil, true
 	})
+}
+
+// hits waits until a fault has hit n requests.
+func hits(t *testing.T, fault *kfake.FaultHandle, n int) {
+	t.Helper()
+	if err := fault.Wait(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // ran counts the outcomes of records, by partition and offset.
@@ -478,10 +519,16 @@ func (j *lateness) note(f consumer.Delivery) {
 	j.worst[f.Tier] = max(j.worst[f.Tier], late)
 }
 
-func (j *lateness) of(tier time.Duration) (worst time.Duration, early int) {
+// check fails the test if a retry was early, or one of these tiers had one more than 100 ms late.
+func (j *lateness) check(t *testing.T, tiers ...time.Duration) {
+	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.worst[tier], j.early
+	for _, tier := range tiers {
+		if worst := j.worst[tier]; worst > 100*time.Millisecond || j.early > 0 {
+			t.Errorf("%v: the latest is %v late, and %d are early; want 100ms at most, and none", tier, worst, j.early)
+		}
+	}
 }
 
 // lines is a log that a test can read.
@@ -509,6 +556,14 @@ next:
 		n++
 	}
 	return n
+}
+
+// has checks how many lines have all of the parts.
+func (l *lines) has(t *testing.T, want int, parts ...string) {
+	t.Helper()
+	if n := l.with(parts...); n != want {
+		t.Errorf("%d lines of the log have %q, want %d", n, parts, want)
+	}
 }
 
 // logged has a consumer log to lines.

@@ -105,9 +105,7 @@ func TestHookDeadLettered_IsCalledBeforeTheCommit(t *testing.T) {
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: 3, Err: kerr.TopicAuthorizationFailed})
 		c = k.Run(cfg)
 		r := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Key: []byte{}, Value: []byte("x"), Headers: []kgo.RecordHeader{{Key: "mine", Value: []byte("1")}}})[0]
-		if err := fault.Wait(context.Background(), 3); err != nil {
-			t.Fatal(err)
-		}
+		hits(t, fault, 3)
 		if n := len(hook.all()); n != 0 {
 			t.Errorf("the hook was called for %d refused copies", n)
 		}
@@ -317,9 +315,7 @@ func TestHookLaneState_ReturningPartitionIsANewLane(t *testing.T) {
 		c := k.Run(cfg)
 		time.Sleep(10 * time.Second)
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Count: 1, Err: kerr.UnknownMemberID})
-		if err := fault.Wait(context.Background(), 1); err != nil {
-			t.Fatal(err)
-		}
+		hits(t, fault, 1)
 		time.Sleep(10 * time.Second)
 		stop(t, c)
 		if got, want := hook.changes(0), []string{">running", "running>", ">running", "running>"}; !slices.Equal(got, want) {

@@ -153,15 +153,11 @@ func TestLane_CopiesBesideALargeOneGoOnWhole(t *testing.T) {
 			k.DeadLettered(r, headers.ReasonExhausted)
 		}
 		k.Conserved()
-		if n := len(content(t, k, "orders.retry.300ms")); n != 7 {
-			t.Errorf("%d copies in the tier, want 7, one of each", n)
-		}
+		holds(t, k, "orders.retry.300ms", 7)
 		if n := refused.Hits(); n < 9 {
 			t.Errorf("%d requests to the tier, want one for each of 8 copies alone: nothing was refused together", n)
 		}
-		if h := c.Health(); !h.OK {
-			t.Errorf("health is %+v, want OK", h)
-		}
+		isOK(t, c)
 	})
 }
 
@@ -196,9 +192,7 @@ func TestLane_NoLocalLimitRefusesWhatTheBrokerTakes(t *testing.T) {
 				t.Errorf("%s: %d copies, want one with the value", topic, len(all))
 			}
 		}
-		if h := c.Health(); !h.OK {
-			t.Errorf("health is %+v, want OK", h)
-		}
+		isOK(t, c)
 	})
 }
 
@@ -245,9 +239,7 @@ func TestLane_OnOversizeStopHaltsOnTheRecord(t *testing.T) {
 		if lane := h.Lanes[1]; h.OK || h.Lanes[0].State != consumer.StateRunning || !strings.Contains(lane.Why, "offset 0") || !strings.Contains(lane.Why, "orders.dlq: raise its max.message.bytes") || lane.Forwards != 0 {
 			t.Errorf("health is %+v, want lane 1 halted on offset 0 and lane 0 running", h)
 		}
-		if n := len(content(t, k, "orders.dlq")); n != 0 {
-			t.Errorf("%d dead letters, want none", n)
-		}
+		holds(t, k, "orders.dlq", 0)
 		stop(t, c)
 		if got := k.Cluster.GroupInfo("billing").Commits["orders"][1].Offset; got != large.Offset {
 			t.Errorf("%d is committed, want the record that the lane halted on, %d", got, large.Offset)
@@ -284,9 +276,7 @@ func TestLane_HugeKeyBlocksUntilItFits(t *testing.T) {
 		}
 		k.Handled(behind, 1)
 		k.Conserved()
-		if h := c.Health(); !h.OK {
-			t.Errorf("health stays %+v", h)
-		}
+		isOK(t, c)
 	})
 }
 
@@ -358,14 +348,10 @@ func TestLane_RevokedOverLargeCopiesLosesNone(t *testing.T) {
 			all = append(all, &kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000+i)...)})
 		}
 		k.Produce(all...)
-		if err := handle.Wait(context.Background(), 3); err != nil {
-			t.Fatal(err)
-		}
+		hits(t, handle, 3)
 		eventually(t, "the copies wait", func() bool { return first.Health().Lanes[1].Forwards == len(all) })
 		stop(t, first)
-		if n := len(content(t, k, "orders.dlq")); n != 0 {
-			t.Fatalf("%d dead letters while they are refused", n)
-		}
+		holds(t, k, "orders.dlq", 0)
 		second := k.Run(cfg)
 		time.Sleep(time.Second)
 		handle.Remove()
@@ -373,9 +359,7 @@ func TestLane_RevokedOverLargeCopiesLosesNone(t *testing.T) {
 			k.DeadLettered(r, headers.ReasonTooLarge)
 		}
 		k.Conserved()
-		if n := len(content(t, k, "orders.dlq")); n != len(all) {
-			t.Errorf("%d dead letters of %d records", n, len(all))
-		}
+		holds(t, k, "orders.dlq", len(all))
 		if h := second.Health(); !h.OK || h.Lanes[1].Forwards != 0 {
 			t.Errorf("health is %+v, want OK", h)
 		}
@@ -414,9 +398,7 @@ func TestLane_LargeCopiesHoldUpNoOtherLane(t *testing.T) {
 			k.DeadLettered(r, headers.ReasonTooLarge)
 		}
 		k.Conserved()
-		if h := c.Health(); !h.OK {
-			t.Errorf("health stays %+v", h)
-		}
+		isOK(t, c)
 	})
 }
 

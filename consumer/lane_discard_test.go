@@ -51,6 +51,14 @@ func discardReports(t *testing.T, k *consumertest.Kafka) (all []string) {
 	return all
 }
 
+// reported checks the discard reports in the ledger.
+func reported(t *testing.T, k *consumertest.Kafka, want ...string) {
+	t.Helper()
+	if got := discardReports(t, k); !slices.Equal(got, want) {
+		t.Errorf("the ledger has %q, want %q", got, want)
+	}
+}
+
 // A discarded record was counted nowhere, so no test with one could check conservation.
 func TestLane_CountsWhatWasDiscarded(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
@@ -130,15 +138,9 @@ func TestLane_ReportsADiscardedRedriveToTheLedger(t *testing.T) {
 		slow.Remove()
 		eventually(t, "it is finished", func() bool { return k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset > before })
 		time.Sleep(time.Minute)
-		if got, want := discardReports(t, k), []string{"1/40 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
-			t.Errorf("the ledger says %q, want %q", got, want)
-		}
-		if n := len(content(t, k, "orders.dlq")); n != 0 {
-			t.Errorf("there are %d dead letters", n)
-		}
-		if h := h.Health(); !h.OK {
-			t.Errorf("health is %+v", h)
-		}
+		reported(t, k, "1/40 discarded run-1 group billing, sku")
+		holds(t, k, "orders.dlq", 0)
+		isOK(t, h)
 	})
 }
 
@@ -165,9 +167,7 @@ func TestLane_ReportsNoOtherDiscardToTheLedger(t *testing.T) {
 		k.Handled(last[7], 1)
 		committed(t, k, "orders", 1, last[7].Offset+1)
 		committed(t, k, "orders.retry.300ms", 1, 2)
-		if got := discardReports(t, k); len(got) > 0 {
-			t.Errorf("the ledger says %q", got)
-		}
+		reported(t, k)
 	})
 }
 
@@ -178,18 +178,12 @@ func TestLane_DiscardReportGoesToTheLettersPartition(t *testing.T) {
 		c := k.Run(givingUp(consumer.Policy{}))
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Offset: 5}, []byte("discard")))
 		committed(t, k, "orders.retry.300ms", 1, 1)
-		if got, want := discardReports(t, k), []string{"0/5 discarded run-1 group billing, sku"}; !slices.Equal(got, want) {
-			t.Errorf("the ledger says %q, want %q", got, want)
-		}
+		reported(t, k, "0/5 discarded run-1 group billing, sku")
 		// A made-up header names a partition that does not exist.
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Partition: 99, Offset: 5}, []byte("discard")))
 		committed(t, k, "orders.retry.300ms", 1, 2)
-		if got := discardReports(t, k); len(got) != 1 {
-			t.Errorf("the ledger says %q", got)
-		}
-		if h := c.Health(); !h.OK {
-			t.Errorf("health is %+v", h)
-		}
+		reported(t, k, "0/5 discarded run-1 group billing, sku")
+		isOK(t, c)
 	})
 }
 
@@ -219,9 +213,7 @@ func TestLane_WaitsForALedgerThatRefuses(t *testing.T) {
 		}
 		fault.Remove()
 		committed(t, k, "orders.retry.300ms", 1, 1)
-		if got := discardReports(t, k); len(got) != 1 {
-			t.Errorf("the ledger says %q", got)
-		}
+		reported(t, k, "1/40 discarded run-1 group billing, sku")
 	})
 }
 
@@ -237,9 +229,7 @@ func TestLane_GoesOnWhereThereIsNoLedger(t *testing.T) {
 		if d := time.Since(began); d < 30*time.Second || d > 5*time.Minute {
 			t.Errorf("it went on after %v", d)
 		}
-		if h := c.Health(); !h.OK {
-			t.Errorf("health is %+v", h)
-		}
+		isOK(t, c)
 	})
 }
 

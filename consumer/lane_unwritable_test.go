@@ -71,12 +71,8 @@ func TestLane_UnwritableCopyBlocksUntilItIsWritten(t *testing.T) {
 					fault.Remove()
 					committed(t, k, "orders", 1, int64(len(failing)))
 					k.Conserved()
-					if n, want := len(content(t, k, topic)), len(failing)+1; n != want {
-						t.Errorf("%d copies on %s, want %d, one of each", n, topic, want)
-					}
-					if h := c.Health(); !h.OK {
-						t.Errorf("health stays %+v", h)
-					}
+					holds(t, k, topic, len(failing)+1)
+					isOK(t, c)
 				})
 			})
 		}
@@ -121,9 +117,7 @@ func TestLane_WritesToARecreatedDeadLetterTopic(t *testing.T) {
 			for _, r := range after {
 				k.DeadLettered(r, headers.ReasonTerminal)
 			}
-			if n := len(content(t, k, "orders.dlq")); n != len(after) {
-				t.Errorf("round %d: %d dead letters, want %d, one of each", round, n, len(after))
-			}
+			holds(t, k, "orders.dlq", len(after))
 			eventually(t, "nothing is blocked", func() bool { return len(blocked(c)) == 0 })
 			if value != nil {
 				limit(t, k, "orders.dlq", 9_000)

@@ -35,19 +35,11 @@ func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
 		cfg.Policy.Tiers = []time.Duration{time.Minute, 10 * time.Minute}
 		cfg.MaxParkedBytes = 512 << 10
 		c := k.Run(cfg)
-		var records []*kgo.Record
-		for range 20 {
-			records = append(records, k.Produce(many(100)...)...)
-			time.Sleep(time.Second)
-		}
+		records := inBatches(k, 20, 100, time.Second)
 		eventually(t, "all are parked", func() bool { return waiting(c) == len(records) })
 		handledOnce(k, records)
 		k.Conserved()
-		for _, tier := range cfg.Policy.Tiers {
-			if worst, early := late.of(tier); worst > 100*time.Millisecond || early > 0 {
-				t.Errorf("%v: the latest is %v late, and %d are early; want 100ms at most, and none", tier, worst, early)
-			}
-		}
+		late.check(t, cfg.Policy.Tiers...)
 	})
 }
 
@@ -82,9 +74,7 @@ func TestTierFeed_RunsInTimeBehindRecordsDueLater(t *testing.T) {
 			t.Errorf("what was due after a minute came %v late", got)
 		}
 		handledOnce(k, records)
-		if worst, early := late.of(time.Minute); worst > 100*time.Millisecond || early > 0 {
-			t.Errorf("the latest is %v late, and %d are early; want 100ms at most, and none", worst, early)
-		}
+		late.check(t, time.Minute)
 	})
 }
 
@@ -127,11 +117,7 @@ func TestTierFeed_OfABlockedLaneLeavesOthersTheirRoom(t *testing.T) {
 			bills = append(bills, &kgo.Record{Topic: "bills", Value: []byte(strings.Repeat("x", 100)), Key: fmt.Append(nil, i)})
 		}
 		handledOnce(k, k.Produce(bills...))
-		for _, tier := range cfg.Policy.Tiers {
-			if worst, early := late.of(tier); worst > 100*time.Millisecond || early > 0 {
-				t.Errorf("%v: the latest is %v late, and %d are early; want 100ms at most, and none", tier, worst, early)
-			}
-		}
+		late.check(t, cfg.Policy.Tiers...)
 		// Each record that was due before all records of its feed needed its own pass over its
 		// block.
 		if n := again.Hits(); n > 2500 {

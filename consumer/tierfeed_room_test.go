@@ -23,18 +23,11 @@ func TestTierFeed_PausedForLackOfRoomGoesOn(t *testing.T) {
 		"no order, by record": func(c *consumer.Config) { c.Order, c.MaxInFlight = consumer.OrderNone, 10 },
 	}, 2, func(t *testing.T, k *consumertest.Kafka, bound func(*consumer.Config)) {
 		release := make(chan struct{})
-		cfg := config(func(context.Context, *kgo.Record) error {
-			<-release
-			return nil
-		})
+		cfg := config(until(release))
 		cfg.Policy.HandlerTimeout = -1
 		bound(&cfg)
 		c := k.Run(cfg)
-		var records []*kgo.Record
-		for range 5 {
-			records = append(records, k.Produce(many(100)...)...)
-			time.Sleep(10 * time.Second)
-		}
+		records := inBatches(k, 5, 100, 10*time.Second)
 		var waits int
 		for _, l := range c.Health().Lanes {
 			waits += l.Queued + l.Running
@@ -63,11 +56,7 @@ func TestTierFeed_HoldsManyTimesItsBudget(t *testing.T) {
 		cfg.Policy.Tiers = []time.Duration{time.Minute, 10 * time.Minute}
 		cfg.MaxParkedBytes = 5000
 		c := k.Run(cfg)
-		var records []*kgo.Record
-		for range 5 {
-			records = append(records, k.Produce(many(100)...)...)
-			time.Sleep(10 * time.Second)
-		}
+		records := inBatches(k, 5, 100, 10*time.Second)
 		if n := waiting(c); n != len(records) {
 			t.Errorf("%d records are parked, want all %d, which are read though there is no room for them", n, len(records))
 		}
@@ -84,21 +73,14 @@ func TestTierFeed_ReadsAnOverdueBacklogWithinItsBudget(t *testing.T) {
 		cfg := config(busyOnce)
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, HandlerTimeout: -1}
 		first := k.Run(cfg)
-		var records []*kgo.Record
-		for range 40 {
-			records = append(records, k.Produce(many(100)...)...)
-			time.Sleep(100 * time.Millisecond)
-		}
+		records := inBatches(k, 40, 100, 100*time.Millisecond)
 		committed(t, k, "orders", 0, int64(len(records)))
 		stop(t, first)
 		time.Sleep(10 * time.Hour)
 		release := make(chan struct{})
 		cfg.MaxParkedBytes = 16 << 10
 		cfg.Kafka = []kgo.Opt{kgo.FetchMaxPartitionBytes(16 << 10), kgo.FetchMaxBytes(16 << 10)}
-		cfg.Handler = func(context.Context, *kgo.Record) error {
-			<-release
-			return nil
-		}
+		cfg.Handler = until(release)
 		second := k.Run(cfg)
 		time.Sleep(time.Minute)
 		l := second.Health().Lanes[0]

@@ -27,12 +27,15 @@ func (l log) fetch(_ context.Context, _ Partition, from, bytes int64) (got []*kg
 
 // evicting makes a tier with room for some twenty records, and parks many of them, due at random.
 func evicting(t *testing.T, env *Env) (f *Tier, l *testLane, records log) {
+	records = log{}
+	if env.Fetch == nil {
+		env.Fetch = records.fetch
+	}
 	env.Budget.limit = 20 * packedSize(packedLen(waitingFor(0, time.Now(), time.Now())))
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go env.Budget.Run(ctx)
 	f, l = newTier(t, env)
-	records = log{}
 	now := time.Now()
 	l.Lock()
 	defer l.Unlock()
@@ -47,32 +50,31 @@ func evicting(t *testing.T, env *Env) (f *Tier, l *testLane, records log) {
 	return f, l, records
 }
 
+// serve has a worker run what is ready, for some time, and says how late each record is.
+func serve(f *Tier, l *testLane, d time.Duration, run func(r *kgo.Record, late time.Duration)) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
+		for l.count() > 0 {
+			l.work(f, func(r *kgo.Record) { run(r, time.Since(time.UnixMilli(f.dueOf(r, time.Now(), time.Now())))) })
+			synctest.Wait()
+		}
+	}
+}
+
 // A tier holds many times its budget: what does not fit is evicted, and back when it is due.
 func TestTier_HandsOutEvictedRecordsInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		env := testEnv()
-		var records log
-		env.Fetch = func(ctx context.Context, p Partition, from, bytes int64) ([]*kgo.Record, int64, error) {
-			return records.fetch(ctx, p, from, bytes)
-		}
 		f, l, all := evicting(t, env)
-		records = all
 		ran := map[int64]bool{}
-		for end := time.Now().Add(62 * time.Minute); time.Now().Before(end); {
-			time.Sleep(500 * time.Millisecond)
-			synctest.Wait()
-			for l.count() > 0 {
-				l.work(f, func(r *kgo.Record) {
-					due := time.UnixMilli(f.dueOf(r, time.Now(), time.Now()))
-					if late := time.Since(due); late < 0 || late > time.Second || ran[r.Offset] {
-						t.Fatalf("offset %d is handed out %v after it was due, or twice", r.Offset, late)
-					}
-					ran[r.Offset] = true
-				})
-				synctest.Wait()
+		serve(f, l, 62*time.Minute, func(r *kgo.Record, late time.Duration) {
+			if late < 0 || late > time.Second || ran[r.Offset] {
+				t.Fatalf("offset %d is handed out %v after it was due, or twice", r.Offset, late)
 			}
-		}
+			ran[r.Offset] = true
+		})
 		if len(ran) != len(all) || f.Waiting() != 0 || env.Budget.bytes != 0 {
 			t.Errorf("%d of %d records were handed out, %d wait, %d bytes are counted", len(ran), len(all), f.Waiting(), env.Budget.bytes)
 		}
@@ -92,14 +94,7 @@ func TestTier_FinishesWhatTheLogHasNoMore(t *testing.T) {
 		env.Fetch = log{}.fetch // it was truncated at its start
 		f, l, all := evicting(t, env)
 		ran := 0
-		for range 62 * 60 {
-			time.Sleep(time.Second)
-			synctest.Wait()
-			for l.count() > 0 {
-				l.work(f, func(*kgo.Record) { ran++ })
-				synctest.Wait()
-			}
-		}
+		serve(f, l, 62*time.Minute, func(*kgo.Record, time.Duration) { ran++ })
 		if n := expired.Load(); n == 0 || int(n)+ran != len(all) || f.tracker.Pending != ran {
 			t.Errorf("%d records are reported as expired and %d ran of %d, %d are unfinished", n, ran, len(all), f.tracker.Pending)
 		}
@@ -154,20 +149,12 @@ func TestTier_FetchesBesideABrokenBlock(t *testing.T) {
 		f, l, all := evicting(t, env)
 		records = all
 		ran := map[int64]bool{}
-		for end := time.Now().Add(62 * time.Minute); time.Now().Before(end); {
-			time.Sleep(500 * time.Millisecond)
-			synctest.Wait()
-			for l.count() > 0 {
-				l.work(f, func(r *kgo.Record) {
-					late := time.Since(time.UnixMilli(f.dueOf(r, time.Now(), time.Now())))
-					if late < 0 || late > time.Second && r.Offset >= evictedBits {
-						t.Errorf("offset %d is handed out %v after it was due", r.Offset, late)
-					}
-					ran[r.Offset] = true
-				})
-				synctest.Wait()
+		serve(f, l, 62*time.Minute, func(r *kgo.Record, late time.Duration) {
+			if late < 0 || late > time.Second && r.Offset >= evictedBits {
+				t.Errorf("offset %d is handed out %v after it was due", r.Offset, late)
 			}
-		}
+			ran[r.Offset] = true
+		})
 		for offset := range all {
 			if !ran[offset] && offset >= evictedBits {
 				t.Errorf("offset %d is not handed out", offset)
@@ -229,14 +216,8 @@ func TestTier_ReopensWhenThereIsRoom(t *testing.T) {
 		}
 		ran := int64(0)
 		for ran < n {
-			time.Sleep(time.Second)
-			synctest.Wait()
-			for l.count() > 0 {
-				l.work(f, func(*kgo.Record) { ran++ })
-				synctest.Wait()
-			}
+			serve(f, l, time.Second, func(*kgo.Record, time.Duration) { ran++ })
 		}
-		synctest.Wait()
 		if l.reopened != 1 || resumed.Load() != 1 {
 			t.Errorf("reopened %d times, resumed %d times; want once", l.reopened, resumed.Load())
 		}
