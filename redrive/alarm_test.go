@@ -57,8 +57,8 @@ func TestAlarm_FiresOnFirstFailuresOfNewTraffic(t *testing.T) {
 			<-done
 			if c.aborts {
 				abortedAgain(t, o, err, "new traffic fails")
-			} else if err != nil || o.Counts.Succeeded != 2 {
-				t.Errorf("the run ended with %v, and %+v", err, o)
+			} else {
+				succeeds(t, 2)(o, err)
 			}
 		})
 	}
@@ -80,8 +80,8 @@ func TestAlarm_ToleratesFailures(t *testing.T) {
 				if seen := abortedAgain(t, o, err, "the 4. failure where 3 are tolerated"); len(seen) != 4 || seen[0].Letter == "" {
 					t.Errorf("was seen: %+v", seen)
 				}
-			} else if c := o.Counts; err != nil || c.Failed != bad || c.Succeeded != 20-bad {
-				t.Errorf("the run ended with %v, and %+v", err, o)
+			} else {
+				ends(t, redrive.Counts{Failed: bad, Succeeded: 20 - bad})(o, err)
 			}
 		})
 	}
@@ -105,8 +105,8 @@ func TestAlarm_FiresOnAnyClassInTheCanary(t *testing.T) {
 				if abortedAgain(t, o, err, ""); o.Counts.Sent != 2 {
 					t.Errorf("%d were sent, want the canary", o.Counts.Sent)
 				}
-			} else if c := o.Counts; err != nil || c.Failed != 1 || c.Succeeded != 19 {
-				t.Errorf("the run ended with %v, and %+v", err, o)
+			} else {
+				ends(t, redrive.Counts{Failed: 1, Succeeded: 19})(o, err)
 			}
 		})
 	}
@@ -227,9 +227,7 @@ func TestAlarm_FiresOnAShareOfAnyClass(t *testing.T) {
 			r := redriver(t, k)
 			o, err := r.Run(t.Context(), plan(t, r), c.pace, nil)
 			if c.cause == "" {
-				if n := o.Counts; err != nil || n.Failed != failed || n.Succeeded != int64(c.letters)-failed {
-					t.Errorf("the run ended with %v, and %+v", err, o)
-				}
+				ends(t, redrive.Counts{Failed: failed, Succeeded: int64(c.letters) - failed})(o, err)
 				return
 			}
 			seen := abortedAgain(t, o, err, c.cause)
@@ -255,9 +253,6 @@ func TestAlarm_CountsFailuresAndSuccessesAlike(t *testing.T) {
 			return nil
 		})
 		r := redriver(t, k)
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Ramp: -1, Rate: 20}, nil)
-		if c := o.Counts; err != nil || c.Failed != 20 || c.Succeeded != 380 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		ends(t, redrive.Counts{Failed: 20, Succeeded: 380})(r.Run(t.Context(), plan(t, r), redrive.Pace{Ramp: -1, Rate: 20}, nil))
 	})
 }

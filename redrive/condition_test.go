@@ -165,8 +165,8 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 			<-done
 			if lives {
 				_ = heldError(t, err, "is running: a heartbeat of bob came just now, and is 1h0m")
-			} else if err != nil || o.Counts.Succeeded != 20 {
-				t.Errorf("the run ended with %v, and %+v", err, o)
+			} else {
+				succeeds(t, 20)(o, err)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package redrive_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -97,14 +96,7 @@ func TestEngine_RecordsVerdictsOfAPollThatFailed(t *testing.T) {
 		if err != nil || o.Counts.Succeeded != 20 || fault.Hits() == 0 {
 			t.Errorf("the run ended with %v, and %+v; %d readings failed", err, o, fault.Hits())
 		}
-		got := map[dlq.State]int{}
-		for l, err := range ledgerOf(k).Letters(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.WithResolved) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			got[l.State]++
-		}
-		if got[dlq.Succeeded] != 20 {
+		if got := states(t, k); got[dlq.Succeeded] != 20 {
 			t.Errorf("the ledger says %v", got)
 		}
 	})
@@ -218,18 +210,4 @@ func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
 			t.Errorf("that it could not be written down is not in %v", err)
 		}
 	})
-}
-
-// writes matches produce requests that contain these words, of a client that does not compress.
-func writes(words string) func(kmsg.Request) bool {
-	return func(req kmsg.Request) bool {
-		for _, t := range req.(*kmsg.ProduceRequest).Topics {
-			for _, p := range t.Partitions {
-				if bytes.Contains(p.Records, []byte(words)) {
-					return true
-				}
-			}
-		}
-		return false
-	}
 }

@@ -1,6 +1,7 @@
 package redrive_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -311,6 +314,9 @@ func listing(req kmsg.Request, timestamp int64, topic string) bool {
 	return false
 }
 
+// groupless selects letters that siding has not written.
+var groupless = dlq.Filter{Match: func(l *dlq.Letter) bool { return l.Meta.Group == "" }}
+
 func incompressible() []byte {
 	b := make([]byte, 2000)
 	rand.Read(b) // it never fails
@@ -370,13 +376,60 @@ func planOf(t *testing.T, r *redrive.Redriver, s redrive.Selection) *redrive.Pla
 	return p
 }
 
-// succeeds checks how a run ended: done, with so many letters that succeeded.
+// succeeds checks how a run ended: done, and so many letters succeeded, which were all.
 func succeeds(t *testing.T, letters int64) func(redrive.Outcome, error) {
+	t.Helper()
+	return ends(t, redrive.Counts{Succeeded: letters})
+}
+
+// ends checks how a run ended: done, with an outcome for each of its letters. They add up to what it
+// sent and selected. Classes of failures count if some are wanted.
+func ends(t *testing.T, want redrive.Counts) func(redrive.Outcome, error) {
 	return func(o redrive.Outcome, err error) {
 		t.Helper()
-		if err != nil || o.State != redrive.Done || o.Counts.Succeeded != letters {
-			t.Errorf("the run ended with %v, and %+v; want %d to succeed", err, o, letters)
+		want.Sent = want.Succeeded + want.Failed + want.Discarded + want.Pending + want.Unknown + want.Unfollowed
+		want.Selected = want.Sent
+		for _, n := range want.Skipped {
+			want.Selected += n
 		}
+		if want.FailedByClass == nil {
+			want.FailedByClass = o.Counts.FailedByClass
+		}
+		if d := cmp.Diff(want, o.Counts, cmpopts.EquateEmpty()); err != nil || o.State != redrive.Done || d != "" {
+			t.Errorf("the run ended with %v, and %+v; its counts, -want +got:\n%s", err, o, d)
+		}
+	}
+}
+
+// within is a context that ends the runs which would never end.
+func within(t *testing.T, most time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), most)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// writes matches produce requests that contain these words, of a client that does not compress.
+func writes(words string) func(kmsg.Request) bool {
+	return func(req kmsg.Request) bool {
+		for _, t := range req.(*kmsg.ProduceRequest).Topics {
+			for _, p := range t.Partitions {
+				if bytes.Contains(p.Records, []byte(words)) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// aborted writes records in a transaction that is aborted.
+func aborted(t *testing.T, k *consumertest.Kafka, records ...*kgo.Record) {
+	t.Helper()
+	cl := clientOf(t, k, kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	defer cl.Close()
+	if err := errors.Join(cl.BeginTransaction(), cl.ProduceSync(t.Context(), records...).FirstErr(), cl.EndTransaction(t.Context(), kgo.TryAbort)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -124,11 +124,10 @@ func large(t *testing.T, k *consumertest.Kafka, n, size int) *switched {
 }
 
 // slowly is a redriver over a line, which sends its letters as large as they are.
-func slowly(t *testing.T, k *consumertest.Kafka, l *line, more ...kgo.Opt) *redrive.Redriver {
+func slowly(t *testing.T, k *consumertest.Kafka, l *line) *redrive.Redriver {
 	t.Helper()
 	opts := append(dialed(t, k.Opts(), func(c net.Conn) net.Conn { return &onLine{Conn: c, line: l} }), kgo.ProducerBatchCompression(kgo.NoCompression()))
-	r := redriverOf(t, redrive.Config{Kafka: append(opts, more...), By: "ann"})
-	return r
+	return redriverOf(t, redrive.Config{Kafka: opts, By: "ann"})
 }
 
 // Transactions were bounded by the number of their letters alone. The letters that were read while
@@ -186,9 +185,7 @@ func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 			cancel()
 			open := <-held
 			t.Logf("all were sent after %v, and nobody was held up for longer than %v", sent, open)
-			if err != nil || o.Counts.Sent != all || o.Counts.Succeeded != all {
-				t.Errorf("the run ended with %v, and %+v", err, o.Counts)
-			}
+			succeeds(t, all)(o, err)
 			if sent > c.most {
 				t.Errorf("%d letters of %d bytes were sent after %v, want %v", c.n, c.size, sent, c.most)
 			}
@@ -224,9 +221,7 @@ func TestLoad_OnASlowLinkAllPartitionsAreRead(t *testing.T) {
 		}
 		l := &line{}
 		l.rate.Store(1_000_000)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
-		succeeds(t, 1)(slowly(t, k, l).Resume(ctx, "orders.dlq", p.ID, nil))
+		succeeds(t, 1)(slowly(t, k, l).Resume(within(t, 5*time.Minute), "orders.dlq", p.ID, nil))
 		opts := dialed(t, k.Opts(), func(c net.Conn) net.Conn { return &onLine{Conn: c, line: l} })
 		sum, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
 		if err != nil || sum.Open != partitions {

@@ -43,12 +43,9 @@ func TestMemoryBudget_FewLargeLettersAreInMemory(t *testing.T) {
 			p := plan(t, r)
 			count.bytes.Store(0)
 			var held int64
-			o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 20, Burst: 2, Ramp: -1}, func(e redrive.Event) {
+			succeeds(t, n+1)(r.Run(t.Context(), p, redrive.Pace{Rate: 20, Burst: 2, Ramp: -1}, func(e redrive.Event) {
 				held = max(held, count.bytes.Load()-e.Counts.Sent*size)
-			})
-			if err != nil || o.Counts.Succeeded != n+1 {
-				t.Errorf("the run ended with %v, and %+v", err, o.Counts)
-			}
+			}))
 			limit := most
 			if limit == 0 {
 				limit = 64 << 20

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -33,14 +32,8 @@ type mixture struct {
 
 func newMixture(t *testing.T, k *consumertest.Kafka) *mixture {
 	t.Helper()
-	m := &mixture{T: t, k: k, kind: map[[2]int64]string{}}
-	var err error
-	if m.cl, err = kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.cl.Close)
-	m.adm = kadm.NewClient(m.cl)
-	return m
+	cl := clientOf(t, k, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	return &mixture{T: t, k: k, cl: cl, adm: kadm.NewClient(cl), kind: map[[2]int64]string{}}
 }
 
 // put writes dead letters of a kind.
@@ -72,26 +65,11 @@ func dead(kind string, at, partition int32, offset int64, change ...func(*header
 	return &kgo.Record{Partition: at, Key: fmt.Append(nil, offset), Value: []byte(kind), Headers: m.Append([]kgo.RecordHeader{{Key: "user", Value: []byte(kind)}})}
 }
 
-// aborted writes letters that no committed reader sees, and the marker of their transaction.
-func (m *mixture) aborted(partition int32, letters ...*kgo.Record) {
+// aborted writes a letter that no committed reader sees, and the marker of its transaction.
+func (m *mixture) aborted(letter *kgo.Record) {
 	m.Helper()
-	cl, err := kgo.NewClient(append(m.k.Opts(), kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-	if err != nil {
-		m.Fatal(err)
-	}
-	defer cl.Close()
-	if err := cl.BeginTransaction(); err != nil {
-		m.Fatal(err)
-	}
-	for _, l := range letters {
-		l.Topic, l.Partition = "orders.dlq", partition
-	}
-	if err := cl.ProduceSync(m.Context(), letters...).FirstErr(); err != nil {
-		m.Fatal(err)
-	}
-	if err := cl.EndTransaction(m.Context(), kgo.TryAbort); err != nil {
-		m.Fatal(err)
-	}
+	letter.Topic = "orders.dlq"
+	aborted(m.T, m.k, letter)
 }
 
 // states are how many letters of each kind are in which state, as "kind: state", for a whole look
@@ -122,15 +100,8 @@ func (m *mixture) states() map[string]int {
 
 func same(t *testing.T, what string, got, want map[string]int) {
 	t.Helper()
-	for _, key := range slices.Sorted(maps.Keys(got)) {
-		if got[key] != want[key] {
-			t.Errorf("%s: %d %s, want %d", what, got[key], key, want[key])
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(want)) {
-		if _, ok := got[key]; !ok {
-			t.Errorf("%s: none %s, want %d", what, key, want[key])
-		}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s, -want +got:\n%s", what, d)
 	}
 }
 
@@ -163,9 +134,7 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 			&kgo.Record{Topic: "orders", Partition: 1, Value: incompressible()}, &kgo.Record{Topic: "orders", Partition: 1, Value: append(incompressible(), 'x')},
 		)
 		k.Handled(originals[1], 2)
-		var offsets kadm.Offsets
-		offsets.AddOffset("orders", 1, 1, -1)
-		if _, err := m.adm.DeleteRecords(t.Context(), offsets); err != nil { // the first original
+		if err := k.Cluster.DeleteRecords("orders", 1, 1); err != nil { // the first original
 			t.Fatal(err)
 		}
 		if _, err := m.adm.UpdatePartitions(t.Context(), 5, "orders.dlq", "orders.dlq.ledger"); err != nil {
@@ -187,7 +156,7 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 			m.put("audit's", dead("audit", 1, 1, 200+i, group("audit")))
 			m.put("foreign", &kgo.Record{Partition: 3, Value: []byte("foreign"), Headers: []kgo.RecordHeader{{Key: "kafka_dlt-original-topic", Value: []byte("orders")}}})
 			m.put("bare", &kgo.Record{Partition: 2})
-			m.aborted(2, dead("aborted", 2, 2, 300+i))
+			m.aborted(dead("aborted", 2, 2, 300+i))
 			tombstone := dead("", 1, 1, 400+i)
 			tombstone.Key, tombstone.Value = nil, nil
 			m.put("tombstone", tombstone)
@@ -202,16 +171,14 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 		m.put("too often", dead("", 1, 1, 800, func(m *headers.Meta) {
 			m.Redrive = headers.Redrive{ID: "old", Count: 3, From: headers.Position{Topic: "orders.dlq", Partition: 1, Offset: 1}}
 		}))
-		m.aborted(1, dead("aborted", 1, 1, 900)) // the topic ends with a marker
+		m.aborted(dead("aborted", 1, 1, 900)) // the topic ends with a marker
 
 		r, p := planned(t, k)
 		ledger := ledgerOf(k)
 		if n, err := ledger.Discard(t.Context(), dlq.Filter{Match: func(l *dlq.Letter) bool { return string(l.Record.Value) == "resolved" }}, dlq.Cursor{}, "eve", "tests", nil); n != 20 || err != nil {
 			t.Fatal(n, err)
 		}
-		early := kadm.Offsets{}
-		early.AddOffset("orders.dlq", 0, 11, -1) // 6 early ones, 5 empty ones
-		if _, err := m.adm.DeleteRecords(t.Context(), early); err != nil {
+		if err := k.Cluster.DeleteRecords("orders.dlq", 0, 11); err != nil { // 6 early ones, 5 empty ones
 			t.Fatal(err)
 		}
 		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
@@ -238,13 +205,8 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 
 		// The remaining letters go to a named target.
 		k.CreateTopic("replay", 5)
-		p, err = r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}})
-		if err != nil || p.Letters != 42 {
-			t.Fatalf("%d letters, %v", p.Letters, err)
-		}
-		if o, err = r.Run(t.Context(), p, redrive.Pace{Canary: -1, Window: time.Second}, nil); err != nil || o.Counts.Sent != 41 || o.Counts.Skipped["value lost"] != 1 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		p = planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}})
+		ends(t, redrive.Counts{Unfollowed: 41, Skipped: map[string]int64{"value lost": 1}})(r.Run(t.Context(), p, redrive.Pace{Canary: -1, Window: time.Second}, nil))
 		copies := map[string]int{}
 		for partition := range int32(5) {
 			for _, c := range at(t, k, "replay", partition) {
@@ -287,10 +249,7 @@ func TestRun_WithFewerPartitionsThanTheSource(t *testing.T) {
 			m.put([]string{"even", "odd"}[i%2], dead("x", 0, int32(i%3), i))
 		}
 		r := redriver(t, k)
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil)
-		if c := o.Counts; err != nil || c.Succeeded != 15 || c.Discarded != 15 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		ends(t, redrive.Counts{Succeeded: 15, Discarded: 15})(r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil))
 		same(t, "letters", m.states(), map[string]int{"even: succeeded": 15, "odd: discarded": 15})
 	})
 }

@@ -53,10 +53,8 @@ func TestRun_ThatEndsBeforeARetryIsDueCountsItAsRetrying(t *testing.T) {
 			return errBusy
 		})
 		r := redriver(t, k)
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, Window: 2 * time.Second, TolerateShare: 1}, nil)
-		if c := o.Counts; err != nil || o.State != redrive.Done || c.Pending != 20 || c.Retrying != 20 || c.Failed != 0 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		ends(t, redrive.Counts{Pending: 20, Retrying: 20})(
+			r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, Window: 2 * time.Second, TolerateShare: 1}, nil))
 	})
 }
 
@@ -93,10 +91,7 @@ func TestOutcomes_SeeAFailureDuringAPoll(t *testing.T) {
 			return nil, nil, false
 		})
 		r := redriver(t, k)
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, nil)
-		if c := o.Counts; err != nil || c.Succeeded != 0 || c.Failed != 1 || c.FailedByClass["other"] != 1 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		ends(t, redrive.Counts{Failed: 1, FailedByClass: map[string]int64{"other": 1}})(r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, nil))
 	})
 }
 
@@ -126,14 +121,11 @@ func TestOutcomes_BehindAnOffsetThatWasSetAreUnknown(t *testing.T) {
 				set(t, k)
 				setOffset(t, k, "orders.retry.5s", 1000)
 			}()
-			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
+			ends(t, redrive.Counts{Unknown: 20})(r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
 				if e.State == redrive.Watching {
 					once.Do(func() { close(stop) })
 				}
-			})
-			if c := o.Counts; err != nil || c.Unknown != 20 || c.Succeeded != 0 {
-				t.Errorf("the run ended with %v, and %+v", err, o)
-			}
+			}))
 			again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
 			if err != nil || again.Letters != 20 {
 				t.Errorf("letters without a known outcome are to be open; a new plan has %v, %v", again, err)

@@ -1,8 +1,6 @@
 package redrive_test
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -59,9 +57,7 @@ func TestDuplicate_OfARedrivenLetterIsNeverOpen(t *testing.T) {
 			copied(t, k, c.apart)
 			r := redriver(t, k)
 			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Filter: c.filter})
-			if o, err := r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil); err != nil || o.Counts.Sent != 1 || o.Counts.Succeeded != 1 {
-				t.Fatal(o, err)
-			}
+			succeeds(t, p.Letters)(r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil))
 			outlived(t, k, r)
 		})
 	}
@@ -81,12 +77,6 @@ func TestDuplicate_IsKnownHoweverFarBehindItsLetter(t *testing.T) {
 // first, its copy is all that is left of the record.
 func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 	t.Parallel()
-	run := func(t *testing.T, r *redrive.Redriver) {
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, nil)
-		if err != nil || o.State != redrive.Done {
-			t.Fatalf("the run ended with %v, and %+v", err, o)
-		}
-	}
 	expire := func(t *testing.T, k *consumertest.Kafka) {
 		if err := k.Cluster.DeleteRecords("orders.dlq", 0, 1); err != nil {
 			t.Fatal(err)
@@ -96,17 +86,13 @@ func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 		"before the run sent it": func(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
 			p := plan(t, r)
 			expire(t, k)
-			if o, err := r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil); err != nil || o.Counts.Skipped[redrive.SkippedExpired] != 1 {
-				t.Fatalf("the run ended with %v, and %+v", err, o)
-			}
+			ends(t, redrive.Counts{Skipped: map[string]int64{redrive.SkippedExpired: 1}})(r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil))
 		},
 		"after the run was aborted": func(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
 			p := plan(t, r)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
 			unread := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.LeaderNotAvailable, Count: -1})
-			if o, err := r.Run(ctx, p, redrive.Pace{}, func(redrive.Event) { cancel() }); !errors.Is(err, context.Canceled) || o.Counts.Sent != 0 {
-				t.Fatalf("the run ended with %v, and %+v", err, o)
+			if o := stopped(t, r, p, redrive.Pace{}, 0); o.Counts.Sent != 0 {
+				t.Fatalf("the run ended with %+v", o)
 			}
 			unread.Remove()
 			if err := r.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
@@ -124,7 +110,7 @@ func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 			if err != nil || p.Until[0] > 1 {
 				t.Errorf("prune would delete %+v, and the copy with it (%v)", p, err)
 			}
-			run(t, r)
+			succeeds(t, 1)(r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, nil))
 			k.Conserved()
 		})
 	}

@@ -39,17 +39,7 @@ func TestClaim_ThatFailsLeavesNoSelection(t *testing.T) {
 		letters(t, k, 20, succeeding)
 		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 		p := plan(t, r)
-		claim := func(req kmsg.Request) bool {
-			for _, topic := range req.(*kmsg.ProduceRequest).Topics {
-				for _, p := range topic.Partitions {
-					if bytes.Contains(p.Records, []byte(`"state":"canary"`)) {
-						return true
-					}
-				}
-			}
-			return false
-		}
-		f := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.InvalidRecord, Count: -1, When: claim})
+		f := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.InvalidRecord, Count: -1, When: writes(`"state":"canary"`)})
 		if _, err := r.Run(t.Context(), p, redrive.Pace{}, nil); !errors.Is(err, kerr.InvalidRecord) || f.Hits() == 0 {
 			t.Fatal(err, f.Hits())
 		}

@@ -78,14 +78,12 @@ func TestRun_ThatMayNotPollEndsAndCanBeResumed(t *testing.T) {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			fixed(t, k, 200)
 			r, p := planned(t, k)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-			defer cancel()
 			c.fault.Count = -1
 			var f *kfake.FaultHandle
 			if c.lacks.Name == "orders.dlq" { // letters are read ahead
 				f = k.Cluster.Fault(c.fault)
 			}
-			o, err := r.Run(ctx, p, redrive.Pace{}, func(e redrive.Event) {
+			o, err := r.Run(within(t, 10*time.Minute), p, redrive.Pace{}, func(e redrive.Event) {
 				if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
 					f = k.Cluster.Fault(c.fault)
 				}

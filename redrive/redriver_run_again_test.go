@@ -1,7 +1,6 @@
 package redrive_test
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -51,8 +50,7 @@ func TestRetake_EndsWhereItMayNotAndReportsWhereItCannot(t *testing.T) {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			letters(t, k, 300, succeeding)
 			r := redriver(t, k)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-			defer cancel()
+			ctx := within(t, 10*time.Minute)
 			var f *kfake.FaultHandle
 			var said []string
 			p := plan(t, r)
@@ -76,9 +74,7 @@ func TestRetake_EndsWhereItMayNotAndReportsWhereItCannot(t *testing.T) {
 				t.Fatalf("the run ended with %v, and %+v", err, o)
 			}
 			f.Remove()
-			if o, err := r.Resume(ctx, "orders.dlq", p.ID, nil); err != nil || o.Counts.Sent != 300 || o.Counts.Succeeded != 300 {
-				t.Errorf("once it is granted again the run ended with %v, and %+v", err, o)
-			}
+			succeeds(t, 300)(r.Resume(ctx, "orders.dlq", p.ID, nil)) // it is granted again
 		})
 	}
 }
@@ -94,10 +90,7 @@ func TestResume_SendsNoLetterThatWasDiscarded(t *testing.T) {
 		if err != nil || discarded != 100-sent {
 			t.Fatalf("%d letters were sent, and %d discarded: %v", sent, discarded, err)
 		}
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
-		if err != nil || o.Counts.Sent != sent || o.Counts.Skipped[redrive.SkippedResolved] != discarded {
-			t.Errorf("%d letters were sent and %d discarded before; the run ended with %v, and %+v", sent, discarded, err, o)
-		}
+		ends(t, redrive.Counts{Succeeded: sent, Skipped: map[string]int64{redrive.SkippedResolved: discarded}})(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
 		if n := len(on(t, k, "orders.retry.5s")); int64(n) != sent {
 			t.Errorf("%d copies are on the tier, want %d", n, sent)
 		}

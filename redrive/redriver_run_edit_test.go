@@ -30,36 +30,26 @@ func TestRun_EditsRecords(t *testing.T) {
 		}
 		var got received
 		s.set(got.take)
-		r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", Why: "a wrong b", MergePatch: func(value, patch []byte) ([]byte, error) {
+		r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", Why: "a wrong b", MergePatch: func(value, patch []byte) ([]byte, error) {
 			var v map[string]any
 			if err := errors.Join(json.Unmarshal(value, &v), json.Unmarshal(patch, &v)); err != nil {
 				return nil, err
 			}
 			return json.Marshal(v)
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Edit: redrive.Edit{
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: redrive.Edit{
 			Set: []kgo.RecordHeader{{Key: "z", Value: []byte("9")}}, Unset: []string{"x"}, Patch: []byte(`{"b":3}`),
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		if p.Letters != 1 || p.Skipped[redrive.SkippedEdit] != 1 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "1 letter stays: the edit can't be applied to the value; the first error: letter orders.dlq/0/1: patch: ") {
 			t.Errorf("the plan is %+v", p)
 		}
-		_, err = r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}, Edit: redrive.Edit{Patch: []byte(`{}`)}})
+		_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}, Edit: redrive.Edit{Patch: []byte(`{}`)}})
 		refused(t, err, redrive.RefusedEdit, "letter orders.dlq/0/1: patch: ")
-		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
-		if c := o.Counts; err != nil || c.Sent != 1 || c.Succeeded != 1 || len(c.Skipped) != 0 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 1)(r.Run(t.Context(), p, redrive.Pace{}, nil))
 		if len(got.all) != 1 || string(got.all[0].Value) != `{"a":1,"b":3}` || fmt.Sprint(got.all[0].Headers) != "[{y [50]} {z [57]}]" {
 			t.Errorf("the handler got %v", got.all)
 		}
-		ledger := ledgerOf(k)
-		_, notes, err := ledger.Find(t.Context(), 0, 0)
+		_, notes, err := ledgerOf(k).Find(t.Context(), 0, 0)
 		if err != nil || len(notes) == 0 {
 			t.Fatal(notes, err)
 		}

@@ -125,32 +125,25 @@ func TestStatus_KeepsSkippedLetters(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 30, succeeding)
 		planned := false
-		r, err := redrive.New(redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(value, _ []byte) ([]byte, error) {
+		r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(value, _ []byte) ([]byte, error) {
 			if planned {
 				return nil, errors.New("no JSON")
 			}
 			return value, nil
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: redrive.Edit{Patch: []byte("{}")}})
 		planned = true
 		var told []string
-		o, err := r.Run(t.Context(), p, redrive.Pace{}, func(e redrive.Event) {
+		skipped := redrive.Counts{Skipped: map[string]int64{redrive.SkippedEdit: 30}}
+		ends(t, skipped)(r.Run(t.Context(), p, redrive.Pace{}, func(e redrive.Event) {
 			if strings.Contains(e.Message, "stay") {
 				told = append(told, e.Message)
 			}
-		})
-		if err != nil || o.Counts.Skipped[redrive.SkippedEdit] != 30 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		}))
 		if len(told) != 11 || told[10] != "more letters stay: the counts of skipped letters have them" {
 			t.Errorf("it tells %d lines of letters: %q", len(told), told)
 		}
-		if c := asked(t, k, r, p.ID).Counts; c.Selected != 30 || c.Sent != 0 || c.Skipped[redrive.SkippedEdit] != 30 {
-			t.Errorf("later it is %+v", c)
-		}
+		ends(t, skipped)(asked(t, k, r, p.ID), nil)
 	})
 }
 

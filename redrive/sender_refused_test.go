@@ -1,8 +1,6 @@
 package redrive_test
 
 import (
-	"bytes"
-	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -33,10 +31,7 @@ func TestSender_SplitsABatchThatIsTooLarge(t *testing.T) {
 		s.set(succeeding)
 		alter(t, k, "orders.retry.5s", "max.message.bytes", "20000")
 		r := redriver(t, k)
-		o, err := r.Run(t.Context(), plan(t, r), fast, nil)
-		if c := o.Counts; err != nil || c.Succeeded != 201 || len(c.Skipped) != 0 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 201)(r.Run(t.Context(), plan(t, r), fast, nil))
 		if n := len(on(t, k, "orders.retry.5s")); n != 201 {
 			t.Errorf("%d copies are on the tier, want 201", n)
 		}
@@ -66,29 +61,17 @@ func TestSender_LeavesOnlyTheRefusedLetter(t *testing.T) {
 			all := k.Produce(records...)
 			k.DeadLettered(all[199], "terminal")
 			s.set(succeeding)
-			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: c.answer, Count: -1, When: func(req kmsg.Request) bool {
-				for _, t := range req.(*kmsg.ProduceRequest).Topics {
-					for _, p := range t.Partitions {
-						if bytes.Contains(p.Records, []byte("refuse me")) {
-							return true
-						}
-					}
-				}
-				return false
-			}})
+			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: c.answer, Count: -1, When: writes("refuse me")})
 			r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 			var mu sync.Mutex
 			said := map[string]bool{}
-			o, err := r.Run(t.Context(), plan(t, r), fast, func(e redrive.Event) {
+			ends(t, redrive.Counts{Succeeded: 199, Skipped: map[string]int64{c.want: 2}})(r.Run(t.Context(), plan(t, r), fast, func(e redrive.Event) {
 				mu.Lock()
 				defer mu.Unlock()
 				if strings.Contains(e.Message, " stays: ") {
 					said[e.Message] = true
 				}
-			})
-			if n := o.Counts; err != nil || n.Succeeded != 199 || len(n.Skipped) != 1 || n.Skipped[c.want] != 2 {
-				t.Errorf("the run ended with %v, and %+v", err, o)
-			}
+			}))
 			for m := range said {
 				if !strings.Contains(m, c.want) || !strings.Contains(m, c.answer.Message) {
 					t.Errorf("it says %q", m)
@@ -97,9 +80,8 @@ func TestSender_LeavesOnlyTheRefusedLetter(t *testing.T) {
 			if len(said) != 2 {
 				t.Errorf("it says %v, want one for each", said)
 			}
-			again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"})
-			if err != nil || again.Letters != 2 {
-				t.Errorf("what was not sent is to be open; a new plan has %+v, %v", again, err)
+			if again := plan(t, r); again.Letters != 2 {
+				t.Errorf("what was not sent is to be open; a new plan has %+v", again)
 			}
 		})
 	}
@@ -111,11 +93,6 @@ func TestSender_TakesAnotherCanaryForARefusedOne(t *testing.T) {
 		letters(t, k, 20, succeeding)
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.MessageTooLarge, Count: 1})
 		r, p := planned(t, k)
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer stop()
-		o, err := r.Run(ctx, p, redrive.Pace{}, nil)
-		if c := o.Counts; err != nil || c.Succeeded != 19 || c.Skipped[redrive.SkippedTooLarge] != 1 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		ends(t, redrive.Counts{Succeeded: 19, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}})(r.Run(within(t, 10*time.Minute), p, redrive.Pace{}, nil))
 	})
 }

@@ -1,7 +1,6 @@
 package redrive_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -66,11 +65,9 @@ func TestTopicID_ARunOfARecreatedTopicAborts(t *testing.T) {
 			r, p := planned(t, k)
 			result := make(chan error)
 			var o redrive.Outcome
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-			defer cancel()
 			go func() {
 				var err error
-				o, err = r.Run(ctx, p, pace, nil)
+				o, err = r.Run(within(t, 10*time.Minute), p, pace, nil)
 				result <- err
 			}()
 			time.Sleep(5 * time.Second)
@@ -105,11 +102,9 @@ func TestSource_EndsWhenTheTopicIsRecreated(t *testing.T) {
 		for _, l := range others {
 			*l = kgo.Record{Topic: "orders.dlq", Key: l.Key, Value: []byte("new"), Headers: l.Headers}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer cancel()
 		result := make(chan error)
 		go func() {
-			_, err := r.Run(ctx, p, redrive.Pace{Rate: 50, Canary: -1, Ramp: -1, MaxLag: -1}, nil)
+			_, err := r.Run(within(t, 10*time.Minute), p, redrive.Pace{Rate: 50, Canary: -1, Ramp: -1, MaxLag: -1}, nil)
 			result <- err
 		}()
 		time.Sleep(5 * time.Second)
@@ -139,11 +134,9 @@ func TestTopicID_ARunOfADeletedTopicEnds(t *testing.T) {
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 				letters(t, k, 1500, succeeding)
 				r, p := planned(t, k)
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-				defer cancel()
 				var once sync.Once
 				deleted := time.Now()
-				o, err := r.Run(ctx, p, redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, func(e redrive.Event) {
+				o, err := r.Run(within(t, 10*time.Minute), p, redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, func(e redrive.Event) {
 					if e.Counts.Sent > 50 {
 						once.Do(func() {
 							deleted = time.Now()

@@ -92,11 +92,10 @@ func TestTarget_TakesLettersWithoutAGroup(t *testing.T) {
 		}
 		k.Produce(foreign...)
 		r := redriver(t, k)
-		filter := dlq.Filter{Match: func(l *dlq.Letter) bool { return l.Meta.Group == "" }}
-		if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: filter}); err == nil || !strings.Contains(err.Error(), "100 letters fit, and none names its group: name a target topic") {
+		if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: groupless}); err == nil || !strings.Contains(err.Error(), "100 letters fit, and none names its group: name a target topic") {
 			t.Errorf("without a target: %v", err)
 		}
-		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: filter, Target: redrive.Target{Topic: "replay"}})
+		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: groupless, Target: redrive.Target{Topic: "replay"}})
 		if err != nil || p.Letters != 100 || !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "the outcomes of the letters will not be known") }) {
 			t.Fatalf("the plan is %+v, %v", p, err)
 		}

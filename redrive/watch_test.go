@@ -107,29 +107,18 @@ func TestWatch_IgnoresCopiesOfAbortedTransactions(t *testing.T) {
 				})
 			}
 		})
-		if c := o.Counts; err != nil || c.Succeeded != 2 || c.Failed != 1 || c.Pending != 0 {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		ends(t, redrive.Counts{Succeeded: 2, Failed: 1})(o, err)
 	})
 }
 
 // abortedCopy leaves a copy of a letter of a run in a transaction that is aborted.
 func abortedCopy(t *testing.T, k *consumertest.Kafka, run string, letter int64) {
 	t.Helper()
-	cl := clientOf(t, k, kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err := cl.BeginTransaction(); err != nil {
-		t.Error(err)
-	}
 	m := headers.Meta{
 		Original: headers.Position{Topic: "orders", Offset: letter, Timestamp: time.Now()}, Group: "billing", NotBefore: time.Now(), Hops: 1,
 		Redrive: headers.Redrive{ID: run, Count: 1, From: headers.Position{Topic: "orders.dlq", Offset: letter}},
 	}
-	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.retry.5s", Value: []byte("x"), Headers: m.Append(nil)}).FirstErr(); err != nil {
-		t.Error(err)
-	}
-	if err := cl.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-		t.Error(err)
-	}
+	aborted(t, k, &kgo.Record{Topic: "orders.retry.5s", Value: []byte("x"), Headers: m.Append(nil)})
 }
 
 // The engine is stopped after it sent, what it sent fails, and only then it is resumed.
@@ -182,10 +171,8 @@ func TestWatch_ReadsPartitionsThatAreAdded(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 100, succeeding)
 		r, p := planned(t, k)
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer stop()
 		added := false
-		succeeds(t, 100)(r.Run(ctx, p, redrive.Pace{}, func(e redrive.Event) {
+		succeeds(t, 100)(r.Run(within(t, 10*time.Minute), p, redrive.Pace{}, func(e redrive.Event) {
 			if added || e.Counts.Sent < 20 {
 				return
 			}
