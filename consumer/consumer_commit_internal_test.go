@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -100,13 +99,7 @@ func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 func TestConsumerCommit_LogsAWaitForAJoin(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var log bytes.Buffer
-		c, err := New(Config{
-			Group: "billing", Topics: []string{"orders"}, Handler: func(context.Context, *kgo.Record) error { return nil },
-			Kafka: []kgo.Opt{kgo.SeedBrokers("localhost:1")}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := unstarted(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
 		c.commitTimeout = 15 * time.Second
 		ending, end := context.WithCancel(t.Context())
 		end()

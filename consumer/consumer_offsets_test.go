@@ -1,34 +1,14 @@
 package consumer
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
-
-// lockedLog is a log that a test can read while it is written.
-type lockedLog struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lockedLog) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 // kgo sends a broker one request after another. A request that waits behind another one's dial
 // ignores its own context. So listing offsets held up the poll loop for as long as that dial: 10 s

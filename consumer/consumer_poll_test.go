@@ -31,14 +31,8 @@ func (h *holdUp) OnFetchRecordUnbuffered(r *kgo.Record, polled bool) {
 }
 
 // onBoth makes n records for each of the two partitions.
-func onBoth(n int) (all []*kgo.Record) {
-	for p := range int32(2) {
-		key := keyOf(int(p))
-		for range n {
-			all = append(all, &kgo.Record{Topic: "orders", Key: key})
-		}
-	}
-	return all
+func onBoth(n int) []*kgo.Record {
+	return append(onPartition(0, "x", n), onPartition(1, "x", n)...)
 }
 
 // blocksAt is a handler that waits at an offset of each partition until the test lets it go on, or

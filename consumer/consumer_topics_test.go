@@ -113,13 +113,7 @@ func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
 		runsUntilParked(t, k, cfg, time.Minute, first...)
 		cfg.Policy.Tiers = []time.Duration{tier1}
 		c := k.Run(cfg)
-		eventually(t, "what the tier holds is read", func() bool {
-			n := 0
-			for _, l := range c.Health().Lanes {
-				n += l.Parked
-			}
-			return n == len(first)
-		})
+		eventually(t, "what the tier holds is read", func() bool { return waiting(c) == len(first) })
 		k.DeleteTopic("orders.retry.1m") // too early, but what is in memory is not lost
 		records := slices.Concat(first, k.Produce(many(20)...))
 		handledOnce(k, records)

@@ -35,8 +35,8 @@ func virtual(t *testing.T, f func(*testing.T)) {
 	synctest.Test(t, f)
 }
 
-// idle is a consumer with all parts of a running one, and a broker that never answers.
-func idle(t *testing.T, cfg Config, ran func()) *Consumer {
+// unstarted is a consumer of a broker that does not exist.
+func unstarted(t *testing.T, cfg Config, ran func()) *Consumer {
 	t.Helper()
 	cfg.Group, cfg.Topics, cfg.Kafka = "billing", []string{"orders"}, []kgo.Opt{kgo.SeedBrokers("localhost:1")}
 	cfg.Handler = func(context.Context, *kgo.Record) error {
@@ -47,6 +47,13 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// idle is a consumer with all parts of a running one, and a broker that never answers.
+func idle(t *testing.T, cfg Config, ran func()) *Consumer {
+	t.Helper()
+	c := unstarted(t, cfg, ran)
 	life, end := context.WithCancel(context.Background())
 	t.Cleanup(func() {
 		end()

@@ -26,6 +26,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -61,6 +62,13 @@ func stop(t *testing.T, c *consumertest.Consumer) {
 	t.Helper()
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// deadLettered waits until each record is dead-lettered for the reason.
+func deadLettered(k *consumertest.Kafka, records []*kgo.Record, reason headers.Reason) {
+	for _, r := range records {
+		k.DeadLettered(r, reason)
 	}
 }
 
@@ -119,6 +127,15 @@ func until(release <-chan struct{}) consumer.Handler {
 		<-release
 		return nil
 	}
+}
+
+// onPartition returns records of one of two partitions.
+func onPartition(partition int, value string, n int) []*kgo.Record {
+	all := make([]*kgo.Record, n)
+	for i, key := 0, keyOf(partition); i < n; i++ {
+		all[i] = &kgo.Record{Topic: "orders", Key: key, Value: []byte(value)}
+	}
+	return all
 }
 
 func fine(context.Context, *kgo.Record) error { return nil }
@@ -396,6 +413,16 @@ func isOK(t *testing.T, c *consumertest.Consumer) {
 	t.Helper()
 	if h := c.Health(); !h.OK || len(h.Missing) > 0 {
 		t.Errorf("health is %+v, want OK", h)
+	}
+}
+
+// allAre checks the state of every lane.
+func allAre(t *testing.T, c *consumertest.Consumer, want consumer.State) {
+	t.Helper()
+	for _, l := range c.Health().Lanes {
+		if l.State != want {
+			t.Errorf("lane %d is %s (%s), want %s", l.Partition, l.State, l.Why, want)
+		}
 	}
 }
 

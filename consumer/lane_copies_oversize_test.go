@@ -343,11 +343,7 @@ func TestLane_RevokedOverLargeCopiesLosesNone(t *testing.T) {
 		first := k.Run(cfg)
 		fault.Keys, fault.Topic, fault.Partitions, fault.Count = []kmsg.Key{kmsg.Produce}, "orders.dlq", []int32{1}, -1
 		handle := k.Cluster.Fault(fault)
-		var all []*kgo.Record
-		for i := range 8 { // as many as a lane sends before one is acknowledged
-			all = append(all, &kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000+i)...)})
-		}
-		k.Produce(all...)
+		all := k.Produce(onPartition(1, "busy"+string(noise(10_000)), 8)...) // as many as a lane sends before one is acknowledged
 		hits(t, handle, 3)
 		eventually(t, "the copies wait", func() bool { return first.Health().Lanes[1].Forwards == len(all) })
 		stop(t, first)
@@ -355,9 +351,7 @@ func TestLane_RevokedOverLargeCopiesLosesNone(t *testing.T) {
 		second := k.Run(cfg)
 		time.Sleep(time.Second)
 		handle.Remove()
-		for _, r := range all {
-			k.DeadLettered(r, headers.ReasonTooLarge)
-		}
+		deadLettered(k, all, headers.ReasonTooLarge)
 		k.Conserved()
 		holds(t, k, "orders.dlq", len(all))
 		if h := second.Health(); !h.OK || h.Lanes[1].Forwards != 0 {
@@ -376,11 +370,7 @@ func TestLane_LargeCopiesHoldUpNoOtherLane(t *testing.T) {
 		c := k.Run(cfg)
 		noLeader := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Partitions: []int32{1}, Count: -1, Err: kerr.NotLeaderForPartition})
 		var most atomic.Int64
-		var large []*kgo.Record
-		for range 60 {
-			large = append(large, &kgo.Record{Topic: "orders", Partition: 1, Value: append([]byte("busy"), noise(10_000)...)})
-		}
-		k.Produce(large...)
+		large := k.Produce(onPartition(1, "busy"+string(noise(10_000)), 60)...)
 		for range 30 {
 			time.Sleep(time.Second)
 			most.Store(max(most.Load(), int64(c.Health().Lanes[1].Forwards)))
@@ -394,9 +384,7 @@ func TestLane_LargeCopiesHoldUpNoOtherLane(t *testing.T) {
 		other := k.Produce(&kgo.Record{Topic: "orders", Key: keyOf(0), Value: append([]byte("busy"), noise(10_000)...)})[0]
 		k.DeadLettered(other, headers.ReasonTooLarge)
 		noLeader.Remove()
-		for _, r := range large {
-			k.DeadLettered(r, headers.ReasonTooLarge)
-		}
+		deadLettered(k, large, headers.ReasonTooLarge)
 		k.Conserved()
 		isOK(t, c)
 	})
@@ -412,11 +400,7 @@ func TestLane_BatchIsNoLargerThanItsTopicTakes(t *testing.T) {
 		cfg.Kafka = []kgo.Opt{kgo.ProducerLinger(50 * time.Millisecond)}
 		k.Run(cfg)
 		requests := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.300ms", Observe: true, Count: -1})
-		var all []*kgo.Record
-		for range 200 {
-			all = append(all, &kgo.Record{Topic: "orders", Partition: 1, Value: []byte("busy")})
-		}
-		for _, r := range k.Produce(all...) {
+		for _, r := range k.Produce(onPartition(1, "busy", 200)...) {
 			k.Parked(r, tier1, "busy")
 		}
 		if n := requests.Hits(); n < 20 || n > 60 {

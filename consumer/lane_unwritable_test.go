@@ -43,10 +43,7 @@ func TestLane_UnwritableCopyBlocksUntilItIsWritten(t *testing.T) {
 					f := tt.fault
 					f.Keys, f.Topic, f.Partitions, f.Count = []kmsg.Key{kmsg.Produce}, topic, []int32{1}, -1
 					fault := k.Cluster.Fault(f)
-					var failing []*kgo.Record
-					for range 5 {
-						failing = append(failing, k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte(value)})...)
-					}
+					failing := k.Produce(onPartition(1, value, 5)...)
 					time.Sleep(time.Minute)
 					other := k.Produce(
 						&kgo.Record{Topic: "orders", Key: keyOf(0), Value: []byte(value)},
@@ -91,20 +88,13 @@ func TestLane_WritesToARecreatedDeadLetterTopic(t *testing.T) {
 		cfg := config(sortOfBad)
 		cfg.Policy.Tiers = []time.Duration{tier1}
 		c := k.Run(cfg)
-		bad := append([]byte("bad"), value...)
-		before := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: bad}, &kgo.Record{Topic: "orders", Key: keyOf(0), Value: bad})
-		for _, r := range before {
-			k.DeadLettered(r, headers.ReasonTerminal)
-		}
+		bad := "bad" + string(value)
+		before := k.Produce(append(onPartition(0, bad, 1), onPartition(1, bad, 1)...)...)
+		deadLettered(k, before, headers.ReasonTerminal)
 		committed(t, k, "orders", 1, 1)
 		for round := range 3 {
 			k.DeleteTopic("orders.dlq")
-			var after []*kgo.Record
-			for range 20 {
-				after = append(after, k.Produce(
-					&kgo.Record{Topic: "orders", Partition: 1, Value: bad}, &kgo.Record{Topic: "orders", Key: keyOf(0), Value: bad},
-				)...)
-			}
+			after := k.Produce(append(onPartition(0, bad, 20), onPartition(1, bad, 20)...)...)
 			time.Sleep(2 * time.Minute)
 			for _, l := range c.Health().Lanes {
 				if l.State != consumer.StateBlocked || !strings.HasPrefix(l.Why, "orders.dlq: UNKNOWN_TOPIC") {
@@ -114,9 +104,7 @@ func TestLane_WritesToARecreatedDeadLetterTopic(t *testing.T) {
 			fine := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine")})[0]
 			k.CreateTopic("orders.dlq", 2)
 			k.Handled(fine, 1)
-			for _, r := range after {
-				k.DeadLettered(r, headers.ReasonTerminal)
-			}
+			deadLettered(k, after, headers.ReasonTerminal)
 			holds(t, k, "orders.dlq", len(after))
 			eventually(t, "nothing is blocked", func() bool { return len(blocked(c)) == 0 })
 			if value != nil {

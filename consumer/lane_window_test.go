@@ -37,8 +37,8 @@ func TestLane_BlockedRunsAHandfulUnderEachOwner(t *testing.T) {
 		errors.As(err, &code)
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Err: code, Count: -1})
 		for p := range runs {
-			k.Produce(of(p, "fine", 50)...) // which hold up nobody
-			k.Produce(of(p, "bad", burst)...)
+			k.Produce(onPartition(p, "fine", 50)...) // which hold up nobody
+			k.Produce(onPartition(p, "bad", burst)...)
 		}
 		var c *consumertest.Consumer
 		for owner := range 3 {
@@ -52,11 +52,7 @@ func TestLane_BlockedRunsAHandfulUnderEachOwner(t *testing.T) {
 					t.Errorf("owner %d ran %d records of lane %d, which is blocked; want some, and at most %d", owner, n, p, handful)
 				}
 			}
-			for _, l := range c.Health().Lanes {
-				if l.State != consumer.StateBlocked {
-					t.Errorf("owner %d: lane %d is %+v, want it blocked", owner, l.Partition, l)
-				}
-			}
+			allAre(t, c, consumer.StateBlocked)
 			if owner == 2 {
 				break
 			}
@@ -66,7 +62,7 @@ func TestLane_BlockedRunsAHandfulUnderEachOwner(t *testing.T) {
 		k.Conserved()
 		began := time.Now()
 		for p := range runs {
-			k.Produce(of(p, "bad", burst)...)
+			k.Produce(onPartition(p, "bad", burst)...)
 		}
 		k.Conserved()
 		if took := time.Since(began); took > 5*time.Second {
@@ -75,22 +71,13 @@ func TestLane_BlockedRunsAHandfulUnderEachOwner(t *testing.T) {
 	})
 }
 
-// of returns records of one of two partitions.
-func of(partition int, value string, n int) []*kgo.Record {
-	all := make([]*kgo.Record, n)
-	for i := range all {
-		all[i] = &kgo.Record{Topic: "orders", Key: keyOf(partition), Value: []byte(value)}
-	}
-	return all
-}
-
 // If all records of a lane fail, each acknowledgement doubles the copies that may be in flight. So
 // only the first copies wait for round trips to the broker.
 func TestLane_AcknowledgedCopiesOpenItsWindow(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(func(context.Context, *kgo.Record) error { return errors.New("no such SKU") })
 		stop(t, k.Run(cfg))
-		k.Produce(of(1, "bad", 1000)...)
+		k.Produce(onPartition(1, "bad", 1000)...)
 		const trip = 10 * time.Millisecond
 		var trips atomic.Int32
 		k.Cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {

@@ -58,21 +58,13 @@ func TestRunner_WaitInPlaceIsNoRun(t *testing.T) {
 		beside := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("beside")})
 		k.Handled(beside[0], 1)
 		time.Sleep(3 * time.Minute) // beyond the handler's timeout
-		for _, l := range c.Health().Lanes {
-			if l.State != consumer.StateRunning {
-				t.Errorf("lane %d is %s (%s) while a record waits in place", l.Partition, l.State, l.Why)
-			}
-		}
+		allAre(t, c, consumer.StateRunning)
 		c.Pause("orders")
 		time.Sleep(2 * wait)
 		if got, want := done(), []string{"waits", "beside"}; !slices.Equal(got, want) {
 			t.Errorf("ran %q, want %q: the topic is paused", got, want)
 		}
-		for _, l := range c.Health().Lanes {
-			if l.State != consumer.StatePaused {
-				t.Errorf("lane %d is %s (%s), want paused", l.Partition, l.State, l.Why)
-			}
-		}
+		allAre(t, c, consumer.StatePaused)
 		c.Resume("orders")
 		handledOnce(k, first)
 		if got, want := done(), []string{"waits", "beside", "waits", "behind"}; !slices.Equal(got, want) || most != 1 {
@@ -143,11 +135,7 @@ func TestRunner_AsManyWaitInPlaceAsThereAreSlots(t *testing.T) {
 		cfg.Order, cfg.Concurrency, cfg.MaxInFlight = consumer.OrderNone, slots, 100
 		cfg.Policy.Immediate = consumer.Immediate{Attempts: 1, Base: 1, Max: 10 * time.Minute}
 		c := k.Run(cfg)
-		records := make([]*kgo.Record, 300)
-		for i := range records {
-			records[i] = &kgo.Record{Topic: "orders", Value: []byte("x")}
-		}
-		records = k.Produce(records...)
+		records := k.Produce(many(300)...)
 		time.Sleep(5 * time.Minute)
 		if l := c.Health().Lanes[0]; l.Running != 2*slots || runs.Load() != 2*slots {
 			t.Errorf("%d records are in hand after %d runs, want %d of both", l.Running, runs.Load(), 2*slots)

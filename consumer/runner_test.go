@@ -67,9 +67,7 @@ func TestRunner_PanickingRuleStopsNothing(t *testing.T) {
 		cfg.Classifier.Rules = []classify.Rule{classify.When(func(error) bool { panic("rule") }, classify.VerdictRetry, "broken")}
 		cfg.ErrorText = func(error) string { panic("text") }
 		k.Run(cfg)
-		for _, r := range k.Produce(many(3)...) {
-			k.DeadLettered(r, headers.ReasonTerminal)
-		}
+		deadLettered(k, k.Produce(many(3)...), headers.ReasonTerminal)
 		k.Conserved()
 	})
 }
@@ -91,9 +89,7 @@ func TestRunner_PanickingErrorStopsNothing(t *testing.T) {
 			}
 			return hostile{}
 		}))
-		for _, r := range k.Produce(many(3)...) {
-			k.DeadLettered(r, "")
-		}
+		deadLettered(k, k.Produce(many(3)...), "")
 		k.Conserved()
 	})
 }

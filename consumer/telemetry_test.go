@@ -309,13 +309,7 @@ func (failingMeter) Float64Histogram(string, ...metric.Float64HistogramOption) (
 // An instrument that the meter refuses ends the start.
 func TestTelemetry_MissingInstrumentEndsTheStart(t *testing.T) {
 	t.Parallel()
-	c, err := New(Config{
-		Group: "billing", Topics: []string{"orders"}, Kafka: []kgo.Opt{kgo.SeedBrokers("127.0.0.1:1")}, MeterProvider: failing{},
-		Handler: func(context.Context, *kgo.Record) error { return nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := unstarted(t, Config{MeterProvider: failing{}}, func() {})
 	if err := c.Run(t.Context()); !errors.Is(err, errInstrument) {
 		t.Errorf("Run: %v, want %v", err, errInstrument)
 	}
@@ -357,13 +351,7 @@ func (r registration) Unregister() error {
 func TestTelemetry_MeterForgetsAnEndedConsumer(t *testing.T) {
 	t.Parallel()
 	callbacks, registered := new(atomic.Int32), make(chan struct{})
-	c, err := New(Config{
-		Group: "billing", Topics: []string{"orders"}, Kafka: []kgo.Opt{kgo.SeedBrokers("127.0.0.1:1")},
-		MeterProvider: registering{callbacks: callbacks, registered: registered}, Handler: func(context.Context, *kgo.Record) error { return nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := unstarted(t, Config{MeterProvider: registering{callbacks: callbacks, registered: registered}}, func() {})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
