@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,9 +37,7 @@ func asWritten(t *testing.T, k *consumertest.Kafka, id string, change map[string
 		t.Fatal(err)
 	}
 	delete(rec, "stoppedAt")
-	for name, value := range change {
-		rec[name] = value
-	}
+	maps.Copy(rec, change)
 	text, err := json.Marshal(rec)
 	if err != nil {
 		t.Fatal(err)
@@ -49,20 +48,13 @@ func asWritten(t *testing.T, k *consumertest.Kafka, id string, change map[string
 // heldUp opens a transaction on a topic and aborts it some time later: committed readers wait.
 func heldUp(t *testing.T, k *consumertest.Kafka, topic string, during time.Duration) (ended <-chan struct{}) {
 	t.Helper()
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.TransactionalID("another-process"))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cl.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Key: []byte("nothing")}).FirstErr(); err != nil {
+	cl := clientOf(t, k, kgo.TransactionalID("another-process"))
+	if err := errors.Join(cl.BeginTransaction(), cl.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Key: []byte("nothing")}).FirstErr()); err != nil {
 		t.Fatal(err)
 	}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		defer cl.Close()
 		time.Sleep(during)
 		if err := cl.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
 			t.Error(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -141,12 +140,9 @@ func TestEngine_AbortsWithoutWaitingForAPoll(t *testing.T) {
 		})
 		r, p := planned(t, k)
 		began := time.Now()
-		var once sync.Once
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: 10}, func(redrive.Event) {
-			once.Do(func() {
-				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
-			})
-		})
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: 10}, first(sentOver(-1), func() {
+			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
+		}))
 		abortedAgain(t, o, err, "")
 		if d := time.Since(began); d > 8*time.Second {
 			t.Errorf("it took %v", d)

@@ -132,12 +132,7 @@ func newService(bugs ...string) *service {
 }
 
 // incident makes n dead letters of each class.
-func incident(t *testing.T, k *consumertest.Kafka, s *service, n int, classes ...string) {
-	t.Helper()
-	incidentOf(k, s.config(), n, classes...)
-}
-
-func incidentOf(k *consumertest.Kafka, cfg consumer.Config, n int, classes ...string) {
+func incident(k *consumertest.Kafka, cfg consumer.Config, n int, classes ...string) {
 	k.Run(cfg)
 	var records []*kgo.Record
 	for _, c := range classes {
@@ -221,11 +216,15 @@ func on(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
 	return at(t, k, topic, 0)
 }
 
-func at(t *testing.T, k *consumertest.Kafka, topic string, partition int32) (all []*kgo.Record) {
+// at returns the records of a partition that a committed reader sees, unless more options say
+// otherwise.
+func at(t *testing.T, k *consumertest.Kafka, topic string, partition int32, more ...kgo.Opt) (all []*kgo.Record) {
 	t.Helper()
 	end := k.Cluster.PartitionInfo(topic, partition).HighWatermark
-	cl := clientOf(t, k, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}}),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
+	cl := clientOf(t, k, append([]kgo.Opt{
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+	}, more...)...)
 	defer cl.Close()
 	for at := int64(0); at < end; {
 		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
@@ -238,28 +237,14 @@ func at(t *testing.T, k *consumertest.Kafka, topic string, partition int32) (all
 	return all
 }
 
-// ownedRun are the records of a topic of three partitions that a committed reader sees.
-func ownedRun(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
+// metaOf is what the headers of a record say.
+func metaOf(t *testing.T, r *kgo.Record) headers.Meta {
 	t.Helper()
-	left := map[int32]int64{}
-	for p := range int32(3) {
-		if end := k.Cluster.PartitionInfo(topic, p).LastStableOffset; end > 0 {
-			left[p] = end
-		}
+	m, err := headers.Parse(r.Headers)
+	if err != nil {
+		t.Errorf("record %d of %s: %v", r.Offset, r.Topic, err)
 	}
-	cl := clientOf(t, k, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
-	defer cl.Close()
-	for len(left) > 0 {
-		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
-			if r.Offset == left[r.Partition]-1 {
-				delete(left, r.Partition)
-			}
-			if !r.Attrs.IsControl() {
-				all = append(all, r)
-			}
-		})
-	}
-	return all
+	return m
 }
 
 func readLedger(t *testing.T, k *consumertest.Kafka) *dlq.Ledger {
@@ -345,7 +330,7 @@ func fixed(t *testing.T, k *consumertest.Kafka, n int, others ...string) *servic
 	t.Helper()
 	k.CreateTopic("orders", 3)
 	s := newService("tax")
-	incident(t, k, s, n, "tax")
+	incident(k, s.config(), n, "tax")
 	s.has(others...)
 	return s
 }
@@ -438,15 +423,26 @@ func aborted(t *testing.T, k *consumertest.Kafka, records ...*kgo.Record) {
 func underWay(t *testing.T, r *redrive.Redriver, p *redrive.Plan, sent int64) (ended <-chan error) {
 	t.Helper()
 	begun, over := make(chan struct{}), make(chan error, 1)
-	var once sync.Once
 	go func() {
-		_, err := r.Run(t.Context(), p, redrive.Pace{}, func(e redrive.Event) {
-			if e.Counts.Sent > sent {
-				once.Do(func() { close(begun) })
-			}
-		})
+		_, err := r.Run(t.Context(), p, redrive.Pace{}, first(sentOver(sent), func() { close(begun) }))
 		over <- err
 	}()
 	<-begun
 	return over
+}
+
+// first does something at the first event of a run that is so.
+func first(is func(redrive.Event) bool, do func()) func(redrive.Event) {
+	once := sync.OnceFunc(do)
+	return func(e redrive.Event) {
+		if is(e) {
+			once()
+		}
+	}
+}
+
+func watching(e redrive.Event) bool { return e.State == redrive.Watching }
+
+func sentOver(n int64) func(redrive.Event) bool {
+	return func(e redrive.Event) bool { return e.Counts.Sent > n }
 }

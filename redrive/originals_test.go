@@ -22,15 +22,12 @@ func without(t *testing.T, k *consumertest.Kafka, n int) (*redrive.Redriver, *re
 	t.Helper()
 	k.CreateTopic("orders", 1)
 	s := newService("tax")
-	incident(t, k, s, n, "tax")
+	incident(k, s.config(), n, "tax")
 	s.has()
 	was := on(t, k, "orders.dlq")
 	slices.Reverse(was) // the originals are read in no order
 	for i, l := range was {
-		m, err := headers.Parse(l.Headers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := metaOf(t, l)
 		m.ValueOmitted = true
 		m.Redrive = headers.Redrive{ID: "r0", Count: 1, From: headers.Position{Topic: "orders.dlq", Offset: int64(9_000 + i)}}
 		k.Produce(&kgo.Record{Topic: "orders.dlq", Headers: m.Append(nil)})
@@ -56,9 +53,9 @@ func TestOriginals_ReadWithOneClient(t *testing.T) {
 			t.Errorf("it took %v and %d connections", took, connections)
 		}
 		for i, c := range on(t, k, "orders.retry.5s") {
-			m, err := headers.Parse(c.Headers)
-			if want := fmt.Sprint("tax:", n-1-i); err != nil || string(c.Value) != want || m.Original.Offset != int64(n-1-i) {
-				t.Errorf("copy %d of %v has the value %q, %v", i, m.Original, c.Value, err)
+			m := metaOf(t, c)
+			if want := fmt.Sprint("tax:", n-1-i); string(c.Value) != want || m.Original.Offset != int64(n-1-i) {
+				t.Errorf("copy %d of %v has the value %q", i, m.Original, c.Value)
 			}
 		}
 	})
@@ -99,13 +96,10 @@ func TestOriginals_ThatAreGoneAreReadFromCopies(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 1)
 		s := newService("tax")
-		incident(t, k, s, 3, "tax")
+		incident(k, s.config(), 3, "tax")
 		s.has()
 		for i, l := range on(t, k, "orders.dlq") {
-			m, err := headers.Parse(l.Headers)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := metaOf(t, l)
 			m.Original.TopicID = [16]byte{1} // of a topic that was deleted
 			for _, omitted := range [][]bool{{true, true, false, false}, {true, true}, {true}}[i] {
 				value := l.Value
@@ -120,8 +114,8 @@ func TestOriginals_ThatAreGoneAreReadFromCopies(t *testing.T) {
 		ends(t, redrive.Counts{Succeeded: 1, Skipped: map[string]int64{redrive.SkippedValueLost: 2}})(
 			r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil))
 		for _, c := range on(t, k, "orders.retry.5s") {
-			if m, err := headers.Parse(c.Headers); err != nil || string(c.Value) != "tax:0" || m.Redrive.From.Offset != 3 {
-				t.Errorf("the copy of %v has the value %q, %v", m.Redrive.From, c.Value, err)
+			if m := metaOf(t, c); string(c.Value) != "tax:0" || m.Redrive.From.Offset != 3 {
+				t.Errorf("the copy of %v has the value %q", m.Redrive.From, c.Value)
 			}
 		}
 		// Three letters before them are open, two whose value nobody has, and a copy of one of

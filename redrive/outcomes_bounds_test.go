@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -12,17 +11,6 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/redrive"
 )
-
-// deleteBefore deletes the records before an offset, as retention does.
-func deleteBefore(t *testing.T, k *consumertest.Kafka, topic string, at int64) {
-	t.Helper()
-	adm := kadm.NewClient(clientOf(t, k))
-	offsets := kadm.Offsets{}
-	offsets.AddOffset(topic, 0, at, -1)
-	if deleted, err := adm.DeleteRecords(t.Context(), offsets); err != nil || deleted[topic][0].Err != nil {
-		t.Errorf("delete records: %v, %+v", err, deleted)
-	}
-}
 
 // If the start of a partition was not known, the run assumed that it still had the letter, which
 // then counted as succeeded.
@@ -35,7 +23,9 @@ func TestOutcomes_WaitWhereAPartitionsStartIsUnknown(t *testing.T) {
 		go func() {
 			defer close(done)
 			time.Sleep(5 * time.Second)
-			deleteBefore(t, k, "orders.retry.5s", 1)
+			if err := k.Cluster.DeleteRecords("orders.retry.5s", 0, 1); err != nil {
+				t.Error(err)
+			}
 			blind := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders.retry.5s", Err: kerr.LeaderNotAvailable, Count: -1, When: func(req kmsg.Request) bool {
 				return listing(req, -2, "orders.retry.5s")
 			}})

@@ -114,18 +114,13 @@ func TestOutcomes_BehindAnOffsetThatWasSetAreUnknown(t *testing.T) {
 			stop := make(chan struct{})
 			s := letters(t, k, 20, blocked)
 			r, p := planned(t, k)
-			var once sync.Once
 			go func() {
 				<-stop
 				s.stop(t)
 				set(t, k)
 				setOffset(t, k, "orders.retry.5s", 1000)
 			}()
-			ends(t, redrive.Counts{Unknown: 20})(r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
-				if e.State == redrive.Watching {
-					once.Do(func() { close(stop) })
-				}
-			}))
+			ends(t, redrive.Counts{Unknown: 20})(r.Run(t.Context(), p, redrive.Pace{Canary: -1}, first(watching, func() { close(stop) })))
 			again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
 			if err != nil || again.Letters != 20 {
 				t.Errorf("letters without a known outcome are to be open; a new plan has %v, %v", again, err)
@@ -142,17 +137,12 @@ func TestOutcomes_BelieveTheLastCommitOfAConsumer(t *testing.T) {
 		s := letters(t, k, 20, func(context.Context, *kgo.Record) error { <-release; return nil })
 		r, p := planned(t, k)
 		stop := make(chan struct{})
-		var once sync.Once
 		go func() {
 			<-stop
 			go close(release)
 			s.stop(t)
 		}()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
-			if e.State == redrive.Watching {
-				once.Do(func() { close(stop) })
-			}
-		})
+		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, first(watching, func() { close(stop) }))
 		if c := o.Counts; err != nil || c.Succeeded == 0 || c.Unknown != 0 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}

@@ -146,11 +146,8 @@ func TestDuplicate_OfALetterResolvedDuringThePlanIsOpen(t *testing.T) {
 				t.Error(n, err)
 			}
 			time.Sleep(2 * time.Second)
-			m, err := headers.Parse(was.Headers) // the group was rewound, and it fails once more
-			if err != nil {
-				t.Error(err)
-			}
-			m.FailedAt = time.Now()
+			m := metaOf(t, was)
+			m.FailedAt = time.Now() // the group was rewound, and it fails once more
 			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: was.Value, Headers: m.Append(headers.Strip(was.Headers))})
 		}}
 		r := redriver(t, k, kgo.WithHooks(meanwhile))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +15,18 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
+// under runs a plan, and has a fault that begins once a letter was sent after the canary.
+func under(t *testing.T, k *consumertest.Kafka, fault kfake.Fault, r *redrive.Redriver, p *redrive.Plan, pace redrive.Pace) (redrive.Outcome, *kfake.FaultHandle, error) {
+	t.Helper()
+	var f *kfake.FaultHandle
+	begun := func(e redrive.Event) bool { return e.State == redrive.Sending && e.Counts.Sent > 1 }
+	o, err := r.Run(within(t, 10*time.Minute), p, pace, first(begun, func() { f = k.Cluster.Fault(fault) }))
+	if f == nil {
+		t.Fatalf("the run ended with %v before the fault, and %+v", err, o)
+	}
+	return o, f, err
+}
+
 // A permission that is taken away during a run does not come back by trying again. The run ends
 // unfinished and names the permission. An operator grants it and resumes.
 func TestRun_ThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
@@ -24,12 +35,8 @@ func TestRun_ThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
 		virtual(t, topic, func(t *testing.T, k *consumertest.Kafka) {
 			fixed(t, k, 100)
 			r, p := planned(t, k)
-			var f *kfake.FaultHandle
-			o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 50}, func(e redrive.Event) {
-				if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
-					f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
-				}
-			})
+			denied := kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1}
+			o, f, err := under(t, k, denied, r, p, redrive.Pace{Rate: 50})
 			lacks(t, err, "WRITE", "topic", topic)
 			if o.State.Finished() || o.Counts.Sent == 100 {
 				t.Errorf("the outcome is %+v", o)
@@ -47,15 +54,11 @@ func TestRun_NamesADeniedTransactionalID(t *testing.T) {
 		virtual(t, topic, func(t *testing.T, k *consumertest.Kafka) {
 			fixed(t, k, 100)
 			r, p := planned(t, k)
-			var f *kfake.FaultHandle
-			_, err := r.Run(t.Context(), p, redrive.Pace{Rate: 50}, func(e redrive.Event) {
-				if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
-					f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TransactionalIDAuthorizationFailed, Count: -1, When: func(req kmsg.Request) bool {
-						id := req.(*kmsg.ProduceRequest).TransactionID
-						return id != nil && *id == "siding-redrive-orders.dlq-b"
-					}})
-				}
-			})
+			denied := kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TransactionalIDAuthorizationFailed, Count: -1, When: func(req kmsg.Request) bool {
+				id := req.(*kmsg.ProduceRequest).TransactionID
+				return id != nil && *id == "siding-redrive-orders.dlq-b"
+			}}
+			_, _, err := under(t, k, denied, r, p, redrive.Pace{Rate: 50})
 			lacks(t, err, "WRITE", "transactional-id", "siding-redrive-orders.dlq-b")
 		})
 	}
@@ -105,17 +108,13 @@ func TestAbort_KeepsItsReasonAndIsFinal(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		fixed(t, k, 100)
 		r, p := planned(t, k)
-		asked := false
-		_, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, func(e redrive.Event) {
-			if !asked && e.Counts.Sent > 0 {
-				asked = true
-				go func() {
-					if err := r.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
-						t.Error(err)
-					}
-				}()
-			}
-		})
+		_, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, first(sentOver(0), func() {
+			go func() {
+				if err := r.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
+					t.Error(err)
+				}
+			}()
+		}))
 		if !errors.Is(err, redrive.ErrTaken) || strings.Count(err.Error(), "orders.dlq") != 1 {
 			t.Errorf("the run ended with %v", err)
 		}
@@ -144,23 +143,15 @@ func TestAbort_ThatComesTooLateLeavesTheRunDone(t *testing.T) {
 		letters(t, k, 3, succeeding)
 		r, p := planned(t, k)
 		done, aborted := make(chan struct{}), make(chan error, 1)
-		var once sync.Once
-		o, err := r.Run(t.Context(), p, redrive.Pace{Window: 3 * time.Second, Ramp: -1}, func(e redrive.Event) {
-			if e.State != redrive.Watching {
-				return
-			}
-			once.Do(func() {
-				k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
-					k.Cluster.SleepControl(func() { <-done })
-					return nil, nil, false
-				})
-				go func() { aborted <- r.Abort(context.Background(), "orders.dlq", p.ID) }()
+		o, err := r.Run(t.Context(), p, redrive.Pace{Window: 3 * time.Second, Ramp: -1}, first(watching, func() {
+			k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
+				k.Cluster.SleepControl(func() { <-done })
+				return nil, nil, false
 			})
-		})
+			go func() { aborted <- r.Abort(context.Background(), "orders.dlq", p.ID) }()
+		}))
 		close(done)
-		if err != nil || o.State != redrive.Done {
-			t.Errorf("the run ended with %v, and %+v", err, o)
-		}
+		succeeds(t, 3)(o, err)
 		if err := <-aborted; err != nil {
 			t.Errorf("the abort ended with %v", err)
 		}

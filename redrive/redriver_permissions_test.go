@@ -170,7 +170,7 @@ func doneWith(t *testing.T, errand func(context.Context, []kgo.Opt) error, right
 		s := newService("tax", "old")
 		cfg := s.config()
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second}}
-		incidentOf(k, cfg, 3, "tax", "old")
+		incident(k, cfg, 3, "tax", "old")
 		s.has()
 		history(t, as("admin"))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -95,10 +95,7 @@ func TestStatus_CountsLettersThatFailedUnseen(t *testing.T) {
 func TestStatus_NeedsToReadDeadLetters(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
-		s := newService("tax")
-		incident(t, k, s, 3, "tax")
-		s.has()
+		letters(t, k, 3, succeeding)
 		r, p := planned(t, k)
 		succeeds(t, 3)(r.Run(t.Context(), p, redrive.Pace{}, nil))
 		k.Produce(&kgo.Record{Topic: "orders.dlq"}) // there is something to be read

@@ -71,17 +71,19 @@ func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range ownedRun(t, k, "orders.retry.5s") {
-		m, err := headers.Parse(r.Headers)
-		if err != nil || m.Redrive.ID != run {
-			continue
+	for partition := range int32(3) {
+		for _, r := range at(t, k, "orders.retry.5s", partition) {
+			m := metaOf(t, r)
+			if m.Redrive.ID != run {
+				continue
+			}
+			from, at := m.Redrive.From.String(), headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+			if told[from] != at.String() {
+				t.Errorf("letter %s is at %v, and the ledger says at %q", from, at, told[from])
+			}
+			delete(told, from)
+			n--
 		}
-		from, at := m.Redrive.From.String(), headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
-		if told[from] != at.String() {
-			t.Errorf("letter %s is at %v, and the ledger says at %q", from, at, told[from])
-		}
-		delete(told, from)
-		n--
 	}
 	if n != 0 || len(told) > 0 {
 		t.Errorf("%d letters are not on their target, or too often, and of %d only the ledger says so", n, len(told))
@@ -109,24 +111,13 @@ func TestSender_CommitsNothingAfterAnAbort(t *testing.T) {
 			}
 			return nil, nil, false
 		})
-		begun := false
-		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, func(e redrive.Event) {
-			if !begun && e.Counts.Sent > 20 {
-				begun = true
-				holds.Store(true)
-				time.AfterFunc(500*time.Millisecond, func() { k.Produce(&kgo.Record{Topic: "orders", Value: []byte("bad")}) })
-			}
-		})
+		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, first(sentOver(20), func() {
+			holds.Store(true)
+			time.AfterFunc(500*time.Millisecond, func() { k.Produce(&kgo.Record{Topic: "orders", Value: []byte("bad")}) })
+		}))
 		abortedAgain(t, o, err, "new traffic fails with tax")
-		visible, written := len(on(t, k, "orders.retry.5s")), 0
-		all := clientOf(t, k, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"orders.retry.5s": {0: kgo.NewOffset().AtStart()}}), kgo.KeepControlRecords())
-		for at, end := int64(0), k.Cluster.PartitionInfo("orders.retry.5s", 0).HighWatermark; at < end; {
-			all.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
-				if at = r.Offset + 1; !r.Attrs.IsControl() {
-					written++
-				}
-			})
-		}
+		visible := len(on(t, k, "orders.retry.5s"))
+		written := len(at(t, k, "orders.retry.5s", 0, kgo.FetchIsolationLevel(kgo.ReadUncommitted())))
 		if int64(visible) != o.Counts.Sent || written <= visible {
 			t.Errorf("%d copies are visible of %d that were written; the outcome is %+v", visible, written, o)
 		}
@@ -162,12 +153,10 @@ func TestSender_CommitsInOrder(t *testing.T) {
 			return nil, nil, false
 		})
 		begun := false
-		succeeds(t, 300)(r.Run(t.Context(), p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, func(e redrive.Event) {
-			if !begun && e.Counts.Sent > 20 {
-				begun = true
-				holds.Store(true)
-			}
-		}))
+		succeeds(t, 300)(r.Run(t.Context(), p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, first(sentOver(20), func() {
+			begun = true
+			holds.Store(true)
+		})))
 		if n := early.Load(); n > 0 || !begun || holds.Load() {
 			t.Errorf("%d transactions were committed before the one before them", n)
 		}

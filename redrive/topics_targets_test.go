@@ -36,14 +36,13 @@ func TestTarget_MayBeAnotherRetryTopic(t *testing.T) {
 				t.Errorf("the plan has the targets %v, seen by %v", p.Targets, p.SeenBy)
 			}
 			began := time.Now()
-			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: -1, Window: time.Second}, nil)
-			if err != nil || o.Counts.Succeeded != 20 || time.Since(began) > 10*time.Second {
-				t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
+			succeeds(t, 20)(r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: -1, Window: time.Second}, nil))
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("it took %v", took)
 			}
 			for i, c := range on(t, k, tier) {
-				m, err := headers.Parse(c.Headers)
-				if err != nil || m.Group != "billing" || m.Attempts != 0 || m.Original.Offset != int64(i) || m.Class != "" || m.Redrive.ID != p.ID || m.Redrive.Count != 1 {
-					t.Fatalf("copy %d has %+v, %v", i, m, err)
+				if m := metaOf(t, c); m.Group != "billing" || m.Attempts != 0 || m.Original.Offset != int64(i) || m.Class != "" || m.Redrive.ID != p.ID || m.Redrive.Count != 1 {
+					t.Fatalf("copy %d has %+v", i, m)
 				}
 			}
 		})
@@ -223,7 +222,7 @@ func TestMisnamed_IsNoServiceWithoutRetryTopics(t *testing.T) {
 		s := newService("tax")
 		cfg := s.config()
 		cfg.Topics, cfg.Policy.Tiers = []string{"orders", "orders-eu"}, nil
-		incidentOf(k, cfg, 3, "tax")
+		incident(k, cfg, 3, "tax")
 		s.has()
 		r := redriver(t, k)
 		p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})

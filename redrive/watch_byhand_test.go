@@ -85,10 +85,7 @@ func TestWatch_AHeldLetterIsPendingUntilItRan(t *testing.T) {
 		go func() {
 			defer close(done)
 			time.Sleep(5 * time.Second)
-			m, err := headers.Parse(on(t, k, "orders.retry.5s")[0].Headers)
-			if err != nil {
-				t.Error(err)
-			}
+			m := metaOf(t, on(t, k, "orders.retry.5s")[0])
 			m.Held, m.Hops, m.NotBefore = true, 2, time.Now().Add(30*time.Second)
 			h.write("orders.retry.30s", m)
 			h.commit("orders.retry.5s", 2)

@@ -46,19 +46,11 @@ func TestWatch_SeesNewFailuresWhateverTheClocks(t *testing.T) {
 			alter(t, k, "orders.dlq", "message.timestamp.type", "CreateTime")
 			letter := on(t, k, "orders.dlq")[0]
 			r := redriver(t, k)
-			var once sync.Once
-			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, func(e redrive.Event) {
-				if e.State == redrive.Watching {
-					once.Do(func() {
-						m, err := headers.Parse(letter.Headers)
-						if err != nil {
-							t.Error(err)
-						}
-						m.Original.Offset = 1000
-						go k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: m.Append(nil), Timestamp: time.Now().Add(off)})
-					})
-				}
-			})
+			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, first(watching, func() {
+				m := metaOf(t, letter)
+				m.Original.Offset = 1000
+				go k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: m.Append(nil), Timestamp: time.Now().Add(off)})
+			}))
 			abortedAgain(t, o, err, "new traffic fails with tax")
 		})
 	}
@@ -171,12 +163,7 @@ func TestWatch_ReadsPartitionsThatAreAdded(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 100, succeeding)
 		r, p := planned(t, k)
-		added := false
-		succeeds(t, 100)(r.Run(within(t, 10*time.Minute), p, redrive.Pace{}, func(e redrive.Event) {
-			if added || e.Counts.Sent < 20 {
-				return
-			}
-			added = true
+		succeeds(t, 100)(r.Run(within(t, 10*time.Minute), p, redrive.Pace{}, first(sentOver(19), func() {
 			cl := clientOf(t, k, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 			if _, err := kadm.NewClient(cl).CreatePartitions(t.Context(), 1, "orders.dlq", "orders.dlq.ledger"); err != nil {
 				t.Error(err)
@@ -184,6 +171,6 @@ func TestWatch_ReadsPartitionsThatAreAdded(t *testing.T) {
 			if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.dlq", Partition: 1, Value: []byte("of another program")}).FirstErr(); err != nil {
 				t.Error(err)
 			}
-		}))
+		})))
 	})
 }
