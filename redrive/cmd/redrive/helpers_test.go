@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -182,11 +183,31 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// fails checks that a command ended with a code, without data, and printed the given words.
-func fails(t *testing.T, got result, code int, says string, args ...any) {
+// prints checks a command's exit code, and that it printed the given texts on stdout and on stderr.
+// Where a text is empty, the command must have printed nothing.
+func prints(t *testing.T, got result, code int, stdout, stderr string, about ...any) {
 	t.Helper()
-	if got.code != code || got.stdout != "" || !strings.Contains(got.stderr, says) {
-		t.Errorf("%q: %+v, want exit code %d and %q", args, got, code, says)
+	lacks := func(text, want string) bool { return !strings.Contains(text, want) || want == "" && text != "" }
+	if got.code != code || lacks(got.stdout, stdout) || lacks(got.stderr, stderr) {
+		t.Errorf("%q: %+v, want exit code %d, %q and %q", about, got, code, stdout, stderr)
+	}
+}
+
+// printsGolden checks that a command is done and printed what the golden file has, without a control
+// character.
+func printsGolden(t *testing.T, got result, name string) {
+	t.Helper()
+	if got.code != exitDone || got.stderr != "" || strings.ContainsAny(got.stdout, "\x1b\u009b") || !utf8.ValidString(got.stdout) {
+		t.Errorf("%s: %+v", name, got)
+	}
+	golden(t, name, got.stdout)
+}
+
+// exactly checks a command's exit code, and that it printed these texts and no other.
+func exactly(t *testing.T, got result, code int, stdout, stderr string, about ...any) {
+	t.Helper()
+	if want := (result{stdout, stderr, code}); got != want {
+		t.Errorf("%q: %+v, want %+v", about, got, want)
 	}
 }
 

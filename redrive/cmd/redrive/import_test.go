@@ -22,9 +22,7 @@ func TestImport_MakesTheExportedRecordsAgain(t *testing.T) {
 		t.Fatalf("export: %+v", got)
 	}
 	got = b.redrive(t, "import", "again.dlq", save(t, got.stdout), "-o", "json")
-	if want := `{"topic":"again.dlq","imported":8,"reopened":0,"copies":1}` + "\n"; got.code != exitDone || got.stdout != want || got.stderr != "" {
-		t.Errorf("import: %+v, want %s", got, want)
-	}
+	exactly(t, got, exitDone, `{"topic":"again.dlq","imported":8,"reopened":0,"copies":1}`+"\n", "")
 	if diff := cmp.Diff(b.hold(t, "orders.dlq"), b.hold(t, "again.dlq")); diff != "" {
 		t.Errorf("-exported +imported:\n%s", diff)
 	}
@@ -82,12 +80,8 @@ func TestImport_KeepsTimestampsWhereTheTopicDoes(t *testing.T) {
 	b.topic(t, "kept.dlq", 2, map[string]string{"retention.ms": "-1"})
 	b.topic(t, "short.dlq", 2, map[string]string{"retention.ms": "1"})
 	file := save(t, strings.ReplaceAll(b.redrive(t, "export", "orders.dlq").stdout, `"timestamp":1795`, `"timestamp":1695`))
-	if got := b.redrive(t, "import", "kept.dlq", file, "--keep-timestamps"); got.code != exitDone {
-		t.Errorf("%+v", got)
-	}
-	if got := b.redrive(t, "show", "kept.dlq", "0:0", "-o", "json"); !strings.Contains(got.stdout, `"appendedAt":"2023-`) {
-		t.Errorf("%+v", got)
-	}
+	prints(t, b.redrive(t, "import", "kept.dlq", file, "--keep-timestamps"), exitDone, "IMPORTED  5\n", "")
+	prints(t, b.redrive(t, "show", "kept.dlq", "0:0", "-o", "json"), exitDone, `"appendedAt":"2023-`, "")
 	got := b.redrive(t, "import", "short.dlq", file, "--keep-timestamps")
 	if got.code != exitError || !strings.Contains(got.stderr, "nothing was written: ") || len(b.hold(t, "short.dlq")) != 0 {
 		t.Errorf("%+v", got)
@@ -109,9 +103,7 @@ func TestImport_AsksBeforeItReopensLetters(t *testing.T) {
 	env := map[string]string{"SIDING_BROKERS": b.addr}
 	for _, typed := range []string{"", "3\n"} {
 		got := invocation{env: env, stdin: typed}.run(t, "import", "orders.dlq", file)
-		if got.code != exitRefused || got.stdout != "" || !strings.Contains(got.stderr, "2 letters of "+asks) {
-			t.Errorf("%q: %+v", typed, got)
-		}
+		prints(t, got, exitRefused, "", "2 letters of "+asks, typed)
 		b.wantOpen(t, open)
 	}
 	// Import asks nothing about a broken file, or about a topic whose ledger has no outcomes.
@@ -123,17 +115,11 @@ func TestImport_AsksBeforeItReopensLetters(t *testing.T) {
 		t.Errorf("a broken file: %+v", got)
 	}
 	b.topic(t, "again.dlq", 2, nil)
-	if got := b.redrive(t, "import", "again.dlq", file); got.code != exitDone || got.stderr != "" {
-		t.Errorf("another topic: %+v", got)
-	}
+	prints(t, b.redrive(t, "import", "again.dlq", file), exitDone, "IMPORTED  3\n", "")
 	got := invocation{env: env, stdin: "2\n"}.run(t, "import", "orders.dlq", file, "-o", "json")
-	if want := `{"topic":"orders.dlq","imported":3,"reopened":2,"copies":1}` + "\n"; got.code != exitDone || got.stdout != want {
-		t.Errorf("%+v, want %s", got, want)
-	}
+	exactly(t, got, exitDone, `{"topic":"orders.dlq","imported":3,"reopened":2,"copies":1}`+"\n", "2 letters of "+asks+"\n")
 	b.wantOpen(t, "0:3 0:4 0:5 1:0 1:1 1:2")
 	// The letters are open now, so a second import asks nothing.
-	if got := b.redrive(t, "import", "orders.dlq", file, "-o", "json"); got.code != exitDone || got.stdout != `{"topic":"orders.dlq","imported":3,"reopened":0,"copies":3}`+"\n" || got.stderr != "" {
-		t.Errorf("again: %+v", got)
-	}
+	exactly(t, b.redrive(t, "import", "orders.dlq", file, "-o", "json"), exitDone, `{"topic":"orders.dlq","imported":3,"reopened":0,"copies":3}`+"\n", "")
 	b.wantOpen(t, "0:3 0:4 0:5 1:0 1:1 1:2")
 }

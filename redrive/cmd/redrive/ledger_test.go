@@ -24,10 +24,7 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 		}
 	}
 	// That letter may have been redriven already, so the plan names it.
-	if got := b.redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"); got.code != exitDone ||
-		!strings.Contains(got.stderr, "warning: the entries of 1 of the letters in orders.dlq.ledger can't be read, so these letters may be redriven a second time: orders.dlq/0/1; ") {
-		t.Errorf("%+v", got)
-	}
+	prints(t, b.redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"), exitDone, "LETTERS        5\n", "warning: the entries of 1 of the letters in orders.dlq.ledger can't be read, so these letters may be redriven a second time: orders.dlq/0/1; ")
 	// If a run's record cannot be read, the run may be unfinished.
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,`)), dlq.RunRecord("orders.dlq.ledger", "r-2", []byte(`{"v":1,"id":"r-2","state":"done","by":"ada"}`)))
 	says := "run r-1 can't be read from the ledger: unexpected end of JSON input; to remove it, write a record with the key run/r-1 and no value to partition 0 of orders.dlq.ledger"
@@ -42,18 +39,12 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 		{"resume", "orders.dlq/r-1"},
 	} {
 		got := b.redrive(t, args...)
-		if got.code != exitError || got.stdout != "" || !strings.Contains(got.stderr, says) {
-			t.Errorf("%q: %+v", args, got)
-		}
+		prints(t, got, exitError, "", says, args)
 	}
-	if got := b.redrive(t, "runs", "orders.dlq", "-o", "jsonl"); got.code != exitError || !strings.Contains(got.stdout, `"run":"orders.dlq/r-2"`) || !strings.Contains(got.stderr, says) {
-		t.Errorf("runs: %+v", got)
-	}
+	prints(t, b.redrive(t, "runs", "orders.dlq", "-o", "jsonl"), exitError, `"run":"orders.dlq/r-2"`, says)
 	b.wantOpen(t, "0:1 0:3 1:0 1:1 1:2")
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", nil)) // as the message advises
-	if got := b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"); got.code != exitDone {
-		t.Errorf("%+v", got)
-	}
+	prints(t, b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), exitDone, "DISCARDED  5\n", "warning: orders.dlq.ledger: the entries about 1 letter can't be read")
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-3", []byte(`{"v":2,"id":"r-3","state":"new"}`)))
 	if got := b.redrive(t, "plan", "orders.dlq"); got.code != exitError || !strings.Contains(got.stderr, "it has version 2, and this siding reads version 1: use a newer siding") || strings.Contains(got.stderr, "to remove it") {
 		t.Errorf("%+v", got)
@@ -65,19 +56,10 @@ func TestReadLedger_WarnsOfWhatItLacks(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("0"), Value: []byte("{")})
-	if got := b.redrive(t, "summary", "orders.dlq", "-o", "json"); got.code != exitDone || !strings.Contains(got.stdout, `"open":6,`) ||
-		!strings.Contains(got.stderr, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open") {
-		t.Errorf("broken: %+v", got)
-	}
+	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json"), exitDone, `"open":6,`, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open")
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("0"), Value: []byte(`{"v":9}`)})
-	if got := b.redrive(t, "summary", "orders.dlq", "-o", "json"); got.code != exitDone || !strings.Contains(got.stdout, `"open":6,`) ||
-		!strings.Contains(got.stderr, "a newer siding wrote it") {
-		t.Errorf("newer: %+v", got)
-	}
-	if got := b.redrive(t, "summary", "orders.dlq", "-o", "json", "--ledger-name", "{topic}.fates"); got.code != exitDone || !strings.Contains(got.stdout, `"open":6,`) ||
-		!strings.Contains(got.stderr, "orders.fates does not exist: all letters of orders.dlq count as open") {
-		t.Errorf("missing: %+v", got)
-	}
+	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json"), exitDone, `"open":6,`, "a newer siding wrote it")
+	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json", "--ledger-name", "{topic}.fates"), exitDone, `"open":6,`, "orders.fates does not exist: all letters of orders.dlq count as open")
 }
 
 // The operator may take a while to answer the question. A run that begins meanwhile counts.
@@ -95,9 +77,7 @@ func TestStillIdle_SeesARunThatBeginsMeanwhile(t *testing.T) {
 		i.typed = func() { b.produce(t, run("canary")) }
 		before := b.openLetters(t)
 		got := i.run(t, args...)
-		if got.code != exitRefused || got.stdout != "" || !strings.Contains(got.stderr, "run orders.dlq/r-1 of ada is canary") {
-			t.Errorf("%q: %+v", args, got)
-		}
+		prints(t, got, exitRefused, "", "run orders.dlq/r-1 of ada is canary", args)
 		b.produce(t, run("done"))
 		b.wantOpen(t, before)
 	}

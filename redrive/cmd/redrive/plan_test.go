@@ -40,9 +40,7 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 		!slices.Equal(p.Classes, []share{{Letters: 60, Class: "tax"}, {Letters: 40, Class: "payment"}}) {
 		t.Errorf("the plan is %+v", p)
 	}
-	if got := s.redrive(t, "plan", "orders.dlq", "-o", "json", "--rate", "0"); !strings.Contains(got.stdout, `"sendingMs":null,"skipped":{},`) {
-		t.Errorf("without a limit: %+v", got)
-	}
+	prints(t, s.redrive(t, "plan", "orders.dlq", "-o", "json", "--rate", "0"), exitDone, `"sendingMs":null,"skipped":{},`, "")
 	var sum int64
 	for _, of := range p.Partitions {
 		sum += of.Letters
@@ -51,11 +49,10 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 		t.Errorf("partitions have %+v", p.Partitions)
 	}
 	got = s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--target", "orders", "--wait")
-	for _, want := range []string{"LETTERS        60\n", "TARGET         orders\n", "SEEN BY        billing\n", "WATCHED        orders.retry.1s, orders.retry.5s\n", "SENDING TAKES  6s at 50/s\n", "LETTERS  CLASS\n     60  tax\n", "LETTERS  PARTITION\n"} {
-		if !strings.Contains(got.stdout, want) {
-			t.Errorf("the table does not say %q:\n%s", want, got.stdout)
-		}
-	}
+	inOrder(t, got.stdout,
+		"LETTERS        60\n", "TARGET         orders\n", "SEEN BY        billing\n", "WATCHED        orders.retry.1s, orders.retry.5s\n", "SENDING TAKES  6s at 50/s\n",
+		"LETTERS  CLASS\n     60  tax\n", "LETTERS  PARTITION\n",
+	)
 	if strings.Contains(got.stdout, "EDITED") {
 		t.Errorf("nothing is edited:\n%s", got.stdout)
 	}
@@ -64,15 +61,13 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 		flags       []string
 		table, json string
 	}{
-		{nil, "", nothing},
+		{nil, "LETTERS        100\n", nothing},
 		{[]string{"--set-header", "region=eu", "--unset-header", "trace"}, "EDITED         headers region, trace\n", `"edited":{"value":null,"setHeaders":["region"],"unsetHeaders":["trace"]}`},
 		{[]string{"--value-file", save(t, "x"), "--offset", "0:0"}, "EDITED         value (new)\n", `"edited":{"value":"new","setHeaders":[],"unsetHeaders":[]}`},
 	} {
 		for format, want := range map[string]string{"table": c.table, "json": c.json} {
 			got := s.redrive(t, append([]string{"plan", "orders.dlq", "-o", format}, c.flags...)...)
-			if got.code != exitDone || !strings.Contains(got.stdout, want) {
-				t.Errorf("%q: %+v, want %s", c.flags, got, want)
-			}
+			prints(t, got, exitDone, want, "", c.flags)
 		}
 	}
 	e := redrive.Edit{Patch: []byte("{}"), Set: []kgo.RecordHeader{{Key: "b"}, {Key: "a"}, {Key: "a"}}}
@@ -82,9 +77,7 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 	for _, f := range output.Formats {
 		got := s.redrive(t, "runs", "orders.dlq", "-o", f)
 		want := map[string]string{"json": "[]\n"}[f]
-		if got.code != exitDone || got.stdout != want || got.stderr != "orders.dlq has no runs, or its ledger no longer has them\n" {
-			t.Errorf("runs: %+v", got)
-		}
+		exactly(t, got, exitDone, want, "orders.dlq has no runs, or its ledger no longer has them\n")
 	}
 }
 

@@ -53,9 +53,7 @@ func TestResume_ContinuesWhereTheRunWas(t *testing.T) {
 	if records, calls := s.processed(); records != 60 || calls != 60 {
 		t.Errorf("%d were processed, in %d calls", records, calls)
 	}
-	if got := s.redrive(t, "resume", o.Run); got.code != exitError || !strings.Contains(got.stderr, "is done: it cannot be resumed") {
-		t.Errorf("once more: %+v", got)
-	}
+	prints(t, s.redrive(t, "resume", o.Run), exitError, "", "is done: it cannot be resumed")
 }
 
 // A refusal because of a colleague's run must not advise to end that run. The operator takes it

@@ -38,13 +38,8 @@ func TestRoot_AWrongCommandLineIsAnErrorOfUsage(t *testing.T) {
 		{[]string{"topics", "--token", hunter}, []string{"--sasl-token-file or SIDING_SASL_TOKEN"}},
 	} {
 		got := invocation{}.run(t, c.args...)
-		if got.code != exitUsage || got.stdout != "" {
-			t.Errorf("%q: exit code %d, stdout %q; want %d and nothing", c.args, got.code, got.stdout, exitUsage)
-		}
 		for _, want := range c.want {
-			if !strings.Contains(got.stderr, want) {
-				t.Errorf("%q: stderr does not say %q:\n%s", c.args, want, got.stderr)
-			}
+			prints(t, got, exitUsage, "", want, c.args)
 		}
 		if strings.Contains(got.stderr, "hunter") {
 			t.Errorf("%q: a secret is in %s", c.args, got.stderr)

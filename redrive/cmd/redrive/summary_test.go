@@ -11,14 +11,7 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	for _, f := range output.Formats {
-		got := b.redrive(t, "summary", "orders.dlq", "-o", f)
-		if got.code != exitDone || got.stderr != "" {
-			t.Errorf("%s: exit code %d, %s", f, got.code, got.stderr)
-		}
-		golden(t, "summary."+f, got.stdout)
-		if strings.Contains(got.stdout, "\x1b") {
-			t.Errorf("%s: a control character reaches the terminal: %q", f, got.stdout)
-		}
+		printsGolden(t, b.redrive(t, "summary", "orders.dlq", "-o", f), "summary."+f)
 	}
 	for _, c := range []struct {
 		filter []string
