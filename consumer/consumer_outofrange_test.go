@@ -255,35 +255,22 @@ func shorten(k *consumertest.Kafka, topic string, end int64, looks int) {
 // An unclean election took the end of a log, and as much was written since. So the committed offset
 // is within the log, but the new records below it never ran. On a tier they were skipped.
 func TestConsumerOutOfRange_TruncatedLogIsReadFromThere(t *testing.T) {
-	t.Parallel()
-	for _, topic := range []string{"orders", "orders.retry.300ms"} {
-		t.Run("while it is read, "+topic, func(t *testing.T) {
-			t.Parallel()
-			truncated(t, topic, func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer) {
-				fenced := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.FencedLeaderEpoch})
-				hits(t, fenced, 1)
-			})
-		})
-		t.Run("while nobody reads it, "+topic, func(t *testing.T) {
-			t.Parallel()
-			truncated(t, topic, func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer) {
-				stop(t, c)
-				k.Run(config(busyOnce))
-			})
-		})
-	}
-}
-
-// truncated consumes a topic and its tier, of which one then says once that it was truncated to 5,
-// and has as much again.
-func truncated(t *testing.T, topic string, notice func(*testing.T, *consumertest.Kafka, *consumertest.Consumer)) {
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 1)
-		c := k.Run(config(busyOnce))
+	type notice = func(*testing.T, *consumertest.Kafka, *consumertest.Consumer, string)
+	each(t, cross(map[string]notice{
+		"while it is read": func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer, topic string) {
+			hits(t, k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.FencedLeaderEpoch}), 1)
+		},
+		"while nobody reads it": func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer, _ string) {
+			stop(t, c)
+			k.Run(config(busyOnce))
+		},
+	}, sourceAndTier), 1, func(t *testing.T, k *consumertest.Kafka, tt pair[notice, string]) {
+		c, topic := k.Run(config(busyOnce)), tt.b
 		records := k.Produce(many(20)...)
 		handledOnce(k, records)
 		committed(t, k, "orders", 0, 20)
 		committed(t, k, "orders.retry.300ms", 0, 20)
+		// It was truncated to 5, and has as much again.
 		k.Cluster.ControlKey(kmsg.OffsetForLeaderEpoch.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
 			req := r.(*kmsg.OffsetForLeaderEpochRequest)
 			if req.Topics[0].Topic != topic {
@@ -297,7 +284,7 @@ func truncated(t *testing.T, topic string, notice func(*testing.T, *consumertest
 			resp.Topics = append(resp.Topics, rt)
 			return resp, nil, true
 		})
-		notice(t, k, c)
+		tt.a(t, k, c, topic)
 		for _, r := range records[5:] {
 			k.Handled(r, 2)
 		}

@@ -13,72 +13,62 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
+// outage is a way to share partitions, and for how long a topic is gone before it is recreated.
+type outage = pair[[]kgo.Opt, time.Duration]
+
+var outages = cross(balancers, map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second})
+
 // Trap 27: a topic is deleted and recreated while it is consumed. kgo since 1.22 refuses to read it
 // until the client forgets the old topic, and consumers read nothing of it until a restart.
 func TestConsumerTopics_RecreatedSourceIsReadAgain(t *testing.T) {
-	t.Parallel()
-	for protocol, opts := range balancers {
-		for name, pause := range map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second} {
-			for start, where := range map[string]consumer.Start{"earliest": consumer.StartEarliest(), "latest": consumer.StartLatest()} {
-				t.Run(protocol+"/"+name+"/start "+start, func(t *testing.T) {
-					onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-						k.CreateTopic("bills", 2)
-						var done ran
-						cfg := config(done.after(busyOnce))
-						cfg.Kafka, cfg.Start, cfg.Topics = opts, where, []string{"orders", "bills"}
-						log := logged(&cfg)
-						c, second := k.Run(cfg), k.Run(cfg)
-						done.all(t, k.Produce(many(100)...))
-						k.DeleteTopic("orders")
-						time.Sleep(pause)
-						k.CreateTopic("orders", 3)
-						done.reset()
-						done.all(t, k.Produce(many(50)...))
-						eventually(t, "all of the new topic is committed", func() bool {
-							n := int64(0)
-							for _, p := range k.Cluster.GroupInfo("billing").Commits["orders"] {
-								n += p.Offset
-							}
-							return n == 50
-						})
-						handledOnce(k, k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")}))
-						k.Conserved()
-						log.has(t, 2, "level=ERROR", "a source topic was deleted and recreated", "topic=orders")
-						for _, c := range []*consumertest.Consumer{c, second} {
-							isOK(t, c)
-						}
-					})
-				})
+	starts := map[string]consumer.Start{"start earliest": consumer.StartEarliest(), "start latest": consumer.StartLatest()}
+	each(t, cross(outages, starts), 2, func(t *testing.T, k *consumertest.Kafka, c pair[outage, consumer.Start]) {
+		k.CreateTopic("bills", 2)
+		var done ran
+		cfg := config(done.after(busyOnce))
+		cfg.Kafka, cfg.Start, cfg.Topics = c.a.a, c.b, []string{"orders", "bills"}
+		log := logged(&cfg)
+		first, second := k.Run(cfg), k.Run(cfg)
+		done.all(t, k.Produce(many(100)...))
+		k.DeleteTopic("orders")
+		time.Sleep(c.a.b)
+		k.CreateTopic("orders", 3)
+		done.reset()
+		done.all(t, k.Produce(many(50)...))
+		eventually(t, "all of the new topic is committed", func() bool {
+			n := int64(0)
+			for _, p := range k.Cluster.GroupInfo("billing").Commits["orders"] {
+				n += p.Offset
 			}
+			return n == 50
+		})
+		handledOnce(k, k.Produce(&kgo.Record{Topic: "bills", Value: []byte("x")}))
+		k.Conserved()
+		log.has(t, 2, "level=ERROR", "a source topic was deleted and recreated", "topic=orders")
+		for _, c := range []*consumertest.Consumer{first, second} {
+			isOK(t, c)
 		}
-	}
+	})
 }
 
 // A retry topic that is deleted and recreated is read from its start.
 func TestConsumerTopics_RecreatedTierIsReadAgain(t *testing.T) {
-	t.Parallel()
-	for protocol, opts := range balancers {
-		for name, pause := range map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second} {
-			t.Run(protocol+"/"+name, func(t *testing.T) {
-				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-					var done ran
-					cfg := config(done.after(busyOnce))
-					cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1, time.Hour}}
-					cfg.Kafka, cfg.Provision.Mode = opts, retrytopics.Verify
-					log := logged(&cfg)
-					provision(t, k, cfg)
-					k.Run(cfg)
-					handledOnce(k, k.Produce(many(100)...))
-					k.DeleteTopic("orders.retry.300ms")
-					time.Sleep(pause)
-					k.CreateTopic("orders.retry.300ms", 2)
-					done.all(t, k.Produce(many(100)...))
-					k.Conserved()
-					log.has(t, 1, "level=ERROR", "a retry topic was deleted and recreated", "topic=orders.retry.300ms")
-				})
-			})
-		}
-	}
+	each(t, outages, 2, func(t *testing.T, k *consumertest.Kafka, c outage) {
+		var done ran
+		cfg := config(done.after(busyOnce))
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1, time.Hour}}
+		cfg.Kafka, cfg.Provision.Mode = c.a, retrytopics.Verify
+		log := logged(&cfg)
+		provision(t, k, cfg)
+		k.Run(cfg)
+		handledOnce(k, k.Produce(many(100)...))
+		k.DeleteTopic("orders.retry.300ms")
+		time.Sleep(c.b)
+		k.CreateTopic("orders.retry.300ms", 2)
+		done.all(t, k.Produce(many(100)...))
+		k.Conserved()
+		log.has(t, 1, "level=ERROR", "a retry topic was deleted and recreated", "topic=orders.retry.300ms")
+	})
 }
 
 // No record of a missing topic runs, and none is lost when the topic exists again.

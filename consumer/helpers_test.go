@@ -57,6 +57,23 @@ func each[C any](t *testing.T, cases map[string]C, partitions int32, f func(*tes
 	}
 }
 
+// pair is a case of two tables.
+type pair[A, B any] struct {
+	a A
+	b B
+}
+
+// cross combines each case of one table with each of another.
+func cross[A, B any](as map[string]A, bs map[string]B) map[string]pair[A, B] {
+	all := map[string]pair[A, B]{}
+	for nameA, a := range as {
+		for nameB, b := range bs {
+			all[nameA+"/"+nameB] = pair[A, B]{a, b}
+		}
+	}
+	return all
+}
+
 // stop ends a consumer that has no reason to fail.
 func stop(t *testing.T, c *consumertest.Consumer) {
 	t.Helper()

@@ -40,18 +40,18 @@ func oversizeConfig() consumer.Config {
 // Trap 21: with its headers a record is too large for its dead-letter topic, and is lost or sent
 // for ever.
 func TestLane_LargeCopyOmitsNoMoreThanItHasTo(t *testing.T) {
-	t.Parallel()
 	const value = 10_000 // with 1,000 bytes of message and some 400 of other headers
 	type want struct {
 		reason         headers.Reason
 		message, value bool
 	}
-	for name, tt := range map[string]struct {
+	type row struct {
 		what      string
 		tier, dlq int
 		parked    *want
 		letter    want
-	}{
+	}
+	each(t, cross(map[string]row{
 		"it fits":                                 {"busy", unlimited, unlimited, &want{"", true, true}, want{headers.ReasonExhausted, true, true}},
 		"shrunk into the tier":                    {"busy", 11_000, unlimited, &want{"", false, true}, want{headers.ReasonExhausted, true, true}},
 		"too large for the tier":                  {"busy", 9_000, unlimited, nil, want{headers.ReasonTooLarge, true, true}},
@@ -62,65 +62,60 @@ func TestLane_LargeCopyOmitsNoMoreThanItHasTo(t *testing.T) {
 		"too large for the dead-letter topic":     {"bad", unlimited, 9_000, nil, want{headers.ReasonTerminal, true, false}},
 		"the same, and hardly any room there":     {"bad", unlimited, 1_000, nil, want{headers.ReasonTerminal, false, false}},
 		"it outgrows the DLQ, not the retry tier": {"busy", unlimited, 9_000, &want{"", true, true}, want{headers.ReasonExhausted, true, false}},
-	} {
-		for _, known := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, limits known %v", name, known), func(t *testing.T) {
-				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-					tier, dlq := tt.tier, tt.dlq
-					if !known {
-						tier, dlq = unlimited, unlimited
-					}
-					makeSiblings(t, k, tier, dlq)
-					c := k.Run(oversizeConfig())
-					if !known {
-						limit(t, k, "orders.retry.300ms", tt.tier)
-						limit(t, k, "orders.dlq", tt.dlq)
-					}
-					sent := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Observe: true, Count: -1})
-					user := []kgo.RecordHeader{{Key: "mine", Value: []byte("1")}, {Key: "traceparent", Value: []byte("00-1-2-3")}}
-					r := k.Produce(&kgo.Record{
-						Topic: "orders", Partition: 1, Key: []byte("k"), Value: append([]byte(tt.what), noise(value)...), Headers: user,
-					})[0]
-					if tt.parked != nil {
-						m := k.Parked(r, tier1, "busy")
-						if (m.Message != "") != tt.parked.message || (len(m.History) > 0) != tt.parked.message || m.Attempts != 1 {
-							t.Errorf("the copy in the tier says %+v, want its message: %v", m, tt.parked.message)
-						}
-					}
-					k.DeadLettered(r, tt.letter.reason)
-					all := content(t, k, "orders.dlq")
-					if len(all) != 1 {
-						t.Fatalf("%d dead letters, want 1", len(all))
-					}
-					got := all[0]
-					m, err := headers.Parse(got.Headers)
-					if err != nil || m.Reason != tt.letter.reason || (m.Message != "") != tt.letter.message || m.ValueOmitted == tt.letter.value {
-						t.Errorf("the letter says %+v, %v; want %+v", m, err, tt.letter)
-					}
-					if tt.letter.value != bytes.Equal(got.Value, r.Value) || !tt.letter.value && got.Value != nil {
-						t.Errorf("the letter's value has %d bytes of %d, want them: %v", len(got.Value), len(r.Value), tt.letter.value)
-					}
-					if h := headers.Strip(got.Headers); string(got.Key) != "k" || fmt.Sprint(h) != fmt.Sprint(user) || got.Partition != 1 {
-						t.Errorf("key %q, headers %v, partition %d; want those of the record", got.Key, h, got.Partition)
-					}
-					if m.Class != tt.what || m.Original.Offset != r.Offset || m.Group != "billing" || m.NotBefore != (time.Time{}) {
-						t.Errorf("the letter says %+v", m)
-					}
-					k.Conserved()
-					committed(t, k, "orders", 1, r.Offset+1)
-					time.Sleep(time.Minute)
-					if n := sent.Hits(); n > 5 {
-						t.Errorf("%d tries to write one dead letter, want at most shared, alone, shrunk, without value, neither", n)
-					}
-					h := c.Health()
-					if lane := h.Lanes[1]; lane.State != consumer.StateRunning || h.OK != tt.letter.value || lane.Omitted > 1 || (lane.Omitted == 0) != tt.letter.value ||
-						strings.Contains(lane.Why, "raise its max.message.bytes") == tt.letter.value || lane.Forwards != 0 {
-						t.Errorf("health is OK: %v, %+v; want OK: %v, and if not what to raise", h.OK, lane, tt.letter.value)
-					}
-				})
-			})
+	}, map[string]bool{"limits known": true, "limits not known": false}), 2, func(t *testing.T, k *consumertest.Kafka, c pair[row, bool]) {
+		tt, known := c.a, c.b
+		tier, dlq := tt.tier, tt.dlq
+		if !known {
+			tier, dlq = unlimited, unlimited
 		}
-	}
+		makeSiblings(t, k, tier, dlq)
+		running := k.Run(oversizeConfig())
+		if !known {
+			limit(t, k, "orders.retry.300ms", tt.tier)
+			limit(t, k, "orders.dlq", tt.dlq)
+		}
+		sent := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Observe: true, Count: -1})
+		user := []kgo.RecordHeader{{Key: "mine", Value: []byte("1")}, {Key: "traceparent", Value: []byte("00-1-2-3")}}
+		r := k.Produce(&kgo.Record{
+			Topic: "orders", Partition: 1, Key: []byte("k"), Value: append([]byte(tt.what), noise(value)...), Headers: user,
+		})[0]
+		if tt.parked != nil {
+			m := k.Parked(r, tier1, "busy")
+			if (m.Message != "") != tt.parked.message || (len(m.History) > 0) != tt.parked.message || m.Attempts != 1 {
+				t.Errorf("the copy in the tier says %+v, want its message: %v", m, tt.parked.message)
+			}
+		}
+		k.DeadLettered(r, tt.letter.reason)
+		all := content(t, k, "orders.dlq")
+		if len(all) != 1 {
+			t.Fatalf("%d dead letters, want 1", len(all))
+		}
+		got := all[0]
+		m, err := headers.Parse(got.Headers)
+		if err != nil || m.Reason != tt.letter.reason || (m.Message != "") != tt.letter.message || m.ValueOmitted == tt.letter.value {
+			t.Errorf("the letter says %+v, %v; want %+v", m, err, tt.letter)
+		}
+		if tt.letter.value != bytes.Equal(got.Value, r.Value) || !tt.letter.value && got.Value != nil {
+			t.Errorf("the letter's value has %d bytes of %d, want them: %v", len(got.Value), len(r.Value), tt.letter.value)
+		}
+		if h := headers.Strip(got.Headers); string(got.Key) != "k" || fmt.Sprint(h) != fmt.Sprint(user) || got.Partition != 1 {
+			t.Errorf("key %q, headers %v, partition %d; want those of the record", got.Key, h, got.Partition)
+		}
+		if m.Class != tt.what || m.Original.Offset != r.Offset || m.Group != "billing" || m.NotBefore != (time.Time{}) {
+			t.Errorf("the letter says %+v", m)
+		}
+		k.Conserved()
+		committed(t, k, "orders", 1, r.Offset+1)
+		time.Sleep(time.Minute)
+		if n := sent.Hits(); n > 5 {
+			t.Errorf("%d tries to write one dead letter, want at most shared, alone, shrunk, without value, neither", n)
+		}
+		h := running.Health()
+		if lane := h.Lanes[1]; lane.State != consumer.StateRunning || h.OK != tt.letter.value || lane.Omitted > 1 || (lane.Omitted == 0) != tt.letter.value ||
+			strings.Contains(lane.Why, "raise its max.message.bytes") == tt.letter.value || lane.Forwards != 0 {
+			t.Errorf("health is OK: %v, %+v; want OK: %v, and if not what to raise", h.OK, lane, tt.letter.value)
+		}
+	})
 }
 
 // kgo fails all that it has for a partition when one batch is refused.

@@ -15,65 +15,57 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Each case has a way to keep copies from being written, and the way to end that.
-var unwritable = map[string]struct {
-	fault kfake.Fault // of the copies to partition 1
-	says  string      // by health
-	takes bool        // the topic has the copy, though it is not acknowledged
-}{
-	"not authorized":                         {fault: kfake.Fault{Err: kerr.TopicAuthorizationFailed}, says: "TOPIC_AUTHORIZATION_FAILED"},
-	"no leader":                              {fault: kfake.Fault{Err: kerr.NotLeaderForPartition}, says: "leader"},
-	"leader not available":                   {fault: kfake.Fault{Err: kerr.LeaderNotAvailable}, says: "leader"},
-	"too few in-sync replicas":               {fault: kfake.Fault{Err: kerr.NotEnoughReplicas}, says: "in-sync replicas"},
-	"too few in-sync replicas, once written": {fault: kfake.Fault{Err: kerr.NotEnoughReplicasAfterAppend}, says: "in-sync replicas", takes: true},
-	"no answer in time, once written":        {fault: kfake.Fault{Err: kerr.RequestTimedOut}, says: "in-sync replicas", takes: true},
-	"a broken disk":                          {fault: kfake.Fault{Err: kerr.KafkaStorageError}, says: "leader"},
-	"a policy of the broker":                 {fault: kfake.Fault{Err: kerr.PolicyViolation}, says: "POLICY_VIOLATION"},
-}
-
 // Trap 21: the dead-letter topic is not authorized, or cannot be written to in some other way, and
 // the record is lost or doubled.
 func TestLane_UnwritableCopyBlocksUntilItIsWritten(t *testing.T) {
-	t.Parallel()
-	for name, tt := range unwritable {
-		for topic, value := range map[string]string{"orders.dlq": "bad", "orders.retry.300ms": "busy"} {
-			t.Run(name+"/"+topic, func(t *testing.T) {
-				onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-					c := k.Run(config(sortOfBad))
-					f := tt.fault
-					f.Keys, f.Topic, f.Partitions, f.Count = []kmsg.Key{kmsg.Produce}, topic, []int32{1}, -1
-					fault := k.Cluster.Fault(f)
-					failing := k.Produce(onPartition(1, value, 5)...)
-					time.Sleep(time.Minute)
-					other := k.Produce(
-						&kgo.Record{Topic: "orders", Key: keyOf(0), Value: []byte(value)},
-						&kgo.Record{Topic: "orders", Key: keyOf(0), Value: []byte("fine")},
-					)
-					k.Handled(other[1], 1)
-					if value == "bad" {
-						k.DeadLettered(other[0], headers.ReasonTerminal)
-					} else {
-						k.Handled(other[0], 1)
-					}
-					h := c.Health()
-					if l := h.Lanes[1]; h.OK || l.State != consumer.StateBlocked || !strings.Contains(l.Why, tt.says) {
-						t.Errorf("lane 1 is %+v, want it blocked by what says %q", l, tt.says)
-					}
-					if l := h.Lanes[0]; l.State != consumer.StateRunning {
-						t.Errorf("lane 0 is %+v, want it running", l)
-					}
-					if got := k.Cluster.GroupInfo("billing").Commits["orders"][1].Offset; got != 0 {
-						t.Errorf("%d is committed over copies that are not safe", got)
-					}
-					fault.Remove()
-					committed(t, k, "orders", 1, int64(len(failing)))
-					k.Conserved()
-					holds(t, k, topic, len(failing)+1)
-					isOK(t, c)
-				})
-			})
-		}
+	type refusal struct {
+		err  *kerr.Error // of the copies to partition 1
+		says string      // by health
 	}
+	type failure struct{ topic, value string }
+	each(t, cross(map[string]refusal{
+		"not authorized":                         {kerr.TopicAuthorizationFailed, "TOPIC_AUTHORIZATION_FAILED"},
+		"no leader":                              {kerr.NotLeaderForPartition, "leader"},
+		"leader not available":                   {kerr.LeaderNotAvailable, "leader"},
+		"too few in-sync replicas":               {kerr.NotEnoughReplicas, "in-sync replicas"},
+		"too few in-sync replicas, once written": {kerr.NotEnoughReplicasAfterAppend, "in-sync replicas"},
+		"no answer in time, once written":        {kerr.RequestTimedOut, "in-sync replicas"},
+		"a broken disk":                          {kerr.KafkaStorageError, "leader"},
+		"a policy of the broker":                 {kerr.PolicyViolation, "POLICY_VIOLATION"},
+	}, map[string]failure{
+		"terminal": {"orders.dlq", "bad"}, "retried": {"orders.retry.300ms", "busy"},
+	}), 2, func(t *testing.T, k *consumertest.Kafka, tt pair[refusal, failure]) {
+		topic, value := tt.b.topic, tt.b.value
+		c := k.Run(config(sortOfBad))
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Partitions: []int32{1}, Count: -1, Err: tt.a.err})
+		failing := k.Produce(onPartition(1, value, 5)...)
+		time.Sleep(time.Minute)
+		other := k.Produce(
+			&kgo.Record{Topic: "orders", Key: keyOf(0), Value: []byte(value)},
+			&kgo.Record{Topic: "orders", Key: keyOf(0), Value: []byte("fine")},
+		)
+		k.Handled(other[1], 1)
+		if value == "bad" {
+			k.DeadLettered(other[0], headers.ReasonTerminal)
+		} else {
+			k.Handled(other[0], 1)
+		}
+		h := c.Health()
+		if l := h.Lanes[1]; h.OK || l.State != consumer.StateBlocked || !strings.Contains(l.Why, tt.a.says) {
+			t.Errorf("lane 1 is %+v, want it blocked by what says %q", l, tt.a.says)
+		}
+		if l := h.Lanes[0]; l.State != consumer.StateRunning {
+			t.Errorf("lane 0 is %+v, want it running", l)
+		}
+		if got := k.Cluster.GroupInfo("billing").Commits["orders"][1].Offset; got != 0 {
+			t.Errorf("%d is committed over copies that are not safe", got)
+		}
+		fault.Remove()
+		committed(t, k, "orders", 1, int64(len(failing)))
+		k.Conserved()
+		holds(t, k, topic, len(failing)+1)
+		isOK(t, c)
+	})
 }
 
 // Trap 21: the dead-letter topic is missing.
