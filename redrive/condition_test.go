@@ -45,6 +45,15 @@ func asWritten(t *testing.T, k *consumertest.Kafka, id string, change map[string
 	k.Produce(dlq.RunRecord("orders.dlq.ledger", id, text))
 }
 
+// interrupted is a run of 20 letters that stopped early.
+func interrupted(t *testing.T, k *consumertest.Kafka) (*redrive.Redriver, *redrive.Plan) {
+	t.Helper()
+	letters(t, k, 20, succeeding)
+	r, p := planned(t, k)
+	stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
+	return r, p
+}
+
 // heldUp opens a transaction on a topic and aborts it some time later: committed readers wait.
 func heldUp(t *testing.T, k *consumertest.Kafka, topic string, during time.Duration) (ended <-chan struct{}) {
 	t.Helper()
@@ -111,9 +120,7 @@ func TestResume_LeavesARunThatGoesOn(t *testing.T) {
 func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		letters(t, k, 20, succeeding)
-		r, p := planned(t, k)
-		stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
+		r, p := interrupted(t, k)
 		began := time.Now()
 		took := time.Duration(0)
 		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, func(redrive.Event) {
@@ -133,9 +140,7 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 	t.Parallel()
 	for name, lives := range map[string]bool{"of one that lives": true, "of one that died": false} {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
-			letters(t, k, 20, succeeding)
-			r, p := planned(t, k)
-			stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
+			r, p := interrupted(t, k)
 			beat := func() {
 				asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour), "token": "colleague", "owner": "bob"})
 			}
@@ -169,9 +174,7 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 func TestResume_ChecksAgainAsItClaims(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		letters(t, k, 20, succeeding)
-		r, p := planned(t, k)
-		stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
+		r, p := interrupted(t, k)
 		before := readLedger(t, k).Runs()[p.ID]
 		var once sync.Once
 		k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
@@ -198,9 +201,7 @@ func TestResume_ChecksAgainAsItClaims(t *testing.T) {
 func TestResume_TakesNothingWhereItCannotLook(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		letters(t, k, 20, succeeding)
-		r, p := planned(t, k)
-		stopped(t, r, p, redrive.Pace{Rate: 5, Ramp: -1}, 5)
+		r, p := interrupted(t, k)
 		asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour)})
 		ended := heldUp(t, k, "orders.dlq.ledger", 5*time.Second)
 		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())

@@ -16,17 +16,15 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/bounds"
 )
 
-// Another process's record among the run's own is shown, once, however large it is, and whether or
-// not the run knows already where its own are; nothing of the run's is shown, also of a transaction
-// that was aborted.
-func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
-	t.Parallel()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(3))
+// started is a cluster, and what makes its clients.
+func started(t *testing.T, opts ...kfake.Opt) (*kfake.Cluster, func(...kgo.Opt) *kgo.Client) {
+	t.Helper()
+	cluster, err := kfake.NewCluster(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cluster.Close()
-	client := func(opts ...kgo.Opt) *kgo.Client {
+	t.Cleanup(cluster.Close)
+	return cluster, func(opts ...kgo.Opt) *kgo.Client {
 		cl, err := kgo.NewClient(append(opts, kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20))...)
 		if err != nil {
 			t.Fatal(err)
@@ -34,6 +32,14 @@ func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
 		t.Cleanup(cl.Close)
 		return cl
 	}
+}
+
+// Another process's record among the run's own is shown, once, however large it is, and whether or
+// not the run knows already where its own are; nothing of the run's is shown, also of a transaction
+// that was aborted.
+func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
+	t.Parallel()
+	_, client := started(t, kfake.NumBrokers(3))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	own, other := client(kgo.TransactionalID("run")), client()
@@ -101,19 +107,7 @@ func TestTail_ShowsOnlyWhatOthersWrite(t *testing.T) {
 // the client waits: no run aborted within a second of the failure then.
 func TestTail_ABrokerThatHangsHidesNoOther(t *testing.T) {
 	t.Parallel()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SleepOutOfOrder())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cluster.Close()
-	client := func() *kgo.Client {
-		cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(cl.Close)
-		return cl
-	}
+	cluster, client := started(t, kfake.NumBrokers(2), kfake.SleepOutOfOrder())
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	cl := client()
