@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,13 +12,31 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
+// lockedLog is a log that a test can read while it is written.
+type lockedLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lockedLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
 // A request for a log's bounds holds up the poll loop, and on the retry topics every change of the
 // positions. There was one request for each position. So a silent broker held the loop up for 5 s
 // for each of its partitions.
 func TestConsumerOutOfRange_AsksOnceForAllPositions(t *testing.T) {
 	each(t, map[string]bool{"sources": false, "tiers": true}, func(t *testing.T, tiers bool) {
 		synctest.Test(t, func(t *testing.T) {
-			var log bytes.Buffer // read while nothing runs
+			var log lockedLog
 			c := idle(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
 			silent, err := c.copyClients.Client()
 			if err != nil {
