@@ -1,11 +1,9 @@
 package consumer_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -226,7 +224,6 @@ func (angry) OnLaneState(consumer.LaneChange) { panic("the pager is down") }
 // A hook that panics stops nothing, and the log has its panic.
 func TestHook_PanicIsLoggedAndStopsNothing(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		var log bytes.Buffer
 		behind, seen := &letters{}, &states{}
 		cfg := config(func(_ context.Context, r *kgo.Record) error {
 			if r.Offset%3 == 0 {
@@ -234,7 +231,7 @@ func TestHook_PanicIsLoggedAndStopsNothing(t *testing.T) {
 			}
 			return classify.Retryable(errBusy)
 		})
-		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		log := logged(&cfg)
 		cfg.Hooks = []consumer.Hook{angry{}, behind, seen}
 		c := k.Run(cfg)
 		dead := 0
@@ -253,7 +250,7 @@ func TestHook_PanicIsLoggedAndStopsNothing(t *testing.T) {
 			t.Error("the hook behind the one that panics was called for no state")
 		}
 		for _, name := range []string{"OnDeadLettered", "OnParked", "OnDiscarded", "OnLaneState"} {
-			if n := strings.Count(log.String(), "hook="+name+" panic=\"the pager is down\""); n == 0 || n > 3 {
+			if n := log.with("hook=" + name + " panic=\"the pager is down\""); n == 0 || n > 3 {
 				t.Errorf("the panic of %s is in the log %d times, want it once in ten seconds", name, n)
 			}
 		}

@@ -9,19 +9,10 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-func mustSiblings(t *testing.T, delays ...time.Duration) retrytopics.Siblings {
-	t.Helper()
-	s, err := retrytopics.Naming{}.Siblings("orders", "billing", delays...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // A record goes one tier up with each failure, and stays on the last.
 func TestNext_GoesOneTierUpAndStaysOnTheLast(t *testing.T) {
 	t.Parallel()
-	s := mustSiblings(t, retrytopics.Default...)
+	s := siblingsFor(t, retrytopics.Default...)
 	source, first, second, last := retrytopics.Tier{}, s.Tiers[0], s.Tiers[1], s.Tiers[2]
 	for _, c := range []struct {
 		from    retrytopics.Tier
@@ -47,7 +38,7 @@ func TestNext_GoesOneTierUpAndStaysOnTheLast(t *testing.T) {
 			t.Errorf("next(%v, %s) = %v, want %v", c.from, c.atLeast, got, c.want)
 		}
 	}
-	if got := next(mustSiblings(t), source, time.Second); got != (retrytopics.Tier{}) {
+	if got := next(siblingsFor(t), source, time.Second); got != (retrytopics.Tier{}) {
 		t.Errorf("next with no tiers = %v, want none", got)
 	}
 }
@@ -55,7 +46,7 @@ func TestNext_GoesOneTierUpAndStaysOnTheLast(t *testing.T) {
 // The next wait is never shorter than the last, whatever tiers were configured meanwhile.
 func TestNext_NeverGoesDown(t *testing.T) {
 	t.Parallel()
-	s := mustSiblings(t, retrytopics.Cautious...)
+	s := siblingsFor(t, retrytopics.Cautious...)
 	last := s.Tiers[len(s.Tiers)-1]
 	rapid.Check(t, func(t *rapid.T) {
 		from := rapid.SampledFrom(s.Tiers).Draw(t, "from")

@@ -138,47 +138,48 @@ func TestTelemetry_NoAllocationWithoutAnSDK(t *testing.T) { // not parallel: it 
 func TestTelemetry_FindsALateSDK(t *testing.T) {
 	t.Parallel()
 	run, c := measured(t, 1)
-	tracers := &late{}
-	c.cfg.TracerProvider = tracers
+	there, asked := false, 0
+	c.cfg.TracerProvider = &tracers{start: func(ctx context.Context, _ trace.SpanConfig) context.Context {
+		var is trace.SpanContext
+		if asked++; there {
+			is = trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{byte(asked)}})
+		}
+		return trace.ContextWithSpanContext(ctx, is)
+	}}
 	if err := instrument(c); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
 		run()
 	}
-	if got := tracers.asked.Load(); got != 1 {
-		t.Errorf("a tracer without spans was asked %d times at once, want once", got)
+	if asked != 1 {
+		t.Errorf("a tracer without spans was asked %d times at once, want once", asked)
 	}
-	tracers.there.Store(true)
+	there = true
 	c.clock.Reading.Add(int64(askTracer))
 	for range 10 {
 		run()
 	}
-	if got := tracers.asked.Load(); got != 11 {
-		t.Errorf("a tracer that has spans by now was asked %d times, want once more for each attempt", got)
+	if asked != 11 {
+		t.Errorf("a tracer that has spans by now was asked %d times, want once more for each attempt", asked)
 	}
 }
 
-// late is a tracer provider that has no spans at first.
-type late struct {
+// tracers is a tracer provider whose tracers start spans by a function, which returns their context.
+type tracers struct {
 	tracenoop.TracerProvider
-	there atomic.Bool
-	asked atomic.Int32
+	start func(context.Context, trace.SpanConfig) context.Context
 }
 
-func (p *late) Tracer(string, ...trace.TracerOption) trace.Tracer { return lateTracer{late: p} }
+func (p *tracers) Tracer(string, ...trace.TracerOption) trace.Tracer { return tracer{of: p} }
 
-type lateTracer struct {
+type tracer struct {
 	tracenoop.Tracer
-	late *late
+	of *tracers
 }
 
-func (t lateTracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
-	var is trace.SpanContext
-	if n := t.late.asked.Add(1); t.late.there.Load() {
-		is = trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{byte(n)}})
-	}
-	ctx = trace.ContextWithSpanContext(ctx, is)
+func (t tracer) Start(ctx context.Context, _ string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	ctx = t.of.start(ctx, trace.NewSpanStartConfig(opts...))
 	return ctx, trace.SpanFromContext(ctx)
 }
 
@@ -241,8 +242,13 @@ func TestTelemetry_AttemptSpanIsARoot(t *testing.T) {
 		"a span of a client hook": func(_ *Consumer, r *kgo.Record) { r.Context = others },
 	}, func(t *testing.T, set func(*Consumer, *kgo.Record)) {
 		_, c := measured(t, 1)
-		tracers := &rooting{}
-		c.cfg.TracerProvider = tracers
+		var parent trace.SpanContext
+		c.cfg.TracerProvider = &tracers{start: func(ctx context.Context, cfg trace.SpanConfig) context.Context {
+			if !cfg.NewRoot() {
+				parent = trace.SpanContextFromContext(ctx)
+			}
+			return ctx
+		}}
 		rec := &kgo.Record{}
 		set(c, rec)
 		a := &attempt{from: &origin{source: "orders", values: c.values}, rec: rec}
@@ -253,30 +259,10 @@ func TestTelemetry_AttemptSpanIsARoot(t *testing.T) {
 		var g attemptTelemetry
 		g.enable(c.telemetry, 0)
 		g.start(c.telemetry, a)
-		if tracers.parent.IsValid() {
-			t.Errorf("the span's parent is %v, want none", tracers.parent.SpanID())
+		if parent.IsValid() {
+			t.Errorf("the span's parent is %v, want none", parent.SpanID())
 		}
 	})
-}
-
-// rooting is a tracer provider that records what the parent of a span would be.
-type rooting struct {
-	tracenoop.TracerProvider
-	parent trace.SpanContext
-}
-
-func (p *rooting) Tracer(string, ...trace.TracerOption) trace.Tracer { return rootingTracer{of: p} }
-
-type rootingTracer struct {
-	tracenoop.Tracer
-	of *rooting
-}
-
-func (t rootingTracer) Start(ctx context.Context, _ string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
-	if cfg := trace.NewSpanStartConfig(opts...); !cfg.NewRoot() {
-		t.of.parent = trace.SpanContextFromContext(ctx)
-	}
-	return ctx, trace.SpanFromContext(ctx)
 }
 
 // An error's text is cut and made valid UTF-8 for spans.

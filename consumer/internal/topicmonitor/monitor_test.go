@@ -87,24 +87,20 @@ func (o *owner) fail(err error) {
 // good, has to be missing for longer.
 func TestMonitor_ReportsEachChangeOnce(t *testing.T) {
 	t.Parallel()
-	var (
-		first  = cluster.Topic{ID: kadm.TopicID{1}, Partitions: 1}
-		second = cluster.Topic{ID: kadm.TopicID{2}, Partitions: 1}
-		none   = cluster.Topic{Err: kerr.UnknownTopicOrPartition}
-	)
+	other := cluster.Topic{ID: kadm.TopicID{2}, Partitions: 1}
 	for name, tt := range map[string]struct {
 		kind    Kind
 		now     []cluster.Topic // each for 20 s
 		suspect bool            // before the last
 		want    []string
 	}{
-		"it stays":                    {now: []cluster.Topic{first, first}},
-		"recreated":                   {now: []cluster.Topic{first, second}, want: []string{"recreated"}},
-		"a broker lags behind":        {now: []cluster.Topic{first, second, first}, want: []string{"recreated"}},
-		"missing, and back":           {now: []cluster.Topic{first, none, none, first}, want: []string{"missing", "found"}},
-		"a drained tier for a moment": {kind: Drained, now: []cluster.Topic{first, none, first}, want: []string{"found"}},
-		"a drained tier is gone":      {kind: Drained, now: []cluster.Topic{first, none, none}, want: []string{"missing"}},
-		"a client has another id":     {now: []cluster.Topic{first, first}, suspect: true, want: []string{"reread"}},
+		"it stays":                    {now: []cluster.Topic{found, found}},
+		"recreated":                   {now: []cluster.Topic{found, other}, want: []string{"recreated"}},
+		"a broker lags behind":        {now: []cluster.Topic{found, other, found}, want: []string{"recreated"}},
+		"missing, and back":           {now: []cluster.Topic{found, absent, absent, found}, want: []string{"missing", "found"}},
+		"a drained tier for a moment": {kind: Drained, now: []cluster.Topic{found, absent, found}, want: []string{"found"}},
+		"a drained tier is gone":      {kind: Drained, now: []cluster.Topic{found, absent, absent}, want: []string{"missing"}},
+		"a client has another id":     {now: []cluster.Topic{found, found}, suspect: true, want: []string{"reread"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
