@@ -35,28 +35,23 @@ func entries() []Entry {
 func TestEntry_FormatIsStable(t *testing.T) {
 	t.Parallel()
 	for file, entries := range map[string][]Entry{"entries-v1.txt": entries(), "entries-v2.txt": laterEntries()} {
-		standAsEver(t, file, entries)
+		var got bytes.Buffer
+		for i, e := range entries {
+			r := e.Record("orders.dlq.ledger", 3, int64(i)*1_000_000_007)
+			if r.Topic != "orders.dlq.ledger" || r.Partition != 3 || (r.Value == nil) != (e.State == "") {
+				t.Errorf("entry %d is on %s-%d with value %q", i, r.Topic, r.Partition, r.Value)
+			}
+			fmt.Fprintf(&got, "%s %s\n", r.Key, r.Value)
+			offset, again, err := readEntry(r)
+			if err != nil || offset != int64(i)*1_000_000_007 {
+				t.Errorf("entry %d is read as that of letter %d, %v", i, offset, err)
+			}
+			if d := cmp.Diff(e, again); d != "" {
+				t.Errorf("entry %d is read otherwise: %s", i, d)
+			}
+		}
+		golden(t, file, got.String())
 	}
-}
-
-func standAsEver(t *testing.T, file string, entries []Entry) {
-	t.Helper()
-	var got bytes.Buffer
-	for i, e := range entries {
-		r := e.Record("orders.dlq.ledger", 3, int64(i)*1_000_000_007)
-		if r.Topic != "orders.dlq.ledger" || r.Partition != 3 || (r.Value == nil) != (e.State == "") {
-			t.Errorf("entry %d is on %s-%d with value %q", i, r.Topic, r.Partition, r.Value)
-		}
-		fmt.Fprintf(&got, "%s %s\n", r.Key, r.Value)
-		offset, again, err := readEntry(r)
-		if err != nil || offset != int64(i)*1_000_000_007 {
-			t.Errorf("entry %d is read as that of letter %d, %v", i, offset, err)
-		}
-		if d := cmp.Diff(e, again); d != "" {
-			t.Errorf("entry %d is read otherwise: %s", i, d)
-		}
-	}
-	golden(t, file, got.String())
 }
 
 func TestEntry_UnknownFieldsAreIgnored(t *testing.T) {

@@ -39,8 +39,8 @@ func TestImport_WritesWhatWasExported(t *testing.T) {
 				if r == nil {
 					t.Fatalf("%s is missing", at)
 				}
-				if !bytes.Equal(r.Key, want.Key) || !bytes.Equal(r.Value, want.Value) || (r.Key == nil) != (want.Key == nil) || (r.Value == nil) != (want.Value == nil) {
-					t.Errorf("%s: %q = %q, want %q = %q", at, r.Key, r.Value, want.Key, want.Value)
+				if d := cmp.Diff([][]byte{want.Key, want.Value}, [][]byte{r.Key, r.Value}); d != "" {
+					t.Errorf("%s: key and value: %s", at, d)
 				}
 				if d := cmp.Diff(want.Headers, r.Headers); d != "" {
 					t.Errorf("%s: %s", at, d)

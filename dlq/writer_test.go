@@ -52,11 +52,8 @@ func TestWriter_KeepsBytesAndPartition(t *testing.T) {
 			if got.Partition != 2 {
 				t.Errorf("partition = %d, want 2", got.Partition)
 			}
-			if (got.Key == nil) != (c.key == nil) || string(got.Key) != string(c.key) {
-				t.Errorf("key = %#v, want %#v", got.Key, c.key)
-			}
-			if (got.Value == nil) != (c.value == nil) || string(got.Value) != string(c.value) {
-				t.Errorf("value = %#v, want %#v", got.Value, c.value)
+			if diff := cmp.Diff([][]byte{c.key, c.value}, [][]byte{got.Key, got.Value}); diff != "" {
+				t.Errorf("key and value: %s", diff)
 			}
 			if got.Timestamp.Before(wrote.Truncate(time.Millisecond)) {
 				t.Errorf("timestamp = %s, want that of writing, %s", got.Timestamp, wrote)

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
 func TestConfirm_TakesTheCountOnly(t *testing.T) {
@@ -27,8 +24,7 @@ func TestConfirm_TakesTheCountOnly(t *testing.T) {
 	} {
 		tl, words := quietTool(strings.NewReader(c.typed))
 		err := confirm(t.Context(), tl, "40 letters of orders.dlq will be discarded", 40)
-		switch {
-		case c.want == "" && err != nil, c.want != "" && (exitCode(err) != exitRefused || !strings.Contains(err.Error(), c.want)):
+		if c.want == "" && err != nil || c.want != "" && (exitCode(err) != exitRefused || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: %v, want %q", c.typed, err, c.want)
 		}
 		if got, want := words.String(), "40 letters of orders.dlq will be discarded; type 40 to continue:\n"; got != want {
@@ -42,14 +38,13 @@ func TestConfirm_TakesNoInterruptForAnAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r, w := io.Pipe()
 	defer w.Close()
-	tl := &tool{process: process{stdin: r}, screen: output.NewScreen(io.Discard, io.Discard, func(string) string { return "" })}
+	tl, words := quietTool(r)
 	cancel(errInterrupted)
 	err := confirm(ctx, tl, "x", 1)
 	if !errors.Is(err, errInterrupted) {
 		t.Errorf("%v, want %v", err, errInterrupted)
 	}
-	var words bytes.Buffer
-	tl.screen = output.NewScreen(io.Discard, &words, func(string) string { return "" })
+	words.Reset() // the question
 	tl.inform(ctx, nil, err)
 	if got, want := words.String(), "redrive: interrupted, nothing was done\n"; got != want {
 		t.Errorf("it says %q, want %q", got, want)

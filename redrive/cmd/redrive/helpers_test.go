@@ -296,6 +296,14 @@ func (b *broker) hold(t *testing.T, topic string) map[int32][]content {
 	return held
 }
 
+// wantHeld checks the content of all letters of a dead-letter topic.
+func (b *broker) wantHeld(t *testing.T, topic string, want map[int32][]content) {
+	t.Helper()
+	if diff := cmp.Diff(want, b.hold(t, topic)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", topic, diff)
+	}
+}
+
 func save(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "letters.jsonl")
@@ -406,6 +414,12 @@ var fast = []string{"--rate", "0", "--ramp", "0", "--window", "2s"}
 func (s *service) redrive(t *testing.T, args ...string) result {
 	t.Helper()
 	return s.as().run(t, args...)
+}
+
+// exported returns the lines of an export of the open letters, whose partitions come in any order.
+func (s *service) exported(t *testing.T) []string {
+	t.Helper()
+	return slices.Sorted(strings.Lines(s.redrive(t, "export", "orders.dlq").stdout))
 }
 
 // heldUp opens a transaction on all partitions of a topic and aborts it some time later: readers of

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -53,9 +52,7 @@ func TestPrune_ByAgeAsksForOpenLettersAndArchives(t *testing.T) {
 	args := []string{"prune", "orders.dlq", "--older-than", "150m", "--archive", file, "-o", "json"}
 	got := invocation{env: env, stdin: "4\n"}.run(t, args...)
 	prints(t, got, exitRefused, "", "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome; type 3 to continue:")
-	if diff := cmp.Diff(was, b.hold(t, "orders.dlq")); diff != "" {
-		t.Errorf("-was +is:\n%s", diff)
-	}
+	b.wantHeld(t, "orders.dlq", was)
 	got = invocation{env: env, stdin: "3\n"}.run(t, args...)
 	if got.code != exitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":4,"open":3,"pending":0,"archive":"`) {
 		t.Errorf("%+v", got)
@@ -63,9 +60,7 @@ func TestPrune_ByAgeAsksForOpenLettersAndArchives(t *testing.T) {
 	b.wantOpen(t, "0:3 1:1 1:2")
 	prints(t, b.redrive(t, "import", "again.dlq", file), exitDone, "IMPORTED  4\n", "")
 	want := map[int32][]content{0: was[0][:3], 1: was[1][:1]}
-	if diff := cmp.Diff(want, b.hold(t, "again.dlq")); diff != "" {
-		t.Errorf("-deleted +archived:\n%s", diff)
-	}
+	b.wantHeld(t, "again.dlq", want)
 }
 
 func TestPrune_DeletesNothingWithoutItsArchive(t *testing.T) {
@@ -98,9 +93,7 @@ func TestPrune_DeletesNothingWithoutItsArchive(t *testing.T) {
 	if got.code != exitError || !strings.Contains(got.stderr, "the user needs DELETE on topic orders.dlq") || !strings.Contains(got.stderr, "; the archive "+file+" exists and is complete") {
 		t.Errorf("with an archive: %+v", got)
 	}
-	if diff := cmp.Diff(was, b.hold(t, "orders.dlq")); diff != "" {
-		t.Errorf("-was +is:\n%s", diff)
-	}
+	b.wantHeld(t, "orders.dlq", was)
 }
 
 // A copy without an entry is not deleted together with its letter. Prune records it and warns.

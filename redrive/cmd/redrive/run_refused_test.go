@@ -37,10 +37,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 	gone.Class = "gone"
 	s.produce(t, letter("orders.dlq", 0, 0, gone))
 	s.commit(t, "gone", "orders.retry.1s", 0, 0)
-	exported := func() []string { // partitions come as they are fetched
-		return slices.Sorted(strings.Lines(s.redrive(t, "export", "orders.dlq").stdout))
-	}
-	before := exported()
+	before := s.exported(t)
 	for _, c := range []struct{ args, reason, says, remedy string }{
 		{"--class pyament", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
 		{"--class tax --since 1ms", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
@@ -66,7 +63,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 			}
 		}
 	}
-	if after := exported(); !slices.Equal(after, before) {
+	if after := s.exported(t); !slices.Equal(after, before) {
 		t.Error("something was done")
 	}
 	prints(t, s.redrive(t, "runs", "orders.dlq"), exitDone, "", "orders.dlq has no runs")
@@ -106,10 +103,7 @@ func TestRun_UnfinishedKeepsOtherVerbsOut(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
 	o := s.interruptedRun(t)
-	exported := func() []string { // partitions come in any order
-		return slices.Sorted(strings.Lines(s.redrive(t, "export", "orders.dlq").stdout))
-	}
-	before := exported()
+	before := s.exported(t)
 	file := save(t, strings.Join(before, ""))
 	for _, args := range [][]string{
 		{"run", "orders.dlq"},
@@ -125,7 +119,7 @@ func TestRun_UnfinishedKeepsOtherVerbsOut(t *testing.T) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
-	if after := exported(); !slices.Equal(after, before) {
+	if after := s.exported(t); !slices.Equal(after, before) {
 		t.Errorf("something was done: %q became %q", before, after)
 	}
 	if _, err := os.Stat(file + ".archive"); err == nil {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,10 +21,7 @@ import (
 func TestTool_PrintsNoSecret(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "me", hunter), kfake.Superuser("SCRAM-SHA-512", "me", hunter))
-	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(hunter+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := save(t, hunter+"\n")
 	traces := []string{"hunter", base64.StdEncoding.EncodeToString([]byte("\x00me\x00" + hunter))}
 	for _, c := range []struct {
 		args []string

@@ -13,10 +13,9 @@ func TestCluster_ReportsEveryProblemAtOnce(t *testing.T) {
 	noCert := write(t, filepath.Join(some, "no.pem"), "no certificate")
 	empty := write(t, filepath.Join(some, "empty"), "\n")
 	pass := write(t, filepath.Join(some, "pass"), "x\n")
-	cert, key := newAuthority(t).issue(t, "a")
+	cert, _ := newAuthority(t).issue(t, "a")
 	_, otherKey := newAuthority(t).issue(t, "b")
 	certFile, keyFile := write(t, filepath.Join(some, "cert"), cert), write(t, filepath.Join(some, "key"), otherKey)
-	_ = key
 	for _, c := range []struct {
 		name  string
 		world world

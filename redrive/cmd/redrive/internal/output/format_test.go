@@ -10,13 +10,9 @@ func TestFormat_EachIsWhatItWas(t *testing.T) {
 		s, out, _ := fixed(f)
 		l := s.List()
 		for _, r := range rows {
-			if err := l.Row(sampled(r...)...); err != nil {
-				t.Fatal(err)
-			}
+			add(t, l, sampled(r...)...)
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		end(t, l)
 		golden(t, "list."+string(f), out.Bytes())
 
 		s, out, _ = fixed(f)

@@ -43,6 +43,22 @@ func fixed(f Format) (s *Screen, stdout, stderr *bytes.Buffer) {
 	return s, stdout, stderr
 }
 
+// add writes a row of a list.
+func add(t *testing.T, l *List, fields ...Field) {
+	t.Helper()
+	if err := l.Row(fields...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end ends a list.
+func end(t *testing.T, l *List) {
+	t.Helper()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // sampled are cells as a row.
 func sampled(cells ...any) []Field {
 	return []Field{

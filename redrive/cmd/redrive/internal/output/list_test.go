@@ -15,9 +15,8 @@ func TestList_JSONIsTheSameTextToItsReader(t *testing.T) {
 	for _, f := range []Format{JSON, JSONL} {
 		s, out, _ := fixed(f)
 		l := s.List()
-		if err := errors.Join(l.Row(NewField("v", "", text)), l.Close()); err != nil {
-			t.Fatal(err)
-		}
+		add(t, l, NewField("v", "", text))
+		end(t, l)
 		for _, r := range out.String() {
 			if r != '\n' && !unicode.IsPrint(r) {
 				t.Errorf("%s: %U stands raw in %q", f, r, out)
@@ -54,9 +53,7 @@ func TestList_ARowOfALineIsThereAtOnce(t *testing.T) {
 	s, out, _ := fixed(JSONL)
 	l := s.List()
 	for i := range 3 {
-		if err := l.Row(NewField("n", "", i)); err != nil {
-			t.Fatal(err)
-		}
+		add(t, l, NewField("n", "", i))
 		if got := strings.Count(out.String(), "\n"); got != i+1 {
 			t.Errorf("%d lines after %d rows", got, i+1)
 		}

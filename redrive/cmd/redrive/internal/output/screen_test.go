@@ -11,7 +11,8 @@ func TestScreen_EscapesWords(t *testing.T) {
 	s, _, words := fixed(Table)
 	s.Say("topic %s: %v, %d", "a\x1b[2J\nredrive: done", errors.New("b\u009b"), 3)
 	s.Warn("%s", []string{"c\r", "d"})
-	want := `topic a\x1b[2J\nredrive: done: b\u009b, 3` + "\n" + `warning: c\r, d` + "\n"
+	s.Warn("%v", errors.Join(errors.New("a"), errors.New("b\x1b"))) // it stays on its line
+	want := `topic a\x1b[2J\nredrive: done: b\u009b, 3` + "\n" + `warning: c\r, d` + "\n" + `warning: a; b\x1b` + "\n"
 	if got := words.String(); got != want {
 		t.Errorf("words = %q, want %q", got, want)
 	}
@@ -23,9 +24,8 @@ func TestScreen_IsPlainWithoutATerminal(t *testing.T) {
 	s.Status("%s 3 of 4", Bar(3, 4))
 	s.Warn("x")
 	l := s.List()
-	if err := errors.Join(l.Row(NewField("a", "A", "b")), l.Close()); err != nil {
-		t.Fatal(err)
-	}
+	add(t, l, NewField("a", "A", "b"))
+	end(t, l)
 	if got := out.String() + words.String(); strings.ContainsAny(got, "\x1b\r[") {
 		t.Errorf("%q has colour or a status line", got)
 	}
@@ -47,14 +47,5 @@ func TestStatus_MakesRoom(t *testing.T) {
 	want := "1 of 2" + erase + "half of it\ndata\n2 of 2" + erase
 	if got := words.String(); got != want {
 		t.Errorf("terminal = %q, want %q", got, want)
-	}
-}
-
-func TestScreen_AJoinedErrorStaysOnItsLine(t *testing.T) {
-	t.Parallel()
-	s, _, words := fixed(Table)
-	s.Warn("%v", errors.Join(errors.New("a"), errors.New("b\x1b")))
-	if got, want := words.String(), "warning: a; b\\x1b\n"; got != want {
-		t.Errorf("words = %q, want %q", got, want)
 	}
 }

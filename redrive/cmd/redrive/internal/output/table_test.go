@@ -21,11 +21,7 @@ func TestTable_ARowWaitsNoLongerThanAPage(t *testing.T) {
 			defer s.mu.Unlock()
 			return strings.Count(out.String(), "\n")
 		}
-		row := func() {
-			if err := l.Row(NewField("n", "N", 1)); err != nil {
-				t.Fatal(err)
-			}
-		}
+		row := func() { add(t, l, NewField("n", "N", 1)) }
 		row()
 		time.Sleep(pageWait - time.Millisecond)
 		if got := lines(); got != 0 {
@@ -53,17 +49,11 @@ func TestTable_ColumnsOfALongListStayWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	s, out, _ := fixed(Table)
 	l := s.List()
-	if err := l.Row(NewField("a", "A", "long in the first page"), NewField("b", "B", "x")); err != nil {
-		t.Fatal(err)
-	}
+	add(t, l, NewField("a", "A", "long in the first page"), NewField("b", "B", "x"))
 	for range 3 * pageRows {
-		if err := l.Row(NewField("a", "A", "s"), NewField("b", "B", "x")); err != nil {
-			t.Fatal(err)
-		}
+		add(t, l, NewField("a", "A", "s"), NewField("b", "B", "x"))
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	end(t, l)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if len(lines) != 2+3*pageRows {
 		t.Fatalf("%d lines, want %d", len(lines), 2+3*pageRows)
