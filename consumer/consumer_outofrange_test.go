@@ -98,7 +98,7 @@ func TestConsumerOutOfRange_LaneOvertakenByRetention(t *testing.T) {
 		log, expired := metered(&cfg, "orders")
 		c := k.Run(cfg)
 		release := hold(c)
-		records := inBatches(k, 10, 10, time.Second) // a batch at a time: the first ones fill the lane
+		records := inBatches(k, 10, 10, time.Second) // the first ones fill the lane
 		next := c.Health().Lanes[0].Offsets[0].Next
 		if next > 60 {
 			t.Fatalf("read to %d with MaxInFlight 10: the lane is not held up", next)
@@ -205,7 +205,7 @@ func TestConsumerOutOfRange_OtherLogIsReadFromItsStart(t *testing.T) {
 	}
 	each(t, map[string]row{
 		"source": {"orders", 1},
-		"tier":   {"orders.retry.300ms", 2}, // its bounds are requested again when its lane restarts
+		"tier":   {"orders.retry.300ms", 2}, // its lane restarts, and asks again
 	}, 1, func(t *testing.T, k *consumertest.Kafka, tt row) {
 		cfg := config(busyOnce)
 		log := logged(&cfg)

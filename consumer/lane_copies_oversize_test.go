@@ -338,7 +338,8 @@ func TestLane_RevokedOverLargeCopiesLosesNone(t *testing.T) {
 		first := k.Run(cfg)
 		fault.Keys, fault.Topic, fault.Partitions, fault.Count = []kmsg.Key{kmsg.Produce}, "orders.dlq", []int32{1}, -1
 		handle := k.Cluster.Fault(fault)
-		all := k.Produce(onPartition(1, "busy"+string(noise(10_000)), 8)...) // as many as a lane sends before one is acknowledged
+		// as many as a lane sends before one is acknowledged
+		all := k.Produce(onPartition(1, "busy"+string(noise(10_000)), 8)...)
 		hits(t, handle, 3)
 		eventually(t, "the copies wait", func() bool { return first.Health().Lanes[1].Forwards == len(all) })
 		stop(t, first)

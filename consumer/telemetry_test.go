@@ -165,7 +165,7 @@ func TestTelemetry_FindsALateSDK(t *testing.T) {
 	}
 }
 
-// tracers is a tracer provider whose tracers start spans by a function, which returns their context.
+// tracers is a tracer provider that starts spans by a function. It returns the span's context.
 type tracers struct {
 	tracenoop.TracerProvider
 	start func(context.Context, trace.SpanConfig) context.Context
