@@ -51,8 +51,8 @@ func newBroker(t *testing.T, opts ...kfake.Opt) *broker {
 	return &broker{Cluster: c, addr: strings.Join(c.ListenAddrs(), ",")}
 }
 
-// open makes the test's own clients.
-func (b *broker) open(t *testing.T, opts ...kgo.Opt) *broker {
+// client makes a client that writes to the partition that a record names.
+func (b *broker) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(b.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50 * time.Millisecond),
@@ -61,7 +61,14 @@ func (b *broker) open(t *testing.T, opts ...kgo.Opt) *broker {
 		t.Fatal(err)
 	}
 	t.Cleanup(cl.Close)
-	b.cl, b.admin = cl, kadm.NewClient(cl)
+	return cl
+}
+
+// open makes the test's own clients.
+func (b *broker) open(t *testing.T, opts ...kgo.Opt) *broker {
+	t.Helper()
+	b.cl = b.client(t, opts...)
+	b.admin = kadm.NewClient(b.cl)
 	return b
 }
 
@@ -354,12 +361,8 @@ func guarded(t *testing.T, permissions []kfake.ACL) *broker {
 	}
 	b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: noon, By: "ada", Why: "x"})
 	joined := make(chan struct{})
-	member, err := kgo.NewClient(kgo.SeedBrokers(b.ListenAddrs()...), admin, kgo.ConsumerGroup("billing"), kgo.ConsumeTopics("orders"), kgo.DisableAutoCommit(),
+	member := b.client(t, admin, kgo.ConsumerGroup("billing"), kgo.ConsumeTopics("orders"), kgo.DisableAutoCommit(),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, _ map[string][]int32) { close(joined) }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(member.Close)
 	<-joined
 	member.CommitOffsetsSync(t.Context(), map[string]map[int32]kgo.EpochOffset{"orders.retry.5s": {0: {Epoch: -1}}},
 		func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, r *kmsg.OffsetCommitResponse, err error) {

@@ -18,11 +18,7 @@ func TestListParked_CountsNoMarksOfTransactions(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t).open(t)
 	b.topic(t, "orders.retry.5s", 1, nil)
-	tx, err := kgo.NewClient(kgo.SeedBrokers(b.ListenAddrs()...), kgo.TransactionalID("run"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(tx.Close)
+	tx := b.client(t, kgo.TransactionalID("run"))
 	send := func(end func()) {
 		t.Helper()
 		if err := tx.BeginTransaction(); err != nil {
