@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -14,15 +15,20 @@ var free = []string{"integration", "examples", "internal/deptest", "internal/sui
 var storied = []string{"helpers", "example", "main", "suite"}
 
 const (
-	strayFiles = "test files named after no code file"
-	strayTests = "tests named after nothing that their package declares"
+	longComments = "comment lines over 100 columns"
+	strayFiles   = "test files named after no code file"
+	strayTests   = "tests named after nothing that their package declares"
 )
 
-// conventions lists the test files and the tests whose names do not say what they are about.
+// conventions lists the comments that are too long, and the test files and the tests whose names do
+// not say what they are about.
 func conventions(files []*file) map[string][]string {
-	broken := map[string][]string{strayFiles: {}, strayTests: {}}
+	broken := map[string][]string{longComments: {}, strayFiles: {}, strayTests: {}}
 	folders := map[string][]*file{}
 	for _, f := range files {
+		for _, line := range f.longComments {
+			broken[longComments] = append(broken[longComments], fmt.Sprintf("%s:%d", f.path, line))
+		}
 		folders[path.Dir(f.path)] = append(folders[path.Dir(f.path)], f)
 	}
 	for dir, inside := range folders {

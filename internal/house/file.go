@@ -19,7 +19,7 @@ type file struct {
 	lines        int
 	bare         int   // lines behind the imports that hold more than a comment
 	functions    []int // lines of each function's body
-	longComments int   // lines over 100 columns that hold a comment
+	longComments []int // numbers of the lines over 100 columns that hold a comment
 	tests        []string
 	decls        []string // the names that it declares at its top level
 }
@@ -76,7 +76,7 @@ func readFile(path string, src []byte) (*file, error) {
 			}
 			for l := fset.Position(c.Pos()).Line; l <= fset.Position(c.End()).Line; l++ {
 				if columns(text[l-1]) > 100 {
-					f.longComments++
+					f.longComments = append(f.longComments, l)
 				}
 			}
 		}

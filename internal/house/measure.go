@@ -38,9 +38,6 @@ func measure(dir string) (measures, map[string][]string, error) {
 		}
 		m.count(top, inside)
 	}
-	for _, f := range files {
-		m["comment lines over 100 columns"] += f.longComments
-	}
 	for _, doc := range []string{"README.md", "DESIGN.md"} {
 		text, err := os.ReadFile(filepath.Join(dir, doc))
 		if err != nil {
