@@ -178,7 +178,8 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 		if n, err := ledger.Discard(t.Context(), dlq.Filter{Match: func(l *dlq.Letter) bool { return string(l.Record.Value) == "resolved" }}, dlq.Cursor{}, "eve", "tests", nil); n != 20 || err != nil {
 			t.Fatal(n, err)
 		}
-		if err := k.Cluster.DeleteRecords("orders.dlq", 0, 11); err != nil { // 6 early ones, 5 empty ones
+		// 6 early letters and 5 empty ones
+		if err := k.Cluster.DeleteRecords("orders.dlq", 0, 11); err != nil {
 			t.Fatal(err)
 		}
 		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)

@@ -94,8 +94,8 @@ func (l *leftover) describe(req *kmsg.DescribeProducersRequest) kmsg.Response {
 }
 
 // A transaction that an earlier run left open became visible with the first commit of the next run:
-// letters came twice, or a claim without an owner. A broker that was down was taken for one that does
-// not know the request: its open transactions were aborted unseen, committed or not.
+// letters came twice, or a claim without an owner. A broker that was down was taken for a broker
+// that does not know the request: its open transactions were aborted unseen, committed or not.
 func TestClaim_EndsWhatAnEarlierRunLeftOpen(t *testing.T) {
 	t.Parallel()
 	for name, l := range map[string]*leftover{

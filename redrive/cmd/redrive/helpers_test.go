@@ -200,8 +200,8 @@ func prints(t *testing.T, got result, code int, stdout, stderr string, about ...
 	}
 }
 
-// printsGolden checks that a command is done and printed what the golden file has, without a control
-// character.
+// printsGolden checks that a command is done and printed the text of the golden file, without a
+// control character.
 func printsGolden(t *testing.T, got result, name string) {
 	t.Helper()
 	if got.code != exitDone || got.stderr != "" || strings.ContainsAny(got.stdout, "\x1b\u009b") || !utf8.ValidString(got.stdout) {
