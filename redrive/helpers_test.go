@@ -367,8 +367,8 @@ func succeeds(t *testing.T, letters int64) func(redrive.Outcome, error) {
 	return ends(t, redrive.Counts{Succeeded: letters})
 }
 
-// ends checks how a run ended: done, with an outcome for each of its letters. The outcomes add up to
-// the letters that it sent and selected. Classes of failures count if some are wanted.
+// ends checks how a run ended: done, with an outcome for each of its letters. The outcomes add up
+// to the letters that it sent and selected. Classes of failures count if some are wanted.
 func ends(t *testing.T, want redrive.Counts) func(redrive.Outcome, error) {
 	return func(o redrive.Outcome, err error) {
 		t.Helper()
