@@ -20,14 +20,16 @@ func (c *Consumer) pollSource(ctx context.Context) {
 		full, lost = full[:0], lost[:0]
 		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 			l := c.lane(p.Topic, p.Partition)
-			if o, ok := isOutOfRange(p.Topic, p.Partition, p.Err); ok {
-				lost = append(lost, o)
-			} else if p.Err != nil {
-				var source *feed
-				if l != nil {
-					source = &l.source.feed
+			if p.Err != nil { // asking a nil error would allocate
+				if o, ok := isOutOfRange(p.Topic, p.Partition, p.Err); ok {
+					lost = append(lost, o)
+				} else {
+					var source *feed
+					if l != nil {
+						source = &l.source.feed
+					}
+					c.fetchError(ctx, source, p.Topic, p.Partition, p.Err)
 				}
-				c.fetchError(ctx, source, p.Topic, p.Partition, p.Err)
 			}
 			if l != nil && len(p.Records) > 0 && l.source.offer(p.Records) {
 				full = append(full, &l.source.fetch)
