@@ -115,6 +115,7 @@ func TestARunThatHangsDoesNotHideThoseBeforeIt(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		o.want("messaging.process.duration", map[string]int64{"outcome=handled tier=": 2})
 		close(release)
+		synctest.Wait() // a consumer that drains begins no further record
 		stop(t, c)
 		o.want("messaging.process.duration", map[string]int64{"outcome=handled tier=": 4})
 	})
