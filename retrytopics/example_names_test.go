@@ -105,3 +105,24 @@ func ExampleSiblings_Topics() {
 	fmt.Println(s.Topics())
 	// Output: [orders.retry.1m orders.dlq orders.dlq.ledger]
 }
+
+// Doubling reaches the longest delay with the seventh tier. A policy that asks for more attempts
+// than that repeats it.
+func ExampleExponential() {
+	webhooks, err := retrytopics.Naming{}.Siblings("webhooks", "partners", retrytopics.Exponential(time.Minute, time.Hour, 12)...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, tier := range webhooks.Tiers {
+		fmt.Println(tier.Topic)
+	}
+	// Output:
+	// webhooks.retry.1m
+	// webhooks.retry.2m
+	// webhooks.retry.4m
+	// webhooks.retry.8m
+	// webhooks.retry.16m
+	// webhooks.retry.32m
+	// webhooks.retry.1h
+}
