@@ -63,6 +63,9 @@ func (t *summarizer) add(r *kgo.Record) {
 	case t.judge.copy != noCopy:
 		p.Duplicates++
 		return
+	case state == Redriven:
+		p.Pending++
+		return
 	case state.Resolves():
 		p.Resolved++
 		return
@@ -163,7 +166,7 @@ func (t *summarizer) summary() *Summary {
 	for _, p := range slices.Sorted(maps.Keys(t.partitions)) {
 		c := t.partitions[p]
 		s.Partitions = append(s.Partitions, c.PartitionCount)
-		s.Open, s.Resolved, s.Duplicates = s.Open+c.Open, s.Resolved+c.Resolved, s.Duplicates+c.Duplicates
+		s.Open, s.Pending, s.Resolved, s.Duplicates = s.Open+c.Open, s.Pending+c.Pending, s.Resolved+c.Resolved, s.Duplicates+c.Duplicates
 	}
 	for _, f := range t.failures.rows {
 		s.Failures = append(s.Failures, *f)

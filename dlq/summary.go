@@ -17,10 +17,11 @@ const (
 type Summary struct {
 	// Topic is the dead-letter topic.
 	Topic string
-	// Open counts the open letters, Resolved those that an entry resolves, and Duplicates the
-	// copies of earlier letters that have no entry of their own. All count only letters that the
-	// filter selects.
-	Open, Resolved, Duplicates int64
+	// Open counts the open letters. Pending counts the letters that were redriven and whose outcome
+	// is not known yet; the entry of such a letter is [Redriven]. Resolved counts the other letters
+	// that an entry resolves, and Duplicates the copies of earlier letters that have no entry of
+	// their own. A letter has one of these counts. All count only letters that the filter selects.
+	Open, Pending, Resolved, Duplicates int64
 	// Foreign counts the open letters that siding did not write: they have no reason. Malformed
 	// counts the open letters with broken headers, of those that a summary needs.
 	Foreign, Malformed int64
@@ -65,8 +66,8 @@ type GroupCount struct {
 
 // PartitionCount counts the letters of one partition of a dead-letter topic.
 type PartitionCount struct {
-	Partition                  int32
-	Open, Resolved, Duplicates int64
+	Partition                           int32
+	Open, Pending, Resolved, Duplicates int64
 	// OldestOffset is the offset of the first open letter, and Oldest when it was written, which
 	// retention goes by. They are zero if no letter is open.
 	OldestOffset int64

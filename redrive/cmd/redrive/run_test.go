@@ -32,7 +32,7 @@ func TestRun_RedrivesAFixedClassAndRecordsIt(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.redrive(t, "runs", "orders.dlq", "-o", "json").stdout), &listed); err != nil || len(listed) != 1 || listed[0].Run != o.Run || listed[0].Succeeded != 60 {
 		t.Errorf("runs: %+v, %v", listed, err)
 	}
-	if got := s.redrive(t, "summary", "orders.dlq", "-o", "json"); !strings.Contains(got.stdout, `"open":40,"resolved":60,`) || strings.Contains(got.stdout, `"class":"tax"`) {
+	if got := s.redrive(t, "summary", "orders.dlq", "-o", "json"); !strings.Contains(got.stdout, `"open":40,"pending":0,"resolved":60,`) || strings.Contains(got.stdout, `"class":"tax"`) {
 		t.Errorf("summary: %+v", got)
 	}
 	all := s.redrive(t, "list", "orders.dlq", "--all", "--class", "tax", "--limit", "1", "-o", "jsonl")
@@ -53,7 +53,7 @@ func TestRun_AbortsWhereAClassFailsAgain(t *testing.T) {
 	}
 	inOrder(t, got.stderr, "not sent, still open: 39 letters\nfailures:\n  letter orders.dlq/", ": payment: the bank said no\n    redrive show orders.dlq ", "redrive: "+o.Run+" aborted: letter orders.dlq/")
 	// The letter is open again: it came back as a new one.
-	prints(t, s.redrive(t, "summary", "orders.dlq", "-o", "json"), exitDone, `"open":100,"resolved":1,`, "")
+	prints(t, s.redrive(t, "summary", "orders.dlq", "-o", "json"), exitDone, `"open":100,"pending":0,"resolved":1,`, "")
 }
 
 // What retention took of a frozen selection is not sent, and the run says so: it does not fail for

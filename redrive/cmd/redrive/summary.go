@@ -75,6 +75,7 @@ func totals(sum *dlq.Summary) []output.Field {
 	return []output.Field{
 		output.NewField("topic", "TOPIC", sum.Topic),
 		output.NewField("open", "OPEN", sum.Open),
+		output.NewField("pending", "PENDING", explained(sum.Pending, ": redriven, the outcome is not known yet")),
 		output.NewField("resolved", "RESOLVED", sum.Resolved),
 		output.NewField("duplicates", "DUPLICATES", sum.Duplicates),
 		output.NewField("foreign", "FOREIGN", unlessZero(sum.Foreign)),
@@ -110,6 +111,7 @@ func partitionFields(p dlq.PartitionCount) []output.Field {
 	return []output.Field{
 		output.NewField("partition", "", p.Partition),
 		output.NewField("open", "", p.Open),
+		output.NewField("pending", "", p.Pending),
 		output.NewField("resolved", "", p.Resolved),
 		output.NewField("duplicates", "", p.Duplicates),
 		output.NewField("oldestOffset", "", at),

@@ -89,7 +89,7 @@ func TestTool_TablesFitATerminalOf80Columns(t *testing.T) {
 	topic := topicFields(
 		sibling{topic: "payments-service.dlq", partitions: 12}, false,
 		topicStats{total: 123456, recent: 123456, oldest: noon.Add(-kept), retention: &kept},
-		topicContents{123456, 123456, output.Ago(noon), "payment.Declined", []string{"billing-service", "mail"}}, noon, false,
+		topicContents{123456, 123456, 123456, output.Ago(noon), "payment.Declined", []string{"billing-service", "mail"}}, noon, false,
 	)
 	for name, c := range map[string]struct {
 		fields []output.Field

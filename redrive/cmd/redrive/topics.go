@@ -103,6 +103,7 @@ func topicFields(f sibling, sourceGone any, stats topicStats, contents topicCont
 		field("partitions", "", f.partitions),
 		field("letters", unless(!quick, "LETTERS"), stats.total).Right(),
 		field("open", unless(quick, "OPEN"), contents.open).Right(),
+		field("pending", unless(quick, "PENDING"), contents.pending).Right().Spare(4),
 		field("resolved", unless(quick, "RESOLVED"), contents.resolved).Right().Spare(5),
 		field("oldestOpen", unless(quick, "OLDEST OPEN"), contents.oldestOpen).Spare(1),
 		field("topClass", unless(quick, "TOP CLASS"), contents.topClass),
@@ -115,7 +116,7 @@ func topicFields(f sibling, sourceGone any, stats topicStats, contents topicCont
 
 // topicContents are cells that only reading a topic and its ledger can fill. All are nil where not
 // all could be read.
-type topicContents struct{ open, resolved, oldestOpen, topClass, groups any }
+type topicContents struct{ open, pending, resolved, oldestOpen, topClass, groups any }
 
 func readContents(ctx context.Context, s *session, f sibling) (topicContents, error) {
 	ledger, err := readLedger(ctx, s, f, toCount)
@@ -136,7 +137,7 @@ func readContents(ctx context.Context, s *session, f sibling) (topicContents, er
 			groups = append(groups, g.Group)
 		}
 	}
-	return topicContents{sum.Open, sum.Resolved, output.Ago(oldest.Oldest), orNil(topClass(sum)), groups}, nil
+	return topicContents{sum.Open, sum.Pending, sum.Resolved, output.Ago(oldest.Oldest), orNil(topClass(sum)), groups}, nil
 }
 
 // topClass is the class of the most open letters, whatever their fingerprints; of several classes

@@ -21,7 +21,7 @@ func TestTopics_QuickShowsWhatTheClusterKnows(t *testing.T) {
 		}
 	}
 	got := b.redrive(t, "topics", "--quick", "-o", "jsonl")
-	prints(t, got, exitDone, `"letters":4,"open":null,"resolved":null,"oldestOpen":null,"topClass":null,"groups":null,"lastHour":2,`, "")
+	prints(t, got, exitDone, `"letters":4,"open":null,"pending":null,"resolved":null,"oldestOpen":null,"topClass":null,"groups":null,"lastHour":2,`, "")
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	if quick := b.redrive(t, "topics", "--quick", "-o", "jsonl"); quick != got {
 		t.Errorf("--quick reads: %+v", quick)
@@ -33,7 +33,7 @@ func TestTopics_ShowsWhatIsOpen(t *testing.T) {
 	b := aftermath(t)
 	got := b.redrive(t, "topics", "-o", "jsonl")
 	// Two classes have two letters each, one of them with two fingerprints.
-	want := `"letters":7,"open":5,"resolved":1,"oldestOpen":"2026-11-20T08:00:00.000Z","topClass":"decode","groups":["billing","mail"],`
+	want := `"letters":7,"open":5,"pending":0,"resolved":1,"oldestOpen":"2026-11-20T08:00:00.000Z","topClass":"decode","groups":["billing","mail"],`
 	prints(t, got, exitDone, want, "")
 	// One topic that can't be read leaves the others as they are.
 	b.topic(t, "mail.dlq", 1, nil)
@@ -41,7 +41,7 @@ func TestTopics_ShowsWhatIsOpen(t *testing.T) {
 	b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{}), letter("mail.dlq", 0, 0, headers.Meta{Class: "smtp"}))
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
 	got = b.redrive(t, "topics", "-o", "jsonl")
-	if got.code != exitDone || !strings.Contains(got.stdout, `"letters":8,"open":null,`) || !strings.Contains(got.stdout, `"letters":1,"open":1,"resolved":0,`) ||
+	if got.code != exitDone || !strings.Contains(got.stdout, `"letters":8,"open":null,`) || !strings.Contains(got.stdout, `"letters":1,"open":1,"pending":0,"resolved":0,`) ||
 		got.stderr != "warning: not authorized: the user needs READ on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation READ --topic orders.dlq)\n" {
 		t.Errorf("%+v", got)
 	}
@@ -54,7 +54,7 @@ func TestTopics_GoesByTheNaming(t *testing.T) {
 	b.topic(t, "orders.dlq", 1, nil)
 	b.topic(t, "parked_orders_5s", 1, nil)
 	naming := []string{"--dlq-name", "dead_{topic}", "--ledger-name", "ledger_{topic}", "--retry-name", "parked_{topic}_{delay}", "-o", "jsonl"}
-	if got := b.redrive(t, append(naming, "topics")...); !strings.HasPrefix(got.stdout, `{"topic":"dead_orders","source":"orders","sourceGone":true,"partitions":1,"letters":0,"open":0,"resolved":0,"oldestOpen":null,"topClass":null,"groups":[],"lastHour":0,`) || strings.Count(got.stdout, "\n") != 1 {
+	if got := b.redrive(t, append(naming, "topics")...); !strings.HasPrefix(got.stdout, `{"topic":"dead_orders","source":"orders","sourceGone":true,"partitions":1,"letters":0,"open":0,"pending":0,"resolved":0,"oldestOpen":null,"topClass":null,"groups":[],"lastHour":0,`) || strings.Count(got.stdout, "\n") != 1 {
 		t.Errorf("topics: %+v", got)
 	}
 	want := `{"topic":"parked_orders_5s","source":"orders","delayMs":5000,"partitions":1,"group":null,"parked":0,"exact":true}` + "\n"
