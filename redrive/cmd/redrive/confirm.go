@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,8 +15,14 @@ func confirm(ctx context.Context, t *tool, what string, count int64) error {
 	return ask(ctx, t, what, strconv.FormatInt(count, 10))
 }
 
-// ask asks the user to type want. It refuses at the end of stdin and for any other answer.
-func ask(ctx context.Context, t *tool, what, want string) error {
+// agree asks the user a question that y or yes answers.
+func agree(ctx context.Context, t *tool, what string) error {
+	return ask(ctx, t, what, "yes", "y")
+}
+
+// ask asks the user to type want. It takes others for want, and the case of letters does not
+// matter. It refuses at the end of stdin and for any other answer.
+func ask(ctx context.Context, t *tool, what, want string, others ...string) error {
 	t.screen.Say("%s; type %s to continue:", what, want)
 	answer := make(chan string, 1)
 	go func() {
@@ -27,11 +34,11 @@ func ask(ctx context.Context, t *tool, what, want string) error {
 	case <-ctx.Done():
 		return errUnanswered
 	case a := <-answer:
-		switch a {
-		case want:
-			return nil
-		case "":
+		switch {
+		case a == "":
 			return refuse("%s was not typed, nothing was done: --yes skips the question", want)
+		case slices.Contains(append(others, want), strings.ToLower(a)):
+			return nil
 		}
 		return refuse("%q is not %s, nothing was done", a, want)
 	}

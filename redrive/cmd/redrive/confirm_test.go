@@ -33,6 +33,23 @@ func TestConfirm_TakesTheCountOnly(t *testing.T) {
 	}
 }
 
+// An operator who was asked whether to take a run over typed y, and was refused.
+func TestAgree_TakesYForYes(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{
+		"y\n": "", "Y\n": "", "yes\n": "", " YES\n": "", "n\n": `"n" is not yes, nothing was done`, "no\n": `"no" is not yes`, "yess\n": "is not yes", "\n": "yes was not typed",
+	} {
+		tl, words := quietTool(strings.NewReader(typed))
+		err := agree(t.Context(), tl, "it would lose the run")
+		if want == "" && err != nil || want != "" && (exitCode(err) != exitRefused || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", typed, err, want)
+		}
+		if got, want := words.String(), "it would lose the run; type yes to continue:\n"; got != want {
+			t.Errorf("it asks %q, want %q", got, want)
+		}
+	}
+}
+
 func TestConfirm_TakesNoInterruptForAnAnswer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())

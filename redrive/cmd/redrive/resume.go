@@ -40,7 +40,7 @@ Resume also asks if the ledger can't be read in time.`,
 					if !ok || held.Reason != redrive.RefusedOwned {
 						return finish(ctx, t, r, out, err, noWait)
 					}
-					if err := ask(ctx, t, held.Detail+", and would lose the run", "yes"); err != nil {
+					if err := agree(ctx, t, held.Detail+", and would lose the run"); err != nil {
 						return err
 					}
 					// from that process only

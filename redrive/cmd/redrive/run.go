@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,12 +13,12 @@ import (
 
 func newRun(t *tool) *cobra.Command {
 	var i *runFlags
-	var noWait bool
+	var noWait, yes bool
 	cmd := &cobra.Command{
 		Use:   "run TOPIC",
 		Short: "Redrive dead letters, and stop when they fail again",
 		Long: `Run redrives open dead letters: first a canary, whose outcome it waits for, then more and more up to the rate. Without
-filters it redrives all open letters.
+a flag that chooses letters it redrives all open ones; on a terminal you must then type their number, or pass --yes.
 
 It aborts by itself, with exit code 3, if
   - the canary fails;
@@ -43,6 +44,12 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				for _, w := range p.Warnings {
 					t.screen.Warn("%s", w)
 				}
+				if t.terminal && !yes && !chooses(cmd) {
+					what := fmt.Sprintf("no flag chooses letters: all %s of %s will be redriven, to %s", letters(p.Letters), topic, targetsOf(p))
+					if err := confirm(ctx, t, what, p.Letters); err != nil {
+						return err
+					}
+				}
 				on := follow(t, func(redrive.Event) { // not before: a refused run has no name
 					t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
 					if len(p.Watched) > 0 {
@@ -57,6 +64,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 	}
 	i = addRunFlags(t, cmd)
 	addNoWait(cmd, &noWait)
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters")
 	return cmd
 }
 

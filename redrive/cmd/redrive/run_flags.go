@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -46,6 +47,14 @@ func addRunFlags(t *tool, cmd *cobra.Command) *runFlags {
 	section(cmd, sectionPace, func(set *pflag.FlagSet) { i.pace = addPace(set) })
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { i.operator = addOperator(t, set) })
 	return i
+}
+
+// chooses reports whether the command line has a flag that chooses letters.
+func chooses(cmd *cobra.Command) (yes bool) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		yes = yes || slices.Contains(f.Annotations[sectionKey], sectionLetters)
+	})
+	return yes
 }
 
 // addNoWait gives a verb the flag that changes the exit code for pending letters.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,6 +55,44 @@ func TestRun_AbortsWhereAClassFailsAgain(t *testing.T) {
 	inOrder(t, got.stderr, "not sent, still open: 39 letters\nfailures:\n  letter orders.dlq/", ": payment: the bank said no\n    redrive show orders.dlq ", "redrive: "+o.Run+" aborted: letter orders.dlq/")
 	// The letter is open again: it came back as a new one.
 	prints(t, s.redrive(t, "summary", "orders.dlq", "-o", "json"), exitDone, `"open":100,"pending":0,"resolved":1,`, "")
+}
+
+// An operator forgot the filter, and the run took every letter of the topic.
+func TestRun_AsksOnATerminalForTheNumberOfAllLetters(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	s.fix("tax")
+	s.fix("payment")
+	const question = "no flag chooses letters: all 100 letters of orders.dlq will be redriven, to orders.retry.1s; type 100 to continue:\n"
+	for typed, says := range map[string]string{
+		"":     "100 was not typed, nothing was done: --yes skips the question\n",
+		"y\n":  `"y" is not 100, nothing was done`,
+		"60\n": `"60" is not 100, nothing was done`,
+	} {
+		i := s.as()
+		i.tty, i.stdin = true, typed
+		got := i.run(t, "run", "orders.dlq")
+		prints(t, got, exitRefused, "", says, typed)
+		if !strings.HasPrefix(got.stderr, question) {
+			t.Errorf("it asks %q", got.stderr)
+		}
+	}
+	prints(t, s.redrive(t, "runs", "orders.dlq"), exitDone, "", "orders.dlq has no runs")
+	// It is not asked about letters that were chosen, without a terminal, or with --yes.
+	for n, c := range []struct {
+		tty  bool
+		args []string
+	}{{true, []string{"--class", "tax", "--partition", "0"}}, {true, []string{"--class", "tax", "--yes"}}, {false, []string{"--max-redrives", "5"}}} {
+		i := s.as()
+		i.tty = c.tty
+		got := i.run(t, slices.Concat([]string{"run", "orders.dlq"}, c.args, fast)...)
+		if got.code != exitDone || strings.Contains(got.stderr, "type ") {
+			t.Errorf("%d: %+v", n, got)
+		}
+	}
+	if records, _ := s.processed(); records != 100 {
+		t.Errorf("%d records were processed", records)
+	}
 }
 
 // What retention took of a frozen selection is not sent, and the run says so: it does not fail for
