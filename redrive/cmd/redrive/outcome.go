@@ -16,14 +16,14 @@ func runFields(o redrive.Outcome, now time.Time) []output.Field {
 	field, c := output.NewField, o.Counts
 	return []output.Field{
 		field("run", "RUN", o.Topic+"/"+o.ID),
-		field("state", "STATE", stateOf(o, now)),
+		stateField(o, now),
 		field("started", "STARTED", output.Ago(o.Started)).Spare(2),
 		field("stopped", "", output.Ago(o.Stopped)),
 		field("ended", "ENDED", output.Ago(o.Ended)).Spare(4),
 		field("selected", "SELECTED", c.Selected).Right().Spare(3),
 		field("sent", "SENT", c.Sent).Right().Spare(1),
 		field("succeeded", "SUCCEEDED", c.Succeeded).Right(),
-		field("failed", "FAILED", c.Failed).Right(),
+		field("failed", "FAILED", c.Failed).Right().Toned(badUnlessZero(c.Failed)),
 		field("discarded", "", c.Discarded),
 		field("pending", "PENDING", c.Pending).Right(),
 		field("unknown", "", c.Unknown),
@@ -49,7 +49,7 @@ func showOutcome(t *tool, o redrive.Outcome) error {
 	field := output.NewField
 	return t.screen.Object(
 		field("run", "RUN", o.Topic+"/"+o.ID),
-		field("state", "STATE", stateOf(o, t.now())),
+		stateField(o, t.now()),
 		field("waiting", waits, orNil(o.Waiting)),
 		field("cause", "CAUSE", orNil(o.Cause)),
 		field("by", "BY", o.By),
@@ -62,9 +62,9 @@ func showOutcome(t *tool, o redrive.Outcome) error {
 		field("selected", "SELECTED", c.Selected),
 		field("sent", "SENT", c.Sent),
 		field("succeeded", "SUCCEEDED", c.Succeeded),
-		field("failed", "FAILED AGAIN", c.Failed),
+		field("failed", "FAILED AGAIN", c.Failed).Toned(badUnlessZero(c.Failed)),
 		field("failedByClass", "", output.Pair{JSON: some(c.FailedByClass)}),
-		field("retrying", "RETRYING", explained(c.Retrying, " of the pending: failed again, and in a retry topic")),
+		field("retrying", "RETRYING", explained(c.Retrying, " of the pending: failed again, and in a retry topic")).Toned(output.Bad),
 		field("discarded", "DISCARDED", unlessZero(c.Discarded)),
 		field("pending", "PENDING", c.Pending),
 		field("unknown", "UNKNOWN", unlessZero(c.Unknown)),
@@ -90,16 +90,42 @@ func silent(o redrive.Outcome, now time.Time) (since time.Duration, yes bool) {
 	return since, !o.State.Finished() && since > silentAfter
 }
 
-// stateOf is a cell for a run's state. The ledger has what the process did last; a table shows
+// stateOf is a run's state in words. The ledger has what the process did last; an operator sees
 // whether it was stopped, or is silent.
-func stateOf(o redrive.Outcome, now time.Time) any {
-	cell := output.Pair{Table: string(o.State), JSON: string(o.State)}
+func stateOf(o redrive.Outcome, now time.Time) string {
 	if _, gone := silent(o, now); !o.Stopped.IsZero() && !o.State.Finished() {
-		cell.Table = "stopped"
+		return "stopped"
 	} else if gone {
-		cell.Table = "unfinished"
+		return "unfinished"
 	}
-	return cell
+	return string(o.State)
+}
+
+// stateField is a run's state. JSON has what the ledger has.
+func stateField(o redrive.Outcome, now time.Time) output.Field {
+	text := stateOf(o, now)
+	return output.NewField("state", "STATE", output.Pair{Table: text, JSON: string(o.State)}).Toned(stateTone(text))
+}
+
+// stateTone is how an operator should take a run's state.
+func stateTone(text string) output.Tone {
+	switch text {
+	case string(redrive.Done):
+		return output.Good
+	case string(redrive.Aborted):
+		return output.Bad
+	case string(redrive.Canary), string(redrive.Sending), string(redrive.Watching):
+		return output.Busy
+	}
+	return output.Caution // it waits, or for an operator
+}
+
+// badUnlessZero is the tone of a count of failures.
+func badUnlessZero(n int64) output.Tone {
+	if n == 0 {
+		return ""
+	}
+	return output.Bad
 }
 
 // targetsOf is the topics that a plan's records go to.

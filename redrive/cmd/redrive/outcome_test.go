@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,32 @@ func TestShowOutcome_PrintsAllCounts(t *testing.T) {
 	}
 }
 
+// A run that needs somebody must not look like one that goes on or is done.
+func TestStateField_HasTheToneOfTheState(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		o    redrive.Outcome
+		want string
+	}{
+		{redrive.Outcome{State: redrive.Done}, "\x1b[32mdone\x1b[0m"},
+		{redrive.Outcome{State: redrive.Aborted}, "\x1b[31maborted\x1b[0m"},
+		{redrive.Outcome{State: redrive.Sending, Heartbeat: noon}, "\x1b[36msending\x1b[0m"},
+		{redrive.Outcome{State: redrive.Waiting, Heartbeat: noon}, "\x1b[33mwaiting\x1b[0m"},
+		{redrive.Outcome{State: redrive.Sending, Heartbeat: noon, Stopped: noon}, "\x1b[33mstopped\x1b[0m"},
+		{redrive.Outcome{State: redrive.Sending}, "\x1b[33munfinished\x1b[0m"},
+	} {
+		var data bytes.Buffer
+		screen := output.NewScreen(&data, io.Discard, func(string) string { return "" })
+		screen.SetColour(output.Always)
+		if err := screen.Object(stateField(c.o, noon)); err != nil {
+			t.Fatal(err)
+		}
+		if got := data.String(); !strings.HasSuffix(got, "  "+c.want+"\n") {
+			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
+		}
+	}
+}
+
 // A run's record has the state of its last write. After the process stopped or died, "sending" is
 // no longer true.
 func TestStateOf_ARunWithoutAProcess(t *testing.T) {
@@ -59,8 +86,8 @@ func TestStateOf_ARunWithoutAProcess(t *testing.T) {
 		"was stopped, a while ago": {stopped, time.Hour, "stopped"},
 		"is over":                  {over, time.Hour, "done"},
 	} {
-		if got, want := stateOf(c.o, noon.Add(c.after)), (output.Pair{Table: c.want, JSON: string(c.o.State)}); got != want {
-			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		if got := stateOf(c.o, noon.Add(c.after)); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}
 }

@@ -55,6 +55,8 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	all := root.PersistentFlags()
 	t.flags = connect.AddFlags(all)
 	all.VarP(&t.screen.Format, "output", "o", "`format` of the data: "+strings.Join(output.Formats, ", "))
+	t.colour = output.Auto
+	all.Var(&t.colour, "color", "`when` to use colour: "+strings.Join(output.Colours, ", ")+"; auto is in a terminal without NO_COLOR")
 	all.BoolVar(&t.utc, "utc", false, "tables show times in UTC instead of local time; JSON always does")
 	all.BoolVarP(&t.verbose, "verbose", "v", false, "log what the Kafka client does to stderr")
 
@@ -87,6 +89,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 // begin is called once the command line is read. An error before that is an error of usage.
 func (t *tool) begin(*cobra.Command, []string) {
 	t.started = true
+	t.screen.SetColour(t.colour)
 	t.screen.Look = output.Look{Now: t.now, Zone: t.now().Location()}
 	if t.utc {
 		t.screen.Look.Zone = time.UTC

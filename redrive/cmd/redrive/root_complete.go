@@ -20,6 +20,7 @@ func completeFlags(t *tool, root *cobra.Command) {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
 	offer(root, "output", fixed(output.Formats))
+	offer(root, "color", fixed(output.Colours))
 	offer(root, "sasl", fixed(connect.Mechanisms))
 	offer(root, "profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		file, _ := t.flags.File(t.env)

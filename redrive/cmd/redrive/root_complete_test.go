@@ -33,6 +33,7 @@ func TestCompleteFlags_OffersWhatThereIs(t *testing.T) {
 		{[]string{"prune", "orders.dlq", "--archive", ""}, ":0\n"},
 		{[]string{"show", "x", "--as", ""}, "text\njson\nhex\n:4\n"},
 		{[]string{"topics", "-o", ""}, "table\njson\njsonl\n:4\n"},
+		{[]string{"topics", "--color", ""}, "auto\nalways\nnever\n:4\n"},
 		{[]string{"topics", "--profile", ""}, "live\nstaging\n:4\n"},
 		{[]string{"topics", "--sasl", ""}, "PLAIN\nSCRAM-SHA-256\nSCRAM-SHA-512\nOAUTHBEARER\n:4\n"},
 		{[]string{"topics", "--tls-ca", ""}, ":0\n"},

@@ -29,6 +29,7 @@ func TestRoot_AWrongCommandLineIsAnErrorOfUsage(t *testing.T) {
 		{[]string{"list", "x", "--all=perhaps"}, []string{"redrive: --all: \"perhaps\" is not true or false: a switch needs no value\n"}},
 		{[]string{"topics", "-x"}, []string{"redrive: unknown shorthand flag: 'x' in -x\n"}},
 		{[]string{"topics", "-o", "xml"}, []string{"choose table, json, jsonl"}},
+		{[]string{"topics", "--color", "yes"}, []string{"choose auto, always, never"}},
 		{[]string{"topics"}, []string{"redrive: no brokers are given"}},
 		{[]string{"topics", "--brokers", "a:b", "--tls-cert", "x", "--sasl", "magic"}, []string{
 			`redrive: --brokers: "a:b" is not host:port`, "  --tls-cert is given without its key", `  --sasl: "magic" is not a known mechanism`,

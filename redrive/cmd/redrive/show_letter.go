@@ -14,7 +14,7 @@ import (
 
 // showLetter prints a letter, its state and the ledger's records about it.
 func showLetter(t *tool, l *dlq.Letter, state any, notes []*dlq.LedgerRecord, as output.Rendering) error {
-	fields := append(shownFields(l), output.NewField("state", "STATE", state))
+	fields := append(shownFields(l), output.NewField("state", "STATE", state).Toned(letterTone(state)))
 	if t.screen.Format == output.Table {
 		if err := t.screen.Object(fields...); err != nil {
 			return err
@@ -36,6 +36,21 @@ func showLetter(t *tool, l *dlq.Letter, state any, notes []*dlq.LedgerRecord, as
 		output.NewField("value", "", value),
 		output.NewField("encoding", "", encoding),
 	)...)
+}
+
+// letterTone is how an operator should take a letter's state.
+func letterTone(state any) output.Tone {
+	switch state {
+	case string(dlq.Succeeded):
+		return output.Good
+	case string(dlq.Failed), string(dlq.Expired):
+		return output.Bad
+	case string(dlq.Redriven):
+		return output.Busy
+	case "open", string(dlq.Unknown):
+		return output.Caution
+	}
+	return ""
 }
 
 // ofHeaders is how headers are shown: as text or hex, never as indented JSON.

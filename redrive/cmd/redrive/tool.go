@@ -34,6 +34,7 @@ type tool struct {
 	process
 	screen  *output.Screen
 	flags   *connect.Flags
+	colour  output.Colour
 	utc     bool
 	verbose bool
 

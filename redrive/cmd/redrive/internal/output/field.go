@@ -18,6 +18,7 @@ type Field struct {
 
 	right, cut bool
 	spare      int
+	tone       Tone
 }
 
 // NewField returns a field by its key in JSON and its title in a table. Without a title only JSON
@@ -33,6 +34,9 @@ func (f Field) MayCut() Field { f.cut = true; return f }
 // Spare lets a table do without the column where the terminal is too narrow for all columns. The
 // column with the highest rank goes first. JSON has every column.
 func (f Field) Spare(rank int) Field { f.spare = rank; return f }
+
+// Toned gives the cell a tone.
+func (f Field) Toned(tone Tone) Field { f.tone = tone; return f }
 
 // object is the fields as one JSON object on one line, in their order.
 func object(fields []Field) ([]byte, error) {

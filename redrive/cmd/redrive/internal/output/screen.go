@@ -22,31 +22,25 @@ type Screen struct {
 	// width without one.
 	Width int
 
-	data, words   io.Writer
-	wordsTTY      bool
-	bold, warning func(string) string
+	data, words io.Writer
+	wordsTTY    bool
+	env         func(string) string
+	// of data and of words
+	dataColours, wordsColours palette
 
 	mu        sync.Mutex
 	hasStatus bool // a status stands on the last line
 }
 
-// NewScreen writes data to stdout and words to stderr. Without a terminal there is neither colour
-// nor a status line. In a terminal NO_COLOR (any value, see no-color.org) and TERM=dumb turn colour
-// off. NewScreen reads variables by env.
+// NewScreen writes data to stdout and words to stderr. Without a terminal there is no status line.
+// Colour is [Auto] until [Screen.SetColour]. NewScreen reads variables by env.
 func NewScreen(stdout, stderr io.Writer, env func(string) string) *Screen {
-	smart := env("TERM") != "dumb"
-	colour := env("NO_COLOR") == "" && smart
-	return &Screen{
-		Format: Table, Look: Look{Now: time.Now, Zone: time.Local}, data: stdout, words: stderr, wordsTTY: isTerminal(stderr) && smart,
-		bold: paint("1", colour && isTerminal(stdout)), warning: paint("33", colour && isTerminal(stderr)),
+	s := &Screen{
+		Format: Table, Look: Look{Now: time.Now, Zone: time.Local}, data: stdout, words: stderr, env: env,
+		wordsTTY: isTerminal(stderr) && env("TERM") != "dumb",
 	}
-}
-
-func paint(code string, on bool) func(string) string {
-	if !on {
-		return func(s string) string { return s }
-	}
-	return func(s string) string { return "\x1b[" + code + "m" + s + "\x1b[0m" }
+	s.SetColour(Auto)
+	return s
 }
 
 func isTerminal(w io.Writer) bool {
@@ -73,13 +67,13 @@ func (s *Screen) lines(fields []Field) error {
 	wide := 0
 	for _, f := range fields {
 		if text := s.Look.text(f.Cell); f.Title != "" && text != none {
-			lines = append(lines, [2]string{f.Title, text})
+			lines = append(lines, [2]string{f.Title, s.dataColours.paint(f.tone, text)})
 			wide = max(wide, width(f.Title))
 		}
 	}
 	var b strings.Builder
 	for _, l := range lines {
-		b.WriteString(s.bold(l[0]) + strings.Repeat(" ", wide-width(l[0])) + gap + l[1] + "\n")
+		b.WriteString(s.dataColours.paint(Heading, l[0]) + strings.Repeat(" ", wide-width(l[0])) + gap + l[1] + "\n")
 	}
 	_, err := io.WriteString(s.Data(), b.String())
 	return err
@@ -122,7 +116,7 @@ func (s *Screen) Say(format string, args ...any) {
 
 // Warn is Say for what should not be missed.
 func (s *Screen) Warn(format string, args ...any) {
-	fmt.Fprintf(s.Words(), "%s %s\n", s.warning("warning:"), fmt.Sprintf(format, escapeAll(args)...))
+	fmt.Fprintf(s.Words(), "%s %s\n", s.wordsColours.paint(Caution, "warning:"), fmt.Sprintf(format, escapeAll(args)...))
 }
 
 func escapeAll(args []any) []any {
@@ -151,7 +145,7 @@ func escapeAll(args []any) []any {
 func (s *Screen) List() *List {
 	l := &List{out: s.Data(), format: s.Format, look: s.Look}
 	if l.format == Table {
-		l.table = &table{out: l.out, limit: s.width(s.data), heading: s.bold}
+		l.table = &table{out: l.out, limit: s.width(s.data), colours: s.dataColours}
 	}
 	return l
 }

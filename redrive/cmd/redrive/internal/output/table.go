@@ -22,13 +22,14 @@ const (
 type table struct {
 	out     io.Writer
 	limit   int // the terminal's width, 0 for none
-	heading func(string) string
+	colours palette
 
 	mu      sync.Mutex
 	columns []Field // those without a title are not shown
 	natural []int   // the widths of what was written so far
 	widths  []int   // what the terminal has room for
 	page    [][]string
+	tones   [][]Tone // of the page's cells
 	timer   *time.Timer
 	err     error
 }
@@ -39,13 +40,14 @@ func (t *table) add(fields []Field, look Look) error {
 	if t.columns == nil {
 		t.columns, t.natural = slices.Clone(fields), make([]int, len(fields))
 	}
-	row := make([]string, len(fields))
+	row, tones := make([]string, len(fields)), make([]Tone, len(fields))
 	for i, f := range fields {
+		tones[i] = f.tone
 		if t.columns[i].Title != "" {
 			row[i] = look.text(f.Cell)
 		}
 	}
-	t.page = append(t.page, row)
+	t.page, t.tones = append(t.page, row), append(t.tones, tones)
 	switch {
 	case len(t.page) >= pageRows:
 		t.write()
@@ -86,16 +88,16 @@ func (t *table) write() {
 	t.fit(first)
 	var b strings.Builder
 	if first {
-		b.WriteString(t.heading(t.line(titles)) + "\n")
+		b.WriteString(t.colours.paint(Heading, t.line(titles, nil)) + "\n")
 	}
-	for _, row := range t.page {
-		b.WriteString(t.line(row) + "\n")
+	for i, row := range t.page {
+		b.WriteString(t.line(row, t.tones[i]) + "\n")
 	}
-	t.page = t.page[:0]
+	t.page, t.tones = t.page[:0], t.tones[:0]
 	_, t.err = io.WriteString(t.out, b.String())
 }
 
-func (t *table) line(cells []string) string {
+func (t *table) line(cells []string, tones []Tone) string {
 	var parts []string
 	for i, c := range t.columns {
 		if c.Title == "" {
@@ -103,6 +105,9 @@ func (t *table) line(cells []string) string {
 		}
 		text := cut(cells[i], t.widths[i])
 		fill := strings.Repeat(" ", t.widths[i]-width(text))
+		if tones != nil {
+			text = t.colours.paint(tones[i], text)
+		}
 		if c.right {
 			text = fill + text
 		} else {

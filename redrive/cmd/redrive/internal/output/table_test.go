@@ -69,7 +69,7 @@ func TestTable_CutsAColumnToFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	tb := &table{
-		out: &b, limit: 40, heading: func(s string) string { return s },
+		out: &b, limit: 40,
 	}
 	row := []Field{NewField("", "TOPIC", "orders.dlq"), NewField("", "MESSAGE", strings.Repeat("名", 60)).MayCut(), NewField("", "N", 1).Right()}
 	if err := errors.Join(tb.add(row, Look{}), tb.flush()); err != nil {
@@ -92,7 +92,7 @@ func TestTable_LaterPagesFitTheTerminalToo(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	tb := &table{
-		out: &b, limit: 40, heading: func(s string) string { return s },
+		out: &b, limit: 40,
 	}
 	for _, class := range []string{"tax", "tax.TableMiss", "tax", "java.lang.IllegalStateException"} {
 		row := []Field{
