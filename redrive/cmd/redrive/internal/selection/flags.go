@@ -42,13 +42,16 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// Reasons lists what --reason takes, for help and completion.
+// Reasons lists what --reason offers, for help and completion: the reasons that consumers write.
 var Reasons = []string{
-	string(headers.ReasonCrashLoop), string(headers.ReasonPanic), string(headers.ReasonMalformed),
-	string(headers.ReasonUnsupportedVersion), string(headers.ReasonDecode),
-	string(headers.ReasonUnroutable), string(headers.ReasonTooLarge), string(headers.ReasonHeld), string(headers.ReasonExpired),
+	string(headers.ReasonPanic), string(headers.ReasonMalformed), string(headers.ReasonUnsupportedVersion), string(headers.ReasonDecode),
+	string(headers.ReasonUnroutable), string(headers.ReasonTooLarge), string(headers.ReasonExpired),
 	string(headers.ReasonExhausted), string(headers.ReasonTerminal),
 }
+
+// reserved are reasons of the format that no consumer writes yet. --reason takes them, since a newer
+// consumer may have written them, but does not offer them.
+var reserved = []string{string(headers.ReasonCrashLoop), string(headers.ReasonHeld)}
 
 // Compile makes a selection of the flags. Its error has every problem, one a line. Durations count
 // back from now.
@@ -71,7 +74,7 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 		}
 	}
 	for _, r := range f.reasons {
-		if !slices.Contains(Reasons, r) {
+		if !slices.Contains(Reasons, r) && !slices.Contains(reserved, r) {
 			complain("reason", fmt.Errorf("%q is not a reason: choose %s", r, strings.Join(Reasons, ", ")))
 		}
 		s.Filter.Reasons = append(s.Filter.Reasons, headers.Reason(r))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 func TestFlags_ChooseLetters(t *testing.T) {
@@ -95,7 +97,7 @@ func TestFlags_ReportEveryProblem(t *testing.T) {
 		want []string
 	}{
 		{[]string{"--class", "a b", "--reason", "bug", "--fingerprint", "xyz", "--attempts", "many", "--since", "soon"}, []string{
-			`--class: "a b" is not a class`, `--fingerprint: "xyz" is not 16 digits`, `--reason: "bug" is not a reason: choose crash-loop, panic,`, `--since: "soon" is neither a duration`, `--attempts: "many" is not a number`,
+			`--class: "a b" is not a class`, `--fingerprint: "xyz" is not 16 digits`, `--reason: "bug" is not a reason: choose panic, malformed,`, `--since: "soon" is neither a duration`, `--attempts: "many" is not a number`,
 		}},
 		{[]string{"--since", "1h", "--until", "2h"}, []string{"--since 1h is not before --until 2h"}},
 		{[]string{"--since", "-1h"}, []string{`--since: "-1h" lies in the future`}},
@@ -118,5 +120,24 @@ func TestFlags_ReportEveryProblem(t *testing.T) {
 				t.Errorf("%q: %q does not say %q", c.args, lines[i], w)
 			}
 		}
+	}
+}
+
+// Help and completion offered reasons that no consumer writes, and an operator looked for them in
+// vain. A letter of a newer consumer can have them, so the filter takes them.
+func TestFlags_OfferOnlyReasonsThatConsumersWrite(t *testing.T) {
+	t.Parallel()
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f := AddFlags(set)
+	for _, reason := range []string{"crash-loop", "held"} {
+		if strings.Contains(set.FlagUsages(), reason) || slices.Contains(Reasons, reason) {
+			t.Errorf("%s is offered", reason)
+		}
+		if err := set.Set("reason", reason); err != nil {
+			t.Error(err)
+		}
+	}
+	if s, err := f.Compile(now); err != nil || len(s.Filter.Reasons) != 2 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
