@@ -80,16 +80,21 @@ func ExampleNew_invalid() {
 
 // A topic can have its own policy, which replaces Policy as a whole.
 func ExampleConfig_policies() {
+	webhooks := consumer.Policy{
+		Tiers:       retrytopics.Exponential(time.Minute, time.Hour, 7), // 1m, 2m … 32m, 1h
+		MaxAttempts: 13,                                                 // six more, 1 h apart
+	}
 	cfg := consumer.Config{
 		Group:   "billing",
-		Topics:  []string{"orders", "payments", "clicks"},
+		Topics:  []string{"orders", "webhooks", "audit", "clicks"},
 		Kafka:   []kgo.Opt{kgo.SeedBrokers("localhost:9092")},
 		Handler: func(context.Context, *kgo.Record) error { return nil },
 		// For orders: the default tiers, and no retry for what failed first an hour ago.
 		Policy: consumer.Policy{MaxAge: time.Hour},
 		Policies: map[string]consumer.Policy{
-			// A payment that cannot be decided holds its partition until somebody looks.
-			"payments": {Tiers: retrytopics.Cautious, OnTerminal: consumer.Stop},
+			"webhooks": webhooks,
+			// An entry that cannot be judged holds its partition until somebody looks.
+			"audit": {Tiers: retrytopics.Cautious, OnTerminal: consumer.Stop},
 			// A click is tried once.
 			"clicks": {Tiers: []time.Duration{}, OnExhausted: consumer.Discard, OnTerminal: consumer.Discard},
 		},
@@ -99,10 +104,12 @@ func ExampleConfig_policies() {
 		return
 	}
 	fmt.Println(cfg.Policy.Delays())
-	fmt.Println(cfg.Policies["payments"].Delays())
+	fmt.Println(cfg.Policies["webhooks"].Delays())
+	fmt.Println(cfg.Policies["audit"].Delays())
 	fmt.Println(cfg.Policies["clicks"].Delays())
 	// Output:
 	// [5s 30s 5m0s]
+	// [1m0s 2m0s 4m0s 8m0s 16m0s 32m0s 1h0m0s]
 	// [1m0s 10m0s 1h0m0s 4h0m0s 12h0m0s]
 	// []
 }

@@ -13,7 +13,8 @@ import "time"
 //	Cautious    1m 10m 1h 4h 12h  17h11m  payments, audit: outlast a provider's bad day
 //
 // They are plain slices for [Naming.Siblings] and a consumer's policy. Copy one before changing it.
-// [Exponential] makes others.
+// [Exponential] makes others. docs/policies.md in the repository has a whole policy for each of
+// these topics.
 var (
 	Default    = []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}
 	Aggressive = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute}

@@ -80,7 +80,8 @@ func TestExponential_OfBadArgumentsIsRefused(t *testing.T) {
 		{-time.Hour, -time.Second, math.MaxInt, "delay -1h0m0s is not positive"},
 		{math.MinInt64, math.MaxInt64, math.MaxInt, "is not positive"},
 		{0, time.Hour, 0, "delay 0s is not positive"},
-		{time.Hour, time.Minute, 3, "tier 2, 1m0s, is not longer than the one before it, 1h0m0s"}, // taken for each other
+		// Taken for each other
+		{time.Hour, time.Minute, 3, "tier 2, 1m0s, is not longer than the one before it, 1h0m0s"},
 		{time.Hour, time.Minute, 1, "tier 2, 1m0s, is not longer"},
 		{time.Hour, 0, 3, "delay 0s is not positive"},
 		{time.Minute, time.Hour, -1, "delay 0s is not positive"},

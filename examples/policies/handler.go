@@ -19,17 +19,21 @@ import (
 const (
 	never   = "never works"
 	morning = "down for a morning"
-	puzzle  = "no rule knows the error"
 	later   = "come back in 10 minutes"
+	stale   = "never works, and nobody asks for it"
+	twice   = "works the third time"
+	puzzle  = "no rule knows the error"
 	lost    = "lost"
 )
 
 func records() []*kgo.Record {
 	return []*kgo.Record{
-		{Topic: orders, Value: []byte(never)},
 		{Topic: payments, Value: []byte(morning)},
-		{Topic: payments, Partition: 1, Value: []byte(puzzle)},
+		{Topic: orders, Value: []byte(never)},
 		{Topic: mails, Value: []byte(later)},
+		{Topic: mails, Partition: 1, Value: []byte(stale)},
+		{Topic: analytics, Value: []byte(twice)},
+		{Topic: audit, Value: []byte(puzzle)},
 		{Topic: clicks, Value: []byte(lost)},
 	}
 }
@@ -74,8 +78,12 @@ func (h *handler) outcome(value string, attempt int) (err error, last bool) {
 		return classify.As(classify.Retryable(errors.New("the provider is down")), "payment.down"), false
 	case value == later && attempt == 1:
 		return classify.RetryAfter(errors.New("too many mails"), 10*time.Minute/time.Duration(h.divide)), false
+	case value == stale:
+		return classify.Retryable(errors.New("the mailbox is full")), attempt == 4
+	case value == twice && attempt < 3:
+		return classify.Retryable(errors.New("the loader is busy")), false
 	case value == puzzle:
-		return classify.As(errors.New("a currency that does not exist"), "payment.currency"), true
+		return classify.As(errors.New("an actor that does not exist"), "audit.actor"), true
 	case value == lost:
 		return errors.New("no such campaign"), true
 	}

@@ -1,10 +1,11 @@
-// Command policies shows schedules and policies by topic, and prints what each does with a record:
+// Command policies has a policy for each kind of topic, and prints what each does with a record:
 //
 //	go run ./examples/policies
 //
 // policies.go is what a team would write: how often and when a topic's records are tried, and where
-// they go in the end. The program runs it on a broker inside the process with all delays divided by
-// ten thousand, so that an hour takes 360 ms.
+// they go in the end. docs/policies.md has the same as a table, with the reasons. The program runs
+// it on a broker inside the process with all delays divided by ten thousand, so that an hour takes
+// 360 ms.
 package main
 
 import (

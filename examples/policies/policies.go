@@ -7,48 +7,70 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// The topics. A team chooses each schedule by the cost of a record that waits.
+// The topics, by what a lost or late record costs.
 const (
-	orders   = "orders"   // a customer waits for the answer
-	payments = "payments" // money: survive a long outage, and skip no record by itself
-	mails    = "mails"    // late is fine; the gateway says when to try again
-	clicks   = "clicks"   // single records do not matter
+	payments  = "payments"
+	orders    = "orders"
+	mails     = "mails"
+	analytics = "analytics"
+	audit     = "audit"
+	clicks    = "clicks"
 )
 
-// configure returns the consumer's configuration with all delays divided by a factor. A service has
-// no such factor.
-func configure(divide int) consumer.Config {
-	return consumer.Config{
-		Group:  "shop",
-		Topics: []string{orders, payments, mails, clicks},
+// policies are the table in docs/policies.md, as code. What is not set has its default: a dead
+// letter after the last attempt, and at once if the error is terminal.
+func policies() map[string]consumer.Policy {
+	return map[string]consumer.Policy{
+		// Money. The schedule outlasts a provider's bad day; what it does not outlast is kept for a
+		// person.
+		payments: {Tiers: retrytopics.Cautious},
 
-		// For each topic without a policy of its own (here orders): 10 s, 1 m, 5 m, then the
-		// dead-letter topic.
-		Policy: consumer.Policy{Tiers: divided(retrytopics.Aggressive, divide), Jitter: -1},
+		// A customer waits for the answer, so a person should look soon.
+		orders: {Tiers: retrytopics.Aggressive},
 
-		Policies: map[string]consumer.Policy{
-			payments: {
-				// A schedule of the team's own: a retry after 10 minutes, then three more, 2 hours
-				// apart.
-				Tiers:       divided([]time.Duration{10 * time.Minute, 2 * time.Hour}, divide),
-				MaxAttempts: 5,
-				OnTerminal:  consumer.Stop, // the partition waits until a person decides
-				Jitter:      -1,            // default 0.1; here the output is to be stable
-			},
-			mails: {
-				Tiers: divided(retrytopics.Standard, divide),
-				// The longest wait that the gateway may ask for.
-				MaxRetryAfter: 2 * time.Hour / time.Duration(divide),
-				OnExhausted:   consumer.Discard, // yesterday's mail has no value
-				Jitter:        -1,
-			},
-			clicks: {
-				Tiers:       []time.Duration{}, // empty, not nil: one delivery
-				OnExhausted: consumer.Discard,
-				OnTerminal:  consumer.Discard,
-			},
+		// Late is fine, and yesterday's mail has no value.
+		mails: {
+			Tiers: retrytopics.Standard,
+			// The longest wait that the mail gateway may ask for.
+			MaxRetryAfter: 2 * time.Hour,
+			OnExhausted:   consumer.Discard,
+		},
+
+		// Nobody waits. Few retries cost little, and a letter can be redriven next week.
+		analytics: {Tiers: retrytopics.Patient},
+
+		// No entry may be missing. The lane halts until a person has decided.
+		audit: {
+			Tiers:       retrytopics.Cautious,
+			OnExhausted: consumer.Stop,
+			OnTerminal:  consumer.Stop,
+			OnOversize:  consumer.Stop,
+		},
+
+		// A single record does not matter: retries are off.
+		clicks: {
+			Tiers:       []time.Duration{}, // empty, not nil: no retry topics
+			OnExhausted: consumer.Discard,
+			OnTerminal:  consumer.Discard,
 		},
 	}
+}
+
+// configure returns the consumer's configuration with all delays divided by a factor. A service has
+// no such factor, and keeps the default jitter.
+func configure(divide int) consumer.Config {
+	cfg := consumer.Config{
+		Group:    "shop",
+		Topics:   []string{payments, orders, mails, analytics, audit, clicks},
+		Policies: policies(),
+	}
+	for topic, policy := range cfg.Policies {
+		policy.Tiers = divided(policy.Tiers, divide)
+		policy.MaxRetryAfter /= time.Duration(divide)
+		policy.Jitter = -1 // the output is to be stable
+		cfg.Policies[topic] = policy
+	}
+	return cfg
 }
 
 func divided(delays []time.Duration, by int) []time.Duration {

@@ -19,7 +19,8 @@ import (
 // end.
 func run(ctx context.Context, out io.Writer) error {
 	const divide = 10_000
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, orders, payments, mails, clicks))
+	topics := configure(divide).Topics
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topics...))
 	if err != nil {
 		return fmt.Errorf("start the embedded broker: %w", err)
 	}
