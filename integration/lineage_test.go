@@ -55,7 +55,7 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 			const n = 10
 			s.incident(topic, "order", n)
 			v.fixed()
-			r, err := redrive.New(redrive.Config{Kafka: s.Opts(), By: "ann"})
+			r, err := redrive.New(redrive.Config{Kafka: s.Opts()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o, err := r.Run(t.Context(), p, redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: time.Second}, nil)
+				o, err := r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: time.Second}})
 				if err != nil || o.Counts.Succeeded != p.Letters {
 					t.Fatalf("the run of %d letters ended with %v, and %+v", p.Letters, err, o)
 				}

@@ -35,7 +35,7 @@ func TestAPlanFindsOutWhatTheUserMayDo(t *testing.T) {
 		Handler: func(context.Context, *kgo.Record) error { return classify.Terminal(errors.New("no")) },
 	})
 	k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Value: []byte("x")})[0], headers.ReasonTerminal)
-	r, err := redrive.New(redrive.Config{Kafka: kafka.Opts(), By: "ann"})
+	r, err := redrive.New(redrive.Config{Kafka: kafka.Opts()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,8 @@ func TestOperators_OfSixAtOnceOneRunsWithinTenSeconds(t *testing.T) {
 	const operators = 6
 	var redrivers []*redrive.Redriver
 	var plans []*redrive.Plan
-	for i := range operators {
-		r, err := redrive.New(redrive.Config{Kafka: s.Opts(), By: fmt.Sprint("operator ", i)})
+	for range operators {
+		r, err := redrive.New(redrive.Config{Kafka: s.Opts()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,11 +46,11 @@ func TestOperators_OfSixAtOnceOneRunsWithinTenSeconds(t *testing.T) {
 	for i, r := range redrivers {
 		go func() {
 			by := fmt.Sprint("operator ", i)
-			o, err := r.Run(t.Context(), plans[i], redrive.Pace{Canary: -1, Ramp: -1, Window: 30 * time.Second}, func(e redrive.Event) {
+			o, err := r.Run(t.Context(), plans[i], redrive.RunOptions{By: by, Pace: redrive.Pace{Canary: -1, Ramp: -1, Window: 30 * time.Second}, On: func(e redrive.Event) {
 				if e.Message != "" {
 					t.Logf("%v: %s: %s", time.Since(began), by, e.Message)
 				}
-			})
+			}})
 			results <- result{by, o, err, time.Since(began)}
 		}()
 	}

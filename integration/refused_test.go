@@ -38,7 +38,7 @@ func TestOnlyLettersThatABrokerWillNotTakeStay(t *testing.T) {
 	if _, err := s.admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &limit}}, topic+".retry.1s"); err != nil {
 		t.Fatal(err)
 	}
-	r, err := redrive.New(redrive.Config{Kafka: s.Opts(), By: "ann"})
+	r, err := redrive.New(redrive.Config{Kafka: s.Opts()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,10 @@ func TestOnlyLettersThatABrokerWillNotTakeStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages := map[string]bool{}
-	o, err := r.Run(t.Context(), p, redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, MaxLag: -1, Window: 2 * time.Second}, func(e redrive.Event) { messages[e.Message] = true })
+	o, err := r.Run(t.Context(), p, redrive.RunOptions{
+		By: "ann", Pace: redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, MaxLag: -1, Window: 2 * time.Second},
+		On: func(e redrive.Event) { messages[e.Message] = true },
+	})
 	if c := o.Counts; err != nil || c.Sent != n-large || c.Skipped[redrive.SkippedTooLarge] != large {
 		t.Errorf("the run ended with %v, and %+v; it messages %v", err, o, messages)
 	}

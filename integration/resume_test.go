@@ -22,15 +22,11 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	const n = 75
 	s.incident(topic, "order", n)
 	v.fixed()
-	by := func(name string) *redrive.Redriver {
-		r, err := redrive.New(redrive.Config{Kafka: s.Opts(), By: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+	r, err := redrive.New(redrive.Config{Kafka: s.Opts()})
+	if err != nil {
+		t.Fatal(err)
 	}
-	ann, bob := by("ann"), by("bob")
-	p, err := ann.Plan(t.Context(), redrive.Selection{Topic: topic + ".dlq"})
+	p, err := r.Plan(t.Context(), redrive.Selection{Topic: topic + ".dlq"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,16 +35,16 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	var o redrive.Outcome
 	go func() {
 		var err error
-		o, err = ann.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1, Window: time.Second}, func(e redrive.Event) {
+		o, err = r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: 5, Canary: -1, Ramp: -1, Window: time.Second}, On: func(e redrive.Event) {
 			if e.Counts.Sent > 5 {
 				once.Do(func() { close(begun) })
 			}
-		})
+		}})
 		ended <- err
 	}()
 	<-begun
 	s.heldUp(topic+".dlq.ledger", 5*time.Second)
-	_, err = bob.Resume(t.Context(), topic+".dlq", p.ID, nil, redrive.IfSilent())
+	_, err = r.Resume(t.Context(), topic+".dlq", p.ID, redrive.RunOptions{By: "bob"}, redrive.IfSilent())
 	if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedOwned {
 		t.Errorf("resume ended with %v, want that ann has the run", err)
 	}

@@ -78,7 +78,7 @@ func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 	s.await("dead letters", func() bool { return s.count(topic+".dlq") >= n })
 	v.fixed()
 	opts := append(s.Opts(), kgo.Dialer((&narrow{rate: rate}).dial), kgo.ProducerBatchCompression(kgo.NoCompression()))
-	r, err := redrive.New(redrive.Config{Kafka: opts, By: "ann"})
+	r, err := redrive.New(redrive.Config{Kafka: opts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 	}
 	var began time.Time
 	var sent time.Duration
-	o, err := r.Run(t.Context(), p, redrive.Pace{Rate: -1, Ramp: -1, Window: time.Second}, func(e redrive.Event) {
+	o, err := r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: -1, Ramp: -1, Window: time.Second}, On: func(e redrive.Event) {
 		if e.State == redrive.Sending && began.IsZero() {
 			began = time.Now()
 		}
@@ -98,7 +98,7 @@ func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 		if strings.Contains(e.Message, "another process") || strings.Contains(e.Message, "fenced this process") {
 			t.Errorf("it says %q", e.Message)
 		}
-	})
+	}})
 	t.Logf("all were sent after %v", sent)
 	if err != nil || o.Counts.Sent != n {
 		t.Errorf("the run ended with %v, and %+v", err, o.Counts)

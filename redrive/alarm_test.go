@@ -53,7 +53,7 @@ func TestAlarm_FiresOnFirstFailuresOfNewTraffic(t *testing.T) {
 				m.Hops = m.Attempts
 				h.write(c.topic, m)
 			}()
-			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, nil)
+			o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1}, nil))
 			<-done
 			if c.aborts {
 				abortedAgain(t, o, err, "new traffic fails")
@@ -75,7 +75,7 @@ func TestAlarm_ToleratesFailures(t *testing.T) {
 				return nil
 			})
 			r := redriver(t, k)
-			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Tolerate: 3}, nil)
+			o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Tolerate: 3}, nil))
 			if aborts {
 				if seen := abortedAgain(t, o, err, "the 4. failure where 3 are tolerated"); len(seen) != 4 || seen[0].Letter == "" {
 					t.Errorf("was seen: %+v", seen)
@@ -100,7 +100,7 @@ func TestAlarm_FiresOnAnyClassInTheCanary(t *testing.T) {
 				return nil
 			})
 			r := redriver(t, k)
-			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: 2, Tolerate: 3}, nil)
+			o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: 2, Tolerate: 3}, nil))
 			if aborts {
 				if abortedAgain(t, o, err, ""); o.Counts.Sent != 2 {
 					t.Errorf("%d were sent, want the canary", o.Counts.Sent)
@@ -128,7 +128,7 @@ func TestAlarm_FiresWhenTheTopicFillsFaster(t *testing.T) {
 			}
 		}()
 		began := time.Now()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil))
 		stop()
 		<-stopped
 		abortedAgain(t, o, err, "fills faster")
@@ -168,14 +168,14 @@ func TestAlarm_StaysSilentWhileTheRunIsHeldBack(t *testing.T) {
 			}
 		}()
 		began, behind := time.Now(), 0
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, MaxLag: 50}, func(e redrive.Event) {
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1, MaxLag: 50}, func(e redrive.Event) {
 			if strings.Contains(e.Waiting, "behind") {
 				behind++
 			}
 			if slow.Load() && time.Since(began) > 2*time.Minute {
 				slow.Store(false)
 			}
-		})
+		}))
 		stop()
 		<-stopped
 		if c := o.Counts; err != nil || c.Succeeded != 200 || behind == 0 {
@@ -225,7 +225,7 @@ func TestAlarm_FiresOnAShareOfAnyClass(t *testing.T) {
 				return nil
 			})
 			r := redriver(t, k)
-			o, err := r.Run(t.Context(), plan(t, r), c.pace, nil)
+			o, err := r.Run(t.Context(), plan(t, r), ann(c.pace, nil))
 			if c.cause == "" {
 				ends(t, redrive.Counts{Failed: failed, Succeeded: int64(c.letters) - failed})(o, err)
 				return
@@ -253,6 +253,6 @@ func TestAlarm_CountsFailuresAndSuccessesAlike(t *testing.T) {
 			return nil
 		})
 		r := redriver(t, k)
-		ends(t, redrive.Counts{Failed: 20, Succeeded: 380})(r.Run(t.Context(), plan(t, r), redrive.Pace{Ramp: -1, Rate: 20}, nil))
+		ends(t, redrive.Counts{Failed: 20, Succeeded: 380})(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Ramp: -1, Rate: 20}, nil)))
 	})
 }

@@ -82,25 +82,25 @@ func TestResume_LeavesARunThatGoesOn(t *testing.T) {
 		var once sync.Once
 		var taking atomic.Bool
 		go func() {
-			_, err := first.Run(t.Context(), p, redrive.Pace{Rate: 5, Ramp: -1}, func(e redrive.Event) {
+			_, err := first.Run(t.Context(), p, ann(redrive.Pace{Rate: 5, Ramp: -1}, func(e redrive.Event) {
 				if !taking.Load() && strings.Contains(e.Message, "another process") {
 					t.Errorf("the run is disturbed: %s", e.Message)
 				}
 				if e.Counts.Sent > 50 {
 					once.Do(func() { close(half) })
 				}
-			})
+			}))
 			ended <- err
 		}()
 		<-half
-		_, err := second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
+		_, err := second.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil), redrive.IfSilent())
 		_ = heldError(t, err, " last heartbeat of ")
-		held := heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, redrive.IfSilent()), "run orders.dlq/"+p.ID+" is running: the last heartbeat of ann on ")
-		_, err = second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfClaim("another"))
+		held := heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, byAnn, redrive.IfSilent()), "run orders.dlq/"+p.ID+" is running: the last heartbeat of ann on ")
+		_, err = second.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil), redrive.IfClaim("another"))
 		_ = heldError(t, err, "took it over meanwhile")
 		// as of a field that is missing: they took it
 		for _, unread := range []redrive.Condition{redrive.IfClaim(""), {}} {
-			_ = heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, unread), "took it over meanwhile")
+			_ = heldError(t, second.Abort(t.Context(), "orders.dlq", p.ID, byAnn, unread), "took it over meanwhile")
 		}
 		time.Sleep(10 * time.Second)
 		select {
@@ -109,7 +109,7 @@ func TestResume_LeavesARunThatGoesOn(t *testing.T) {
 		default:
 		}
 		taking.Store(true)
-		succeeds(t, 100)(second.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfClaim(held.Run.Claim)))
+		succeeds(t, 100)(second.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil), redrive.IfClaim(held.Run.Claim)))
 		if err := <-ended; !errors.Is(err, redrive.ErrTaken) {
 			t.Errorf("the one that it was taken from ended with %v", err)
 		}
@@ -123,11 +123,11 @@ func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 		r, p := interrupted(t, k)
 		began := time.Now()
 		took := time.Duration(0)
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, func(redrive.Event) {
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, func(redrive.Event) {
 			if took == 0 {
 				took = time.Since(began)
 			}
-		}, redrive.IfSilent())
+		}), redrive.IfSilent())
 		if err != nil || o.Counts.Succeeded != 20 || took > 2*time.Second {
 			t.Errorf("the run went on after %v and ended with %v, and %+v", took, err, o)
 		}
@@ -157,7 +157,7 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 					}
 				}
 			}()
-			o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
+			o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil), redrive.IfSilent())
 			stop()
 			<-done
 			if lives {
@@ -186,7 +186,7 @@ func TestResume_ChecksAgainAsItClaims(t *testing.T) {
 			}
 			return nil, nil, false
 		})
-		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
+		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil), redrive.IfSilent())
 		if held := heldError(t, err, "the last heartbeat of bob"); held.Run.Claim != "colleague" {
 			t.Errorf("it says that %+v has the run", held.Run)
 		}
@@ -204,9 +204,9 @@ func TestResume_TakesNothingWhereItCannotLook(t *testing.T) {
 		r, p := interrupted(t, k)
 		asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour)})
 		ended := heldUp(t, k, "orders.dlq.ledger", 5*time.Second)
-		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent())
+		_, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil), redrive.IfSilent())
 		_ = heldError(t, err, "may be running: the last heartbeat of ann on ")
 		<-ended
-		succeeds(t, 20)(r.Resume(t.Context(), "orders.dlq", p.ID, nil, redrive.IfSilent()))
+		succeeds(t, 20)(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil), redrive.IfSilent()))
 	})
 }

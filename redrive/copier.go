@@ -76,7 +76,7 @@ func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped 
 			return nil, "", err
 		}
 	}
-	if o.copy.Value, err = edit.valueOf(o.copy.Value, c.h.r.cfg.MergePatch); err != nil {
+	if o.copy.Value, err = edit.valueOf(o.copy.Value); err != nil {
 		return nil, SkippedEdit, err
 	}
 	return o, "", nil

@@ -51,7 +51,7 @@ func TestCopier_KeepsTheIdempotencyKey(t *testing.T) {
 			if err != nil || p.Letters != 1 {
 				t.Fatalf("run %d: %+v, %v", i+1, p, err)
 			}
-			if o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, Tolerate: 10, Window: time.Minute}, nil); err != nil || o.Counts.Sent != 1 {
+			if o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1, Tolerate: 10, Window: time.Minute}, nil)); err != nil || o.Counts.Sent != 1 {
 				t.Fatalf("run %d: %+v, %v", i+1, o, err)
 			}
 		}
@@ -106,7 +106,7 @@ func TestCopier_KeepsKeysApartOnARecreatedSource(t *testing.T) {
 		time.Sleep(time.Minute)
 		r := redriver(t, k)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
-		succeeds(t, 1)(r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil))
+		succeeds(t, 1)(r.Run(t.Context(), p, ann(redrive.Pace{Ramp: -1, Window: time.Second}, nil)))
 		mu.Lock()
 		defer mu.Unlock()
 		if len(values) != 4 || values["billing/orders/0/3"] != "former" {

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/mergepatch"
 )
 
 // Edit changes the copies of redriven letters. The letters stay unchanged, and the ledger records
@@ -17,8 +18,10 @@ type Edit struct {
 	// headers to remove. siding's own headers cannot be edited.
 	Set   []kgo.RecordHeader
 	Unset []string
-	// Patch is a JSON merge patch (RFC 7396) for the value. A run skips a letter if the patch
-	// cannot be applied to its value.
+	// Patch is a JSON merge patch (RFC 7396) for the value. It has to be an object, and so has the
+	// value: for anything else the RFC replaces the whole value. Members that the patch does not
+	// name keep their order and spelling. A run skips a letter if the patch cannot be applied to its
+	// value.
 	Patch []byte
 	// Value is a new value, for a run of one letter; nil keeps the value, and an empty slice is a
 	// value.
@@ -26,9 +29,9 @@ type Edit struct {
 }
 
 // Apply returns the edited headers and value; h has the user's headers only. It does not modify h
-// or value. mergePatch is [Config.MergePatch]. After an error the letter must not be sent.
-func (e *Edit) Apply(h []kgo.RecordHeader, value []byte, mergePatch func(value, patch []byte) ([]byte, error)) ([]kgo.RecordHeader, []byte, error) {
-	value, err := e.valueOf(value, mergePatch)
+// or value. After an error the letter must not be sent.
+func (e *Edit) Apply(h []kgo.RecordHeader, value []byte) ([]kgo.RecordHeader, []byte, error) {
+	value, err := e.valueOf(value)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,7 +59,7 @@ func (e *Edit) headersOf(h []kgo.RecordHeader) []kgo.RecordHeader {
 }
 
 // valueOf edits a value.
-func (e *Edit) valueOf(value []byte, patch func(value, patch []byte) ([]byte, error)) ([]byte, error) {
+func (e *Edit) valueOf(value []byte) ([]byte, error) {
 	switch {
 	case e.Value != nil:
 		return e.Value, nil
@@ -65,7 +68,7 @@ func (e *Edit) valueOf(value []byte, patch func(value, patch []byte) ([]byte, er
 	case value == nil:
 		return nil, errors.New("patch: the value is null (a tombstone)")
 	}
-	edited, err := patch(value, e.Patch)
+	edited, err := mergepatch.ApplyToObject(value, e.Patch)
 	if err != nil {
 		return nil, fmt.Errorf("patch: %w", err)
 	}
@@ -90,7 +93,7 @@ func (e *Edit) what() (words []string) {
 	return words
 }
 
-func (e *Edit) validate(patch bool) error {
+func (e *Edit) validate() error {
 	var errs []error
 	for _, h := range e.Set {
 		if h.Key == "" || headers.Reserved(h.Key) {
@@ -105,8 +108,10 @@ func (e *Edit) validate(patch bool) error {
 	if e.Patch != nil && e.Value != nil {
 		errs = append(errs, errors.New("Edit.Patch and Edit.Value are both set: choose one"))
 	}
-	if e.Patch != nil && !patch {
-		errs = append(errs, errors.New("Edit.Patch is set, and Config.MergePatch is nil: set it too"))
+	if e.Patch != nil {
+		if err := mergepatch.CheckObject(e.Patch); err != nil {
+			errs = append(errs, fmt.Errorf("Edit.Patch: the patch %w", err))
+		}
 	}
 	if len(e.Value)+len(e.Patch) > pieceSize {
 		errs = append(errs, fmt.Errorf("the new value or patch has more than %d bytes, which a run can't keep", pieceSize))

@@ -23,16 +23,16 @@ func TestEdit_GoesFromTheLedgerAsItsRunEnds(t *testing.T) {
 	}
 	endings := map[string]func(t *testing.T, r *redrive.Redriver, id string){
 		"done": func(t *testing.T, r *redrive.Redriver, id string) {
-			if o, err := r.Resume(t.Context(), "orders.dlq", id, nil); err != nil || o.State != redrive.Done {
+			if o, err := r.Resume(t.Context(), "orders.dlq", id, ann(redrive.Pace{}, nil)); err != nil || o.State != redrive.Done {
 				t.Errorf("the run ended with %v, and %+v", err, o)
 			}
 		},
 		"aborted by itself": func(t *testing.T, r *redrive.Redriver, id string) {
-			o, err := r.Resume(t.Context(), "orders.dlq", id, nil)
+			o, err := r.Resume(t.Context(), "orders.dlq", id, ann(redrive.Pace{}, nil))
 			abortedAgain(t, o, err, "")
 		},
 		"aborted by hand": func(t *testing.T, r *redrive.Redriver, id string) {
-			if err := r.Abort(t.Context(), "orders.dlq", id); err != nil {
+			if err := r.Abort(t.Context(), "orders.dlq", id, byAnn); err != nil {
 				t.Error(err)
 			}
 		},
@@ -46,7 +46,7 @@ func TestEdit_GoesFromTheLedgerAsItsRunEnds(t *testing.T) {
 					<-held
 					return s.handle(ctx, rec)
 				})
-				r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(_, patch []byte) ([]byte, error) { return patch, nil }})
+				r := redriverOf(t, redrive.Config{Kafka: k.Opts()})
 				p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: edit})
 				stopped(t, r, p, redrive.Pace{}, 1)
 				has := func() bool {

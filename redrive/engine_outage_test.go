@@ -25,7 +25,7 @@ func TestEngine_WaitsUntilItCanWatch(t *testing.T) {
 		var blind *kfake.FaultHandle
 		var said string
 		began := time.Now()
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1}, func(e redrive.Event) {
+		o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1, Ramp: -1}, func(e redrive.Event) {
 			if strings.Contains(e.Message, "the watch could not start: list") {
 				said = e.Message
 			}
@@ -34,7 +34,7 @@ func TestEngine_WaitsUntilItCanWatch(t *testing.T) {
 				blind = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders.retry.5s", Err: kerr.LeaderNotAvailable, Count: -1})
 				time.AfterFunc(time.Minute, blind.Remove)
 			}
-		})
+		}))
 		if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 20 || said == "" {
 			t.Errorf("the run ended with %v, and %+v; it said %q", err, o, said)
 		}
@@ -65,7 +65,7 @@ func TestEngine_CanBeStoppedBeforeItWatches(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var stopped time.Time
 		enough := errors.New("enough")
-		o, err := r.Run(ctx, p, redrive.Pace{Canary: -1, Ramp: -1}, func(redrive.Event) {
+		o, err := r.Run(ctx, p, ann(redrive.Pace{Canary: -1, Ramp: -1}, func(redrive.Event) {
 			if hangs.CompareAndSwap(false, true) {
 				k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1})
 				time.AfterFunc(3*time.Second, func() {
@@ -73,13 +73,13 @@ func TestEngine_CanBeStoppedBeforeItWatches(t *testing.T) {
 					cancel(enough)
 				})
 			}
-		})
+		}))
 		if !errors.Is(err, enough) || o.State.Finished() || o.Stopped.IsZero() || time.Since(stopped) > time.Second {
 			t.Errorf("after %v the run ended with %v, and %+v", time.Since(stopped), err, o)
 		}
 		hangs.Store(false)
 		close(thaw)
-		succeeds(t, 20)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+		succeeds(t, 20)(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 	})
 }
 
@@ -105,12 +105,12 @@ func TestEngine_WaitsUntilItCanWriteItsEnd(t *testing.T) {
 		r := redriver(t, k)
 		on, fault := unledgered(k)
 		removes := false
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, Window: 3 * time.Second}, func(e redrive.Event) {
+		o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1, Ramp: -1, Window: 3 * time.Second}, func(e redrive.Event) {
 			if on(e); fault() != nil && !removes {
 				removes = true
 				time.AfterFunc(time.Minute, fault().Remove)
 			}
-		})
+		}))
 		if err != nil || o.State != redrive.Done || o.Counts.Succeeded != 5 || fault().Hits() == 0 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}
@@ -125,16 +125,16 @@ func TestEngine_CanBeStoppedBeforeItWritesItsEnd(t *testing.T) {
 		on, fault := unledgered(k)
 		ctx, cancel := context.WithCancel(t.Context())
 		var stopped time.Time
-		o, err := r.Run(ctx, p, redrive.Pace{Canary: -1, Ramp: -1, Window: 3 * time.Second}, func(e redrive.Event) {
+		o, err := r.Run(ctx, p, ann(redrive.Pace{Canary: -1, Ramp: -1, Window: 3 * time.Second}, func(e redrive.Event) {
 			if on(e); fault() != nil && stopped.IsZero() {
 				stopped = time.Now().Add(time.Minute)
 				time.AfterFunc(time.Minute, cancel)
 			}
-		})
+		}))
 		if !errors.Is(err, context.Canceled) || o.State.Finished() || !o.Ended.IsZero() || time.Since(stopped) > 30*time.Second {
 			t.Errorf("after %v the run ended with %v, and %+v", time.Since(stopped), err, o)
 		}
 		fault().Remove()
-		succeeds(t, 5)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+		succeeds(t, 5)(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 	})
 }

@@ -33,7 +33,7 @@ func TestEngine_WaitsForTheCanary(t *testing.T) {
 		r := redriver(t, k)
 		began := time.Now()
 		var waited time.Duration
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, func(e redrive.Event) {
+		o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{}, func(e redrive.Event) {
 			if e.State == redrive.Waiting && waited == 0 {
 				waited = time.Since(began)
 				if e.Counts.Sent != 1 || !strings.Contains(e.Waiting, "canary") {
@@ -41,7 +41,7 @@ func TestEngine_WaitsForTheCanary(t *testing.T) {
 				}
 				close(release)
 			}
-		})
+		}))
 		if err != nil || o.Counts.Succeeded != 20 || waited < 5*time.Minute || waited > 5*time.Minute+2*time.Second {
 			t.Errorf("the run ended with %v, and %+v; it waited after %v", err, o, waited)
 		}
@@ -61,14 +61,14 @@ func TestEngine_WaitsWhileTheGroupIsBehind(t *testing.T) {
 		})
 		r := redriver(t, k)
 		behind, most := 0, int64(0)
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, MaxLag: 10}, func(e redrive.Event) {
+		o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1, Ramp: -1, MaxLag: 10}, func(e redrive.Event) {
 			most = max(most, e.Counts.Pending)
 			if strings.Contains(e.Waiting, "behind") {
 				if behind++; behind == 20 {
 					slow.Store(false)
 				}
 			}
-		})
+		}))
 		if err != nil || o.Counts.Succeeded != 100 || behind < 20 || most > 10+8 {
 			t.Errorf("the run ended with %v, and %+v; it was behind %d times, with up to %d", err, o, behind, most)
 		}
@@ -84,14 +84,14 @@ func TestEngine_RecordsVerdictsOfAPollThatFailed(t *testing.T) {
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
 		var fault *kfake.FaultHandle
 		began := time.Now()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1}, func(redrive.Event) {
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1}, func(redrive.Event) {
 			switch {
 			case fault == nil:
 				fault = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Err: kerr.UnknownServerError, Count: -1})
 			case time.Since(began) > 5*time.Second:
 				fault.Remove()
 			}
-		})
+		}))
 		if err != nil || o.Counts.Succeeded != 20 || fault.Hits() == 0 {
 			t.Errorf("the run ended with %v, and %+v; %d readings failed", err, o, fault.Hits())
 		}
@@ -120,7 +120,7 @@ func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 		}()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil)
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil))
 		<-done
 		abortedAgain(t, o, err, "fills faster")
 		sent := o.Counts.Sent
@@ -140,9 +140,9 @@ func TestEngine_AbortsWithoutWaitingForAPoll(t *testing.T) {
 		})
 		r, p := planned(t, k)
 		began := time.Now()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: 10}, first(sentOver(-1), func() {
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Rate: 10}, first(sentOver(-1), func() {
 			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
-		}))
+		})))
 		abortedAgain(t, o, err, "")
 		if d := time.Since(began); d > 8*time.Second {
 			t.Errorf("it took %v", d)
@@ -165,7 +165,7 @@ func TestEngine_IsNotDoneWithoutAPoll(t *testing.T) {
 			blind  time.Time
 			waited string
 		)
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1}, func(e redrive.Event) {
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1}, func(e redrive.Event) {
 			if e.State == redrive.Watching && e.Waiting != "" {
 				waited = e.Waiting
 			}
@@ -177,7 +177,7 @@ func TestEngine_IsNotDoneWithoutAPoll(t *testing.T) {
 			case fault != nil && time.Since(blind) > 2*time.Minute:
 				fault.Remove()
 			}
-		})
+		}))
 		abortedAgain(t, o, err, "failed again with tax")
 		if d := o.Ended.Sub(blind); d < 2*time.Minute || d > 2*time.Minute+30*time.Second {
 			t.Errorf("it ended after %v", d)
@@ -198,7 +198,7 @@ func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
 			When: writes(`"state":"aborted"`),
 		})
 		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil)
+		o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{}, nil))
 		if again, ok := errors.AsType[*redrive.FailedAgainError](err); !ok || !strings.Contains(again.Cause, "failed again with tax") {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}

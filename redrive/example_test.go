@@ -28,7 +28,7 @@ func Example() {
 	s.fixed.Store(true)
 
 	ctx := context.Background()
-	r, err := redrive.New(redrive.Config{Kafka: s.opts, By: "ada", Why: "OPS-4711"})
+	r, err := redrive.New(redrive.Config{Kafka: s.opts})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -39,7 +39,7 @@ func Example() {
 		return
 	}
 	fmt.Println(plan.Letters, "letters to", plan.Targets)
-	outcome, err := r.Run(ctx, plan, redrive.Pace{Window: 100 * time.Millisecond}, nil)
+	outcome, err := r.Run(ctx, plan, redrive.RunOptions{By: "ada", Why: "OPS-4711", Pace: redrive.Pace{Window: 100 * time.Millisecond}})
 	// the window was shorter than the consumer takes to commit
 	for err == nil && outcome.Counts.Pending > 0 {
 		time.Sleep(50 * time.Millisecond)
@@ -61,7 +61,7 @@ func ExampleFailedAgainError() {
 	defer s.stop()
 
 	ctx := context.Background()
-	r, err := redrive.New(redrive.Config{Kafka: s.opts, By: "ada", Why: "OPS-4711"})
+	r, err := redrive.New(redrive.Config{Kafka: s.opts})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -71,7 +71,7 @@ func ExampleFailedAgainError() {
 		fmt.Println(err)
 		return
 	}
-	outcome, err := r.Run(ctx, plan, redrive.Pace{}, nil)
+	outcome, err := r.Run(ctx, plan, redrive.RunOptions{By: "ada", Why: "OPS-4711"})
 	if e, ok := errors.AsType[*redrive.FailedAgainError](err); ok {
 		fmt.Println("aborted:", e.Cause)
 		fmt.Println(outcome.Counts.Sent, "of", outcome.Counts.Selected, "sent")

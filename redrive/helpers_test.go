@@ -147,8 +147,15 @@ func incident(k *consumertest.Kafka, cfg consumer.Config, n int, classes ...stri
 
 func redriver(t *testing.T, k *consumertest.Kafka, more ...kgo.Opt) *redrive.Redriver {
 	t.Helper()
-	return redriverOf(t, redrive.Config{Kafka: append(k.Opts(), more...), By: "ann", Why: "JIRA-1"})
+	return redriverOf(t, redrive.Config{Kafka: append(k.Opts(), more...)})
 }
+
+// ann is the operator of most runs.
+func ann(pace redrive.Pace, on func(redrive.Event)) redrive.RunOptions {
+	return redrive.RunOptions{By: "ann", Why: "JIRA-1", Pace: pace, On: on}
+}
+
+var byAnn = redrive.AbortOptions{By: "ann", Why: "JIRA-1"}
 
 func redriverOf(t *testing.T, cfg redrive.Config) *redrive.Redriver {
 	t.Helper()
@@ -199,11 +206,11 @@ func stopped(t *testing.T, r *redrive.Redriver, p *redrive.Plan, pace redrive.Pa
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	o, err := r.Run(ctx, p, pace, func(e redrive.Event) {
+	o, err := r.Run(ctx, p, ann(pace, func(e redrive.Event) {
 		if e.Counts.Sent >= at {
 			stop()
 		}
-	})
+	}))
 	if !errors.Is(err, context.Canceled) || o.State.Finished() {
 		t.Fatalf("the run ended with %v, and %+v", err, o)
 	}
@@ -316,7 +323,7 @@ func letters(t *testing.T, k *consumertest.Kafka, n int, then consumer.Handler) 
 	s := &switched{}
 	s.set(failing("tax"))
 	s.run(k)
-	all := k.Produce(records(n, "x")...)
+	all := k.Produce(records(n, "{}")...)
 	k.DeadLettered(all[n-1], "terminal") // they come in the order of their partition
 	if then != nil {
 		s.set(then)
@@ -424,7 +431,7 @@ func underWay(t *testing.T, r *redrive.Redriver, p *redrive.Plan, sent int64) (e
 	t.Helper()
 	begun, over := make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := r.Run(t.Context(), p, redrive.Pace{}, first(sentOver(sent), func() { close(begun) }))
+		_, err := r.Run(t.Context(), p, ann(redrive.Pace{}, first(sentOver(sent), func() { close(begun) })))
 		over <- err
 	}()
 	<-begun

@@ -42,7 +42,7 @@ func TestApplyVerdict_RemovesTheDiscardReport(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 20, discarding)
 		r := redriver(t, k)
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Ramp: -1, Window: time.Minute}, nil)
+		o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Ramp: -1, Window: time.Minute}, nil))
 		if err != nil || o.State != redrive.Done || o.Counts.Discarded != 20 {
 			t.Fatal(o, err)
 		}

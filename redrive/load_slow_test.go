@@ -127,7 +127,7 @@ func large(t *testing.T, k *consumertest.Kafka, n, size int) *switched {
 func slowly(t *testing.T, k *consumertest.Kafka, l *line) *redrive.Redriver {
 	t.Helper()
 	opts := append(dialed(t, k.Opts(), func(c net.Conn) net.Conn { return &onLine{Conn: c, line: l} }), kgo.ProducerBatchCompression(kgo.NoCompression()))
-	return redriverOf(t, redrive.Config{Kafka: opts, By: "ann"})
+	return redriverOf(t, redrive.Config{Kafka: opts})
 }
 
 // Transactions were bounded by the number of their letters alone. The letters that were read while
@@ -165,7 +165,7 @@ func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 			var began time.Time
 			var sent time.Duration
 			all := int64(c.n + 1)
-			o, err := r.Run(ctx, p, redrive.Pace{Rate: -1, Ramp: -1}, func(e redrive.Event) {
+			o, err := r.Run(ctx, p, ann(redrive.Pace{Rate: -1, Ramp: -1}, func(e redrive.Event) {
 				switch {
 				case e.State == redrive.Sending && began.IsZero():
 					began = time.Now()
@@ -181,7 +181,7 @@ func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 				if strings.Contains(e.Message, "another process") || strings.Contains(e.Message, "who has") {
 					t.Errorf("it says %q", e.Message)
 				}
-			})
+			}))
 			cancel()
 			open := <-held
 			t.Logf("all were sent after %v, and nobody was held up for longer than %v", sent, open)
@@ -221,7 +221,7 @@ func TestLoad_OnASlowLinkAllPartitionsAreRead(t *testing.T) {
 		}
 		l := &line{}
 		l.rate.Store(1_000_000)
-		succeeds(t, 1)(slowly(t, k, l).Resume(within(t, 5*time.Minute), "orders.dlq", p.ID, nil))
+		succeeds(t, 1)(slowly(t, k, l).Resume(within(t, 5*time.Minute), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 		opts := dialed(t, k.Opts(), func(c net.Conn) net.Conn { return &onLine{Conn: c, line: l} })
 		sum, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
 		if err != nil || sum.Open != partitions {

@@ -39,13 +39,13 @@ func TestMemoryBudget_FewLargeLettersAreInMemory(t *testing.T) {
 				return nil
 			})
 			count := &fetched{topic: "orders.dlq"}
-			r := redriverOf(t, redrive.Config{Kafka: append(k.Opts(), kgo.WithHooks(count), kgo.FetchMaxBytes(1)), By: "ann", MaxBufferedBytes: most})
+			r := redriverOf(t, redrive.Config{Kafka: append(k.Opts(), kgo.WithHooks(count), kgo.FetchMaxBytes(1)), MaxBufferedBytes: most})
 			p := plan(t, r)
 			count.bytes.Store(0)
 			var held int64
-			succeeds(t, n+1)(r.Run(t.Context(), p, redrive.Pace{Rate: 20, Burst: 2, Ramp: -1}, func(e redrive.Event) {
+			succeeds(t, n+1)(r.Run(t.Context(), p, ann(redrive.Pace{Rate: 20, Burst: 2, Ramp: -1}, func(e redrive.Event) {
 				held = max(held, count.bytes.Load()-e.Counts.Sent*size)
-			}))
+			})))
 			limit := most
 			if limit == 0 {
 				limit = 64 << 20
@@ -64,7 +64,7 @@ func TestMemoryBudget_FewLargeLettersAreInMemory(t *testing.T) {
 
 func TestMemoryBudget_MustNotBeNegative(t *testing.T) {
 	t.Parallel()
-	if _, err := redrive.New(redrive.Config{By: "ann", MaxBufferedBytes: -1}); err == nil {
+	if _, err := redrive.New(redrive.Config{MaxBufferedBytes: -1}); err == nil {
 		t.Error("it is taken")
 	}
 }

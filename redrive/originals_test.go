@@ -48,7 +48,7 @@ func TestOriginals_ReadWithOneClient(t *testing.T) {
 			return nil, nil, false
 		})
 		began := time.Now()
-		succeeds(t, n)(r.Run(t.Context(), p, redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: time.Second}, nil))
+		succeeds(t, n)(r.Run(t.Context(), p, ann(redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: time.Second}, nil)))
 		if took := time.Since(began); took > 5*time.Second || connections > n {
 			t.Errorf("it took %v and %d connections", took, connections)
 		}
@@ -69,7 +69,7 @@ func TestOriginals_WithoutPermissionEndTheRun(t *testing.T) {
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders", Err: kerr.TopicAuthorizationFailed, Count: -1, When: func(req kmsg.Request) bool {
 			return req.(*kmsg.FetchRequest).IsolationLevel == 0 // the consumer goes on
 		}})
-		o, err := r.Run(within(t, 10*time.Minute), p, redrive.Pace{Canary: -1, Window: time.Second}, nil)
+		o, err := r.Run(within(t, 10*time.Minute), p, ann(redrive.Pace{Canary: -1, Window: time.Second}, nil))
 		if lacks(t, err, "READ", "topic", "orders"); o.Stopped.IsZero() {
 			t.Errorf("the outcome is %+v", o)
 		}
@@ -82,7 +82,7 @@ func TestOriginals_AreReadAgainAfterAnError(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		r, p := without(t, k, 20)
 		f := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Err: kerr.UnknownServerError, Count: 3})
-		succeeds(t, 20)(r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil))
+		succeeds(t, 20)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil)))
 		if f.Hits() == 0 {
 			t.Error("there was no fault")
 		}
@@ -112,7 +112,7 @@ func TestOriginals_ThatAreGoneAreReadFromCopies(t *testing.T) {
 		r := redriver(t, k)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{{From: 3}}}})
 		ends(t, redrive.Counts{Succeeded: 1, Skipped: map[string]int64{redrive.SkippedValueLost: 2}})(
-			r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil))
+			r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil)))
 		for _, c := range on(t, k, "orders.retry.5s") {
 			if m := metaOf(t, c); string(c.Value) != "tax:0" || m.Redrive.From.Offset != 3 {
 				t.Errorf("the copy of %v has the value %q", m.Redrive.From, c.Value)
@@ -137,6 +137,6 @@ func TestOriginals_ALetterWithoutValueAndOriginStays(t *testing.T) {
 		r := redriver(t, k)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}, Filter: groupless})
 		ends(t, redrive.Counts{Skipped: map[string]int64{redrive.SkippedValueLost: 1}})(
-			r.Run(within(t, 10*time.Minute), p, redrive.Pace{Canary: -1, Ramp: -1}, nil))
+			r.Run(within(t, 10*time.Minute), p, ann(redrive.Pace{Canary: -1, Ramp: -1}, nil)))
 	})
 }

@@ -33,7 +33,7 @@ func TestOutcomes_WaitWhereAPartitionsStartIsUnknown(t *testing.T) {
 			time.Sleep(time.Minute)
 			blind.Remove()
 		}()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, nil)
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1}, nil))
 		<-done
 		ends(t, redrive.Counts{Unknown: 1})(o, err)
 	})

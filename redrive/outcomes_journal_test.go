@@ -95,7 +95,7 @@ func TestOutcomes_AgreeWithTheHandlersJournal(t *testing.T) {
 			j := &journal{way: map[string]int{}, did: map[string]string{}, seed: rand.New(rand.NewPCG(seed, 1))}
 			s.set(j.handle)
 			r := redriver(t, k)
-			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Tolerate: 1000, Window: 3 * time.Minute}, nil)
+			o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1, Tolerate: 1000, Window: 3 * time.Minute}, nil))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -182,7 +182,7 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 		if err := k.Cluster.DeleteRecords("orders.dlq", 0, 11); err != nil {
 			t.Fatal(err)
 		}
-		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 		// The remaining letters go to a named target.
 		k.CreateTopic("replay", 5)
 		p = planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}})
-		ends(t, redrive.Counts{Unfollowed: 41, Skipped: map[string]int64{"value lost": 1}})(r.Run(t.Context(), p, redrive.Pace{Canary: -1, Window: time.Second}, nil))
+		ends(t, redrive.Counts{Unfollowed: 41, Skipped: map[string]int64{"value lost": 1}})(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Window: time.Second}, nil)))
 		copies := map[string]int{}
 		for partition := range int32(5) {
 			for _, c := range at(t, k, "replay", partition) {
@@ -250,7 +250,7 @@ func TestRun_WithFewerPartitionsThanTheSource(t *testing.T) {
 			m.put([]string{"even", "odd"}[i%2], dead("x", 0, int32(i%3), i))
 		}
 		r := redriver(t, k)
-		ends(t, redrive.Counts{Succeeded: 15, Discarded: 15})(r.Run(t.Context(), plan(t, r), redrive.Pace{}, nil))
+		ends(t, redrive.Counts{Succeeded: 15, Discarded: 15})(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{}, nil)))
 		same(t, "letters", m.states(), map[string]int{"even: succeeded": 15, "odd: discarded": 15})
 	})
 }

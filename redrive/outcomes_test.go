@@ -34,11 +34,11 @@ func TestOutcomes_OfLettersInRetryTopicsArePending(t *testing.T) {
 		})
 		r := redriver(t, k)
 		retrying := int64(0)
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Window: 3 * time.Minute, TolerateShare: 1}, func(e redrive.Event) {
+		o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1, Window: 3 * time.Minute, TolerateShare: 1}, func(e redrive.Event) {
 			if retrying = max(retrying, e.Counts.Retrying); e.Counts.Retrying > e.Counts.Pending {
 				t.Errorf("%+v", e.Counts)
 			}
-		})
+		}))
 		if c := o.Counts; err != nil || c.Succeeded != 20 || retrying != 20 {
 			t.Errorf("the run ended with %v, and %+v; %d were seen to wait", err, o, retrying)
 		}
@@ -54,7 +54,7 @@ func TestRun_ThatEndsBeforeARetryIsDueCountsItAsRetrying(t *testing.T) {
 		})
 		r := redriver(t, k)
 		ends(t, redrive.Counts{Pending: 20, Retrying: 20})(
-			r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, Window: 2 * time.Second, TolerateShare: 1}, nil))
+			r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1, Ramp: -1, Window: 2 * time.Second, TolerateShare: 1}, nil)))
 	})
 }
 
@@ -91,7 +91,7 @@ func TestOutcomes_SeeAFailureDuringAPoll(t *testing.T) {
 			return nil, nil, false
 		})
 		r := redriver(t, k)
-		ends(t, redrive.Counts{Failed: 1, FailedByClass: map[string]int64{"other": 1}})(r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, nil))
+		ends(t, redrive.Counts{Failed: 1, FailedByClass: map[string]int64{"other": 1}})(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1}, nil)))
 	})
 }
 
@@ -120,7 +120,7 @@ func TestOutcomes_BehindAnOffsetThatWasSetAreUnknown(t *testing.T) {
 				set(t, k)
 				setOffset(t, k, "orders.retry.5s", 1000)
 			}()
-			ends(t, redrive.Counts{Unknown: 20})(r.Run(t.Context(), p, redrive.Pace{Canary: -1}, first(watching, func() { close(stop) })))
+			ends(t, redrive.Counts{Unknown: 20})(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1}, first(watching, func() { close(stop) }))))
 			again, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Wait: true}})
 			if err != nil || again.Letters != 20 {
 				t.Errorf("letters without a known outcome are to be open; a new plan has %v, %v", again, err)
@@ -142,7 +142,7 @@ func TestOutcomes_BelieveTheLastCommitOfAConsumer(t *testing.T) {
 			go close(release)
 			s.stop(t)
 		}()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, first(watching, func() { close(stop) }))
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1}, first(watching, func() { close(stop) })))
 		if c := o.Counts; err != nil || c.Succeeded == 0 || c.Unknown != 0 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}

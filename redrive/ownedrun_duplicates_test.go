@@ -57,7 +57,7 @@ func TestDuplicate_OfARedrivenLetterIsNeverOpen(t *testing.T) {
 			copied(t, k, c.apart)
 			r := redriver(t, k)
 			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Filter: c.filter})
-			succeeds(t, p.Letters)(r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil))
+			succeeds(t, p.Letters)(r.Run(t.Context(), p, ann(redrive.Pace{Window: time.Second}, nil)))
 			outlived(t, k, r)
 		})
 	}
@@ -86,7 +86,7 @@ func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 		"before the run sent it": func(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
 			p := plan(t, r)
 			expire(t, k)
-			ends(t, redrive.Counts{Skipped: map[string]int64{redrive.SkippedExpired: 1}})(r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil))
+			ends(t, redrive.Counts{Skipped: map[string]int64{redrive.SkippedExpired: 1}})(r.Run(t.Context(), p, ann(redrive.Pace{Window: time.Second}, nil)))
 		},
 		"after the run was aborted": func(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
 			p := plan(t, r)
@@ -95,7 +95,7 @@ func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 				t.Fatalf("the run ended with %+v", o)
 			}
 			unread.Remove()
-			if err := r.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
+			if err := r.Abort(t.Context(), "orders.dlq", p.ID, byAnn); err != nil {
 				t.Fatal(err)
 			}
 			expire(t, k)
@@ -110,7 +110,7 @@ func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 			if err != nil || p.Until[0] > 1 {
 				t.Errorf("prune would delete %+v, and the copy with it (%v)", p, err)
 			}
-			succeeds(t, 1)(r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, nil))
+			succeeds(t, 1)(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Window: time.Second}, nil)))
 			k.Conserved()
 		})
 	}
@@ -151,7 +151,7 @@ func TestDuplicate_OfALetterResolvedDuringThePlanIsOpen(t *testing.T) {
 			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: was.Value, Headers: m.Append(headers.Strip(was.Headers))})
 		}}
 		r := redriver(t, k, kgo.WithHooks(meanwhile))
-		if o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, nil); err != nil || o.Counts.Sent != 1 {
+		if o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Window: time.Second}, nil)); err != nil || o.Counts.Sent != 1 {
 			t.Fatalf("the run ended with %v, and %+v", err, o)
 		}
 		var open []int64
@@ -194,12 +194,11 @@ func TestDuplicate_IsRecordedBeforeItsLetterIsSent(t *testing.T) {
 		copied(t, k, 0)
 		r := redriver(t, k)
 		var f *kfake.FaultHandle
-		o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, func(redrive.Event) {
-			// the first transaction with letters is aborted, and the run claims itself again
+		o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Window: time.Second}, func(redrive.Event) {
 			if f == nil {
 				f = k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1})
 			}
-		})
+		}))
 		if err != nil || o.Counts.Succeeded != 1 || f.Hits() != 1 {
 			t.Fatal(o, err, f.Hits())
 		}

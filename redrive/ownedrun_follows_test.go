@@ -38,7 +38,7 @@ func TestFollows_NoLetterOnAnotherTopic(t *testing.T) {
 			t.Errorf("of a run that was interrupted the status is %+v", c)
 		}
 		began := time.Now()
-		ends(t, redrive.Counts{Unfollowed: 1})(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+		ends(t, redrive.Counts{Unfollowed: 1})(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("it took %v", took)
 		}
@@ -63,7 +63,7 @@ func TestFollows_UnfollowedLettersAreSentOnce(t *testing.T) {
 		}
 		r := redriver(t, k)
 		all := redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}, Filter: groupless}
-		ends(t, redrive.Counts{Unfollowed: 10})(r.Run(t.Context(), planOf(t, r, all), redrive.Pace{Ramp: -1, Window: time.Second}, nil))
+		ends(t, redrive.Counts{Unfollowed: 10})(r.Run(t.Context(), planOf(t, r, all), ann(redrive.Pace{Ramp: -1, Window: time.Second}, nil)))
 		if p, err := r.Plan(t.Context(), all); err == nil {
 			t.Errorf("%d of them would be sent again", p.Letters)
 		}
@@ -89,7 +89,7 @@ func TestFollows_LettersWithAGroupOnTheSource(t *testing.T) {
 		}) {
 			t.Fatalf("the plan warns of %v, %v", p, err)
 		}
-		ends(t, redrive.Counts{Succeeded: 5, Unfollowed: 5})(r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil))
+		ends(t, redrive.Counts{Succeeded: 5, Unfollowed: 5})(r.Run(t.Context(), p, ann(redrive.Pace{Ramp: -1, Window: time.Second}, nil)))
 		if got := states(t, k); got[dlq.Unfollowed] != 5 || got[dlq.Succeeded] != 5 {
 			t.Errorf("the ledger says %v", got)
 		}
@@ -112,7 +112,7 @@ func TestFollows_TheSameLettersAfterAResume(t *testing.T) {
 		if o := stopped(t, r, p, pace, 10); o.Counts.Sent != 10 || o.Counts.Failed != 0 {
 			t.Fatalf("the run was stopped with %+v", o)
 		}
-		ends(t, redrive.Counts{Failed: 5, Unfollowed: 5})(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+		ends(t, redrive.Counts{Failed: 5, Unfollowed: 5})(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 		if got := states(t, k); got[dlq.Failed] != 5 || got[dlq.Unfollowed] != 5 || got[dlq.Redriven] != 0 {
 			t.Errorf("the ledger says %v", got)
 		}
@@ -130,7 +130,7 @@ func TestFollows_NeedsNoMembersOnAnotherTopic(t *testing.T) {
 		r := redriver(t, k)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
 		began := time.Now()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Window: time.Second}, nil)
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Window: time.Second}, nil))
 		if took := time.Since(began); err != nil || o.Counts.Unfollowed != 300 || took > time.Minute {
 			t.Errorf("after %v the run ended with %v, and %+v", took, err, o)
 		}
@@ -147,7 +147,7 @@ func TestFollows_UnfollowedLettersDoNotBlockPrune(t *testing.T) {
 			k.CreateTopic("inspect", 1)
 			r := redriver(t, k)
 			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
-			ends(t, redrive.Counts{Unfollowed: 20})(r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil))
+			ends(t, redrive.Counts{Unfollowed: 20})(r.Run(t.Context(), p, ann(redrive.Pace{Ramp: -1, Window: time.Second}, nil)))
 			if before { // a run told of all letters alike
 				for offset := range int64(20) {
 					e := dlq.Entry{State: dlq.Redriven, Run: p.ID, At: time.Now(), Target: headers.Position{Topic: "inspect", Offset: offset}}

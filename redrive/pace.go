@@ -65,6 +65,30 @@ func set[T int | int64 | float64 | time.Duration](field *T, to T) {
 	}
 }
 
+// over returns the pace of a run that continues. The fields that are set replace those of its former
+// pace. A new Rate has its own defaults of Burst and MaxLag.
+func (p Pace) over(was Pace) Pace {
+	now := p.withDefaults()
+	if p.Rate == 0 {
+		now.Rate = was.Rate
+		keep(&now.Burst, p.Burst, was.Burst)
+		keep(&now.MaxLag, p.MaxLag, was.MaxLag)
+	}
+	keep(&now.Canary, p.Canary, was.Canary)
+	keep(&now.Tolerate, p.Tolerate, was.Tolerate)
+	keep(&now.TolerateShare, p.TolerateShare, was.TolerateShare)
+	keep(&now.Ramp, p.Ramp, was.Ramp)
+	keep(&now.Window, p.Window, was.Window)
+	return now
+}
+
+// keep gives a field that is not set its former value.
+func keep[T int | int64 | float64 | time.Duration](field *T, given, was T) {
+	if given == 0 {
+		*field = was
+	}
+}
+
 func (p Pace) validate() error {
 	if math.IsNaN(p.Rate) || math.IsInf(p.Rate, 0) {
 		return errors.New("the rate is not a finite number")

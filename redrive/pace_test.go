@@ -17,7 +17,7 @@ func TestPace_IsKept(t *testing.T) {
 			n := int(window/time.Second)*rate + 2*rate
 			letters(t, k, n, succeeding)
 			r := redriver(t, k)
-			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Rate: float64(rate), Canary: -1, Ramp: -1, MaxLag: -1}, nil)
+			o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Rate: float64(rate), Canary: -1, Ramp: -1, MaxLag: -1}, nil))
 			succeeds(t, int64(n))(o, err)
 			sent := written(t, k, "orders.retry.5s")
 			inWindow := 0

@@ -145,7 +145,7 @@ func refuseUnfinished(ledger *dlq.Ledger) error {
 
 // take adds a letter to the plan, or counts the reason for skipping it. It reports whether it added
 // the letter.
-func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte, error)) bool {
+func (p *Plan) take(l *dlq.Letter) bool {
 	most := p.Selection.MaxRedrives
 	set(&most, defaultMaxRedrives)
 	switch {
@@ -160,7 +160,7 @@ func (p *Plan) take(l *dlq.Letter, mergePatch func(value, patch []byte) ([]byte,
 			p.elsewhere[topic] = true
 		}
 	default:
-		if _, err := p.Selection.Edit.valueOf(l.Record.Value, mergePatch); err != nil {
+		if _, err := p.Selection.Edit.valueOf(l.Record.Value); err != nil {
 			if p.Skipped[SkippedEdit]++; p.unfit == nil {
 				p.unfit = fmt.Errorf("letter %s/%d/%d: %w", l.Record.Topic, l.Record.Partition, l.Record.Offset, err)
 			}

@@ -75,7 +75,7 @@ func TestPlan_RefusesRunsThatWouldGoWrong(t *testing.T) {
 					if err != nil {
 						return
 					}
-					if _, err := r.Run(t.Context(), p, redrive.Pace{Tolerate: 100, Canary: -1}, nil); err != nil {
+					if _, err := r.Run(t.Context(), p, ann(redrive.Pace{Tolerate: 100, Canary: -1}, nil)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -106,22 +106,20 @@ func TestPlan_NamesBadInput(t *testing.T) {
 		k.CreateTopic("orders", 1)
 		r := redriver(t, k)
 		for want, s := range map[string]redrive.Selection{
-			`"orders" is not the dead-letter topic`:       {Topic: "orders"},
-			`topic "bills.dlq" does not exist`:            {Topic: "bills.dlq"},
-			`header "dlq-group" can't be set`:             {Topic: "orders.dlq", Edit: redrive.Edit{Set: []kgo.RecordHeader{{Key: "dlq-group"}}}},
-			`Edit.Patch is set, and Config.MergePatch is`: {Topic: "orders.dlq", Edit: redrive.Edit{Patch: []byte("{}")}},
+			`"orders" is not the dead-letter topic`:   {Topic: "orders"},
+			`topic "bills.dlq" does not exist`:        {Topic: "bills.dlq"},
+			`header "dlq-group" can't be set`:         {Topic: "orders.dlq", Edit: redrive.Edit{Set: []kgo.RecordHeader{{Key: "dlq-group"}}}},
+			`Edit.Patch: the patch is no JSON object`: {Topic: "orders.dlq", Edit: redrive.Edit{Patch: []byte("[]")}},
 		} {
 			if _, err := r.Plan(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q in it", err, want)
 			}
 		}
-		for _, err := range []error{r.Abort(t.Context(), "orders.dlq", "none"), func() error { _, err := r.Resume(t.Context(), "orders.dlq", "none", nil); return err }()} {
-			if err == nil {
-				t.Error("a run that is not there was no error")
+		_, resumed := r.Resume(t.Context(), "orders.dlq", "none", ann(redrive.Pace{}, nil))
+		for _, err := range []error{r.Abort(t.Context(), "orders.dlq", "none", byAnn), resumed} {
+			if err == nil || !strings.Contains(err.Error(), "does not exist") {
+				t.Errorf("a run of a topic that is not there: %v", err)
 			}
-		}
-		if _, err := redrive.New(redrive.Config{}); err == nil || !strings.Contains(err.Error(), "By is empty") {
-			t.Errorf("got %v", err)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func TestPoller_NothingIsSentBeforeTheFirstPoll(t *testing.T) {
 			// the watch's
 			return req.(*kmsg.FetchRequest).IsolationLevel == 0 && time.Now().Before(slow)
 		}})
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil))
 		abortedAgain(t, o, err, "")
 		if o.Counts.Sent != before.Counts.Sent {
 			t.Errorf("%d were sent before it was resumed, and then %d", before.Counts.Sent, o.Counts.Sent)

@@ -17,17 +17,12 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Config holds a Redriver's connection to its cluster and the operator's name.
+// Config holds a Redriver's connection to its cluster.
 type Config struct {
 	// Kafka are the options of all clients: brokers, TLS, SASL and the like.
 	Kafka []kgo.Opt
 	// Naming holds the templates of the siblings' names; the zero value is the library's default.
 	Naming retrytopics.Naming
-	// By is the operator's name, and Why the reason for the redrive. Both are kept with the run and
-	// in the ledger. By is required.
-	By, Why string
-	// MergePatch applies an RFC 7396 merge patch. Only Edit.Patch requires it.
-	MergePatch func(value, patch []byte) ([]byte, error)
 	// MaxBufferedBytes bounds the memory for letters that a run has read and not yet committed; 64
 	// MiB by default.
 	MaxBufferedBytes int64
@@ -40,17 +35,14 @@ const defaultMaxBufferedBytes = 64 << 20
 // Redriver plans and runs redrives. It keeps no state between calls, and its methods can be used
 // concurrently. Each call creates its own clients and closes them at its end.
 type Redriver struct {
-	cfg   Config
-	log   *slog.Logger
-	owner string
+	cfg  Config
+	log  *slog.Logger
+	host string
 }
 
 // New checks the configuration and returns all its errors. It does no I/O.
 func New(cfg Config) (*Redriver, error) {
 	var errs []error
-	if cfg.By == "" {
-		errs = append(errs, errors.New("the field By is empty: name the operator"))
-	}
 	if err := cfg.Naming.Validate(); err != nil {
 		errs = append(errs, err)
 	}
@@ -65,12 +57,16 @@ func New(cfg Config) (*Redriver, error) {
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "?"
+	var err error
+	if r.host, err = os.Hostname(); err != nil {
+		r.host = "?"
 	}
-	r.owner = fmt.Sprintf("%s on %s, process %d", cfg.By, host, os.Getpid())
 	return r, nil
+}
+
+// owner returns the name of this process in the records of a run.
+func (r *Redriver) owner(by string) string {
+	return fmt.Sprintf("%s on %s, process %d", by, r.host, os.Getpid())
 }
 
 // readLedger reads the ledger of a dead-letter topic to its end. It passes each record to see,

@@ -21,10 +21,10 @@ import (
 // ids, reads the ledger to its end, and only then writes the claim. The broker refuses the claim if
 // another process initialised the ids meanwhile. The fence comes before the reading, because an
 // open transaction in the ledger blocks the reading. See DESIGN.md, "Claim".
-func (r *Redriver) claim(ctx context.Context, p *Plan, pace Pace, on func(Event)) (*ownedRun, error) {
-	t, l := p.topics, newLoad(r.cfg.MaxBufferedBytes/2)
+func (r *Redriver) claim(ctx context.Context, p *Plan, o *RunOptions) (*ownedRun, error) {
+	t, l, on := p.topics, newLoad(r.cfg.MaxBufferedBytes/2), o.On
 	return r.contend(ctx, t, l, func(w *txn.Writers) (*ownedRun, error) {
-		return r.tryClaim(ctx, p, pace, w, l)
+		return r.tryClaim(ctx, p, o, w, l)
 	}, func(h *ownedRun, why error) (*ownedRun, error) {
 		if h != nil { // its claim may be committed, and a new try would find it and be refused
 			if _, expired := errors.AsType[*expiredError](why); on != nil && (expired || !txn.IsFenced(why)) {
@@ -84,7 +84,7 @@ func standBack(try int) time.Duration {
 }
 
 // tryClaim is one try of claim. After an unanswered claim it returns the run and the error.
-func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writers, l *load) (*ownedRun, error) {
+func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.Writers, l *load) (*ownedRun, error) {
 	t := p.topics
 	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, t.ledger); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writ
 	if err != nil {
 		return nil, err
 	}
-	rec := r.newRecord(p, pace)
+	rec := r.newRecord(p, o)
 	rec.TopicID, rec.Watch, rec.WatchIDs, rec.Counts.Skipped = idText(ledger.TopicID()), watch, ids, skipped
 	pieces := piecesOf(p.chosen, t.ledger, p.ID)
 	rec.Pieces = len(pieces)
@@ -133,11 +133,11 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, pace Pace, w *txn.Writ
 }
 
 // newRecord returns a plan's run in its first state.
-func (r *Redriver) newRecord(p *Plan, pace Pace) *record {
+func (r *Redriver) newRecord(p *Plan, o *RunOptions) *record {
 	now := time.Now()
 	rec := &record{
-		V: runVersion, ID: p.ID, State: Canary, By: r.cfg.By, Why: r.cfg.Why, Owner: r.owner, Token: token(8), Started: now, Heartbeat: now,
-		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: pace, Groups: p.groups(), Classes: slices.Sorted(maps.Keys(p.ByClass)),
+		V: runVersion, ID: p.ID, State: Canary, By: o.By, Why: o.Why, Owner: r.owner(o.By), Token: token(8), Started: now, Heartbeat: now,
+		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: o.Pace, Groups: p.groups(), Classes: slices.Sorted(maps.Keys(p.ByClass)),
 	}
 	rec.Counts.Selected = p.chosen.Len()
 	if n, _ := p.unfollowed(); n == p.Letters {

@@ -110,7 +110,7 @@ func TestClaim_EndsWhatAnEarlierRunLeftOpen(t *testing.T) {
 			fixed(t, k, 20)
 			r, p := planned(t, k)
 			l.stands(t, k)
-			succeeds(t, 20)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+			succeeds(t, 20)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if !l.ended || l.early || l.hangUps > 0 {
@@ -134,7 +134,7 @@ func TestClaim_NamesWhatItCannotEnd(t *testing.T) {
 		l := &leftover{topic: "orders.retry.5s", partition: 1, lost: -1}
 		l.stands(t, k)
 		began := time.Now()
-		_, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		_, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
 		if err == nil || !strings.Contains(err.Error(), "orders.retry.5s/1") {
 			t.Errorf("it says %v", err)
 		}

@@ -51,14 +51,14 @@ func TestClaim_OfSixOperatorsOneRunsWithinTenSeconds(t *testing.T) {
 		defer cancel()
 		var runs []*redrive.Redriver
 		var plans []*redrive.Plan
-		for i := range operators {
-			r := redriverOf(t, redrive.Config{Kafka: dialed(t, k.Opts(), func(c net.Conn) net.Conn { return distant{c} }), By: fmt.Sprint("operator ", i)})
+		for range operators {
+			r := redriverOf(t, redrive.Config{Kafka: dialed(t, k.Opts(), func(c net.Conn) net.Conn { return distant{c} })})
 			runs, plans = append(runs, r), append(plans, plan(t, r))
 		}
 		began := time.Now()
 		for i, r := range runs {
 			go func() {
-				o, err := r.Run(ctx, plans[i], redrive.Pace{Canary: -1, Ramp: -1, Window: time.Minute}, nil)
+				o, err := r.Run(ctx, plans[i], redrive.RunOptions{By: fmt.Sprint("operator ", i), Pace: redrive.Pace{Canary: -1, Ramp: -1, Window: time.Minute}})
 				results <- result{fmt.Sprint("operator ", i), o, err, time.Since(began)}
 			}()
 		}

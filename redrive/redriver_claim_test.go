@@ -42,7 +42,7 @@ func TestClaim_ThatFailsLeavesNoSelection(t *testing.T) {
 		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 		p := plan(t, r)
 		f := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.InvalidRecord, Count: -1, When: writes(`"state":"canary"`)})
-		if _, err := r.Run(t.Context(), p, redrive.Pace{}, nil); !errors.Is(err, kerr.InvalidRecord) || f.Hits() == 0 {
+		if _, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil)); !errors.Is(err, kerr.InvalidRecord) || f.Hits() == 0 {
 			t.Fatal(err, f.Hits())
 		}
 		noSelections(t, k)
@@ -56,7 +56,7 @@ func TestClaim_RemovesSelectionsThatNoRunClaimed(t *testing.T) {
 		letters(t, k, 20, succeeding)
 		r := redriver(t, k)
 		k.Produce(dlq.RunRecord("orders.dlq.ledger", "crashed/selection/0", []byte("{}")), dlq.RunRecord("orders.dlq.ledger", "crashed/selection/1", []byte("{}")))
-		succeeds(t, 20)(r.Run(t.Context(), plan(t, r), redrive.Pace{Window: time.Second}, nil))
+		succeeds(t, 20)(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Window: time.Second}, nil)))
 		noSelections(t, k)
 	})
 }

@@ -59,7 +59,7 @@ func TestClaim_CountsWithoutAnAnswer(t *testing.T) {
 			fixed(t, k, 20)
 			r, p := planned(t, k)
 			faults := unanswered(t, k, nth, func() {})
-			o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+			o, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
 			if succeeds(t, 20)(o, err); o.ID != p.ID || faults.Load() != 1 {
 				t.Errorf("after %d faults the outcome is that of %s", faults.Load(), o.ID)
 			}
@@ -81,11 +81,11 @@ func TestClaim_ReportsWhyItWaits(t *testing.T) {
 		time.AfterFunc(5*time.Minute, f.Remove)
 		began := time.Now()
 		var said time.Duration
-		o, err := r.Run(t.Context(), p, redrive.Pace{}, func(e redrive.Event) {
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{}, func(e redrive.Event) {
 			if said == 0 && strings.Contains(e.Message, "the run is not claimed yet: a transaction of 2 records") {
 				said = time.Since(began)
 			}
-		})
+		}))
 		succeeds(t, 20)(o, err)
 		if said == 0 || said > 15*time.Second {
 			t.Errorf("it said that it waits after %v", said)
@@ -103,7 +103,7 @@ func TestClaim_ThatWasNotCommittedIsRepeated(t *testing.T) {
 			ends++
 			return ends == claims
 		}})
-		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
 		if err != nil || o.ID != p.ID || o.Counts.Succeeded != 20 || f.Hits() != 1 {
 			t.Errorf("after %d faults the run ended with %v, and %+v", f.Hits(), err, o)
 		}
@@ -123,12 +123,12 @@ func TestClaim_TakenByAnotherIsNotTakenBack(t *testing.T) {
 			goesOn := sync.OnceFunc(func() { close(began) })
 			go func() {
 				var err error
-				o, err = redriver(t, k).Resume(t.Context(), "orders.dlq", p.ID, func(redrive.Event) { goesOn() })
+				o, err = redriver(t, k).Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, func(redrive.Event) { goesOn() }))
 				resumed <- err
 			}()
 			<-began
 		})
-		_, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		_, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
 		if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedUnfinished || e.Run.ID != p.ID {
 			t.Errorf("the one that it was taken from ended with %v", err)
 		}

@@ -20,7 +20,7 @@ func under(t *testing.T, k *consumertest.Kafka, fault kfake.Fault, r *redrive.Re
 	t.Helper()
 	var f *kfake.FaultHandle
 	begun := func(e redrive.Event) bool { return e.State == redrive.Sending && e.Counts.Sent > 1 }
-	o, err := r.Run(within(t, 10*time.Minute), p, pace, first(begun, func() { f = k.Cluster.Fault(fault) }))
+	o, err := r.Run(within(t, 10*time.Minute), p, ann(pace, first(begun, func() { f = k.Cluster.Fault(fault) })))
 	if f == nil {
 		t.Fatalf("the run ended with %v before the fault, and %+v", err, o)
 	}
@@ -42,7 +42,7 @@ func TestRun_ThatMayNotWriteEndsAndCanBeResumed(t *testing.T) {
 				t.Errorf("the outcome is %+v", o)
 			}
 			f.Remove()
-			succeeds(t, 100)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+			succeeds(t, 100)(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 		})
 	}
 }
@@ -86,17 +86,17 @@ func TestRun_ThatMayNotPollEndsAndCanBeResumed(t *testing.T) {
 			if c.lacks.Name == "orders.dlq" { // letters are read ahead
 				f = k.Cluster.Fault(c.fault)
 			}
-			o, err := r.Run(within(t, 10*time.Minute), p, redrive.Pace{}, func(e redrive.Event) {
+			o, err := r.Run(within(t, 10*time.Minute), p, ann(redrive.Pace{}, func(e redrive.Event) {
 				if f == nil && e.State == redrive.Sending && e.Counts.Sent > 1 {
 					f = k.Cluster.Fault(c.fault)
 				}
-			})
+			}))
 			lacks(t, err, c.lacks.Operation, c.lacks.Resource, c.lacks.Name)
 			if o.State.Finished() || o.Stopped.IsZero() || o.Counts.Sent == 200 {
 				t.Errorf("the outcome is %+v", o)
 			}
 			f.Remove()
-			succeeds(t, 200)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+			succeeds(t, 200)(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 		})
 	}
 }
@@ -108,13 +108,13 @@ func TestAbort_KeepsItsReasonAndIsFinal(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		fixed(t, k, 100)
 		r, p := planned(t, k)
-		_, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, first(sentOver(0), func() {
+		_, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1}, first(sentOver(0), func() {
 			go func() {
-				if err := r.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
+				if err := r.Abort(t.Context(), "orders.dlq", p.ID, byAnn); err != nil {
 					t.Error(err)
 				}
 			}()
-		}))
+		})))
 		if !errors.Is(err, redrive.ErrTaken) || strings.Count(err.Error(), "orders.dlq") != 1 {
 			t.Errorf("the run ended with %v", err)
 		}
@@ -129,7 +129,7 @@ func TestAbort_KeepsItsReasonAndIsFinal(t *testing.T) {
 		if c := runs[0].Counts; c.Sent == 0 || c.Sent != c.Succeeded+c.Failed+c.Pending {
 			t.Errorf("what was sent and what became of it is not the same: %+v", c)
 		}
-		_, err = r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		_, err = r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil))
 		if want := "redrive: orders.dlq: run " + p.ID + " is aborted: it cannot be resumed"; err == nil || err.Error() != want {
 			t.Errorf("resume: %v, want %s", err, want)
 		}
@@ -143,13 +143,15 @@ func TestAbort_ThatComesTooLateLeavesTheRunDone(t *testing.T) {
 		letters(t, k, 3, succeeding)
 		r, p := planned(t, k)
 		done, aborted := make(chan struct{}), make(chan error, 1)
-		o, err := r.Run(t.Context(), p, redrive.Pace{Window: 3 * time.Second, Ramp: -1}, first(watching, func() {
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Window: 3 * time.Second, Ramp: -1}, first(watching, func() {
 			k.Cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
 				k.Cluster.SleepControl(func() { <-done })
 				return nil, nil, false
 			})
-			go func() { aborted <- r.Abort(context.Background(), "orders.dlq", p.ID) }()
-		}))
+			go func() {
+				aborted <- r.Abort(context.Background(), "orders.dlq", p.ID, byAnn)
+			}()
+		})))
 		close(done)
 		succeeds(t, 3)(o, err)
 		if err := <-aborted; err != nil {

@@ -20,7 +20,7 @@ func overWithPending(t *testing.T, k *consumertest.Kafka, n int) (*redrive.Redri
 	t.Helper()
 	s := letters(t, k, n, blocked)
 	r := redriver(t, k)
-	o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil)
+	o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil))
 	if err != nil || o.State != redrive.Done || o.Counts.Pending != int64(n) {
 		t.Fatal(o, err)
 	}
@@ -113,7 +113,7 @@ func TestWriteOutcomes_DoesNothingDuringARun(t *testing.T) {
 		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil || readLedger(t, k).Count(dlq.Redriven) != 20 {
 			t.Errorf("%d letters are resolved, %v", n, err)
 		}
-		if err := r.Abort(t.Context(), "orders.dlq", o.ID); err != nil {
+		if err := r.Abort(t.Context(), "orders.dlq", o.ID, byAnn); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 20 || err != nil {
@@ -140,7 +140,7 @@ func TestWriteOutcomes_LeavesLaterOutcomes(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil); err != nil || o.Counts.Sent != 20 {
+			if o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil)); err != nil || o.Counts.Sent != 20 {
 				t.Error(o, err)
 			}
 		}

@@ -35,7 +35,7 @@ var errands = []func(context.Context, []kgo.Opt) error{
 		return err
 	},
 	func(ctx context.Context, opts []kgo.Opt) error { // run
-		r, err := redrive.New(redrive.Config{Kafka: opts, By: "ann", Why: "OPS-1"})
+		r, err := redrive.New(redrive.Config{Kafka: opts})
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ var errands = []func(context.Context, []kgo.Opt) error{
 		if err != nil {
 			return err
 		}
-		o, err := r.Run(ctx, p, redrive.Pace{}, nil)
+		o, err := r.Run(ctx, p, ann(redrive.Pace{}, nil))
 		if err == nil && o.Counts.Succeeded != 3 {
 			err = fmt.Errorf("the outcome is %+v", o)
 		}

@@ -15,7 +15,7 @@ import (
 // ends, and finds the targets of the letters. It changes nothing. A *[RefusedError] gives the
 // reason for which a run would not begin; a *[DeniedError] names a missing permission.
 func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
-	if err := s.Edit.validate(r.cfg.MergePatch != nil); err != nil {
+	if err := s.Edit.validate(); err != nil {
 		return nil, fmt.Errorf("redrive: %s: %w", s.Topic, err)
 	}
 	t, err := r.topicsOf(s.Topic, s.Filter.Groups)
@@ -49,7 +49,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	p.topicID = ledger.TopicID()
 	fits := s.Filter
 	fits.Match = func(l *dlq.Letter) bool {
-		return (s.Filter.Match == nil || s.Filter.Match(l)) && p.take(l, r.cfg.MergePatch)
+		return (s.Filter.Match == nil || s.Filter.Match(l)) && p.take(l)
 	}
 	for l, err := range ledger.Letters(ctx, fits, dlq.Cursor{}, dlq.WithCopies) {
 		if err != nil {

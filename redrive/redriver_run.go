@@ -13,9 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
-// Run redrives the letters of a plan, and returns when the window after the last letter is over. It
-// reports progress to on several times a second, from one goroutine; on may be nil and must not
-// block for long.
+// Run redrives the letters of a plan, and returns when the window after the last letter is over.
 //
 // Run returns a *[RefusedError] if the run was not begun, and a *[FailedAgainError] if the run
 // aborted itself. When ctx ends, Run stops cleanly and returns the cause of ctx. The run is then
@@ -25,9 +23,9 @@ import (
 //
 // While brokers cannot be reached, a run waits and reports the reason. The returned Outcome is as
 // of the return.
-func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) (Outcome, error) {
-	pace = pace.withDefaults()
-	if err := pace.validate(); err != nil {
+func (r *Redriver) Run(ctx context.Context, p *Plan, o RunOptions) (Outcome, error) {
+	o.Pace = o.Pace.withDefaults()
+	if err := errors.Join(named(o.By), o.Pace.validate()); err != nil {
 		return Outcome{}, within(p.topics.dlq, err)
 	}
 	topic := p.topics.dlq
@@ -35,11 +33,11 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, pace Pace, on func(Event)) 
 	if err != nil {
 		return Outcome{}, within(topic, err)
 	}
-	h, err := r.claim(ctx, p, pace, on)
+	h, err := r.claim(ctx, p, &o)
 	if err != nil {
 		return Outcome{}, within(topic, err)
 	}
-	return r.drive(ctx, h, on)
+	return r.drive(ctx, h, o.On)
 }
 
 // recheck plans the targets again and returns that plan. It comes before the claim, because a claim
@@ -64,10 +62,17 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 // Resume continues an unfinished run from any machine. It does not send a letter again that the
 // ledger has as sent. Without a [Condition] it takes the run over from the process that owns it. It
 // returns like [Redriver.Run].
-func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event), conditions ...Condition) (Outcome, error) {
+//
+// The run keeps the operator and the reason that it began with; o.By names the owner from now on.
+// Fields of o.Pace that are not zero replace the run's. A new Rate has its own default of Burst and
+// MaxLag.
+func (r *Redriver) Resume(ctx context.Context, topic, id string, o RunOptions, conditions ...Condition) (Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
 		return Outcome{}, err
+	}
+	if err := errors.Join(named(o.By), o.Pace.validate()); err != nil {
+		return Outcome{}, within(topic, err)
 	}
 	w := &taking{topic: topic, id: id, conditions: conditions, token: token(8)}
 	if len(conditions) > 0 {
@@ -83,29 +88,30 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, on func(Event),
 		if rec.State.Finished() {
 			return fmt.Errorf("run %s is %s: it cannot be resumed", id, rec.State)
 		}
-		if rec.Edit.Patch != nil && r.cfg.MergePatch == nil {
-			return fmt.Errorf("run %s has a patch, and Config.MergePatch is nil: set it", id)
-		}
 		if err := w.allowed(rec); err != nil {
 			return err
 		}
-		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner, time.Now(), "", time.Time{}
+		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner(o.By), time.Now(), "", time.Time{}
+		rec.Pace = o.Pace.over(rec.Pace)
 		return nil
 	})
 	if err != nil {
 		return Outcome{}, within(topic, err)
 	}
-	return r.drive(ctx, h, on)
+	return r.drive(ctx, h, o.On)
 }
 
 // Abort ends an unfinished run from any machine. Copies that its process has not committed never
 // become visible. Letters that were sent stay on their target, and their outcomes still become
-// known. The run's cause has Config.By and Config.Why. Abort does nothing to a finished run, or if
-// a [Condition] does not hold; then it returns a *[RefusedError].
-func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Condition) error {
+// known. Abort does nothing to a finished run, or if a [Condition] does not hold; then it returns a
+// *[RefusedError].
+func (r *Redriver) Abort(ctx context.Context, topic, id string, o AbortOptions, conditions ...Condition) error {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
 		return err
+	}
+	if err := named(o.By); err != nil {
+		return within(topic, err)
 	}
 	w := &taking{topic: topic, id: id, conditions: conditions, token: token(8)}
 	if rec, err := r.poll(ctx, t, w); err != nil {
@@ -123,10 +129,10 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, conditions ...Co
 		}
 		now := time.Now()
 		rec.Counts.Skipped = h.skipped
-		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner, now, "", time.Time{}
-		cause := byHand + r.owner
-		if r.cfg.Why != "" {
-			cause += ": " + r.cfg.Why
+		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner(o.By), now, "", time.Time{}
+		cause := byHand + rec.Owner
+		if o.Why != "" {
+			cause += ": " + o.Why
 		}
 		rec.end(Aborted, cause, now)
 		return nil

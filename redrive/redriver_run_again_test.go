@@ -28,14 +28,14 @@ func TestRun_RunsAPlanOnceAndLeavesItAsItIs(t *testing.T) {
 		was.Targets, was.Warnings = maps.Clone(p.Targets), slices.Clone(p.Warnings)
 		targets := p.Targets
 		pace := redrive.Pace{Canary: -1, Ramp: -1, Tolerate: 10, Window: time.Second}
-		if _, err := r.Run(t.Context(), p, pace, nil); err != nil {
+		if _, err := r.Run(t.Context(), p, ann(pace, nil)); err != nil {
 			t.Fatal(err)
 		}
 		targets["mine"] = 1
 		if p.Targets["mine"] != 1 || !slices.Equal(p.Warnings, was.Warnings) || p.Targets["orders.retry.5s"] != was.Targets["orders.retry.5s"] {
 			t.Errorf("the run made of the plan %+v", p)
 		}
-		_, err := r.Run(t.Context(), p, pace, nil)
+		_, err := r.Run(t.Context(), p, ann(pace, nil))
 		refused(t, err, redrive.RefusedNothing, "was run already")
 	})
 }
@@ -54,7 +54,7 @@ func TestRetake_EndsWhereItMayNotAndReportsWhereItCannot(t *testing.T) {
 			var f *kfake.FaultHandle
 			var said []string
 			p := plan(t, r)
-			o, err := r.Run(ctx, p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, func(e redrive.Event) {
+			o, err := r.Run(ctx, p, ann(redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, func(e redrive.Event) {
 				if strings.HasSuffix(e.Message, "; trying again") {
 					said = append(said, e.Message)
 				}
@@ -63,7 +63,7 @@ func TestRetake_EndsWhereItMayNotAndReportsWhereItCannot(t *testing.T) {
 					fault.Keys = []kmsg.Key{kmsg.InitProducerID}
 					f = k.Cluster.Fault(fault)
 				}
-			})
+			}))
 			if fault.Count > 0 {
 				if err != nil || o.Counts.Sent != 300 || len(said) == 0 {
 					t.Errorf("the run ended with %v, and %+v; it said %q", err, o, said)
@@ -74,7 +74,7 @@ func TestRetake_EndsWhereItMayNotAndReportsWhereItCannot(t *testing.T) {
 				t.Fatalf("the run ended with %v, and %+v", err, o)
 			}
 			f.Remove()
-			succeeds(t, 300)(r.Resume(ctx, "orders.dlq", p.ID, nil)) // it is granted again
+			succeeds(t, 300)(r.Resume(ctx, "orders.dlq", p.ID, ann(redrive.Pace{}, nil))) // it is granted again
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestResume_SendsNoLetterThatWasDiscarded(t *testing.T) {
 		if err != nil || discarded != 100-sent {
 			t.Fatalf("%d letters were sent, and %d discarded: %v", sent, discarded, err)
 		}
-		ends(t, redrive.Counts{Succeeded: sent, Skipped: map[string]int64{redrive.SkippedResolved: discarded}})(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+		ends(t, redrive.Counts{Succeeded: sent, Skipped: map[string]int64{redrive.SkippedResolved: discarded}})(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 		if n := len(on(t, k, "orders.retry.5s")); int64(n) != sent {
 			t.Errorf("%d copies are on the tier, want %d", n, sent)
 		}

@@ -32,7 +32,7 @@ func TestRun_ConservesRecords(t *testing.T) {
 			r := redriver(t, k)
 			for range 2 { // what fails comes back once more
 				p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: target})
-				if o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Tolerate: 1000}, nil); err != nil || o.Counts.Sent != p.Letters {
+				if o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Tolerate: 1000}, nil)); err != nil || o.Counts.Sent != p.Letters {
 					t.Fatalf("the run ended with %v, and %+v", err, o)
 				}
 				k.Conserved()

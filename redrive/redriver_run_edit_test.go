@@ -1,8 +1,6 @@
 package redrive_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,13 +28,7 @@ func TestRun_EditsRecords(t *testing.T) {
 		}
 		var got received
 		s.set(got.take)
-		r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", Why: "a wrong b", MergePatch: func(value, patch []byte) ([]byte, error) {
-			var v map[string]any
-			if err := errors.Join(json.Unmarshal(value, &v), json.Unmarshal(patch, &v)); err != nil {
-				return nil, err
-			}
-			return json.Marshal(v)
-		}})
+		r := redriver(t, k)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: redrive.Edit{
 			Set: []kgo.RecordHeader{{Key: "z", Value: []byte("9")}}, Unset: []string{"x"}, Patch: []byte(`{"b":3}`),
 		}})
@@ -45,7 +37,7 @@ func TestRun_EditsRecords(t *testing.T) {
 		}
 		_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}, Edit: redrive.Edit{Patch: []byte(`{}`)}})
 		refused(t, err, redrive.RefusedEdit, "letter orders.dlq/0/1: patch: ")
-		succeeds(t, 1)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+		succeeds(t, 1)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 		if len(got.all) != 1 || string(got.all[0].Value) != `{"a":1,"b":3}` || fmt.Sprint(got.all[0].Headers) != "[{y [50]} {z [57]}]" {
 			t.Errorf("the handler got %v", got.all)
 		}
@@ -53,7 +45,7 @@ func TestRun_EditsRecords(t *testing.T) {
 		if err != nil || len(notes) == 0 {
 			t.Fatal(notes, err)
 		}
-		if e := notes[0].Entry; e.State != dlq.Redriven || !slices.Equal(e.Edited, []string{"headers", "value"}) || e.By != "ann" || e.Why != "a wrong b" || e.Run != p.ID {
+		if e := notes[0].Entry; e.State != dlq.Redriven || !slices.Equal(e.Edited, []string{"headers", "value"}) || e.By != "ann" || e.Why != "JIRA-1" || e.Run != p.ID {
 			t.Errorf("the ledger says %+v", e)
 		}
 	})
@@ -79,7 +71,7 @@ func TestRun_RedrivesToTheFailingGroupOnly(t *testing.T) {
 		if !slices.Equal(p.SeenBy, []string{"billing"}) {
 			t.Errorf("the plan says that %v see it", p.SeenBy)
 		}
-		succeeds(t, 50)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+		succeeds(t, 50)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 		if len(got.all) != 50 || len(others[0].all) != 50 || len(others[1].all) != 50 {
 			t.Errorf("the groups got %d, %d and %d records, want 50 each", len(got.all), len(others[0].all), len(others[1].all))
 		}
@@ -98,7 +90,7 @@ func TestRun_RedrivesToANamedTopic(t *testing.T) {
 		if !slices.Equal(p.SeenBy, []string{"audit", "billing"}) || len(p.Warnings) == 0 {
 			t.Errorf("the plan says that %v see it, and warns %q", p.SeenBy, p.Warnings)
 		}
-		succeeds(t, 100)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+		succeeds(t, 100)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 		if len(audit.all) != 200 {
 			t.Errorf("the other group got %d records, want each twice", len(audit.all))
 		}

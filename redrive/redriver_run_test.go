@@ -30,7 +30,7 @@ func TestRun_RedrivesAFixedClass(t *testing.T) {
 			t.Errorf("the plan is %+v", p)
 		}
 		began := time.Now()
-		succeeds(t, 200)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+		succeeds(t, 200)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 		if d := time.Since(began); d < 30*time.Second || d > 90*time.Second {
 			t.Errorf("it took %v", d)
 		}
@@ -48,12 +48,12 @@ func TestRun_AbortsOnNewFailuresWithinTheWindow(t *testing.T) {
 		virtual(t, after.String(), func(t *testing.T, k *consumertest.Kafka) {
 			s := fixed(t, k, 3)
 			r := redriver(t, k)
-			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, first(watching, func() {
+			o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1}, first(watching, func() {
 				time.AfterFunc(after-time.Second/2, func() {
 					s.has("tax")
 					k.Produce(&kgo.Record{Topic: "orders", Value: []byte("tax:new")})
 				})
-			}))
+			})))
 			if !aborts {
 				succeeds(t, 3)(o, err)
 				return
@@ -74,11 +74,11 @@ func TestRun_IgnoresOtherClassesAndGroups(t *testing.T) {
 		r := redriver(t, k)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Groups: []string{"billing"}}})
 		n := 0
-		succeeds(t, 100)(r.Run(t.Context(), p, redrive.Pace{}, func(redrive.Event) {
+		succeeds(t, 100)(r.Run(t.Context(), p, ann(redrive.Pace{}, func(redrive.Event) {
 			if n++; n < 20 {
 				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")}, &kgo.Record{Topic: "orders", Value: []byte("tax:new")})
 			}
-		}))
+		})))
 	})
 }
 
@@ -112,7 +112,7 @@ func TestRun_OfTwoOperatorsIsOne(t *testing.T) {
 		for range 2 {
 			r, p := planned(t, k)
 			go func() {
-				o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+				o, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
 				results <- result{o, err}
 			}()
 		}
@@ -143,11 +143,11 @@ func TestResume_TakesTheRunFromItsProcess(t *testing.T) {
 		first, second := redriver(t, k), redriver(t, k)
 		p := plan(t, first)
 		lost := underWay(t, first, p, 50)
-		succeeds(t, 300)(second.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) {
+		succeeds(t, 300)(second.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, func(e redrive.Event) {
 			if e.Message != "" {
 				t.Errorf("the first process disturbs the second: %s", e.Message)
 			}
-		}))
+		})))
 		if err := <-lost; !errors.Is(err, redrive.ErrTaken) {
 			t.Errorf("the first process ended with %v", err)
 		}
@@ -167,20 +167,20 @@ func TestResume_DoesNotWaitForRetries(t *testing.T) {
 		})
 		r, p := planned(t, k)
 		ctx, interrupt := context.WithCancel(t.Context())
-		o, err := r.Run(ctx, p, redrive.Pace{Ramp: -1, TolerateShare: 1}, func(e redrive.Event) {
+		o, err := r.Run(ctx, p, ann(redrive.Pace{Ramp: -1, TolerateShare: 1}, func(e redrive.Event) {
 			if e.Counts.Sent > 50 && e.Counts.Retrying > 0 {
 				interrupt()
 			}
-		})
+		}))
 		if !errors.Is(err, context.Canceled) || o.Counts.Sent >= 200 {
 			t.Fatalf("the run ended with %v, and %+v", err, o)
 		}
 		resumed, sent := time.Now(), time.Duration(0)
-		o, err = r.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) {
+		o, err = r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, func(e redrive.Event) {
 			if e.Counts.Sent == 200 && sent == 0 {
 				sent = time.Since(resumed)
 			}
-		})
+		}))
 		if err != nil || o.Counts.Sent != 200 || sent > 10*time.Second {
 			t.Errorf("the run ended with %v after it had sent all within %v, and %+v", err, sent, o)
 		}
@@ -194,7 +194,7 @@ func TestAbort_StopsARunOfAnotherProcess(t *testing.T) {
 		first, second := redriver(t, k), redriver(t, k)
 		p := plan(t, first)
 		lost := underWay(t, first, p, 50)
-		if err := second.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
+		if err := second.Abort(t.Context(), "orders.dlq", p.ID, byAnn); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-lost; !errors.Is(err, redrive.ErrTaken) {
@@ -221,11 +221,11 @@ func TestRun_SendsTheLettersOfItsPlanOnly(t *testing.T) {
 		r, p := planned(t, k)
 		halfway := false
 		failed := redrive.Counts{Failed: 100, FailedByClass: map[string]int64{"tax": 100}}
-		ends(t, failed)(r.Run(t.Context(), p, redrive.Pace{Canary: -1, Tolerate: 1000}, func(e redrive.Event) {
+		ends(t, failed)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Tolerate: 1000}, func(e redrive.Event) {
 			if runs, err := r.Runs(t.Context(), "orders.dlq"); err == nil && len(runs) == 1 {
 				halfway = halfway || runs[0].Counts.Sent > 0 && runs[0].Counts.Sent < 100
 			}
-		}))
+		})))
 		if !halfway {
 			t.Error("nobody could see how far it was")
 		}
@@ -242,7 +242,7 @@ func TestRun_RedrivesARecordThreeTimesAtMost(t *testing.T) {
 		letters(t, k, 5, nil)
 		r := redriver(t, k)
 		for range 3 {
-			ends(t, redrive.Counts{Failed: 5})(r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1, Tolerate: 1000}, nil))
+			ends(t, redrive.Counts{Failed: 5})(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1, Tolerate: 1000}, nil)))
 		}
 		_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"})
 		refused(t, err, redrive.RefusedTooOften, "")

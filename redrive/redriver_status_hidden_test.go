@@ -23,7 +23,7 @@ import (
 // hidden makes 4 letters that were tried three times, and a redriver of ann. She has all
 // permissions that a run needs, but cannot see the second retry topic. Redriven letters fail as
 // before.
-func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *redrive.Redriver)) {
+func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var rights []kfake.ACL
@@ -60,8 +60,8 @@ func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *re
 		for _, r := range written {
 			k.DeadLettered(r, headers.ReasonExhausted)
 		}
-		ann := redriverOf(t, redrive.Config{Kafka: as("ann"), By: "ann"})
-		test(t, k, ann)
+		r := redriverOf(t, redrive.Config{Kafka: as("ann")})
+		test(t, k, r)
 	})
 }
 
@@ -69,21 +69,21 @@ func hidden(t *testing.T, test func(t *testing.T, k *consumertest.Kafka, ann *re
 // status reports the failure once the record is a dead letter again.
 func TestStatus_CountsLettersThatFailedUnseen(t *testing.T) {
 	t.Parallel()
-	hidden(t, func(t *testing.T, k *consumertest.Kafka, ann *redrive.Redriver) {
-		p := plan(t, ann)
+	hidden(t, func(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver) {
+		p := plan(t, r)
 		if want := []string{"orders.retry.5s"}; !slices.Equal(p.Watched, want) {
 			t.Errorf("%q are watched, want %q", p.Watched, want)
 		}
 		if p := plan(t, redriver(t, k)); !slices.Equal(p.Watched, []string{"orders.retry.5s", "orders.retry.1m"}) {
 			t.Errorf("a run of a user who sees all topics watches %q", p.Watched)
 		}
-		succeeds(t, 4)(ann.Run(t.Context(), p, redrive.Pace{Canary: -1, Window: 10 * time.Second}, nil))
-		if o, err := ann.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Succeeded != 4 {
+		succeeds(t, 4)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Window: 10 * time.Second}, nil)))
+		if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Succeeded != 4 {
 			t.Errorf("before anything is known it is %+v, %v", o, err)
 		}
 		time.Sleep(5 * time.Minute) // it fails twice more, a minute each
 		for range 2 {
-			o, err := ann.Status(t.Context(), "orders.dlq", p.ID)
+			o, err := r.Status(t.Context(), "orders.dlq", p.ID)
 			if c := o.Counts; err != nil || c.Sent != 4 || c.Succeeded != 0 || c.Failed != 4 || c.FailedByClass["tax"] != 4 || o.State != redrive.Done {
 				t.Errorf("it is %+v, %v", o, err)
 			}
@@ -97,7 +97,7 @@ func TestStatus_NeedsToReadDeadLetters(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 3, succeeding)
 		r, p := planned(t, k)
-		succeeds(t, 3)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+		succeeds(t, 3)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 		k.Produce(&kgo.Record{Topic: "orders.dlq"}) // there is something to be read
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
 		_, err := r.Status(t.Context(), "orders.dlq", p.ID)

@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer/consumertest"
@@ -50,7 +53,7 @@ func TestStatus_FindsOutcomesItself(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *redrive.Redriver, string){
 		"whose process is gone": func(*testing.T, *redrive.Redriver, string) {},
 		"that was aborted": func(t *testing.T, r *redrive.Redriver, id string) {
-			if err := r.Abort(t.Context(), "orders.dlq", id); err != nil {
+			if err := r.Abort(t.Context(), "orders.dlq", id, byAnn); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -96,7 +99,7 @@ func TestStatus_ShowsARunningRun(t *testing.T) {
 		p := plan(t, first)
 		var halfway atomic.Bool
 		var asks int
-		o, err := first.Run(t.Context(), p, redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, func(e redrive.Event) {
+		o, err := first.Run(t.Context(), p, ann(redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, func(e redrive.Event) {
 			if asks++; asks%10 > 0 {
 				return
 			}
@@ -105,7 +108,7 @@ func TestStatus_ShowsARunningRun(t *testing.T) {
 				t.Errorf("it is %+v, %v", seen, err)
 			}
 			halfway.Store(halfway.Load() || seen.Counts.Sent > 20 && seen.Counts.Succeeded > 10 && seen.Counts.Sent < 80)
-		})
+		}))
 		if err != nil || o.Counts.Succeeded != 100 {
 			t.Errorf("it was disturbed: %v, %+v", err, o)
 		}
@@ -124,22 +127,15 @@ func TestStatus_KeepsSkippedLetters(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 30, succeeding)
-		planned := false
-		r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", MergePatch: func(value, _ []byte) ([]byte, error) {
-			if planned {
-				return nil, errors.New("no JSON")
-			}
-			return value, nil
-		}})
-		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: redrive.Edit{Patch: []byte("{}")}})
-		planned = true
+		r, p := planned(t, k)
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.InvalidRecord, Count: -1})
 		var told []string
-		skipped := redrive.Counts{Skipped: map[string]int64{redrive.SkippedEdit: 30}}
-		ends(t, skipped)(r.Run(t.Context(), p, redrive.Pace{}, func(e redrive.Event) {
+		skipped := redrive.Counts{Skipped: map[string]int64{redrive.SkippedRefused: 30}}
+		ends(t, skipped)(r.Run(t.Context(), p, ann(redrive.Pace{}, func(e redrive.Event) {
 			if strings.Contains(e.Message, "stay") {
 				told = append(told, e.Message)
 			}
-		}))
+		})))
 		if len(told) != 11 || told[10] != "more letters stay: the counts of skipped letters have them" {
 			t.Errorf("it tells %d lines of letters: %q", len(told), told)
 		}
@@ -154,8 +150,11 @@ func TestStatus_OfAMissingRunIsAnError(t *testing.T) {
 		r := redriver(t, k)
 		for what, do := range map[string]func(topic, id string) error{
 			"status": func(topic, id string) error { _, err := r.Status(t.Context(), topic, id); return err },
-			"resume": func(topic, id string) error { _, err := r.Resume(t.Context(), topic, id, nil); return err },
-			"abort":  func(topic, id string) error { return r.Abort(t.Context(), topic, id) },
+			"resume": func(topic, id string) error {
+				_, err := r.Resume(t.Context(), topic, id, ann(redrive.Pace{}, nil))
+				return err
+			},
+			"abort": func(topic, id string) error { return r.Abort(t.Context(), topic, id, byAnn) },
 		} {
 			for _, id := range []string{"none", "", "x/selection/0"} {
 				if err := do("orders.dlq", id); !errors.Is(err, redrive.ErrNoRun) || !strings.Contains(err.Error(), "orders.dlq") {
@@ -183,7 +182,7 @@ func TestStatus_ShowsThatARunWasStopped(t *testing.T) {
 			t.Errorf("at %v it is %+v", at, o)
 		}
 		var while redrive.Outcome
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) { while = e.Outcome })
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, func(e redrive.Event) { while = e.Outcome }))
 		if err != nil || !while.Stopped.IsZero() || !o.Stopped.IsZero() || !asked(t, k, r, p.ID).Stopped.IsZero() {
 			t.Errorf("resumed it ended with %v, and %+v", err, o)
 		}

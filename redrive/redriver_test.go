@@ -32,6 +32,6 @@ func TestRedriver_MethodsMayRunConcurrently(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		succeeds(t, 5)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+		succeeds(t, 5)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 	})
 }

@@ -35,11 +35,11 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 			r, p := planned(t, k)
 			var f *kfake.FaultHandle
 			began := time.Now()
-			succeeds(t, 300)(r.Run(t.Context(), p, redrive.Pace{Rate: 500, Canary: -1, Ramp: -1}, func(redrive.Event) {
+			succeeds(t, 300)(r.Run(t.Context(), p, ann(redrive.Pace{Rate: 500, Canary: -1, Ramp: -1}, func(redrive.Event) {
 				if f == nil && time.Since(began) > 100*time.Millisecond {
 					f = k.Cluster.Fault(fault)
 				}
-			}))
+			})))
 			// The run ends its open transaction, which holds up committed readers of the target,
 			// before the broker does.
 			if took := time.Since(began); took > 38*time.Second {
@@ -111,10 +111,10 @@ func TestSender_CommitsNothingAfterAnAbort(t *testing.T) {
 			}
 			return nil, nil, false
 		})
-		o, err := r.Run(t.Context(), p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, first(sentOver(20), func() {
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, first(sentOver(20), func() {
 			holds.Store(true)
 			time.AfterFunc(500*time.Millisecond, func() { k.Produce(&kgo.Record{Topic: "orders", Value: []byte("bad")}) })
-		}))
+		})))
 		abortedAgain(t, o, err, "new traffic fails with tax")
 		visible := len(on(t, k, "orders.retry.5s"))
 		written := len(at(t, k, "orders.retry.5s", 0, kgo.FetchIsolationLevel(kgo.ReadUncommitted())))
@@ -153,10 +153,10 @@ func TestSender_CommitsInOrder(t *testing.T) {
 			return nil, nil, false
 		})
 		begun := false
-		succeeds(t, 300)(r.Run(t.Context(), p, redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, first(sentOver(20), func() {
+		succeeds(t, 300)(r.Run(t.Context(), p, ann(redrive.Pace{Rate: 100, Canary: -1, Ramp: -1}, first(sentOver(20), func() {
 			begun = true
 			holds.Store(true)
-		})))
+		}))))
 		if n := early.Load(); n > 0 || !begun || holds.Load() {
 			t.Errorf("%d transactions were committed before the one before them", n)
 		}

@@ -31,7 +31,7 @@ func TestSender_SplitsABatchThatIsTooLarge(t *testing.T) {
 		s.set(succeeding)
 		alter(t, k, "orders.retry.5s", "max.message.bytes", "20000")
 		r := redriver(t, k)
-		succeeds(t, 201)(r.Run(t.Context(), plan(t, r), fast, nil))
+		succeeds(t, 201)(r.Run(t.Context(), plan(t, r), ann(fast, nil)))
 		if n := len(on(t, k, "orders.retry.5s")); n != 201 {
 			t.Errorf("%d copies are on the tier, want 201", n)
 		}
@@ -65,13 +65,13 @@ func TestSender_LeavesOnlyTheRefusedLetter(t *testing.T) {
 			r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 			var mu sync.Mutex
 			said := map[string]bool{}
-			ends(t, redrive.Counts{Succeeded: 199, Skipped: map[string]int64{c.want: 2}})(r.Run(t.Context(), plan(t, r), fast, func(e redrive.Event) {
+			ends(t, redrive.Counts{Succeeded: 199, Skipped: map[string]int64{c.want: 2}})(r.Run(t.Context(), plan(t, r), ann(fast, func(e redrive.Event) {
 				mu.Lock()
 				defer mu.Unlock()
 				if strings.Contains(e.Message, " stays: ") {
 					said[e.Message] = true
 				}
-			}))
+			})))
 			for m := range said {
 				if !strings.Contains(m, c.want) || !strings.Contains(m, c.answer.Message) {
 					t.Errorf("it says %q", m)
@@ -93,6 +93,6 @@ func TestSender_TakesAnotherCanaryForARefusedOne(t *testing.T) {
 		letters(t, k, 20, succeeding)
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.MessageTooLarge, Count: 1})
 		r, p := planned(t, k)
-		ends(t, redrive.Counts{Succeeded: 19, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}})(r.Run(within(t, 10*time.Minute), p, redrive.Pace{}, nil))
+		ends(t, redrive.Counts{Succeeded: 19, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}})(r.Run(within(t, 10*time.Minute), p, ann(redrive.Pace{}, nil)))
 	})
 }

@@ -46,7 +46,7 @@ func TestTopicID_APlanOfARecreatedTopicIsRefused(t *testing.T) {
 		s := letters(t, k, 20, nil)
 		r, p := planned(t, k)
 		remake(t, k, s, 30)
-		_, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1}, nil)
+		_, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1}, nil))
 		refused(t, err, redrive.RefusedNothing, "plan again")
 		nothingNew(t, k, r, 30)
 	})
@@ -66,7 +66,7 @@ func TestTopicID_ARunOfARecreatedTopicAborts(t *testing.T) {
 			var o redrive.Outcome
 			go func() {
 				var err error
-				o, err = r.Run(within(t, 10*time.Minute), p, pace, nil)
+				o, err = r.Run(within(t, 10*time.Minute), p, ann(pace, nil))
 				result <- err
 			}()
 			time.Sleep(5 * time.Second)
@@ -103,7 +103,7 @@ func TestSource_EndsWhenTheTopicIsRecreated(t *testing.T) {
 		}
 		result := make(chan error)
 		go func() {
-			_, err := r.Run(within(t, 10*time.Minute), p, redrive.Pace{Rate: 50, Canary: -1, Ramp: -1, MaxLag: -1}, nil)
+			_, err := r.Run(within(t, 10*time.Minute), p, ann(redrive.Pace{Rate: 50, Canary: -1, Ramp: -1, MaxLag: -1}, nil))
 			result <- err
 		}()
 		time.Sleep(5 * time.Second)
@@ -128,13 +128,13 @@ func TestTopicID_ARunOfADeletedTopicEnds(t *testing.T) {
 			letters(t, k, 1500, succeeding)
 			r, p := planned(t, k)
 			deleted := time.Now()
-			o, err := r.Run(within(t, 10*time.Minute), p, redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, first(sentOver(50), func() {
+			o, err := r.Run(within(t, 10*time.Minute), p, ann(redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, first(sentOver(50), func() {
 				deleted = time.Now()
 				k.DeleteTopic("orders.dlq")
 				if unanswered {
 					k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1})
 				}
-			}))
+			})))
 			if took := time.Since(deleted); !errors.Is(err, redrive.ErrTopicRecreated) || took < 10*time.Second || took > 40*time.Second {
 				t.Errorf("after %v the run ended with %v", took, err)
 			}
@@ -153,7 +153,7 @@ func TestTopicID_ARunOfARecreatedTopicIsNotResumed(t *testing.T) {
 		stopped(t, r, p, redrive.Pace{Canary: -1, Rate: 10, Ramp: -1}, 21)
 		sent := len(on(t, k, "orders.retry.5s"))
 		remake(t, k, s, 200)
-		if _, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil); !errors.Is(err, redrive.ErrTopicRecreated) || !strings.Contains(err.Error(), "abort it") {
+		if _, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)); !errors.Is(err, redrive.ErrTopicRecreated) || !strings.Contains(err.Error(), "abort it") {
 			t.Errorf("it is resumed with %v", err)
 		}
 		if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Sent != int64(sent) || o.Counts.Failed != 0 {
@@ -162,7 +162,7 @@ func TestTopicID_ARunOfARecreatedTopicIsNotResumed(t *testing.T) {
 		if _, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq"}); err == nil {
 			t.Error("another run was planned beside it")
 		}
-		if err := r.Abort(t.Context(), "orders.dlq", p.ID); err != nil {
+		if err := r.Abort(t.Context(), "orders.dlq", p.ID, byAnn); err != nil {
 			t.Fatal(err)
 		}
 		nothingNew(t, k, r, 200)

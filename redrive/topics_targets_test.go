@@ -36,7 +36,7 @@ func TestTarget_MayBeAnotherRetryTopic(t *testing.T) {
 				t.Errorf("the plan has the targets %v, seen by %v", p.Targets, p.SeenBy)
 			}
 			began := time.Now()
-			succeeds(t, 20)(r.Run(t.Context(), p, redrive.Pace{Canary: -1, Rate: -1, Window: time.Second}, nil))
+			succeeds(t, 20)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Rate: -1, Window: time.Second}, nil)))
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("it took %v", took)
 			}
@@ -99,7 +99,7 @@ func TestTarget_TakesLettersWithoutAGroup(t *testing.T) {
 			t.Fatalf("the plan is %+v, %v", p, err)
 		}
 		began := time.Now()
-		o, err := r.Run(t.Context(), p, redrive.Pace{Ramp: -1, Window: time.Second}, nil)
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Ramp: -1, Window: time.Second}, nil))
 		if c := o.Counts; err != nil || c.Sent != 100 || c.Unfollowed != 100 || c.Pending+c.Unknown+c.Succeeded != 0 || time.Since(began) > 10*time.Second {
 			t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
 		}
@@ -124,12 +124,12 @@ func TestEdit_ValueIsForOneLetterAndIsKept(t *testing.T) {
 			}
 			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Edit: edit, Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 1)}}})
 			stopped(t, r, p, redrive.Pace{}, 0)
-			succeeds(t, 1)(r.Resume(t.Context(), "orders.dlq", p.ID, nil))
+			succeeds(t, 1)(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 			if len(got.all) != 1 || string(got.all[0].Value) != value || got.all[0].Value == nil || got.all[0].Offset != 1 {
 				t.Errorf("the handler got %v", got.all)
 			}
 			letter, notes, err := ledgerOf(k).Find(t.Context(), 0, 1)
-			if err != nil || string(letter.Record.Value) != "x" || len(notes) == 0 {
+			if err != nil || string(letter.Record.Value) != "{}" || len(notes) == 0 {
 				t.Fatalf("the letter is %v, %v; want it as it was", letter, err)
 			}
 			if e := notes[0].Entry; !slices.Equal(e.Edited, []string{"value"}) || e.By != "ann" || e.Why != "JIRA-1" {
@@ -169,7 +169,7 @@ func TestTarget_GetsRecordsWithAllAttempts(t *testing.T) {
 			})
 			r := redriver(t, k)
 			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: target})
-			o, err := r.Run(t.Context(), p, redrive.Pace{Canary: -1, Tolerate: 10, Window: 2 * time.Minute}, nil)
+			o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Tolerate: 10, Window: 2 * time.Minute}, nil))
 			if err != nil || o.Counts.Succeeded != 1 || !slices.Equal(attempts, []int{1, 2, 3}) {
 				t.Errorf("after the attempts %v the run ended with %v, and %+v", attempts, err, o)
 			}
@@ -199,7 +199,7 @@ func TestMisnamed_RetryTopicsRefuseTheSource(t *testing.T) {
 				k.CreateTopic(topic, 1)
 				setOffset(t, k, topic, 0)
 			}
-			r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", Naming: c.naming})
+			r := redriverOf(t, redrive.Config{Kafka: k.Opts(), Naming: c.naming})
 			p, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Force: c.force, Wait: true}})
 			if c.want == "" {
 				if err != nil || c.force != strings.Contains(strings.Join(p.Warnings, "\n"), "orders.retry.30s, which looks like a retry topic") {
@@ -229,6 +229,6 @@ func TestMisnamed_IsNoServiceWithoutRetryTopics(t *testing.T) {
 		if err != nil || len(p.Warnings) > 0 {
 			t.Fatalf("the plan is %+v, %v", p, err)
 		}
-		succeeds(t, 3)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+		succeeds(t, 3)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 	})
 }

@@ -28,9 +28,9 @@ func TestTopicsOf_ReadsTheGroupFromTheName(t *testing.T) {
 			k.DeadLettered(r, headers.ReasonTerminal)
 		}
 		s.has()
-		r := redriverOf(t, redrive.Config{Kafka: k.Opts(), By: "ann", Naming: naming})
+		r := redriverOf(t, redrive.Config{Kafka: k.Opts(), Naming: naming})
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq.billing"})
-		succeeds(t, 1)(r.Run(t.Context(), p, redrive.Pace{}, nil))
+		succeeds(t, 1)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 		if o, err := r.Status(t.Context(), "orders.dlq.billing", p.ID); err != nil || o.State != redrive.Done {
 			t.Errorf("the status is %v, and %+v", err, o)
 		}

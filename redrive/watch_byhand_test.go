@@ -102,7 +102,7 @@ func TestWatch_AHeldLetterIsPendingUntilItRan(t *testing.T) {
 			}
 			h.commit("orders.retry.30s", 2)
 		}()
-		o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
 		<-done
 		succeeds(t, 1)(o, err)
 	})
@@ -129,7 +129,7 @@ func TestWatch_ALetterWithBrokenHeadersHasFailed(t *testing.T) {
 				}
 				h.commit("orders.retry.5s", 2)
 			}()
-			o, err := r.Run(t.Context(), p, redrive.Pace{}, nil)
+			o, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
 			<-done
 			abortedAgain(t, o, err, "")
 			if c := o.Counts; c.Succeeded != 0 || c.Failed != 1 {

@@ -30,7 +30,7 @@ func TestWatch_OldFailuresAbortNoResumedRun(t *testing.T) {
 		k.DeadLettered(k.Produce(records(100, "y")...)[99], "terminal")
 		s.set(succeeding)
 		time.Sleep(time.Hour)
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil))
 		if c := o.Counts; err != nil || c.Sent != 200 || c.Failed < 20 || c.Failed+c.Succeeded != 200 {
 			t.Errorf("the run ended with %v, and %+v", err, o)
 		}
@@ -46,11 +46,11 @@ func TestWatch_SeesNewFailuresWhateverTheClocks(t *testing.T) {
 			alter(t, k, "orders.dlq", "message.timestamp.type", "CreateTime")
 			letter := on(t, k, "orders.dlq")[0]
 			r := redriver(t, k)
-			o, err := r.Run(t.Context(), plan(t, r), redrive.Pace{Canary: -1}, first(watching, func() {
+			o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1}, first(watching, func() {
 				m := metaOf(t, letter)
 				m.Original.Offset = 1000
 				go k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: m.Append(nil), Timestamp: time.Now().Add(off)})
-			}))
+			})))
 			abortedAgain(t, o, err, "new traffic fails with tax")
 		})
 	}
@@ -77,19 +77,19 @@ func TestWatch_IgnoresCopiesOfAbortedTransactions(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var once sync.Once
-		if _, err := r.Run(ctx, p, redrive.Pace{Canary: -1, Ramp: -1, Rate: 1, Burst: 1}, func(e redrive.Event) {
+		if _, err := r.Run(ctx, p, ann(redrive.Pace{Canary: -1, Ramp: -1, Rate: 1, Burst: 1}, func(e redrive.Event) {
 			if e.Counts.Sent == 1 {
 				once.Do(func() { abortedCopy(t, k, p.ID, 2) })
 			}
 			if e.Counts.Succeeded == 2 && e.Counts.Sent == 3 {
 				stop()
 			}
-		}); !errors.Is(err, context.Canceled) {
+		})); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		resumed := time.Now()
 		var late sync.Once
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, func(e redrive.Event) {
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, func(e redrive.Event) {
 			if time.Since(resumed) > 10*time.Second {
 				late.Do(func() {
 					if c := e.Counts; c.Succeeded != 2 || c.Pending != 1 {
@@ -98,7 +98,7 @@ func TestWatch_IgnoresCopiesOfAbortedTransactions(t *testing.T) {
 					close(release)
 				})
 			}
-		})
+		}))
 		ends(t, redrive.Counts{Succeeded: 2, Failed: 1})(o, err)
 	})
 }
@@ -126,7 +126,7 @@ func TestWatch_SeesFailuresWhileNoEngineRan(t *testing.T) {
 		stopped(t, r, p, redrive.Pace{Canary: -1}, 20)
 		close(release)
 		time.Sleep(time.Minute)
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil))
 		abortedAgain(t, o, err, "failed again with tax")
 		if c := o.Counts; c.Succeeded != 0 {
 			t.Errorf("the counts are %+v", c)
@@ -150,7 +150,7 @@ func TestWatch_WaitsWhereAPartitionsEndIsUnknown(t *testing.T) {
 		blind := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders.dlq", Err: kerr.LeaderNotAvailable, Count: 1, When: func(req kmsg.Request) bool {
 			return listing(req, -1, "orders.dlq") && listing(req, -1, "orders.retry.5s")
 		}})
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, nil)
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil))
 		if err != nil || o.Counts.Succeeded != 3 || blind.Hits() != 1 {
 			t.Errorf("after %d readings that failed the run ended with %v, and %+v", blind.Hits(), err, o.Counts)
 		}
@@ -163,7 +163,7 @@ func TestWatch_ReadsPartitionsThatAreAdded(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 100, succeeding)
 		r, p := planned(t, k)
-		succeeds(t, 100)(r.Run(within(t, 10*time.Minute), p, redrive.Pace{}, first(sentOver(19), func() {
+		succeeds(t, 100)(r.Run(within(t, 10*time.Minute), p, ann(redrive.Pace{}, first(sentOver(19), func() {
 			cl := clientOf(t, k, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 			if _, err := kadm.NewClient(cl).CreatePartitions(t.Context(), 1, "orders.dlq", "orders.dlq.ledger"); err != nil {
 				t.Error(err)
@@ -171,6 +171,6 @@ func TestWatch_ReadsPartitionsThatAreAdded(t *testing.T) {
 			if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.dlq", Partition: 1, Value: []byte("of another program")}).FirstErr(); err != nil {
 				t.Error(err)
 			}
-		})))
+		}))))
 	})
 }

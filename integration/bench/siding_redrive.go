@@ -20,7 +20,6 @@ func sidingRedrive(ctx context.Context, j job) (report, error) {
 	r, err := redrive.New(redrive.Config{
 		Kafka:  []kgo.Opt{kgo.SeedBrokers(j.Seeds...), kgo.ProducerBatchCompression(kgo.NoCompression())},
 		Naming: j.Naming,
-		By:     "bench",
 	})
 	if err != nil {
 		return report{}, err
@@ -29,14 +28,14 @@ func sidingRedrive(ctx context.Context, j job) (report, error) {
 	if err != nil {
 		return report{}, err
 	}
-	o, err := r.Run(ctx, p, redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: -1, MaxLag: -1}, func(e redrive.Event) {
+	o, err := r.Run(ctx, p, redrive.RunOptions{By: "bench", Pace: redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: -1, MaxLag: -1}, On: func(e redrive.Event) {
 		switch {
 		case e.State == redrive.Sending:
 			m.begin()
 		case e.State == redrive.Watching && rep.Records == 0:
 			rep = m.end(e.Counts.Sent)
 		}
-	})
+	}})
 	if err == nil && (o.Counts.Sent != j.Data.records() || rep.Records != o.Counts.Sent) {
 		err = fmt.Errorf("%d letters were sent of %d, and %d counted", o.Counts.Sent, j.Data.records(), rep.Records)
 	}

@@ -3,6 +3,7 @@ package mergepatch
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -22,6 +23,34 @@ func Apply(target, patch []byte) ([]byte, error) {
 	}
 	return merge(nil, target, patch, "")
 }
+
+// ApplyToObject is Apply, and refuses a target or a patch that is no object: for those the RFC
+// replaces the whole value, which is an accident with a thousand records.
+func ApplyToObject(target, patch []byte) ([]byte, error) {
+	merged, err := Apply(target, patch)
+	switch {
+	case err != nil:
+		return nil, err
+	case kindOf(target) != '{':
+		return nil, fmt.Errorf("the value %w", errNoObject)
+	case kindOf(patch) != '{':
+		return nil, fmt.Errorf("the patch %w", errNoObject)
+	}
+	return merged, nil
+}
+
+// CheckObject is Check, and refuses a patch that is no object.
+func CheckObject(patch []byte) error {
+	if err := Check(patch); err != nil {
+		return err
+	}
+	if kindOf(patch) != '{' {
+		return errNoObject
+	}
+	return nil
+}
+
+var errNoObject = errors.New("is no JSON object, so a merge patch would replace it as a whole")
 
 // maxDepth bounds the nesting of a patch. Each level is read once for itself and once for each
 // level around it, in the patch and in the value. Without a bound the time would grow with the

@@ -200,3 +200,33 @@ func FuzzApply(f *testing.F) {
 		}
 	})
 }
+
+func TestApplyToObject_LeavesAloneWhatItCannotPatch(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"":              "the value is no JSON",
+		"text":          "the value is no JSON",
+		`{"a":1} x`:     "the value is no JSON",
+		`{"a":`:         "the value is no JSON",
+		`[{"a":1}]`:     "the value is no JSON object",
+		`null`:          "the value is no JSON object",
+		` "x"`:          "the value is no JSON object",
+		"\xef\xbb\xbf":  "the value is no JSON",
+		`{"b":1,"b":2}`: "the value has the member /b twice",
+	} {
+		if got, err := ApplyToObject([]byte(value), []byte(`{"a":1}`)); err == nil || !strings.Contains(err.Error(), want) || got != nil {
+			t.Errorf("%q: %q, %v; want an error that says %q", value, got, err, want)
+		}
+	}
+	if got, err := ApplyToObject([]byte(` {"a":2}`), []byte(` {"a":1}`)); string(got) != `{"a":1}` || err != nil {
+		t.Errorf("an object: %s, %v", got, err)
+	}
+	for patch, want := range map[string]string{` [1]`: "is no JSON object", `{`: "is no JSON"} {
+		if err := CheckObject([]byte(patch)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the patch %s: %v, want %q", patch, err, want)
+		}
+		if _, err := ApplyToObject([]byte(`{}`), []byte(patch)); err == nil || !strings.Contains(err.Error(), "the patch "+want) {
+			t.Errorf("with the patch %s: %v, want %q", patch, err, want)
+		}
+	}
+}

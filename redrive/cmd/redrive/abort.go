@@ -22,10 +22,10 @@ prints which process owned the run. An aborted run can't be resumed.`,
 		Example: `  redrive abort orders.dlq/20260102-150405-a1b2c3
   redrive abort orders.dlq/20260102-150405-a1b2c3 --why rolled-back`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onRun(cmd.Context(), t, args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				before, known := readRun(ctx, r, topic, id)
 				over := before.State.Finished()
-				if err := r.Abort(ctx, topic, id); err != nil {
+				if err := r.Abort(ctx, topic, id, redrive.AbortOptions{By: o.by, Why: o.why}); err != nil {
 					return err
 				}
 				out, err := r.Status(ctx, topic, id)
@@ -48,7 +48,7 @@ prints which process owned the run. An aborted run can't be resumed.`,
 				}
 				reportLeft(t, out)
 				return nil
-			})
+			}, o.check())
 		},
 	}
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addOperator(t, set) })

@@ -69,7 +69,7 @@ func prune(ctx context.Context, s *session, topic string, before time.Time, p pr
 	if err != nil {
 		return err
 	}
-	r, err := s.reader()
+	r, err := s.redriver()
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ Resume also asks if the ledger can't be read in time.`,
 		Example: `  redrive resume orders.dlq/20260102-150405-a1b2c3
   redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onRun(cmd.Context(), t, args[0], o, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				on := follow(t, func(e redrive.Event) {
 					t.screen.Say("run %s/%s: %d of %s were sent", topic, id, e.Counts.Sent, letters(e.Counts.Selected))
 				})
@@ -35,7 +35,7 @@ Resume also asks if the ledger can't be read in time.`,
 				}
 				for {
 					t.screen.Status("checking which process owns %s/%s …", topic, id)
-					out, err := r.Resume(ctx, topic, id, on, conditions...)
+					out, err := r.Resume(ctx, topic, id, redrive.RunOptions{By: o.by, On: on}, conditions...)
 					held, ok := errors.AsType[*redrive.RefusedError](err)
 					if !ok || held.Reason != redrive.RefusedOwned {
 						return finish(ctx, t, r, out, err, noWait)
@@ -46,7 +46,7 @@ Resume also asks if the ledger can't be read in time.`,
 					// from that process only
 					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)}
 				}
-			})
+			}, o.check())
 		},
 	}
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addBy(t, set) })

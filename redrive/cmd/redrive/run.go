@@ -57,7 +57,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 					}
 				})
 				t.screen.Status("beginning …")
-				o, err := r.Run(ctx, p, pace, on)
+				o, err := r.Run(ctx, p, redrive.RunOptions{By: i.by, Why: i.why, Pace: pace, On: on})
 				return finish(ctx, t, r, o, err, noWait)
 			}, err)
 		},
@@ -73,7 +73,7 @@ func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *se
 	if _, _, err := choose(ctx, s, topic, sel); err != nil {
 		return nil, nil, err
 	}
-	r, err := s.redriver(i.operator)
+	r, err := s.redriver()
 	if err != nil {
 		return nil, nil, err
 	}

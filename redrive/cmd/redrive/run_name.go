@@ -17,17 +17,17 @@ func parseRun(s string) (topic, id string, err error) {
 	return s[:i], s[i+1:], nil
 }
 
-// onRun does something with the run that the user named.
-func onRun(ctx context.Context, t *tool, name string, o *operator, do func(ctx context.Context, r *redrive.Redriver, topic, id string) error) error {
+// onRun does something with the run that the user named, unless the flags are wrong.
+func onRun(ctx context.Context, t *tool, name string, do func(ctx context.Context, r *redrive.Redriver, topic, id string) error, wrong error) error {
 	topic, id, err := parseRun(name)
 	return t.with(ctx, func(s *session) error {
 		if _, err := findTopic(ctx, s, topic); err != nil {
 			return err
 		}
-		r, err := s.redriver(o)
+		r, err := s.redriver()
 		if err != nil {
 			return err
 		}
 		return do(ctx, r, topic, id)
-	}, err, o.check())
+	}, err, wrong)
 }

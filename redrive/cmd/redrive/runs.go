@@ -22,7 +22,7 @@ known later are in status. A run is listed for as long as the ledger keeps its r
 				if _, err := findTopic(cmd.Context(), s, args[0]); err != nil {
 					return err
 				}
-				r, err := s.reader()
+				r, err := s.redriver()
 				if err != nil {
 					return err
 				}

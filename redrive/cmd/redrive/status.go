@@ -17,7 +17,7 @@ their outcomes from the cluster, since some become known only after the run's en
 		Example: `  redrive status orders.dlq/20260102-150405-a1b2c3
   redrive status orders.dlq/20260102-150405-a1b2c3 -o json | jq .pending`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onRun(cmd.Context(), t, args[0], &operator{by: "nobody"}, func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				t.screen.Status("reading the outcomes of %s/%s …", topic, id)
 				o, err := r.Status(ctx, topic, id)
 				if err != nil {
@@ -25,7 +25,7 @@ their outcomes from the cluster, since some become known only after the run's en
 				}
 				warnOfSilence(t, o)
 				return showOutcome(t, o)
-			})
+			}, nil)
 		},
 	}
 }

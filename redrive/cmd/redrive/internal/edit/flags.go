@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/mergepatch"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -47,7 +48,7 @@ func (f *Flags) Compile(stdin io.Reader) (redrive.Edit, error) {
 				break
 			}
 		}
-		if err := checkPatch(text); err != nil {
+		if err := mergepatch.CheckObject(text); err != nil {
 			errs = append(errs, fmt.Errorf("--patch: the patch %w", err))
 			break
 		}

@@ -39,7 +39,7 @@ func TestFlags_EditTheRecord(t *testing.T) {
 			continue
 		}
 		h, raw := parse(before), []byte(value)
-		gotH, gotV, err := e.Apply(h, raw, MergePatch)
+		gotH, gotV, err := e.Apply(h, raw)
 		if err != nil {
 			t.Errorf("%q: %v", c.args, err)
 		}
