@@ -3,6 +3,7 @@ package dlq
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,8 +14,12 @@ import (
 // Filter selects dead letters. A letter is selected if it matches every field that is set; it
 // matches a list if it matches one of its values. The zero value selects all letters.
 type Filter struct {
-	Classes, Fingerprints, Groups []string
-	Reasons                       []headers.Reason
+	// Classes are classes of errors. One that ends in * stands for all classes that begin with the
+	// rest, so "payment.*" has payment.Declined, and "*" all letters with a class. Elsewhere in a
+	// class, * is an ordinary character.
+	Classes              []string
+	Fingerprints, Groups []string
+	Reasons              []headers.Reason
 	// Keys are keys of records, byte for byte. The empty string is the empty key; a record without
 	// a key matches none.
 	Keys []string
@@ -27,6 +32,9 @@ type Filter struct {
 	// Since (inclusive) and Until (exclusive) bound the time of the last failure. For a letter
 	// without that time, its record's timestamp counts. Zero means no bound.
 	Since, Until time.Time
+	// EnteredSince (inclusive) and EnteredUntil (exclusive) bound the time at which the letter came
+	// into the topic: its record's timestamp. Zero means no bound.
+	EnteredSince, EnteredUntil time.Time
 	// Match is called last, for letters that match all other fields. Nil matches all.
 	Match func(*Letter) bool
 }
@@ -47,13 +55,14 @@ func (r *Range) has(partition int32, offset int64) bool {
 
 // Selects reports whether the filter selects the letter.
 func (f *Filter) Selects(l *Letter) bool {
-	return oneOf(f.Classes, l.Meta.Class) &&
+	return f.hasClass(l.Meta.Class) &&
 		oneOf(f.Fingerprints, l.Meta.Fingerprint) &&
 		oneOf(f.Groups, l.Meta.Group) &&
 		oneOf(f.Reasons, l.Meta.Reason) &&
 		(len(f.Keys) == 0 || l.Record.Key != nil && slices.Contains(f.Keys, string(l.Record.Key))) &&
 		f.within(l.Record) &&
-		f.during(l) &&
+		between(f.Since, l.FailedAt(), f.Until) &&
+		between(f.EnteredSince, l.Record.Timestamp, f.EnteredUntil) &&
 		f.carries(l.Record.Headers) &&
 		(f.Match == nil || f.Match(l))
 }
@@ -61,16 +70,23 @@ func (f *Filter) Selects(l *Letter) bool {
 // all reports whether the filter is the zero value, which selects all letters.
 func (f *Filter) all() bool {
 	return len(f.Classes)+len(f.Fingerprints)+len(f.Groups)+len(f.Reasons)+len(f.Keys)+len(f.Ranges)+len(f.Headers) == 0 &&
-		f.Since.IsZero() && f.Until.IsZero() && f.Match == nil
+		f.Since.IsZero() && f.Until.IsZero() && f.EnteredSince.IsZero() && f.EnteredUntil.IsZero() && f.Match == nil
 }
 
 func (f *Filter) within(r *kgo.Record) bool {
 	return len(f.Ranges) == 0 || slices.ContainsFunc(f.Ranges, func(s Range) bool { return s.has(r.Partition, r.Offset) })
 }
 
-func (f *Filter) during(l *Letter) bool {
-	at := l.FailedAt()
-	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || at.Before(f.Until))
+func (f *Filter) hasClass(class string) bool {
+	return len(f.Classes) == 0 || slices.ContainsFunc(f.Classes, func(c string) bool {
+		prefix, all := strings.CutSuffix(c, "*")
+		return c == class || all && class != "" && strings.HasPrefix(class, prefix)
+	})
+}
+
+// between reports whether at is not before since, and before until. Zero means no bound.
+func between(since, at, until time.Time) bool {
+	return (since.IsZero() || !at.Before(since)) && (until.IsZero() || at.Before(until))
 }
 
 func (f *Filter) carries(h []kgo.RecordHeader) bool {

@@ -22,6 +22,7 @@ func TestFilter_SelectsWhatFitsAllItsFields(t *testing.T) {
 		},
 	}
 	silent := &Letter{Record: &kgo.Record{Timestamp: at}, MetaErr: headers.ErrMissing}
+	starred := &Letter{Record: &kgo.Record{}, Meta: headers.Meta{Class: "*fs.PathError"}}
 	for _, c := range []struct {
 		name string
 		f    Filter
@@ -31,6 +32,14 @@ func TestFilter_SelectsWhatFitsAllItsFields(t *testing.T) {
 		{"everything", Filter{}, letter, true},
 		{"class", Filter{Classes: []string{"a", "net.timeout"}}, letter, true},
 		{"another class", Filter{Classes: []string{"net"}}, letter, false},
+		{"prefix", Filter{Classes: []string{"net.*"}}, letter, true},
+		{"class as a prefix", Filter{Classes: []string{"net.timeout*"}}, letter, true},
+		{"any class", Filter{Classes: []string{"*"}}, letter, true},
+		{"another prefix", Filter{Classes: []string{"net.timeouts*"}}, letter, false},
+		{"prefix with a star inside", Filter{Classes: []string{"*fs.Path*"}}, starred, true},
+		{"star inside", Filter{Classes: []string{"*Error", "*fs.*Error"}}, starred, false},
+		{"class that ends in a star", Filter{Classes: []string{"a*"}}, &Letter{Record: silent.Record, Meta: headers.Meta{Class: "a*"}}, true},
+		{"any class where there is none", Filter{Classes: []string{"*"}}, silent, false},
 		{"fingerprint", Filter{Fingerprints: []string{"0123456789abcdef"}}, letter, true},
 		{"another fingerprint", Filter{Fingerprints: []string{"0"}}, letter, false},
 		{"group", Filter{Groups: []string{"billing"}}, letter, true},
@@ -42,6 +51,10 @@ func TestFilter_SelectsWhatFitsAllItsFields(t *testing.T) {
 		{"since later", Filter{Since: at.Add(1)}, letter, false},
 		{"until then", Filter{Until: at}, letter, false},
 		{"until later", Filter{Until: at.Add(1)}, letter, true},
+		{"entered since then", Filter{EnteredSince: at.Add(time.Hour)}, letter, true},
+		{"entered since later", Filter{EnteredSince: at.Add(time.Hour + 1)}, letter, false},
+		{"entered until then", Filter{EnteredUntil: at.Add(time.Hour)}, letter, false},
+		{"entered until later", Filter{EnteredUntil: at.Add(time.Hour + 1)}, letter, true},
 		{"without a time of failure", Filter{Since: at, Until: at.Add(1)}, silent, true},
 		{"without a class", Filter{Classes: []string{"net.timeout"}}, silent, false},
 		{"key", Filter{Keys: []string{"order-1", "order-7"}}, letter, true},

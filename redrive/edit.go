@@ -20,8 +20,8 @@ type Edit struct {
 	Unset []string
 	// Patch is a JSON merge patch (RFC 7396) for the value. It has to be an object, and so has the
 	// value: for anything else the RFC replaces the whole value. Members that the patch does not
-	// name keep their order and spelling. A run skips a letter if the patch cannot be applied to its
-	// value.
+	// name keep their order and spelling. A run skips a letter if the patch cannot be applied to
+	// its value.
 	Patch []byte
 	// Value is a new value, for a run of one letter; nil keeps the value, and an empty slice is a
 	// value.

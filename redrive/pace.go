@@ -65,8 +65,8 @@ func set[T int | int64 | float64 | time.Duration](field *T, to T) {
 	}
 }
 
-// over returns the pace of a run that continues. The fields that are set replace those of its former
-// pace. A new Rate has its own defaults of Burst and MaxLag.
+// over returns the pace of a run that continues. The fields that are set replace those of its
+// former pace. A new Rate has its own defaults of Burst and MaxLag.
 func (p Pace) over(was Pace) Pace {
 	now := p.withDefaults()
 	if p.Rate == 0 {

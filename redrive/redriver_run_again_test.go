@@ -74,7 +74,8 @@ func TestRetake_EndsWhereItMayNotAndReportsWhereItCannot(t *testing.T) {
 				t.Fatalf("the run ended with %v, and %+v", err, o)
 			}
 			f.Remove()
-			succeeds(t, 300)(r.Resume(ctx, "orders.dlq", p.ID, ann(redrive.Pace{}, nil))) // it is granted again
+			// it is granted again
+			succeeds(t, 300)(r.Resume(ctx, "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 		})
 	}
 }

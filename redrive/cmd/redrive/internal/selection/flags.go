@@ -19,6 +19,7 @@ import (
 type Flags struct {
 	classes, fingerprints, reasons, groups []string
 	since, until                           string
+	enteredSince, enteredUntil             string
 	keys, headers                          []string
 	partitions, offsets                    []string
 	attempts, where                        string
@@ -27,12 +28,14 @@ type Flags struct {
 // AddFlags puts them into a set.
 func AddFlags(set *pflag.FlagSet) *Flags {
 	f := &Flags{}
-	set.StringSliceVar(&f.classes, "class", nil, "error `class`, as summary prints it; several by comma or by repeating")
+	set.StringSliceVar(&f.classes, "class", nil, "error `class`, as summary prints it, or the beginning of classes and *, as in 'payment.*'; several by comma or by repeating")
 	set.StringSliceVar(&f.fingerprints, "fingerprint", nil, "`fingerprint` of the error, as summary prints it")
 	set.StringSliceVar(&f.reasons, "reason", nil, "`reason`: "+strings.Join(Reasons, ", "))
 	set.StringSliceVar(&f.groups, "group", nil, "consumer `group` that failed")
 	set.StringVar(&f.since, "since", "", "failed at this `time` or later: 2h (ago), 2026-11-20, 2026-11-20T08:00 (local), or RFC 3339")
 	set.StringVar(&f.until, "until", "", "failed before this `time`")
+	set.StringVar(&f.enteredSince, "entered-since", "", "came into the dead-letter topic at this `time` or later")
+	set.StringVar(&f.enteredUntil, "entered-until", "", "came into the dead-letter topic before this `time`")
 	set.StringArrayVar(&f.keys, "key", nil, "record `key`, exactly; repeat for several")
 	set.StringSliceVar(&f.partitions, "partition", nil, "`partition` of the dead-letter topic")
 	set.StringSliceVar(&f.offsets, "offset", nil, "`P:FROM-TO`, both included, or P:OFFSET, P:FROM-, P:-TO; several are joined")
@@ -81,15 +84,20 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	}
 	s.Filter.Classes, s.Filter.Fingerprints, s.Filter.Groups, s.Filter.Keys = f.classes, f.fingerprints, f.groups, f.keys
 
-	var err error
-	s.Filter.Since, err = ParseTime(f.since, now)
-	complain("since", err)
-	s.Filter.Until, err = ParseTime(f.until, now)
-	complain("until", err)
-	if from, to := s.Filter.Since, s.Filter.Until; !from.IsZero() && !to.IsZero() && !from.Before(to) {
-		errs = append(errs, fmt.Errorf("--since %s is not before --until %s: nothing can fail between", f.since, f.until))
+	period := func(since, from, until, to string) (a, b time.Time) {
+		a, err := ParseTime(from, now)
+		complain(since, err)
+		b, err = ParseTime(to, now)
+		complain(until, err)
+		if !a.IsZero() && !b.IsZero() && !a.Before(b) {
+			errs = append(errs, fmt.Errorf("--%s %s is not before --%s %s: there is no time between", since, from, until, to))
+		}
+		return a, b
 	}
+	s.Filter.Since, s.Filter.Until = period("since", f.since, "until", f.until)
+	s.Filter.EnteredSince, s.Filter.EnteredUntil = period("entered-since", f.enteredSince, "entered-until", f.enteredUntil)
 
+	var err error
 	s.Filter.Ranges, err = parseRanges(f.partitions, f.offsets)
 	errs = append(errs, err)
 	s.Filter.Headers = parseHeaders(f.headers)

@@ -24,11 +24,12 @@ func compile(t *testing.T, args ...string) (*Selection, error) {
 }
 
 // letters are what the tests choose from, named by their offsets on partition 0; number 4 is on
-// partition 1.
+// partition 1. Each came into the topic two minutes after it failed.
 func letters() []*dlq.Letter {
 	letter := func(p int32, o int64, ago time.Duration, key, value string, m headers.Meta, h ...kgo.RecordHeader) *dlq.Letter {
 		m.FailedAt = now.Add(-ago)
 		r := &kgo.Record{Topic: "orders.dlq", Partition: p, Offset: o, Value: []byte(value), Headers: h}
+		r.Timestamp = m.FailedAt.Add(2 * time.Minute)
 		if key != "-" {
 			r.Key = []byte(key)
 		}
