@@ -37,7 +37,10 @@ func runFields(o redrive.Outcome, now time.Time) []output.Field {
 }
 
 // showOutcome prints a run.
-func showOutcome(t *tool, o redrive.Outcome) error {
+func showOutcome(t *tool, o redrive.Outcome) error { return t.screen.Object(outcomeFields(t, o)...) }
+
+// outcomeFields are a run as an object.
+func outcomeFields(t *tool, o redrive.Outcome) []output.Field {
 	c := o.Counts
 	heartbeat, waits := "HEARTBEAT", "WAITS FOR"
 	if o.State.Finished() {
@@ -47,7 +50,7 @@ func showOutcome(t *tool, o redrive.Outcome) error {
 		waits = "" // it waits for resume or abort, as a message says
 	}
 	field := output.NewField
-	return t.screen.Object(
+	return []output.Field{
 		field("run", "RUN", o.Topic+"/"+o.ID),
 		stateField(o, t.now()),
 		field("waiting", waits, orNil(o.Waiting)),
@@ -70,7 +73,7 @@ func showOutcome(t *tool, o redrive.Outcome) error {
 		field("unknown", "UNKNOWN", unlessZero(c.Unknown)),
 		field("unfollowed", "NOT FOLLOWED", unlessZero(c.Unfollowed)),
 		field("skipped", "NOT SENT", output.Pair{Table: countsText(c.Skipped), JSON: some(c.Skipped)}),
-	)
+	}
 }
 
 // openOf is how many letters of a run were not sent and are open. Skipped letters are open too,

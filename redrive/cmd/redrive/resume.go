@@ -12,7 +12,8 @@ import (
 
 func newResume(t *tool) *cobra.Command {
 	var o *operator
-	var yes, noWait bool
+	var endFlags *endFlags
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Continue a run that was stopped, or whose process died",
@@ -25,6 +26,7 @@ Resume also asks if the ledger can't be read in time.`,
 		Example: `  redrive resume orders.dlq/20260102-150405-a1b2c3
   redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			end, wrong := endFlags.compile()
 			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				on := follow(t, func(e redrive.Event) {
 					t.screen.Say("run %s/%s: %d of %s were sent", topic, id, e.Counts.Sent, letters(e.Counts.Selected))
@@ -38,7 +40,7 @@ Resume also asks if the ledger can't be read in time.`,
 					out, err := r.Resume(ctx, topic, id, redrive.RunOptions{By: o.by, On: on}, conditions...)
 					held, ok := errors.AsType[*redrive.RefusedError](err)
 					if !ok || held.Reason != redrive.RefusedOwned {
-						return finish(ctx, t, r, out, err, noWait)
+						return finish(ctx, t, r, out, err, end)
 					}
 					if err := agree(ctx, t, held.Detail+", and would lose the run"); err != nil {
 						return err
@@ -46,11 +48,11 @@ Resume also asks if the ledger can't be read in time.`,
 					// from that process only
 					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)}
 				}
-			}, o.check())
+			}, errors.Join(wrong, o.check()))
 		},
 	}
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addBy(t, set) })
 	cmd.Flags().BoolVar(&yes, "yes", false, "take the run from a process that still owns it, without asking")
-	addNoWait(cmd, &noWait)
+	endFlags = addEnd(cmd)
 	return cmd
 }

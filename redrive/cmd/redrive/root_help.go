@@ -15,6 +15,7 @@ const (
 	sectionTarget  = "Where to"
 	sectionEdit    = "Changes to the records"
 	sectionPace    = "How fast, and when to stop"
+	sectionEnd     = "At the end"
 	sectionLedger  = "For the ledger"
 	sectionOthers  = "Flags"
 
@@ -23,7 +24,7 @@ const (
 	groupResolve = "Discard, keep, delete"
 )
 
-var sections = []string{sectionLetters, sectionTarget, sectionEdit, sectionPace, sectionLedger, sectionOthers}
+var sections = []string{sectionLetters, sectionTarget, sectionEdit, sectionPace, sectionEnd, sectionLedger, sectionOthers}
 
 const sectionKey = "section"
 

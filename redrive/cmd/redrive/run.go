@@ -13,7 +13,8 @@ import (
 
 func newRun(t *tool) *cobra.Command {
 	var i *runFlags
-	var noWait, yes bool
+	var endFlags *endFlags
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "run TOPIC",
 		Short: "Redrive dead letters, and stop when they fail again",
@@ -36,6 +37,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, topic := cmd.Context(), args[0]
 			sel, e, pace, err := i.compile(t)
+			end, wrong := endFlags.compile()
 			return t.with(ctx, func(s *session) error {
 				r, p, err := planRun(ctx, s, topic, i, sel, e)
 				if err != nil {
@@ -58,12 +60,12 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				})
 				t.screen.Status("beginning …")
 				o, err := r.Run(ctx, p, redrive.RunOptions{By: i.by, Why: i.why, Pace: pace, On: on})
-				return finish(ctx, t, r, o, err, noWait)
-			}, err)
+				return finish(ctx, t, r, o, err, end)
+			}, err, wrong)
 		},
 	}
 	i = addRunFlags(t, cmd)
-	addNoWait(cmd, &noWait)
+	endFlags = addEnd(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters")
 	return cmd
 }

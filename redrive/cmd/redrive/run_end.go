@@ -11,7 +11,7 @@ import (
 
 // finish prints a run that ended or stopped. It returns the run's error, or else the error of its
 // letters' outcomes.
-func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome, err error, noWait bool) error {
+func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome, err error, end ending) error {
 	if o.ID == "" {
 		return err // it did not begin
 	}
@@ -21,6 +21,10 @@ func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome
 			o = now
 		}
 	}
+	if err == nil {
+		err = unfinishedError(o, end.noWait)
+	}
+	end.tell(t, o, err)
 	if err := showOutcome(t, o); err != nil {
 		return err
 	}
@@ -35,9 +39,6 @@ func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome
 	}
 	if err != nil && !o.State.Finished() && !errors.Is(err, redrive.ErrTaken) {
 		reportUnfinished(t, o)
-	}
-	if err == nil {
-		err = unfinishedError(o, noWait)
 	}
 	return err
 }

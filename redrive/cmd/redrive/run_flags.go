@@ -56,10 +56,3 @@ func chooses(cmd *cobra.Command) (yes bool) {
 	})
 	return yes
 }
-
-// addNoWait gives a verb the flag that changes the exit code for pending letters.
-func addNoWait(cmd *cobra.Command, noWait *bool) {
-	section(cmd, sectionPace, func(set *pflag.FlagSet) {
-		set.BoolVar(noWait, "no-wait", false, "exit with code 0 instead of 5 if no letter failed again and some have no outcome yet")
-	})
-}

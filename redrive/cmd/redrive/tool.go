@@ -39,6 +39,8 @@ type tool struct {
 	verbose bool
 
 	started bool // a verb began, so an error is no error of usage by itself
+	// what is left to do once everything is printed, with the verb's exit code
+	atEnd func(ctx context.Context, code int)
 }
 
 // run is the whole command: it returns the exit code.
@@ -52,7 +54,11 @@ func run(ctx context.Context, p process, args []string) int {
 	}
 	t.screen.Status("")
 	t.inform(ctx, cmd, err)
-	return exitCode(err)
+	code := exitCode(err)
+	if t.atEnd != nil {
+		t.atEnd(ctx, code)
+	}
+	return code
 }
 
 // inform prints the message of a command that failed.

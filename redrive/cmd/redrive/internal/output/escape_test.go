@@ -15,7 +15,7 @@ func FuzzEscape_NothingReachesATerminalRaw(f *testing.F) {
 		if got := Escape(text); strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(got) {
 			t.Errorf("Escape(%q) = %q", text, got)
 		}
-		line, err := object([]Field{NewField("v", "", text)})
+		line, err := JSONObject(NewField("v", "", text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,8 +38,8 @@ func (f Field) Spare(rank int) Field { f.spare = rank; return f }
 // Toned gives the cell a tone.
 func (f Field) Toned(tone Tone) Field { f.tone = tone; return f }
 
-// object is the fields as one JSON object on one line, in their order.
-func object(fields []Field) ([]byte, error) {
+// JSONObject is the fields as one JSON object on one line, in their order.
+func JSONObject(fields ...Field) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

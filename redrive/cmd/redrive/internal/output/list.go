@@ -24,7 +24,7 @@ func (l *List) Row(fields ...Field) error {
 	if l.table != nil {
 		return l.table.add(fields, l.look)
 	}
-	line, err := object(fields)
+	line, err := JSONObject(fields...)
 	if err != nil {
 		return err
 	}

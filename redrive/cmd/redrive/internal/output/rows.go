@@ -20,7 +20,7 @@ func (r Rows) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		row, err := object(fields)
+		row, err := JSONObject(fields...)
 		if err != nil {
 			return nil, err
 		}

@@ -54,7 +54,7 @@ func (s *Screen) Object(fields ...Field) error {
 	if s.Format == Table {
 		return s.lines(fields)
 	}
-	line, err := object(fields)
+	line, err := JSONObject(fields...)
 	if err != nil {
 		return err
 	}

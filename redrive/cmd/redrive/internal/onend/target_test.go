@@ -1,0 +1,33 @@
+package onend
+
+import (
+	"strings"
+	"testing"
+)
+
+// A run may take hours: what could never be called is found before it begins. No message has a
+// URL's path or password, which may be secrets.
+func TestParse_RefusesWhatCannotBeCalled(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		"https://hooks.example.com/T0/hunter2": "",
+		"HTTP://localhost:8080":                "",
+		"notify-send done":                     "",
+		"curl -d @- https://example.com":       "",
+		"ftp://example.com/hunter2":            "begins with http:// or https://, not with ftp://",
+		"http:///hunter2":                      "the URL has no host",
+		"http://:80/":                          "the URL has no host",
+		"http://exa mple.com/hunter2":          "no URL that can be parsed",
+		"https://user:hunter2@example.com/":    "a secret must not be a flag's value",
+	} {
+		to, err := Parse(text)
+		wants(t, err, says, text)
+		if err != nil && (strings.Contains(err.Error(), "hunter2") || !to.IsZero()) {
+			t.Errorf("%s: %v, %v", text, to, err)
+		}
+	}
+	to, _ := Parse("https://hooks.example.com/T0/hunter2")
+	if got := to.String(); got != "https://hooks.example.com" {
+		t.Errorf("it is named %s", got)
+	}
+}
