@@ -71,8 +71,8 @@ func Parse(h []kgo.RecordHeader) (Meta, error) {
 }
 
 // SourceRedrive reads the redrive headers of a record on a source topic. dlqTopic is that source's
-// dead-letter topic. ok is true only if all three headers occur exactly once and in their format,
-// and name a position in dlqTopic. Otherwise any producer could forge a redriven record.
+// dead-letter topic. ok is true only if all three headers occur once and in their format, and name
+// a position in dlqTopic. Otherwise any producer could forge a redriven record.
 // [Redrive].Original is set if its header occurs once and in its format. The caller has to check
 // the position that it names.
 func SourceRedrive(h []kgo.RecordHeader, dlqTopic string) (r Redrive, ok bool) {

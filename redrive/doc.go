@@ -2,8 +2,9 @@
 // the fix does not work.
 //
 // [Redriver.Plan] freezes a selection of open letters and their targets. [Redriver.Run] redrives
-// them. The copy on the target and its ledger entry commit in one transaction, so neither a crash
-// nor a second operator loses or doubles a record.
+// them. The copy on the target and its ledger entry commit in one transaction. So neither a crash
+// nor a second operator loses a record, and for consumers that read committed each letter is
+// written exactly once; the handler runs at least once.
 //
 // A run sends a canary first and waits for its outcome. Then it raises its rate up to [Pace.Rate].
 // Meanwhile it reads the source's retry topics and the dead-letter topic. It aborts when redriven
