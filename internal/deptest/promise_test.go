@@ -55,8 +55,8 @@ func TestPromiseOfExactlyOnceIsQualified(t *testing.T) {
 	}
 }
 
-// paragraphs splits a text at empty lines, list items, table rows and between code and comments. The
-// lines of a paragraph are joined.
+// paragraphs splits a text at empty lines, list items, table rows and between code and comments.
+// The lines of a paragraph are joined.
 func paragraphs(text string) (all []string) {
 	var words []string
 	end := func() {
