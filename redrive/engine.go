@@ -321,6 +321,9 @@ func (e *engine) keepFatal(err error) {
 func (e *engine) record(now time.Time) *record {
 	rec := *e.rec
 	rec.State, rec.Waiting, rec.Heartbeat, rec.Counts = e.state, e.waiting, now, Counts(e.flights.Counts())
+	if rec.WindowEnds = (time.Time{}); e.state == Watching {
+		rec.WindowEnds = e.windowEnd()
+	}
 	if e.waiting != "" && e.state != Watching { // in Watching nothing is to be sent
 		rec.State = Waiting
 	}

@@ -123,7 +123,7 @@ func (e *engine) interrupt(cause error) error {
 	}
 	now := time.Now()
 	rec := e.record(now)
-	rec.Stopped = now
+	rec.Stopped, rec.WindowEnds = now, time.Time{} // a resumed run watches for a whole window
 	// a stopped run does not send
 	rec.Waiting = "it was stopped at " + now.UTC().Format(time.RFC3339) + ", and waits to be resumed or aborted"
 	if err := e.writers.Write(ctx, e.sender.next, append(e.sender.notes, rec.note(e.topics.ledger))...); err == nil {

@@ -207,3 +207,39 @@ func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
 		}
 	})
 }
+
+// Another process that asks how far a run is learns when its window ends, and at which pace it goes.
+func TestEngine_RecordsTheEndOfItsWindow(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 20, succeeding)
+		r, p := planned(t, k)
+		pace := redrive.Pace{Canary: -1, Ramp: -1, Rate: 10, Window: time.Minute}
+		var early, late redrive.Outcome
+		now := func() redrive.Outcome {
+			o, err := r.Status(t.Context(), "orders.dlq", p.ID)
+			if err != nil {
+				t.Error(err)
+			}
+			return o
+		}
+		o, err := r.Run(t.Context(), p, ann(pace, func(e redrive.Event) {
+			if e.State == redrive.Sending && !e.WindowEnds.IsZero() {
+				t.Errorf("while it sends, its window ends at %v", e.WindowEnds)
+			}
+			if early.ID == "" && e.State == redrive.Watching {
+				early = e.Outcome
+			}
+			if late.ID == "" && e.State == redrive.Watching && time.Until(e.WindowEnds) < 50*time.Second {
+				late = now()
+			}
+		}))
+		succeeds(t, 20)(o, err)
+		if left := time.Until(early.WindowEnds); !late.WindowEnds.Equal(early.WindowEnds) || left > 0 || left < -5*time.Second {
+			t.Errorf("the window ended %v ago by the event at its beginning, and at %v by the status, not %v", -left, late.WindowEnds, early.WindowEnds)
+		}
+		if late.Pace.Rate != 10 || late.Pace.Window != time.Minute || !o.WindowEnds.IsZero() || !now().WindowEnds.IsZero() {
+			t.Errorf("the pace is %+v, and after its end the run is %+v", late.Pace, o)
+		}
+	})
+}

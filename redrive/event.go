@@ -52,6 +52,11 @@ type Outcome struct {
 	// time at which the process recorded that it left the run unfinished. It is zero while the run
 	// is owned, and after a crash.
 	Started, Stopped, Ended time.Time
+	// Pace is the pace of the run, as it was last recorded.
+	Pace Pace
+	// WindowEnds is the end of the window after the last letter. It is zero unless the state is
+	// Watching.
+	WindowEnds time.Time
 	// Counts counts the run's letters by their outcomes.
 	Counts Counts
 }

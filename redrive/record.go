@@ -44,11 +44,13 @@ type record struct {
 	Ended   time.Time `json:"endedAt,omitzero"`
 	Target  Target    `json:"target"`
 	// the retry topic of each group and partition ("group/3")
-	Tiers   map[string]string `json:"tiers,omitempty"`
-	Edit    editRecord        `json:"edit,omitzero"`
-	Pace    Pace              `json:"pace"`
-	Groups  []string          `json:"groups"`
-	Classes []string          `json:"classes"` // keys from classKey
+	Tiers map[string]string `json:"tiers,omitempty"`
+	Edit  editRecord        `json:"edit,omitzero"`
+	Pace  Pace              `json:"pace"`
+	// while the run watches
+	WindowEnds time.Time `json:"windowEndsAt,omitzero"`
+	Groups     []string  `json:"groups"`
+	Classes    []string  `json:"classes"` // keys from classKey
 	// letters without a group, in a run whose entries do not tell them from others
 	Groupless int64  `json:"groupless,omitempty"`
 	Counts    Counts `json:"counts"`
@@ -96,7 +98,7 @@ func (e *editRecord) UnmarshalJSON(text []byte) error {
 // end puts the run into a final state. It removes the edit, which is not needed any more and may be
 // personal data. Compaction removes the earlier records that have it.
 func (r *record) end(state State, cause string, at time.Time) {
-	r.State, r.Cause, r.Ended, r.Edit = state, cause, at, editRecord{}
+	r.State, r.Cause, r.Ended, r.Edit, r.WindowEnds = state, cause, at, editRecord{}, time.Time{}
 }
 
 // toTier reports whether the letters go to retry topics.
@@ -184,7 +186,7 @@ func (r *record) outcome(topic string) Outcome {
 	return Outcome{
 		Topic: topic, ID: r.ID, State: r.State, Waiting: r.Waiting, Cause: r.Cause, By: r.By, Why: r.Why,
 		Owner: r.Owner, Heartbeat: r.Heartbeat, Claim: r.Token, Started: r.Started, Stopped: r.Stopped, Ended: r.Ended,
-		Counts: r.Counts.clone(),
+		Pace: r.Pace, WindowEnds: r.WindowEnds, Counts: r.Counts.clone(),
 	}
 }
 
