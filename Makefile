@@ -27,7 +27,7 @@ endef
 
 FUZZTIME ?= 10s
 
-.PHONY: all lint fmt quick test house integration soak traps bench fuzz tools
+.PHONY: all lint fmt quick test house integration soak traps bench fuzz release release-check tools
 all: lint test
 
 # The linters, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -87,6 +87,14 @@ fuzz:
 	    done; \
 	  done); \
 	done
+
+# Two commits and the tags of a release, here: make release VERSION=v0.1.0. Publishes nothing.
+release:
+	@cd internal/release && go run . -C $(CURDIR) prepare "$(VERSION)"
+
+# A trial of the next release of the last commit, used from outside of this tree as README.md says.
+release-check:
+	@mkdir -p .cache; $(own_image) cd internal/release && go run . -C $(CURDIR) -cache $(CURDIR)/.cache/release-check check
 
 tools: $(golangci)
 

@@ -72,5 +72,5 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 )
 
-// The root is not published yet, and its suites run against this working tree.
+// The suites run against this working tree. A release drops this line.
 replace github.com/sidingkafka/siding => ../

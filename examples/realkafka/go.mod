@@ -66,7 +66,7 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 )
 
-// Neither is published yet, and examples run against this working tree.
+// The example runs against this working tree. Whoever copies it leaves this out.
 replace (
 	github.com/sidingkafka/siding => ../../
 	github.com/sidingkafka/siding/integration => ../../integration

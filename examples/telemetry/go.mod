@@ -38,5 +38,5 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-// The root is not published yet, and its examples run against this working tree.
+// The example runs against this working tree. Whoever copies it leaves this out.
 replace github.com/sidingkafka/siding => ../../

@@ -34,5 +34,5 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 )
 
-// The root is not published yet, and the tool is built from this working tree.
+// The program is built from this working tree. A release drops this line.
 replace github.com/sidingkafka/siding => ../../..
