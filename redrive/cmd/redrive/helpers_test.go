@@ -498,6 +498,7 @@ type outcome struct {
 	Ended                                      *string
 	Heartbeat, Started                         string
 	Discarded, Unknown, Retrying               int64
+	Rate                                       float64
 }
 
 func outcomeOf(t *testing.T, text string) (o outcome) {

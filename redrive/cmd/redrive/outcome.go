@@ -62,6 +62,9 @@ func outcomeFields(t *tool, o redrive.Outcome) []output.Field {
 		field("started", "STARTED", output.Ago(o.Started)),
 		field("stopped", "STOPPED", output.Ago(o.Stopped)),
 		field("ended", "ENDED", output.Ago(o.Ended)),
+		leftField(o, t.now()),
+		field("windowEnds", "", output.Ago(o.WindowEnds)),
+		field("rate", "", rateCell(o.Pace.Rate)),
 		field("selected", "SELECTED", c.Selected),
 		field("sent", "SENT", c.Sent),
 		field("succeeded", "SUCCEEDED", c.Succeeded),
@@ -74,6 +77,28 @@ func outcomeFields(t *tool, o redrive.Outcome) []output.Field {
 		field("unfollowed", "NOT FOLLOWED", unlessZero(c.Unfollowed)),
 		field("skipped", "NOT SENT", output.Pair{Table: countsText(c.Skipped), JSON: some(c.Skipped)}),
 	}
+}
+
+// leftField is the time that is left of a run's phase, as far as its record shows it.
+func leftField(o redrive.Outcome, now time.Time) output.Field {
+	cell := output.Pair{}
+	left, known := timeLeft(o, o.Pace.Rate, 0, now)
+	switch _, gone := silent(o, now); {
+	case !known || gone || !o.Stopped.IsZero(): // nobody sends or watches
+	case o.State == redrive.Sending:
+		cell = output.Pair{Table: fmt.Sprintf("%s of sending %s, then a window of %s", output.Duration(left), rateText(o.Pace), output.Duration(o.Pace.Window)), JSON: left}
+	default:
+		cell.Table = output.Duration(left) + " of the window"
+	}
+	return output.NewField("sendingLeftMs", "TIME LEFT", cell)
+}
+
+// rateCell is a rate in records a second, and nothing without a limit.
+func rateCell(rate float64) any {
+	if rate <= 0 {
+		return nil
+	}
+	return rate
 }
 
 // openOf is how many letters of a run were not sent and are open. Skipped letters are open too,

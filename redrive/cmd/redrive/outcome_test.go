@@ -25,7 +25,10 @@ func TestShowOutcome_PrintsAllCounts(t *testing.T) {
 	}
 	stopped := begun
 	stopped.State, stopped.Stopped, stopped.Waiting = redrive.Sending, noon.Add(time.Second), "it was stopped"
-	for name, o := range map[string]redrive.Outcome{"run-begun": begun, "run-over": over, "run-stopped": stopped} {
+	sending, watching := begun, begun
+	sending.State, sending.Pace, sending.Counts.Sent = redrive.Sending, redrive.Pace{Rate: 2, Window: 30 * time.Second}, 20
+	watching.State, watching.Pace, watching.WindowEnds = redrive.Watching, sending.Pace, noon.Add(20*time.Second)
+	for name, o := range map[string]redrive.Outcome{"run-begun": begun, "run-over": over, "run-stopped": stopped, "run-sending": sending, "run-watching": watching} {
 		for _, f := range output.Formats {
 			var data bytes.Buffer
 			tl := &tool{process: process{now: func() time.Time { return noon.Add(time.Second) }}, screen: output.NewScreen(&data, io.Discard, func(string) string { return "" })}

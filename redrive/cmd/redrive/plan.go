@@ -70,7 +70,15 @@ func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace) error {
 // sendingTakes is how long the sending would take, and at which rate.
 func sendingTakes(p *redrive.Plan, pace redrive.Pace) string {
 	if pace.Rate < 0 {
-		return "as long as it takes, at no fixed rate"
+		return "as long as it takes, " + rateText(pace)
 	}
-	return fmt.Sprintf("%s at %g/s", output.Duration(p.Duration(pace).Round(time.Second)), pace.Rate)
+	return output.Duration(p.Duration(pace).Round(time.Second)) + " " + rateText(pace)
+}
+
+// rateText is the rate of a run in words.
+func rateText(pace redrive.Pace) string {
+	if pace.Rate < 0 {
+		return "at no fixed rate"
+	}
+	return fmt.Sprintf("at %g records a second", pace.Rate)
 }

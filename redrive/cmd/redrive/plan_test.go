@@ -50,7 +50,7 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 	}
 	got = s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--target", "orders", "--wait")
 	inOrder(t, got.stdout,
-		"LETTERS        60\n", "TARGET         orders\n", "SEEN BY        billing\n", "WATCHED        orders.retry.1s, orders.retry.5s\n", "SENDING TAKES  6s at 50/s\n",
+		"LETTERS        60\n", "TARGET         orders\n", "SEEN BY        billing\n", "WATCHED        orders.retry.1s, orders.retry.5s\n", "SENDING TAKES  6s at 50 records a second\n",
 		"LETTERS  CLASS\n     60  tax\n", "LETTERS  PARTITION\n",
 	)
 	if strings.Contains(got.stdout, "EDITED") {

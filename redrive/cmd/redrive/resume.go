@@ -13,23 +13,27 @@ import (
 func newResume(t *tool) *cobra.Command {
 	var o *operator
 	var endFlags *endFlags
+	var pace *paceFlags
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Continue a run that was stopped, or whose process died",
 		Long: `Resume continues an unfinished run where the ledger shows that it stopped: it sends no letter twice and omits none.
-Letters, target, edits and pace are those that the run began with.
+Letters, target and edits are those that the run began with. Flags of the pace change the rest of the run, also for
+those who resume it later.
 
 A process that still owns the run loses it. So resume names that process and asks first. It does not ask if the process
 recorded that it stopped, or if its last heartbeat is more than 20 seconds old and no other comes within 7 seconds.
 Resume also asks if the ledger can't be read in time.`,
 		Example: `  redrive resume orders.dlq/20260102-150405-a1b2c3
+  redrive resume orders.dlq/20260102-150405-a1b2c3 --rate 200
   redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			end, wrong := endFlags.compile()
+			end, err1 := endFlags.compile()
+			changes, err2 := pace.changes()
 			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				on := follow(t, func(e redrive.Event) {
-					t.screen.Say("run %s/%s: %d of %s were sent", topic, id, e.Counts.Sent, letters(e.Counts.Selected))
+					t.screen.Say("run %s/%s: %d of %s were sent; %s", topic, id, e.Counts.Sent, letters(e.Counts.Selected), rateText(e.Pace))
 				})
 				var conditions []redrive.Condition
 				if !yes {
@@ -37,7 +41,7 @@ Resume also asks if the ledger can't be read in time.`,
 				}
 				for {
 					t.screen.Status("checking which process owns %s/%s …", topic, id)
-					out, err := r.Resume(ctx, topic, id, redrive.RunOptions{By: o.by, On: on}, conditions...)
+					out, err := r.Resume(ctx, topic, id, redrive.RunOptions{By: o.by, Pace: changes, On: on}, conditions...)
 					held, ok := errors.AsType[*redrive.RefusedError](err)
 					if !ok || held.Reason != redrive.RefusedOwned {
 						return finish(ctx, t, r, out, err, end)
@@ -48,9 +52,10 @@ Resume also asks if the ledger can't be read in time.`,
 					// from that process only
 					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)}
 				}
-			}, errors.Join(wrong, o.check()))
+			}, errors.Join(err1, err2, o.check()))
 		},
 	}
+	section(cmd, sectionPace, func(set *pflag.FlagSet) { pace = addResumePace(set) })
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addBy(t, set) })
 	cmd.Flags().BoolVar(&yes, "yes", false, "take the run from a process that still owns it, without asking")
 	endFlags = addEnd(cmd)

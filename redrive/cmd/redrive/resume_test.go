@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -47,13 +48,53 @@ func TestResume_ContinuesWhereTheRunWas(t *testing.T) {
 	if got.code != exitDone || end.State != "done" || end.Succeeded != 60 || end.By != "oncall" || !strings.HasPrefix(end.Owner, "ada on ") {
 		t.Errorf("%+v", got)
 	}
-	if !strings.HasPrefix(got.stderr, fmt.Sprintf("run %s: %d of 60 letters were sent\n", o.Run, o.Sent)) {
+	if !strings.HasPrefix(got.stderr, fmt.Sprintf("run %s: %d of 60 letters were sent; at 20 records a second\n", o.Run, o.Sent)) {
 		t.Errorf("it says %s", got.stderr)
 	}
 	if records, calls := s.processed(); records != 60 || calls != 60 {
 		t.Errorf("%d were processed, in %d calls", records, calls)
 	}
 	prints(t, s.redrive(t, "resume", o.Run), exitError, "", "is done: it cannot be resumed")
+}
+
+// A run turned out to be too slow. It goes on at another rate, which the ledger keeps. Of two
+// operators who change the rate at the same time one is refused.
+func TestResume_ChangesTheRateForOneOperator(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	o := s.interruptedRun(t)
+	for _, c := range []struct{ flag, value, says string }{
+		{"--rate", "-1", "--rate is negative"}, {"--rate", "NaN", "--rate: NaN is not a usable number"}, {"--tolerate", "many", `--tolerate: "many" is not`},
+		{"--window", "-1s", "--window is negative"}, {"--canary", "3", "unknown flag: --canary"},
+	} {
+		prints(t, s.redrive(t, "resume", o.Run, c.flag+"="+c.value), exitUsage, "", c.says)
+	}
+	got := map[string]result{}
+	var both sync.WaitGroup
+	var mu sync.Mutex
+	for _, rate := range []string{"40", "15"} {
+		both.Go(func() {
+			r := s.redrive(t, "resume", o.Run, "--by", "rate-"+rate, "--rate", rate, "--window", "1s", "-o", "json")
+			mu.Lock()
+			defer mu.Unlock()
+			got[rate] = r
+		})
+	}
+	both.Wait()
+	won, lost := got["40"], got["15"]
+	if won.code != exitDone {
+		won, lost = lost, won
+	}
+	end := outcomeOf(t, won.stdout)
+	if won.code != exitDone || end.State != "done" || end.Succeeded != 60 || !strings.HasPrefix(end.Owner, fmt.Sprintf("rate-%g on ", end.Rate)) {
+		t.Errorf("the first: %+v", won)
+	}
+	if lost.code != exitRefused || !strings.Contains(lost.stderr, "and would lose the run; type yes to continue:") {
+		t.Errorf("the second: %+v", lost)
+	}
+	if again := outcomeOf(t, s.redrive(t, "status", o.Run, "-o", "json").stdout); again.Rate != end.Rate {
+		t.Errorf("the ledger has the rate %g, not %g", again.Rate, end.Rate)
+	}
 }
 
 // A refusal because of a colleague's run must not advise to end that run. The operator takes it

@@ -47,10 +47,10 @@ func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 		speed.add(now, e.Counts.Sent)
 		if !e.State.Finished() && !t.screen.HasStatus() && now.Sub(reported) >= reportEvery {
 			reported = now
-			t.screen.Say("%s, %s", e.State, soFar(e.Counts, speed.perSecond))
+			t.screen.Say("%s, %s", phaseOf(e.Outcome, e.Rate, speed.perSecond, now), soFar(e.Counts, speed.perSecond))
 		}
 		// the bar comes last: a narrow terminal cuts it off, and not the failures
-		t.screen.Status("%s: %s  %s", e.State, soFar(e.Counts, speed.perSecond), output.Bar(e.Counts.Sent, e.Counts.Selected))
+		t.screen.Status("%s: %s  %s", phaseOf(e.Outcome, e.Rate, speed.perSecond, now), soFar(e.Counts, speed.perSecond), output.Bar(e.Counts.Sent, e.Counts.Selected))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -21,10 +22,12 @@ type paceFlags struct {
 	tolerate     string
 	ramp, window time.Duration
 	maxLag       int64
+
+	set *pflag.FlagSet // of these flags
 }
 
 func addPace(set *pflag.FlagSet) *paceFlags {
-	p := &paceFlags{}
+	p := &paceFlags{set: set}
 	set.Float64Var(&p.rate, "rate", 50, "`records` a second; 0 for no limit")
 	set.IntVar(&p.burst, "burst", 0, "`records` that the run may send at once after a pause (default a tenth of the rate)")
 	set.IntVar(&p.canary, "canary", 1, "`records` to send first; the run waits for their outcome before it sends the others; 0 for none")
@@ -33,6 +36,40 @@ func addPace(set *pflag.FlagSet) *paceFlags {
 	set.DurationVar(&p.window, "window", 30*time.Second, "`time` for which the run watches for failures after the last record; 0 for none")
 	set.Int64Var(&p.maxLag, "max-lag", 0, "`records` that may be due and unfinished before the run waits (default what the rate gives in 10s, at least 1000); -1 for any number")
 	return p
+}
+
+// addResumePace gives resume the flags of the pace. A flag that is not given leaves the run as it
+// is. There is none for the canary, which may have been sent.
+func addResumePace(set *pflag.FlagSet) *paceFlags {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	all.SortFlags = false
+	p := addPace(all)
+	all.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "canary" {
+			f.Usage = defaultIn.ReplaceAllString(f.Usage, "") + " (default as before)"
+			f.DefValue = ""
+			set.AddFlag(f)
+		}
+	})
+	return p
+}
+
+var defaultIn = regexp.MustCompile(` \(default [^)]*\)`)
+
+// changes is the pace of the flags that are given; package redrive keeps what is zero.
+func (p *paceFlags) changes() (redrive.Pace, error) {
+	all, err := p.pace()
+	var given redrive.Pace
+	for name, take := range map[string]func(){
+		"rate": func() { given.Rate = all.Rate }, "burst": func() { given.Burst = all.Burst }, "ramp": func() { given.Ramp = all.Ramp },
+		"window": func() { given.Window = all.Window }, "max-lag": func() { given.MaxLag = all.MaxLag },
+		"tolerate": func() { given.Tolerate, given.TolerateShare = all.Tolerate, all.TolerateShare },
+	} {
+		if p.set.Changed(name) {
+			take()
+		}
+	}
+	return given, err
 }
 
 // The usable rates: from one record a day to more than any broker takes.
@@ -48,7 +85,8 @@ func checkRate(rate float64) error {
 	return nil
 }
 
-// tolerance reads a number of failures, a share, or both: 3, 25% or 3,25%. What is omitted is zero.
+// tolerance reads a number of failures, a share, or both: 3, 25% or 3,25%. What is omitted is zero,
+// and what is none is negative.
 func tolerance(text string) (number int, share float64, err error) {
 	wrong := fmt.Errorf("--tolerate: %q is not a number of failures, a share of them or both, such as 3, 25%% or 3,25%%", text)
 	var numbers, shares int
@@ -59,6 +97,7 @@ func tolerance(text string) (number int, share float64, err error) {
 			if number, err = strconv.Atoi(part); err != nil || number < 0 {
 				return 0, 0, wrong
 			}
+			number = orNone(number)
 			continue
 		}
 		shares++

@@ -16,7 +16,7 @@ func TestTolerance_IsANumberAShareOrBoth(t *testing.T) {
 		share  float64
 		ok     bool
 	}{
-		"0,10%": {0, 0.1, true},
+		"0,10%": {-1, 0.1, true},
 		"3":     {3, 0, true}, // the engine's default
 		"25%":   {0, 0.25, true},
 		"25%,3": {3, 0.25, true},

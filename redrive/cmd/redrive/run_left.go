@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// lettersLeft is how many letters of a run are still to be sent.
+func lettersLeft(c redrive.Counts) int64 {
+	left := c.Selected - c.Sent
+	for _, n := range c.Skipped {
+		left -= n
+	}
+	return max(left, 0)
+}
+
+// sendingLeft estimates how long a run sends on, without waits. limit is the rate to which the ramp
+// has risen. perSecond is the measured speed: it counts where there is no limit, and where the run
+// stays behind its limit. It is unknown where nothing is known of the speed.
+func sendingLeft(o redrive.Outcome, limit, perSecond float64) (left time.Duration, known bool) {
+	letters, rate := float64(lettersLeft(o.Counts)), o.Pace.Rate
+	if rate <= 0 || limit >= rate && perSecond > 0 && perSecond < 0.8*rate {
+		if perSecond <= 0 {
+			return 0, letters == 0
+		}
+		return seconds(letters / perSecond), true
+	}
+	// the rest of the ramp, over which the rate grows evenly
+	limit = min(max(limit, 0), rate)
+	ramp := o.Pace.Ramp.Seconds() * (rate - limit) / (0.9 * rate)
+	inRamp := ramp * (limit + rate) / 2
+	if letters >= inRamp {
+		return seconds(ramp + (letters-inRamp)/rate), true
+	}
+	// letters = limit × t + growth × t² / 2
+	growth := (rate - limit) / ramp
+	return seconds((math.Sqrt(limit*limit+2*growth*letters) - limit) / growth), true
+}
+
+// seconds is a duration in whole seconds, or the longest that there is.
+func seconds(s float64) time.Duration {
+	if ns := s * float64(time.Second); ns < math.MaxInt64 {
+		return time.Duration(ns).Round(time.Second)
+	}
+	return math.MaxInt64
+}
+
+// timeLeft is how long the phase of a run goes on: until all is sent, or until the window ends. It
+// is unknown for a run that waits for something.
+func timeLeft(o redrive.Outcome, limit, perSecond float64, now time.Time) (left time.Duration, known bool) {
+	switch o.State {
+	case redrive.Sending:
+		return sendingLeft(o, limit, perSecond)
+	case redrive.Watching:
+		left = o.WindowEnds.Sub(now).Round(time.Second)
+		return left, left > 0 && o.Waiting == ""
+	}
+	return 0, false
+}
+
+// phaseOf is a run's state and the time that is left of it: "sending (20s left)".
+func phaseOf(o redrive.Outcome, limit, perSecond float64, now time.Time) string {
+	if left, known := timeLeft(o, limit, perSecond, now); known && left > 0 {
+		return fmt.Sprintf("%s (%s left)", o.State, output.Duration(left))
+	}
+	return string(o.State)
+}
