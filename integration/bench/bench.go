@@ -42,6 +42,9 @@ type line struct {
 	of   func(round map[string]report) float64
 	// worst compares the worst round with the goal, not the median: a promise holds always.
 	worst bool
+	// absolute is what stands behind a ratio: the programs, the ratio's own first, and their
+	// figure.
+	absolute func(round map[string]report) []absolute
 }
 
 // A goal is a bound that is still good itself.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -38,11 +39,13 @@ func TestJudgeTakesTheMedianOfRounds(t *testing.T) {
 	round := func(siding, bare float64) map[string]report {
 		return map[string]report{"siding": {Records: 100, Seconds: siding}, "bare": {Records: 100, Seconds: bare}}
 	}
-	b := bench{lines: []line{{name: "speed", unit: "x", goal: atLeast(0.9), of: ratio(report.rate)}}}
+	b := bench{lines: []line{{name: "speed", unit: "x", goal: atLeast(0.9), of: ratio(report.rate), absolute: rates("siding", "bare")}}}
 	rounds := []map[string]report{round(1, 0.95), round(10, 9.1), round(2, 1)}
 	got := judge(b, kindKafka, rounds)[0]
-	want := result{Name: "speed", Broker: "kafka", Ratio: 0.91, Min: 0.5, Max: 0.95, Goal: ">= 0.9", OK: true, Unit: "x"}
-	if got != want {
+	want := result{Name: "speed", Broker: "kafka", Ratio: 0.91, Min: 0.5, Max: 0.95, Goal: ">= 0.9", OK: true, Unit: "x", Absolute: []absolute{
+		{"siding", 50, "records/s"}, {"bare", 100, "records/s"},
+	}}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -25,46 +25,46 @@ var benches = []bench{
 		rounds: shortRounds,
 		open:   consumeBench(shape{partitions: 8, records: 8_000_000, block: 4096}),
 		lines: []line{
-			{name: "healthy", unit: "x", goal: atLeast(0.90), of: ratio(report.rate)},
-			{name: "healthy-cpu", unit: "x", goal: atMost(1.3), of: ratio(report.cpuPerMillion)},
-			{name: "healthy-mallocs", unit: "more mallocs a record", goal: atMost(0.01), of: surplus(report.mallocsPerRecord)},
+			{name: "healthy", unit: "x", goal: atLeast(0.90), of: ratio(report.rate), absolute: rates("siding", "bare")},
+			{name: "healthy-cpu", unit: "x", goal: atMost(1.3), of: ratio(report.cpuPerMillion), absolute: cpus("siding", "bare")},
+			{name: "healthy-mallocs", unit: "more mallocs a record", goal: atMost(0.01), of: surplus(report.mallocsPerRecord), absolute: each("mallocs", report.mallocsPerRecord, "siding", "bare")},
 		},
 	},
 	{
 		name:   "healthy-headers",
 		rounds: shortRounds,
 		open:   consumeBench(shape{partitions: 8, records: 4_000_000, headers: 4, block: 4096}),
-		lines:  []line{{name: "healthy-headers", unit: "x", goal: atLeast(0.90), of: ratio(report.rate)}},
+		lines:  []line{{name: "healthy-headers", unit: "x", goal: atLeast(0.90), of: ratio(report.rate), absolute: rates("siding", "bare")}},
 	},
 	{
 		name:  "healthy-metrics",
 		open:  metricsBench,
 		aside: []string{"metrics", "spans"},
-		lines: []line{{name: "healthy-metrics", unit: "x", goal: atLeast(0.93), of: quotient("metered", "plain", report.rate)}},
+		lines: []line{{name: "healthy-metrics", unit: "x", goal: atLeast(0.93), of: quotient("metered", "plain", report.rate), absolute: rates("metered", "plain")}},
 	},
 	{
 		name:  "keyed",
 		open:  keyedBench,
-		lines: []line{{name: "keyed", unit: "x", goal: atMost(1.15), of: ratio(func(r report) float64 { return r.Seconds })}},
+		lines: []line{{name: "keyed", unit: "x", goal: atMost(1.15), of: ratio(report.seconds), absolute: each("s", report.seconds, "siding", "bare")}},
 	},
 	{
 		name:   "poison",
 		rounds: longRounds,
 		open:   poisonBench,
-		lines:  []line{{name: "poison", unit: "x", goal: atMost(1.2), of: quotient("poisoned", "clean", func(r report) float64 { return r.P99 })}},
+		lines:  []line{{name: "poison", unit: "x", goal: atMost(1.2), of: quotient("poisoned", "clean", report.p99), absolute: each("ms", report.p99, "poisoned", "clean")}},
 	},
 	{ // not before poison: the broker deletes its data then
 		name:   "failing",
 		rounds: shortRounds,
 		open:   failingBench(false),
-		lines:  []line{{name: "failing", unit: "x", goal: atLeast(0.75), of: ratio(report.rate)}},
+		lines:  []line{{name: "failing", unit: "x", goal: atLeast(0.75), of: ratio(report.rate), absolute: rates("siding", "bare")}},
 	},
 	{
 		name: "failing-whole",
 		open: failingBench(true),
 		lines: []line{
-			{name: "failing-whole", unit: "x", goal: atLeast(0.6), of: ratio(report.rate)},
-			{name: "failing-whole-cpu", unit: "x", goal: atMost(1.8), of: ratio(report.cpuPerMillion)},
+			{name: "failing-whole", unit: "x", goal: atLeast(0.6), of: ratio(report.rate), absolute: rates("siding", "bare")},
+			{name: "failing-whole-cpu", unit: "x", goal: atMost(1.8), of: ratio(report.cpuPerMillion), absolute: cpus("siding", "bare")},
 		},
 	},
 	{
@@ -92,14 +92,14 @@ var benches = []bench{
 	{
 		name:  "redrive",
 		open:  redriveBench,
-		lines: []line{{name: "redrive", unit: "x", goal: atLeast(0.7), of: ratio(report.rate)}},
+		lines: []line{{name: "redrive", unit: "x", goal: atLeast(0.7), of: ratio(report.rate), absolute: rates("siding", "bare")}},
 	},
 	{
 		name:   "summary",
 		rounds: shortRounds,
 		open:   summaryBench,
 		lines: []line{
-			{name: "summary", unit: "x", goal: atMost(1.3), of: ratio(func(r report) float64 { return r.Seconds })},
+			{name: "summary", unit: "x", goal: atMost(1.3), of: ratio(report.seconds), absolute: each("s", report.seconds, "siding", "bare")},
 			{name: "summary-heap", unit: "MiB", goal: atMost(summaryHeap), of: sidings(report.heapMiB), worst: true},
 		},
 	},
@@ -126,7 +126,7 @@ var benches = []bench{
 				return round["siding-"+lanes].cpuPerMillion() / round["bare-"+lanes].cpuPerMillion()
 			}
 			return at("1000") / at("8")
-		}}},
+		}, absolute: cpus("siding-1000", "bare-1000", "siding-8", "bare-8")}},
 	},
 }
 
@@ -147,6 +147,24 @@ func surplus(of func(report) float64) func(map[string]report) float64 {
 
 // sidings is a figure of the siding program by itself.
 func sidings(of func(report) float64) func(map[string]report) float64 { return figure("siding", of) }
+
+// each is the same figure of several programs.
+func each(unit string, of func(report) float64, programs ...string) func(map[string]report) []absolute {
+	return func(round map[string]report) (all []absolute) {
+		for _, p := range programs {
+			all = append(all, absolute{Program: p, Figure: of(round[p]), Unit: unit})
+		}
+		return all
+	}
+}
+
+func rates(programs ...string) func(map[string]report) []absolute {
+	return each("records/s", report.rate, programs...)
+}
+
+func cpus(programs ...string) func(map[string]report) []absolute {
+	return each("µs CPU/record", report.cpuPerMillion, programs...)
+}
 
 // figure is a figure of one program by itself.
 func figure(program string, of func(report) float64) func(map[string]report) float64 {

@@ -73,7 +73,9 @@ func (r report) mallocsPerRecord() float64 { return float64(r.Mallocs) / float64
 func (r report) bytesPerRecord() float64   { return float64(r.Bytes) / float64(r.Records) }
 
 // p50 is the median latency in milliseconds.
-func (r report) p50() float64 { return r.P50 }
+func (r report) p50() float64     { return r.P50 }
+func (r report) p99() float64     { return r.P99 }
+func (r report) seconds() float64 { return r.Seconds }
 
 // early counts the records that ran before their time.
 func (r report) early() float64 {

@@ -72,6 +72,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	begun := time.Now()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	where := ""
+	if *doc != "" {
+		if where, err = setting(ctx, split(*brokers)); err != nil {
+			fmt.Fprintln(stderr, "bench:", err)
+			return exitFailed
+		}
+	}
 
 	results, err := runAll(ctx, chosen, options{
 		brokers:  split(*brokers),
@@ -85,7 +92,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = errors.Join(err, werr)
 	}
 	if *doc != "" && err == nil {
-		err = writeDoc(*doc, results, begun)
+		err = writeDoc(*doc, results, where, begun)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -24,6 +25,43 @@ type result struct {
 	Goal   string  `json:"goal"`
 	OK     bool    `json:"ok"`
 	Unit   string  `json:"unit"`
+	// Absolute has the figures that Ratio compares; none if Ratio is absolute itself.
+	Absolute []absolute `json:"absolute,omitempty"`
+}
+
+// An absolute is a figure of one program, the median of the rounds.
+type absolute struct {
+	Program string  `json:"program"`
+	Figure  float64 `json:"figure"`
+	Unit    string  `json:"unit"`
+}
+
+// String rounds to three digits, as in "siding 1,230,000 records/s".
+func (a absolute) String() string {
+	text := fmt.Sprintf("%.3g", a.Figure)
+	if rounded, err := strconv.ParseFloat(text, 64); err == nil && rounded >= 1000 {
+		text = fmt.Sprintf("%.0f", rounded)
+		for i := len(text) - 3; i > 0; i -= 3 {
+			text = text[:i] + "," + text[i:]
+		}
+	}
+	return a.Program + " " + text + " " + a.Unit
+}
+
+// medians returns each program's median of the rounds.
+func medians(l line, rounds []map[string]report) (all []absolute) {
+	if l.absolute == nil {
+		return nil
+	}
+	for i, a := range l.absolute(rounds[0]) {
+		var figures []float64
+		for _, r := range rounds {
+			figures = append(figures, l.absolute(r)[i].Figure)
+		}
+		a.Figure = median(figures)
+		all = append(all, a)
+	}
+	return all
 }
 
 // judge takes every line's figure inside each round, then the median of the
@@ -51,6 +89,8 @@ func judge(b bench, kind string, rounds []map[string]report) []result {
 			Goal:   l.goal.String(),
 			OK:     l.goal.met(m),
 			Unit:   l.unit,
+
+			Absolute: medians(l, rounds),
 		})
 	}
 	return results
@@ -100,14 +140,14 @@ func printArms(w io.Writer, name, kind string, arms []arm, rounds []map[string]r
 		}
 		fmt.Fprintf(tw, "%s\t%.0f\t%.3f\t%.0f\t%.3f\t%.4f\t%.0f\t%.1f\t%.2f\t%.2f\t\n", a.name,
 			of(func(r report) float64 { return float64(r.Records) }),
-			of(func(r report) float64 { return r.Seconds }),
+			of(report.seconds),
 			of(report.rate),
 			of(report.cpuPerMillion),
 			of(report.mallocsPerRecord),
 			of(report.bytesPerRecord),
 			of(report.heapMiB),
 			of(func(r report) float64 { return r.P50 }),
-			of(func(r report) float64 { return r.P99 }))
+			of(report.p99))
 	}
 	tw.Flush()
 }
