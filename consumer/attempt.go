@@ -29,8 +29,8 @@ type attempt struct {
 	off   int64 // offset in from
 	std   atomic.Pointer[stdContext]
 
-	redrive  *headers.Redrive // of a redriven source record
-	reported atomic.Bool      // its ignored timeout was logged
+	redriven *headers.Meta // of a redriven source record
+	reported atomic.Bool   // its ignored timeout was logged
 }
 
 type stdContext struct {

@@ -16,7 +16,7 @@ type Delivery struct {
 	Attempt int
 	// Tier is the delay of the retry topic that the record was read from; zero for its source.
 	Tier time.Duration
-	// FirstFailedAt is when the record first failed; zero if it never did.
+	// FirstFailedAt is when the record first failed, before all redrives; zero if it never did.
 	FirstFailedAt time.Time
 	// NotBefore is when the record was due; zero on its source. A redriven record on a retry topic
 	// is due at once: its NotBefore is in 1970.
@@ -60,8 +60,8 @@ func DeliveryOf(ctx context.Context, r *kgo.Record) Delivery {
 	}
 	f.Original = f.Physical
 	f.Original.TopicID = a.from.topicID
-	if a.redrive != nil {
-		f.RedriveID, f.Original = a.redrive.ID, original(f.Original, a.redrive)
+	if m := a.redriven; m != nil {
+		f.FirstFailedAt, f.RedriveID, f.Original = m.FirstFailedAt, m.Redrive.ID, original(f.Original, &m.Redrive)
 	}
 	return f
 }

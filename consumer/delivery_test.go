@@ -51,7 +51,7 @@ func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 	l := bench(t, time.Minute)
 	l.siblings.DLQ = "orders.dlq"
 	l.c.cfg.Group, l.c.cfg.FormerGroups = "payments", []string{"invoices", "billing"}
-	run := headers.Redrive{ID: "r1", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1}}
+	run := headers.Meta{Redrive: headers.Redrive{ID: "r1", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1}}}
 	for name, tt := range map[string]struct {
 		original headers.Position
 		want     string
@@ -64,15 +64,15 @@ func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 		"of another topic":          {headers.Position{Topic: "bills", Partition: 3, Offset: 2}, "billing/orders/3/7"},
 	} {
 		a := l.attemptNow()
-		run.Original = tt.original
-		rec := &kgo.Record{Topic: "orders", Partition: 3, Offset: 7, Headers: run.Append(nil)}
-		redrive := l.cleanSource(rec)
-		a.redrive = &redrive
+		run.Redrive.Original = tt.original
+		rec := &kgo.Record{Topic: "orders", Partition: 3, Offset: 7, Headers: run.AppendSource(nil)}
+		redriven := l.cleanSource(rec)
+		a.redriven = redriven
 		if got := DeliveryOf(a, rec).IdempotencyKey(); got != tt.want {
 			t.Errorf("with the place %s: key %s, want %s", name, got, tt.want)
 		}
 		// A copy in a tier has the headers that were accepted on the source.
-		seen := copySource{Source: forward.Source{Offset: 7}, redrive: redrive}
+		seen := copySource{Source: forward.Source{Offset: 7}, redriven: redriven}
 		meta := l.meta(&seen, nil)
 		tier := l.attemptNow()
 		tier.from, tier.meta = l.tiers()[0].origin, &meta

@@ -14,8 +14,9 @@ import (
 type copySource struct {
 	forward.Source
 	timestamp   time.Time
-	redrive     headers.Redrive // of a source record, if valid
-	traceParent string          // of the failed attempt
+	redriven    *headers.Meta     // of a redriven source record: see cleanSource
+	traceParent string            // of the failed attempt
+	earlier     []headers.Attempt // calls of this delivery that failed and were repeated in place
 }
 
 // onOversize maps Policy.OnOversize.

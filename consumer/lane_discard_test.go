@@ -121,7 +121,7 @@ func TestLane_ReportsADiscardedRedriveToTheLedger(t *testing.T) {
 		slow := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: -1})
 		r := broughtBack(letter, c.value)
 		if c.source {
-			r = &kgo.Record{Topic: "orders", Partition: 1, Value: c.value, Headers: (&headers.Redrive{ID: "run-1", Count: 1, From: letter}).Append(nil)}
+			r = &kgo.Record{Topic: "orders", Partition: 1, Value: c.value, Headers: (&headers.Meta{Redrive: headers.Redrive{ID: "run-1", Count: 1, From: letter}}).AppendSource(nil)}
 		}
 		at := k.Produce(r)[0]
 		time.Sleep(time.Minute)
@@ -147,7 +147,7 @@ func TestLane_ReportsADiscardedRedriveToTheLedger(t *testing.T) {
 func TestLane_ReportsNoOtherDiscardToTheLedger(t *testing.T) {
 	t.Parallel()
 	mark := func(from headers.Position) []kgo.RecordHeader {
-		return (&headers.Redrive{ID: "run-1", Count: 1, From: from}).Append(nil)
+		return (&headers.Meta{Redrive: headers.Redrive{ID: "run-1", Count: 1, From: from}}).AppendSource(nil)
 	}
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 2)
@@ -160,7 +160,7 @@ func TestLane_ReportsNoOtherDiscardToTheLedger(t *testing.T) {
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: mark(letter)[:2]},
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: append(mark(letter), mark(letter)...)},
 			broughtBack(other, []byte("discard")),
-			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: (&headers.Redrive{ID: "run-1/selection/0", Count: 1, From: letter}).Append(nil)},
+			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: (&headers.Meta{Redrive: headers.Redrive{ID: "run-1/selection/0", Count: 1, From: letter}}).AppendSource(nil)},
 			broughtBack(letter, []byte("fine")),
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine"), Headers: mark(letter)},
 		)

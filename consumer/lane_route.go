@@ -18,7 +18,7 @@ import (
 func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
 	now := time.Now()
 	meta := l.failedMeta(seen, prev, err, r, now)
-	d := l.policy.decide(l.siblings, f.tier, meta.Attempts, meta.FirstFailedAt, now, r)
+	d := l.policy.decide(l.siblings, f.tier, &meta, now, r)
 	switch {
 	case d.final && d.how == Stop:
 		l.log.Error("siding: the lane halts on a record that may not be skipped",
@@ -68,7 +68,7 @@ func (l *lane) reportFinal(m *headers.Meta, to string, reason headers.Reason) {
 // failedMeta is the meta of a failed record's copy.
 func (l *lane) failedMeta(seen *copySource, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
 	m := l.meta(seen, prev)
-	m.Fail(r, textOf(err, r.Message, l.c.cfg.ErrorText), now)
+	m.Fail(r, textOf(err, r.Message, l.c.cfg.ErrorText), now, seen.earlier...)
 	m.TraceParent = seen.traceParent
 	return m
 }
@@ -79,10 +79,12 @@ func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 	if prev != nil {
 		m = *prev
 	} else {
+		if seen.redriven != nil {
+			m = *seen.redriven
+		}
 		m.Original = headers.Position{
 			Topic: l.topic, TopicID: l.topicID, Partition: l.partition, Offset: seen.Offset, Timestamp: seen.timestamp,
 		}
-		m.Redrive = seen.redrive
 	}
 	m.Group = l.c.cfg.Group
 	m.Reason, m.NotBefore, m.Held = "", time.Time{}, false
@@ -92,20 +94,24 @@ func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 }
 
 // cleanSource removes the reserved headers from a source record, which they must not steer. It
-// returns the redrive headers if they name this source's own dead-letter topic.
+// returns nil, unless the redrive headers name this source's own dead-letter topic. Then it returns
+// them, with what they say of the record's earlier life: its first failure and its history.
 //
 // It keeps their original position only if that is at a lower offset of this partition, to which
 // redrive writes copies. Otherwise a record could take the idempotency key of a later record.
 // Headers cannot show whether it took the key of an earlier one. See DESIGN.md, "Idempotency keys".
-func (l *lane) cleanSource(rec *kgo.Record) headers.Redrive {
+func (l *lane) cleanSource(rec *kgo.Record) *headers.Meta {
 	clean := headers.Strip(rec.Headers)
 	if len(clean) == len(rec.Headers) {
-		return headers.Redrive{}
+		return nil
 	}
-	redrive, _ := headers.SourceRedrive(rec.Headers, l.siblings.DLQ)
+	m, ok := headers.ParseSource(rec.Headers, l.siblings.DLQ)
 	rec.Headers = clean
-	if o := redrive.Original; o.Topic != l.topic || o.Partition != l.partition || o.Offset >= rec.Offset {
-		redrive.Original = headers.Position{}
+	if !ok {
+		return nil
 	}
-	return redrive
+	if o := m.Redrive.Original; o.Topic != l.topic || o.Partition != l.partition || o.Offset >= rec.Offset {
+		m.Redrive.Original = headers.Position{}
+	}
+	return &m
 }

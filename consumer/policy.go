@@ -39,11 +39,13 @@ type Policy struct {
 	Immediate Immediate
 
 	// MaxAttempts bounds the deliveries of a record, the first included; in-place retries are part
-	// of one delivery. With more attempts than tiers, the last tier repeats. Default: one more than
-	// the number of tiers.
+	// of one delivery. With more attempts than tiers, the last tier repeats. A redriven record
+	// begins at 1 again; its run may set a smaller bound. Default: one more than the number of
+	// tiers.
 	MaxAttempts int
 
-	// MaxAge ends the retries of a record once its first failure is this old. Default none.
+	// MaxAge ends the retries of a record once its first failure is this old, or its last redrive
+	// if it was redriven. Default none.
 	MaxAge time.Duration
 
 	// MaxRetryAfter caps the wait that a handler asks for with classify.RetryAfter. The record goes
@@ -139,17 +141,17 @@ func (p Policy) problems(of string) (all []error) {
 // Delays returns the delays of the policy's tiers, those of the default tiers if Tiers is nil.
 func (p Policy) Delays() []time.Duration { return p.withDefaults().Tiers }
 
-// decide returns what the policy does with a failed record. attempts counts its deliveries, this
-// one included. from is the tier that it failed on, or zero for the source.
-func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, attempts int, firstFailed, now time.Time, r classify.Result) decision {
+// decide returns what the policy does with a failed record. m counts its deliveries, this one
+// included. from is the tier that it failed on, or zero for the source.
+func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *headers.Meta, now time.Time, r classify.Result) decision {
 	switch {
 	case r.Verdict == classify.VerdictDiscard:
 		return decision{final: true, how: Discard, reason: headers.ReasonTerminal}
 	case r.Verdict != classify.VerdictRetry:
 		return decision{final: true, how: p.OnTerminal, reason: terminalReason(r)}
-	case p.MaxAge > 0 && now.Sub(firstFailed) >= p.MaxAge:
+	case p.MaxAge > 0 && now.Sub(retriedSince(m)) >= p.MaxAge:
 		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExpired}
-	case attempts >= p.MaxAttempts || len(s.Tiers) == 0:
+	case m.Attempts >= p.maxAttempts(m) || len(s.Tiers) == 0:
 		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExhausted}
 	}
 	asked := p.asked(r)

@@ -24,6 +24,24 @@ func (p *Policy) asked(r classify.Result) time.Duration {
 	return min(r.RetryAfter, max(p.MaxRetryAfter, 0))
 }
 
+// maxAttempts returns the bound of a record's deliveries: the smaller one of the policy's and that
+// of the run that redrove the record.
+func (p *Policy) maxAttempts(m *headers.Meta) int {
+	if n := m.Redrive.MaxAttempts; n > 0 {
+		return min(n, p.MaxAttempts)
+	}
+	return p.MaxAttempts
+}
+
+// retriedSince returns when the retries of a failed record began: at its first failure, or at its
+// last redrive.
+func retriedSince(m *headers.Meta) time.Time {
+	if !m.Redrive.At.IsZero() {
+		return m.Redrive.At
+	}
+	return m.FirstFailedAt
+}
+
 // wholeMillis rounds a due time up to the milliseconds of its header; rounded down, it would be
 // early.
 func wholeMillis(t time.Time) time.Time {

@@ -47,59 +47,65 @@ func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 		from     retrytopics.Tier
 		attempts int
 		age      time.Duration
+		redrive  headers.Redrive
 		result   classify.Result
 		want     decision
 	}
 	each(t, map[string]row{
-		"first failure: the first tier":           {from: source, attempts: 1, result: retry, want: waits(first, s5)},
-		"from a tier: the one behind it":          {from: first, attempts: 2, result: retry, want: waits(second, s30)},
-		"from the last tier: exhausted":           {from: last, attempts: 4, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
-		"more attempts repeat the last tier":      {policy: Policy{MaxAttempts: 6}, from: last, attempts: 5, result: retry, want: waits(last, m5)},
-		"attempts end before the tiers":           {policy: Policy{MaxAttempts: 2}, from: first, attempts: 2, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
-		"far over the attempts":                   {from: first, attempts: 1_000_000, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
-		"exhausted, to be discarded":              {policy: Policy{OnExhausted: Discard}, from: last, attempts: 4, result: retry, want: rests(Discard, headers.ReasonExhausted)},
-		"exhausted, to stop":                      {policy: Policy{OnExhausted: Stop}, from: last, attempts: 4, result: retry, want: rests(Stop, headers.ReasonExhausted)},
-		"redriven: its first failure":             {from: first, attempts: 1, result: retry, want: waits(second, s30)},
-		"of age: expired":                         {policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: time.Minute, result: retry, want: rests(DeadLetter, headers.ReasonExpired)},
-		"not of age yet":                          {policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: time.Minute - 1, result: retry, want: waits(second, s30)},
-		"expired goes before exhausted":           {policy: Policy{MaxAge: time.Minute}, from: last, attempts: 4, age: time.Hour, result: retry, want: rests(DeadLetter, headers.ReasonExpired)},
-		"no MaxAge: never expired":                {from: first, attempts: 2, age: 1000 * time.Hour, result: retry, want: waits(second, s30)},
-		"a first failure in the future":           {policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: -time.Hour, result: retry, want: waits(second, s30)},
-		"RetryAfter: the first tier as long":      {from: source, attempts: 1, result: after(20 * time.Second), want: waits(second, s30)},
-		"RetryAfter as long as a tier":            {from: source, attempts: 1, result: after(s30), want: waits(second, s30)},
-		"RetryAfter shorter than the tier":        {from: source, attempts: 1, result: after(time.Second), want: waits(first, s5)},
-		"a short RetryAfter skips no tier":        {from: first, attempts: 2, result: after(time.Second), want: waits(second, s30)},
-		"a RetryAfter shorter than the last tier": {from: second, attempts: 3, result: after(time.Second), want: waits(last, m5)},
-		"RetryAfter beyond the tiers":             {from: source, attempts: 1, result: after(20 * time.Minute), want: waits(last, 20*time.Minute)},
-		"RetryAfter beyond MaxRetryAfter":         {from: source, attempts: 1, result: after(100 * time.Hour), want: waits(last, time.Hour)},
-		"RetryAfter, and MaxRetryAfter none":      {policy: Policy{MaxRetryAfter: -1}, from: source, attempts: 1, result: after(time.Minute), want: waits(first, s5)},
-		"RetryAfter does not add an attempt":      {from: last, attempts: 4, result: after(time.Second), want: rests(DeadLetter, headers.ReasonExhausted)},
-		"RetryAfter, negative":                    {from: source, attempts: 1, result: after(-time.Hour), want: waits(first, s5)},
-		"a removed tier: the next one as long":    {from: removed, attempts: 2, result: retry, want: waits(second, s30)},
-		"a removed tier of a configured delay":    {from: retrytopics.Tier{Delay: s5, Topic: "orders.retry.old.5s"}, attempts: 2, result: retry, want: waits(second, s30)},
-		"a removed tier longer than all":          {from: retrytopics.Tier{Delay: time.Hour, Topic: "orders.retry.1h"}, attempts: 2, result: retry, want: waits(last, m5)},
-		"a removed tier and a longer RetryAfter":  {from: removed, attempts: 2, result: after(time.Minute), want: waits(last, m5)},
-		"terminal":                                {from: source, attempts: 1, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},
-		"terminal in a tier":                      {from: second, attempts: 3, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},
-		"terminal goes before expired":            {policy: Policy{MaxAge: 1}, from: first, attempts: 9, age: time.Hour, result: terminal("x"), want: rests(DeadLetter, headers.ReasonTerminal)},
-		"terminal, to be discarded":               {policy: Policy{OnTerminal: Discard}, from: source, attempts: 1, result: terminal("x"), want: rests(Discard, headers.ReasonTerminal)},
-		"terminal, to stop":                       {policy: Policy{OnTerminal: Stop}, from: source, attempts: 1, result: terminal("x"), want: rests(Stop, headers.ReasonTerminal)},
-		"terminal: RetryAfter is not asked for":   {from: source, attempts: 1, result: classify.Result{Class: "x", RetryAfter: time.Hour}, want: rests(DeadLetter, headers.ReasonTerminal)},
-		"a panic":                                 {from: source, attempts: 1, result: failure(&classify.PanicError{Value: "x"}), want: rests(DeadLetter, headers.ReasonPanic)},
-		"a decoder's panic":                       {from: source, attempts: 1, result: failure(classify.Undecodable(&classify.PanicError{Value: "x"})), want: rests(DeadLetter, headers.ReasonPanic)},
-		"a schema of tomorrow":                    {from: source, attempts: 1, result: failure(classify.As(classify.UnsupportedVersion(io.EOF), "orders.v3")), want: rests(DeadLetter, headers.ReasonUnsupportedVersion)},
-		"what has a name and cannot be decoded":   {from: source, attempts: 1, result: failure(classify.Undecodable(classify.As(io.EOF, "avro.eof"))), want: rests(DeadLetter, headers.ReasonDecode)},
-		"what cannot be decoded":                  {from: source, attempts: 1, result: failure(classify.Undecodable(io.EOF)), want: rests(DeadLetter, headers.ReasonDecode)},
-		"what no route is for":                    {from: source, attempts: 1, result: terminal(classUnroutable), want: rests(DeadLetter, headers.ReasonUnroutable)},
-		"a class like a panic's":                  {from: source, attempts: 1, result: terminal("panic.string"), want: rests(DeadLetter, headers.ReasonTerminal)},
-		"discard":                                 {from: first, attempts: 2, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
-		"discard goes before the policy":          {policy: Policy{OnTerminal: Stop, OnExhausted: Stop, MaxAge: 1}, from: last, attempts: 99, age: time.Hour, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
-		"a verdict that nobody knows is terminal": {from: source, attempts: 1, result: classify.Result{Verdict: 99, Class: "x"}, want: rests(DeadLetter, headers.ReasonTerminal)},
+		"first failure: the first tier":            {from: source, attempts: 1, result: retry, want: waits(first, s5)},
+		"from a tier: the one behind it":           {from: first, attempts: 2, result: retry, want: waits(second, s30)},
+		"from the last tier: exhausted":            {from: last, attempts: 4, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
+		"more attempts repeat the last tier":       {policy: Policy{MaxAttempts: 6}, from: last, attempts: 5, result: retry, want: waits(last, m5)},
+		"attempts end before the tiers":            {policy: Policy{MaxAttempts: 2}, from: first, attempts: 2, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
+		"far over the attempts":                    {from: first, attempts: 1_000_000, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
+		"exhausted, to be discarded":               {policy: Policy{OnExhausted: Discard}, from: last, attempts: 4, result: retry, want: rests(Discard, headers.ReasonExhausted)},
+		"exhausted, to stop":                       {policy: Policy{OnExhausted: Stop}, from: last, attempts: 4, result: retry, want: rests(Stop, headers.ReasonExhausted)},
+		"redriven: its first failure":              {from: first, attempts: 1, result: retry, want: waits(second, s30)},
+		"redriven: as often as its run says":       {redrive: headers.Redrive{MaxAttempts: 2}, from: second, attempts: 2, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
+		"redriven: not as often yet":               {redrive: headers.Redrive{MaxAttempts: 3}, from: first, attempts: 2, result: retry, want: waits(second, s30)},
+		"redriven: never more than the policy":     {redrive: headers.Redrive{MaxAttempts: 9}, from: last, attempts: 4, result: retry, want: rests(DeadLetter, headers.ReasonExhausted)},
+		"redriven: its age is that of the redrive": {policy: Policy{MaxAge: time.Minute}, redrive: headers.Redrive{At: now.Add(-time.Minute + 1)}, from: first, attempts: 1, age: time.Hour, result: retry, want: waits(second, s30)},
+		"redriven: of age":                         {policy: Policy{MaxAge: time.Minute}, redrive: headers.Redrive{At: now.Add(-time.Minute)}, from: first, attempts: 1, age: time.Hour, result: retry, want: rests(DeadLetter, headers.ReasonExpired)},
+		"of age: expired":                          {policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: time.Minute, result: retry, want: rests(DeadLetter, headers.ReasonExpired)},
+		"not of age yet":                           {policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: time.Minute - 1, result: retry, want: waits(second, s30)},
+		"expired goes before exhausted":            {policy: Policy{MaxAge: time.Minute}, from: last, attempts: 4, age: time.Hour, result: retry, want: rests(DeadLetter, headers.ReasonExpired)},
+		"no MaxAge: never expired":                 {from: first, attempts: 2, age: 1000 * time.Hour, result: retry, want: waits(second, s30)},
+		"a first failure in the future":            {policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: -time.Hour, result: retry, want: waits(second, s30)},
+		"RetryAfter: the first tier as long":       {from: source, attempts: 1, result: after(20 * time.Second), want: waits(second, s30)},
+		"RetryAfter as long as a tier":             {from: source, attempts: 1, result: after(s30), want: waits(second, s30)},
+		"RetryAfter shorter than the tier":         {from: source, attempts: 1, result: after(time.Second), want: waits(first, s5)},
+		"a short RetryAfter skips no tier":         {from: first, attempts: 2, result: after(time.Second), want: waits(second, s30)},
+		"a RetryAfter shorter than the last tier":  {from: second, attempts: 3, result: after(time.Second), want: waits(last, m5)},
+		"RetryAfter beyond the tiers":              {from: source, attempts: 1, result: after(20 * time.Minute), want: waits(last, 20*time.Minute)},
+		"RetryAfter beyond MaxRetryAfter":          {from: source, attempts: 1, result: after(100 * time.Hour), want: waits(last, time.Hour)},
+		"RetryAfter, and MaxRetryAfter none":       {policy: Policy{MaxRetryAfter: -1}, from: source, attempts: 1, result: after(time.Minute), want: waits(first, s5)},
+		"RetryAfter does not add an attempt":       {from: last, attempts: 4, result: after(time.Second), want: rests(DeadLetter, headers.ReasonExhausted)},
+		"RetryAfter, negative":                     {from: source, attempts: 1, result: after(-time.Hour), want: waits(first, s5)},
+		"a removed tier: the next one as long":     {from: removed, attempts: 2, result: retry, want: waits(second, s30)},
+		"a removed tier of a configured delay":     {from: retrytopics.Tier{Delay: s5, Topic: "orders.retry.old.5s"}, attempts: 2, result: retry, want: waits(second, s30)},
+		"a removed tier longer than all":           {from: retrytopics.Tier{Delay: time.Hour, Topic: "orders.retry.1h"}, attempts: 2, result: retry, want: waits(last, m5)},
+		"a removed tier and a longer RetryAfter":   {from: removed, attempts: 2, result: after(time.Minute), want: waits(last, m5)},
+		"terminal":                                 {from: source, attempts: 1, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},
+		"terminal in a tier":                       {from: second, attempts: 3, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},
+		"terminal goes before expired":             {policy: Policy{MaxAge: 1}, from: first, attempts: 9, age: time.Hour, result: terminal("x"), want: rests(DeadLetter, headers.ReasonTerminal)},
+		"terminal, to be discarded":                {policy: Policy{OnTerminal: Discard}, from: source, attempts: 1, result: terminal("x"), want: rests(Discard, headers.ReasonTerminal)},
+		"terminal, to stop":                        {policy: Policy{OnTerminal: Stop}, from: source, attempts: 1, result: terminal("x"), want: rests(Stop, headers.ReasonTerminal)},
+		"terminal: RetryAfter is not asked for":    {from: source, attempts: 1, result: classify.Result{Class: "x", RetryAfter: time.Hour}, want: rests(DeadLetter, headers.ReasonTerminal)},
+		"a panic":                                  {from: source, attempts: 1, result: failure(&classify.PanicError{Value: "x"}), want: rests(DeadLetter, headers.ReasonPanic)},
+		"a decoder's panic":                        {from: source, attempts: 1, result: failure(classify.Undecodable(&classify.PanicError{Value: "x"})), want: rests(DeadLetter, headers.ReasonPanic)},
+		"a schema of tomorrow":                     {from: source, attempts: 1, result: failure(classify.As(classify.UnsupportedVersion(io.EOF), "orders.v3")), want: rests(DeadLetter, headers.ReasonUnsupportedVersion)},
+		"what has a name and cannot be decoded":    {from: source, attempts: 1, result: failure(classify.Undecodable(classify.As(io.EOF, "avro.eof"))), want: rests(DeadLetter, headers.ReasonDecode)},
+		"what cannot be decoded":                   {from: source, attempts: 1, result: failure(classify.Undecodable(io.EOF)), want: rests(DeadLetter, headers.ReasonDecode)},
+		"what no route is for":                     {from: source, attempts: 1, result: terminal(classUnroutable), want: rests(DeadLetter, headers.ReasonUnroutable)},
+		"a class like a panic's":                   {from: source, attempts: 1, result: terminal("panic.string"), want: rests(DeadLetter, headers.ReasonTerminal)},
+		"discard":                                  {from: first, attempts: 2, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
+		"discard goes before the policy":           {policy: Policy{OnTerminal: Stop, OnExhausted: Stop, MaxAge: 1}, from: last, attempts: 99, age: time.Hour, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
+		"a verdict that nobody knows is terminal":  {from: source, attempts: 1, result: classify.Result{Verdict: 99, Class: "x"}, want: rests(DeadLetter, headers.ReasonTerminal)},
 	}, func(t *testing.T, tt row) {
 		p := tt.policy
 		p.Jitter = -1
 		p = p.withDefaults()
-		if got := p.decide(siblings, tt.from, tt.attempts, now.Add(-tt.age), now, tt.result); got != tt.want {
+		if got := p.decide(siblings, tt.from, &headers.Meta{Attempts: tt.attempts, FirstFailedAt: now.Add(-tt.age), Redrive: tt.redrive}, now, tt.result); got != tt.want {
 			t.Errorf("got  %+v\nwant %+v", got, tt.want)
 		}
 	})
@@ -145,7 +151,7 @@ func TestPolicy_JitterIsOnTopOfTheDelay(t *testing.T) {
 	} {
 		var longest time.Duration
 		for range 500 {
-			d := p.decide(s, retrytopics.Tier{}, 1, now, now, classify.Result{Verdict: classify.VerdictRetry, RetryAfter: asked})
+			d := p.decide(s, retrytopics.Tier{}, &headers.Meta{Attempts: 1, FirstFailedAt: now}, now, classify.Result{Verdict: classify.VerdictRetry, RetryAfter: asked})
 			wait := d.due.Sub(now)
 			if wait < least || wait > least*3/2 {
 				t.Fatalf("asked for %v: due after %v, want %v to %v", asked, wait, least, least*3/2)

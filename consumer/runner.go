@@ -107,9 +107,9 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		rec := recs[r.unit.ran]
 		a := &r.slab[r.unit.ran]
 		a.off = rec.Offset
-		r.source.redrive = headers.Redrive{}
+		r.source.redriven = nil
 		if len(rec.Headers) > 0 {
-			r.source.redrive = r.lane.cleanSource(rec)
+			r.source.redriven = r.lane.cleanSource(rec)
 		}
 		r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
 		r.source.timestamp, r.source.Offset = rec.Timestamp, rec.Offset
@@ -140,7 +140,7 @@ func (r *runner) runItem(it *item) {
 	if r.unit.tier == nil {
 		a.off = rec.Offset
 		if len(rec.Headers) > 0 {
-			r.source.redrive = r.lane.cleanSource(rec)
+			r.source.redriven = r.lane.cleanSource(rec)
 		}
 	} else {
 		physical := r.unit.tier.parked.Unpack(it.parked)
@@ -165,11 +165,7 @@ func (r *runner) runItem(it *item) {
 
 // attempt runs the handler once.
 func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error {
-	a.from, a.rec, a.meta = r.feed.origin, rec, meta
-	if r.source.redrive.ID != "" {
-		redrive := r.source.redrive
-		a.redrive = &redrive
-	}
+	a.from, a.rec, a.meta, a.redriven = r.feed.origin, rec, meta, r.source.redriven
 	a.start = r.c.clock.Reading.Load()
 	r.unit.current.Store(a)
 	if r.unit.cancelled.Load() {
@@ -258,6 +254,7 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 		return false
 	}
 	result := r.c.cfg.Classifier.Classify(err)
+	r.source.earlier = r.source.earlier[:0]
 	if meta == nil && result.Verdict == classify.VerdictRetry && r.lane.policy.Immediate.Attempts > 0 {
 		var over bool
 		if err, result, over = r.retryInPlace(a, rec, err, result); over {
@@ -281,7 +278,11 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		}
 		wait := asked + policy.wait(n)
 		before := r.attemptTelemetry.spanContext()
-		r.attemptTelemetry.failed(r.c.telemetry, a, outcomeRetried, textOf(err, result.Message, r.c.cfg.ErrorText), result)
+		message := textOf(err, result.Message, r.c.cfg.ErrorText)
+		r.attemptTelemetry.failed(r.c.telemetry, a, outcomeRetried, message, result)
+		r.source.earlier = append(r.source.earlier, headers.Attempt{
+			Class: result.Class, At: time.Now(), Verdict: result.Verdict.String(), Message: message,
+		})
 		if !r.waitInPlace(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}

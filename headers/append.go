@@ -30,12 +30,16 @@ func (m *Meta) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
 	return e.headers(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
 }
 
-// Append returns a new slice with the headers of h, without the reserved ones, followed by those of
-// r. Redrive writes these to a source topic, where no other header of a dead letter belongs. It
-// does not change h.
-func (r *Redrive) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
-	e := encoder{buf: make([]byte, 0, r.estimate())}
-	e.redrive(r)
+// AppendSource is Append for a copy that a redrive writes to a source topic. It writes the headers
+// of Redrive, FirstFailedAt and History, which [ParseSource] reads, and none if Redrive is zero.
+func (m *Meta) AppendSource(h []kgo.RecordHeader) []kgo.RecordHeader {
+	redriven := Meta{Redrive: m.Redrive, FirstFailedAt: m.FirstFailedAt, History: m.History}
+	e := encoder{buf: make([]byte, 0, redriven.estimate())}
+	if m.Redrive.ID != "" {
+		e.redrive(&m.Redrive)
+		e.time(reserved.FirstFailedAt, m.FirstFailedAt)
+		e.history(m.writtenHistory())
+	}
 	return e.headers(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
 }
 
@@ -54,7 +58,7 @@ func (m *Meta) estimate() int {
 		n += min(len(m.Stack), MaxStack) + len(m.Reason)
 	}
 	for i := range m.History {
-		n += len(m.History[i].Class) + 20
+		n += len(m.History[i].Class) + 32 + min(len(m.History[i].Message), MaxHistoryMessage)
 	}
 	return n
 }
@@ -63,7 +67,7 @@ func (r *Redrive) estimate() int {
 	if r.ID == "" {
 		return 0
 	}
-	n := min(len(r.ID), maxRedriveID) + len(r.From.Topic) + 24
+	n := min(len(r.ID), maxRedriveID) + len(r.From.Topic) + 24 + 13 // time
 	if r.Original.Topic != "" {
 		n += len(r.Original.Topic) + 24
 	}
@@ -208,6 +212,10 @@ func (e *encoder) redrive(r *Redrive) {
 			start := e.room(len(o.Topic) + 32)
 			e.buf = o.append(e.buf)
 			e.add(reserved.RedriveOriginal, start)
+		}
+		e.time(reserved.RedriveAt, r.At)
+		if r.MaxAttempts > 0 {
+			e.number(reserved.RedriveMaxAttempts, int64(clamp(r.MaxAttempts)))
 		}
 	}
 }

@@ -33,7 +33,7 @@ func goldenCases() map[string]Meta {
 		FailedAt:      t0,
 		NotBefore:     t0.Add(5 * time.Second),
 		Hops:          1,
-		History:       []Attempt{{Number: 1, Class: "payment.busy", At: t0}},
+		History:       []Attempt{{Number: 1, Class: "payment.busy", At: t0, Verdict: "retry", Message: "charge order 7: payment provider is busy"}},
 	}
 	held := first
 	held.Attempts, held.Class, held.Message, held.Fingerprint = 0, "", "", ""
@@ -48,6 +48,8 @@ func goldenCases() map[string]Meta {
 	redriven.Held = false
 	redriven.Redrive = full("").Redrive
 	redriven.Original.Timestamp = time.UnixMilli(-1)
+	redriven.Redrive.MaxAttempts = 3
+	redriven.FirstFailedAt, redriven.History = t0, full("").History
 
 	returned := terminal
 	returned.Redrive = redriven.Redrive
@@ -126,16 +128,14 @@ func TestAppend_GivesTheGoldenFiles(t *testing.T) {
 		}
 	}
 
-	redrive := full("").Redrive
-	checkGolden(t, "source-redriven", redrive.Append(nil))
-	if got, ok := SourceRedrive(readGolden(t, "source-redriven"), "orders.dlq"); !ok || got != redrive {
-		t.Errorf("source-redriven read: %+v, %v; want %+v", got, ok, redrive)
-	}
-
-	redrive.Original = Position{Topic: "orders", Partition: 3, Offset: 7}
-	checkGolden(t, "source-returned", redrive.Append(nil))
-	if got, ok := SourceRedrive(readGolden(t, "source-returned"), "orders.dlq"); !ok || got != redrive {
-		t.Errorf("source-returned read: %+v, %v; want %+v", got, ok, redrive)
+	back := Meta{Redrive: full("").Redrive}
+	for _, name := range []string{"source-redriven", "source-returned"} {
+		checkGolden(t, name, back.AppendSource(nil))
+		if got, ok := ParseSource(readGolden(t, name), "orders.dlq"); !ok || !cmp.Equal(got, back) {
+			t.Errorf("%s read: %v\n%s", name, ok, cmp.Diff(back, got))
+		}
+		back.Redrive.Original, back.Redrive.MaxAttempts = Position{Topic: "orders", Partition: 3, Offset: 7}, 2
+		back.FirstFailedAt, back.History = t0, full("").History
 	}
 
 	found := with(Attempts, []byte("-1"))

@@ -33,7 +33,7 @@ func TestAppend_WritesWhatParseReads(t *testing.T) {
 func TestReason_DecidesWhichHeadersAreWritten(t *testing.T) {
 	t.Parallel()
 	m := full(ReasonTerminal)
-	m.NotBefore, m.Held, m.Redrive.Original = t0, true, Position{Topic: "orders", Partition: 3, Offset: 7}
+	m.NotBefore, m.Held, m.Redrive.Original, m.Redrive.MaxAttempts = t0, true, Position{Topic: "orders", Partition: 3, Offset: 7}, 2
 	retryOnly, dlqOnly := []string{NotBefore, Held}, []string{FailureReason, ErrorStack, ValueOmitted}
 
 	letter := m.Append(nil)
@@ -187,16 +187,17 @@ func TestAppend_TextBecomesValidUTF8(t *testing.T) {
 	}
 }
 
-func TestRedrive_AppendWritesNothingElse(t *testing.T) {
+func TestMeta_AppendSourceWritesWhatARedriveMeans(t *testing.T) {
 	t.Parallel()
 	m := full(ReasonTerminal)
 	letter := m.Append([]kgo.RecordHeader{{Key: "user", Value: []byte("x")}})
-	got := keysOf(m.Redrive.Append(letter))
-	want := []string{"user", RedriveID, RedriveCount, RedriveFrom}
+	got := keysOf(m.AppendSource(letter))
+	want := []string{"user", RedriveID, RedriveCount, RedriveFrom, RedriveAt, FirstFailedAt, History}
 	if !slices.Equal(got, want) {
 		t.Errorf("keys %q, want %q", got, want)
 	}
-	if got := new(Redrive).Append(letter); len(got) != 1 {
+	m.Redrive = Redrive{}
+	if got := m.AppendSource(letter); len(got) != 1 {
 		t.Errorf("keys %q of no redrive, want the user's only", keysOf(got))
 	}
 }

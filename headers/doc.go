@@ -20,12 +20,12 @@
 //	dlq-error-msg             retry, dlq   at most 1 KiB
 //	dlq-error-stack           dlq          at most 4 KiB
 //	dlq-reason                dlq          see Reason
-//	dlq-first-failed-at       retry, dlq   time
+//	dlq-first-failed-at       all          time, before all redrives
 //	dlq-failed-at             retry, dlq   time
 //	dlq-not-before            retry        due time
 //	dlq-held                  retry        true
 //	dlq-hops                  retry, dlq   copies written since the source or since redrive
-//	dlq-history               retry, dlq   attempt:class:time,… oldest first, at most 2 KiB
+//	dlq-history               all          at most 2 KiB, see below
 //	dlq-traceparent           retry, dlq   W3C traceparent of the last attempt's span
 //	dlq-consumer-version      retry, dlq   at most 256 bytes, as the next two
 //	dlq-environment           retry, dlq
@@ -35,14 +35,27 @@
 //	dlq-redrive-from          all          topic/partition/offset of the dead letter
 //	dlq-redrive-original      all          topic/partition/offset where the record was
 //	                                       first read, if it was redriven to its source
+//	dlq-redrive-at            all          time of the redrive
+//	dlq-redrive-max-attempts  all          bound of the copy's deliveries, 1 … 1,000,000
 //	dlq-value-omitted         dlq          true
+//
+// dlq-history has an entry for each failed call of the handler, oldest first. Its text is the
+// format's number, 2, and then for each entry:
+//
+//	,attempt[.run]:class:time:verdict:message
+//
+// The run numbers the calls within one delivery, and is left out for the only call. The message is
+// cut to 128 bytes; commas, percent signs and control characters are percent-encoded. If the
+// entries do not fit, the oldest are left out. Format 1 was attempt:class:time,… without a mark; it
+// is still read. A redriven record keeps its history, so numbers may begin at 1 more than once.
 //
 // # Trust
 //
 // Exactly these keys are reserved; any other header is the user's, whatever its prefix. On a source
 // topic the reserved headers have no effect and are removed ([Strip]). The redrive headers are the
-// exception: [SourceRedrive] decides whether they count. dlq-redrive-original counts only together
-// with them, and only if it names a record before its copy.
+// exception: [ParseSource] decides whether they count. dlq-redrive-original, -at and -max-attempts,
+// dlq-history and dlq-first-failed-at count there only together with the other three, and
+// dlq-redrive-original only if it names a record before its copy.
 //
 // On a retry topic a record is processed if [Parse] and [Meta.CheckRetry] accept it. Otherwise it
 // is dead-lettered as found ([Malformed]). No header can make this package panic.

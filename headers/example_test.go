@@ -23,7 +23,7 @@ func ExampleMeta_Append() {
 	user := []kgo.RecordHeader{{Key: "tenant", Value: []byte("7")}}
 
 	m := headers.Meta{Original: headers.Position{Topic: "orders", Partition: 3, Offset: 1045}, Group: "billing"}
-	m.Fail(classify.Result{Class: "payment.busy", Fingerprint: "91b7a5c60d1f2e38"}, "provider is busy", at)
+	m.Fail(classify.Result{Verdict: classify.VerdictRetry, Class: "payment.busy", Fingerprint: "91b7a5c60d1f2e38"}, "provider is busy", at)
 	m.NotBefore = at.Add(5 * time.Second)
 	m.Hops++
 	show(m.Append(user))
@@ -41,7 +41,7 @@ func ExampleMeta_Append() {
 	// dlq-failed-at: 1763000000000
 	// dlq-not-before: 1763000005000
 	// dlq-hops: 1
-	// dlq-history: 1:payment.busy:1763000000000
+	// dlq-history: 2,1:payment.busy:1763000000000:retry:provider is busy
 }
 
 // If many records fail alike, an Encoder encodes equal values once.
@@ -142,26 +142,38 @@ func ExampleStrip() {
 }
 
 // Redrive's headers on a source topic count only if they name the source's own DLQ.
-func ExampleSourceRedrive() {
-	r := headers.Redrive{ID: "7f3a", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 12}}
-	h := r.Append([]kgo.RecordHeader{{Key: "tenant", Value: []byte("7")}})
+func ExampleParseSource() {
+	m := headers.Meta{Redrive: headers.Redrive{ID: "7f3a", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 12}}}
+	h := m.AppendSource([]kgo.RecordHeader{{Key: "tenant", Value: []byte("7")}})
 
-	got, ok := headers.SourceRedrive(h, "orders.dlq")
-	fmt.Println(got.ID, got.From, ok)
-	_, ok = headers.SourceRedrive(h, "payments.dlq")
+	got, ok := headers.ParseSource(h, "orders.dlq")
+	fmt.Println(got.Redrive.ID, got.Redrive.From, ok)
+	_, ok = headers.ParseSource(h, "payments.dlq")
 	fmt.Println(ok)
 	// Output:
 	// 7f3a orders.dlq/3/12 true
 	// false
 }
 
-func ExampleRedrive_Append() {
-	r := headers.Redrive{ID: "7f3a", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 12}}
-	show(r.Append(nil))
+func ExampleMeta_AppendSource() {
+	at := time.UnixMilli(1_763_000_000_000)
+	m := headers.Meta{
+		FirstFailedAt: at,
+		History:       []headers.Attempt{{Number: 1, Class: "payment.busy", At: at, Verdict: "retry", Message: "provider is busy"}},
+		Redrive: headers.Redrive{
+			ID: "7f3a", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 12},
+			At: at.Add(time.Hour), MaxAttempts: 2,
+		},
+	}
+	show(m.AppendSource(nil))
 	// Output:
 	// dlq-redrive-id: 7f3a
 	// dlq-redrive-count: 1
 	// dlq-redrive-from: orders.dlq/3/12
+	// dlq-redrive-at: 1763003600000
+	// dlq-redrive-max-attempts: 2
+	// dlq-first-failed-at: 1763000000000
+	// dlq-history: 2,1:payment.busy:1763000000000:retry:provider is busy
 }
 
 func ExampleParsePosition() {

@@ -136,25 +136,36 @@ func (p *parser) history(k reserved.Key) []Attempt {
 }
 
 func (p *parser) redrive() (r Redrive) {
-	if !p.any(reserved.RedriveID, reserved.RedriveCount, reserved.RedriveFrom, reserved.RedriveOriginal) {
-		return r
+	if p.any(reserved.RedriveID, reserved.RedriveCount, reserved.RedriveFrom, reserved.RedriveOriginal, reserved.RedriveAt, reserved.RedriveMaxAttempts) {
+		r = p.redriven()
+		p.redriveNotes(&r)
 	}
+	return r
+}
+
+// redriven reads the headers that every redriven record has.
+func (p *parser) redriven() (r Redrive) {
 	p.require(reserved.RedriveID, reserved.RedriveCount, reserved.RedriveFrom)
 	r.ID = p.name(reserved.RedriveID)
 	r.Count = int(p.number(reserved.RedriveCount, 0, MaxAttempts))
-	if p.has(reserved.RedriveFrom) {
-		from, err := ParsePosition(p.text[reserved.RedriveFrom])
-		if err != nil {
-			p.fail(reserved.RedriveFrom, err)
-		}
-		r.From = from
-	}
-	if p.has(reserved.RedriveOriginal) {
-		original, err := ParsePosition(p.text[reserved.RedriveOriginal])
-		if err != nil {
-			p.fail(reserved.RedriveOriginal, err)
-		}
-		r.Original = original
-	}
+	r.From = p.position(reserved.RedriveFrom)
 	return r
+}
+
+// redriveNotes reads the headers that count only beside those.
+func (p *parser) redriveNotes(r *Redrive) {
+	r.Original = p.position(reserved.RedriveOriginal)
+	r.At = p.time(reserved.RedriveAt)
+	r.MaxAttempts = int(p.number(reserved.RedriveMaxAttempts, 1, MaxAttempts))
+}
+
+func (p *parser) position(k reserved.Key) Position {
+	if !p.has(k) {
+		return Position{}
+	}
+	at, err := ParsePosition(p.text[k])
+	if err != nil {
+		p.fail(k, err)
+	}
+	return at
 }

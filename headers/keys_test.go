@@ -21,7 +21,7 @@ func TestKeys_AreThoseOfReserved(t *testing.T) {
 		reserved.ConsumerVersion: ConsumerVersion, reserved.Environment: Environment,
 		reserved.Host: Host, reserved.RedriveID: RedriveID, reserved.RedriveCount: RedriveCount,
 		reserved.RedriveFrom: RedriveFrom, reserved.RedriveOriginal: RedriveOriginal,
-		reserved.ValueOmitted: ValueOmitted,
+		reserved.RedriveAt: RedriveAt, reserved.RedriveMaxAttempts: RedriveMaxAttempts, reserved.ValueOmitted: ValueOmitted,
 	}
 	for k := reserved.User + 1; k < reserved.Count; k++ {
 		if keys[k] != k.String() {

@@ -49,3 +49,15 @@ func TestMalformed_KeepsHeadersAsFound(t *testing.T) {
 		}
 	}
 }
+
+// A consumer that reads format 1 only calls the history of format 2 malformed. Its dead letter has
+// all that a redrive needs, once a version reads it that knows the format.
+func TestMalformed_LetterOfAnOlderConsumerIsWhole(t *testing.T) {
+	t.Parallel()
+	want := full("")
+	got := mustParse(t, Malformed(want.Append(nil), &FieldError{Key: History, Err: ErrSyntax}, t0))
+	want.Reason, want.Class, want.Message, want.FailedAt = ReasonMalformed, ClassMalformed, got.Message, t0
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

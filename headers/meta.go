@@ -10,10 +10,11 @@ import (
 // Limits of written values. Longer values from elsewhere are cut, or refused if cutting would
 // change their meaning.
 const (
-	MaxMessage  = 1024              // bytes of dlq-error-msg
-	MaxStack    = classify.MaxStack // bytes of dlq-error-stack
-	MaxHistory  = 2048              // bytes of dlq-history
-	MaxAttempts = 1_000_000         // the largest dlq-attempts and dlq-redrive-count
+	MaxMessage        = 1024              // bytes of dlq-error-msg
+	MaxStack          = classify.MaxStack // bytes of dlq-error-stack
+	MaxHistory        = 2048              // bytes of dlq-history
+	MaxHistoryMessage = 128               // bytes of a message in dlq-history, before it is encoded
+	MaxAttempts       = 1_000_000         // the largest dlq-attempts and dlq-redrive-count
 
 	maxNote      = 256 // version, environment, host, traceparent
 	maxRedriveID = 256 // dlq-redrive-id
@@ -38,7 +39,7 @@ type Meta struct {
 	// FirstFailedAt and FailedAt are the times of the first and the last failure. NotBefore is when
 	// the record is due, on retry topics only. All times have milliseconds.
 	FirstFailedAt, FailedAt, NotBefore time.Time
-	// History has the failed deliveries, oldest first.
+	// History has the failed calls, oldest first, those before a redrive included.
 	History []Attempt
 	// Redrive names the run that redrove the record, if one did.
 	Redrive Redrive
@@ -53,11 +54,22 @@ type Meta struct {
 	Version, Environment, Host string
 }
 
-// Attempt is one failed delivery.
+// Attempt is one failed call of the handler.
 type Attempt struct {
+	// Number counts the deliveries. It begins at 1 again when the record is redriven, and the
+	// history goes on.
 	Number int
-	Class  string
-	At     time.Time
+	// Run numbers the calls within one delivery, in-place retries included, from 1. It is 0 for the
+	// only call.
+	Run   int
+	Class string
+	At    time.Time
+	// Verdict is that of the failure: retry, terminal or discard. It is empty if siding wrote the
+	// entry before it kept verdicts and messages.
+	Verdict string
+	// Message is the beginning of the failure's message, as in [Meta].Message: at most
+	// [MaxHistoryMessage] bytes.
+	Message string
 }
 
 // Redrive is the mark of a run on a record that it redrove. The zero value means that the record
@@ -72,19 +84,39 @@ type Redrive struct {
 	// Original is where the record was first read: topic, partition and offset. It is set if a run
 	// redrove the record to its source, where the copy has another offset. Otherwise it is zero.
 	Original Position
+	// At is the time of the redrive. Policy.MaxAge of package consumer counts from it.
+	At time.Time
+	// MaxAttempts bounds the deliveries of the copy, besides the consumer's own policy; 0 means
+	// that the run set no bound.
+	MaxAttempts int
 }
 
 // Fail records one more failed delivery. It counts the attempt, sets the last error and the times,
-// and adds to the history. message is the text that may be shown, after redaction. Fail clears
-// Reason, NotBefore and Held, which the caller sets. Earlier copies of m keep their history.
-func (m *Meta) Fail(r classify.Result, message string, at time.Time) {
+// and adds to the history. message is the text that may be shown, after redaction. earlier are the
+// failed calls of the same delivery before this one, oldest first; Fail sets their Number and Run.
+// Fail clears Reason, NotBefore and Held, which the caller sets. Earlier copies of m keep their
+// history.
+func (m *Meta) Fail(r classify.Result, message string, at time.Time, earlier ...Attempt) {
 	m.Attempts = min(m.Attempts+1, MaxAttempts)
 	m.Class, m.Fingerprint, m.Stack, m.Message = r.Class, r.Fingerprint, r.Stack, message
 	m.FailedAt = at
 	if m.FirstFailedAt.IsZero() {
 		m.FirstFailedAt = at
+		if len(earlier) > 0 {
+			m.FirstFailedAt = earlier[0].At
+		}
 	}
 	m.Reason, m.NotBefore, m.Held = "", time.Time{}, false
+	last := Attempt{Number: m.Attempts, Class: r.Class, At: at, Verdict: r.Verdict.String(), Message: shown(message)}
 	h := m.writtenHistory()
-	m.History = append(slices.Clip(h), Attempt{Number: m.Attempts, Class: r.Class, At: at})
+	if len(earlier) == 0 {
+		m.History = append(slices.Clip(h), last)
+		return
+	}
+	last.Run = len(earlier) + 1
+	m.History = append(append(slices.Clip(h), earlier...), last)
+	for i := range earlier {
+		a := &m.History[len(h)+i]
+		a.Number, a.Run, a.Message = m.Attempts, i+1, shown(a.Message)
+	}
 }

@@ -12,10 +12,11 @@ import (
 func TestMeta_FailRecordsOneDelivery(t *testing.T) {
 	t.Parallel()
 	m := Meta{NotBefore: t0, Held: true, Reason: ReasonHeld}
-	m.Fail(classify.Result{Class: "timeout", Fingerprint: "f1", Stack: "s"}, "redacted", t0)
+	m.Fail(classify.Result{Verdict: classify.VerdictRetry, Class: "timeout", Fingerprint: "f1", Stack: "s"}, "redacted", t0)
 	want := Meta{
 		Attempts: 1, Class: "timeout", Fingerprint: "f1", Stack: "s", Message: "redacted",
-		FirstFailedAt: t0, FailedAt: t0, History: []Attempt{{1, "timeout", t0}},
+		FirstFailedAt: t0, FailedAt: t0,
+		History: []Attempt{{Number: 1, Class: "timeout", At: t0, Verdict: "retry", Message: "redacted"}},
 	}
 	if d := cmp.Diff(want, m); d != "" {
 		t.Errorf("first failure (-want +got):\n%s", d)
@@ -59,7 +60,7 @@ func TestMeta_HotPathAllocations(t *testing.T) {
 	}{
 		{"Append to a retry topic", 2, func() { sinkHeaders = m.Append(h) }},
 		{"Append to a DLQ", 2, func() { sinkHeaders = letter.Append(user) }},
-		{"Parse", 2, func() { sinkMeta, _ = Parse(h) }},
+		{"Parse: text, history, two encoded messages", 4, func() { sinkMeta, _ = Parse(h) }},
 		{"Parse of user headers", 0, func() { sinkMeta, _ = Parse(user) }},
 		{"Strip of user headers", 0, func() { sinkHeaders = Strip(user) }},
 		{"Strip", 1, func() { sinkHeaders = Strip(h) }},

@@ -70,32 +70,33 @@ func Parse(h []kgo.RecordHeader) (Meta, error) {
 	return m, nil
 }
 
-// SourceRedrive reads the redrive headers of a record on a source topic. dlqTopic is that source's
-// dead-letter topic. ok is true only if all three headers occur once and in their format, and name
-// a position in dlqTopic. Otherwise any producer could forge a redriven record.
-// [Redrive].Original is set if its header occurs once and in its format. The caller has to check
-// the position that it names.
-func SourceRedrive(h []kgo.RecordHeader, dlqTopic string) (r Redrive, ok bool) {
+// ParseSource reads what a redrive wrote to a record on a source topic: Redrive, and with it
+// FirstFailedAt and History. dlqTopic is that source's dead-letter topic. ok is true only if the
+// three headers of redrive occur once and in their format, and name a position in dlqTopic.
+// Otherwise any producer could forge a redriven record. Each of the other headers counts if it
+// occurs once and in its format. The caller has to check the position of [Redrive].Original.
+func ParseSource(h []kgo.RecordHeader, dlqTopic string) (m Meta, ok bool) {
 	var p parser
 	p.read(h)
-	if !p.any(reserved.RedriveID, reserved.RedriveCount, reserved.RedriveFrom) {
-		return Redrive{}, false
+	for k := reserved.User + 1; k < reserved.Count; k++ {
+		if p.Twice.Has(k) {
+			p.Seen.Remove(k)
+			p.Value[k] = nil
+		}
 	}
-	// Only these three headers have an effect here, so others may be invalid.
-	p.err = nil
-	if p.Twice.Has(reserved.RedriveID) || p.Twice.Has(reserved.RedriveCount) || p.Twice.Has(reserved.RedriveFrom) {
-		return Redrive{}, false
+	p.err = nil // of other headers, which have no effect here
+	if !p.has(reserved.RedriveID) {
+		return Meta{}, false
 	}
 	p.copyText()
-	if _, err := ParsePosition(p.text[reserved.RedriveOriginal]); err != nil || p.Twice.Has(reserved.RedriveOriginal) {
-		p.Seen.Remove(reserved.RedriveOriginal) // the run's mark counts without it
-	}
 	p.err = nil
-	r = p.redrive()
-	if p.err != nil || r.From.Topic != dlqTopic {
-		return Redrive{}, false
+	if m.Redrive = p.redriven(); p.err != nil || m.Redrive.From.Topic != dlqTopic {
+		return Meta{}, false
 	}
-	return r, true
+	p.redriveNotes(&m.Redrive)
+	m.FirstFailedAt = p.time(reserved.FirstFailedAt)
+	m.History = p.history(reserved.History)
+	return m, true
 }
 
 // parser holds the reserved headers of one record, by key.

@@ -60,8 +60,13 @@ func meaning(h []kgo.RecordHeader) string {
 	at("not-before", m.NotBefore)
 	for _, a := range m.History {
 		line("failure", true, fmt.Sprint(a.Number, " ", a.Class, " ", a.At.UnixMilli()))
+		line("failure-run", a.Run > 0, fmt.Sprint(a.Run))
+		text("failure-verdict", a.Verdict)
+		text("failure-message", a.Message)
 	}
 	line("redrive", m.Redrive != (Redrive{}), fmt.Sprint(m.Redrive.ID, " ", m.Redrive.Count, " ", m.Redrive.From))
+	at("redrive-at", m.Redrive.At)
+	line("redrive-max-attempts", m.Redrive.MaxAttempts > 0, fmt.Sprint(m.Redrive.MaxAttempts))
 	line("redrive-original", m.Redrive.Original != (Position{}), m.Redrive.Original.String())
 	text("traceparent", m.TraceParent)
 	line("held", m.Held, "true")
@@ -113,7 +118,7 @@ func TestParse_ReadsWhatEveryVersionWrote(t *testing.T) {
 				t.Errorf("%s is not believed on a retry topic: %v", file, err)
 			}
 		} else if strings.HasPrefix(name, "source-") {
-			if r, ok := SourceRedrive(h, m.Redrive.From.Topic); !ok || r != m.Redrive {
+			if r, ok := ParseSource(h, m.Redrive.From.Topic); !ok || !cmp.Equal(r, m) {
 				t.Errorf("%s does not count on its source: %+v, %v", file, r, ok)
 			}
 		}

@@ -57,6 +57,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(bytesOf(m.Append(userHeaders())))
 	}
 	f.Add(bytesOf(with(History, []byte("1:a:1,2:b:2"))))
+	f.Add(bytesOf(with(History, []byte("2,1.1:a:1:retry:50%25%2C,2:b:2::%zz%c3"))))
 	f.Add(bytesOf(with(Attempts, []byte("-1"))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h := headersFrom(data)
@@ -78,7 +79,10 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("due at %v", m.NotBefore)
 		}
 		Strip(h)
-		SourceRedrive(h, "orders.dlq")
+		back, _ := ParseSource(h, "orders.dlq")
+		if again, _ := ParseSource(back.AppendSource(h), "orders.dlq"); !reflect.DeepEqual(back, again) {
+			t.Errorf("written to a source again (-first +again):\n%s", cmp.Diff(back, again))
+		}
 		letter := Malformed(h, err, t0)
 		if got, _ := Parse(letter); got.Reason != ReasonMalformed || !got.FailedAt.Equal(t0) {
 			t.Errorf("Malformed has reason %q at %v", got.Reason, got.FailedAt)
@@ -134,10 +138,10 @@ func FuzzMeta_RoundTrips(f *testing.F) {
 			m.Reason = ReasonExhausted
 		}
 		if bits&8 != 0 && utf8.ValidString(class) && class != "" {
-			m.Redrive = Redrive{ID: cut(class, 200), Count: n, From: Position{Topic: topic, Partition: 1, Offset: 2}}
+			m.Redrive = Redrive{ID: cut(class, 200), Count: n, From: Position{Topic: topic, Partition: 1, Offset: 2}, At: at, MaxAttempts: n}
 		}
 		for i := range int(bits >> 4) {
-			m.History = append(m.History, Attempt{Number: n + i, Class: class, At: at})
+			m.History = append(m.History, Attempt{Number: n + i, Run: i, Class: class, At: at, Verdict: topic, Message: message})
 		}
 
 		got, err := Parse(m.Append(nil))

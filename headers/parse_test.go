@@ -3,9 +3,11 @@ package headers
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -68,6 +70,21 @@ func TestParse_NamesTheInvalidHeader(t *testing.T) {
 		{History, "-1:a:1", ErrRange},
 		{History, "1:a:99999999999999999", ErrRange},
 		{History, strings.Repeat("1:a:1,", 400) + "1:a:1", ErrRange},
+		{History, strings.Repeat(",", MaxHistory), ErrSyntax},
+		{History, "2" + strings.Repeat(",", MaxHistory-1), ErrSyntax},
+		{History, "2", ErrSyntax},
+		{History, "2,", ErrSyntax},
+		{History, "2,1:a:1", ErrSyntax},
+		{History, "2,1:a:1:retry", ErrSyntax},
+		{History, "2,1:a:1:Retry:", ErrSyntax},
+		{History, "2,1:a:1:" + strings.Repeat("r", 17) + ":", ErrSyntax},
+		{History, "2,1.0:a:1:retry:", ErrRange},
+		{History, "2,1.:a:1:retry:", ErrSyntax},
+		{History, "2,1.1000001:a:1:retry:", ErrRange},
+		{History, "2,1.1.1:a:1:retry:", ErrSyntax},
+		{History, "3,1:a:1:retry:", ErrSyntax},
+		{History, "1.1:a:1", ErrSyntax},
+		{History, "2,1:a:1:retry:,", ErrSyntax},
 		{RedriveID, "", ErrSyntax},
 		{RedriveCount, "-1", ErrRange},
 		{RedriveFrom, "orders.dlq", ErrSyntax},
@@ -78,6 +95,10 @@ func TestParse_NamesTheInvalidHeader(t *testing.T) {
 		{RedriveFrom, "a/1/2/3", ErrSyntax},
 		{RedriveOriginal, "orders/3", ErrSyntax},
 		{RedriveOriginal, "orders/3/-1", ErrRange},
+		{RedriveAt, "now", ErrSyntax},
+		{RedriveAt, "-1", ErrRange},
+		{RedriveMaxAttempts, "0", ErrRange},
+		{RedriveMaxAttempts, "1000001", ErrRange},
 	} {
 		_, err := Parse(with(tt.key, []byte(tt.value)))
 		fe, ok := errors.AsType[*FieldError](err)
@@ -210,48 +231,56 @@ func TestParse_DoesNotAliasTheHeaders(t *testing.T) {
 	}
 }
 
-func TestSourceRedrive_TrustsTheSourcesOwnDLQOnly(t *testing.T) {
+func TestParseSource_TrustsTheSourcesOwnDLQOnly(t *testing.T) {
 	t.Parallel()
-	want := full("").Redrive
-	good := want.Append([]kgo.RecordHeader{{Key: "user"}})
-	if got, ok := SourceRedrive(good, "orders.dlq"); !ok || got != want {
-		t.Errorf("SourceRedrive = %+v, %v; want %+v", got, ok, want)
-	}
-	if _, ok := SourceRedrive(append(good, kgo.RecordHeader{Key: Attempts, Value: []byte("x")}), "orders.dlq"); !ok {
-		t.Error("a broken header that steers nothing hides the redrive")
-	}
-	for name, h := range map[string][]kgo.RecordHeader{
-		"none":      nil,
-		"no id":     good[:1:1],
-		"part":      good[:3:3],
-		"duplicate": append(clone(good), kgo.RecordHeader{Key: RedriveCount, Value: []byte("2")}),
-		"broken":    append(clone(good[:3]), kgo.RecordHeader{Key: RedriveFrom, Value: []byte("orders.dlq/x/1")}),
-		"too long":  append(clone(good[:3]), kgo.RecordHeader{Key: RedriveFrom, Value: []byte(strings.Repeat("x", 10_000))}),
-	} {
-		if got, ok := SourceRedrive(h, "orders.dlq"); ok || got != (Redrive{}) {
-			t.Errorf("%s: SourceRedrive = %+v, %v; want none", name, got, ok)
+	want := Meta{Redrive: full("").Redrive}
+	want.Redrive.At = time.Time{}
+	good := want.AppendSource([]kgo.RecordHeader{{Key: "user"}})
+	read := func(name string, h []kgo.RecordHeader, topic string, want Meta) {
+		t.Helper()
+		got, ok := ParseSource(h, topic)
+		if d := cmp.Diff(want, got); d != "" || ok != (want.Redrive.ID != "") {
+			t.Errorf("%s: %v (-want +got):\n%s", name, ok, d)
 		}
 	}
-	returned := want
-	returned.Original = Position{Topic: "orders", Partition: 3, Offset: 7}
-	whole := returned.Append(nil)
-	if got, ok := SourceRedrive(whole, "orders.dlq"); !ok || got != returned {
-		t.Errorf("SourceRedrive = %+v, %v; want %+v", got, ok, returned)
-	}
+	read("a run's", good, "orders.dlq", want)
+	read("with a broken header that steers nothing", append(clone(good), kgo.RecordHeader{Key: Attempts, Value: []byte("x")}), "orders.dlq", want)
+	read("another topic's DLQ", good, "payments.dlq", Meta{})
+
+	whole := want
+	whole.Redrive.Original, whole.Redrive.At, whole.Redrive.MaxAttempts = Position{Topic: "orders", Partition: 3, Offset: 7}, t0, 2
+	whole.FirstFailedAt, whole.History = t0, full("").History
+	all := whole.AppendSource(nil)
+	read("with a story", all, "orders.dlq", whole)
 	for name, h := range map[string][]kgo.RecordHeader{
-		"broken":   append(clone(whole[:3]), kgo.RecordHeader{Key: RedriveOriginal, Value: []byte("orders/3/-7")}),
-		"twice":    append(clone(whole), whole[3]),
-		"too long": append(clone(whole[:3]), kgo.RecordHeader{Key: RedriveOriginal, Value: []byte(strings.Repeat("x", 10_000))}),
+		"none":                      nil,
+		"no id":                     good[:1:1],
+		"part":                      good[:3:3],
+		"duplicate":                 append(clone(good), kgo.RecordHeader{Key: RedriveCount, Value: []byte("2")}),
+		"broken":                    append(clone(good[:3]), kgo.RecordHeader{Key: RedriveFrom, Value: []byte("orders.dlq/x/1")}),
+		"too long":                  append(clone(good[:3]), kgo.RecordHeader{Key: RedriveFrom, Value: []byte(strings.Repeat("x", 10_000))}),
+		"a story without a redrive": all[3:],
 	} {
-		if got, ok := SourceRedrive(h, "orders.dlq"); !ok || got != want {
-			t.Errorf("%s original: SourceRedrive = %+v, %v; want %+v, without it", name, got, ok, want)
+		read(name, h, "orders.dlq", Meta{})
+	}
+
+	// What tells the story counts for itself: without what is broken, the rest stays.
+	for key, without := range map[string]func(*Meta){
+		RedriveOriginal:    func(m *Meta) { m.Redrive.Original = Position{} },
+		RedriveAt:          func(m *Meta) { m.Redrive.At = time.Time{} },
+		RedriveMaxAttempts: func(m *Meta) { m.Redrive.MaxAttempts = 0 },
+		FirstFailedAt:      func(m *Meta) { m.FirstFailedAt = time.Time{} },
+		History:            func(m *Meta) { m.History = nil },
+	} {
+		want := whole
+		without(&want)
+		for _, value := range []string{"", "x", "-1", "0,", strings.Repeat(",", MaxHistory), strings.Repeat("x", 10_000)} {
+			h := clone(all)
+			i := slices.Index(keysOf(h), key)
+			h[i].Value = []byte(value)
+			read(key+" broken", h, "orders.dlq", want)
+			read(key+" twice", append(clone(all), kgo.RecordHeader{Key: key, Value: []byte(value)}), "orders.dlq", want)
 		}
-	}
-	if got, ok := SourceRedrive(whole[3:], "orders.dlq"); ok || got != (Redrive{}) {
-		t.Errorf("an original alone: SourceRedrive = %+v, %v; want none", got, ok)
-	}
-	if got, ok := SourceRedrive(good, "payments.dlq"); ok || got != (Redrive{}) {
-		t.Errorf("another topic's DLQ: SourceRedrive = %+v, %v; want none", got, ok)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -20,16 +21,19 @@ import (
 //
 // A copier is not safe for concurrent use.
 type copier struct {
-	h         *ownedRun
-	run       []byte
-	edited    bool // the user's headers
-	originals *originals
-	targetID  [16]byte // of the named target; zero if unknown
-	tiers     map[destination]string
+	h           *ownedRun
+	run         []byte
+	maxAttempts []byte // nil without a bound
+	edited      bool   // the user's headers
+	originals   *originals
+	targetID    [16]byte // of the named target; zero if unknown
+	tiers       map[destination]string
 
-	out  []outgoing
-	all  []kgo.RecordHeader
-	text []byte
+	out       []outgoing
+	all       []kgo.RecordHeader
+	text      []byte
+	millis    int64 // of redriveAt
+	redriveAt []byte
 }
 
 // Sizes of a copier's allocations: below 32 KiB, because larger ones cost the runtime more.
@@ -48,7 +52,11 @@ var (
 )
 
 func newCopier(h *ownedRun) *copier {
-	return &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), originals: &originals{run: h}, tiers: map[destination]string{}}
+	c := &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), originals: &originals{run: h}, tiers: map[destination]string{}}
+	if n := h.rec.MaxAttempts; n > 0 {
+		c.maxAttempts = strconv.AppendInt(nil, int64(n), 10)
+	}
+	return c
 }
 
 // copy makes the copy of a letter, or returns the reason for skipping it. After an error it returns
@@ -95,6 +103,7 @@ const (
 var does = func() (t [256]uint8) {
 	for key, what := range map[string]uint8{
 		headers.OriginalTopic: keeps, headers.OriginalOffset: keeps, headers.OriginalTopicID: keeps, headers.OriginalTimestamp: keeps,
+		headers.FirstFailedAt: keeps, headers.History: keeps,
 		headers.TraceParent: keeps, headers.ConsumerVersion: keeps, headers.Environment: keeps, headers.Host: keeps, headers.RedriveOriginal: keeps,
 		headers.OriginalPartition: keepsPartition, headers.Group: keepsGroup, headers.RedriveCount: dropsCount, headers.ValueOmitted: dropsOmitted,
 	} {
@@ -107,7 +116,7 @@ var does = func() (t [256]uint8) {
 // to fail there. The copy's topic stays empty if the run has no tier for it. forTier reports
 // whether the letter lacks its value.
 func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
-	const added = 6
+	const added = 8
 	if need := len(r.Headers) + len(c.h.rec.Edit.Set) + added; cap(c.all)-len(c.all) < need {
 		c.all = make([]kgo.RecordHeader, 0, max(chunkHeaders, need))
 	}
@@ -155,7 +164,11 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 		kgo.RecordHeader{Key: headers.Hops, Value: firstHop},
 		kgo.RecordHeader{Key: headers.RedriveID, Value: c.run},
 		kgo.RecordHeader{Key: headers.RedriveCount, Value: count},
-		kgo.RecordHeader{Key: headers.RedriveFrom, Value: c.from(r)})
+		kgo.RecordHeader{Key: headers.RedriveFrom, Value: c.from(r)},
+		kgo.RecordHeader{Key: headers.RedriveAt, Value: c.at(time.Now().UnixMilli())})
+	if c.maxAttempts != nil {
+		all = append(all, kgo.RecordHeader{Key: headers.RedriveMaxAttempts, Value: c.maxAttempts})
+	}
 	c.all = c.all[:len(c.all)+len(all)]
 	o.group = to.group
 	o.copy.Topic, o.copy.Partition, o.copy.Headers = c.tier(to), to.partition, all[:len(all):len(all)]
@@ -163,14 +176,17 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 }
 
 // forTopic addresses a copy to the named target: the user's record, with the mark of the run. On
-// the source, the mark names the original position, so that the idempotency key is the same as on a
-// tier. On a source that was recreated, or whose id is unknown, it does not: that position may be
-// another record's.
+// the source, it has the record's story too, and the mark names the original position, so that the
+// idempotency key is the same as on a tier. On a source that was recreated, or whose id is unknown,
+// the mark does not: that position may be another record's.
 func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	m, _ := headers.Parse(r.Headers) // other tools' letters go there too
 	l := &dlq.Letter{Record: r, Meta: m}
 	target, user := c.h.rec.Target, r.Headers
-	mark := headers.Redrive{ID: c.h.rec.ID, Count: m.Redrive.Count + 1, From: o.In(r.Topic), Original: m.Redrive.Original}
+	mark := headers.Redrive{
+		ID: c.h.rec.ID, Count: m.Redrive.Count + 1, From: o.In(r.Topic), Original: m.Redrive.Original,
+		At: time.Now(), MaxAttempts: c.h.rec.MaxAttempts,
+	}
 	if mark.Original.Topic == "" {
 		mark.Original = m.Original
 	}
@@ -180,8 +196,12 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	if c.edited {
 		user = c.h.rec.Edit.headersOf(headers.Strip(user))
 	}
+	back := headers.Meta{Redrive: mark}
+	if target.Topic == c.h.topics.source { // elsewhere nobody reads it
+		back.FirstFailedAt, back.History = m.FirstFailedAt, m.History
+	}
 	o.group = c.group([]byte(m.Group))
-	o.copy.Topic, o.copy.Partition, o.copy.Headers = target.Topic, homeOf(l, c.h.topics.source), mark.Append(user)
+	o.copy.Topic, o.copy.Partition, o.copy.Headers = target.Topic, homeOf(l, c.h.topics.source), back.AppendSource(user)
 	if target.KeepTimestamp {
 		o.copy.Timestamp = originalTime(l)
 	}
@@ -221,6 +241,15 @@ func (c *copier) from(r *kgo.Record) []byte {
 	c.text = append(c.text, '/')
 	c.text = strconv.AppendInt(c.text, r.Offset, 10)
 	return c.text[begin:len(c.text):len(c.text)]
+}
+
+// at returns the value of the header with the time of the redrive. Letters of the same millisecond
+// share it.
+func (c *copier) at(millis int64) []byte {
+	if c.redriveAt == nil || c.millis != millis {
+		c.millis, c.redriveAt = millis, strconv.AppendInt(nil, millis, 10)
+	}
+	return c.redriveAt
 }
 
 // number parses a number that the plan has checked.

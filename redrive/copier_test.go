@@ -25,11 +25,11 @@ func TestCopier_ACopyHasItsLettersHeaders(t *testing.T) {
 		h := &ownedRun{
 			r: &Redriver{}, topics: &topics{source: "orders", dlq: "orders.dlq"},
 			rec: &record{
-				ID: "20260102-150405-0a1b2c", Groups: []string{"billing", "audit"}, Edit: editRecord{edit},
+				ID: "20260102-150405-0a1b2c", Groups: []string{"billing", "audit"}, Edit: editRecord{edit}, MaxAttempts: rapid.IntRange(0, 2).Draw(t, "most"),
 				Tiers: map[string]string{"billing/3": "orders.retry.5s", "audit/3": "orders.retry.1m"},
 			},
 		}
-		c := newCopier(h)
+		c, began := newCopier(h), time.Now().Truncate(time.Millisecond)
 		type copied struct {
 			letter *kgo.Record
 			copy   *outgoing
@@ -66,12 +66,17 @@ func TestCopier_ACopyHasItsLettersHeaders(t *testing.T) {
 			}
 			want := headers.Meta{
 				Original: m.Original, Group: m.Group, NotBefore: time.UnixMilli(0), Hops: 1, TraceParent: m.TraceParent, Version: m.Version,
-				Environment: m.Environment, Host: m.Host,
+				Environment: m.Environment, Host: m.Host, FirstFailedAt: m.FirstFailedAt, History: m.History,
 				Redrive: headers.Redrive{
 					ID: h.rec.ID, Count: min(m.Redrive.Count+1, headers.MaxAttempts), From: c.copy.In("orders.dlq"), Original: m.Redrive.Original,
+					MaxAttempts: h.rec.MaxAttempts,
 				},
 			}
 			got, err := headers.Parse(c.copy.copy.Headers)
+			if at := got.Redrive.At; at.Before(began) || at.After(time.Now()) {
+				t.Fatalf("redriven at %v, want now", at)
+			}
+			got.Redrive.At = time.Time{}
 			if d := cmp.Diff(want, got); d != "" || err != nil {
 				t.Fatalf("-want +got, %v:\n%s", err, d)
 			}
@@ -100,6 +105,7 @@ func someHeaders(t *rapid.T) []kgo.RecordHeader {
 		m.Redrive = headers.Redrive{ID: "before", Count: n, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1}}
 		if rapid.Bool().Draw(t, "returned") {
 			m.Redrive.Original = headers.Position{Topic: "orders", Partition: 3, Offset: 2}
+			m.Redrive.At, m.Redrive.MaxAttempts = time.UnixMilli(4), 7
 		}
 	}
 	users := []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: "dlq-mine", Value: []byte("2")}, {Key: "a"}}

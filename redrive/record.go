@@ -45,8 +45,10 @@ type record struct {
 	Target  Target    `json:"target"`
 	// the retry topic of each group and partition ("group/3")
 	Tiers map[string]string `json:"tiers,omitempty"`
-	Edit  editRecord        `json:"edit,omitzero"`
-	Pace  Pace              `json:"pace"`
+	// bounds the deliveries of each copy; 0 for none
+	MaxAttempts int        `json:"maxAttempts,omitempty"`
+	Edit        editRecord `json:"edit,omitzero"`
+	Pace        Pace       `json:"pace"`
 	// while the run watches
 	WindowEnds time.Time `json:"windowEndsAt,omitzero"`
 	Groups     []string  `json:"groups"`

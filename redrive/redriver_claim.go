@@ -137,7 +137,7 @@ func (r *Redriver) newRecord(p *Plan, o *RunOptions) *record {
 	now := time.Now()
 	rec := &record{
 		V: runVersion, ID: p.ID, State: Canary, By: o.By, Why: o.Why, Owner: r.owner(o.By), Token: token(8), Started: now, Heartbeat: now,
-		Target: p.Selection.Target, Tiers: p.tiers, Edit: editRecord{p.Selection.Edit}, Pace: o.Pace, Groups: p.groups(), Classes: slices.Sorted(maps.Keys(p.ByClass)),
+		Target: p.Selection.Target, Tiers: p.tiers, MaxAttempts: p.Selection.MaxAttempts, Edit: editRecord{p.Selection.Edit}, Pace: o.Pace, Groups: p.groups(), Classes: slices.Sorted(maps.Keys(p.ByClass)),
 	}
 	rec.Counts.Selected = p.chosen.Len()
 	if n, _ := p.unfollowed(); n == p.Letters {

@@ -15,7 +15,7 @@ import (
 // ends, and finds the targets of the letters. It changes nothing. A *[RefusedError] gives the
 // reason for which a run would not begin; a *[DeniedError] names a missing permission.
 func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
-	if err := s.Edit.validate(); err != nil {
+	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("redrive: %s: %w", s.Topic, err)
 	}
 	t, err := r.topicsOf(s.Topic, s.Filter.Groups)

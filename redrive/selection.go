@@ -1,7 +1,10 @@
 package redrive
 
 import (
+	"fmt"
+
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 )
 
 // Selection selects letters of a dead-letter topic, their target and their edit.
@@ -15,11 +18,22 @@ type Selection struct {
 	// MaxRedrives is how often one record may be redriven, over all runs; 3 by default, without a
 	// limit when negative. A record that reached the limit is skipped.
 	MaxRedrives int
+	// MaxAttempts bounds the deliveries of each copy: a copy that fails as often is a dead letter
+	// again, although the consumer's policy would allow more. Zero means no bound of the run's own;
+	// a negative number is an error. Consumers older than this setting ignore it.
+	MaxAttempts int
 	// Edit changes the copies; the zero value changes nothing.
 	Edit Edit
 }
 
 const defaultMaxRedrives = 3
+
+func (s *Selection) validate() error {
+	if s.MaxAttempts < 0 || s.MaxAttempts > headers.MaxAttempts {
+		return fmt.Errorf("MaxAttempts is %d: at least 1 and at most %d, or zero for the bound of the consumer's policy", s.MaxAttempts, headers.MaxAttempts)
+	}
+	return s.Edit.validate()
+}
 
 // Target is the destination of redriven letters. The zero value is the failing group's first retry
 // topic, due at once: only that group sees the records again.

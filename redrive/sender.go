@@ -192,7 +192,8 @@ func (s *sender) ended(done *transaction) (stays *skip, err error) {
 
 // refused returns the letters of a refused transaction to the buffer; the transaction wrote
 // nothing. A broker refuses whole batches and does not name the letters. So the letters go again in
-// smaller transactions, until one letter is refused alone and skipped.
+// smaller transactions, until one letter is refused alone. If it is too large, it goes once more
+// without its history, which it may do without. Otherwise it is skipped.
 func (s *sender) refused(done *transaction) (stays *skip) {
 	var alone *outgoing
 	if len(done.refused) == 1 {
@@ -201,15 +202,18 @@ func (s *sender) refused(done *transaction) (stays *skip) {
 	again := make([]*outgoing, 0, len(done.copies)+len(s.buffer))
 	for _, o := range done.copies {
 		s.taken--
-		if o != alone {
+		switch {
+		case o != alone:
 			again = append(again, o.fresh())
+		case refusal(done.failed[&o.copy]) == SkippedTooLarge && o.hasHistory():
+			again, alone = append(again, o.withoutHistory()), nil
 		}
 	}
 	if alone != nil {
 		err := done.failed[&alone.copy]
 		stays = &skip{alone.Place, refusal(err), err}
 		s.reads.free(int64(alone.size))
-	} else {
+	} else if len(done.refused) > 1 {
 		s.run.load.refused(len(done.refused))
 	}
 	s.buffer = append(again, s.buffer...)

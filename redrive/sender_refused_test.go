@@ -91,7 +91,8 @@ func TestSender_TakesAnotherCanaryForARefusedOne(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 20, succeeding)
-		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.MessageTooLarge, Count: 1})
+		// It is refused with its history, and without it.
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.MessageTooLarge, Count: 2})
 		r, p := planned(t, k)
 		ends(t, redrive.Counts{Succeeded: 19, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}})(r.Run(within(t, 10*time.Minute), p, ann(redrive.Pace{}, nil)))
 	})

@@ -104,7 +104,7 @@ func TestTarget_TakesLettersWithoutAGroup(t *testing.T) {
 			t.Errorf("after %v the run ended with %v, and %+v", time.Since(began), err, o)
 		}
 		for i, c := range on(t, k, "replay") {
-			if string(c.Value) != fmt.Sprint(i) || string(c.Key) != "k" || len(c.Headers) != 4 || c.Headers[0].Key != "x-death" {
+			if string(c.Value) != fmt.Sprint(i) || string(c.Key) != "k" || len(c.Headers) != 5 || c.Headers[0].Key != "x-death" {
 				t.Fatalf("copy %d is %s with %v", i, c.Value, c.Headers)
 			}
 		}
@@ -152,15 +152,16 @@ func TestTarget_GetsRecordsWithAllAttempts(t *testing.T) {
 				Tiers: []time.Duration{5 * time.Second, 30 * time.Second}, MaxAge: time.Hour,
 			}})
 			bad := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("x")})[0]
-			if m := k.DeadLettered(bad, headers.ReasonExhausted); m.Attempts != 3 {
-				t.Fatalf("dead-lettered after %d attempts", m.Attempts)
+			life := k.DeadLettered(bad, headers.ReasonExhausted)
+			if life.Attempts != 3 {
+				t.Fatalf("dead-lettered after %d attempts", life.Attempts)
 			}
 			time.Sleep(2 * time.Hour) // longer than its retries may take
 			var attempts []int
 			s.set(func(ctx context.Context, r *kgo.Record) error {
 				f := consumer.DeliveryOf(ctx, r)
-				if attempts = append(attempts, f.Attempt); f.Attempt == 1 && !f.FirstFailedAt.IsZero() {
-					t.Errorf("it failed first at %v", f.FirstFailedAt)
+				if attempts = append(attempts, f.Attempt); !f.FirstFailedAt.Equal(life.FirstFailedAt) {
+					t.Errorf("it failed first at %v, want %v", f.FirstFailedAt, life.FirstFailedAt)
 				}
 				if len(attempts) < 3 {
 					return classify.Retryable(errors.New("busy, for another reason"))

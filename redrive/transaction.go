@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,6 +84,17 @@ func (o *outgoing) fresh() *outgoing {
 	c.copy.Offset, c.copy.Attrs = 0, kgo.RecordAttrs{}
 	return &c
 }
+
+func (o *outgoing) hasHistory() bool { return slices.ContainsFunc(o.copy.Headers, isHistory) }
+
+// withoutHistory is fresh without the history, which the letter keeps.
+func (o *outgoing) withoutHistory() *outgoing {
+	c := o.fresh()
+	c.copy.Headers = slices.DeleteFunc(slices.Clone(c.copy.Headers), isHistory)
+	return c
+}
+
+func isHistory(h kgo.RecordHeader) bool { return h.Key == headers.History }
 
 // unsent returns copies of records for another try.
 func unsent(notes []*kgo.Record) []*kgo.Record {

@@ -36,6 +36,8 @@ const (
 	Held
 	Hops
 	RedriveCount
+	RedriveAt
+	RedriveMaxAttempts
 	ValueOmitted
 
 	Count
@@ -48,33 +50,35 @@ const (
 )
 
 var names = [Count]string{
-	OriginalTopic:     "dlq-original-topic",
-	Group:             "dlq-group",
-	ErrorClass:        "dlq-error-class",
-	ErrorFingerprint:  "dlq-error-fingerprint",
-	ErrorMessage:      "dlq-error-msg",
-	ErrorStack:        "dlq-error-stack",
-	FailureReason:     "dlq-reason",
-	History:           "dlq-history",
-	TraceParent:       "dlq-traceparent",
-	ConsumerVersion:   "dlq-consumer-version",
-	Environment:       "dlq-environment",
-	Host:              "dlq-host",
-	RedriveID:         "dlq-redrive-id",
-	RedriveFrom:       "dlq-redrive-from",
-	RedriveOriginal:   "dlq-redrive-original",
-	OriginalTopicID:   "dlq-original-topic-id",
-	OriginalPartition: "dlq-original-partition",
-	OriginalOffset:    "dlq-original-offset",
-	OriginalTimestamp: "dlq-original-timestamp",
-	Attempts:          "dlq-attempts",
-	FirstFailedAt:     "dlq-first-failed-at",
-	FailedAt:          "dlq-failed-at",
-	NotBefore:         "dlq-not-before",
-	Held:              "dlq-held",
-	Hops:              "dlq-hops",
-	RedriveCount:      "dlq-redrive-count",
-	ValueOmitted:      "dlq-value-omitted",
+	OriginalTopic:      "dlq-original-topic",
+	Group:              "dlq-group",
+	ErrorClass:         "dlq-error-class",
+	ErrorFingerprint:   "dlq-error-fingerprint",
+	ErrorMessage:       "dlq-error-msg",
+	ErrorStack:         "dlq-error-stack",
+	FailureReason:      "dlq-reason",
+	History:            "dlq-history",
+	TraceParent:        "dlq-traceparent",
+	ConsumerVersion:    "dlq-consumer-version",
+	Environment:        "dlq-environment",
+	Host:               "dlq-host",
+	RedriveID:          "dlq-redrive-id",
+	RedriveFrom:        "dlq-redrive-from",
+	RedriveOriginal:    "dlq-redrive-original",
+	OriginalTopicID:    "dlq-original-topic-id",
+	OriginalPartition:  "dlq-original-partition",
+	OriginalOffset:     "dlq-original-offset",
+	OriginalTimestamp:  "dlq-original-timestamp",
+	Attempts:           "dlq-attempts",
+	FirstFailedAt:      "dlq-first-failed-at",
+	FailedAt:           "dlq-failed-at",
+	NotBefore:          "dlq-not-before",
+	Held:               "dlq-held",
+	Hops:               "dlq-hops",
+	RedriveCount:       "dlq-redrive-count",
+	RedriveAt:          "dlq-redrive-at",
+	RedriveMaxAttempts: "dlq-redrive-max-attempts",
+	ValueOmitted:       "dlq-value-omitted",
 }
 
 // String returns the key's text; it is empty for User.
@@ -105,4 +109,4 @@ var slots = func() (t [128]struct {
 
 // slot tells all keys apart. Its factors were found by trying; a key that shares its slot with
 // another one needs new factors.
-func slot(key string) byte { return (byte(len(key)) + 12*key[4] + key[len(key)-1]) & 127 }
+func slot(key string) byte { return (15*byte(len(key)) + key[4] + key[len(key)-1]) & 127 }

@@ -157,8 +157,8 @@ var bad = map[string]func(*testing.T, *fixture){
 			return classify.Retryable(errBusy)
 		}))
 		from := func(value, topic string) *kgo.Record {
-			re := headers.Redrive{ID: "run-1", Count: 2, From: headers.Position{Topic: topic, Partition: 1, Offset: 5}}
-			return &kgo.Record{Topic: f.topic, Partition: 1, Value: []byte(value), Headers: re.Append(nil)}
+			m := headers.Meta{Redrive: headers.Redrive{ID: "run-1", Count: 2, From: headers.Position{Topic: topic, Partition: 1, Offset: 5}}}
+			return &kgo.Record{Topic: f.topic, Partition: 1, Value: []byte(value), Headers: m.AppendSource(nil)}
 		}
 		half := from("half", f.topic+".dlq")
 		half.Headers = half.Headers[:2]

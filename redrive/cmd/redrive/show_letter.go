@@ -87,6 +87,8 @@ func shownFields(l *dlq.Letter) []output.Field {
 		output.NewField("redriveId", "REDRIVEN BY", orNil(m.Redrive.ID)),
 		output.NewField("redriveCount", "REDRIVEN", output.Pair{Table: timesText(m.Redrive.Count), JSON: m.Redrive.Count}),
 		output.NewField("redriveFrom", "REDRIVEN FROM", positionOf(m.Redrive.From)),
+		output.NewField("redriveAt", "REDRIVEN AT", m.Redrive.At),
+		output.NewField("redriveMaxAttempts", "MAX ATTEMPTS", unlessZero(m.Redrive.MaxAttempts)),
 		output.NewField("consumerVersion", "VERSION", orNil(m.Version)),
 		output.NewField("environment", "ENVIRONMENT", orNil(m.Environment)),
 		output.NewField("host", "HOST", orNil(m.Host)),
@@ -105,21 +107,44 @@ func timesText(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// historyLines is the attempts, a line each, or empty.
+// historyLines is the failed calls, a line each, or empty. The attempts of a redriven letter begin
+// again.
 func historyLines(all []headers.Attempt, look output.Look) string {
 	if len(all) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "history (%d):\n", len(all))
-	for _, a := range all {
-		fmt.Fprintf(&b, "  %d: %s at %s\n", a.Number, output.Escape(a.Class), look.Time(a.At))
+	for i, a := range all {
+		if i > 0 && (a.Number < all[i-1].Number || a.Number == all[i-1].Number && a.Run <= all[i-1].Run) {
+			b.WriteString("  redriven\n")
+		}
+		fmt.Fprintf(&b, "  %s: %s", callText(a), output.Escape(a.Class))
+		if a.Verdict != "" {
+			fmt.Fprintf(&b, " (%s)", a.Verdict)
+		}
+		fmt.Fprintf(&b, " at %s", look.Time(a.At))
+		if a.Message != "" {
+			fmt.Fprintf(&b, ": %s", output.Escape(a.Message))
+		}
+		b.WriteByte('\n')
 	}
 	return b.String() + "\n"
 }
 
+// callText is the number of a call: the attempt's, and that of the call within it.
+func callText(a headers.Attempt) string {
+	if a.Run == 0 {
+		return fmt.Sprint(a.Number)
+	}
+	return fmt.Sprintf("%d.%d", a.Number, a.Run)
+}
+
 func attemptFields(a headers.Attempt) []output.Field {
-	return []output.Field{output.NewField("attempt", "", a.Number), output.NewField("class", "", a.Class), output.NewField("at", "", a.At)}
+	return []output.Field{
+		output.NewField("attempt", "", a.Number), output.NewField("run", "", unlessZero(a.Run)), output.NewField("class", "", a.Class),
+		output.NewField("at", "", a.At), output.NewField("verdict", "", orNil(a.Verdict)), output.NewField("message", "", orNil(a.Message)),
+	}
 }
 
 func headerLines(l *dlq.Letter, as output.Rendering) string {

@@ -24,8 +24,15 @@ func TestShow_PrintsAllOfALetter(t *testing.T) {
 		Original: headers.Position{Topic: "orders", Partition: 1, Offset: 7, Timestamp: at.Add(-time.Hour)},
 		Group:    "billing", Attempts: 2, Class: "http.503", Fingerprint: "00000000000000aa", Reason: headers.ReasonExhausted,
 		Message: "no route\n\x1b[31mto host", Stack: "main.handle\n\tmain.go:3",
-		History: []headers.Attempt{{Number: 1, Class: "http.503", At: at}, {Number: 2, Class: "http.503", At: at}},
-		Redrive: headers.Redrive{ID: "r-1", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 1, Offset: 0}},
+		History: []headers.Attempt{
+			{Number: 1, Class: "http.503", At: at},
+			{Number: 2, Run: 1, Class: "http.503", At: at, Verdict: "retry", Message: "no route\n\x1b[31mto host"},
+			{Number: 2, Run: 2, Class: "http.503", At: at, Verdict: "retry", Message: "no route"},
+			{Number: 1, Class: "http.404", At: at, Verdict: "terminal"},
+		},
+		Redrive: headers.Redrive{
+			ID: "r-1", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 1, Offset: 0}, At: at.Add(-time.Minute), MaxAttempts: 2,
+		},
 	})
 	full.Value = []byte("{\"id\":9007199254740993,\"name\":\"\u009b2J\"}")
 	foreign := &kgo.Record{Topic: "orders.dlq", Partition: 0, Timestamp: at, Headers: []kgo.RecordHeader{{Key: "x\x1b[2J", Value: []byte("\xff")}}}

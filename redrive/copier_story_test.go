@@ -1,0 +1,140 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// The second dead letter of a record said nothing of its first life: when it failed first, and how.
+func TestCopier_ASecondDeadLetterTellsTheWholeStory(t *testing.T) {
+	t.Parallel()
+	for name, target := range map[string]redrive.Target{"by a retry topic": {}, "by the source": {Topic: "orders"}} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			k.CreateTopic("orders", 1)
+			calls := 0
+			k.Run(consumer.Config{
+				Group: "billing", Topics: []string{"orders"},
+				Handler: func(context.Context, *kgo.Record) error {
+					calls++
+					return classify.Retryable(fmt.Errorf("call %d: card 4111, 50 %% off\n!", calls))
+				},
+				ErrorText: func(err error) string { return strings.ReplaceAll(err.Error(), "4111", "…") },
+				Policy: consumer.Policy{
+					Tiers: []time.Duration{5 * time.Second, 30 * time.Second}, MaxAge: time.Hour, Immediate: consumer.Immediate{Attempts: 1},
+				},
+			})
+			bad := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("x")})[0]
+			first := k.DeadLettered(bad, headers.ReasonExhausted)
+			runs := func(m headers.Meta) (all []string) {
+				for _, a := range m.History {
+					text := fmt.Sprint(a.Number, ".", a.Run, " ", a.Verdict, " ", a.Message)
+					if a.Class != m.Class || a.At.Before(m.FirstFailedAt) || a.At.After(m.FailedAt) {
+						t.Errorf("%s: class %s at %v", text, a.Class, a.At)
+					}
+					all = append(all, text)
+				}
+				return all
+			}
+			says := func(n int) string { return fmt.Sprintf("retry call %d: card …, 50 %% off\n!", n) }
+			want := []string{"1.1 " + says(1), "1.2 " + says(2), "2.0 " + says(3), "3.0 " + says(4)}
+			if d := cmp.Diff(want, runs(first)); d != "" {
+				t.Fatalf("the first life (-want +got):\n%s", d)
+			}
+
+			time.Sleep(2 * time.Hour) // longer than its retries may take
+			r := redriver(t, k)
+			redriveOnce := func(maxAttempts int) (headers.Meta, time.Time) {
+				t.Helper()
+				p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: target, MaxAttempts: maxAttempts})
+				began := time.Now().Truncate(time.Millisecond)
+				stopped(t, r, p, redrive.Pace{}, 0) // a run keeps the bound when it is resumed
+				var failed *redrive.FailedAgainError
+				if _, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)); !errors.As(err, &failed) {
+					t.Fatalf("the run ended with %v", err)
+				}
+				time.Sleep(3 * time.Minute)
+				all := on(t, k, "orders.dlq")
+				return metaOf(t, all[len(all)-1]), began
+			}
+			second, began := redriveOnce(2)
+			if target.Topic == "" { // in-place retries are for the source only
+				want = append(want, "1.0 "+says(5), "2.0 "+says(6))
+			} else {
+				want = append(want, "1.1 "+says(5), "1.2 "+says(6), "2.0 "+says(7))
+			}
+			if d := cmp.Diff(want, runs(second)); d != "" {
+				t.Errorf("both lives (-want +got):\n%s", d)
+			}
+			if !second.FirstFailedAt.Equal(first.FirstFailedAt) || second.Redrive.At.Before(began) || second.Redrive.At.After(second.FailedAt) {
+				t.Errorf("it failed first at %v, and was redriven at %v; want %v, and %v or later", second.FirstFailedAt, second.Redrive.At, first.FirstFailedAt, began)
+			}
+			if second.Attempts != 2 || second.Redrive.MaxAttempts != 2 || second.Reason != headers.ReasonExhausted || second.Redrive.Count != 1 {
+				t.Errorf("the second letter has %+v", second)
+			}
+			// The bound is that of the run, not of the record.
+			third, _ := redriveOnce(0)
+			if third.Attempts != 3 || third.Redrive.MaxAttempts != 0 || third.Redrive.Count != 2 || third.Redrive.At.Before(second.FailedAt) || len(third.History) < 9 {
+				t.Errorf("the third letter has %+v", third)
+			}
+			if !slices.Equal(runs(third)[:len(want)], want) {
+				t.Errorf("the third letter has the history %q, want it to begin with %q", runs(third), want)
+			}
+		})
+	}
+}
+
+// A letter that fits its target without its history went back while histories stayed behind; it
+// still does.
+func TestCopier_AHistoryThatDoesNotFitStaysBehind(t *testing.T) {
+	t.Parallel()
+	for name, target := range map[string]redrive.Target{"on a retry topic": {}, "on the source": {Topic: "orders"}} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 3, succeeding)
+			topic := "orders.retry.5s"
+			if target.Topic != "" {
+				topic = target.Topic
+			}
+			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.MessageTooLarge, Count: -1, When: writes(headers.History)})
+			r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: target})
+			succeeds(t, 3)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1}, nil)))
+			for _, c := range on(t, k, topic) {
+				h, ok := headers.ParseSource(c.Headers, "orders.dlq")
+				if ok && (len(h.History) != 0 || h.FirstFailedAt.IsZero()) {
+					t.Errorf("a copy has %+v", h)
+				}
+			}
+		})
+	}
+}
+
+// A run's bound is checked before anything is read.
+func TestSelection_ABoundBelowOneIsAnError(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		r := redriver(t, k)
+		for _, n := range []int{-1, headers.MaxAttempts + 1} {
+			_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", MaxAttempts: n})
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("redrive: orders.dlq: MaxAttempts is %d: at least 1", n)) {
+				t.Errorf("MaxAttempts %d: %v", n, err)
+			}
+		}
+	})
+}
