@@ -1,0 +1,87 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+)
+
+// job is the part of a Kubernetes Job by which it behaves.
+type job struct {
+	Kind string
+	Spec struct {
+		BackoffLimit *int `yaml:"backoffLimit"`
+		Template     struct {
+			Spec struct {
+				RestartPolicy string `yaml:"restartPolicy"`
+				Grace         int    `yaml:"terminationGracePeriodSeconds"`
+				Containers    []struct {
+					Command, Args []string
+					Env           []struct{ Name, Value string }
+				}
+			}
+		}
+	}
+}
+
+// The documentation's Job was written by hand: a flag or a variable in it that is not there would
+// be found at night.
+func TestRun_AsADocumentedKubernetesJob(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../examples/kubernetes/redrive-job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := os.ReadFile("../../../docs/redrive.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(docs), "    "+strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n    ")+"\n") {
+		t.Error("docs/redrive.md does not show the file")
+	}
+	var j job
+	if err := yaml.Unmarshal(text, &j); err != nil {
+		t.Fatal(err)
+	}
+	pod := j.Spec.Template.Spec
+	// after a crash a second pod would be refused, and hide why the first one ended
+	if j.Kind != "Job" || j.Spec.BackoffLimit == nil || *j.Spec.BackoffLimit != 0 || pod.RestartPolicy != "Never" || pod.Grace < 45 || len(pod.Containers) != 1 {
+		t.Fatalf("%+v", j)
+	}
+	known := []string{"SIDING_SASL_PASSWORD", "SIDING_SASL_TOKEN"}
+	newCommands().PersistentFlags().VisitAll(func(f *pflag.Flag) { known = append(known, connect.Variable(f.Name)) })
+	for _, v := range pod.Containers[0].Env {
+		if !slices.Contains(known, v.Name) {
+			t.Errorf("the variable %s means nothing", v.Name)
+		}
+	}
+
+	s := incidentOf(t, bug{"tax.TableMiss", "no tax rate for region", 30}, bug{"payment", "the bank said no", 10})
+	s.fix("tax.TableMiss")
+	told := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told++ }))
+	defer server.Close()
+	var args []string
+	for _, arg := range pod.Containers[0].Args {
+		if strings.HasPrefix(arg, "--on-end=") {
+			arg = "--on-end=" + server.URL
+		}
+		args = append(args, arg)
+	}
+	if command := pod.Containers[0].Command; !slices.Equal(command, []string{"redrive"}) {
+		t.Errorf("the command is %q", command)
+	}
+	got := s.redrive(t, append(args, fast...)...)
+	o := outcomeOf(t, got.stdout)
+	if got.code != exitDone || o.State != "done" || o.Succeeded != 30 || *o.Why != "OPS-4711" || o.By != "oncall" || told != 1 {
+		t.Errorf("told %d times, %+v", told, got)
+	}
+}
